@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What record() slows an interpreter down: the shortest benchmarks of pyperformance, in turn with and without it.
 
-    python bench/interpreter.py FOLDER [PAIRS [INTERVAL [NAME...]]]    FOLDER: pyperformance/data-files/benchmarks (PyPI)
+    python bench/interpreter.py FOLDER [PAIRS [INTERVAL [NAME...]]]
 
-One recording; with an INTERVAL (10ms) it has no budget, so that each turn of some 10 ms of CPU time has a sample; "auto"
-is the recording as it is without options. Its recorder is stopped (SIGSTOP) in one half of each pair; both halves follow each other, and which is first changes.
-CPU time of the process is compared, which a busy machine disturbs less than the wall clock. Printed are the median of
-the ratios, the interval in which it lies with a probability of 95 %, and the ratio of the sums.
+FOLDER is pyperformance/data-files/benchmarks (PyPI).
+
+One recording; with an INTERVAL (10ms) it has no budget, so that each turn of some 10 ms of CPU time has a sample;
+"auto" is the recording as it is without options. Its recorder is stopped (SIGSTOP) in one half of each pair; both
+halves follow each other, and which is first changes. CPU time of the process is compared, which a busy machine disturbs
+less than the wall clock. Printed are the median of the ratios, the interval in which it lies with a probability of
+95 %, and the ratio of the sums.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the allocators of PyTorch and JAX say that they had of each GPU at most. A framework that is not imported, or has
-not opened a GPU, is left alone: nothing is imported, and no GPU is opened for this."""
+"""What the allocators of PyTorch and JAX say that they had of each GPU at most. A framework that is not imported, or
+has not opened a GPU, is left alone: nothing is imported, and no GPU is opened for this."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def _jax(jax: Any) -> dict[str, int]:
 
 
 def peaks() -> dict[str, dict[str, int]]:
-    """By framework, then by name: {"torch": {"gpu0_peak_bytes": 61000000000, ...}}. Devices have the framework's numbers."""
+    """By framework, then by name: {"torch": {"gpu0_peak_bytes": 61000000000, ...}}. Devices have the framework's
+    numbers."""
     found = {}
     for name, ask in (("torch", _torch), ("jax", _jax)):
         module = sys.modules.get(name)

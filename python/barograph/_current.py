@@ -62,8 +62,6 @@ def forget() -> None:
         recording._in_child()
     active.clear()
     _outside = None
-    if _outer is not None:
-        _outer.in_child()
 
 
 if hasattr(os, "register_at_fork"):
@@ -84,9 +82,12 @@ def put(line: bytes) -> None:
         return
     events = _outer
     if events is None or events.path != path or not events.is_open:
-        if events is not None:
-            events.close()
-        events = _outer = _marks.Events(path)
+        with _marks.lock:  # another thread may have opened it meanwhile
+            events = _outer
+            if events is None or events.path != path or not events.is_open:
+                if events is not None:
+                    events.close()
+                events = _outer = _marks.Events(path)
     events.put(line)
 
 

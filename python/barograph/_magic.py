@@ -9,15 +9,13 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Generator
 from typing import Any
 
 from . import recorder
 from .errors import Error
 
-
-_sessions: weakref.WeakKeyDictionary[Any, _Session] = weakref.WeakKeyDictionary()
+_SESSION = "_barograph"  # of a shell
 
 
 class _Session:
@@ -57,24 +55,35 @@ class _Session:
 def _silent(shell: Any) -> Generator[None, None, None]:
     """An error of the cell is raised again, and shown then."""
     names = ("showtraceback", "showsyntaxerror", "showindentationerror")
-    for name in names:
-        setattr(shell, name, lambda *_, **__: None)
+    own = vars(shell)  # has what others have put in place of the methods
+    before = {name: own[name] for name in names if name in own}
+    is_silent = True
+
+    def silenced(show: Any) -> Any:
+        return lambda *given, **named: None if is_silent else show(*given, **named)
+
+    ours = {name: silenced(getattr(shell, name)) for name in names}
+    own.update(ours)
     try:
         yield
     finally:
+        is_silent = False  # the cell may have put something there that calls ours: rich.traceback.install()
         for name in names:
-            delattr(shell, name)
+            if own.get(name) is ours[name]:
+                del own[name]
+                own.update({name: before[name]} if name in before else {})
 
 
 def unload(shell: Any) -> None:
-    session = _sessions.pop(shell, None)
+    session = vars(shell).pop(_SESSION, None)
     if session is not None:
         session.off()
 
 
 def load(shell: Any) -> None:
     unload(shell)
-    session = _sessions[shell] = _Session(shell)
+    session = _Session(shell)
+    setattr(shell, _SESSION, session)
 
     def baro(line: str, cell: str | None = None) -> Any:
         """%%baro records a cell, %baro a line; %baro on and %baro off what is between them."""

@@ -120,16 +120,16 @@ def task_line(name: str) -> bytes:
 class Events:
     """The file of $BARO_EVENTS, which is there as long as a recorder reads it.
 
-    The program may close our descriptor (a daemon closes all), and its next file gets the number: before each line it is
-    asked whether that is ours, by flags that no other file is opened with (0.2 us; fstat() takes 3). None is ever 0, 1
-    or 2, which programs close and write to. The lock is against a thread that closes it meanwhile; a handler of a signal
-    may mark inside of a mark."""
+    The program may close our descriptor (a daemon closes all), and its next file gets the number: before each line it
+    is asked whether that is ours, by flags that no file of the program is opened with (0.2 us; fstat() takes 3), and by
+    who of us had the number last. None is ever 0, 1 or 2, which programs close and write to. The lock is against a
+    thread that closes it meanwhile; a handler of a signal may mark inside of a mark."""
 
     def __init__(self, path: str | None) -> None:
         self.path = path
         self._fd = -1
-        self._lock = _thread.RLock()
-        self._open()
+        with lock:
+            self._open()
 
     def _open(self) -> None:
         self._fd = -1
@@ -148,6 +148,7 @@ class Events:
                 os.close(other)
         if stat.S_ISREG(os.fstat(fd).st_mode):
             self._fd = fd
+            _last[fd] = self
         else:
             os.close(fd)
 
@@ -156,36 +157,48 @@ class Events:
         return self._fd >= 0
 
     def put(self, line: bytes) -> None:
-        with self._lock:
+        with lock:
             if self._fd < 0:
                 return
-            if not _is_ours(self._fd):
+            if not self._is_ours():
                 self._open()
             try:
-                os.write(self._fd, line)
+                _write(self._fd, line)
             except OSError:
                 pass
 
     def close(self) -> None:
-        with self._lock:
-            fd, self._fd = self._fd, -1
-            if fd >= 0 and _is_ours(fd):
+        with lock:
+            fd, ours = self._fd, self._is_ours()
+            self._fd = -1
+            if _last.get(fd) is self:
+                del _last[fd]
+            if ours:
                 os.close(fd)
 
-    def in_child(self) -> None:
-        """A fork: a thread that is not in this process may have had the lock."""
-        self._lock = _thread.RLock()
+    def _is_ours(self) -> bool:
+        fd = self._fd
+        try:
+            return _last.get(fd) is self and _fcntl(fd, _GETFL) & _MASK == _FLAGS
+        except OSError:
+            return False
 
 
+lock = _thread.RLock()  # of all Events
+_last: dict[int, Events] = {}  # who opened a descriptor of that number last
+_write, _fcntl, _GETFL = os.write, fcntl.fcntl, fcntl.F_GETFL
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
 _MASK = _FLAGS | os.O_RDWR
 
 
-def _is_ours(fd: int) -> bool:
-    try:
-        return fcntl.fcntl(fd, fcntl.F_GETFL) & _MASK == _FLAGS
-    except OSError:
-        return False
+def _in_child() -> None:
+    """A fork: a thread that is not in this process may have had the lock."""
+    global lock
+    lock = _thread.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Phase:

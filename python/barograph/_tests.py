@@ -25,7 +25,8 @@ from .sample import Sample
 _PREFIX = "baro."
 _READ_AFTER = 0.02  # seconds: a shorter test has hardly a sample, and reading the tape costs more than it
 _WAITS = 2.0  # seconds for the sample after a test that has a limit
-_SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+_SIZES.update({"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40})
 _TIMES = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600}
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _BEGINS_WITHIN = 10.0  # seconds; only a machine that hangs takes so long
 _ENDS_WITHIN = 30.0
+_GIVES_UP_WITHIN = 1.0  # an interrupt is to end something
 _LEFT_OUT = (
     "LD_PRELOAD",
     "LD_AUDIT",
@@ -92,7 +93,7 @@ class Recording:
             return self
         said = bytearray()
         try:
-            self._read(fd, said)
+            self._read(fd, said, _BEGINS_WITHIN)
             self._begun(said)
         except BaseException:
             self._give_up(fd, said)
@@ -103,13 +104,23 @@ class Recording:
 
     def _give_up(self, fd: int, said: bytearray) -> None:
         """An interrupt while it starts: the caller has no recording, and the recorder ends."""
+        try:
+            self._end(fd, said, _GIVES_UP_WITHIN)
+        except BaseException:  # another interrupt
+            self._end(fd, said, 0)
+            raise
+
+    def _end(self, fd: int, said: bytearray, within: float) -> None:
+        """Ends what has begun. A recorder that reports later ends then, as nobody reads it (SIGPIPE)."""
         if self._running:
             self.stop()
-        elif not said.endswith(b"\n"):
-            self._read(fd, said)
+        elif not said.endswith(b"}\n"):
+            self._read(fd, said, within)
         for line in said.splitlines():
-            if line.startswith(b"{"):
+            try:
                 Recorder(bytes(line)).stop(-1)
+            except (ValueError, TypeError, KeyError):
+                pass  # a note, or a line that has not come whole
 
     def _spawn(self) -> int:
         """Returns the end of a pipe from which the recorder's report is read."""
@@ -133,22 +144,23 @@ class Recording:
             raise NotInstalledError(f"can't execute {program}: {error.strerror}") from None
         except BaseException:
             os.close(theirs)
-            self._give_up(ours, bytearray())
-            os.close(ours)
+            try:
+                self._give_up(ours, bytearray())
+            finally:
+                os.close(ours)
             raise
         os.close(theirs)
         return ours
 
     @staticmethod
-    def _read(fd: int, said: bytearray) -> None:
+    def _read(fd: int, said: bytearray, within: float) -> None:
         """Adds what the recorder says until it has begun or failed."""
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        end = time.monotonic() + _BEGINS_WITHIN
+        end = time.monotonic() + within
         while True:
-            left = end - time.monotonic()
-            if left <= 0 or not poll.poll(left * 1000):
-                said += b"baro record: it has not begun after 10 s\n"
+            if not poll.poll(max(end - time.monotonic(), 0) * 1000):
+                said += b"baro record: it has not begun after %.0f s\n" % within
                 return
             got = os.read(fd, 65536)
             said += got
@@ -226,8 +238,7 @@ class Recording:
 
     def _in_child(self) -> None:
         """A fork: this recording is not the child's to stop."""
-        self._running = []
-        self._events.in_child()  # it stays open: rec.mark() in a worker goes to the same tape
+        self._running = []  # marks stay open: rec.mark() in a worker goes to the same tape
 
     def __enter__(self) -> Recording:
         self.start()
@@ -265,7 +276,7 @@ class Recording:
         said = bytearray()
         try:
             await readable(fd, _BEGINS_WITHIN)
-            self._read(fd, said)
+            self._read(fd, said, _BEGINS_WITHIN)
             self._begun(said)
         except BaseException:
             self._give_up(fd, said)
@@ -307,8 +318,8 @@ class Recording:
 
     def mark_allocators(self) -> dict[str, dict[str, int]]:
         """Marks what the allocators of PyTorch and JAX had of each GPU at most so far: marks `torch` and `jax` with
-        gpu0_peak_bytes, ... The end of a recording does this, too. Returns what was marked; {} without a framework that has
-        opened a GPU."""
+        gpu0_peak_bytes, ... The end of a recording does this, too. Returns what was marked; {} without a framework that
+        has opened a GPU."""
         from ._allocators import peaks
 
         found = peaks()

@@ -310,3 +310,67 @@ def test_cells_inside_of_a_recorded_session(capsys):
     assert not session.active and "BARO_TAPE" not in os.environ
     assert not [p.name for p in session.tape.phases if p.is_open]
     capsys.readouterr()
+
+
+@pytest.fixture
+def shell():
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "barograph")
+    return shell
+
+
+def test_a_recorded_line_inside_of_a_recorded_cell(shell, capsys):
+    for outer in ("%%baro outer", "%baro on"):
+        done = shell.run_cell(f"{outer}\n%baro value = 3\nvalue += 1", store_history=True)
+        assert done.success and shell.user_ns["value"] == 4, done
+        shell.run_line_magic("baro", "off")
+    done = shell.run_cell("%%baro outer\n%baro 1/0\nvalue = 5")
+    assert isinstance(done.error_in_exec, ZeroDivisionError) and shell.user_ns["value"] == 4
+    capsys.readouterr()
+    shell.run_cell("1/0")
+    assert "ZeroDivisionError" in capsys.readouterr().out, "errors of later cells are shown again"
+
+
+def test_who_shows_errors_in_a_shell_stays(shell, capsys):
+    """As rich.traceback.install() sets it, before a recorded cell or in one."""
+    shown = []
+
+    def own(*_, **__):
+        shown.append(1)
+
+    shell.user_ns["own"], shell.user_ns["shell"] = own, shell
+    try:
+        shell.showtraceback = own
+        assert shell.run_cell("%%baro\nvalue = 1").success
+        assert shell.showtraceback is own and not shown
+        del shell.showtraceback
+        assert shell.run_cell("%%baro\nshell.showtraceback = own").success
+        assert shell.showtraceback is own
+        shell.run_cell("%%baro\n1/0")
+        assert shown == [1]
+        del shell.showtraceback
+        around = "show = shell.showtraceback\nshell.showtraceback = lambda *a, **k: (own(), show(*a, **k))"
+        assert shell.run_cell(f"%%baro\n{around}").success
+        capsys.readouterr()
+        shell.run_cell("1/0")
+        assert shown == [1, 1] and "ZeroDivisionError" in capsys.readouterr().out
+    finally:
+        vars(shell).pop("showtraceback", None)
+
+
+def test_a_session_does_not_keep_its_shell():
+    """What has %baro is freed with all else that it has."""
+    import gc
+    import weakref
+
+    class Shell:
+        def register_magic_function(self, function, kind, name):
+            self.magics = function
+
+    shell = Shell()
+    barograph.load_ipython_extension(shell)
+    kept = weakref.ref(shell)
+    del shell
+    gc.collect()
+    assert kept() is None

@@ -495,6 +495,7 @@ def test_pools_of_zfs_count_once(tmp_path, monkeypatch, says, expected):
     """As in the original: by zpool, and not by the datasets, of which each has the free space of the pool."""
     from barograph.compat.resource_tracker import _proc
 
+    monkeypatch.setattr(_proc, "_ANSWERS_WITHIN", 0.05 if "sleep" in says else 60)
     program = tmp_path / "zpool"
     program.write_text(f"#!/bin/sh\n{says}\n")
     program.chmod(0o755)

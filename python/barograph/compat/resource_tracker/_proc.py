@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+_ANSWERS_WITHIN = 2.0  # seconds; zpool, on a machine that is busy
 TICKS = os.sysconf("SC_CLK_TCK")
 _VIRTUAL = ("/proc", "/sys", "/dev", "/run")
 _GONE = (ProcessLookupError, FileNotFoundError)
@@ -150,8 +151,9 @@ def _zfs_pools() -> dict[str, dict[str, int]]:
     """Pools by what ZFS says, as its datasets share their free space. One that does not answer is left out."""
     try:
         asked = ["zpool", "list", "-Hp", "-o", "name,size,allocated,free"]
-        text = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=0.25, text=True).stdout
-        lines = [line.split("\t") for line in text.splitlines()]
+        pipe, null = subprocess.PIPE, subprocess.DEVNULL
+        done = subprocess.run(asked, stdout=pipe, stderr=null, timeout=_ANSWERS_WITHIN, text=True, check=False)
+        lines = [line.split("\t") for line in done.stdout.splitlines()]
         return {
             f"zfs:{words[0]}": dict(zip(("total", "used", "free"), map(int, words[1:4])))
             for words in lines
