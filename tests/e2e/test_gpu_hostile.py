@@ -179,6 +179,7 @@ def test_text_that_has_no_end(run, tape, gpus):
 CALLS = ["nvmlInit_v2", "nvmlDeviceGetName", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetComputeRunningProcesses_v3"]
 
 
+@pytest.mark.not_sanitized("the signal that the driver raises is reported")
 @pytest.mark.parametrize("function, signal", [*((f, 11) for f in CALLS), ("nvmlDeviceGetPowerUsage", 9)])
 def test_call_that_crashes(run, tape, gpus, function, signal):
     """The helper ends, an event says so, and it is not begun again without a rest."""

@@ -188,6 +188,26 @@ static void test_ends_that_perf_reports_after_forks(void **state)
     assert_int_equal(r->is_bound, 0);
 }
 
+/* Four ended, as they were read; then the forks of three are read that happened before. The end of the first of these
+ * may not be reported, so it is not counted at the forks that follow: there may have been eight. */
+static void test_an_unsure_end_beside_awaited_ones(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh, *m[4];
+    r->job.source.events = r->job.source.attaches = true;
+    sh = command(r);
+    for (int i = 0; i < 4; i++)
+        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_EVENT, 5);
+    for (int i = 0; i < 4; i++)
+        job_ended(&r->job, m[i], 30);
+    sample(r);
+    for (int i = 0; i < 3; i++)
+        job_end_unseen(&r->job, job_add(&r->job, 21 + i, sh, BARO_ORIGIN_EVENT, 10), i == 0);
+    sample(r);
+    assert_int_equal(r->peak, 7);
+    assert_int_equal(r->is_bound, 1);
+}
+
 /* The end of one that a list has found is not reported. Whether it was there at a fork that is read later is not
  * known; it was not at forks after it was found ended. */
 static void test_an_unreported_end_before_forks(void **state)
@@ -261,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ends_that_are_seen_before_forks, begin, end),
         cmocka_unit_test_setup_teardown(test_an_end_that_no_event_reports, begin, end),
         cmocka_unit_test_setup_teardown(test_ends_that_perf_reports_after_forks, begin, end),
+        cmocka_unit_test_setup_teardown(test_an_unsure_end_beside_awaited_ones, begin, end),
         cmocka_unit_test_setup_teardown(test_an_unreported_end_before_forks, begin, end),
         cmocka_unit_test_setup_teardown(test_one_that_was_ending_when_perf_came, begin, end),
         cmocka_unit_test_setup_teardown(test_processes_that_are_selected, begin, end),

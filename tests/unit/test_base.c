@@ -201,13 +201,25 @@ static void test_whole(void **state)
     assert_true(whole_of(18446744073709551616.0) == UINT64_MAX && whole_of(1e300) == UINT64_MAX);
 }
 
+static void test_base_names(void **state)
+{
+    static const char *const names[][2] = {
+        {"/usr/bin/mysql", "mysql"}, {"mysql", "mysql"}, {"./a b", "a b"}, {"a/", ""}, {"/", ""}, {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        assert_true(span_equal(span_base_name(span_str(names[i][0])), names[i][1]));
+        assert_string_equal(path_base_name(names[i][0]), names[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),    cmocka_unit_test(test_whole), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_points),   cmocka_unit_test(test_utc),   cmocka_unit_test(test_text),
-        cmocka_unit_test(test_words),    cmocka_unit_test(test_crc),   cmocka_unit_test(test_time_namespaces),
-        cmocka_unit_test(test_own_proc),
+        cmocka_unit_test(test_limit),    cmocka_unit_test(test_whole),      cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_points),   cmocka_unit_test(test_utc),        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_words),    cmocka_unit_test(test_crc),        cmocka_unit_test(test_time_namespaces),
+        cmocka_unit_test(test_own_proc), cmocka_unit_test(test_base_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -552,6 +552,21 @@ static void test_golden_rows(void **state)
     buf_done(&text);
 }
 
+/* A control byte becomes four. */
+static void test_escaped_text_of_any_length(void **state)
+{
+    char text[1000];
+    (void)state;
+    memset(text, 1, sizeof(text));
+    for (size_t len = 0; len <= sizeof(text); len += len < 40 ? 1 : 40) {
+        struct buf b = {0};
+        csv_text(&b, text, len, false);
+        assert_int_equal(b.len, 4 * len);
+        assert_true(!len || memcmp(b.at + b.len - 4, "\\x01", 4) == 0);
+        buf_done(&b);
+    }
+}
+
 /* Text that a spreadsheet takes for a formula gets an apostrophe, and so does text with an apostrophe; a number that
  * begins with - does not. */
 static void test_safe_csv(void **state)
@@ -639,6 +654,7 @@ int main(void)
         cmocka_unit_test(test_many_names),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_safe_csv),
+        cmocka_unit_test(test_escaped_text_of_any_length),
         cmocka_unit_test(test_peak_is_no_less_than_mean),
         cmocka_unit_test(test_parts_are_no_more_than_the_whole),
         cmocka_unit_test(test_parts_without_perf_are_no_more_than_the_whole),

@@ -51,8 +51,10 @@ void peak_begin(struct job *j, struct member *m, const struct member *parent)
     if (peak_is_known_at_begin(j, origin)) {
         uint64_t others = count_living(j) - 1 - j->at_once.n_end_unseen + m->life.end_unseen +
                           (j->source.lossy ? 0 : j->at_once.awaited);
-        j->at_once.most = max_u64(
-            j->at_once.most, j->at_once.n_end_unseen > m->life.end_unseen ? count_living(j) + j->at_once.fewer : 0);
+        uint64_t unseen = j->at_once.n_end_unseen - m->life.end_unseen;
+        if (unseen)
+            j->at_once.most =
+                max_u64(j->at_once.most, max_u64(count_living(j) + j->at_once.fewer, 1 + others + unseen));
         now = max_u64(now, 1 + others);
         if (m->row.first_ns <= j->at_once.unreported_end_ns)
             j->at_once.most = max_u64(j->at_once.most, now + j->at_once.unreported);
