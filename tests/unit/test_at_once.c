@@ -168,10 +168,10 @@ static void test_an_end_that_no_event_reports(void **state)
     assert_int_equal(r->is_bound, 1);
 }
 
-/* perf was inherited from the parent, so the ends are reported, also of processes that caused no event themselves. */
-static void test_ends_that_perf_reports_after_forks(void **state)
+/* The command has started four, whose ends perf reports. They are found ended at 30, before events are read. Returns
+ * the command. */
+static struct member *four_found_ended(struct recording *r)
 {
-    struct recording *r = *state;
     struct member *sh, *m[4];
     r->job.source.events = r->job.source.attaches = true;
     sh = command(r);
@@ -181,6 +181,14 @@ static void test_ends_that_perf_reports_after_forks(void **state)
     for (int i = 0; i < 4; i++)
         job_ended(&r->job, m[i], 30);
     sample(r);
+    return sh;
+}
+
+/* perf was inherited from the parent, so the ends are reported, also of processes that caused no event themselves. */
+static void test_ends_that_perf_reports_after_forks(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh = four_found_ended(r);
     for (int i = 0; i < 3; i++)
         job_add(&r->job, 21 + i, sh, BARO_ORIGIN_EVENT, 10);
     sample(r);
@@ -193,14 +201,7 @@ static void test_ends_that_perf_reports_after_forks(void **state)
 static void test_an_unsure_end_beside_awaited_ones(void **state)
 {
     struct recording *r = *state;
-    struct member *sh, *m[4];
-    r->job.source.events = r->job.source.attaches = true;
-    sh = command(r);
-    for (int i = 0; i < 4; i++)
-        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_EVENT, 5);
-    for (int i = 0; i < 4; i++)
-        job_ended(&r->job, m[i], 30);
-    sample(r);
+    struct member *sh = four_found_ended(r);
     for (int i = 0; i < 3; i++)
         job_end_unseen(&r->job, job_add(&r->job, 21 + i, sh, BARO_ORIGIN_EVENT, 10), i == 0);
     sample(r);

@@ -85,8 +85,8 @@ static const struct member *oldest_orphan(struct processes *p, const struct memb
     for (size_t i = end; i > first && compared < SIBLINGS_MOST; i--) {
         const struct member *other = tree->at[i - 1];
         if (!other || other->links.parent || other->row.id >= m->row.id || other->reading.memory_owner.pid ||
-            other->row.value[PROCESS_virtual] != st->vsize)
-            continue;
+            (other->row.absent[PROCESS_virtual] == BARO_PRESENT && other->row.value[PROCESS_virtual] != st->vsize))
+            continue; /* where the size was not asked for, kcmp(2) decides alone */
         compared++;
         if (is_owner(p, m, st, other))
             return other;
