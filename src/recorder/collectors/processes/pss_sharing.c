@@ -76,11 +76,22 @@ static void files_moved(struct memory *y, const struct member *m, uint64_t bytes
     files_moved_kib(y, files_kib(m, bytes));
 }
 
+/* By how much the member's pss may be wrong because of files that any process maps. */
+static uint64_t uncertain_files(const struct memory *y, const struct member *m)
+{
+    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10, most = files_of(m);
+    moved = moved < most ? moved : most;
+    return moved < FILES_LEAST ? 0 : moved;
+}
+
+/* Returns how much of files may be others' own when the member has ended. It may share more than when it was read.
+ * Example: it was read when it alone mapped 100 MB: it shared nothing. Then another one, which is read, maps them as
+ * well, and the member ends before it is read again: the other one is read again. */
 static uint32_t left_kib(const struct memory *y, const struct member *m)
 {
     uint64_t files = files_of(m), then = (uint64_t)m->reading.smaps_files << 10;
     if (m->reading.smaps_ns) /* with the files that it has mapped since */
-        return files_kib(m, 2 * sharing_part(m) + (files > then ? files - then : 0));
+        return files_kib(m, 2 * sharing_part(m) + uncertain_files(y, m) + (files > then ? files - then : 0));
     return y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files_kib(m, files) : 0;
 }
 
@@ -103,14 +114,6 @@ void memory_left(struct memory *y, struct member *m, bool is_done)
 static uint64_t uncertain_family(struct memory *y, const struct member *m)
 {
     return (uint64_t)(shared_kib(y, m) - m->reading.shared_kib) << 10;
-}
-
-/* By how much it may be wrong because of files that any process maps. */
-static uint64_t uncertain_files(const struct memory *y, const struct member *m)
-{
-    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10, most = files_of(m);
-    moved = moved < most ? moved : most;
-    return moved < FILES_LEAST ? 0 : moved;
 }
 
 uint64_t sharing_uncertain(struct memory *y, const struct member *m)
