@@ -81,7 +81,8 @@ static int choose_sample(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
     return code < 0 ? code : 1;
 }
 
-static void remember(struct show *w, const struct baro_record *record, int kind)
+/* Stores the rows of a kind, for the rates of later ones; only those that an older sample lacks, if it is not NULL. */
+static void remember(struct show *w, const struct baro_record *record, int kind, const struct baro_sample *older)
 {
     const struct baro_sample *s = record->u.sample;
     struct row row = {.kind = kind,
@@ -99,8 +100,27 @@ static void remember(struct show *w, const struct baro_record *record, int kind)
     }
     for (size_t i = 0; kind == BARO_KIND_PROCESS && i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
         row.process = baro_sample_row(s, BARO_KIND_PROCESS, i);
-        row_begin(&row);
+        if (!older || !baro_sample_find_id(older, BARO_KIND_PROCESS, baro_row_id(row.process)))
+            row_begin(&row);
     }
+}
+
+/* Stores the sample that rates are computed from, and of processes that came after it the last row before t_ns: one
+ * that came 50 ms ago has no row 100 ms ago. */
+static int remember_before(struct show *w, uint64_t t_ns, struct baro_record *record)
+{
+    struct baro_sample *older;
+    int code = baro_sample_copy(record->u.sample, &older, &w->err);
+    if (code < 0)
+        return code;
+    w->before_ns = record->t_ns;
+    remember(w, record, BARO_KIND_JOB, NULL);
+    remember(w, record, BARO_KIND_PROCESS, NULL);
+    remember(w, record, BARO_KIND_TASK, NULL);
+    while ((code = next_sample(w, record)) > 0 && record->t_ns < t_ns)
+        remember(w, record, BARO_KIND_PROCESS, older);
+    baro_sample_free(older);
+    return code;
 }
 
 /* Moves to the sample at t_ns, passing the one that rates are computed from. */
@@ -123,12 +143,8 @@ static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
         code = baro_tape_seek(w->tape, t_ns > RATE_OVER ? t_ns - RATE_OVER : 0, ret, &w->err);
         if (code <= 0)
             return code;
-        if (ret->t_ns < t_ns) {
-            w->before_ns = ret->t_ns;
-            remember(w, ret, BARO_KIND_JOB);
-            remember(w, ret, BARO_KIND_PROCESS);
-            remember(w, ret, BARO_KIND_TASK);
-        }
+        if (ret->t_ns < t_ns && (code = remember_before(w, t_ns, ret)) < 0)
+            return code;
     }
     return baro_tape_seek(w->tape, t_ns, ret, &w->err);
 }
