@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import PATIENCE
+from conftest import PATIENCE, poll
 from readers import tape as hostile_tape  # noqa: F401 (a fixture)
 
 STTY = "stty -a | md5sum"
@@ -245,6 +245,20 @@ def test_no_color(screen, baro, job):
 # ---- beside a job: baro run --top ----
 
 
+def state_of(pid):
+    """The name and the state of a process, and its process group; of one that has ended, nothing."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "", "", 0
+    state, _, group = text.rpartition(")")[2].split()[:3]
+    return text[text.index("(") + 1 : text.rindex(")")], state, int(group)
+
+
+def members_of_group(group):
+    return [int(p) for p in os.listdir("/proc") if p.isdecimal() and state_of(p)[2] == group]
+
+
 def beside(screen, run, work, command, *options, quiet=("-q",)):
     """Starts it; the output of the command goes to a file."""
     tape = work / "beside.baro"
@@ -269,7 +283,6 @@ def test_beside_a_job(screen, run, work):
     assert run.summary(tape)["job"]["processes_started"] == 2
 
 
-@pytest.mark.not_sanitized("such a view takes longer to end than the second that the wrapper waits")
 def test_beside_a_job_that_ends(screen, run, work):
     """The status is the command's, even if it is over before anything could be shown."""
     for command in ("exit 7", "sleep 0.5; echo said; exit 8"):
@@ -279,7 +292,6 @@ def test_beside_a_job_that_ends(screen, run, work):
     assert (work / "log").read_text() == "said\n"
 
 
-@pytest.mark.not_sanitized("such a view takes longer to end than the second that the wrapper waits")
 def test_what_a_job_leaves_on_the_terminal(screen, run, work):
     """The last view with its processes, and the summary, which goes to the log as well; with -q the view alone."""
     screen.size(110, 60)
@@ -294,7 +306,20 @@ def test_what_a_job_leaves_on_the_terminal(screen, run, work):
     assert "CORES" in text and not re.search(r"^ +started +20", text, re.M), text
 
 
+def stop_with_a_late_view(screen):
+    """Ctrl-Z while the view gets no CPU time."""
+    wrapper = screen.pid_of("baro")
+    view = next(p for p in members_of_group(wrapper) if state_of(p)[0] == "baro-top")
+    command = next(p for p in members_of_group(wrapper) if state_of(p)[0] == "sh")
+    os.kill(view, signal.SIGSTOP)
+    screen.keys("C-z")
+    poll(lambda: state_of(command)[1] == "T")
+    time.sleep(0.2)  # enough for the shell to print its message, if it could
+    os.kill(view, signal.SIGCONT)
+
+
 def test_beside_a_job_that_stops(screen, run, work):
+    """The shell gets the terminal after the view has left it; what it prints stays."""
     _, stty = beside(screen, run, work, "sleep $((4000 + 711)) & wait")
     screen.until("sleep 4711")
     screen.keys("C-z")
@@ -303,6 +328,12 @@ def test_beside_a_job_that_stops(screen, run, work):
     assert not screen.is_alternate()
     screen.line("clear; " + STTY)
     assert stty in screen.until("[0-9a-f]{32}")
+    screen.line("clear; fg")
+    screen.until("sleep 4711", but="Stopped")
+    stop_with_a_late_view(screen)
+    screen.until("Stopped")
+    screen.until("ready>$")
+    assert not screen.is_alternate()
     screen.line("clear; fg")
     screen.until("sleep 4711", but="Stopped")
     screen.keys("q")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages from the recorder to the wrapper: lines are printed, the last message is never lost, and the signal that
- * announces them is not passed to the command. */
+ * announces them is not passed to the command. Between the wrapper and the view: who has the terminal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,6 +143,41 @@ static void test_the_recorders_signal_is_not_passed_on(void **state)
     end(&e, "one\n");
 }
 
+/* The view leaves the terminal when it is asked to; an answer to an earlier request is none. */
+static void test_the_view_leaves_the_terminal(void **state)
+{
+    (void)state;
+    int ends[2];
+    uint8_t got[2] = {0};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    struct wrapper w = {.beside_fd = ends[0]};
+    view_let_return(&w); /* it was not asked to leave: nothing is sent */
+    assert_false(view_leaves(&w));
+    assert_false(view_leaves(&w)); /* asked once */
+    assert_int_equal(recv(ends[1], got, 2, MSG_DONTWAIT), 1);
+    assert_int_not_equal(got[0], 0);
+    view_let_return(&w); /* the stop was over before the view answered */
+    assert_false(view_leaves(&w));
+    assert_int_equal(send(ends[1], got, 1, 0), 1);
+    assert_false(view_leaves(&w));
+    assert_int_equal(recv(ends[1], got, 2, MSG_DONTWAIT), 2);
+    assert_int_equal(got[0], 0);
+    assert_int_equal(send(ends[1], got + 1, 1, 0), 1);
+    assert_true(view_leaves(&w));
+    assert_true(view_leaves(&w));
+    view_let_return(&w);
+    assert_int_equal(recv(ends[1], got, 2, MSG_DONTWAIT), 1);
+    assert_int_equal(got[0], 0);
+    assert_false(view_leaves(&w));
+    close(ends[1]); /* it ended */
+    assert_true(view_leaves(&w));
+    view_let_return(&w);
+    assert_true(view_leaves(&w));
+    close(ends[0]);
+    struct wrapper without = {.beside_fd = -1};
+    assert_true(view_leaves(&without));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_last_message_alone),
         cmocka_unit_test(test_no_last_message),
         cmocka_unit_test(test_the_recorders_signal_is_not_passed_on),
+        cmocka_unit_test(test_the_view_leaves_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

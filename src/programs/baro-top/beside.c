@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-top/beside.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define RETRY_MS 20 /* a recorder needs some milliseconds until it writes the head of the tape */
@@ -27,13 +29,28 @@ bool beside_begin(bool *ret_quiet)
     return true;
 }
 
-int beside_open(struct feed *f, struct baro_error *err)
+bool beside_heed(struct terminal *t, bool *ret_away)
+{
+    uint8_t request;
+    ssize_t n;
+    while ((n = recv(BESIDE_SOCKET, &request, 1, MSG_DONTWAIT)) == 1) {
+        *ret_away = request != 0;
+        if (!request)
+            continue;
+        if (t)
+            terminal_suspend(t);
+        send(BESIDE_SOCKET, &request, 1, MSG_NOSIGNAL);
+    }
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+int beside_open(struct feed *f, bool *ret_away, struct baro_error *err)
 {
     struct pollfd job = {.fd = BESIDE_SOCKET, .events = POLLIN};
     int code;
     snprintf(f->path, sizeof(f->path), "/proc/self/fd/%d", BESIDE_TAPE);
     while ((code = feed_open(f, err)) == BARO_E_EMPTY) {
-        if (poll(&job, 1, RETRY_MS) > 0)
+        if (poll(&job, 1, RETRY_MS) > 0 && !beside_heed(NULL, ret_away))
             return BARO_E_ENDED;
     }
     return code;

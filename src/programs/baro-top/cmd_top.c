@@ -187,7 +187,7 @@ static void done(struct top *t)
 /* Beside a job (`baro run --top`), a job that is over before the first sample is no error, and nothing is printed. */
 static int show_beside(struct top *t)
 {
-    int code = beside_open(&t->feed, &t->err);
+    int code = beside_open(&t->feed, &t->is_away, &t->err);
     if (code == BARO_E_ENDED)
         return 0;
     return code < 0 ? cli_fail(t->cli, &t->err) : top_loop(t, STDIN_FILENO, BESIDE_SOCKET);

@@ -18,18 +18,16 @@
 
 #define SLICE_NS (30 * NS_PER_MS) /* time of reading between two checks for keys */
 #define CHECK_NS NS_PER_SEC       /* time between two checks whether the recorder still runs: it may have been killed */
-#define STOP_NS (300 * NS_PER_MS) /* beside a job: by then after ^Z the shell has taken the terminal, or never will */
 
 struct loop {
     struct top *top;
     struct terminal terminal;
     int in_fd, signal_fd;
-    int beside_fd;     /* beside a job: the wrapper's socket; -1: on our own */
-    uint64_t asked_ns; /* beside a job: when ^Z asked for a stop; 0: no such request, or it was answered */
-    uint64_t read_ns;  /* when the tape was read last */
-    bool is_written;   /* the tape has more */
-    bool is_behind;    /* it was not read to its end yet */
-    bool is_changed;   /* the terminal does not show the present state */
+    int beside_fd;    /* beside a job: the wrapper's socket; -1: on our own */
+    uint64_t read_ns; /* when the tape was read last */
+    bool is_written;  /* the tape has more */
+    bool is_behind;   /* it was not read to its end yet */
+    bool is_changed;  /* the terminal does not show the present state */
     bool is_over;
     bool is_job_over; /* beside a job */
     int signal;       /* the signal that ends the program; 0: none */
@@ -61,22 +59,16 @@ static void let_signal(int signal)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Beside a job ^C and ^Z are meant for the job. If the job stops, the shell takes the terminal. This program does not
+/* Beside a job ^C and ^Z are meant for the job. If it stops, the wrapper asks for the terminal. This program does not
  * stop: a job that ignores ^Z goes on, and no shell would continue the view. */
-static bool on_signal_of_job(struct loop *l, int signal)
+static bool is_for_job(const struct loop *l, int signal)
 {
-    if (l->beside_fd < 0)
-        return false;
-    if (signal == SIGTSTP) {
-        terminal_suspend(&l->terminal);
-        l->asked_ns = clock_monotonic_ns();
-    }
-    return signal == SIGTSTP || signal == SIGINT || signal == SIGQUIT || signal == SIGCONT;
+    return l->beside_fd >= 0 && (signal == SIGTSTP || signal == SIGINT || signal == SIGQUIT || signal == SIGCONT);
 }
 
 static void on_signal(struct loop *l, int signal)
 {
-    if (on_signal_of_job(l, signal))
+    if (is_for_job(l, signal))
         return;
     switch (signal) {
     case SIGTSTP: /* stops here, until it is continued */
@@ -201,9 +193,8 @@ static bool has_terminal(struct loop *l)
 {
     if (l->beside_fd < 0)
         return true;
-    bool is_ours = beside_has_terminal(l->in_fd) && clock_monotonic_ns() >= l->asked_ns + STOP_NS;
+    bool is_ours = !l->top->is_away && beside_has_terminal(l->in_fd);
     if (is_ours && l->terminal.is_suspended) {
-        l->asked_ns = 0;
         terminal_resume(&l->terminal);
         l->is_changed = true;
     } else if (!is_ours) {
@@ -218,7 +209,7 @@ static int timeout_of(const struct loop *l)
     if (l->is_behind)
         return 0;
     if (l->terminal.is_suspended)
-        return (int)((now_ns < l->asked_ns + STOP_NS ? STOP_NS : CHECK_NS) / NS_PER_MS);
+        return (int)(CHECK_NS / NS_PER_MS);
     if (l->top->feed.state != BARO_TAPE_RUNNING)
         return -1;
     due_ns = l->read_ns + (l->is_written ? FEED_STEP_NS : CHECK_NS);
@@ -255,11 +246,24 @@ static int take_turn(struct loop *l)
         read_signals(l);
     if (fds[2].revents & POLLIN)
         l->is_written = true;
-    if (fds[3].revents)
+    if (fds[3].revents && !beside_heed(&l->terminal, &l->top->is_away))
         l->is_over = l->is_job_over = true;
     if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the terminal is gone */
         l->is_over = true;
     return fds[1].revents & POLLIN ? read_keys(l) : 0;
+}
+
+/* Beside a job: waits until the terminal is ours; in the background it is the shell's. */
+static void await_terminal(struct loop *l)
+{
+    struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN}, {.fd = l->beside_fd, .events = POLLIN}};
+    while (!l->is_over && (l->top->is_away || !beside_has_terminal(l->in_fd))) {
+        if (poll(fds, 2, (int)(CHECK_NS / NS_PER_MS)) <= 0)
+            continue;
+        read_signals(l);
+        if (fds[1].revents && !beside_heed(NULL, &l->top->is_away))
+            l->is_over = true;
+    }
 }
 
 int top_loop(struct top *t, int in_fd, int beside_fd)
@@ -269,7 +273,10 @@ int top_loop(struct top *t, int in_fd, int beside_fd)
     t->shown = &t->feed.newest;
     if (code < 0)
         return cli_failf(t->cli, "can't wait for signals: %s", strerror(-code));
-    code = terminal_open(&l.terminal, in_fd, STDOUT_FILENO, t->cli->color, &t->err);
+    if (beside_fd >= 0)
+        await_terminal(&l);
+    if (!l.is_over)
+        code = terminal_open(&l.terminal, in_fd, STDOUT_FILENO, t->cli->color, &t->err);
     if (code < 0)
         return cli_fail(t->cli, &t->err);
     t->grid.utf8 = t->cli->utf8;

@@ -22,6 +22,7 @@ struct top {
     uint64_t finish_ns;          /* when the summary is to be finished again */
     struct users users;
     bool is_quiet; /* beside a job: no summary at its end */
+    bool is_away;  /* beside a job that stops: the wrapper asked the view to leave the terminal */
     struct baro_error err;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,11 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "programs/baro/programs.h"
 #include "recorder/wrapper/fds.h"
 
-#define END_MS 1000
+/* A view that was stopped or hangs must not keep the job from its end. One that waits for a CPU may take its time: what
+ * it writes after that would overwrite the shell's prompt. */
+#define END_NS (10 * NS_PER_SEC)
 
 /* The descriptors go where the view expects them; nothing else of the job's is kept but standard error, for the message
  * of a failure. */
@@ -52,6 +56,11 @@ int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, st
         close(terminal);
         return error_set(err, -errno, "--top: %s", strerror(errno));
     }
+    /* A Ctrl-Z must not stop the view, not even before it has begun: it answers when the wrapper asks. */
+    sigset_t stop, before;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    sigprocmask(SIG_BLOCK, &stop, &before);
     pid_t child = fork();
     if (child == 0) {
         /* The view is a grandchild: another process reaps it. */
@@ -60,6 +69,7 @@ int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, st
         _exit(0);
     }
     int error = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
     close(terminal);
     close(ends[1]);
     if (child < 0) {
@@ -74,10 +84,14 @@ int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, st
 void beside_end(int fd)
 {
     struct pollfd gone = {.fd = fd, .events = POLLIN};
+    uint64_t now_ns = clock_monotonic_ns(), until_ns = now_ns + END_NS;
+    uint8_t late; /* an answer to a stop that was over before it came */
     if (fd < 0)
         return;
     shutdown(fd, SHUT_WR);
-    while (poll(&gone, 1, END_MS) < 0 && errno == EINTR)
-        ;
+    for (; now_ns < until_ns; now_ns = clock_monotonic_ns()) {
+        if (poll(&gone, 1, (int)((until_ns - now_ns) / NS_PER_MS) + 1) > 0 && recv(fd, &late, 1, MSG_DONTWAIT) <= 0)
+            break;
+    }
     close(fd);
 }

@@ -179,6 +179,7 @@ static _Noreturn void run_watcher(const struct wrapper *w, int signal)
     fd_close(w->link);
     fd_close(w->stderr_fd);
     fd_close(w->folder_fd);
+    fd_close(w->beside_fd);
     prctl(PR_SET_NAME, "baro-watcher");
     c.end_fd = (int)syscall(SYS_pidfd_open, c.command, 0u);
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -273,6 +274,8 @@ void mirror_update(struct wrapper *w)
         }
         info = (siginfo_t){0};
     }
-    if (w->stopped_by && !w->watcher)
+    if (w->stopped_by && !w->watcher && view_leaves(w))
         mirror_begin(w);
+    if (!w->stopped_by)
+        view_let_return(w);
 }

@@ -28,7 +28,7 @@
 #define HELPERS_GRACE_NS (500 * NS_PER_MS)
 #define HELPERS_GRACE_HANGING_NS (5 * NS_PER_MS)
 #define HELPERS_CHECK_NS (2 * NS_PER_MS)
-#define CHECK_NS (5 * NS_PER_MS) /* how often it is checked whether the recorder hangs in a write */
+#define CHECK_NS (5 * NS_PER_MS) /* how often it is checked whether the recorder hangs in a write, or the view left */
 
 /* Soft limits were meant for the job; they must not end the recorder before the job ends. */
 static void recorder_unbind(void)
@@ -160,10 +160,11 @@ static bool time_left(uint64_t deadline, struct timespec *ret)
 /* Each round handles all there is before it waits; anything that happens later leaves a pending signal. */
 static void command_wait(struct wrapper *w)
 {
-    const struct timespec at_once = {0, 0};
+    const struct timespec at_once = {0, 0}, soon = {.tv_nsec = CHECK_NS};
     bool more;
 
     for (;;) {
+        const struct timespec *most = NULL;
         siginfo_t info;
 
         mirror_update(w);
@@ -172,8 +173,12 @@ static void command_wait(struct wrapper *w)
             mirror_end(w);
             return;
         }
+        if (more)
+            most = &at_once;
+        else if (w->stopped_by && !w->watcher) /* the view has not left the terminal yet */
+            most = &soon;
         /* The signal that is to stop us is not taken, so that it stops us. */
-        if (sigmask_wait(w->watcher ? ~SIGMASK_OF(w->stopped_by) : SIGMASK_ALL, &info, more ? &at_once : NULL) > 0)
+        if (sigmask_wait(w->watcher ? ~SIGMASK_OF(w->stopped_by) : SIGMASK_ALL, &info, most) > 0)
             signal_handle(w, &info);
     }
 }

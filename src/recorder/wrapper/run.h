@@ -26,7 +26,7 @@ struct run_options {
     const struct marks_file *marks;
     int segments_fd; /* for the recorder: of a tape that is a folder; -1: none */
     int folder_fd;   /* of the tape's directory, kept open by both; -1: none */
-    int beside_fd;   /* kept open by the wrapper alone (programs/baro/beside.h); -1: none */
+    int beside_fd;   /* the view's socket (programs/baro/beside.h); kept open by the wrapper alone; -1: none */
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */
     void (*becoming)(void *context, int error);
     const struct own_group *own; /* the command's own control group (recorder/wrapper/own.h); NULL or empty: none */

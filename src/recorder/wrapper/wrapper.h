@@ -22,6 +22,9 @@ struct wrapper {
     pid_t watcher;                     /* of a mirrored stop (mirror.c); 0: none */
     int stopped_by;                    /* the signal that stopped the command, if the stop is mirrored; 0: none */
     unsigned watchers;                 /* started for this stop so far */
+    uint64_t view_asked_ns;            /* when the view was asked to leave the terminal; 0: it may have it (view.c) */
+    uint8_t view_request;              /* the number of that request */
+    bool view_left;                    /* it has left it, or there is no more waiting for it */
     bool session_leader;
     bool recorder_ended, command_ended;
     bool recorder_done;             /* it reported that everything is written */
@@ -57,6 +60,10 @@ void signal_handle(struct wrapper *w, const siginfo_t *info);
 void mirror_update(struct wrapper *w);         /* stops or continues as the command did */
 void mirror_end(struct wrapper *w);            /* the wrapper must not be stopped any more */
 bool mirror_has_news(const struct wrapper *w); /* has the command stopped, continued or ended since the last update? */
+
+/* view.c: the view of `baro run --top`; without one they do nothing */
+bool view_leaves(struct wrapper *w); /* asks it once to leave the terminal; returns true once it has. Call it again */
+void view_let_return(struct wrapper *w);
 
 /* reap.c */
 void reap_prepare(struct wrapper *w); /* call once the command runs */
