@@ -45,7 +45,7 @@ def is_gone(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
             return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except OSError:  # ENOENT, or ESRCH where it ended after open(2)
         return True
 
 

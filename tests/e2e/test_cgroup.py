@@ -14,6 +14,7 @@ import tempfile
 import pytest
 from conftest import Cgroup, unshared
 from jobs import after_mounts, script
+from wrapping import comm
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
 
@@ -576,9 +577,7 @@ def test_only_groups_without_recorder_are_removed(run, tape, work, cgroup, wait_
 
 def processes_of(group):
     """Returns processes by name; those of baro that record are called otherwise."""
-    return {
-        pathlib.Path(f"/proc/{pid}/comm").read_text().strip(): pid for g in [group, *group.below()] for pid in g.pids()
-    }
+    return {comm(pid): pid for g in [group, *group.below()] for pid in g.pids()}
 
 
 @pytest.mark.parametrize(

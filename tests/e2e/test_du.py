@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, poll
 from jobs import script
 
 
@@ -165,18 +165,27 @@ def test_files_that_come_and_go(run, tape, work):
     (work / "d").mkdir()
     churn = """
         import os, time
-        end = time.monotonic() + 4
-        while time.monotonic() < end:
+        while not os.path.exists("quiet"):
             os.mkdir("d/a")
             open("d/a/f", "w").close()
             os.rename("d/a", "d/b")
             os.remove("d/b/f")
             os.rmdir("d/b")
+        while not os.path.exists("go"):
+            time.sleep(0.05)
         """
-    r = run("run", "-o", tape, "--du", "d", "--du-every", "1s", "--", *script(churn), status=0, cwd=work)
-    row = last(run, tape)[str(work / "d")]
-    assert numbers(row, "files", "directories", "unread") == [0, 1, 0]
-    assert "baro run: " not in r.stderr
+    argv = ["run", "-o", tape, "--du", "d", "--du-every", "1s", "--", *script(churn)]
+    p = run.popen(*argv, cwd=work, stderr=subprocess.PIPE, text=True)
+
+    def row():
+        return last(run, tape).get(str(work / "d")) if run.instants(tape) else None
+
+    poll(lambda: (row() or {"walks": 0})["walks"] >= 3, "three walks")
+    (work / "quiet").touch()
+    poll(lambda: numbers(row(), "files", "directories", "unread") == [0, 1, 0], "a walk of what is left")
+    (work / "go").touch()
+    assert "baro run: " not in p.communicate()[1] and p.returncode == 0
+    assert numbers(row(), "files", "directories", "unread") == [0, 1, 0]
 
 
 def test_wrong_calls(run):

@@ -11,6 +11,7 @@ import pytest
 
 from conftest import SLOW, beside
 from jobs import commands
+from wrapping import comm
 
 BURNT = 80_000_000
 
@@ -152,7 +153,7 @@ def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until)
         recorder = [
             int(c)
             for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
-            if open(f"/proc/{c}/comm").read().startswith("baro")
+            if comm(int(c)).startswith("baro")
         ]
         os.kill(recorder[0], signal.SIGSTOP)
         (work / "go").touch()

@@ -14,6 +14,7 @@ import time
 import pytest
 
 from conftest import ORDINARY, SANITIZED
+from wrapping import comm
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="root and another user are needed")
 ROUNDS = 15 if SANITIZED else 60
@@ -21,11 +22,8 @@ ROUNDS = 15 if SANITIZED else 60
 
 def recorder_of(pid):
     for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        try:
-            if pathlib.Path(f"/proc/{child}/comm").read_text() == "baro-recorder\n":
-                return int(child)
-        except FileNotFoundError:
-            pass
+        if comm(int(child)) == "baro-recorder":
+            return int(child)
     return None
 
 

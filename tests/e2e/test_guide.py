@@ -8,7 +8,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import SOURCE
+from conftest import PATIENCE, SOURCE
 
 
 def commands(path):
@@ -23,7 +23,7 @@ def test_each_command_of_the_guide_works(baro, work):
     done = subprocess.run(
         [SOURCE / "tools" / "make-guide", pathlib.Path(baro).parent, work / "guide.md"],
         capture_output=True,
-        timeout=300,
+        timeout=5 * PATIENCE,
     )
     assert done.returncode == 0, done.stderr.decode()
     assert commands(work / "guide.md") == commands(SOURCE / "docs" / "guide.md")

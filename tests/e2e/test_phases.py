@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from jobs import script
+from wrapping import comm
 
 
 def phases(run, tape):
@@ -223,7 +224,7 @@ def test_writers_continue_without_the_recorder(run, tape, work, wait_until):
     events = pathlib.Path(note.read_text().strip())
     run.await_samples(tape)
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    recorder = [p for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == "baro-recorder\n"]
+    recorder = [p for p in children if comm(int(p)) == "baro-recorder"]
     os.kill(int(recorder[0]), signal.SIGKILL)
     (work / "go").touch()
     process.communicate(timeout=60)
@@ -358,7 +359,7 @@ def started_run(run, tape, work, wait_until, text):
     wait_until((work / "begun").exists)
     run.await_samples(tape)
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    recorder = [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == "baro-recorder\n"]
+    recorder = [int(p) for p in children if comm(int(p)) == "baro-recorder"]
     assert len(recorder) == 1 and len(events_in(work)) == 1
     return process, recorder[0]
 

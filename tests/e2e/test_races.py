@@ -13,11 +13,12 @@ import time
 import pytest
 
 from jobs import script
+from wrapping import comm
 
 
 def the_recorder(baro_pid):
     pids = open(f"/proc/{baro_pid}/task/{baro_pid}/children").read().split()
-    found = [int(p) for p in pids if open(f"/proc/{p}/comm").read().startswith("baro")]
+    found = [int(p) for p in pids if comm(int(p)).startswith("baro")]
     assert len(found) == 1, found
     return found[0]
 

@@ -12,6 +12,9 @@ import pytest
 
 from conftest import PATIENCE
 from jobs import BURN, PYTHON, burn, commands, script
+from wrapping import comm
+
+UNTIL_GO = "until [ -e go ]; do sleep 0.02; done"  # a file that the test makes
 
 # ---- totals ----------------------------------------------------------------------------------------------------------
 
@@ -170,7 +173,7 @@ def test_total_in_the_middle(run, tape, wait_until):
                   "for i in $(seq 60); do " + PYTHON + " -S -c 'sum(range(1000000))'; done; sleep 1; :")
     try:
         run.await_samples(tape)
-        shell = next(c for c in children(p.pid) if open(f"/proc/{c}/comm").read() == "bash\n")
+        shell = next(c for c in children(p.pid) if comm(c) == "bash")
         for _ in range(5):
             before = cpu_shown(shell)
             run.await_samples(tape, len(run.instants(tape)) + 2)  # one that was begun after that
@@ -336,11 +339,13 @@ def test_death_by_signal(run, tape):
 
 def test_recorder_killed(run, tape, wait_until):
     """SIGKILL of the recorder: the job continues, its status is returned, the tape is readable."""
-    p = run.popen("run", "-o", tape, "--", "sh", "-c", "sleep 1.5; exit 5", stderr=subprocess.PIPE, text=True)
+    job = f"{UNTIL_GO}; exit 5"
+    p = run.popen("run", "-o", tape, "--", "sh", "-c", job, stderr=subprocess.PIPE, text=True)
     run.await_samples(tape)
-    recorder = [c for c in children(p.pid) if open(f"/proc/{c}/comm").read().startswith("baro")]
+    recorder = [c for c in children(p.pid) if comm(c).startswith("baro")]
     assert len(recorder) == 1
     os.kill(recorder[0], signal.SIGKILL)
+    (run.work / "go").touch()
     err = p.communicate(timeout=60)[1]
     assert p.returncode == 5
     assert len([line for line in err.splitlines() if line.strip()]) == 1, err
@@ -349,10 +354,11 @@ def test_recorder_killed(run, tape, wait_until):
 
 def test_wrapper_killed(run, tape, work, wait_until):
     """SIGKILL of the wrapper: the job continues, and so does the recorder, to the job's end."""
-    p = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", "sleep 1; echo done > survived")
+    p = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", f"{UNTIL_GO}; echo done > survived")
     run.await_samples(tape)
     p.kill()
     p.wait()
+    (work / "go").touch()
     wait_until(lambda: (work / "survived").exists(), "the job's end")
 
     def over():
@@ -430,10 +436,13 @@ def test_detach(run, tape, started, wait_until):
     assert s["job"]["processes_started"] == 1
 
 
-def test_recorder_below_its_target_is_not_counted(run, work, tape):
+def test_recorder_below_its_target_is_not_counted(run, work, tape, started):
     """As `baro record --pid $$ &` from a shell."""
-    line = f"{run.binary} record --pid $$ -q -o {tape} & sleep 1; kill $!; wait $!; exit 0"
-    subprocess.run(["bash", "-c", line], check=True, timeout=60, env=dict(os.environ))
+    line = f"{run.binary} record --pid $$ -q -o {tape} & {UNTIL_GO}; kill $!; wait $!; exit 0"
+    p = started(["bash", "-c", line], cwd=work)
+    run.await_samples(tape, 2)
+    (work / "go").touch()
+    assert p.wait(PATIENCE) == 0
     rows = run.export(tape)
     assert rows
     assert "baro" not in {r["name"] for r in rows}

@@ -2,6 +2,7 @@
 """The live view: printed, and on a terminal (tmux) with keys, other sizes, signals, and a shell that gets the terminal
 back.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import pytest
 
 from conftest import PATIENCE, poll
 from readers import tape as hostile_tape  # noqa: F401 (a fixture)
+from wrapping import children, comm, state
 
 STTY = "stty -a | md5sum"
 
@@ -59,9 +61,9 @@ class Screen:
         shell = self.tmux("display", "-p", "#{pane_pid}").strip()
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            for pid in open(f"/proc/{shell}/task/{shell}/children", encoding="ascii").read().split():
-                if open(f"/proc/{pid}/comm", encoding="ascii").read().strip() == name:
-                    return int(pid)
+            for pid in children(int(shell)):
+                if comm(pid) == name:
+                    return pid
             time.sleep(0.02)
         pytest.fail(f"no {name} under the shell")
 
@@ -245,18 +247,13 @@ def test_no_color(screen, baro, job):
 # ---- beside a job: baro run --top ----
 
 
-def state_of(pid):
-    """The name and the state of a process, and its process group; of one that has ended, nothing."""
-    try:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return "", "", 0
-    state, _, group = text.rpartition(")")[2].split()[:3]
-    return text[text.index("(") + 1 : text.rindex(")")], state, int(group)
-
-
-def members_of_group(group):
-    return [int(p) for p in os.listdir("/proc") if p.isdecimal() and state_of(p)[2] == group]
+def view_beside(wrapper):
+    """Returns the pid of the view, which is in the process group of the wrapper and no child of it."""
+    for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpgid(pid) == wrapper and comm(pid) == "baro-top":
+                return pid
+    return pytest.fail("no view")
 
 
 def beside(screen, run, work, command, *options, quiet=("-q",)):
@@ -309,11 +306,11 @@ def test_what_a_job_leaves_on_the_terminal(screen, run, work):
 def stop_with_a_late_view(screen):
     """Ctrl-Z while the view gets no CPU time."""
     wrapper = screen.pid_of("baro")
-    view = next(p for p in members_of_group(wrapper) if state_of(p)[0] == "baro-top")
-    command = next(p for p in members_of_group(wrapper) if state_of(p)[0] == "sh")
+    view = view_beside(wrapper)
+    command = next(c for c in children(wrapper) if comm(c) == "sh")
     os.kill(view, signal.SIGSTOP)
     screen.keys("C-z")
-    poll(lambda: state_of(command)[1] == "T")
+    poll(lambda: state(command) == "T")
     time.sleep(0.2)  # enough for the shell to print its message, if it could
     os.kill(view, signal.SIGCONT)
 

@@ -16,6 +16,7 @@ import pytest
 from conftest import needs_strace, poll
 
 from jobs import script
+from wrapping import comm
 
 FULL = os.environ.get("BARO_FULL") == "1"
 RESULT = "read x < /dev/null; echo out; exit 9"
@@ -326,7 +327,7 @@ def test_recorder_stopped(run, tape, work, wait_until, until):
     recorder = [
         int(c)
         for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
-        if open(f"/proc/{c}/comm").read().startswith("baro")
+        if comm(int(c)).startswith("baro")
     ][0]
     os.kill(recorder, signal.SIGSTOP)
     time.sleep(0.4)
@@ -350,7 +351,7 @@ def test_a_stopped_helper_ends_with_its_recorder(run, tape, wait_until, name):
 
     def helpers():
         children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
-        return [int(c) for c in children if pathlib.Path(f"/proc/{c}/comm").read_text().strip() == name]
+        return [int(c) for c in children if comm(int(c)) == name]
 
     helper = wait_until(helpers)[0]
     os.kill(helper, signal.SIGSTOP)

@@ -125,7 +125,11 @@ def logged(tmp_path, command, *options):
 
 @needs_dummy
 def test_orphans_are_reaped_with_their_status(tmp_path):
-    text = "for i in 1 2 3; do (setsid sh -c \"sleep 0.1; exit 4$i\" &) ; done; sleep 0.4; exit 3"
+    text = """
+        for i in 1 2 3; do (setsid sh -c "echo \\$\\$ >>pids; exit 4$i" &); done
+        until [ "$(cat pids | wc -l)" = 3 ]; do sleep 0.01; done
+        for pid in $(cat pids); do while kill -0 $pid; do sleep 0.01; done; done # until it was reaped
+        exit 3"""
     done, facts = logged(tmp_path, ["sh", "-c", text])
     assert done.returncode == 3
     reaped = [f for f in facts if f["kind"] == "reaped"]
@@ -152,7 +156,8 @@ def test_recorder_is_no_child_of_the_job(tmp_path):
 @needs_dummy
 def test_stops_and_signals_are_reported(tmp_path):
     log = tmp_path / "log"
-    job = own_group([DUMMY, "--log", str(log), "sh", "-c", "trap : USR1; kill -TSTP $$; sleep 0.2; exit 2"])
+    text = "trap got=1 USR1; kill -TSTP $$; until [ $got ]; do sleep 0.02; done; exit 2"
+    job = own_group([DUMMY, "--log", str(log), "sh", "-c", text])
     assert stopped_by(job.pid) == signal.SIGTSTP
     job.send_signal(signal.SIGCONT)
     job.send_signal(signal.SIGUSR1)
