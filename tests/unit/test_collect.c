@@ -403,6 +403,23 @@ static void a_peak_between_two_readings_is_read(void **state)
     assert_false(memory_may_have_peaked(42 * mb, 38 * mb, 20 * mb, 90 * mb)); /* below its mark */
 }
 
+/* Its end was reported at 1.6 s. It may wait for a CPU before it is a zombie; its first thread is a zombie while others
+ * run; and perf lets go of one that executes a file that it can't read. */
+static void a_process_that_is_ending_does_not_live_on(void **state)
+{
+    static struct member m = {.life.end_ns = 1600 * NS_PER_MS};
+    (void)state;
+    m.row.value[PROCESS_state] = 'R';
+    m.reading.is_exiting = true;
+    assert_false(process_lives_on(&m, 1720 * NS_PER_MS));
+    m.row.value[PROCESS_state] = 'Z';
+    assert_true(process_lives_on(&m, 1720 * NS_PER_MS));
+    assert_false(process_lives_on(&m, 1700 * NS_PER_MS));
+    m.row.value[PROCESS_state] = 'S';
+    m.reading.is_exiting = false;
+    assert_true(process_lives_on(&m, 1720 * NS_PER_MS));
+}
+
 /* The parts that stat has are whole ticks, rounded down. */
 static void parts_of_cpu_time_are_not_of_one_side(void **state)
 {
@@ -437,6 +454,7 @@ int main(void)
         cmocka_unit_test(collectors_report_what_they_serve_and_leave_out),
         cmocka_unit_test(own_memory),
         cmocka_unit_test(a_peak_between_two_readings_is_read),
+        cmocka_unit_test(a_process_that_is_ending_does_not_live_on),
         cmocka_unit_test(parts_of_cpu_time_are_not_of_one_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,6 +276,7 @@ struct member_reading {
     bool stat_was_read : 1;   /* at least once: key.start is known */
     bool sampled : 1;         /* it was read for a sample, and may be gone when that is written */
     bool in_sample : 1;       /* a sample has a row with its values */
+    bool is_exiting : 1;      /* it, or its first thread, is ending or has ended */
     bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];
