@@ -403,32 +403,21 @@ static void a_peak_between_two_readings_is_read(void **state)
     assert_false(memory_may_have_peaked(42 * mb, 38 * mb, 20 * mb, 90 * mb)); /* below its mark */
 }
 
-/* smaps was read while the process lived, and the reply comes when stat shows that it has given up its memory: it holds
- * none. For one that has memory, pss is a lower bound of rss, which each CPU counts in batches. */
-static void a_late_reply_gives_no_memory_back(void **state)
+/* Its end was reported at 1.6 s. It may wait for a CPU before it is a zombie; its first thread is a zombie while others
+ * run; and perf lets go of one that executes a file that it can't read. */
+static void a_process_that_is_ending_does_not_live_on(void **state)
 {
-    static const struct job_sink sink;
-    static struct job j;
-    static struct account account;
-    static struct sampling s;
-    static struct memory y;
+    static struct member m = {.life.end_ns = 1600 * NS_PER_MS};
     (void)state;
-    assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
-    s = (struct sampling){.account = &account, .job = &j};
-    memory_init(&y, &s);
-    struct member *m = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
-    const struct helper_reply reply = {.key = m->row.key, .what = HELPER_SMAPS, .pss = 26000000, .uss = 20000000};
-    m->row.absent[PROCESS_rss] = m->row.absent[PROCESS_rss_peak] = BARO_PRESENT;
-    m->row.value[PROCESS_state] = 'R';
-    m->row.value[PROCESS_rss_peak] = 47000000;
-    m->reading.has_no_memory = true;
-    memory_take_reply(&y, &reply);
-    assert_int_equal(m->row.value[PROCESS_rss], 0);
-    m->reading.has_no_memory = false;
-    m->row.value[PROCESS_rss] = 25000000;
-    memory_take_reply(&y, &reply);
-    assert_int_equal(m->row.value[PROCESS_rss], 26000000);
-    job_done(&j);
+    m.row.value[PROCESS_state] = 'R';
+    m.reading.is_exiting = true;
+    assert_false(process_lives_on(&m, 1720 * NS_PER_MS));
+    m.row.value[PROCESS_state] = 'Z';
+    assert_true(process_lives_on(&m, 1720 * NS_PER_MS));
+    assert_false(process_lives_on(&m, 1700 * NS_PER_MS));
+    m.row.value[PROCESS_state] = 'S';
+    m.reading.is_exiting = false;
+    assert_true(process_lives_on(&m, 1720 * NS_PER_MS));
 }
 
 /* The parts that stat has are whole ticks, rounded down. */
@@ -465,7 +454,7 @@ int main(void)
         cmocka_unit_test(collectors_report_what_they_serve_and_leave_out),
         cmocka_unit_test(own_memory),
         cmocka_unit_test(a_peak_between_two_readings_is_read),
-        cmocka_unit_test(a_late_reply_gives_no_memory_back),
+        cmocka_unit_test(a_process_that_is_ending_does_not_live_on),
         cmocka_unit_test(parts_of_cpu_time_are_not_of_one_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fork events of processes that a scan found first: when such an event is about the process that is known, and when
- * about another one with its pid. */
+ * about another one with its pid. The same of what the process that selects reports, and of the kernel's log, which has
+ * pids of processes that were OOM-killed. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,6 +145,76 @@ static void another_process_gets_the_pid_much_later(void **state)
     assert_int_equal(started_after_fork_at(g, 5000 * MS), 3);
 }
 
+/* It is reported by its start time, or by the time of its fork, which is up to 20 ms from the start time: that is in
+ * whole ticks, rounded down. */
+static void a_process_that_was_selected_is_known_by_its_begin(void **state)
+{
+    static const struct {
+        uint64_t start, begin_ns;
+        bool is_known;
+    } reported[] = {{START, 0, true},          {START + 1, 0, false}, {0, 1230 * MS, true},      {0, 1250 * MS, true},
+                    {0, 1250 * MS + 1, false}, {0, 1210 * MS, true},  {0, 1210 * MS - 1, false}, {0, 0, false}};
+    struct recording *g = *state;
+    for (size_t i = 0; i < sizeof(reported) / sizeof(*reported); i++) {
+        const struct watch_change c = {
+            .what = WATCH_JOIN, .pid = KNOWN, .start = reported[i].start, .begin_ns = reported[i].begin_ns};
+        assert_ptr_equal(label_member(&g->r, &c), reported[i].is_known ? tree_find(&g->r.job.tree, KNOWN) : NULL);
+    }
+}
+
+static void note_killed(struct recording *g, int32_t pid)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "p%d", pid);
+    const struct baro_exit e = {.key = {pid, 1}, .status_known = true, .status = 9, .name = name};
+    oom_note_exit(&g->r, &e);
+}
+
+static void log_has(struct oom_log *l, const struct recording *g, uint64_t t_us, int32_t pid)
+{
+    char text[128];
+    int n = snprintf(text, sizeof(text), "3,1,%llu,-;Out of memory: Killed process %d (x)\n", (unsigned long long)t_us,
+                     pid);
+    oom_log_take(l, &g->r.oom, span_of(text, (size_t)n));
+}
+
+/* The job began 5,000 s after the machine. The clocks differ by 6 s at most: 1 s, and a thousandth of that. A kill
+ * before that was of a process that had the pid earlier. */
+static void older_lines_of_the_log_are_of_other_processes(void **state)
+{
+    struct recording *g = *state;
+    struct oom_log l = oom_log_of(5000 * NS_PER_SEC, 5000 * NS_PER_SEC);
+    note_killed(g, KNOWN);
+    log_has(&l, g, 4994000000, KNOWN);
+    assert_false(oom_log_is_whole(&l, &g->r.oom, 0)); /* there may have been more before its first line */
+    assert_int_equal(l.own, 1);
+    log_has(&l, g, 4993999999, KNOWN);
+    assert_int_equal(l.kills, 1);
+    assert_int_equal(l.own, 1);
+    assert_string_equal(l.names, "p5300");
+    assert_true(oom_log_is_whole(&l, &g->r.oom, 1));
+    assert_false(oom_log_is_whole(&l, &g->r.oom, 2));
+}
+
+/* One more than are kept has ended: the log may name the one that is not kept. */
+static void the_last_processes_that_were_killed_are_kept(void **state)
+{
+    struct recording *g = *state;
+    struct oom_log l = oom_log_of(NS_PER_SEC, NS_PER_SEC);
+    l.begins_before = true;
+    for (int i = 1; i <= (int)OOM_ENDED_MAX; i++)
+        note_killed(g, i);
+    log_has(&l, g, 1000000, 1);
+    assert_int_equal(l.own, 1);
+    assert_true(oom_log_is_whole(&l, &g->r.oom, 1));
+    note_killed(g, OOM_ENDED_MAX + 1);
+    log_has(&l, g, 1000000, OOM_ENDED_MAX + 1);
+    assert_int_equal(l.own, 2);
+    log_has(&l, g, 1000000, 1);
+    assert_int_equal(l.own, 2);
+    assert_false(oom_log_is_whole(&l, &g->r.oom, 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +226,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(fork_is_read_after_the_process_has_gone, begin, end),
         cmocka_unit_test_setup_teardown(another_process_gets_the_pid_of_one_that_ended, begin, end),
         cmocka_unit_test_setup_teardown(another_process_gets_the_pid_much_later, begin, end),
+        cmocka_unit_test_setup_teardown(a_process_that_was_selected_is_known_by_its_begin, begin, end),
+        cmocka_unit_test_setup_teardown(older_lines_of_the_log_are_of_other_processes, begin, end),
+        cmocka_unit_test_setup_teardown(the_last_processes_that_were_killed_are_kept, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

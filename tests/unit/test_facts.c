@@ -221,7 +221,7 @@ static void test_what_does_not_exist(void **state)
 
 static bool is_flag(const struct baro_fact *fact)
 {
-    static const char *const ends[] = {"is_lower_bound", "is_estimate", "is_approximate"};
+    static const char *const ends[] = {"is_lower_bound", "is_upper_bound", "is_estimate", "is_approximate"};
     size_t n = strlen(fact->name);
     for (size_t i = 0; i < COUNT(ends); i++) {
         if (n >= strlen(ends[i]) && strcmp(fact->name + n - strlen(ends[i]), ends[i]) == 0)
@@ -290,6 +290,20 @@ static void test_flags_are_those_of_values(void **state)
     expect(empty, &(struct expected){"job", "cpu_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
     expect(empty, &(struct expected){"job", "processes_peak_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
     baro_summary_free(empty);
+}
+
+/* Where kcmp(2) is refused, memory may count twice: its peaks are upper bounds, and other warnings change none. */
+static void test_memory_that_may_count_twice(void **state)
+{
+    struct baro_summary *s = summary_of_story(*state);
+    struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
+    summary_add_event(s, &e);
+    expect(s, &(struct expected){"job", "rss_peak_is_upper_bound", 0, .u64 = 0});
+    e.text = MEMORY_COUNTS_TWICE;
+    summary_add_event(s, &e);
+    expect(s, &(struct expected){"job", "rss_peak_is_upper_bound", 0, .u64 = 1});
+    check_flags(s);
+    baro_summary_free(s);
 }
 
 /* The kernel splits the CPU time of the job and that of a process apart: a part is no more than the whole. */
@@ -484,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_targets_and_signals),
         cmocka_unit_test(test_one_without_a_name),
         cmocka_unit_test_prestate(test_flags_are_those_of_values, at),
+        cmocka_unit_test_prestate(test_memory_that_may_count_twice, at),
         cmocka_unit_test_prestate(test_a_part_is_no_more_than_the_whole, at),
         cmocka_unit_test_prestate(test_the_split_of_brief_processes_is_an_estimate, at),
     };

@@ -189,8 +189,9 @@ static void a_share_is_unsure(void **state)
     job_done(&j);
 }
 
-/* The child was read last with 57 page faults and 10 ms of children, and is gone: there may be more. Not if it was read
- * as a zombie, nor of the faults if taskstats reports them, nor of children if it had none. */
+/* The child was read last with 57 page faults, 10 ms of children and a peak of 80 MB, and is gone: there may be more.
+ * Not if it was read as a zombie, which shows no peak, nor of the faults and the peak if taskstats reports them, nor of
+ * children if it had none. */
 static void what_was_read_last_may_be_too_little(void **state)
 {
     enum { READ_LAST, ZOMBIE, TASKSTATS, CHILDLESS, WAYS };
@@ -206,8 +207,10 @@ static void what_was_read_last_may_be_too_little(void **state)
         put(child, PROCESS_children_cpu_user, way == CHILDLESS ? 0 : 10 * MS);
         put(child, PROCESS_children_faults_minor, way == CHILDLESS ? 0 : 30);
         put(child, PROCESS_state, way == ZOMBIE ? 'Z' : 'S');
+        put(child, PROCESS_rss_peak, 80u << 20);
         if (way == TASKSTATS) {
-            member_make_usage(child)->has_io = true;
+            member_make_usage(child)->has_io = member_make_usage(child)->has_memory = true;
+            member_make_usage(child)->rss_peak = 90u << 20;
             member_make_usage(child)->faults_minor = 60;
         }
         job_gone(&j, child, 10 * MS, 11 * MS);
@@ -219,6 +222,9 @@ static void what_was_read_last_may_be_too_little(void **state)
         assert_int_equal(e.absent[EXIT_faults_is_lower_bound], BARO_PRESENT);
         assert_int_equal(e.value[EXIT_faults_is_lower_bound], way == READ_LAST || way == CHILDLESS);
         assert_int_equal(e.value[EXIT_children_cpu_is_lower_bound], way == READ_LAST || way == TASKSTATS);
+        assert_int_equal(e.value[EXIT_rss_peak], (way == TASKSTATS ? 90u : 80u) << 20);
+        assert_int_equal(e.absent[EXIT_rss_peak_is_lower_bound], BARO_PRESENT);
+        assert_int_equal(e.value[EXIT_rss_peak_is_lower_bound], way != TASKSTATS);
         job_done(&j);
     }
 }

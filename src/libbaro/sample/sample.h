@@ -25,6 +25,9 @@
 #define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
 #define GAP_NO_OBSERVER "no observer was running" /* the text of a gap after which another recorder goes on */
 
+/* The text of a warning, where processes with one address space are not known */
+#define MEMORY_COUNTS_TWICE "kcmp(2) is refused: memory that several processes use may count more than once"
+
 /* The identity of a process; a pid alone is none. start is field 22 of /proc/PID/stat: clock ticks since boot, as seen
  * in the reader's time namespace. start == 0: not known (the process is known from events alone and ended before it
  * could be read). */

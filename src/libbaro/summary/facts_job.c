@@ -199,6 +199,7 @@ void fact_peak(const struct baro_summary *s, int of, size_t row, struct baro_val
     value_u64(ret, peak->absent, peak->value);
     value_flag(ret, BARO_VALUE_LOWER_BOUND, summary_peak_is_bound(s, (enum summary_peak_kind)of));
     value_flag(ret, BARO_VALUE_ESTIMATE, peak->stale);
+    value_flag(ret, BARO_VALUE_UPPER_BOUND, s->incidents.memory_counts_twice && of <= PEAK_SWAP);
 }
 
 /* Each process has a thread, and events count processes between samples. Example: a job of seven was sampled when it
@@ -251,6 +252,7 @@ void fact_rss(const struct baro_summary *s, int of, size_t row, struct baro_valu
     case RSS_PEAK:
         value_u64(ret, rss.absent, rss.value);
         value_flag(ret, BARO_VALUE_LOWER_BOUND, rss.is_bound);
+        value_flag(ret, BARO_VALUE_UPPER_BOUND, s->incidents.memory_counts_twice && !rss.of_process);
         break;
     case RSS_AT_MOST:
         value_u64(ret, rss.at_most_absent, rss.at_most);

@@ -284,6 +284,7 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         break;
     case BARO_EVENT_WARNING:
         s->incidents.warnings++;
+        s->incidents.memory_counts_twice |= strcmp(baro_event_text(e), MEMORY_COUNTS_TWICE) == 0;
         summary_copy_text(s->incidents.warning, sizeof(s->incidents.warning), e->text);
         break;
     case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;

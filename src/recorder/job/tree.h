@@ -260,7 +260,10 @@ struct member_reading {
     uint32_t shared_kib;
     uint32_t files_kib;           /* KiB of files that had moved among all members by then */
     uint32_t left_kib;            /* KiB of files that it shared when it gave up its memory, until it is a zombie */
-    uint32_t smaps_files;         /* KiB of files and shared memory that it had by then */
+    uint32_t files_asked;         /* KiB of files and shared memory that it had when the helper was asked */
+    uint32_t smaps_files;         /* ... when it was asked for what was read last */
+    uint32_t smaps_shared;        /* KiB of them that others shared, each page divided by the number of processes */
+    uint32_t files_seen;          /* KiB of them that it had at least when it was read last */
     struct baro_key memory_owner; /* the process whose address space it uses; pid 0: its own, or not known yet */
     uint16_t reads;               /* ticks in a row in which it was read, up to read_tick */
     uint8_t info_tries;
@@ -273,6 +276,7 @@ struct member_reading {
     bool stat_was_read : 1;   /* at least once: key.start is known */
     bool sampled : 1;         /* it was read for a sample, and may be gone when that is written */
     bool in_sample : 1;       /* a sample has a row with its values */
+    bool is_exiting : 1;      /* it, or its first thread, is ending or has ended */
     bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];

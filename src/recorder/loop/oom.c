@@ -44,26 +44,24 @@ static bool in_first_namespace(const struct recorder *r)
     return n == sizeof(FIRST_PID_NAMESPACE) - 1 && memcmp(name, FIRST_PID_NAMESPACE, (size_t)n) == 0;
 }
 
-struct oom_log {
-    uint64_t since_us; /* on the log's clock: earlier lines are older than the job */
-    uint64_t lines, kills;
-    uint64_t own;
-    char names[96];
-    bool begins_before; /* the log has a line from before the job, so it is complete */
-    bool lost;          /* unless lines were overwritten before they were read */
-};
-
-static const struct oom_ended *ended_as(const struct recorder *r, uint64_t pid)
+struct oom_log oom_log_of(uint64_t start_ns, uint64_t now_ns)
 {
-    size_t n = r->oom.n < OOM_ENDED_MAX ? r->oom.n : OOM_ENDED_MAX;
+    uint64_t start_us = start_ns / 1000;
+    uint64_t slack = SLACK_US + now_ns / 1000 / 1000; /* plus a thousandth of the uptime, for drift of the clocks */
+    return (struct oom_log){.since_us = start_us > slack ? start_us - slack : 0};
+}
+
+static const struct oom_ended *ended_as(const struct oom_watch *w, uint64_t pid)
+{
+    size_t n = w->n < OOM_ENDED_MAX ? w->n : OOM_ENDED_MAX;
     for (size_t i = 0; i < n; i++) {
-        if ((uint64_t)r->oom.at[i].pid == pid)
-            return &r->oom.at[i];
+        if ((uint64_t)w->at[i].pid == pid)
+            return &w->at[i];
     }
     return NULL;
 }
 
-static void take_record(const struct recorder *r, struct oom_log *l, struct span text)
+void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text)
 {
     struct kmsg_record record;
     if (kmsg_parse(text, &record) != 0)
@@ -72,12 +70,17 @@ static void take_record(const struct recorder *r, struct oom_log *l, struct span
     if (record.t_us < l->since_us || !record.oom_killed)
         return;
     l->kills++;
-    const struct oom_ended *e = ended_as(r, record.oom_killed);
+    const struct oom_ended *e = ended_as(w, record.oom_killed);
     if (!e)
         return;
     size_t len = strlen(l->names);
     l->own++;
     snprintf(l->names + len, sizeof(l->names) - len, "%s%s", len ? ", " : "", e->name);
+}
+
+bool oom_log_is_whole(const struct oom_log *l, const struct oom_watch *w, uint64_t counted)
+{
+    return !l->lost && l->begins_before && l->kills >= counted && w->n <= OOM_ENDED_MAX;
 }
 
 static void read_log(const struct recorder *r, int fd, struct oom_log *l)
@@ -92,16 +95,14 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
             return;
         l->lost = n <= 0 || l->lines++ >= LINES_MOST || clock_monotonic_ns() > until; /* EPIPE: overwritten */
         if (!l->lost)
-            take_record(r, l, span_of(text, (size_t)n));
+            oom_log_take(l, &r->oom, span_of(text, (size_t)n));
     }
 }
 
 void oom_report(struct recorder *r)
 {
-    uint64_t counted = sampler_oom_kills(&r->sampler), now = clock_monotonic_ns(),
-             start_us = r->header.start_monotonic_ns / 1000;
-    uint64_t slack = SLACK_US + now / 1000 / 1000; /* plus a thousandth of the uptime, for drift of the clocks */
-    struct oom_log l = {.since_us = start_us > slack ? start_us - slack : 0};
+    uint64_t counted = sampler_oom_kills(&r->sampler), now = clock_monotonic_ns();
+    struct oom_log l = oom_log_of(r->header.start_monotonic_ns, now);
     const struct timespec pause = {0, NS_PER_MS};
     if ((!r->oom.killed && !counted) || !r->oom.n || !in_first_namespace(r))
         return;
@@ -115,7 +116,6 @@ void oom_report(struct recorder *r)
         nanosleep(&pause, NULL);
     }
     fd_close(fd);
-    if (l.lost || !l.begins_before || l.kills < counted || r->oom.n > OOM_ENDED_MAX)
-        return;
-    recorder_event(r, BARO_EVENT_OOM, NULL, l.own, l.names);
+    if (oom_log_is_whole(&l, &r->oom, counted))
+        recorder_event(r, BARO_EVENT_OOM, NULL, l.own, l.names);
 }

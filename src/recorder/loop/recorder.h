@@ -28,6 +28,16 @@ struct oom_watch {
     uint64_t killed; /* those known to be ended by SIGKILL */
 };
 
+/* What the kernel's log says of OOM kills: oom.c. */
+struct oom_log {
+    uint64_t since_us; /* on the log's clock: earlier lines are older than the job */
+    uint64_t lines, kills;
+    uint64_t own; /* kills of processes that were noted */
+    char names[96];
+    bool begins_before; /* the log has a line from before the job, so it is complete */
+    bool lost;          /* unless lines were overwritten before they were read */
+};
+
 /* When samples are taken: recorder.c. Times are since the tape began. */
 struct pace {
     uint64_t tick_due_ns;
@@ -111,7 +121,11 @@ void wrapper_forget(struct recorder *r); /* drops ended members for which the wr
 
 /* oom.c */
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);
-void oom_report(struct recorder *r); /* after the last sample */
+void oom_report(struct recorder *r);                           /* after the last sample */
+struct oom_log oom_log_of(uint64_t start_ns, uint64_t now_ns); /* for a job that began then: CLOCK_MONOTONIC */
+void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text);
+/* Does it have all kills, and were all processes noted that it may name? counted: kills of the job's control group. */
+bool oom_log_is_whole(const struct oom_log *l, const struct oom_watch *w, uint64_t counted);
 
 /* directories.c: what --du names */
 int record_directories(struct recorder *r, struct baro_error *err);

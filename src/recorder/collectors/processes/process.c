@@ -283,6 +283,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     m->reading.pending &= !now_due;
     if ((p->sampling->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && wants_status(p, m, now_due))
         read_status(p, m);
+    sharing_note_files(p->memory, m);
     if (depth == PROCESS_REFRESH)
         return 0;
     if (is_recent(p, m)) {

@@ -188,6 +188,7 @@ void process_put_stat(struct processes *p, struct member *m, const struct pid_st
     member_raise_counter(m, PROCESS_children_faults_minor, st->cminflt);
     member_raise_counter(m, PROCESS_children_faults_major, st->cmajflt);
     member_set_value(m, PROCESS_state, (uint8_t)st->state);
+    m->reading.is_exiting = st->flags & PROC_PF_EXITING;
     member_set_value(m, PROCESS_nice, (uint64_t)st->nice);
     if (!is_released(st))
         member_set_value(m, PROCESS_threads, st->num_threads);

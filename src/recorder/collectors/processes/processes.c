@@ -40,9 +40,18 @@ static void mark_sampled(struct processes *p, struct member *m)
     m->reading.sampled = true;
 }
 
-/* A member that an event reported as ended, or that is a zombie, no longer counts as living. But a process lives on
- * after its first thread ended while others run, and the event of that thread may be taken for the end of the process
- * if the other threads began before the event source did: such a member is revived. */
+/* A process lives on after its first thread ended while others run, and the event of that thread may be taken for the
+ * end of the process if the other threads began before the event source did. But perf reports an end before the process
+ * is a zombie, and on a busy machine that takes a while. Example: its end is reported at 1.60 s, and it waits for a CPU
+ * from then till 1.72 s, in state R. */
+bool process_lives_on(const struct member *m, uint64_t now_ns)
+{
+    bool is_ending = m->reading.is_exiting && m->row.value[PROCESS_state] != 'Z';
+    return now_ns > m->life.end_ns + ENDING && !is_ending;
+}
+
+/* A member that an event reported as ended, or that is a zombie, no longer counts as living; one that lives on is
+ * revived. */
 static void check_end(struct processes *p, struct member *m)
 {
     bool zombie = member_is_zombie(m);
@@ -50,7 +59,7 @@ static void check_end(struct processes *p, struct member *m)
         job_ended(p->sampling->job, m, p->sampling->now_ns);
     if (!member_has_ended(m) || zombie || member_is_reap_pending(m))
         return;
-    if (p->sampling->now_ns > m->life.end_ns + ENDING)
+    if (process_lives_on(m, p->sampling->now_ns))
         job_revive(p->sampling->job, m);
     member_wake(m); /* read it in the next tick, whether it runs or not */
 }

@@ -80,8 +80,10 @@ static bool request(struct memory *y, struct member *m, uint32_t what)
     if (!at)
         return false;
     y->requests = at;
-    if (what & HELPER_SMAPS)
+    if (what & HELPER_SMAPS) {
         m->reading.smaps_asked = (uint32_t)y->sampling->ticks;
+        sharing_note_asked(m);
+    }
     if (what & HELPER_INFO) {
         m->reading.info_asked = true;
         m->reading.info_tries++;
@@ -116,7 +118,6 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z' || m->reading.has_no_memory)
         return; /* the next read of stat shows that it has ended, or the last one has set its memory to 0 */
     bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
-    uint64_t shared_before = sharing_part(m);
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
             continue;
@@ -130,7 +131,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     m->reading.smaps_ns = y->sampling->now_ns;
     m->reading.smaps_key = memory_key(m);
     if (!reply->smaps_absent)
-        sharing_note_change(y, m, shared_before, was_known);
+        sharing_note_change(y, m, was_known);
     sharing_note_read(y, m);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])

@@ -53,6 +53,8 @@ bool memory_may_have_peaked(uint64_t rss_then, uint64_t rss_now, uint64_t faulte
 
 /* The member appeared, or grew or shrank by this many bytes. */
 void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes);
+/* The member was read: it may have fewer files than when it was read before. */
+void sharing_note_files(struct memory *y, struct member *m);
 /* The member gives up its memory; is_done: it is a zombie, or does not exist any more. Its row has its last values. */
 void memory_left(struct memory *y, struct member *m, bool is_done);
 

@@ -65,34 +65,55 @@ static void files_moved_kib(struct memory *y, uint32_t kib)
     y->shared_moved |= kib > 0;
 }
 
-static uint32_t files_kib(const struct member *m, uint64_t bytes)
+/* By how much its pss may be wrong because of files that any process maps, of which it has `most` at most. */
+static uint64_t uncertain_files(const struct memory *y, const struct member *m, uint64_t most)
 {
-    uint64_t most = files_of(m);
-    return (uint32_t)((bytes < most ? bytes : most) >> 10);
-}
-
-static void files_moved(struct memory *y, const struct member *m, uint64_t bytes)
-{
-    files_moved_kib(y, files_kib(m, bytes));
-}
-
-/* By how much the member's pss may be wrong because of files that any process maps. */
-static uint64_t uncertain_files(const struct memory *y, const struct member *m)
-{
-    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10, most = files_of(m);
+    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10;
     moved = moved < most ? moved : most;
     return moved < FILES_LEAST ? 0 : moved;
 }
 
-/* Returns how much of files may be others' own when the member has ended. It may share more than when it was read.
- * Example: it was read when it alone mapped 100 MB: it shared nothing. Then another one, which is read, maps them as
- * well, and the member ends before it is read again: the other one is read again. */
-static uint32_t left_kib(const struct memory *y, const struct member *m)
+/* Returns how much of the files that the member had may be others' own when it has given them up. It may share more
+ * than when it was read. Example: it was read when it alone mapped 100 MB: it shared nothing. Then another one, which
+ * is read, maps them as well, and the member ends before it is read again: the other one is read again. */
+static uint32_t left_kib(const struct memory *y, const struct member *m, uint64_t files)
 {
-    uint64_t files = files_of(m), then = (uint64_t)m->reading.smaps_files << 10;
-    if (m->reading.smaps_ns) /* with the files that it has mapped since */
-        return files_kib(m, 2 * sharing_part(m) + uncertain_files(y, m) + (files > then ? files - then : 0));
-    return y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files_kib(m, files) : 0;
+    uint64_t then = (uint64_t)m->reading.smaps_files << 10, part = (uint64_t)m->reading.smaps_shared << 10;
+    uint64_t left = 2 * part + uncertain_files(y, m, files) + (files > then ? files - then : 0); /* mapped since */
+    if (!m->reading.smaps_ns)
+        left = y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files : 0;
+    return (uint32_t)((left < files ? left : files) >> 10);
+}
+
+/* status, which has the memory of files, may not have been read since rss changed: what rss has grown or fallen by may
+ * be files. Example: status had 5 MB of files when rss was 8 MB. rss is 108 MB: there may be 105 MB of files. */
+static uint64_t files_most(const struct member *m)
+{
+    uint64_t now = m->reading.stat_rss, then = m->reading.status_rss;
+    return files_of(m) + (m->row.absent[PROCESS_rss_file] == BARO_PRESENT && now > then ? now - then : 0);
+}
+
+static uint64_t files_least(const struct member *m)
+{
+    uint64_t now = m->reading.stat_rss, then = m->reading.status_rss, files = files_of(m);
+    uint64_t fallen = m->row.absent[PROCESS_rss_file] == BARO_PRESENT && then > now ? then - now : 0;
+    return files > fallen ? files - fallen : 0;
+}
+
+/* A process can give files up without ending. Example: `one` and `other` map the same 100 MB, and other, as Python does
+ * at its end, unmaps them. It ends a moment later, with 5 MB of files: one has the 100 MB alone all the same. */
+void sharing_note_files(struct memory *y, struct member *m)
+{
+    uint32_t before = m->reading.files_seen;
+    if (m->reading.memory_owner.pid || m->reading.has_no_memory || !(y->sampling->need & BARO_SOURCE_SMAPS))
+        return;
+    m->reading.files_seen = (uint32_t)(files_least(m) >> 10);
+    if (m->reading.files_seen >= before)
+        return;
+    uint32_t left = left_kib(y, m, (uint64_t)before << 10), fallen = before - m->reading.files_seen;
+    files_moved_kib(y, left < fallen ? left : fallen);
+    if (m->reading.smaps_shared > m->reading.files_seen)
+        m->reading.smaps_shared = m->reading.files_seen;
 }
 
 /* This is called twice, before and after the kernel unmaps the pages of the process. What is read of others in between
@@ -102,7 +123,7 @@ void memory_left(struct memory *y, struct member *m, bool is_done)
     if (!m->reading.sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
         return;
     memory_moved_by(y, m, m->reading.stat_rss);
-    uint32_t kib = left_kib(y, m);
+    uint32_t kib = left_kib(y, m, files_most(m));
     kib = kib > m->reading.left_kib ? kib : m->reading.left_kib;
     files_moved_kib(y, kib);
     m->reading.left_kib = is_done ? 0 : kib;
@@ -121,7 +142,8 @@ uint64_t sharing_uncertain(struct memory *y, const struct member *m)
     uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
     if (m->row.absent[PROCESS_pss] != BARO_PRESENT || m->row.value[PROCESS_state] == 'Z')
         return 0;
-    uint64_t moved = uncertain_family(y, m) + uncertain_files(y, m), most = rss > uss + pss ? rss - uss : pss;
+    uint64_t moved = uncertain_family(y, m) + uncertain_files(y, m, files_most(m)),
+             most = rss > uss + pss ? rss - uss : pss;
     return moved < most ? moved : most;
 }
 
@@ -138,14 +160,21 @@ bool sharing_is_stale_by_family(struct memory *y, const struct member *m)
 /* If the shared part of a process has changed, and no change of a member explains that, the pss of processes that share
  * with it is old as well. Example: a process outside of the job mapped the same 300 MB as a process and its sleeping
  * child, and has ended. The parent is read, and shares 150 MB instead of 100. The child's row still has 100. */
-void sharing_note_change(struct memory *y, const struct member *m, uint64_t shared_before, bool was_known)
+void sharing_note_change(struct memory *y, const struct member *m, bool was_known)
 {
-    uint64_t now = sharing_part(m), change = now > shared_before ? now - shared_before : shared_before - now;
-    uint32_t files_before = y->files;
-    files_moved(y, m, 2 * change);
-    y->files_asked += y->files - files_before; /* replies of the same batch include it */
+    uint64_t now = sharing_part(m), before = (uint64_t)m->reading.smaps_shared << 10;
+    uint64_t change = now > before ? now - before : before - now, files = files_of(m);
+    uint32_t kib = (uint32_t)((2 * change < files ? 2 * change : files) >> 10);
+    files_moved_kib(y, kib);
+    y->files_asked += kib; /* replies of the same batch include it */
     if (was_known && change > m->row.value[PROCESS_rss] / STALE_PART)
         memory_moved_by(y, m, change);
+}
+
+/* The read began after the helper was asked: what the member has mapped since may not be in it. */
+void sharing_note_asked(struct member *m)
+{
+    m->reading.files_asked = (uint32_t)(files_least(m) >> 10);
 }
 
 void sharing_note_read(struct memory *y, struct member *m)
@@ -153,5 +182,6 @@ void sharing_note_read(struct memory *y, struct member *m)
     if (!y->moved_since_asked)
         m->reading.shared_kib = shared_kib(y, m);
     m->reading.files_kib = y->files_asked;
-    m->reading.smaps_files = (uint32_t)(files_of(m) >> 10);
+    m->reading.smaps_files = m->reading.files_asked;
+    m->reading.smaps_shared = (uint32_t)(sharing_part(m) >> 10);
 }

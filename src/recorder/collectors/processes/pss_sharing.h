@@ -17,8 +17,10 @@ uint64_t sharing_uncertain(struct memory *y, const struct member *m);
 /* May its pss be wrong by so much that it should be read again; because of processes of its program or family? */
 bool sharing_is_stale(struct memory *y, const struct member *m);
 bool sharing_is_stale_by_family(struct memory *y, const struct member *m);
-/* Its pss was read: before, its sharing_part() was shared_before, which was known (not stale) or not. */
-void sharing_note_change(struct memory *y, const struct member *m, uint64_t shared_before, bool was_known);
+/* The helper is asked for its pss. */
+void sharing_note_asked(struct member *m);
+/* Its pss was read: what it shared before was known (not stale) or not. */
+void sharing_note_change(struct memory *y, const struct member *m, bool was_known);
 void sharing_note_read(struct memory *y, struct member *m);
 
 #endif

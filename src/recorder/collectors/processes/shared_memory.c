@@ -9,20 +9,27 @@
 
 #define PF_FORKNOEXEC 0x40u /* it has not executed a program since it was forked */
 
-/* What differs after fork(2): the child begins without most pages of files, and with page tables of its own. */
+/* Is a value of b's between two readings of a's? */
+static bool is_between(const struct pid_status *a, const struct pid_status *b, const struct pid_status *after,
+                       enum pid_status_field field)
+{
+    uint64_t first = a->value[field], last = after->value[field], v = b->value[field];
+    return a->valid & b->valid & after->valid & 1u << field && ((first <= v && v <= last) || (last <= v && v <= first));
+}
+
+/* What differs after fork(2): the child begins without most pages of files, and with page tables of its own. Processes
+ * run while they are read: what one uses may have changed when the other is read. */
 static bool has_same_status(const struct processes *p, int32_t a, int32_t b)
 {
     static const enum pid_status_field fields[] = {STATUS_VM_HWM, STATUS_RSS_ANON, STATUS_RSS_FILE, STATUS_RSS_SHMEM,
                                                    STATUS_VM_PTE};
-    struct pid_status of_a, of_b;
-    if (proc_read_status(p->sampling->options.proc_fd, a, &of_a) < 0 ||
-        proc_read_status(p->sampling->options.proc_fd, b, &of_b) < 0)
-        return false;
-    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-        if (!(of_a.valid & of_b.valid & 1u << fields[i]) || of_a.value[fields[i]] != of_b.value[fields[i]])
-            return false;
-    }
-    return true;
+    struct pid_status of_a, of_b, after;
+    int fd = p->sampling->options.proc_fd;
+    bool is_same = proc_read_status(fd, a, &of_a) == 0 && proc_read_status(fd, b, &of_b) == 0 &&
+                   proc_read_status(fd, a, &after) == 0;
+    for (size_t i = 0; is_same && i < sizeof(fields) / sizeof(*fields); i++)
+        is_same = is_between(&of_a, &of_b, &after, fields[i]);
+    return is_same;
 }
 
 /* A guess, where kcmp(2) is refused, as by the filters of containers: a parent that called vfork(2) waits in state D,
@@ -43,8 +50,7 @@ static bool looks_shared(struct processes *p, const struct member *m, const stru
         return false;
     if (!waits) {
         p->sharing_reported = true;
-        job_event(p->sampling->job, p->sampling->now_ns, BARO_EVENT_WARNING, NULL, 0,
-                  "kcmp(2) is refused: memory that several processes use may count more than once");
+        job_event(p->sampling->job, p->sampling->now_ns, BARO_EVENT_WARNING, NULL, 0, MEMORY_COUNTS_TWICE);
     }
     return waits;
 }
