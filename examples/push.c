@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pusher that resumes: prints a line for each sample and each exit of a tape, and keeps its position in a file.
- * Started anew it goes on where it was, with nothing twice and nothing missed: push TAPE POSITION-FILE */
+ * Started anew it goes on where it was, with nothing twice and nothing missed: push TAPE POSITION-FILE
+ * If it is killed before it has saved its position, it prints again what it printed since. A program that can't have
+ * that saves the position together with what it makes of each record (baro/tape.h). */
 #include <baro/baro.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static void push(const struct baro_tape *tape, const struct baro_record *record)
@@ -17,6 +20,18 @@ static void push(const struct baro_tape *tape, const struct baro_record *record)
     if (row && baro_row_value(row, cpu, &cpu_ns) == BARO_PRESENT)
         printf("%" PRIu64 " %s %.9f %s\n", record->t_ns, baro_kind_name(kind),
                (double)cpu_ns / baro_unit_divisor(BARO_UNIT_NS), baro_unit_ucum(BARO_UNIT_NS));
+}
+
+/* The file has the old position or the new one at each time. */
+static bool save(const char *path, const char *position)
+{
+    char other[4096];
+    snprintf(other, sizeof(other), "%s.new", path);
+    FILE *file = fopen(other, "w");
+    if (file && fputs(position, file) >= 0 && fclose(file) == 0 && rename(other, path) == 0)
+        return true;
+    perror(other);
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -50,10 +65,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "push: %s\n", err.text);
         return 1;
     }
-    file = fopen(argv[2], "w");
-    if (!file || fputs(position, file) < 0 || fclose(file) != 0) {
-        perror(argv[2]);
-        return 1;
-    }
-    return 0;
+    return save(argv[2], position) ? 0 : 1;
 }

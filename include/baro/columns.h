@@ -4,7 +4,8 @@
  * Tables of a tape: the rows and columns that `baro export` writes as CSV and baro/arrow.h as Arrow.
  *
  * A kind of entity has rows: a process has one for each sample that it is in, the job one for each sample, the machine
- * and entities one for each time they were read, an exit and an event one each. A row has columns: some say whose it is
+ * and entities one for each time they were read, an exit and an event one each. The recorder has no table; each sample
+ * has its row. A row has columns: some say whose it is
  * and when (`pid`, `t_ns`), some are recorded metrics, some are computed (`cores`, derived metrics).
  *
  * Lifetimes: the caller owns a selection of columns; columns are borrowed from it. It borrows metrics from the tape, so
@@ -76,8 +77,9 @@ struct baro_columns; /**< a selection of columns for the rows of a kind */
 
 /**
  * Finds rows by the name of their kind.
- * @param name "event", or the name of a kind, also of one that only the tape has.
- * @return BARO_ROWS_EVENT, or the number of the kind; -1 if a tape has no such rows.
+ * @param name "event", or the name of a kind. A kind that only the tape has is found if the cursor knows it: call
+ * baro_tape_read_kinds() before. The same holds for columns of such a kind.
+ * @return BARO_ROWS_EVENT, or the number of the kind; -1 if there are no rows of that name.
  */
 BARO_API int baro_rows_find(const struct baro_tape *tape, const char *name);
 

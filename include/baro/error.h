@@ -23,7 +23,7 @@ extern "C" {
 /** Codes for failures that no errno value describes. They are outside the range of errno. */
 enum baro_code {
     BARO_E_NOT_TAPE = -5001, /**< the file is not a tape */
-    BARO_E_VERSION = -5002,  /**< the tape needs a newer reader, or is older than 0.1 */
+    BARO_E_VERSION = -5002,  /**< the tape needs a newer reader, or has a format from before version 1 */
     BARO_E_CORRUPT = -5003,  /**< the damage is such that the tape cannot be read */
     BARO_E_EMPTY = -5004,    /**< the tape has no whole frame */
     BARO_E_SYNTAX = -5005,   /**< text that cannot be parsed: a unit, a time, a metric, kernel text */

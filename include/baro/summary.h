@@ -40,7 +40,8 @@ struct baro_summary; /**< the facts of one recording */
 
 /* ---- making a summary ---- */
 /**
- * Reads @p tape from its beginning to its present end and makes its summary. It leaves the cursor at the end.
+ * Reads @p tape from its beginning to its present end and makes its summary. It leaves the cursor at the end. The
+ * summary borrows nothing from the tape, which may be closed.
  * @return 0 and a summary, to be freed with baro_summary_free(); negative on a read error; -ENOMEM.
  */
 BARO_API int baro_summary_of_tape(struct baro_tape *tape, struct baro_summary **ret, struct baro_error *err);
@@ -146,8 +147,10 @@ BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics
 BARO_API const char *baro_fact_trend_name(enum baro_fact_trend trend);
 
 /**
- * Finds the key of a table: the fact by which a program that compares two summaries matches their rows. It is "name"
- * for commands and tasks, "path" for directories, "t_ns" for the course.
+ * Finds the key of a table: the fact by which a program that compares two summaries matches their rows. It is a
+ * text, such as "name" of commands, tasks and GPUs or "path" of directories; for targets their pid, for the course
+ * "t_ns", in whose order its rows are. Two rows have the same key only if a directory or GPU was replaced by another
+ * one of its name.
  * @return the number of the fact; -1 for a section that is not a table, and for the arguments of the command, which
  * only their position identifies.
  */
@@ -207,7 +210,7 @@ BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary,
  * Finds a row of a table by its key: the same command in another summary.
  * @param section a table whose key (baro_summary_key()) is a text, as of commands, tasks and directories
  * @param key bytes that end with NUL, as baro_value.text has them
- * @return the row, or -1: there is none.
+ * @return the first such row, or -1: there is none.
  */
 BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int section, const char *key);
 /**

@@ -139,21 +139,25 @@ BARO_API int baro_tape_at(struct baro_tape *tape, uint64_t t_ns, enum baro_at ho
 BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uint64_t *ret_last_ns,
                              struct baro_error *err);
 
-/** Size of the text that baro_tape_tell() writes. */
+/** Size of the text that baro_tape_tell() writes, with the NUL at its end. */
 #define BARO_POSITION_SIZE 64
 
 /**
  * Writes the position of the cursor, which is after the record that it delivered last, as text. A program that saves
  * the text can continue there after a restart, and gets each sample, exit and event once. Limits that are valid there,
- * and damage that was reported before, may be delivered again.
- * @param ret a word without blanks; it is valid for this tape only.
+ * and damage that was reported before, may be delivered again. A cursor that has delivered nothing has a position, too.
+ *
+ * To get each record once even if it is killed at any time, a program saves the position in one step with what it makes
+ * of the record: in one transaction of a database, or in the line that it appends to its output.
+ * @param ret a word without blanks. It is valid for this recording only, also after its file has grown, or was renamed
+ * or copied.
  */
 BARO_API void baro_tape_tell(const struct baro_tape *tape, char ret[BARO_POSITION_SIZE]);
 /**
  * Moves to a position of baro_tape_tell(): baro_tape_next() delivers the record after it.
  * @return 1; 0 if the segment of the position was removed: the cursor is before the first record that is left, and
  * records in between are missing; BARO_E_SYNTAX for a text that is not a position; BARO_E_RANGE if the tape has no such
- * position; negative on a read error.
+ * position, or if it is one in another recording; negative on a read error.
  */
 BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, struct baro_error *err);
 
@@ -226,8 +230,8 @@ BARO_API uint64_t baro_tape_damage(const struct baro_tape *tape);
 /**
  * @return the id of the recording: 32 hexadecimal digits, chosen at random when it began. It stays the same while the
  * tape grows, in all of its segments, and when the file is renamed or copied. Tapes that `baro trim` and
- * baro_writer_new() make have ids of their own. For tapes older than 0.1 the id is computed from the boot id and the
- * time of the start. Borrowed until the cursor is closed.
+ * baro_writer_new() make have ids of their own. The id of a tape that has none, as programs before 0.1 wrote them, is
+ * computed from its boot id and the time of its start. Borrowed until the cursor is closed.
  */
 BARO_API const char *baro_tape_id(const struct baro_tape *tape);
 

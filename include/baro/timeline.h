@@ -36,7 +36,8 @@ struct baro_timeline; /**< the items of one recording */
 
 /* ---- making a timeline ---- */
 /**
- * Reads @p tape from its beginning to its present end and makes its timeline. It leaves the cursor at the end.
+ * Reads @p tape from its beginning to its present end and makes its timeline. It leaves the cursor at the end. The
+ * timeline borrows nothing from the tape, which may be closed.
  * @return 0 and a timeline, to be freed with baro_timeline_free(); negative on a read error; -ENOMEM.
  */
 BARO_API int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, struct baro_error *err);

@@ -96,7 +96,8 @@ struct baro_verdict {
 struct baro_verdicts; /**< the verdicts of one recording */
 
 /**
- * Reads @p tape from its beginning to its present end and applies all rules. It leaves the cursor at the end.
+ * Reads @p tape from its beginning to its present end and applies all rules. It leaves the cursor at the end. The
+ * verdicts borrow nothing from the tape, which may be closed.
  * @return 0 and the verdicts, to be freed with baro_verdicts_free(); negative on a read error; -ENOMEM.
  */
 BARO_API int baro_verdicts_of_tape(struct baro_tape *tape, struct baro_verdicts **ret, struct baro_error *err);

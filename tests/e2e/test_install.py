@@ -12,8 +12,12 @@ import pytest
 
 PROGRAM = r"""
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <baro/baro.h>
+
+void error_set(void);
+void map_add(void);
+unsigned crc32c(void);
 
 int main(void)
 {
@@ -24,6 +28,11 @@ int main(void)
     baro_tape_close(tape);
     return 0;
 }
+
+/* Names that the library uses inside: those of the program are its own. */
+void error_set(void) { abort(); }
+void map_add(void) { abort(); }
+unsigned crc32c(void) { abort(); }
 """
 
 
@@ -44,12 +53,14 @@ def find(root, name):
 
 
 @pytest.mark.not_sanitized("a program linked with a sanitized library needs the sanitizer's own")
-def test_program_builds_with_pkg_config(installed, work):
+@pytest.mark.parametrize("static", [False, True])
+def test_program_builds_with_pkg_config(installed, work, static):
     pc = find(installed, "libbaro.pc")
     source = work / "user.c"
     source.write_text(PROGRAM)
     env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), PKG_CONFIG_SYSROOT_DIR=str(installed))
-    flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "libbaro"], env=env, text=True).split()
+    asked = ["--cflags", "--libs", *["--static"][:static], "libbaro"]
+    flags = subprocess.check_output(["pkg-config", *asked], env=env, text=True).split() + ["-static"][:static]
     subprocess.run(
         ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o", str(work / "user"), *flags],
         check=True,

@@ -347,15 +347,16 @@ def test_push_resumes_in_segments(run, tape, example, tmp_path):
     assert len(segments) > 1
     whole = example("push.c", folder, tmp_path / "whole").splitlines()
     position = (tmp_path / "whole").read_text()
-    segment, block, count = map(int, position.split(":"))
+    recording, *numbers = position.split(":")
+    segment, block, count = map(int, numbers)
     assert segment == len(segments) and len(whole) > 10
     for behind in {0, count // 2, count}:
-        (tmp_path / "part").write_text(f"{segment}:{block}:{behind}")
+        (tmp_path / "part").write_text(f"{recording}:{segment}:{block}:{behind}")
         rest = example("push.c", folder, tmp_path / "part").splitlines()
         assert rest == whole[len(whole) - len(rest):] and (tmp_path / "part").read_text() == position
     segments[0].unlink()  # all that is left follows
     left = example("push.c", folder, tmp_path / "left").splitlines()
-    (tmp_path / "part").write_text("1:500:3")
+    (tmp_path / "part").write_text(f"{recording}:1:500:3")
     assert example("push.c", folder, tmp_path / "part").splitlines() == left
     assert 0 < len(left) < len(whole) and left == whole[len(whole) - len(left):]
 

@@ -102,15 +102,23 @@ static void test_files(void **state)
 
 static void test_no_position(void **state)
 {
-    static const char *const texts[] = {"", "1", "0:1", "0:1:", "0:1:2:3", "x", "-1:0:0", "4294967296:0:0", "0: 1:2"};
+    /* After the id of the tape. */
+    static const char *const wrong[] = {"", "1", "0:1", "0:1:", "0:1:2:3", "x", "-1:0:0", "4294967296:0:0", "0: 1:2"};
+    static const char *const nowhere[] = {"7:100:0" /* it has no segments */, "0:1:0" /* no block begins there */,
+                                          "0:99999999999:0"};
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *t = open_tape("v1-small.baro");
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-        assert_int_equal(baro_tape_seek_to(t, texts[i], &err), BARO_E_SYNTAX);
-    assert_int_equal(baro_tape_seek_to(t, "7:100:0", &err), BARO_E_RANGE); /* it has no segments */
-    assert_int_equal(baro_tape_seek_to(t, "0:1:0", &err), BARO_E_RANGE);   /* no block begins there */
-    assert_int_equal(baro_tape_seek_to(t, "0:99999999999:0", &err), BARO_E_RANGE);
+    char text[BARO_POSITION_SIZE];
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        snprintf(text, sizeof(text), "%.8s:%s", baro_tape_id(t), wrong[i]);
+        assert_int_equal(baro_tape_seek_to(t, text, &err), BARO_E_SYNTAX);
+        assert_int_equal(baro_tape_seek_to(t, wrong[i], &err), BARO_E_SYNTAX);
+    }
+    for (size_t i = 0; i < sizeof(nowhere) / sizeof(*nowhere); i++) {
+        snprintf(text, sizeof(text), "%.8s:%s", baro_tape_id(t), nowhere[i]);
+        assert_int_equal(baro_tape_seek_to(t, text, &err), BARO_E_RANGE);
+    }
     char position[BARO_POSITION_SIZE], beyond[BARO_POSITION_SIZE + 8];
     baro_tape_rewind(t, NULL);
     baro_tape_tell(t, position);
@@ -119,8 +127,26 @@ static void test_no_position(void **state)
     baro_tape_close(t);
 }
 
+/* A recording that replaced the one that was read has blocks at the same offsets. */
+static void test_another_recording(void **state)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *t = open_tape("v1-small.baro");
+    struct baro_record r;
+    char position[BARO_POSITION_SIZE];
+    (void)state;
+    assert_int_equal(next_of(t, &r), 1);
+    baro_tape_tell(t, position);
+    assert_int_equal(baro_tape_seek_to(t, position, &err), 1);
+    position[0] = position[0] == '1' ? '2' : '1';
+    assert_int_equal(baro_tape_seek_to(t, position, &err), BARO_E_RANGE);
+    assert_non_null(strstr(err.text, "another recording"));
+    baro_tape_close(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files), cmocka_unit_test(test_no_position)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files), cmocka_unit_test(test_no_position),
+                                       cmocka_unit_test(test_another_recording)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,6 +27,50 @@ static struct baro_tape *open_small(void)
     return t;
 }
 
+/* A fact and the function of the same meaning have the same value; 0 and "" where the fact is absent. */
+static void test_header_functions(void **state)
+{
+    (void)state;
+    struct baro_tape *t = open_small();
+    const struct baro_header *h = baro_tape_header(t);
+    const struct {
+        const char *fact;
+        uint64_t number;
+    } numbers[] = {{"interval_ns", baro_header_interval_ns(h)},
+                   {"overhead_ppm", baro_header_overhead_ppm(h)},
+                   {"keep_ns", baro_header_keep_ns(h)},
+                   {"keep_bytes", baro_header_keep_bytes(h)},
+                   {"start_monotonic_ns", baro_header_start_monotonic_ns(h)},
+                   {"start_boottime_ns", baro_header_start_boottime_ns(h)},
+                   {"clock_ticks", baro_header_clock_ticks(h)},
+                   {"cpus", baro_header_cpus(h)},
+                   {"numa_nodes", baro_header_numa_nodes(h)},
+                   {"page_bytes", baro_header_page_bytes(h)},
+                   {"memory_bytes", baro_header_memory_bytes(h)}};
+    const struct {
+        const char *fact, *text;
+    } texts[] = {{"cgroup_mode", baro_header_cgroup_mode(h)},   {"version", baro_header_version(h)},
+                 {"event_source", baro_header_event_source(h)}, {"exit_source", baro_header_exit_source(h)},
+                 {"boot_id", baro_header_boot_id(h)},           {"kernel", baro_header_kernel(h)},
+                 {"machine", baro_header_machine(h)},           {"cpu_model", baro_header_cpu_model(h)}};
+    struct baro_value v;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        assert_in_range(baro_header_fact_find(numbers[i].fact), 0, INT32_MAX);
+        baro_header_value(h, baro_header_fact_find(numbers[i].fact), 0, &v);
+        assert_true(v.u64 == numbers[i].number);
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        assert_in_range(baro_header_fact_find(texts[i].fact), 0, INT32_MAX);
+        baro_header_value(h, baro_header_fact_find(texts[i].fact), 0, &v);
+        assert_string_equal(v.text ? v.text : "", texts[i].text);
+    }
+    assert_false(baro_header_wants(h, -1));
+    assert_false(baro_header_wants(h, 9999));
+    assert_true(baro_version_check(BARO_VERSION_MAJOR, BARO_VERSION_MINOR, BARO_VERSION_PATCH));
+    assert_false(baro_version_check(BARO_VERSION_MAJOR, BARO_VERSION_MINOR, BARO_VERSION_PATCH + 1));
+    baro_tape_close(t);
+}
+
 static void test_header(void **state)
 {
     (void)state;
@@ -234,8 +278,9 @@ static void test_watch_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),         cmocka_unit_test(test_id),    cmocka_unit_test(test_meaning),
-        cmocka_unit_test(test_meaning_agrees), cmocka_unit_test(test_watch), cmocka_unit_test(test_watch_kept),
+        cmocka_unit_test(test_header),     cmocka_unit_test(test_header_functions), cmocka_unit_test(test_id),
+        cmocka_unit_test(test_meaning),    cmocka_unit_test(test_meaning_agrees),   cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_watch_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,7 +269,8 @@ static int take_words(struct dictionary *d, struct ArrowArray *ret)
     return 0;
 }
 
-int column_take(struct column *c, struct ArrowArray *ret)
+/* Makes an array of the column's values and empties the column. */
+static int column_take(struct column *c, struct ArrowArray *ret)
 {
     if (c->failed || !column_reserve(c, 0))
         return -ENOMEM;

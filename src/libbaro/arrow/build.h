@@ -67,9 +67,7 @@ void column_json(struct column *c, const char *at, size_t len); /* as it is */
 /* The number of a text, escaped; -1 without memory. */
 int32_t column_word(struct column *c, const char *at, size_t len);
 
-/* Makes an array of the column's values and empties the column. Returns 0 or -ENOMEM. */
-int column_take(struct column *c, struct ArrowArray *ret);
-/* Makes one array of all columns. */
+/* Makes one array of all columns and empties them. Returns 0 or -ENOMEM. */
 int columns_take(struct column *c, size_t n, size_t rows, struct ArrowArray *ret);
 
 /* schema.c. Returns 0 or -ENOMEM. kind: the name of the kind of the rows. */

@@ -96,6 +96,15 @@ static bool add_announced(struct announced *a, const char *name, const char *pat
     return true;
 }
 
+static void announced_done(struct announced *a)
+{
+    for (size_t i = 0; i < a->list.n; i++)
+        free(a->paths[i]);
+    free(a->paths);
+    runs_list_done(&a->list);
+    *a = (struct announced){0};
+}
+
 static void prune(const char *folder)
 {
     struct announced all = {0};
@@ -200,13 +209,4 @@ int announced_list(struct announced *ret)
     if (!fits)
         announced_done(ret);
     return fits ? 0 : -ENOMEM;
-}
-
-void announced_done(struct announced *a)
-{
-    for (size_t i = 0; i < a->list.n; i++)
-        free(a->paths[i]);
-    free(a->paths);
-    runs_list_done(&a->list);
-    *a = (struct announced){0};
 }

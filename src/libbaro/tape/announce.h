@@ -19,7 +19,6 @@ struct announced {
 };
 /* Lists the announced runs of this user; for root, of all users. Returns 0 or -ENOMEM. */
 int announced_list(struct announced *ret);
-void announced_done(struct announced *a);
 /* Gets the folder of this user. Returns false if there is none. */
 bool announced_folder(struct buf *ret);
 

@@ -61,6 +61,7 @@ struct exit_texts {
     enum cmdline_form form;
 };
 
+bool scan_byte(struct span *in, unsigned *ret);
 bool info_scan(struct span *in, struct block *b, struct info *ret);
 bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret);
 /* Fills all but the values, which are in b->exit afterwards. */

@@ -14,7 +14,7 @@ bool scan_text(struct span *in, struct span *ret)
     return len == 0 || memchr(ret->at, 0, ret->len) == NULL;
 }
 
-static bool scan_byte(struct span *in, unsigned *ret)
+bool scan_byte(struct span *in, unsigned *ret)
 {
     if (in->len == 0)
         return false;

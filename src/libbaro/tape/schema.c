@@ -12,15 +12,6 @@ struct texts {
     unsigned unit, semantics;
 };
 
-static bool scan_byte(struct span *in, unsigned *ret)
-{
-    if (in->len == 0)
-        return false;
-    *ret = (unsigned char)*in->at++;
-    in->len--;
-    return true;
-}
-
 static bool scan_column(struct span *in, unsigned column, struct tape_column *ret, struct texts *ret_texts)
 {
     struct texts *t = ret_texts;

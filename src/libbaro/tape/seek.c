@@ -202,19 +202,25 @@ static uint32_t segment_of(const struct baro_tape *t)
     return t->segments ? t->segments->list.at[t->segments->current].number : 0;
 }
 
-/* A position is "SEGMENT:BLOCK:RECORDS": the offset of a block, and the number of samples, exits and events since its
- * beginning. */
+enum { ID_DIGITS = 8 };
+
+/* A position is "ID:SEGMENT:BLOCK:RECORDS": the first digits of the tape's id, the offset of a block, and the number of
+ * samples, exits and events since its beginning. Without the id a program would go on in the middle of a recording that
+ * has replaced the one it read: recordings of one command have their first block at the same offset. */
 void baro_tape_tell(const struct baro_tape *t, char ret[BARO_POSITION_SIZE])
 {
-    snprintf(ret, BARO_POSITION_SIZE, "%u:%llu:%llu", segment_of(t), (unsigned long long)t->tell_at,
-             (unsigned long long)t->tell_count);
+    snprintf(ret, BARO_POSITION_SIZE, "%.*s:%u:%llu:%llu", ID_DIGITS, baro_tape_id(t), segment_of(t),
+             (unsigned long long)t->tell_at, (unsigned long long)t->tell_count);
 }
 
 static bool scan_position(const char *position, uint64_t ret[3])
 {
     struct span in = span_str(position);
+    if (in.len < ID_DIGITS)
+        return false;
+    in = span_of(in.at + ID_DIGITS, in.len - ID_DIGITS);
     for (int i = 0; i < 3; i++) {
-        if ((i > 0 && !scan_char(&in, ':')) || !scan_u64(&in, &ret[i]))
+        if (!scan_char(&in, ':') || !scan_u64(&in, &ret[i]))
             return false;
     }
     return in.len == 0 && ret[0] <= UINT32_MAX;
@@ -235,6 +241,8 @@ int baro_tape_seek_to(struct baro_tape *t, const char *position, struct baro_err
     struct baro_record record;
     if (!scan_position(position, at))
         return error_set(err, BARO_E_SYNTAX, "'%.40s' is no position of a tape", position);
+    if (strncmp(position, baro_tape_id(t), ID_DIGITS) != 0)
+        return error_set(err, BARO_E_RANGE, "%.40s is a position in another recording", position);
     int missing = segments_enter_number(t, (uint32_t)at[0], err);
     if (missing < 0)
         return missing;

@@ -13,17 +13,29 @@ struct trimming {
     size_t samples;
 };
 
+/* Position of the first item that begins at t_ns or later. */
+static size_t first_item_at(const struct baro_timeline *timeline, uint64_t t_ns)
+{
+    size_t from = 0, to = baro_timeline_count(timeline);
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (baro_timeline_get(timeline, middle)->begin_ns < t_ns)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
 /* Did this begin a phase that reaches into the stretch? */
 static bool reaches_in(const struct trimming *t, const struct baro_event *e)
 {
-    for (size_t i = 0; i < baro_timeline_count(t->timeline); i++) {
-        const struct baro_timeline_item *item = baro_timeline_get(t->timeline, i);
-        if (item->begin_ns > baro_event_t_ns(e))
-            break;
-        if (item->kind == BARO_TIMELINE_PHASE && item->begin_ns == baro_event_t_ns(e) &&
-            (item->is_open || item->end_ns >= t->stretch.from_ns) && strcmp(item->name, baro_event_text(e)) == 0)
+    const struct baro_timeline_item *item;
+    size_t i = first_item_at(t->timeline, baro_event_t_ns(e));
+    while ((item = baro_timeline_get(t->timeline, i++)) && item->begin_ns == baro_event_t_ns(e))
+        if (item->kind == BARO_TIMELINE_PHASE && (item->is_open || item->end_ns >= t->stretch.from_ns) &&
+            strcmp(item->name, baro_event_text(e)) == 0)
             return true;
-    }
     return false;
 }
 

@@ -320,7 +320,7 @@ const struct cli_command cli_commands[] = {
          "still have one name, and a path has as many parts. User ids other than 0 become other numbers. The key is "
          "random and is kept nowhere, unless --key gives one.\n\n"
          "These stay: values, times of day, pids, numbers that marks have, the version of the kernel, the model of "
-         "the CPU, names of hardware such as cpu0, sda1 or eth0, and texts that baro itself writes.\n\n" ONE_TAPE_SAYS,
+         "the CPU, names of hardware such as cpu0, sda1 or eth0, and names of event sources.\n\n" ONE_TAPE_SAYS,
      .examples = "baro anonymize run.baro -o for-you.baro\ta tape to attach to a bug report",
      .options = options_anonymize,
      .function = cmd_anonymize,
