@@ -28,6 +28,7 @@ enum { RENDER, COPY, DECODE, ENCODE, CLASSES };
 struct drm_use {
     char name[20];
     uint64_t used, total; /* the largest so far: the kernel lets them go back */
+    uint64_t waits_ns;    /* cycles of so long before count as soon as it is known how many there are in a second */
 };
 
 struct drm_client {
@@ -52,6 +53,7 @@ struct drm {
     struct gpu_member member[GPU_MEMBERS_MOST], before[GPU_MEMBERS_MOST]; /* of this round, and of the one before */
     uint32_t n_members, n_before, seen_turn;
     uint64_t round_ns; /* when the one before was */
+    double cycles_per_ns[GPU_DEVICES_MOST]; /* of total-cycles; 0: not known so far */
     uint64_t left_out; /* descriptors of clients that found no room, and clients whose engines did not */
 };
 
@@ -116,15 +118,16 @@ static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
 }
 
 /* Growth in nanoseconds of one engine. */
-static uint64_t growth_of(const struct fdinfo_engine *e, const struct drm_use *before, uint64_t since_ns)
+static uint64_t growth_of(const struct fdinfo_engine *e, const struct drm_use *before, uint64_t since_ns,
+                          double cycles_per_ns)
 {
     double ns = 0;
     if (e->valid & FDINFO_NS) {
         ns = e->ns > before->used ? (double)(e->ns - before->used) : 0;
     } else if (e->valid & FDINFO_CYCLES && e->cycles > before->used) {
         double cycles = (double)(e->cycles - before->used);
-        if (e->valid & FDINFO_TOTAL_CYCLES && e->total_cycles > before->total)
-            ns = cycles / (double)(e->total_cycles - before->total) * (double)since_ns;
+        if (e->valid & FDINFO_TOTAL_CYCLES && cycles_per_ns > 0)
+            ns = cycles / cycles_per_ns;
         else if (e->valid & FDINFO_MAXFREQ && e->maxfreq)
             ns = cycles / (double)e->maxfreq * 1e9;
     }
@@ -132,7 +135,25 @@ static uint64_t growth_of(const struct fdinfo_engine *e, const struct drm_use *b
     return ns < (double)since_ns ? (uint64_t)ns : since_ns;
 }
 
-static void take_engines(struct drm_client *c, const struct fdinfo *f, bool counts, uint64_t since_ns)
+/* xe counts in cycles of a clock whose rate it does not say: total-cycles is that clock. One value of it says nothing
+ * (it ran since the machine was started), two say the rate. What a new client has used waits for the second.
+ * Example: 28 of 7655 million cycles at first, 29 of 7674 one second later: 19 million a second, so 1.53 s since it
+ * began. */
+static bool waits_for_rate(struct drm *d, const struct drm_client *c, const struct fdinfo_engine *e,
+                           struct drm_use *use, uint64_t since_ns)
+{
+    double *rate = &d->cycles_per_ns[c->device];
+    if (!(e->valid & FDINFO_TOTAL_CYCLES) || e->valid & FDINFO_NS)
+        return false;
+    if (c->read_ns && use->total && e->total_cycles > use->total)
+        *rate = (double)(e->total_cycles - use->total) / (double)(since_ns ? since_ns : 1);
+    if (*rate > 0)
+        return false;
+    use->waits_ns += since_ns;
+    return true;
+}
+
+static void take_engines(struct drm *d, struct drm_client *c, const struct fdinfo *f, bool counts, uint64_t since_ns)
 {
     for (unsigned i = 0; i < f->n_engines; i++) {
         const struct fdinfo_engine *e = &f->engine[i];
@@ -148,11 +169,18 @@ static void take_engines(struct drm_client *c, const struct fdinfo *f, bool coun
             c->use[c->n++] = (struct drm_use){.used = 0};
             memcpy(c->use[k].name, e->name.at, e->name.len);
         }
-        uint64_t growth = counts ? growth_of(e, &c->use[k], since_ns) : 0;
-        uint64_t *of = &c->growth[class_of(e->name)], used = e->valid & FDINFO_NS ? e->ns : e->cycles;
+        struct drm_use *use = &c->use[k];
+        uint64_t used = e->valid & FDINFO_NS ? e->ns : e->cycles, growth = 0;
+        bool waits = counts && waits_for_rate(d, c, e, use, since_ns);
+        use->total = e->total_cycles > use->total ? e->total_cycles : use->total;
+        if (waits)
+            continue;
+        if (counts)
+            growth = growth_of(e, use, since_ns + use->waits_ns, d->cycles_per_ns[c->device]);
+        uint64_t *of = &c->growth[class_of(e->name)];
         *of = growth > *of ? growth : *of;
-        c->use[k].used = used > c->use[k].used ? used : c->use[k].used;
-        c->use[k].total = e->total_cycles > c->use[k].total ? e->total_cycles : c->use[k].total;
+        use->used = used > use->used ? used : use->used;
+        use->waits_ns = 0;
     }
 }
 
@@ -203,12 +231,13 @@ static bool was_there(const struct drm *d, const struct gpu_member *m, uint32_t 
     return false;
 }
 
-/* Since when does what a client has used count, that is seen for the first time? Where its process began under our
+/* For how long does what a client has used count, that is seen for the first time? Where its process began under our
  * eyes, or did not have it in the round before: all of it. Else it had used something before, which is not ours. */
 static uint64_t counts_since(const struct drm *d, const struct gpu_member *m, uint64_t now_ns)
 {
-    if (m->start >= d->began_ticks)
-        return UINT64_MAX / 2;
+    uint64_t tick = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK), now = clock_boottime_ns() + tick;
+    if (m->start >= d->began_ticks) /* no engine was busy for longer than it has been there */
+        return m->start < now / tick ? now - m->start * tick : tick;
     return was_there(d, m, (uint32_t)(m - d->member)) ? now_ns - d->round_ns : 0;
 }
 
@@ -236,7 +265,7 @@ static void take_descriptor(struct helper *h, const struct gpu_member *m, struct
         c->start = m->start;
     }
     uint64_t since = is_new ? counts_since(d, m, now) : now - c->read_ns;
-    take_engines(c, &f, since > 0 && !again, since);
+    take_engines(d, c, &f, since > 0 && !again, since);
     c->has_use |= span_equal(f.driver, "amdgpu"); /* it has no line of an engine that was not used so far */
     read_client_memory(c, &f);
     c->round = d->round;
@@ -286,12 +315,6 @@ static struct gpu_process *process_of(struct gpu_reading *r, const struct drm_cl
     return p;
 }
 
-static void put_metric(struct gpu_process *p, int metric, uint64_t v)
-{
-    p->value[metric] = v;
-    p->absent[metric] = BARO_PRESENT;
-}
-
 static void put_client(struct helper *h, const struct drm_client *c, uint64_t now)
 {
     static const int metric[CLASSES] = {GPU_PROCESS_busy, GPU_PROCESS_copy_busy, GPU_PROCESS_decoder_busy,
@@ -300,7 +323,7 @@ static void put_client(struct helper *h, const struct drm_client *c, uint64_t no
     if (!p)
         return;
     for (int i = 0; c->has_use && i < CLASSES; i++)
-        put_metric(p, metric[i], p->value[metric[i]] + c->growth[i]);
+        process_put(p, metric[i], p->value[metric[i]] + c->growth[i]);
     if (!c->has_use) /* panfrost and panthor measure once an administrator wants it, etnaviv never does */
         h->unit[c->device].out.absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
     if (!c->has_memory && !c->has_system) { /* i915 before Linux 6.8 */
@@ -308,10 +331,10 @@ static void put_client(struct helper *h, const struct drm_client *c, uint64_t no
         h->unit[c->device].out.absent[GPU_memory_job_peak] = BARO_ABSENT_UNSUPPORTED;
     }
     if (c->has_memory || c->has_system)
-        put_metric(p, GPU_PROCESS_memory, p->value[GPU_PROCESS_memory] + (c->has_memory ? c->memory : c->system));
+        process_put(p, GPU_PROCESS_memory, p->value[GPU_PROCESS_memory] + (c->has_memory ? c->memory : c->system));
     if (c->has_system)
-        put_metric(p, GPU_PROCESS_system_memory, p->value[GPU_PROCESS_system_memory] + c->system);
-    put_metric(p, GPU_PROCESS_read_at, now);
+        process_put(p, GPU_PROCESS_system_memory, p->value[GPU_PROCESS_system_memory] + c->system);
+    process_put(p, GPU_PROCESS_read_at, now);
     p->is_gone = false;
 }
 
@@ -332,7 +355,7 @@ static void take_kfd(struct helper *h, struct gpu_process *p)
     p->absent[GPU_PROCESS_busy] = BARO_ABSENT_UNSUPPORTED;
     u->out.absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
     if (p->absent[GPU_PROCESS_memory] || bytes > p->value[GPU_PROCESS_memory])
-        put_metric(p, GPU_PROCESS_memory, bytes);
+        process_put(p, GPU_PROCESS_memory, bytes);
 }
 
 /* Growth is added to what is there; gauges begin anew. */
@@ -373,7 +396,7 @@ static void end_round(struct helper *h)
             take_kfd(h, p);
             if (!p->absent[GPU_PROCESS_memory] && (p->absent[GPU_PROCESS_memory_peak] ||
                                                    p->value[GPU_PROCESS_memory] > p->value[GPU_PROCESS_memory_peak]))
-                put_metric(p, GPU_PROCESS_memory_peak, p->value[GPU_PROCESS_memory]);
+                process_put(p, GPU_PROCESS_memory_peak, p->value[GPU_PROCESS_memory]);
         }
         if (kept != i)
             r->process[kept] = *p;

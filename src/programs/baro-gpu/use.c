@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How busy a device was: the driver's buffers of values, and one value for each reading where there are none. */
+#include "programs/baro-gpu/unit.h"
+
+#define WINDOW_MOST_US 1000000ull /* a value of utilisation covers a second at most */
+#define SAMPLES_MOST 1024u
+
+/* A value of the buffer; UINT64_MAX: it is none. */
+static uint64_t sample_number(unsigned type, const struct nvml_sample *s)
+{
+    if (type == NVML_TYPE_DOUBLE)
+        return s->value.real >= 0 && s->value.real <= UINT32_MAX ? (uint64_t)s->value.real : UINT64_MAX;
+    return type == NVML_TYPE_U64 ? s->value.u64 : s->value.u32;
+}
+
+/* Returns percents of microseconds. Values cover no more time than there was, but for a second that a driver may be
+ * late with: its clock may be too fast. Example: 3 s of 100 % for the 1 s since the reading before are 2 s, and of the
+ * next 3 s one counts. */
+static uint64_t limit_use(struct stamps *s, uint64_t busy, uint64_t covered_us, uint64_t since_us)
+{
+    uint64_t room = since_us + WINDOW_MOST_US - s->ahead_us;
+    if (covered_us > room) {
+        busy = (uint64_t)((double)busy / (double)covered_us * (double)room);
+        covered_us = room;
+    }
+    s->ahead_us = s->ahead_us + covered_us > since_us ? s->ahead_us + covered_us - since_us : 0;
+    return busy;
+}
+
+bool use_add_buffer(struct helper *h, struct unit *u, unsigned type, int metric, int peak, uint64_t since_ns)
+{
+    static struct nvml_sample at[SAMPLES_MOST];
+    struct stamps *s = &u->samples[type];
+    unsigned n = SAMPLES_MOST, value_type = 0;
+    uint64_t busy = 0, covered_us = 0, most = 0;
+    int code = ASK(h, u, samples, u->handle, type, s->last_us, &value_type, &n, at);
+    if (code != NVML_OK || !n)
+        return false;
+    bool first = !s->last_us, is_new = false;
+    for (unsigned i = 0; i < n && i < SAMPLES_MOST; i++) {
+        uint64_t v = sample_number(value_type, &at[i]);
+        uint64_t from = s->last_us > s->covered_us ? s->last_us : s->covered_us;
+        if (at[i].stamp_us <= s->last_us || v > (type == NVML_SAMPLES_POWER ? PLAUSIBLE_WATTS_MOST * 1000 : 100))
+            continue;
+        is_new = true;
+        uint64_t window = at[i].stamp_us > from ? at[i].stamp_us - from : 0;
+        window = first ? 0 : window < WINDOW_MOST_US ? window : WINDOW_MOST_US;
+        busy += v * window;
+        covered_us += window;
+        s->last_us = at[i].stamp_us;
+        most = first ? v : v > most ? v : most;
+    }
+    if (!is_new) /* after rubbish the next value counts for its time as well */
+        return false;
+    if (metric >= 0) /* at first all values in the buffer are of the time before the recording */
+        unit_grow(u, metric, limit_use(s, busy, covered_us, since_ns / 1000) * 10);
+    if (peak >= 0)
+        unit_put_peak(h, u, peak, type == NVML_SAMPLES_POWER ? most * 1000 : most * PPM_PER_PERCENT);
+    return true;
+}
+
+/* The same from one value per reading, if there is no buffer, or it has nothing new. */
+static void add_utilisation(struct unit *u, unsigned type, int metric, int code, unsigned percent, uint64_t since_ns)
+{
+    struct stamps *s = &u->samples[type];
+    if (code != NVML_OK || percent > 100) {
+        unit_lack(u, metric, code ? reason_of(code) : BARO_ABSENT_UNKNOWN);
+        return;
+    }
+    unit_grow(u, metric, since_ns / 100 * percent);
+    if (s->last_us)
+        s->covered_us = (s->last_us > s->covered_us ? s->last_us : s->covered_us) + since_ns / 1000;
+}
+
+void use_read(struct helper *h, struct unit *u, uint64_t since_ns)
+{
+    struct nvml_utilization now = {0};
+    unsigned percent = 0, us;
+    int code = ASK(h, u, utilization, u->handle, &now);
+    if (!use_add_buffer(h, u, NVML_SAMPLES_GPU, GPU_busy, GPU_busy_peak, since_ns)) {
+        add_utilisation(u, NVML_SAMPLES_GPU, GPU_busy, code, now.gpu, since_ns);
+        if (code == NVML_OK && now.gpu <= 100)
+            unit_put_peak(h, u, GPU_busy_peak, now.gpu * PPM_PER_PERCENT);
+        else
+            unit_lack(u, GPU_busy_peak, code ? reason_of(code) : BARO_ABSENT_UNKNOWN);
+    }
+    if (!use_add_buffer(h, u, NVML_SAMPLES_MEMORY, GPU_memory_busy, -1, since_ns))
+        add_utilisation(u, NVML_SAMPLES_MEMORY, GPU_memory_busy, code, now.memory, since_ns);
+    if (!use_add_buffer(h, u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, -1, since_ns)) {
+        code = ASK(h, u, encoder, u->handle, &percent, &us);
+        add_utilisation(u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, code, percent, since_ns);
+    }
+    if (!use_add_buffer(h, u, NVML_SAMPLES_DECODER, GPU_decoder_busy, -1, since_ns)) {
+        code = ASK(h, u, decoder, u->handle, &percent, &us);
+        add_utilisation(u, NVML_SAMPLES_DECODER, GPU_decoder_busy, code, percent, since_ns);
+    }
+}
