@@ -327,6 +327,63 @@ static void remove_folders(const char *folder)
     }
 }
 
+/* ---- meters ---- */
+
+/* Each case: the counter at four readings, in microjoules, and what it has grown by. A value of 0 between two others is
+ * passed over; a counter that wraps near its range is followed; one that began anew goes on from there. */
+static void a_meter_passes_over_what_cannot_be(void **state)
+{
+    static const struct {
+        const char *value[4];
+        uint64_t growth, wraps;
+    } cases[] = {{{"100000000", "0", "103000000", "104000000"}, 4000000, 0},
+                 {{"200000000000", "0", "200003000000", "200004000000"}, 4000000, 0},
+                 {{"262143000000", "1671150", "1671151", "2671151"}, 3000001, 1},
+                 {{"100000000", "5000000", "6000000", "7000000"}, 2000000, 0},
+                 {{"100000000", "999999999999999", "100000001", "100000002"}, 0, 0},
+                 {{"100000000", "x", "", "101000000"}, 1000000, 0}};
+    char root[] = "/tmp/gpu-reading.XXXXXX", zone[128];
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    static const char *const names[] = {"sys", "sys/class", "sys/class/powercap", "sys/class/powercap/intel-rapl:0"};
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(zone, sizeof(zone), "%s/%s", root, names[i]);
+        assert_int_equal(mkdir(zone, 0700), 0);
+    }
+    put_file(zone, "name", "package-0\n");
+    put_file(zone, "max_energy_range_uj", "262143328850\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        uint64_t now = NS_PER_SEC;
+        put_file(zone, "energy_uj", cases[i].value[0]);
+        struct meters *m = meters_new(root);
+        for (size_t k = 0; k < 4; k++, now += 10 * NS_PER_SEC) {
+            put_file(zone, "energy_uj", cases[i].value[k]);
+            meters_read(m, h.out, now);
+        }
+        const struct gpu_meter *one = &h.out->meter[0];
+        assert_int_equal(one->value[ENERGY_energy], cases[i].growth);
+        assert_int_equal(one->value[ENERGY_wraps], cases[i].wraps);
+        free(m);
+    }
+    put_file(zone, "energy_uj", "5");
+    struct meters *m = meters_new(root); /* a pause in which it can have begun again twice is not known */
+    meters_read(m, h.out, NS_PER_SEC);
+    meters_read(m, h.out, 1000 * NS_PER_SEC);
+    assert_int_equal(h.out->meter[0].absent[ENERGY_energy], BARO_ABSENT_UNKNOWN);
+    free(m);
+    static const char *const files[] = {"name", "max_energy_range_uj", "energy_uj"};
+    char path[192];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%s", zone, files[i]);
+        assert_int_equal(remove(path), 0);
+    }
+    for (size_t i = 4; i > 0; i--) {
+        snprintf(path, sizeof(path), "%s/%s", root, names[i - 1]);
+        assert_int_equal(remove(path), 0);
+    }
+    assert_int_equal(remove(root), 0);
+}
+
 /* What a process that began a moment ago had used when it was found is no more than it can have used since. */
 static void a_new_client_used_no_more_than_its_time(void **state)
 {
@@ -404,6 +461,7 @@ int main(void)
         TEST(a_clock_that_is_too_fast),
         TEST(shares_of_processes_are_no_more_than_the_device),
         cmocka_unit_test_teardown(a_new_client_used_no_more_than_its_time, teardown),
+        TEST(a_meter_passes_over_what_cannot_be),
         TEST(which_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,7 @@ static void take_lacking_memory(struct gpu_total *t, const struct baro_entity *e
 static void take_gpu_values(struct gpu_total *t, const struct baro_entity *e)
 {
     for (int i = 0; i < GPU_MAX; i++) {
+        t->absent_now[i] = e->absent[i];
         if (e->absent[i] != BARO_PRESENT) {
             t->absent[i] = t->absent[i] ? e->absent[i] : BARO_PRESENT;
             continue;
@@ -69,10 +70,13 @@ static bool add_meters(struct gpus_total *g, const struct baro_entities *all)
     for (size_t i = 0; i < all->n; i++) {
         const struct baro_entity *e = all->at[i];
         size_t k = 0;
-        if (e->absent[ENERGY_energy] != BARO_PRESENT || e->absent[ENERGY_read_at] != BARO_PRESENT)
-            continue;
         while (k < g->n_meters && g->meter[k].id != e->id)
             k++;
+        if (e->absent[ENERGY_energy] != BARO_PRESENT || e->absent[ENERGY_read_at] != BARO_PRESENT) {
+            if (k < g->n_meters)
+                g->meter[k].has_gap = true;
+            continue;
+        }
         if (k == g->n_meters) {
             struct meter_total *at = realloc(g->meter, (k + 1) * sizeof(*at));
             if (!at)
@@ -88,6 +92,23 @@ static bool add_meters(struct gpus_total *g, const struct baro_entities *all)
     return true;
 }
 
+static uint64_t memory_of_job(const struct baro_entity *e)
+{
+    return e->absent[GPU_memory_job] == BARO_PRESENT ? e->value[GPU_memory_job] : 0;
+}
+
+/* What the job holds on a device. That of a device which is divided may list the processes of its instances, too, or
+ * none: they count once. Example: 5 GB by the device, 2 and 3 GB by its instances are 5 GB. */
+static uint64_t memory_on_device(const struct baro_entities *all, const struct baro_entity *device)
+{
+    uint64_t own = memory_of_job(device), parts = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct baro_entity_owner *owner = &all->at[i]->owner;
+        parts += owner->kind == BARO_OWNER_ENTITY && owner->id == device->id ? memory_of_job(all->at[i]) : 0;
+    }
+    return own > parts ? own : parts;
+}
+
 bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
 {
     const struct baro_entities *all = &s->entities[KIND_gpu];
@@ -97,8 +118,8 @@ bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
         if (!t)
             return false;
         take_gpu_values(t, all->at[i]);
-        if (all->at[i]->absent[GPU_memory_job] == BARO_PRESENT)
-            together += all->at[i]->value[GPU_memory_job];
+        if (!t->is_instance)
+            together += memory_on_device(all, all->at[i]);
     }
     g->memory_job_most = together > g->memory_job_most ? together : g->memory_job_most;
     return add_meters(g, &s->entities[KIND_energy]);
@@ -157,10 +178,19 @@ static bool is_use_known(const struct gpu_total *t)
     return !t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job];
 }
 
-static bool is_used(const struct gpu_total *t)
+static bool is_used_itself(const struct gpu_total *t)
 {
     return t->most[GPU_processes_job] || (!t->absent[GPU_memory_job_peak] && t->last[GPU_memory_job_peak]) ||
            (!t->absent[GPU_busy_job] && t->last[GPU_busy_job]);
+}
+
+/* A device is used if one of its instances is. */
+static bool is_used(const struct gpus_total *g, const struct gpu_total *t)
+{
+    bool any = is_used_itself(t);
+    for (size_t i = 0; !any && i < g->n; i++)
+        any = g->at[i].is_instance && g->at[i].owner == t->id && is_used_itself(&g->at[i]);
+    return any;
 }
 
 void fact_gpu_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -195,11 +225,38 @@ void fact_gpu_most_real(const struct baro_summary *s, int of, size_t row, struct
     value_real(ret, t->absent[of], baro_metric_real(baro_metric_get(KIND_gpu, of), t->most[of]));
 }
 
+/* The job's share of a device's energy, as far as it can be known. Example: 300 J, of whose GPU time the job had 20 s,
+ * others 40 s: 100 J, an estimate. If nobody else used the device, all is the job's, also while it was idle. */
+static void get_job_energy(const struct gpus_total *g, const struct gpu_total *t, struct baro_value *ret)
+{
+    static const int users[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
+    double all = 0, share = 1;
+    int absent = t->absent[GPU_energy];
+    for (size_t i = 0; i < 3 && !absent; i++) {
+        absent = t->absent[users[i]];
+        all += absent ? 0 : growth(t, users[i]);
+    }
+    bool is_alone = !absent && growth(t, GPU_busy_others) + growth(t, GPU_busy_unattributed) <= 0 &&
+                    !t->most[GPU_processes_others];
+    if (!absent && !is_used(g, t))
+        share = 0;
+    else if (!absent && !is_alone && all > 0)
+        share = growth(t, GPU_busy_job) / all;
+    else if (!is_alone && !absent) /* both held memory, and nobody computed */
+        absent = BARO_ABSENT_UNKNOWN;
+    value_real(ret, absent, absent ? 0 : growth(t, GPU_energy) / 1e6 * share);
+    value_flag(ret, BARO_VALUE_ESTIMATE, t->is_estimated || (share > 0 && !is_alone));
+}
+
 void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];
     double joules = growth(t, GPU_energy) / 1e6, seconds = (double)watched(t) / 1e9;
     int absent = t->absent[GPU_energy];
+    if (of == GPU_JOULES_JOB) {
+        get_job_energy(&s->gpus, t, ret);
+        return;
+    }
     if (of == GPU_POWER_MEAN && !absent && !watched(t))
         absent = BARO_ABSENT_NOT_YET;
     value_real(ret, absent, of == GPU_POWER_MEAN && seconds > 0 ? joules / seconds : joules);
@@ -209,8 +266,9 @@ void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct ba
 void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];
-    int absent = of == GPU_USED && !is_use_known(t) && !is_used(t) ? t->absent[GPU_busy_job] : BARO_PRESENT;
-    value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
+    bool used = is_used(&s->gpus, t);
+    int absent = of == GPU_USED && !is_use_known(t) && !used ? t->absent[GPU_busy_job] : BARO_PRESENT;
+    value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? used : t->is_instance);
 }
 
 /* ---- of all together ---- */
@@ -234,10 +292,10 @@ static bool is_all_bound(const struct gpus_total *g, int of)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct gpu_total *t = &g->at[i];
-        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(t)
-                     : of == GPUS_BUSY                            ? t->absent[GPU_busy_job]
+        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(g, t)
+                     : of == GPUS_BUSY                            ? t->absent_now[GPU_busy_job]
                      : of == GPUS_MEMORY || of == GPUS_MEMORY_ONE ? !has_all_memory(g, t)
-                     : of == GPUS_ENERGY                          ? t->absent[GPU_energy]
+                     : of == GPUS_ENERGY                          ? t->absent_now[GPU_energy]
                                                                   : false;
         if (is_whole(t) ? lacks : of == GPUS_MEMORY && t->lacks_memory)
             return true;
@@ -245,8 +303,32 @@ static bool is_all_bound(const struct gpus_total *g, int of)
     return false;
 }
 
+static void get_all_job_energy(const struct gpus_total *g, struct baro_value *ret)
+{
+    double joules = 0;
+    unsigned flags = 0;
+    bool any = false, lacks = false;
+    for (size_t i = 0; i < g->n; i++) {
+        struct baro_value one = {0};
+        if (!is_whole(&g->at[i]))
+            continue;
+        get_job_energy(g, &g->at[i], &one);
+        any |= !one.absent;
+        lacks |= one.absent != 0;
+        joules += one.absent ? 0 : one.real;
+        flags |= one.absent ? 0 : one.flags & BARO_VALUE_ESTIMATE;
+    }
+    value_real(ret, any ? BARO_PRESENT : g->n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE, joules);
+    value_flag(ret, BARO_VALUE_ESTIMATE, flags);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, lacks || is_all_bound(g, GPUS_ENERGY));
+}
+
 void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
+    if (of == GPUS_ENERGY_JOB) {
+        get_all_job_energy(&s->gpus, ret);
+        return;
+    }
     uint64_t n = 0, used = 0, watched_ns = 0, most = 0;
     double busy = 0, energy = 0;
     bool has_busy = false, has_energy = false, is_estimated = false, has_memory = false, has_use = false;
@@ -260,8 +342,8 @@ void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_
         if (!is_whole(t))
             continue;
         n++;
-        used += is_used(t);
-        has_use |= is_use_known(t) || is_used(t);
+        used += is_used(&s->gpus, t);
+        has_use |= is_use_known(t) || is_used(&s->gpus, t);
         watched_ns = watched(t) > watched_ns ? watched(t) : watched_ns;
         has_busy |= !t->absent[GPU_busy_job];
         busy += t->absent[GPU_busy_job] ? 0 : growth(t, GPU_busy_job);
@@ -292,6 +374,7 @@ void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_
 void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     double joules = 0;
+    bool has_gap = false;
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
     struct baro_value busy = {0}, job = {0};
     (void)row;
@@ -300,6 +383,7 @@ void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_v
         if (!m->is_counted)
             continue;
         joules += (double)(m->energy_uj - m->first_uj) / 1e6;
+        has_gap |= m->has_gap;
         first_ns = m->first_ns < first_ns ? m->first_ns : first_ns;
         last_ns = m->last_ns > last_ns ? m->last_ns : last_ns;
     }
@@ -309,6 +393,7 @@ void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_v
     }
     if (of == ENERGY_MACHINE) {
         value_real(ret, BARO_PRESENT, joules);
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, has_gap);
         return;
     }
     if (of == ENERGY_WATCHED) {
@@ -323,6 +408,7 @@ void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_v
     double share = !absent && job.real < busy.real ? job.real / busy.real : 1;
     value_real(ret, absent, joules * share);
     value_flag(ret, BARO_VALUE_ESTIMATE, true);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, has_gap);
 }
 
 void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh)

@@ -97,10 +97,14 @@ static void put_gpu_memory(struct lines *l, struct buf *b, const struct baro_sum
 static void energy(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
     struct baro_value e = gpu_fact(s, "energy_joules", i), mean = gpu_fact(s, "power_mean_watts", i),
-                      limit = gpu_fact(s, "power_limit_watts", i);
+                      limit = gpu_fact(s, "power_limit_watts", i), job = gpu_fact(s, "job_energy_joules", i);
     if (e.absent)
         return;
     joules(b, e);
+    if (!job.absent && job.real > 0 && job.real < e.real) {
+        buf_str(b, ", the job's share ");
+        joules(b, job);
+    }
     if (!mean.absent) {
         buf_printf(b, ", %.0f W", mean.real);
         if (!limit.absent)

@@ -16,17 +16,19 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/span.h"
 #include "kernel/sys/power_pmu.h"
+#include "kernel/sys/sysfs.h"
 #include "programs/baro-gpu/unit.h"
 
-#define WATTS_MOST 1000ull  /* of one domain: it wraps at most once in so many microjoules */
-#define SENSOR_UW_MOST 1e12 /* a megawatt: what no machine takes */
+#define WATTS_MOST 1000ull    /* of one domain: it wraps at most once in so many microjoules */
+#define POWERCAP_UW_MOST 25e8 /* of one domain: with more than that between two readings it did not wrap */
+#define SENSOR_UW_MOST 1e12   /* a megawatt: what no machine takes */
 
 struct meter {
     char file[GPU_PATH + 128];
     uint64_t range_uj, before_uj, read_ns, first_uj;
-    bool is_known, is_bad, leapt; /* leapt: the reading before was too large */
+    bool is_known, is_bad;
+    struct grown counter;
     enum { OF_POWERCAP, OF_PMU, OF_ENERGY, OF_POWER, OF_BATTERY } of;
     int fd; /* of the PMU */
     double joules;
@@ -38,24 +40,9 @@ struct meters {
     uint32_t n, left_out; /* left_out: that found no room */
 };
 
-static int read_number(const char *path, uint64_t *ret)
-{
-    char text[32];
-    ssize_t n = fd_read_file(-1, path, text, sizeof(text));
-    struct span s = span_of(text, n > 0 ? (size_t)n : 0);
-    if (n < 0)
-        return (int)n;
-    return scan_u64(&s, ret) ? 0 : -EINVAL;
-}
-
 static bool read_word(const char *path, char *ret, size_t cap)
 {
-    ssize_t n = fd_read_file(-1, path, ret, cap - 1);
-    if (n <= 0)
-        return false;
-    ret[n] = 0;
-    ret[strcspn(ret, "\n")] = 0;
-    return *ret != 0;
+    return sys_text(-1, path, ret, cap) > 0;
 }
 
 /* The name of the zone that one lies in: intel-rapl:0:1 is in intel-rapl:0. */
@@ -87,7 +74,7 @@ static void add_meter(struct meters *m, const char *base, const char *zone)
              is_mirror ? " (mmio)" : "");
     snprintf(one->file, sizeof(one->file), "%s/%.60s/energy_uj", base, zone);
     snprintf(path, sizeof(path), "%s/%.60s/max_energy_range_uj", base, zone);
-    if (read_number(path, &one->range_uj) < 0)
+    if (sys_number(-1, path, &one->range_uj) < 0)
         one->range_uj = 0;
     memset(one->out.absent, BARO_ABSENT_NOT_YET, sizeof(one->out.absent));
     one->out.absent[ENERGY_power] = BARO_ABSENT_UNSUPPORTED;
@@ -144,7 +131,7 @@ static void add_sensor(struct meters *m, const char *chip_path, const char *chip
     if (!read_word(path, label, sizeof(label)))
         snprintf(label, sizeof(label), "%s", stem);
     snprintf(path, sizeof(path), "%.560s/%.40s", chip_path, file);
-    if (read_number(path, &v) < 0) /* not allowed (amd_energy), or nothing behind it */
+    if (sys_number(-1, path, &v) < 0) /* not allowed (amd_energy), or nothing behind it */
         return;
     snprintf(name, sizeof(name), "%.40s/%s", chip, label);
     struct meter *one = begin(m, is_energy ? OF_ENERGY : OF_POWER, name);
@@ -211,13 +198,13 @@ static int battery_power(const struct meter *one, uint64_t *ret_uw)
         return 0;
     }
     snprintf(path, sizeof(path), "%s/power_now", one->file);
-    if (read_number(path, ret_uw) == 0)
+    if (sys_number(-1, path, ret_uw) == 0)
         return 0;
     snprintf(path, sizeof(path), "%s/current_now", one->file);
-    int code = read_number(path, &ua);
+    int code = sys_number(-1, path, &ua);
     snprintf(path, sizeof(path), "%s/voltage_now", one->file);
     if (code == 0)
-        code = read_number(path, &uv);
+        code = sys_number(-1, path, &uv);
     if (code < 0 || (double)ua * (double)uv / 1e6 > SENSOR_UW_MOST)
         return code < 0 ? code : -EINVAL;
     *ret_uw = (uint64_t)((double)ua * (double)uv / 1e6);
@@ -252,7 +239,7 @@ static bool has_readable(const struct meters *m)
 {
     uint64_t v;
     for (uint32_t i = 0; i < m->n; i++) {
-        if (m->at[i].out.value[ENERGY_counted] && read_number(m->at[i].file, &v) == 0)
+        if (m->at[i].out.value[ENERGY_counted] && sys_number(-1, m->at[i].file, &v) == 0)
             return true;
     }
     return false;
@@ -341,7 +328,7 @@ static void lack_meter(struct meter *one, int why)
 static void read_one(struct meter *one, uint64_t now_ns)
 {
     uint64_t now = 0, growth = 0;
-    int code = one->is_bad ? -EINVAL : read_number(one->file, &now);
+    int code = one->is_bad ? -EINVAL : sys_number(-1, one->file, &now);
     if (code < 0) {
         lack_meter(one, code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN);
         return;
@@ -351,25 +338,21 @@ static void read_one(struct meter *one, uint64_t now_ns)
         lack_meter(one, BARO_ABSENT_UNKNOWN);
         return;
     }
-    if (one->is_known && now >= one->before_uj) {
-        growth = now - one->before_uj;
-    } else if (one->is_known && one->range_uj) {
-        growth = one->range_uj - one->before_uj + now;
-        one->out.value[ENERGY_wraps]++;
-    }
     /* After a pause in which it can have wrapped more than once, the growth is not known. */
-    if (one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj)
-        growth = 0;
-    /* Never of powercap: what its counters can grow by before they begin again is less. */
-    bool leaps = growth > 0 && (double)growth > SENSOR_UW_MOST * (double)(now_ns - one->read_ns + NS_PER_SEC) / 1e9;
-    bool is_alone = leaps && !one->leapt; /* the next one may be as before */
-    one->leapt = is_alone;
-    if (!is_alone) {
+    bool is_lost =
+        one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj;
+    if (is_lost)
+        one->counter.known = false;
+    bool had_gap = one->counter.has_gap, wraps = one->counter.known && now < one->counter.before;
+    double most = one->of == OF_POWERCAP ? POWERCAP_UW_MOST : SENSOR_UW_MOST;
+    bool is_taken = counter_take(&one->counter, now, now_ns, one->range_uj, most, &growth);
+    if (is_taken) {
         one->is_known = true;
         one->before_uj = now;
         one->read_ns = now_ns;
+        one->out.value[ENERGY_wraps] += wraps && one->counter.has_gap == had_gap;
     }
-    if (leaps) {
+    if (!is_taken || is_lost) { /* absent once: what is added up may be too small, and the summary says so */
         lack_meter(one, BARO_ABSENT_UNKNOWN);
         return;
     }
@@ -413,7 +396,7 @@ static void find_mirrors(struct meters *m)
 static void read_power(struct meter *one, uint64_t now_ns)
 {
     uint64_t uw = 0;
-    int code = one->of == OF_BATTERY ? battery_power(one, &uw) : read_number(one->file, &uw);
+    int code = one->of == OF_BATTERY ? battery_power(one, &uw) : sys_number(-1, one->file, &uw);
     if (code == 0 && uw > SENSOR_UW_MOST)
         code = -EINVAL;
     int why = code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;

@@ -16,6 +16,8 @@ struct gpu_known {
     uint64_t base[GPU_MAX], last[GPU_MAX];
     uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
     uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
+    uint64_t busy_from;                          /* the time since when these are counted */
+    bool has_energy_gap;                         /* a helper process ended: what was used until the next one is in no reading */
     /* why the memory of one of their processes is not known; 0: all is known */
     enum baro_absent unknown[3];
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
@@ -210,6 +212,7 @@ static uint64_t device_value(const struct gpu_tables *t, struct gpu_known *k, co
         return k->e->absent[m] ? v : more_of(v, k->e->value[m]);
     case GPU_busy_peak: return more_of(v, k->busy_peak);
     case GPU_power_peak: return more_of(v, k->power_peak);
+    case GPU_energy_estimated: return v || k->has_energy_gap;
     case GPU_read_at: return since(start_ns, v);
     default: return v;
     }
@@ -221,6 +224,8 @@ static void take_device(const struct gpu_tables *t, struct gpu_known *k, const s
     struct baro_entity *e = k->e;
     if (strcmp(k->uuid, d->uuid) != 0 && *d->uuid)
         describe(k, d);
+    k->has_energy_gap |= restarts;
+    k->busy_from = late ? t->read_ns : k->busy_from;
     for (int m = 0; m < GPU_MAX; m++) {
         int absent = t->is_alone && is_of_job(m) ? BARO_ABSENT_NOT_ASKED : d->absent[m];
         if (late && baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER)
@@ -316,7 +321,10 @@ static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct
     int count = o->whose == JOB ? GPU_processes_job : GPU_processes_others;
     if (!p->is_gone && !e->absent[count])
         e->value[count]++;
-    k->busy[o->whose] += busy;
+    /* All together are no more than the time: each may have had an engine of its own. */
+    uint64_t used = k->busy[JOB] + k->busy[OTHERS] + k->busy[UNATTRIBUTED], most = t->read_ns - k->busy_from;
+    uint64_t room = most > used ? most - used : 0;
+    k->busy[o->whose] += busy < room ? busy : room;
 }
 
 /* What it had used before the first reading is of before. */
@@ -406,8 +414,9 @@ static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t
             v = counted(&k->base, &k->last, v, restarts);
         else if (id == ENERGY_wraps)
             v = counted(&k->wraps_base, &k->wraps_last, v, restarts);
-        if (m->absent[id])
-            entity_lack(k->e, id, (enum baro_absent)m->absent[id]);
+        bool has_gap = restarts && id == ENERGY_energy; /* what was used between the two helper processes is in none */
+        if (m->absent[id] || has_gap)
+            entity_lack(k->e, id, has_gap ? BARO_ABSENT_UNKNOWN : (enum baro_absent)m->absent[id]);
         else
             entity_put(k->e, id, id == ENERGY_read_at ? since(start_ns, v) : v);
     }
