@@ -95,7 +95,8 @@ static void the_jobs_share_of_the_energy(void **state)
         double joules;
         unsigned flags;
     } cases[] = {{20, 40, 0, 1, 0, 0, 100, BARO_VALUE_ESTIMATE},
-                 {20, 30, 10, 1, 0, 0, 100, BARO_VALUE_ESTIMATE},
+                 {20, 30, 10, 1, 0, 0, 100, BARO_VALUE_ESTIMATE | BARO_VALUE_LOWER_BOUND},
+                 {0, 0, 10, 1, 0, BARO_ABSENT_UNKNOWN, 0, 0},
                  {20, 0, 0, 0, 0, 0, 300, 0},
                  {0, 40, 0, 1, 0, 0, 0, 0},
                  {20, 0, 0, 0, BARO_ABSENT_UNSUPPORTED, BARO_ABSENT_UNSUPPORTED, 0, 0}};
@@ -116,8 +117,26 @@ static void the_jobs_share_of_the_energy(void **state)
         assert_int_equal(one.absent ? 0 : one.flags, cases[i].flags);
         if (!one.absent)
             assert_true(one.real > cases[i].joules - 1e-6 && one.real < cases[i].joules + 1e-6);
-        assert_true(all.absent == one.absent && (all.absent || all.real == one.real));
+        assert_true(!all.absent == !one.absent && (all.absent || all.real == one.real));
     }
+}
+
+/* In a container that has PIDs of its own all processes are unattributed: no word that the job did not use it. */
+static void use_that_may_be_the_jobs_is_not_none(void **state)
+{
+    (void)state;
+    value[0][GPU_memory_unattributed] = 5000;
+    take(2, 1);
+    assert_int_equal(fact("gpus", "is_used", 0).absent, BARO_ABSENT_UNKNOWN);
+    assert_int_equal(fact("gpus", "is_used", 1).absent, BARO_PRESENT);
+    assert_int_equal(fact("gpu", "used", 0).flags, BARO_VALUE_LOWER_BOUND);
+    assert_int_equal(fact("gpu", "busy_job_ns", 0).flags, BARO_VALUE_LOWER_BOUND);
+    assert_int_equal(fact("gpu", "memory_job_peak_bytes", 0).flags, BARO_VALUE_LOWER_BOUND);
+    teardown(NULL);
+    setup(NULL);
+    value[0][GPU_memory_unattributed] = 5000;
+    take(1, 1);
+    assert_int_equal(fact("gpu", "used", 0).absent, BARO_ABSENT_UNSUPPORTED);
 }
 
 /* A device that was lost at the end had used more than it said. */
@@ -141,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_instance_and_its_parent_count_once),
         TEST(the_jobs_share_of_the_energy),
+        TEST(use_that_may_be_the_jobs_is_not_none),
         TEST(what_a_lost_device_used_is_a_lower_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,10 +125,10 @@ void device_read(struct helper *h, struct unit *u)
         lack_all(u, reason_of(u->lost));
         return;
     }
+    power_read(h, u, now, since); /* counters first: they are over the time until now */
+    fields_read(h, u, now);
     use_read(h, u, since);
     read_memory(h, u);
-    power_read(h, u, now, since);
-    fields_read(h, u, now);
     reasons_read(h, u, since);
     read_small(h, u);
     gpm_read(h, u, now);

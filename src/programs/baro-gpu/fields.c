@@ -24,6 +24,9 @@ static const struct {
     {NVML_FIELD_PCIE_RECEIVED, 0, GPU_pcie_received, true, 1},
     {NVML_FIELD_NVLINK_SENT, FIELD_SCOPE_ALL, GPU_nvlink_sent, true, 1024},
     {NVML_FIELD_NVLINK_RECEIVED, FIELD_SCOPE_ALL, GPU_nvlink_received, true, 1024},
+    /* before Ampere there are pages, for errors of either kind; since then rows: their sum counts */
+    {NVML_FIELD_RETIRED_SBE, 0, GPU_retired_pages, false, 1},
+    {NVML_FIELD_RETIRED_DBE, 0, GPU_retired_pages, false, 1},
     {NVML_FIELD_REMAPPED_UNCORRECTABLE, 0, GPU_retired_pages, false, 1},
 };
 #define FIELDS (sizeof(fields) / sizeof(*fields))
@@ -68,6 +71,8 @@ void fields_read(struct helper *h, struct unit *u, uint64_t now_ns)
 {
     struct nvml_field at[FIELDS];
     size_t which[FIELDS], n = 0;
+    uint64_t retired = 0;
+    bool has_retired = false;
     for (size_t i = 0; i < FIELDS; i++) {
         if (u->field_code[i]) {
             unit_lack(u, fields[i].metric, reason_of(u->field_code[i]));
@@ -85,11 +90,17 @@ void fields_read(struct helper *h, struct unit *u, uint64_t now_ns)
             one = NVML_UNKNOWN;
         if (one == NVML_OK && fields[i].is_counter)
             one = take_counter(u, i, at[k].type, v, now_ns);
+        if (fields[i].metric == GPU_retired_pages && one == NVML_OK) {
+            has_retired = true;
+            retired += v;
+        }
         if (one != NVML_OK || !fields[i].is_counter)
             unit_put_code(u, fields[i].metric, one, unit_multiplied(v, fields[i].factor));
         if (!code && (code_is_final(one) || one == NVML_INVALID_ARGUMENT))
             u->field_code[i] = NVML_NOT_SUPPORTED;
     }
+    if (has_retired)
+        unit_put(u, GPU_retired_pages, retired);
 }
 
 /* Counts the time of a state without a counter of its own: if it is on at a reading, it counts as on since the reading

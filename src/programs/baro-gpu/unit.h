@@ -7,7 +7,7 @@
 #include "programs/baro-gpu/nvml.h"
 #include "recorder/collectors/gpu/gpu_shared.h"
 
-#define UNIT_FIELDS 16u
+#define UNIT_FIELDS 17u
 #define PLAUSIBLE_BYTES_MOST (1ull << 50) /* what no device has: plausible.c */
 #define PLAUSIBLE_WATTS_MOST 100000ull
 #define PPM_PER_PERCENT 10000ull
@@ -25,7 +25,7 @@ struct grown {
 struct stamps {
     uint64_t last_us;    /* the newest value seen: the next query begins after it */
     uint64_t covered_us; /* time up to here is already counted */
-    uint64_t ahead_us;   /* so much more was counted than time has passed */
+    uint64_t waits;      /* percents of microseconds that count with the next reading */
 };
 
 enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };

@@ -13,18 +13,14 @@ static uint64_t sample_number(unsigned type, const struct nvml_sample *s)
     return type == NVML_TYPE_U64 ? s->value.u64 : s->value.u32;
 }
 
-/* Returns percents of microseconds. Values cover no more time than there was, but for a second that a driver may be
- * late with: its clock may be too fast. Example: 3 s of 100 % for the 1 s since the reading before are 2 s, and of the
- * next 3 s one counts. */
-static uint64_t limit_use(struct stamps *s, uint64_t busy, uint64_t covered_us, uint64_t since_us)
+/* Returns percents of microseconds, no more than there was time. The rest waits for the next reading: a value is that
+ * of a part of a second, and the driver may be late with it. No more than a second waits: its clock may be too fast.
+ * Example: 0.9 and 1.1 s of 100 %, each a second after the reading before, are 0.9 and 1 s, and 0.1 s wait. */
+static uint64_t limit_use(struct stamps *s, uint64_t busy, uint64_t since_us)
 {
-    uint64_t room = since_us + WINDOW_MOST_US - s->ahead_us;
-    if (covered_us > room) {
-        busy = (uint64_t)((double)busy / (double)covered_us * (double)room);
-        covered_us = room;
-    }
-    s->ahead_us = s->ahead_us + covered_us > since_us ? s->ahead_us + covered_us - since_us : 0;
-    return busy;
+    uint64_t all = s->waits + busy, now = all < 100 * since_us ? all : 100 * since_us;
+    s->waits = all - now < 100 * WINDOW_MOST_US ? all - now : 100 * WINDOW_MOST_US;
+    return now;
 }
 
 bool use_add_buffer(struct helper *h, struct unit *u, unsigned type, int metric, int peak, uint64_t since_ns)
@@ -32,7 +28,7 @@ bool use_add_buffer(struct helper *h, struct unit *u, unsigned type, int metric,
     static struct nvml_sample at[SAMPLES_MOST];
     struct stamps *s = &u->samples[type];
     unsigned n = SAMPLES_MOST, value_type = 0;
-    uint64_t busy = 0, covered_us = 0, most = 0;
+    uint64_t busy = 0, most = 0;
     int code = ASK(h, u, samples, u->handle, type, s->last_us, &value_type, &n, at);
     if (code != NVML_OK || !n)
         return false;
@@ -44,16 +40,15 @@ bool use_add_buffer(struct helper *h, struct unit *u, unsigned type, int metric,
             continue;
         is_new = true;
         uint64_t window = at[i].stamp_us > from ? at[i].stamp_us - from : 0;
-        window = first ? 0 : window < WINDOW_MOST_US ? window : WINDOW_MOST_US;
-        busy += v * window;
-        covered_us += window;
+        if (!first)
+            busy += v * (window < WINDOW_MOST_US ? window : WINDOW_MOST_US);
         s->last_us = at[i].stamp_us;
         most = first ? v : v > most ? v : most;
     }
     if (!is_new) /* after rubbish the next value counts for its time as well */
         return false;
     if (metric >= 0) /* at first all values in the buffer are of the time before the recording */
-        unit_grow(u, metric, limit_use(s, busy, covered_us, since_ns / 1000) * 10);
+        unit_grow(u, metric, limit_use(s, busy, since_ns / 1000) * 10);
     if (peak >= 0)
         unit_put_peak(h, u, peak, type == NVML_SAMPLES_POWER ? most * 1000 : most * PPM_PER_PERCENT);
     return true;
