@@ -185,7 +185,9 @@ def test_list_that_fails_is_no_empty_list(run, tape, gpus, work):
 def test_count_of_devices(run, tape, gpus):
     gpus.write(devices=1)
     gpus.script.write_text(gpus.script.read_text().replace("devices 1", "devices -1"))
-    found = record(run, tape, gpus, job="sleep 2")
+    with recording(run, tape, gpus):
+        next_readings(run, tape, 1)
+    found = rows(run, tape)
     assert readings(found)[-1]["power_watts"] == 100
     assert len({r["name"] for r in found}) <= 512
 

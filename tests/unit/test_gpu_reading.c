@@ -124,7 +124,7 @@ static int teardown(void **state)
 static void read_after(double seconds)
 {
     uint64_t ns = (uint64_t)(seconds * 1e9);
-    uint64_t *const times[] = {&u->read_ns,          &u->checked_ns, &u->power_ns,
+    uint64_t *const times[] = {&u->read_ns,         &u->checked_ns,       &u->power_ns,
                                &u->process_read_ns, &u->energy.before_ns, &u->energy.odd_ns};
     for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
         *times[i] -= *times[i] ? ns : 0;
@@ -153,8 +153,10 @@ static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
         uint64_t value[3];
         int absent;
         uint64_t growth;
-    } cases[] = {{{100, 4294967290, 103}, 1, 3},        {{100, UINT32_MAX, 103}, 1, 3},
-                 {{4294967290, 4294967295 - 1, 10}, 0, 16}, {{100, 0, 103}, 1, 3},
+    } cases[] = {{{100, 4294967290, 103}, 1, 3},
+                 {{100, UINT32_MAX, 103}, 1, 3},
+                 {{4294967290, 4294967295 - 1, 10}, 0, 16},
+                 {{100, 0, 103}, 1, 3},
                  {{100, 5, 7}, 1, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -462,9 +464,9 @@ static void which_are_listed(void **state)
 {
     static const struct {
         const char *list, *chosen; /* of card1, which has no UUID, and card10 */
-    } cases[] = {{"card1", "10"},   {"card10", "01"}, {"1,card1", "10"},  {"card1,0", "10"},
+    } cases[] = {{"card1", "10"},    {"card10", "01"}, {"1,card1", "10"},  {"card1,0", "10"},
                  {"5f1c2ab3", "01"}, {"5F1C", "01"},   {"GPU-5f1c", "01"}, {"7,GPU-5f,card1", "11"},
-                 {"0000", "00"},    {"all", "11"},     {"1", "00"},        {"GPU-", "00"}};
+                 {"0000", "00"},     {"all", "11"},    {"1", "00"},        {"GPU-", "00"}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *list = cases[i].list;
@@ -481,9 +483,9 @@ static void which_are_visible(void **state)
 {
     static const struct {
         const char *list, *chosen; /* of three */
-    } cases[] = {{"2", "001"},     {"1,7,0", "010"}, {"GPU-00000001-1111", "010"}, {"0,-1,2", "100"},
-                 {"", "000"},      {"2,1", "011"},   {"NoDevFiles", "000"},         {"MIG-5", "000"},
-                 {" 1 , 2", "011"}};
+    } cases[] = {{"2", "001"},          {"1,7,0", "010"}, {"GPU-00000001-1111", "010"},
+                 {"0,-1,2", "100"},     {"", "000"},      {"2,1", "011"},
+                 {"NoDevFiles", "000"}, {"MIG-5", "000"}, {" 1 , 2", "011"}};
     char uuid[] = "GPU-00000000-1111-2222-3333-444444444444";
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

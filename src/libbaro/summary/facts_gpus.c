@@ -87,8 +87,8 @@ static void get_job_energy(const struct gpus_total *g, const struct gpu_total *t
         absent = t->absent[users[i]];
         all += absent ? 0 : growth(t, users[i]);
     }
-    bool is_alone = !absent && growth(t, GPU_busy_others) + growth(t, GPU_busy_unattributed) <= 0 &&
-                    !t->most[GPU_processes_others];
+    bool is_alone =
+        !absent && growth(t, GPU_busy_others) + growth(t, GPU_busy_unattributed) <= 0 && !t->most[GPU_processes_others];
     bool may_be_more = !absent && has_unattributed(t);
     if (may_be_more && !is_used(g, t))
         absent = BARO_ABSENT_UNKNOWN;

@@ -15,7 +15,7 @@ struct gpu_total {
     uint64_t first[GPU_MAX], last[GPU_MAX], most[GPU_MAX];
     uint8_t absent[GPU_MAX];     /* present if at least one reading had it */
     uint8_t absent_now[GPU_MAX]; /* of the last sample */
-    bool is_estimated;       /* its energy */
+    bool is_estimated;           /* its energy */
 };
 
 struct meter_total {

@@ -52,7 +52,7 @@ struct drm {
     size_t n, cap;
     struct gpu_member member[GPU_MEMBERS_MOST], before[GPU_MEMBERS_MOST]; /* of this round, and of the one before */
     uint32_t n_members, n_before, seen_turn;
-    uint64_t round_ns; /* when the one before was */
+    uint64_t round_ns;                      /* when the one before was */
     double cycles_per_ns[GPU_DEVICES_MOST]; /* of total-cycles; 0: not known so far */
     uint64_t left_out; /* descriptors of clients that found no room, and clients whose engines did not */
 };

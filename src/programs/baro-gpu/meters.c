@@ -58,8 +58,7 @@ static void read_one(struct meter *one, uint64_t now_ns)
         return;
     }
     /* After a pause in which it can have wrapped more than once, the growth is not known. */
-    bool is_lost =
-        one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj;
+    bool is_lost = one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj;
     if (is_lost)
         one->counter.known = false;
     bool had_gap = one->counter.has_gap, wraps = one->counter.known && now < one->counter.before;

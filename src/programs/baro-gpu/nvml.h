@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NVIDIA's management library, as far as we call it: our own declarations of its binary interface, since it is loaded
- * while the program runs and its header need not be there. tests/e2e/test_gpu_interface.py compares sizes and numbers with that
- * header where it can be had.
+ * while the program runs and its header need not be there. tests/e2e/test_gpu_interface.py compares sizes and numbers
+ * with that header where it can be had.
  */
 #ifndef PROGRAMS_BARO_GPU_NVML_H
 #define PROGRAMS_BARO_GPU_NVML_H

@@ -2,8 +2,8 @@
 /* Power and energy of a device. */
 #include "programs/baro-gpu/unit.h"
 
-/* Energy without a counter: the mean of two readings of power, by the time between them. Example: 100 W and, two seconds
- * later, 300 W are 400 J. */
+/* Energy without a counter: the mean of two readings of power, by the time between them. Example: 100 W and, two
+ * seconds later, 300 W are 400 J. */
 void power_by_time(struct unit *u, uint64_t uw, uint64_t now_ns)
 {
     double since = u->power_ns ? (double)(now_ns - u->power_ns) : 0;

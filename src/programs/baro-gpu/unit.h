@@ -15,8 +15,8 @@
 
 /* A counter of the driver, of which only the growth counts. */
 struct grown {
-    bool known, is_odd;  /* is_odd: the last value was passed over */
-    bool has_gap;        /* it began anew, or was not read: a part of its growth is not known */
+    bool known, is_odd; /* is_odd: the last value was passed over */
+    bool has_gap;       /* it began anew, or was not read: a part of its growth is not known */
     uint64_t before, odd;
     uint64_t before_ns, odd_ns;
 };
@@ -26,6 +26,7 @@ struct stamps {
     uint64_t last_us;    /* the newest value seen: the next query begins after it */
     uint64_t covered_us; /* time up to here is already counted */
     uint64_t waits;      /* percents of microseconds that count with the next reading */
+    uint64_t lacks_us;   /* since when nothing was counted */
 };
 
 enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };
@@ -130,7 +131,7 @@ static inline void process_put(struct gpu_process *p, int metric, uint64_t v)
 }
 
 /* calls.c */
-int reason_of(int nvml_code); /* enum baro_absent */
+int reason_of(int nvml_code);      /* enum baro_absent */
 bool code_is_final(int nvml_code); /* it would say the same again */
 
 static inline void unit_put_code(struct unit *u, int metric, int code, uint64_t v)

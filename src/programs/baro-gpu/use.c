@@ -13,12 +13,14 @@ static uint64_t sample_number(unsigned type, const struct nvml_sample *s)
     return type == NVML_TYPE_U64 ? s->value.u64 : s->value.u32;
 }
 
-/* Returns percents of microseconds, no more than there was time. The rest waits for the next reading: a value is that
- * of a part of a second, and the driver may be late with it. No more than a second waits: its clock may be too fast.
- * Example: 0.9 and 1.1 s of 100 %, each a second after the reading before, are 0.9 and 1 s, and 0.1 s wait. */
+/* Returns percents of microseconds, no more than there was time since something was counted. The rest waits for the
+ * next reading: a value is that of a part of a second, and the driver may be late with it. No more than a second waits:
+ * its clock may be too fast. Example: 0.9 and 1.1 s of 100 %, each a second after the reading before, are 0.9 and 1 s,
+ * and 0.1 s wait. */
 static uint64_t limit_use(struct stamps *s, uint64_t busy, uint64_t since_us)
 {
-    uint64_t all = s->waits + busy, now = all < 100 * since_us ? all : 100 * since_us;
+    uint64_t all = s->waits + busy, most = 100 * (s->lacks_us + since_us), now = all < most ? all : most;
+    s->lacks_us = 0;
     s->waits = all - now < 100 * WINDOW_MOST_US ? all - now : 100 * WINDOW_MOST_US;
     return now;
 }
@@ -60,8 +62,10 @@ static void add_utilisation(struct unit *u, unsigned type, int metric, int code,
     struct stamps *s = &u->samples[type];
     if (code != NVML_OK || percent > 100) {
         unit_lack(u, metric, code ? reason_of(code) : BARO_ABSENT_UNKNOWN);
+        s->lacks_us += since_ns / 1000;
         return;
     }
+    s->lacks_us = 0;
     unit_grow(u, metric, since_ns / 100 * percent);
     if (s->last_us)
         s->covered_us = (s->last_us > s->covered_us ? s->last_us : s->covered_us) + since_ns / 1000;

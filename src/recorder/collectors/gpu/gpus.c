@@ -17,7 +17,7 @@ struct gpu_known {
     uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
     uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
     uint64_t busy_from;                          /* the time since when these are counted */
-    bool has_energy_gap;                         /* a helper process ended: what was used until the next one is in no reading */
+    bool has_energy_gap; /* a helper process ended: what was used until the next one is in no reading */
     /* why the memory of one of their processes is not known; 0: all is known */
     enum baro_absent unknown[3];
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
