@@ -360,6 +360,30 @@ static void remove_folders(const char *folder)
 
 /* ---- meters ---- */
 
+/* Makes folders, each in the one before; ret: the last one. */
+static void make_below(char *root, const char *const *names, size_t n, char *ret, size_t cap)
+{
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < n; i++) {
+        snprintf(ret, cap, "%s/%s", root, names[i]);
+        assert_int_equal(mkdir(ret, 0700), 0);
+    }
+}
+
+static void remove_below(const char *root, const char *const *names, size_t n, const char *const *files, size_t n_files)
+{
+    char path[192];
+    for (size_t i = 0; i < n_files; i++) {
+        snprintf(path, sizeof(path), "%s/%s/%s", root, names[n - 1], files[i]);
+        assert_int_equal(remove(path), 0);
+    }
+    for (size_t i = n; i > 0; i--) {
+        snprintf(path, sizeof(path), "%s/%s", root, names[i - 1]);
+        assert_int_equal(remove(path), 0);
+    }
+    assert_int_equal(remove(root), 0);
+}
+
 /* Each case: the counter at four readings, in microjoules, and what it has grown by. A value of 0 between two others is
  * passed over; a counter that wraps near its range is followed; one that began anew goes on from there. */
 static void a_meter_passes_over_what_cannot_be(void **state)
@@ -375,12 +399,8 @@ static void a_meter_passes_over_what_cannot_be(void **state)
                  {{"100000000", "x", "", "101000000"}, 1000000, 0}};
     char root[] = "/tmp/gpu-reading.XXXXXX", zone[128];
     (void)state;
-    assert_non_null(mkdtemp(root));
     static const char *const names[] = {"sys", "sys/class", "sys/class/powercap", "sys/class/powercap/intel-rapl:0"};
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(zone, sizeof(zone), "%s/%s", root, names[i]);
-        assert_int_equal(mkdir(zone, 0700), 0);
-    }
+    make_below(root, names, 4, zone, sizeof(zone));
     put_file(zone, "name", "package-0\n");
     put_file(zone, "max_energy_range_uj", "262143328850\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -403,16 +423,39 @@ static void a_meter_passes_over_what_cannot_be(void **state)
     assert_int_equal(h.out->meter[0].absent[ENERGY_energy], BARO_ABSENT_UNKNOWN);
     free(m);
     static const char *const files[] = {"name", "max_energy_range_uj", "energy_uj"};
-    char path[192];
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof(path), "%s/%s", zone, files[i]);
-        assert_int_equal(remove(path), 0);
+    remove_below(root, names, 4, files, 3);
+}
+
+/* A sensor: what it grew by while it leapt counts when it is plausible again; one that stays where it leapt goes on. */
+static void a_sensor_that_leaps_once_loses_nothing(void **state)
+{
+    static const struct {
+        const char *value;
+        int absent;
+        uint64_t energy;
+    } steps[] = {{"1000", 0, 0},
+                 {"9223372036854775808", BARO_ABSENT_UNKNOWN, 0},
+                 {"3001000", 0, 3000000},
+                 {"9223372036854775808", BARO_ABSENT_UNKNOWN, 3000000},
+                 {"9223372036854775808", 0, 3000000},
+                 {"9223372036858775808", 0, 7000000}};
+    static const char *const names[] = {"sys", "sys/class", "sys/class/hwmon", "sys/class/hwmon/hwmon0"};
+    char root[] = "/tmp/gpu-reading.XXXXXX", chip[128];
+    uint64_t now = NS_PER_SEC;
+    (void)state;
+    make_below(root, names, 4, chip, sizeof(chip));
+    put_file(chip, "name", "a\n");
+    put_file(chip, "energy1_input", "1000");
+    struct meters *m = meters_new(root);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++, now += NS_PER_SEC) {
+        put_file(chip, "energy1_input", steps[i].value);
+        meters_read(m, h.out, now);
+        assert_int_equal(h.out->meter[0].absent[ENERGY_energy], steps[i].absent);
+        assert_int_equal(h.out->meter[0].value[ENERGY_energy], steps[i].energy);
     }
-    for (size_t i = 4; i > 0; i--) {
-        snprintf(path, sizeof(path), "%s/%s", root, names[i - 1]);
-        assert_int_equal(remove(path), 0);
-    }
-    assert_int_equal(remove(root), 0);
+    free(m);
+    static const char *const files[] = {"name", "energy1_input"};
+    remove_below(root, names, 4, files, 2);
 }
 
 /* What a process that began a moment ago had used when it was found is no more than it can have used since. */
@@ -513,6 +556,7 @@ int main(void)
         TEST(shares_of_processes_are_no_more_than_the_device),
         cmocka_unit_test_teardown(a_new_client_used_no_more_than_its_time, teardown),
         TEST(a_meter_passes_over_what_cannot_be),
+        TEST(a_sensor_that_leaps_once_loses_nothing),
         TEST(which_are_listed),
         TEST(which_are_visible),
     };

@@ -685,50 +685,10 @@ static int tear_down(void **state)
     return unlink(*state);
 }
 
-static int add_gpu_busy(struct baro_series *s)
-{
-    return baro_series_add_rate(s, KIND_gpu, 9, NULL, GPU_busy, NULL);
-}
-
-/* A GPU that was busy all the time, and was read 0.3 s late once: no second of it has more than a second. */
-static void test_entity_with_its_own_time(void **state)
-{
-    static const uint64_t at_ms[] = {1000, 2000, 3300, 4000, 5000};
-    char path[64];
-    int curve;
-    uint64_t value[GPU_MAX] = {0};
-    uint8_t absent[GPU_MAX] = {0};
-    struct baro_entity gpu = {.kind = KIND_gpu, .n_values = GPU_MAX, .value = value, .absent = absent};
-    struct baro_entity *gpus[] = {&gpu};
-    struct baro_sample s = {.t_ns = 0};
-    (void)state;
-    gpu.id = 9, gpu.name = (char *)"gpu0", gpu.label = (char *)"";
-    snprintf(path, sizeof path, "/tmp/test_series_gpu.%d.baro", (int)getpid());
-    struct tape_writer *w = new_tape(path, NULL);
-    for (uint64_t i = 0; i < 5; i++) {
-        s.t_ns = (i + 1) * SECOND + SECOND / 2;
-        s.entities[KIND_gpu] = (struct baro_entities){.at = gpus, .n = 1, .read_ns = (i + 1) * SECOND};
-        value[GPU_busy] = value[GPU_read_at] = at_ms[i] * (SECOND / 1000);
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    struct baro_series *busy = series(path, 1 * SECOND, 5 * SECOND, 4, &curve, add_gpu_busy);
-    for (size_t i = 0; i < 4; i++) {
-        const struct baro_bucket *b = baro_series_bucket(busy, curve, i);
-        assert_int_equal(b->covered_ns, SECOND);
-        near(b->mean, 1e9);
-        near(b->max, 1e9);
-    }
-    baro_series_free(busy);
-    unlink(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_entity_with_its_own_time),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_bounds_of_a_sum),
         cmocka_unit_test(test_bounds_of_a_task),
