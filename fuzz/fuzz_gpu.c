@@ -54,8 +54,10 @@ static void smi(struct span text)
 static void list(struct span text)
 {
     char *copy = strndup(text.at, text.len);
-    if (copy)
+    if (copy) {
         gpu_is_chosen(copy, 1, 4, "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6");
+        gpu_is_listed(copy, 1, "card1", "5f1c2ab34dd70b3e");
+    }
     free(copy);
 }
 

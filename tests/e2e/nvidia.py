@@ -2,17 +2,23 @@
 """A driver of NVIDIA that does what a script says (fake_nvml.c), for the tests of GPUs: the driver of a test,
 recordings beside it, and what is read of these."""
 
+import functools
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 
+import conftest
 import pytest
-from conftest import PATIENCE, poll
+from conftest import PATIENCE
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 GIB = 1 << 30
+
+# A GPU is read once a second, and each condition runs baro.
+poll = functools.partial(conftest.poll, least=0.2)
 
 DEVICE = """
 {n} name NVIDIA H100 80GB HBM3
@@ -106,7 +112,11 @@ def gpus(work, tmp_path_factory, baro):
     return Gpus(work, fake_library(tmp_path_factory))
 
 
-def start(run, tape, gpus, *options, job="while test ! -e go; do sleep 0.02; done", env=None):
+WAIT = "while test ! -e go; do sleep 0.1; done"
+JOB = f"echo $$ > pid; {WAIT}"
+
+
+def start(run, tape, gpus, *options, job=WAIT, env=None):
     return run.popen("run", "-q", "-i", "200ms", "-o", tape, *options, "--", "sh", "-c", job,
                      env={**gpus.env, **(env or {})})
 
@@ -117,7 +127,9 @@ def end(run, p):
 
 
 def rows(run, tape, entity="gpu"):
-    return run.export(tape, entity) if run.instants(tape) else []
+    """None while the tape has no header yet."""
+    done = run("export", "--format", "jsonl", "--entity", entity, tape)
+    return [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
 
 
 def record_until(run, tape, gpus, condition, *options, env=None, entity="gpu"):
@@ -150,10 +162,7 @@ def readings(found, name="gpu0"):
 
 
 def warnings(run, tape):
-    return [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"]
-
-
-JOB = "echo $$ > pid; while test ! -e go; do sleep 0.02; done"
+    return [e["text"] for e in rows(run, tape, "event") if e["event"] == "warning"]
 
 
 def with_process(run, tape, gpus, lines, condition, *options, entity="gpu_process", env=None, devices=1, always=()):

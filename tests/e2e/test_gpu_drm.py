@@ -2,11 +2,9 @@
 """GPUs of DRM by trees of /sys and /proc that a test writes: devices of amdgpu, i915 and xe, and what each process of
 the job used of them by fdinfo."""
 
-
 import pytest
-from conftest import PATIENCE, poll
-
-from nvidia import GIB, JOB, readings, rows, warnings
+from conftest import PATIENCE
+from nvidia import GIB, JOB, WAIT, poll, readings, rows, warnings
 
 MIB = 1 << 20
 
@@ -60,7 +58,7 @@ def recorded(run, tape, tree, steps, conditions, job=JOB):
         pids = [int(w) for w in (run.work / "pid").read_text().split()]
         for step, condition in zip(steps, conditions):
             step(*pids)
-            poll(lambda: condition(run.instants(tape)), "what the step changes")
+            poll(condition, "what the step changes")
     finally:
         (run.work / "go").touch()
         assert p.wait(timeout=PATIENCE) == 0
@@ -80,7 +78,7 @@ def amd_client(client, gfx_ns, vram_kib, extra=()):
 def test_clients_count_once(run, tape, tree):
     """One client by four descriptors of two processes is one; a second client of the same process adds to it."""
     tree.card(0, "amdgpu", "0000:0a:00.0", AMD)
-    job = "sleep 1000 & echo $$ $! > pid; while test ! -e go; do sleep 0.02; done; kill $!"
+    job = f"sleep 1000 & echo $$ $! > pid; {WAIT}; kill $!"
 
     def begin(pid, child):
         for who, fd in ((pid, 5), (pid, 6), (child, 5), (child, 7)):
@@ -99,9 +97,9 @@ def test_clients_count_once(run, tape, tree):
 
     devices, mine = recorded(
         run, tape, tree, [begin, go_on, go_back],
-        [lambda i: any(r["memory_job_bytes"] == GIB for r in rows(run, tape)),
-         lambda i: any(r["memory_job_bytes"] == 2 * GIB + 512 * MIB for r in rows(run, tape)),
-         lambda i: len(readings(rows(run, tape), "card0")) >= 5], job)
+        [lambda: any(r["memory_job_bytes"] == GIB for r in rows(run, tape)),
+         lambda: any(r["memory_job_bytes"] == 2 * GIB + 512 * MIB for r in rows(run, tape)),
+         lambda: len(readings(rows(run, tape), "card0")) >= 5], job)
     pid = int((run.work / "pid").read_text().split()[0])
     row = [r for r in readings(devices, "card0") if r["memory_job_bytes"]][-1]
     assert (row["memory_job_bytes"], row["memory_job_peak_bytes"]) == (2 * GIB + 512 * MIB,) * 2
@@ -131,7 +129,7 @@ def test_rocm_is_not_idle(run, tape, tree):
         tree.client(pid, 5, *amd_client(1, 0, 1024))
 
     devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda i: any(r["memory_job_bytes"] for r in rows(run, tape))])
+                             [lambda: any(r["memory_job_bytes"] for r in rows(run, tape))])
     last = [r for r in mine if r["memory_bytes"]][-1]
     assert last["memory_bytes"] == 5 * GIB and last["busy_ns"] is None
     assert [r for r in readings(devices, "card0") if r["memory_job_bytes"]][-1]["busy_job_ns"] is None
@@ -171,8 +169,8 @@ def test_hybrid_of_intel(run, tape, tree):
         return any(r["name"] == name and all(r[c] for c in columns) for r in rows(run, tape, "gpu_process"))
 
     devices, mine = recorded(run, tape, tree, [begin, go_on],
-                             [lambda i: seen("card0", "memory_bytes") and seen("card1", "memory_bytes"),
-                              lambda i: seen("card0", "busy_ns") and seen("card1", "busy_ns")])
+                             [lambda: seen("card0", "memory_bytes") and seen("card1", "memory_bytes"),
+                              lambda: seen("card0", "busy_ns") and seen("card1", "busy_ns")])
     assert {r["name"] for r in devices} == {"card0", "card1"}
     one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))
     assert (one["label"], one["clock_hertz"], one["clock_most_hertz"]) == ("Intel", 350e6, 1300e6)
@@ -196,7 +194,7 @@ def test_hybrid_of_intel(run, tape, tree):
 def test_sleeping_card_is_left_asleep(run, tape, tree):
     tree.card(0, "xe", "0000:03:00.0", {"power/runtime_status": "suspended", "hwmon/hwmon3/energy1_input": 5})
     devices, _ = recorded(run, tape, tree, [lambda pid: None],
-                          [lambda i: len(readings(rows(run, tape), "card0")) >= 2])
+                          [lambda: len(readings(rows(run, tape), "card0")) >= 2])
     assert readings(devices, "card0")[-1]["energy_joules"] is None
 
 
@@ -219,7 +217,7 @@ def test_what_finds_no_room_is_said(run, tape, tree):
                     *[f"drm-engine-e{i}:\t{i + 5} ns" for i in range(30)])
 
     _, mine = recorded(run, tape, tree, [begin],
-                       [lambda i: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process"))
+                       [lambda: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process"))
                                                   and any("engines of one" in w for w in warnings(run, tape))])
     assert any(r["memory_bytes"] == 64 * MIB for r in mine)
 
@@ -242,7 +240,7 @@ def test_two_makers(run, tape, tree):
         tree.client(pid, 7, *amd_client(7, 11, 2048), to="/dev/dri/card1")
 
     devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda i: {"card0", "card1"} <= with_memory(run, tape)])
+                             [lambda: {"card0", "card1"} <= with_memory(run, tape)])
     held = {r["name"]: (r["memory_bytes"], r["system_memory_bytes"]) for r in mine if r["memory_bytes"]}
     assert held == {"card0": (64 * MIB, 64 * MIB), "card1": (2 * MIB, 2 * MIB)}
     one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))
@@ -258,7 +256,7 @@ def test_drivers_without_fdinfo(run, tape, tree):
         tree.client(pid, 5, "ino:\t7")
 
     devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda i: all(len(readings(rows(run, tape), n)) >= 3 for n in ("card0", "card1"))])
+                             [lambda: all(len(readings(rows(run, tape), n)) >= 3 for n in ("card0", "card1"))])
     one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))
     assert not mine and (one["temperature_celsius"], one["power_watts"], one["energy_estimated"]) == (44, 21, 1)
     assert (one["label"], two["label"], two["power_watts"]) == ("nouveau", "asahi", None)
@@ -278,25 +276,28 @@ def test_what_clients_do_not_say(run, tape, tree):
     def begin(pid):
         tree.client(pid, 5, "drm-driver:\tpanfrost", "drm-client-id:\t14", "drm-maxfreq-fragment:\t799999987 Hz",
                     "drm-curfreq-fragment:\t799999987 Hz", "drm-total-memory:\t64 MiB", "drm-resident-memory:\t32 MiB")
-        tree.client(pid, 6, "drm-driver:\tetnaviv", "drm-client-id:\t4", "drm-total-memory:\t16 MiB", "drm-shared-memory:\t0")
-        tree.client(pid, 7, "drm-driver:\ti915", "drm-pdev:\t0000:00:02.0", "drm-client-id:\t7", "drm-engine-render:\t7 ns")
-        tree.client(pid, 8, "drm-driver:\tamdgpu", "drm-client-id:\t9", "drm-pdev:\t0000:0a:00.0", "drm-memory-vram:\t1024 KiB")
+        tree.client(pid, 6, "drm-driver:\tetnaviv", "drm-client-id:\t4", "drm-total-memory:\t16 MiB",
+                    "drm-shared-memory:\t0")
+        tree.client(pid, 7, "drm-driver:\ti915", "drm-pdev:\t0000:00:02.0", "drm-client-id:\t7",
+                    "drm-engine-render:\t7 ns")
+        tree.client(pid, 8, "drm-driver:\tamdgpu", "drm-client-id:\t9", "drm-pdev:\t0000:0a:00.0",
+                    "drm-memory-vram:\t1024 KiB")
 
     def seen(name, column):
         return any(r["name"] == name and r[column] is not None for r in rows(run, tape, "gpu_process"))
 
-    devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda i: seen("card0", "memory_bytes") and seen("card1", "memory_bytes") and seen("card2", "busy_ns")
-                              and seen("card3", "busy_ns")])
-    held = {n: [r for r in mine if r["name"] == n and r["memory_bytes"] != 0][-1] for n in ("card0", "card1", "card2", "card3")}
+    wanted = ("card0", "memory_bytes"), ("card1", "memory_bytes"), ("card2", "busy_ns"), ("card3", "busy_ns")
+    devices, mine = recorded(run, tape, tree, [begin], [lambda: all(seen(*w) for w in wanted)])
+    held = {n: [r for r in mine if r["name"] == n and r["memory_bytes"] != 0][-1] for n, _ in wanted}
     last = {n: [r for r in readings(devices, n) if r["processes_job"] and r["memory_job_bytes"] != 0][-1] for n in held}
     assert (held["card0"]["memory_bytes"], held["card1"]["memory_bytes"]) == (32 * MIB, 16 * MIB)
     assert (last["card0"]["memory_job_bytes"], last["card1"]["memory_job_bytes"]) == (32 * MIB, 16 * MIB)
     assert held["card0"]["busy_ns"] is held["card1"]["busy_ns"] is None
     assert last["card0"]["busy_job_ns"] is last["card1"]["busy_job_ns"] is None
-    assert held["card2"]["memory_bytes"] is last["card2"]["memory_job_bytes"] is last["card2"]["memory_job_peak_bytes"] is None
+    assert held["card2"]["memory_bytes"] is None
+    assert last["card2"]["memory_job_bytes"] is last["card2"]["memory_job_peak_bytes"] is None
     assert last["card2"]["busy_job_ns"] is not None
-    assert (held["card3"]["busy_ns"], last["card3"]["busy_job_ns"]) == (0, 0)  # it has no lines of engines that are idle
+    assert (held["card3"]["busy_ns"], last["card3"]["busy_job_ns"]) == (0, 0)  # no lines of engines that are idle
 
 
 def test_names_of_msm(run, tape, tree):
@@ -304,9 +305,10 @@ def test_names_of_msm(run, tape, tree):
     tree.card(0, "adreno", "3d00000.gpu", {})
 
     def begin(pid):
-        tree.client(pid, 5, "drm-driver:\tmsm", "drm-client-id:\t7", "drm-engine-gpu:\t5 ns", "drm-resident-memory:\t8 MiB")
+        tree.client(pid, 5, "drm-driver:\tmsm", "drm-client-id:\t7", "drm-engine-gpu:\t5 ns",
+                    "drm-resident-memory:\t8 MiB")
 
-    devices, mine = recorded(run, tape, tree, [begin], [lambda i: any(r["memory_job_bytes"] for r in rows(run, tape))])
+    devices, mine = recorded(run, tape, tree, [begin], [lambda: any(r["memory_job_bytes"] for r in rows(run, tape))])
     assert readings(devices, "card0")[-1]["label"] == "msm" and any(r["memory_bytes"] == 8 * MIB for r in mine)
 
 
@@ -314,9 +316,9 @@ def test_memory_on_the_chip_is_not_the_machines(run, tape, tree):
     tree.card(0, "amdgpu", "0000:0a:00.0", AMD)
 
     def begin(pid):
-        tree.client(pid, 5, *amd_client(1, 5, 1024, ["drm-resident-cpu:\t64 KiB", "drm-resident-gds:\t4 MiB",
-                                                     "drm-resident-doorbell:\t4 MiB", "drm-resident-mmioremap:\t4 MiB"]))
+        on_chip = [f"drm-resident-{name}:\t4 MiB" for name in ("gds", "doorbell", "mmioremap")]
+        tree.client(pid, 5, *amd_client(1, 5, 1024, ["drm-resident-cpu:\t64 KiB", *on_chip]))
 
-    _, mine = recorded(run, tape, tree, [begin], [lambda i: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process"))])
+    _, mine = recorded(run, tape, tree, [begin], [lambda: with_memory(run, tape)])
     last = [r for r in mine if r["memory_bytes"]][-1]
     assert (last["memory_bytes"], last["system_memory_bytes"]) == (MIB, 2 * MIB + 64 * 1024)

@@ -8,7 +8,8 @@ import os
 import re
 
 import pytest
-from nvidia import GIB, SOURCE, gpus, readings, record_until, with_process  # noqa: F401
+from nvidia import gpus  # noqa: F401
+from nvidia import GIB, SOURCE, readings, record_until, with_process
 
 # ---- as other programs write it ------------------------------------------------------------------------------------
 
@@ -30,16 +31,6 @@ def test_pytyche(run, tape, gpus):
     assert abs(int(rows[2].split()[2]) - 30) <= 1 and rows[2].split()[5] == "1024"
 
 
-def test_spare_cores(run, tape, gpus):
-    gpus.write("0 util 50", "0 buffer none", "1 util 100", "1 buffer none", devices=2)
-    record_until(run, tape, gpus, lambda r: len(readings(r, "gpu1")) >= 5)
-    rows = run("export", "--dialect", "spare-cores-mended", "-e", "host", tape, status=0).stdout.splitlines()
-    names = [n.strip('"') for n in rows[0].split(",")]
-    last = dict(zip(names, rows[-1].split(",")))
-    assert last["gpu_utilized"] == "2" and float(last["gpu_vram"]) == 2048
-    assert float(last["gpu_usage"]) == pytest.approx(1.5, rel=0.001)
-
-
 def test_each_device_has_its_own_time(run, tape, gpus):
     """A driver that is slow now and then reads the second device later: its use is over the time between its
     readings."""
@@ -58,15 +49,17 @@ def test_each_device_has_its_own_time(run, tape, gpus):
         assert shares and shares <= {1.5, 0.5, 1}, (dialect, shares)  # while one was read once, it has none
 
 
-def test_smi_rounding(run, tape, gpus):
-    """Whole percents and whole MiB of each device, as a program that reads nvidia-smi has them."""
+def test_spare_cores(run, tape, gpus):
+    """--smi-rounding: whole percents and whole MiB of each device, as a program that reads nvidia-smi has them."""
     part = (1 << 20) // 4
-    gpus.write("0 util 33", "1 util 33", f"0 used {(7 << 20) + 3 * part}", f"1 used {(9 << 20) + 3 * part}", devices=2)
+    gpus.write("0 util 33", "1 util 33", "0 buffer none", "1 buffer none", f"0 used {(7 << 20) + 3 * part}",
+               f"1 used {(9 << 20) + 3 * part}", devices=2)
     record_until(run, tape, gpus, lambda r: len(readings(r, "gpu1")) >= 5)
     for more, vram in ([], 17.5), (["--smi-rounding"], 16):
         text = run("export", "--dialect", "spare-cores-mended", "-e", "host", *more, tape, status=0).stdout
         last = list(csv.DictReader(io.StringIO(text)))[-1]
-        assert float(last["gpu_vram"]) == vram
+        assert last["gpu_utilized"] == "2" and float(last["gpu_vram"]) == vram
+        assert float(last["gpu_usage"]) == pytest.approx(0.66, rel=0.001)
         whole = abs(float(last["gpu_usage"]) * 100 - round(float(last["gpu_usage"]) * 100)) < 1e-9
         assert whole or not more
     assert "--dialect" in run("export", "--smi-rounding", tape, status=2).stderr
@@ -98,8 +91,9 @@ def test_top(run, tape, gpus):
 def test_allocators_peak_beside_the_devices(run, tape, gpus, baro):
     """The largest of one device that PyTorch or JAX had by its marks; what it reserved, and other marks, are none."""
     gpus.write()
-    job = (f"{baro} mark torch gpu0_peak_bytes=61000000000 gpu0_reserved_peak_bytes=70000000000; {baro} mark jax gpu1_peak_bytes=7000;"
-           f"{baro} mark other gpu0_peak_bytes=99000000000; {baro} mark torch gpu0_peak_bytes=-1 gpu_peak_bytes=98000000000; sleep 2")
+    marks = ["torch gpu0_peak_bytes=61000000000 gpu0_reserved_peak_bytes=70000000000", "jax gpu1_peak_bytes=7000",
+             "other gpu0_peak_bytes=99000000000", "torch gpu0_peak_bytes=-1 gpu_peak_bytes=98000000000"]
+    job = "".join(f"{baro} mark {mark}; " for mark in marks) + "sleep 2"
     done = run("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", job, env=gpus.env)
     assert done.returncode == 0 and run.summary(tape)["gpu"]["allocator_peak_bytes"] == 61000000000
     assert "allocator's peak 61.0 GB" in run("summary", tape).stdout
@@ -115,14 +109,15 @@ def test_recipes_of_the_documentation(run, tape, work):
     text = (SOURCE / "docs" / "gpu.md").read_text()
     for name in "npu.sh", "gaudi.sh":
         block = re.search(rf"`{name}`:\n\n((?:    .*\n)+)", text)[1]
-        (work / name).write_text(re.sub("^    ", "", block, flags=re.M).replace("/sys/class/accel", str(work / "accel")))
+        script = re.sub("^    ", "", block, flags=re.M)
+        (work / name).write_text(script.replace("/sys/class/accel", str(work / "accel")))
     for n, us in (0, 1500000), (1, 7):
         (work / "accel" / f"accel{n}" / "device").mkdir(parents=True)
         (work / "accel" / f"accel{n}" / "device" / "npu_busy_time_us").write_text(f"{us}\n")
     (work / "hl-smi").write_text("#!/bin/sh\necho '0, 62, 1024, 310'\necho '1, 0, 768, 95'\n")
     (work / "hl-smi").chmod(0o755)
-    run("run", "-q", "-i", "200ms", "-o", tape, "--collect", "npu=sh npu.sh", "--collect", "gaudi=sh gaudi.sh", "--", "sleep", "2",
-        env={"PATH": f"{work}:{os.environ['PATH']}"}, status=0)
+    run("run", "-q", "-i", "200ms", "-o", tape, "--collect", "npu=sh npu.sh", "--collect", "gaudi=sh gaudi.sh",
+        "--", "sleep", "2", env={"PATH": f"{work}:{os.environ['PATH']}"}, status=0)
     npus = {r["name"]: r["busy_seconds_total"] for r in run.export(tape, "npu")}
     assert npus == {"device=accel0": 1.5, "device=accel1": 7e-6}
     row = next(r for r in run.export(tape, "gaudi") if r["name"] == "device=0")

@@ -6,8 +6,8 @@ import os
 import re
 
 import pytest
-from conftest import poll
-from nvidia import GIB, end, gpus, readings, rows, start  # noqa: F401
+from nvidia import gpus  # noqa: F401
+from nvidia import GIB, end, poll, readings, rows, start
 
 # One thread prepares the data and has work all the time.
 JOB = """echo $$ > pid

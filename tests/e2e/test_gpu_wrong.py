@@ -11,9 +11,9 @@ import signal
 import subprocess
 
 import pytest
-from conftest import poll
 from nvidia import gpus  # noqa: F401
-from nvidia import HERE, JOB, SOURCE, end, named, rate, readings, record_until, rows, start, warnings, with_process
+from nvidia import (HERE, JOB, SOURCE, WAIT, end, named, poll, rate, readings, record_until, rows, start, warnings,
+                    with_process)
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
 
@@ -22,27 +22,31 @@ from nvidia import HERE, JOB, SOURCE, end, named, rate, readings, record_until, 
 def test_init_fails(run, tape, gpus, code, says):
     gpus.write(f"error nvmlInit_v2 {code}")
     p = start(run, tape, gpus)
-    poll(lambda: run.instants(tape) and any(says in w for w in warnings(run, tape)), "the warning")
+    poll(lambda: any(says in w for w in warnings(run, tape)), "the warning")
     end(run, p)
 
 
-@pytest.mark.parametrize("code, why", [(4, "denied"), (15, "gone"), (999, "unknown")])
-def test_a_device_that_is_not_given(run, tape, gpus, code, why):
-    """Its values say why they are absent, and nobody is told that the job did not use it."""
+def test_devices_that_are_not_given(run, tape, gpus):
+    """Their values say why they are absent, and nobody is told that the job did not use them."""
+    codes = {1: (4, "denied"), 2: (15, "gone"), 3: (999, "unknown")}
     found = with_process(run, tape, gpus, ["0 proc {pid} memory 2147483648", "0 proc {pid} sm 70", "0 util 70"],
-                         lambda r: any(x["memory_bytes"] for x in r) and len(run.instants(tape)) > 12,
-                         devices=2, always=[f"error nvmlDeviceGetHandleByIndex_v2 {code} 1"])[0]
+                         lambda r: any(x["memory_bytes"] for x in r) and len(run.instants(tape)) > 12, devices=4,
+                         always=[f"error nvmlDeviceGetHandleByIndex_v2 {c} {n}" for n, (c, _) in codes.items()])[0]
     text = run("export", "-e", "gpu", "--format", "jsonl", tape, status=0).stdout.splitlines()
-    last = [row for row in map(json.loads, text) if row["name"] == "gpu1"][-1]
-    assert {last["absent"][c] for c in ("power_watts", "busy_ns", "memory_job_bytes", "busy_job_ns", "processes_job")} == {why}
+    for n, (_, why) in codes.items():
+        last = [row for row in map(json.loads, text) if row["name"] == f"gpu{n}"][-1]
+        columns = "power_watts", "busy_ns", "memory_job_bytes", "busy_job_ns", "processes_job"
+        assert {last["absent"][c] for c in columns} == {why}
     assert readings(found)[-1]["power_watts"] == 100
     assert "gpu-unused" not in {v["rule"] for v in run.summary(tape)["verdicts"]}
-    assert [g["is_used"] for g in run.summary(tape)["gpus"]] == [True, None]
+    assert [g["is_used"] for g in run.summary(tape)["gpus"]] == [True, None, None, None]
     total = run.summary(tape)["gpu"]
-    assert (total["visible"], total["used"], total["memory_job_peak_bytes"]) == (2, 1, 2147483648)
-    assert all(total[f"{f}_is_lower_bound"] for f in ("used", "busy_job", "memory_job", "energy")), total
+    assert (total["visible"], total["used"], total["memory_job_peak_bytes"]) == (4, 1, 2147483648)
+    assert all(total[f"{f}_is_lower_bound"] for f in ("used", "busy_job", "memory_job", "energy", "job_energy")), total
     text = run("summary", tape).stdout
-    assert re.search(r"at least 1 of 2 used .* at least [\d.]+ GPU-seconds .* peak memory at least 2\.15 GB\s.*\sat least \d+ J", text, re.S), text
+    said = (r"at least 1 of 4 used .* at least [\d.]+ GPU-seconds .* peak memory at least 2\.15 GB\s.*"
+            r"\sat least \d+ J")
+    assert re.search(said, text, re.S), text
 
 
 def test_lost_in_mid_run(run, tape, gpus):
@@ -136,7 +140,7 @@ def test_hang(run, tape, gpus, function):
                f"hang {function}", devices=2)
     gpus.env["BARO_GPU_STUCK_MS"] = "700"
     p = start(run, tape, gpus)
-    poll(lambda: run.instants(tape) and any(f"{function}" in w for w in warnings(run, tape)), "the event")
+    poll(lambda: any(f"{function}" in w for w in warnings(run, tape)), "the event")
     before = len(run.instants(tape))
     poll(lambda: len(run.instants(tape)) > before + 2, "more samples")
     end(run, p)
@@ -196,7 +200,8 @@ case "$1" in *utilization.decoder*) echo 'Field "utilization.decoder" is not a v
 {hang}
 echo 'index, uuid, name, pci.bus_id, driver_version, utilization.gpu [%], utilization.memory [%], memory.used [MiB],' \
     'memory.total [MiB], power.draw [W], temperature.gpu, clocks.sm [MHz], pstate, fan.speed [%]'
-echo '0, GPU-a, NVIDIA L4, 00000000:00:03.0, 580.173.02, 70 %, 12 %, 7532 MiB, 23034 MiB, 34.39 W, 61, 1455 MHz, P2, 0 %'
+echo '0, GPU-a, NVIDIA L4, 00000000:00:03.0, 580.173.02, 70 %, 12 %, 7532 MiB, 23034 MiB,' \
+    '34.39 W, 61, 1455 MHz, P2, 0 %'
 echo '1, GPU-b, NVIDIA GB10, 00000000:00:04.0, 580.173.02, 0 %, [N/A], [N/A], [N/A], 4.05 W, 38, 208 MHz, P8, [N/A]'
 """
 
@@ -256,7 +261,7 @@ def test_nvidia_smi_that_prints_and_ends_at_once(run, tape, gpus, work):
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", work / "poll.so", work / "poll.c"], check=True)
     asan = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"
     gpus.env.update({"LD_PRELOAD": work / "poll.so", "ASAN_OPTIONS": asan})
-    found = smi_tape(run, tape, gpus, work, lambda r: readings(r) or (run.instants(tape) and warnings(run, tape)),
+    found = smi_tape(run, tape, gpus, work, lambda r: readings(r) or warnings(run, tape),
                      hang="sleep 0.3")
     assert readings(found) and readings(found)[-1]["power_watts"] == 34.39, warnings(run, tape)
 
@@ -274,9 +279,9 @@ def test_nvidia_smi_that_hangs_is_killed(run, tape, gpus, work):
 def test_without_library_and_nvidia_smi(run, tape, gpus, work):
     (work / "empty").mkdir()
     p = start(run, tape, gpus, env={"LD_LIBRARY_PATH": None, "PATH": f"{work}/empty:/bin"},
-              job="while ! test -e go; do sleep 0.02; done")
+              job=WAIT)
     try:
-        poll(lambda: run.instants(tape) and any("there is no nvidia-smi" in w for w in warnings(run, tape)),
+        poll(lambda: any("there is no nvidia-smi" in w for w in warnings(run, tape)),
              "the event")
     finally:
         end(run, p)

@@ -83,6 +83,37 @@ static void counters_go_on(void **state)
     r->device[0].value[GPU_energy] = 8;
     assert_int_equal(take()->value[GPU_energy], 78);
     assert_int_equal(take()->value[GPU_read_at], 100);
+    assert_int_equal(take()->value[GPU_energy_estimated], 1); /* what it used between the two is not known */
+}
+
+/* The joules between two helper processes are in no reading: the first one of the new process says so. */
+static void a_meter_of_another_helper_lacks_some(void **state)
+{
+    (void)state;
+    r->n_meters = 1;
+    strcpy(r->meter[0].name, "package-0");
+    r->meter[0].value[ENERGY_energy] = 70;
+    take();
+    const struct baro_entity *e = t.meters.at[0];
+    assert_int_equal(e->absent[ENERGY_energy], BARO_PRESENT);
+    r->epoch = 2;
+    r->meter[0].value[ENERGY_energy] = 5;
+    take();
+    assert_int_equal(e->absent[ENERGY_energy], BARO_ABSENT_UNKNOWN);
+    take();
+    assert_int_equal(e->absent[ENERGY_energy], BARO_PRESENT);
+    assert_int_equal(e->value[ENERGY_energy], 75);
+}
+
+/* Two processes, each on an engine of its own, use no more than the device's time together: 100 since the beginning. */
+static void all_processes_are_no_more_than_the_time(void **state)
+{
+    (void)state;
+    add(40, 40, 4, 1000, 80);
+    add(41, 41, 9, 200, 80);
+    const struct baro_entity *e = take();
+    assert_int_equal(e->value[GPU_busy_job], 80);
+    assert_int_equal(e->value[GPU_busy_others], 20);
 }
 
 static void each_process_is_somebodys(void **state)
@@ -256,6 +287,7 @@ static void a_late_one_begins_at_nothing(void **state)
     assert_int_equal(e->value[GPU_busy_job], 0);
     assert_int_equal(e->value[GPU_busy_others], 0);
     assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_busy], 0);
+    r->read_ns += 100;
     r->device[0].value[GPU_energy] = 75;
     r->process[0].value[GPU_PROCESS_busy] = 13;
     e = take();
@@ -308,6 +340,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(counters_go_on),
+        TEST(a_meter_of_another_helper_lacks_some),
+        TEST(all_processes_are_no_more_than_the_time),
         TEST(each_process_is_somebodys),
         TEST(a_sum_that_lacks_a_process_is_absent),
         TEST(devices_that_are_not_found_any_more),

@@ -39,6 +39,8 @@ struct curve {
     bool share;       /* growth is divided by that of other counters, not by time */
     double per;       /* the growth of these */
     uint64_t read_ns; /* as of a counter */
+    uint64_t own_ns;  /* of one entity: when it was read itself */
+    size_t row;       /* and where it was in the sample then */
     struct baro_bucket *at;
     bool has; /* values: one holds since since_ns. Rates: growth is counted since then */
     uint64_t since_ns;

@@ -388,6 +388,29 @@ static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t
         series_point(s, c, t_ns, c->now);
 }
 
+/* Growth of one entity is over the time between its own readings, which may differ from its kind's: a GPU that is read
+ * 0.2 s later than the others now and then would be busy for more than all the time. Returns false if it was not read
+ * since the reading before. */
+static bool entity_read_since(struct curve *c, const struct baro_sample *sample, uint64_t *ret)
+{
+    bool has_time = c->id && c->counter >= 0 && metric_time(c->kind) >= 0;
+    size_t n = has_time ? baro_sample_rows(sample, c->kind) : 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (c->row + i) % n; /* mostly where it was in the sample before */
+        const struct baro_row *e = baro_sample_row(sample, c->kind, at);
+        uint64_t now_ns;
+        if (baro_row_id(e) != c->id)
+            continue;
+        c->row = at;
+        if (baro_row_read_ns(e, &now_ns) != BARO_PRESENT)
+            return true;
+        bool is_new = now_ns != c->own_ns;
+        c->own_ns = *ret = now_ns;
+        return is_new;
+    }
+    return true;
+}
+
 static void on_sample(struct baro_series *s, const struct baro_sample *sample)
 {
     for (size_t i = 0; i < s->n_curves; i++)
@@ -400,9 +423,11 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
         if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
             continue;
         raise_most(c, sample);
-        if (has_own_time(c->kind))
+        if (has_own_time(c->kind)) {
             t_ns = c->read_ns;
-        else if (is_of_sockets(s, c) && !sockets_read_since(s, c, sample, &t_ns))
+            if (!series_one_of_a_kind(c->kind) && !entity_read_since(c, sample, &t_ns))
+                continue;
+        } else if (is_of_sockets(s, c) && !sockets_read_since(s, c, sample, &t_ns))
             continue;
         if (c->counter < 0)
             read_value(s, c, sample);

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/span.h"
-#include "libbaro/summary/facts.h"
-
-#define JOULES_PER_KWH 3.6e6
 
 static struct gpu_total *find_gpu(struct gpus_total *g, const struct baro_entity *e)
 {
@@ -46,6 +43,7 @@ static void take_lacking_memory(struct gpu_total *t, const struct baro_entity *e
 static void take_gpu_values(struct gpu_total *t, const struct baro_entity *e)
 {
     for (int i = 0; i < GPU_MAX; i++) {
+        t->absent_now[i] = e->absent[i];
         if (e->absent[i] != BARO_PRESENT) {
             t->absent[i] = t->absent[i] ? e->absent[i] : BARO_PRESENT;
             continue;
@@ -69,10 +67,13 @@ static bool add_meters(struct gpus_total *g, const struct baro_entities *all)
     for (size_t i = 0; i < all->n; i++) {
         const struct baro_entity *e = all->at[i];
         size_t k = 0;
-        if (e->absent[ENERGY_energy] != BARO_PRESENT || e->absent[ENERGY_read_at] != BARO_PRESENT)
-            continue;
         while (k < g->n_meters && g->meter[k].id != e->id)
             k++;
+        if (e->absent[ENERGY_energy] != BARO_PRESENT || e->absent[ENERGY_read_at] != BARO_PRESENT) {
+            if (k < g->n_meters)
+                g->meter[k].has_gap = true;
+            continue;
+        }
         if (k == g->n_meters) {
             struct meter_total *at = realloc(g->meter, (k + 1) * sizeof(*at));
             if (!at)
@@ -88,6 +89,23 @@ static bool add_meters(struct gpus_total *g, const struct baro_entities *all)
     return true;
 }
 
+static uint64_t memory_of_job(const struct baro_entity *e)
+{
+    return e->absent[GPU_memory_job] == BARO_PRESENT ? e->value[GPU_memory_job] : 0;
+}
+
+/* What the job holds on a device. That of a device which is divided may list the processes of its instances, too, or
+ * none: they count once. Example: 5 GB by the device, 2 and 3 GB by its instances are 5 GB. */
+static uint64_t memory_on_device(const struct baro_entities *all, const struct baro_entity *device)
+{
+    uint64_t own = memory_of_job(device), parts = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct baro_entity_owner *owner = &all->at[i]->owner;
+        parts += owner->kind == BARO_OWNER_ENTITY && owner->id == device->id ? memory_of_job(all->at[i]) : 0;
+    }
+    return own > parts ? own : parts;
+}
+
 bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
 {
     const struct baro_entities *all = &s->entities[KIND_gpu];
@@ -97,8 +115,8 @@ bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
         if (!t)
             return false;
         take_gpu_values(t, all->at[i]);
-        if (all->at[i]->absent[GPU_memory_job] == BARO_PRESENT)
-            together += all->at[i]->value[GPU_memory_job];
+        if (!t->is_instance)
+            together += memory_on_device(all, all->at[i]);
     }
     g->memory_job_most = together > g->memory_job_most ? together : g->memory_job_most;
     return add_meters(g, &s->entities[KIND_energy]);
@@ -137,213 +155,4 @@ void gpus_total_done(struct gpus_total *g)
     }
     free(g->at);
     free(g->meter);
-}
-
-/* ---- facts of one ---- */
-
-static uint64_t watched(const struct gpu_total *t)
-{
-    return t->last_ns - t->first_ns;
-}
-
-static double growth(const struct gpu_total *t, int metric)
-{
-    return (double)(t->last[metric] - t->first[metric]);
-}
-
-/* It is not known for a device that can't be read, or whose driver does not say what processes do. */
-static bool is_use_known(const struct gpu_total *t)
-{
-    return !t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job];
-}
-
-static bool is_used(const struct gpu_total *t)
-{
-    return t->most[GPU_processes_job] || (!t->absent[GPU_memory_job_peak] && t->last[GPU_memory_job_peak]) ||
-           (!t->absent[GPU_busy_job] && t->last[GPU_busy_job]);
-}
-
-void fact_gpu_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct gpu_total *t = &s->gpus.at[row];
-    value_text(ret, BARO_PRESENT, of ? t->model : t->name);
-}
-
-void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct gpu_total *t = &s->gpus.at[row];
-    value_u64(ret, t->absent[of], t->last[of] - t->first[of]);
-}
-
-/* Divides by the time in which the device was watched. */
-void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct gpu_total *t = &s->gpus.at[row];
-    int absent = t->absent[of] ? t->absent[of] : watched(t) ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
-    value_real(ret, absent, watched(t) ? growth(t, of) / (double)watched(t) : 0);
-}
-
-void fact_gpu_most(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct gpu_total *t = &s->gpus.at[row];
-    value_u64(ret, t->absent[of], t->most[of]);
-}
-
-void fact_gpu_most_real(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct gpu_total *t = &s->gpus.at[row];
-    value_real(ret, t->absent[of], baro_metric_real(baro_metric_get(KIND_gpu, of), t->most[of]));
-}
-
-void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct gpu_total *t = &s->gpus.at[row];
-    double joules = growth(t, GPU_energy) / 1e6, seconds = (double)watched(t) / 1e9;
-    int absent = t->absent[GPU_energy];
-    if (of == GPU_POWER_MEAN && !absent && !watched(t))
-        absent = BARO_ABSENT_NOT_YET;
-    value_real(ret, absent, of == GPU_POWER_MEAN && seconds > 0 ? joules / seconds : joules);
-    value_flag(ret, BARO_VALUE_ESTIMATE, t->is_estimated);
-}
-
-void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct gpu_total *t = &s->gpus.at[row];
-    int absent = of == GPU_USED && !is_use_known(t) && !is_used(t) ? t->absent[GPU_busy_job] : BARO_PRESENT;
-    value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
-}
-
-/* ---- of all together ---- */
-
-static bool is_whole(const struct gpu_total *t)
-{
-    return !t->is_instance;
-}
-
-/* Memory of a device that is divided is known by its instances. */
-static bool has_all_memory(const struct gpus_total *g, const struct gpu_total *t)
-{
-    bool has = !t->absent[GPU_memory_job_peak];
-    for (size_t i = 0; !has && i < g->n; i++)
-        has = g->at[i].is_instance && g->at[i].owner == t->id && !g->at[i].absent[GPU_memory_job_peak];
-    return has && !t->lacks_memory;
-}
-
-/* What is added up of all devices is a lower bound where one of them lacks it. */
-static bool is_all_bound(const struct gpus_total *g, int of)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        const struct gpu_total *t = &g->at[i];
-        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(t)
-                     : of == GPUS_BUSY                            ? t->absent[GPU_busy_job]
-                     : of == GPUS_MEMORY || of == GPUS_MEMORY_ONE ? !has_all_memory(g, t)
-                     : of == GPUS_ENERGY                          ? t->absent[GPU_energy]
-                                                                  : false;
-        if (is_whole(t) ? lacks : of == GPUS_MEMORY && t->lacks_memory)
-            return true;
-    }
-    return false;
-}
-
-void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    uint64_t n = 0, used = 0, watched_ns = 0, most = 0;
-    double busy = 0, energy = 0;
-    bool has_busy = false, has_energy = false, is_estimated = false, has_memory = false, has_use = false;
-    (void)row;
-    for (size_t i = 0; i < s->gpus.n; i++) {
-        const struct gpu_total *t = &s->gpus.at[i];
-        if (!t->absent[GPU_memory_job_peak]) {
-            has_memory = true;
-            most = t->last[GPU_memory_job_peak] > most ? t->last[GPU_memory_job_peak] : most;
-        }
-        if (!is_whole(t))
-            continue;
-        n++;
-        used += is_used(t);
-        has_use |= is_use_known(t) || is_used(t);
-        watched_ns = watched(t) > watched_ns ? watched(t) : watched_ns;
-        has_busy |= !t->absent[GPU_busy_job];
-        busy += t->absent[GPU_busy_job] ? 0 : growth(t, GPU_busy_job);
-        has_energy |= !t->absent[GPU_energy];
-        energy += t->absent[GPU_energy] ? 0 : growth(t, GPU_energy) / 1e6;
-        is_estimated |= t->is_estimated;
-    }
-    int none = n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE;
-    switch (of) {
-    case GPUS_VISIBLE: value_u64(ret, n ? BARO_PRESENT : none, n); break;
-    case GPUS_USED: value_u64(ret, has_use ? BARO_PRESENT : none, used); break;
-    case GPUS_BUSY: value_u64(ret, has_busy ? BARO_PRESENT : none, (uint64_t)busy); break;
-    case GPUS_MEMORY: value_u64(ret, has_memory ? BARO_PRESENT : none, s->gpus.memory_job_most); break;
-    case GPUS_MEMORY_ONE: value_u64(ret, has_memory ? BARO_PRESENT : none, most); break;
-    case GPUS_ALLOCATOR:
-        value_u64(ret, s->gpus.has_allocator ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.allocator_most);
-        break;
-    case GPUS_WATCHED: value_u64(ret, n ? BARO_PRESENT : none, watched_ns); break;
-    default:
-        value_real(ret, has_energy ? BARO_PRESENT : none, energy);
-        value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated);
-    }
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_all_bound(&s->gpus, of));
-}
-
-/* ---- energy of CPUs and memory ---- */
-
-void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    double joules = 0;
-    uint64_t first_ns = UINT64_MAX, last_ns = 0;
-    struct baro_value busy = {0}, job = {0};
-    (void)row;
-    for (size_t i = 0; i < s->gpus.n_meters; i++) {
-        const struct meter_total *m = &s->gpus.meter[i];
-        if (!m->is_counted)
-            continue;
-        joules += (double)(m->energy_uj - m->first_uj) / 1e6;
-        first_ns = m->first_ns < first_ns ? m->first_ns : first_ns;
-        last_ns = m->last_ns > last_ns ? m->last_ns : last_ns;
-    }
-    if (first_ns == UINT64_MAX) {
-        value_real(ret, BARO_ABSENT_NONE, 0);
-        return;
-    }
-    if (of == ENERGY_MACHINE) {
-        value_real(ret, BARO_PRESENT, joules);
-        return;
-    }
-    if (of == ENERGY_WATCHED) {
-        value_u64(ret, BARO_PRESENT, last_ns - first_ns);
-        return;
-    }
-    /* The job's CPU time as a share of that of the machine. */
-    int absent = baro_summary_value(s, baro_summary_fact_find("host", "cpu_mean_cores"), 0, &busy);
-    if (!absent)
-        absent = baro_summary_value(s, baro_summary_fact_find("job", "cores_mean"), 0, &job);
-    absent = absent || busy.real > 0 ? absent : BARO_ABSENT_UNKNOWN;
-    double share = !absent && job.real < busy.real ? job.real / busy.real : 1;
-    value_real(ret, absent, joules * share);
-    value_flag(ret, BARO_VALUE_ESTIMATE, true);
-}
-
-void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh)
-{
-    summary->gpus.grams_per_kwh = grams_per_kwh > 0 ? grams_per_kwh : 0;
-}
-
-void fact_carbon(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    static const struct {
-        const char *section, *fact;
-    } energy[] = {[CARBON_GPU] = {"gpu", "energy_joules"},
-                  [CARBON_MACHINE] = {"energy", "machine_joules"},
-                  [CARBON_JOB] = {"energy", "job_joules"}};
-    struct baro_value joules = {0};
-    (void)row;
-    if (s->gpus.grams_per_kwh <= 0 || of == CARBON_FACTOR) {
-        value_real(ret, s->gpus.grams_per_kwh > 0 ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.grams_per_kwh);
-        return;
-    }
-    int absent = baro_summary_value(s, baro_summary_fact_find(energy[of].section, energy[of].fact), 0, &joules);
-    value_real(ret, absent, joules.real / JOULES_PER_KWH * s->gpus.grams_per_kwh);
-    ret->flags |= ret->absent ? 0 : joules.flags & (BARO_VALUE_ESTIMATE | BARO_VALUE_LOWER_BOUND);
 }

@@ -13,14 +13,15 @@ struct gpu_total {
     bool is_instance, lacks_memory; /* what the job holds was absent while processes of it were there */
     uint64_t first_ns, last_ns;     /* in the first and in the last reading */
     uint64_t first[GPU_MAX], last[GPU_MAX], most[GPU_MAX];
-    uint8_t absent[GPU_MAX]; /* present if at least one reading had it */
-    bool is_estimated;       /* its energy */
+    uint8_t absent[GPU_MAX];     /* present if at least one reading had it */
+    uint8_t absent_now[GPU_MAX]; /* of the last sample */
+    bool is_estimated;           /* its energy */
 };
 
 struct meter_total {
     uint32_t id;
     uint64_t first_ns, last_ns, energy_uj, first_uj;
-    bool is_counted;
+    bool is_counted, has_gap; /* has_gap: it was absent for a time after it was there */
 };
 
 struct gpus_total {

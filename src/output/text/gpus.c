@@ -30,6 +30,14 @@ static void joules(struct buf *b, struct baro_value v)
         buf_printf(b, " (%.3g Wh)", v.real / 3600);
 }
 
+static void put_share_of_job(struct buf *b, struct baro_value all, struct baro_value job)
+{
+    if (job.absent || job.real <= 0 || job.real >= all.real)
+        return;
+    buf_str(b, ", the job's share ");
+    joules(b, job);
+}
+
 static void use(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
     struct baro_value mean = gpu_fact(s, "busy_ratio", i), peak = gpu_fact(s, "busy_peak_ratio", i),
@@ -97,10 +105,11 @@ static void put_gpu_memory(struct lines *l, struct buf *b, const struct baro_sum
 static void energy(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
     struct baro_value e = gpu_fact(s, "energy_joules", i), mean = gpu_fact(s, "power_mean_watts", i),
-                      limit = gpu_fact(s, "power_limit_watts", i);
+                      limit = gpu_fact(s, "power_limit_watts", i), job = gpu_fact(s, "job_energy_joules", i);
     if (e.absent)
         return;
     joules(b, e);
+    put_share_of_job(b, e, job);
     if (!mean.absent) {
         buf_printf(b, ", %.0f W", mean.real);
         if (!limit.absent)
@@ -155,7 +164,7 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
                       busy = report_fact(s, "gpu", "busy_job_ns"),
                       memory = report_fact(s, "gpu", "memory_job_peak_bytes"),
                       allocator = report_fact(s, "gpu", "allocator_peak_bytes"),
-                      e = report_fact(s, "gpu", "energy_joules");
+                      e = report_fact(s, "gpu", "energy_joules"), share = report_fact(s, "gpu", "job_energy_joules");
     const char *model = gpu_fact(s, "model", 0).text;
     bool same = model && *model;
     for (size_t i = 1; i < n && same; i++)
@@ -188,6 +197,7 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
     }
     if (!e.absent && visible.u64 > 1) {
         joules(&b, e);
+        put_share_of_job(&b, e, share);
         lines_part(l, &b);
     }
     lines_end(l);

@@ -60,9 +60,8 @@ static void add_share(struct helper *h, struct unit *u, int metric, int peak, co
         return;
     }
     unit_grow(u, metric, since_ns / 100 * percent);
-    bool begins = peak >= 0 && (h->peaks_taken || u->out.absent[peak]);
-    if (peak >= 0 && (begins || percent * 10000 > u->out.value[peak]))
-        unit_put(u, peak, percent * 10000);
+    if (peak >= 0)
+        unit_put_peak(h, u, peak, percent * PPM_PER_PERCENT);
 }
 
 void amd_read(struct helper *h, struct unit *u, uint64_t since)
@@ -72,12 +71,9 @@ void amd_read(struct helper *h, struct unit *u, uint64_t since)
     card_gauge(u, GPU_memory_used, "device/", "mem_info_vram_used", 1);
     card_gauge(u, GPU_memory_total, "device/", "mem_info_vram_total", 1);
     card_gauge(u, GPU_system_memory, "device/", "mem_info_gtt_used", 1);
-    if (!u->out.absent[GPU_memory_used]) {
-        uint64_t used = u->out.value[GPU_memory_used];
-        if (u->out.absent[GPU_memory_used_peak] || used > u->out.value[GPU_memory_used_peak])
-            unit_put(u, GPU_memory_used_peak, used);
-    }
-    card_power(h, u, since);
+    if (!u->out.absent[GPU_memory_used])
+        unit_put_most(u, GPU_memory_used_peak, u->out.value[GPU_memory_used]);
+    card_power(h, u);
     card_gauge(u, GPU_power_limit, u->hwmon, "power1_cap", 1);
     card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
     card_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);

@@ -33,12 +33,12 @@ void card_gauge(struct unit *u, int metric, const char *folder, const char *file
 {
     uint64_t v;
     if (card_number(u, folder, file, &v))
-        unit_put(u, metric, v > UINT64_MAX / factor ? UINT64_MAX : v * factor);
+        unit_put(u, metric, unit_multiplied(v, factor));
     else
         unit_lack(u, metric, BARO_ABSENT_UNSUPPORTED);
 }
 
-void card_power(struct helper *h, struct unit *u, uint64_t since_ns)
+void card_power(struct helper *h, struct unit *u)
 {
     uint64_t uw;
     if (!card_number(u, u->hwmon, "power1_average", &uw) && !card_number(u, u->hwmon, "power1_input", &uw)) {
@@ -46,11 +46,8 @@ void card_power(struct helper *h, struct unit *u, uint64_t since_ns)
         return;
     }
     unit_put(u, GPU_power, uw);
-    if (h->peaks_taken || u->out.absent[GPU_power_peak] || uw > u->out.value[GPU_power_peak])
-        unit_put(u, GPU_power_peak, uw);
-    unit_grow(u, GPU_energy, (uint64_t)((double)(u->power_uw + uw) / 2 * (double)since_ns / 1e9));
-    unit_put(u, GPU_energy_estimated, 1);
-    u->power_uw = uw;
+    unit_put_peak(h, u, GPU_power_peak, uw);
+    power_by_time(u, uw, u->read_ns);
 }
 
 /* "device/hwmon/hwmon3/" */
@@ -92,15 +89,15 @@ static int by_card_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static bool is_wanted(const struct helper *h, const struct sys_gpu *gpu, uint32_t index, uint32_t count)
+static bool is_wanted(const struct helper *h, const struct unit *u, uint32_t index, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("ROCR_VISIBLE_DEVICES");
+    char uuid[GPU_TEXT + 4];
     if (strcmp(select, "auto") != 0)
-        return gpu_is_chosen(select, GPU_NONE, 0, gpu->name);
-    if (strcmp(gpu->driver, "amdgpu") != 0)
-        return true;
+        return gpu_is_listed(select, GPU_NONE, u->out.name, u->out.uuid);
     visible = visible ? visible : getenv("HIP_VISIBLE_DEVICES");
-    return !visible || gpu_is_chosen(visible, index, count, gpu->name);
+    snprintf(uuid, sizeof(uuid), "GPU-%s", u->out.uuid); /* as ROCm has it */
+    return u->vendor != VENDOR_AMD || !visible || gpu_is_chosen(visible, index, count, uuid);
 }
 
 static void describe(struct unit *u, const struct helper *h, const struct sys_gpu *gpu)
@@ -139,8 +136,6 @@ void cards_find(struct helper *h)
     for (size_t i = 0; i < f.n; i++) {
         const char *driver = f.at[i].driver;
         uint32_t k = strcmp(driver, "amdgpu") == 0 ? k_amd++ : GPU_NONE;
-        if (!is_wanted(h, &f.at[i], k, n_amd))
-            continue;
         struct unit *u = unit_add(h, NULL, f.at[i].number, GPU_NONE);
         if (!u)
             break;
@@ -149,7 +144,9 @@ void cards_find(struct helper *h)
                     : strcmp(driver, "xe") == 0   ? VENDOR_XE
                                                   : VENDOR_DRM;
         describe(u, h, &f.at[i]);
-        if (!h->drm)
+        if (!is_wanted(h, u, k, n_amd))
+            h->n_units--;
+        else if (!h->drm)
             h->drm = drm_new();
     }
     free(f.at);
@@ -185,14 +182,16 @@ void card_read(struct helper *h, struct unit *u)
         u->out.state = GPU_SLEEPS;
     else
         u->out.state = GPU_FINE;
-    if (u->out.state != GPU_FINE)
+    if (u->out.state != GPU_FINE) {
+        u->power_ns = 0;
         return;
+    }
     if (u->vendor == VENDOR_AMD) {
         amd_read(h, u, since);
     } else if (u->vendor != VENDOR_DRM) {
-        intel_read(h, u, now, since);
+        intel_read(h, u, now);
     } else if (*u->hwmon) { /* nouveau's; some of its chips have no sensor of power */
-        card_power(h, u, since);
+        card_power(h, u);
         card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
     }
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of devices as CUDA_VISIBLE_DEVICES and --gpu have them. Pure. */
+#include <strings.h>
+
 #include "base/span.h"
 #include "programs/baro-gpu/unit.h"
 
@@ -34,6 +36,29 @@ bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char 
         } else if (strncmp(uuid, item.at, item.len) == 0) {
             return true;
         }
+    }
+    return false;
+}
+
+/* The beginning of a UUID. That of AMD's is hexadecimal: ROCm writes GPU- before it. */
+static bool is_uuid(struct span item, const char *uuid)
+{
+    if (span_starts(item, "GPU-") && strncmp(uuid, "GPU-", 4) != 0)
+        item = span_of(item.at + 4, item.len - 4);
+    return item.len && item.len <= strlen(uuid) && strncasecmp(uuid, item.at, item.len) == 0;
+}
+
+/* Parses what --gpu takes: each entry is for itself. One of digits is a number, or a UUID if it has eight or more. */
+bool gpu_is_listed(const char *list, uint32_t index, const char *name, const char *uuid)
+{
+    struct span rest = span_str(list);
+    while (rest.len) {
+        struct span item = next_item(&rest), digits = item;
+        uint64_t number;
+        bool is_number = scan_u64(&digits, &number) && !digits.len;
+        if (span_equal(item, "all") || span_equal(item, name) || (is_number && number == index) ||
+            ((!is_number || item.len >= 8) && is_uuid(item, uuid)))
+            return true;
     }
     return false;
 }

@@ -12,48 +12,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/span.h"
-#include "kernel/proc/fdinfo.h"
-#include "kernel/proc/procfs.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/drm.h"
 
 #define FDINFO_BYTES 8192u
-#define CLIENTS_MOST 65536u
 #define COST_SHARE 100u /* looking through descriptors takes a hundredth of the time at most */
-
-/* Engines by what they are for. A client's use of a class is that of its busiest engine there: what it submits to
- * several at once is one piece of work. */
-enum { RENDER, COPY, DECODE, ENCODE, CLASSES };
-
-struct drm_use {
-    char name[20];
-    uint64_t used, total; /* the largest so far: the kernel lets them go back */
-};
-
-struct drm_client {
-    uint32_t device; /* index of its unit */
-    uint64_t id;
-    bool by_pid; /* the driver has no numbers of clients: id is the process's pid */
-    uint32_t round;
-    int32_t pid; /* who has it: the first process that was found with it */
-    uint64_t start, read_ns;
-    unsigned n;
-    struct drm_use use[FDINFO_ENGINES_MOST];
-    uint64_t growth[CLASSES], memory, system;
-    bool has_memory, has_system, has_use;
-};
-
-struct drm {
-    uint32_t round;
-    uint64_t began_ticks; /* clients of processes that are older had used something before */
-    uint64_t not_before_ns;
-    struct drm_client *client;
-    size_t n, cap;
-    struct gpu_member member[GPU_MEMBERS_MOST], before[GPU_MEMBERS_MOST]; /* of this round, and of the one before */
-    uint32_t n_members, n_before, seen_turn;
-    uint64_t round_ns; /* when the one before was */
-    uint64_t left_out; /* descriptors of clients that found no room, and clients whose engines did not */
-};
 
 struct drm *drm_new(void)
 {
@@ -62,185 +24,6 @@ struct drm *drm_new(void)
     if (d)
         d->began_ticks = now / NS_PER_SEC * hertz + now % NS_PER_SEC * hertz / NS_PER_SEC;
     return d;
-}
-
-/* ---- clients ---- */
-
-static int class_of(struct span name)
-{
-    static const struct {
-        const char *prefix;
-        int class;
-    } known[] = {{"copy", COPY},  {"bcs", COPY},   {"dma", COPY},    {"sdma", COPY},
-                 {"tfu", COPY},   {"dec", DECODE}, {"jpeg", DECODE}, {"video", DECODE},
-                 {"vcs", DECODE}, {"enc", ENCODE}, {"vecs", DECODE}, {"other", COPY}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-        if (span_starts(name, known[i].prefix))
-            return known[i].class;
-    }
-    return RENDER;
-}
-
-static bool is_device_memory(struct span name)
-{
-    return span_starts(name, "vram") || span_starts(name, "local");
-}
-
-/* What the firmware took is within system memory; of amdgpu, what is on the chip or a range of its registers. */
-static bool is_other_memory(struct span name)
-{
-    static const char *const others[] = {"gds", "gws", "oa", "doorbell", "mmioremap"};
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-        if (span_equal(name, others[i]))
-            return true;
-    }
-    return span_starts(name, "stolen");
-}
-
-/* Memory that the client holds: what is resident, else what it asked for. Regions of the device, and of the system. */
-static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
-{
-    uint64_t device = 0, system = 0;
-    for (unsigned i = 0; i < f->n_regions; i++) {
-        const struct fdinfo_region *r = &f->region[i];
-        uint64_t bytes = r->valid & FDINFO_RESIDENT ? r->resident : r->total;
-        if (!r->valid || is_other_memory(r->name) || bytes > PLAUSIBLE_BYTES_MOST)
-            continue;
-        uint64_t *sum = is_device_memory(r->name) ? &device : &system;
-        *sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;
-        c->has_memory |= sum == &device;
-        c->has_system |= sum == &system;
-    }
-    c->memory = device > c->memory ? device : c->memory;
-    c->system = system > c->system ? system : c->system;
-}
-
-/* Growth in nanoseconds of one engine. */
-static uint64_t growth_of(const struct fdinfo_engine *e, const struct drm_use *before, uint64_t since_ns)
-{
-    double ns = 0;
-    if (e->valid & FDINFO_NS) {
-        ns = e->ns > before->used ? (double)(e->ns - before->used) : 0;
-    } else if (e->valid & FDINFO_CYCLES && e->cycles > before->used) {
-        double cycles = (double)(e->cycles - before->used);
-        if (e->valid & FDINFO_TOTAL_CYCLES && e->total_cycles > before->total)
-            ns = cycles / (double)(e->total_cycles - before->total) * (double)since_ns;
-        else if (e->valid & FDINFO_MAXFREQ && e->maxfreq)
-            ns = cycles / (double)e->maxfreq * 1e9;
-    }
-    ns /= (double)e->capacity;
-    return ns < (double)since_ns ? (uint64_t)ns : since_ns;
-}
-
-static void take_engines(struct drm_client *c, const struct fdinfo *f, bool counts, uint64_t since_ns)
-{
-    for (unsigned i = 0; i < f->n_engines; i++) {
-        const struct fdinfo_engine *e = &f->engine[i];
-        unsigned k = 0;
-        if (!(e->valid & (FDINFO_NS | FDINFO_CYCLES)) || span_equal(e->name, "cpu")) /* v3d: jobs that the CPU does */
-            continue;
-        c->has_use = true;
-        while (k < c->n && (strlen(c->use[k].name) != e->name.len || memcmp(c->use[k].name, e->name.at, e->name.len)))
-            k++;
-        if (k == FDINFO_ENGINES_MOST || e->name.len >= sizeof(c->use[k].name))
-            continue;
-        if (k == c->n) {
-            c->use[c->n++] = (struct drm_use){.used = 0};
-            memcpy(c->use[k].name, e->name.at, e->name.len);
-        }
-        uint64_t growth = counts ? growth_of(e, &c->use[k], since_ns) : 0;
-        uint64_t *of = &c->growth[class_of(e->name)], used = e->valid & FDINFO_NS ? e->ns : e->cycles;
-        *of = growth > *of ? growth : *of;
-        c->use[k].used = used > c->use[k].used ? used : c->use[k].used;
-        c->use[k].total = e->total_cycles > c->use[k].total ? e->total_cycles : c->use[k].total;
-    }
-}
-
-static struct drm_client *client_of(struct drm *d, uint32_t device, uint64_t id, bool by_pid)
-{
-    for (size_t i = 0; i < d->n; i++) {
-        struct drm_client *c = &d->client[i];
-        if (c->device == device && c->id == id && c->by_pid == by_pid)
-            return c;
-    }
-    if (d->n == d->cap) {
-        size_t cap = d->cap ? 2 * d->cap : 32;
-        struct drm_client *at = cap <= CLIENTS_MOST ? realloc(d->client, cap * sizeof(*at)) : NULL;
-        if (!at)
-            return NULL;
-        d->client = at;
-        d->cap = cap;
-    }
-    d->client[d->n] = (struct drm_client){.device = device, .id = id, .by_pid = by_pid};
-    return &d->client[d->n++];
-}
-
-static uint32_t device_of(const struct helper *h, const struct fdinfo *f)
-{
-    uint32_t same_driver = GPU_NONE, n = 0;
-    for (uint32_t i = 0; i < h->n_units; i++) {
-        const struct unit *u = &h->unit[i];
-        if (!*u->card)
-            continue;
-        if (f->pdev.len && span_equal(f->pdev, u->out.bus))
-            return i;
-        if (span_equal(f->driver, u->out.driver)) {
-            same_driver = i;
-            n++;
-        }
-    }
-    return !f->pdev.len && n == 1 ? same_driver : GPU_NONE; /* not on PCI: the only one */
-}
-
-/* Was this process looked through in the round before? Processes stand in much the same order each time. */
-static bool was_there(const struct drm *d, const struct gpu_member *m, uint32_t guess)
-{
-    for (uint32_t i = 0; i < d->n_before; i++) {
-        const struct gpu_member *b = &d->before[(guess + d->n_before - i) % d->n_before];
-        if (b->pid == m->pid && b->start == m->start)
-            return true;
-    }
-    return false;
-}
-
-/* Since when does what a client has used count, that is seen for the first time? Where its process began under our
- * eyes, or did not have it in the round before: all of it. Else it had used something before, which is not ours. */
-static uint64_t counts_since(const struct drm *d, const struct gpu_member *m, uint64_t now_ns)
-{
-    if (m->start >= d->began_ticks)
-        return UINT64_MAX / 2;
-    return was_there(d, m, (uint32_t)(m - d->member)) ? now_ns - d->round_ns : 0;
-}
-
-/* One descriptor. */
-static void take_descriptor(struct helper *h, const struct gpu_member *m, struct span text)
-{
-    struct drm *d = h->drm;
-    struct fdinfo f;
-    if (fdinfo_parse(text, &f) < 0)
-        return;
-    uint32_t device = device_of(h, &f);
-    struct drm_client *c =
-        device == GPU_NONE ? NULL : client_of(d, device, f.has_client ? f.client : (uint64_t)m->pid, !f.has_client);
-    d->left_out += device != GPU_NONE && (!c || f.is_truncated);
-    if (!c || (c->round == d->round && !c->by_pid))
-        return; /* another descriptor of it was there already */
-    uint64_t now = clock_monotonic_ns();
-    bool is_new = !c->read_ns, again = c->round == d->round;
-    if (!again) {
-        memset(c->growth, 0, sizeof(c->growth));
-        c->memory = c->system = 0;
-    }
-    if (is_new || c->pid != m->pid || c->start != m->start) {
-        c->pid = m->pid;
-        c->start = m->start;
-    }
-    uint64_t since = is_new ? counts_since(d, m, now) : now - c->read_ns;
-    take_engines(c, &f, since > 0 && !again, since);
-    c->has_use |= span_equal(f.driver, "amdgpu"); /* it has no line of an engine that was not used so far */
-    read_client_memory(c, &f);
-    c->round = d->round;
-    c->read_ns = now;
 }
 
 static void look_through(struct helper *h, int proc_fd, const struct gpu_member *m)
@@ -261,7 +44,7 @@ static void look_through(struct helper *h, int proc_fd, const struct gpu_member 
         snprintf(path, sizeof(path), "%d/fdinfo/%.20s", m->pid, e->d_name);
         n = fd_read_file(proc_fd, path, text, sizeof(text));
         if (n > 0)
-            take_descriptor(h, m, span_of(text, (size_t)n));
+            drm_take_descriptor(h, m, span_of(text, (size_t)n));
     }
     closedir(dir);
     worker_progress(&h->shared->worker);
@@ -286,12 +69,6 @@ static struct gpu_process *process_of(struct gpu_reading *r, const struct drm_cl
     return p;
 }
 
-static void put_metric(struct gpu_process *p, int metric, uint64_t v)
-{
-    p->value[metric] = v;
-    p->absent[metric] = BARO_PRESENT;
-}
-
 static void put_client(struct helper *h, const struct drm_client *c, uint64_t now)
 {
     static const int metric[CLASSES] = {GPU_PROCESS_busy, GPU_PROCESS_copy_busy, GPU_PROCESS_decoder_busy,
@@ -300,7 +77,7 @@ static void put_client(struct helper *h, const struct drm_client *c, uint64_t no
     if (!p)
         return;
     for (int i = 0; c->has_use && i < CLASSES; i++)
-        put_metric(p, metric[i], p->value[metric[i]] + c->growth[i]);
+        process_put(p, metric[i], p->value[metric[i]] + c->growth[i]);
     if (!c->has_use) /* panfrost and panthor measure once an administrator wants it, etnaviv never does */
         h->unit[c->device].out.absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
     if (!c->has_memory && !c->has_system) { /* i915 before Linux 6.8 */
@@ -308,10 +85,10 @@ static void put_client(struct helper *h, const struct drm_client *c, uint64_t no
         h->unit[c->device].out.absent[GPU_memory_job_peak] = BARO_ABSENT_UNSUPPORTED;
     }
     if (c->has_memory || c->has_system)
-        put_metric(p, GPU_PROCESS_memory, p->value[GPU_PROCESS_memory] + (c->has_memory ? c->memory : c->system));
+        process_put(p, GPU_PROCESS_memory, p->value[GPU_PROCESS_memory] + (c->has_memory ? c->memory : c->system));
     if (c->has_system)
-        put_metric(p, GPU_PROCESS_system_memory, p->value[GPU_PROCESS_system_memory] + c->system);
-    put_metric(p, GPU_PROCESS_read_at, now);
+        process_put(p, GPU_PROCESS_system_memory, p->value[GPU_PROCESS_system_memory] + c->system);
+    process_put(p, GPU_PROCESS_read_at, now);
     p->is_gone = false;
 }
 
@@ -332,7 +109,7 @@ static void take_kfd(struct helper *h, struct gpu_process *p)
     p->absent[GPU_PROCESS_busy] = BARO_ABSENT_UNSUPPORTED;
     u->out.absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
     if (p->absent[GPU_PROCESS_memory] || bytes > p->value[GPU_PROCESS_memory])
-        put_metric(p, GPU_PROCESS_memory, bytes);
+        process_put(p, GPU_PROCESS_memory, bytes);
 }
 
 /* Growth is added to what is there; gauges begin anew. */
@@ -373,7 +150,7 @@ static void end_round(struct helper *h)
             take_kfd(h, p);
             if (!p->absent[GPU_PROCESS_memory] && (p->absent[GPU_PROCESS_memory_peak] ||
                                                    p->value[GPU_PROCESS_memory] > p->value[GPU_PROCESS_memory_peak]))
-                put_metric(p, GPU_PROCESS_memory_peak, p->value[GPU_PROCESS_memory]);
+                process_put(p, GPU_PROCESS_memory_peak, p->value[GPU_PROCESS_memory]);
         }
         if (kept != i)
             r->process[kept] = *p;

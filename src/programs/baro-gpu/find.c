@@ -90,7 +90,9 @@ void devices_choose(struct helper *h, uint32_t count)
             keep[i] = true;
             continue;
         }
-        keep[i] = gpu_is_chosen(list, is_whole ? u->index : GPU_NONE, count, u->out.uuid);
+        uint32_t index = is_whole ? u->index : GPU_NONE;
+        keep[i] = is_auto ? gpu_is_chosen(list, index, count, u->out.uuid)
+                          : gpu_is_listed(list, index, u->out.name, u->out.uuid);
         if (!is_whole)
             keep[i] |= keep[u->out.parent];
     }

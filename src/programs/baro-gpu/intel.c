@@ -9,7 +9,6 @@
 
 #include "programs/baro-gpu/unit.h"
 
-#define MHZ 1000000ull
 #define UJ_PER_NS_TO_UW 1e9
 
 /* The first of two counters is the card's, but some chips have the second alone, that of the package. It has 64 bits,
@@ -24,20 +23,21 @@ static void read_energy(struct helper *h, struct unit *u, uint64_t now_ns)
         unit_lack(u, GPU_power, BARO_ABSENT_UNSUPPORTED);
         return;
     }
-    uint64_t growth = u->energy.known && uj >= u->energy.before ? uj - u->energy.before : 0;
-    uint64_t since = u->energy.known ? now_ns - u->energy_ns : 0;
-    unit_grow(u, GPU_energy, growth);
-    unit_put(u, GPU_energy_estimated, 0);
-    if (since) {
-        uint64_t uw = (uint64_t)((double)growth / (double)since * UJ_PER_NS_TO_UW);
-        unit_put(u, GPU_power, uw);
-        if (h->peaks_taken || u->out.absent[GPU_power_peak] || uw > u->out.value[GPU_power_peak])
-            unit_put(u, GPU_power_peak, uw);
-    } else {
-        unit_lack(u, GPU_power, BARO_ABSENT_NOT_YET);
+    uint64_t growth = 0, since = u->energy.known ? now_ns - u->energy.before_ns : 0;
+    if (!counter_take(&u->energy, uj, now_ns, 0, (double)PLAUSIBLE_WATTS_MOST * 1e6, &growth)) {
+        unit_lack(u, GPU_energy, BARO_ABSENT_UNKNOWN);
+        unit_lack(u, GPU_power, BARO_ABSENT_UNKNOWN);
+        return;
     }
-    u->energy = (struct grown){true, uj};
-    u->energy_ns = now_ns;
+    unit_grow(u, GPU_energy, growth);
+    unit_put(u, GPU_energy_estimated, u->energy.has_gap);
+    if (!since) {
+        unit_lack(u, GPU_power, BARO_ABSENT_NOT_YET);
+        return;
+    }
+    uint64_t uw = (uint64_t)((double)growth / (double)since * UJ_PER_NS_TO_UW);
+    unit_put(u, GPU_power, uw);
+    unit_put_peak(h, u, GPU_power_peak, uw);
 }
 
 static void read_clocks(struct unit *u)
@@ -56,9 +56,8 @@ static void read_clocks(struct unit *u)
     }
 }
 
-void intel_read(struct helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns)
+void intel_read(struct helper *h, struct unit *u, uint64_t now_ns)
 {
-    (void)since_ns;
     read_clocks(u);
     read_energy(h, u, now_ns);
     unit_lack(u, GPU_busy_peak, BARO_ABSENT_UNSUPPORTED);

@@ -15,14 +15,6 @@ static const struct {
 #undef F
 };
 
-#define FIRST(...) FIRST_OF(__VA_ARGS__, )
-#define FIRST_OF(first, ...) first
-const char *const nvml_names[NVML_FN_COUNT] = {
-#define F(member, arguments, ...) FIRST(__VA_ARGS__),
-    NVML_FUNCTIONS(F)
-#undef F
-};
-
 _Static_assert(sizeof(struct nvml_utilization) == 8 && sizeof(struct nvml_memory_v1) == 24 &&
                    sizeof(struct nvml_memory_v2) == 40 && sizeof(struct nvml_process_24) == 24 &&
                    sizeof(struct nvml_process_32) == 32 && sizeof(struct nvml_process_use) == 32 &&

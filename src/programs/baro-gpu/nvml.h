@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NVIDIA's management library, as far as we call it: our own declarations of its binary interface, since it is loaded
- * while the program runs and its header need not be there. tests/e2e/test_gpu.py compares sizes and numbers with that
- * header where it can be had.
+ * while the program runs and its header need not be there. tests/e2e/test_gpu_interface.py compares sizes and numbers
+ * with that header where it can be had.
  */
 #ifndef PROGRAMS_BARO_GPU_NVML_H
 #define PROGRAMS_BARO_GPU_NVML_H
@@ -101,20 +101,16 @@ struct nvml_gpm_get {
 struct nvml_gpm_support {
     unsigned version, is_supported;
 };
-struct nvml_attributes {
-    unsigned multiprocessors, copy, decoders, encoders, jpeg, ofa, gpu_slices, compute_slices;
-    uint64_t memory_mib;
-};
 
 /* clang-format off */
 enum { NVML_SAMPLES_POWER = 0, NVML_SAMPLES_GPU, NVML_SAMPLES_MEMORY, NVML_SAMPLES_ENCODER, NVML_SAMPLES_DECODER };
-enum { NVML_CLOCK_GRAPHICS = 0, NVML_CLOCK_SM, NVML_CLOCK_MEMORY };
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY };
 enum {
-    NVML_FIELD_MEMORY_TEMPERATURE = 82, NVML_FIELD_ENERGY = 83, NVML_FIELD_ECC_CORRECTED = 3,
+    NVML_FIELD_MEMORY_TEMPERATURE = 82, NVML_FIELD_ECC_CORRECTED = 3,
     NVML_FIELD_ECC_UNCORRECTED = 4, NVML_FIELD_RETIRED_SBE = 29, NVML_FIELD_RETIRED_DBE = 30,
     NVML_FIELD_THROTTLED_POWER = 74, NVML_FIELD_THROTTLED_THERMAL = 75, NVML_FIELD_THROTTLED_SYNC = 76,
     NVML_FIELD_THROTTLED_BOARD = 77, NVML_FIELD_THROTTLED_RELIABILITY = 79, NVML_FIELD_PCIE_REPLAYS = 94,
-    NVML_FIELD_NVLINK_SENT = 138, NVML_FIELD_NVLINK_RECEIVED = 139, NVML_FIELD_REMAPPED_CORRECTABLE = 142,
+    NVML_FIELD_NVLINK_SENT = 138, NVML_FIELD_NVLINK_RECEIVED = 139,
     NVML_FIELD_REMAPPED_UNCORRECTABLE = 143, NVML_FIELD_PCIE_SENT = 197, NVML_FIELD_PCIE_RECEIVED = 198,
     NVML_FIELD_TEMPERATURE = 308
 };

@@ -28,8 +28,7 @@ static uint64_t most_of(int metric)
     }
 }
 
-/* The most that a counter can grow in a second. */
-static double rate_most_of(int metric)
+double counter_most(int metric)
 {
     switch (baro_metric_get(KIND_gpu, metric)->unit) {
     case BARO_UNIT_NS: return 1e9;
@@ -39,12 +38,41 @@ static double rate_most_of(int metric)
     }
 }
 
+/* Is it a step that the counter can have made? */
+static bool is_step(uint64_t from, uint64_t from_ns, uint64_t to, uint64_t to_ns, uint64_t range, double most_a_second,
+                    uint64_t *ret_growth)
+{
+    if (to < from && (!range || from <= range / 2))
+        return false;
+    uint64_t growth = to >= from ? to - from : range - from + to;
+    if ((double)growth > most_a_second * (double)(to_ns - from_ns + SLACK_NS) / 1e9)
+        return false;
+    *ret_growth = growth;
+    return true;
+}
+
+bool counter_take(struct grown *g, uint64_t now, uint64_t now_ns, uint64_t range, double most_a_second,
+                  uint64_t *ret_growth)
+{
+    bool goes_on = g->known && is_step(g->before, g->before_ns, now, now_ns, range, most_a_second, ret_growth);
+    bool is_anew = !goes_on && g->is_odd && is_step(g->odd, g->odd_ns, now, now_ns, range, most_a_second, ret_growth);
+    if (g->known && !goes_on && !is_anew) {
+        g->is_odd = true;
+        g->odd = now;
+        g->odd_ns = now_ns;
+        return false;
+    }
+    *ret_growth = g->known ? *ret_growth : 0;
+    *g = (struct grown){.known = true, .has_gap = g->has_gap || is_anew, .before = now, .before_ns = now_ns};
+    return true;
+}
+
 static bool is_plausible(const struct unit *u, int metric, uint64_t since_ns)
 {
     uint64_t v = u->out.value[metric], before = u->checked[metric], most = most_of(metric);
     uint64_t total = u->out.absent[GPU_memory_total] ? 0 : u->out.value[GPU_memory_total];
     if (baro_metric_get(KIND_gpu, metric)->semantics == BARO_SEM_COUNTER)
-        return v >= before && (double)(v - before) <= rate_most_of(metric) * (double)(since_ns + SLACK_NS) / 1e9;
+        return v >= before && (double)(v - before) <= counter_most(metric) * (double)(since_ns + SLACK_NS) / 1e9;
     if ((metric == GPU_memory_used || metric == GPU_memory_used_peak) && total && v > total)
         return false;
     return !most || v <= most;

@@ -10,12 +10,6 @@
 #define SLACK 16u
 #define ACCOUNTED_MS_MOST (100ull * 365 * 24 * 3600 * 1000)
 
-static void set_metric(struct gpu_process *p, int metric, uint64_t v)
-{
-    p->value[metric] = v;
-    p->absent[metric] = BARO_PRESENT;
-}
-
 /* The driver's lists have much the same order each time: the next one is mostly behind the one before. */
 static struct gpu_process *find_process(struct helper *h, uint32_t device, int32_t host_pid)
 {
@@ -45,7 +39,7 @@ static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_
     p->absent[GPU_PROCESS_system_memory] = p->absent[GPU_PROCESS_copy_busy] = BARO_ABSENT_UNSUPPORTED;
     if (h->host_proc)
         pids_find(h->host_proc, host_pid, &p->pid, &p->start);
-    set_metric(p, GPU_PROCESS_host_pid, (uint64_t)host_pid);
+    process_put(p, GPU_PROCESS_host_pid, (uint64_t)host_pid);
     return p;
 }
 
@@ -63,15 +57,9 @@ static void take_memory(const struct unit *u, struct gpu_process *p, uint64_t by
         return;
     }
     if (p->absent[GPU_PROCESS_memory] || bytes > p->value[GPU_PROCESS_memory])
-        set_metric(p, GPU_PROCESS_memory, bytes);
+        process_put(p, GPU_PROCESS_memory, bytes);
     if (p->absent[GPU_PROCESS_memory_peak] || bytes > p->value[GPU_PROCESS_memory_peak])
-        set_metric(p, GPU_PROCESS_memory_peak, bytes);
-}
-
-static bool is_lacking(int code)
-{
-    return code == NVML_NOT_SUPPORTED || code == NVML_FUNCTION_NOT_FOUND || code == NVML_ARGUMENT_VERSION ||
-           code == NVML_NO_PERMISSION;
+        process_put(p, GPU_PROCESS_memory_peak, bytes);
 }
 
 typedef int list_call(nvml_device d, unsigned *n, void *at);
@@ -86,7 +74,7 @@ static enum listed read_list(struct helper *h, struct unit *u, uint32_t device, 
     unsigned n = 0, room = 64;
     int code = call ? ask_before(h, u, f) : NVML_FUNCTION_NOT_FOUND;
     if (code)
-        return is_lacking(code) ? LIST_LACKING : LIST_FAILED;
+        return code_is_final(code) ? LIST_LACKING : LIST_FAILED;
     for (int i = 0; i < ROUNDS; i++) {
         /* room for the longer entries in any case: a wrong guess of their size overruns nothing */
         size_t bytes = (room + SLACK) * sizeof(struct nvml_process_32);
@@ -117,7 +105,7 @@ static enum listed read_list(struct helper *h, struct unit *u, uint32_t device, 
         seen[out - h->out->process] = true;
         take_memory(u, out, p.memory);
     }
-    return code == NVML_OK ? LIST_READ : is_lacking(code) ? LIST_LACKING : LIST_FAILED;
+    return code == NVML_OK ? LIST_READ : code_is_final(code) ? LIST_LACKING : LIST_FAILED;
 }
 
 static void put_sums(struct unit *u, const int *metric, size_t n, int why)
@@ -126,48 +114,65 @@ static void put_sums(struct unit *u, const int *metric, size_t n, int why)
         u->out.absent[metric[i]] = (uint8_t)why; /* the recorder knows their processes */
 }
 
-/* Adds what a process used since the last stamp, as a share of the time since then. The driver also reports garbage:
- * shares above 100, and processes that do not exist. */
-static void read_use(struct helper *h, struct unit *u, uint32_t device)
+enum { USES = 4 };
+static const int use_metric[USES] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, GPU_PROCESS_encoder_busy,
+                                     GPU_PROCESS_decoder_busy};
+
+/* The driver also reports garbage: shares above 100, and processes that do not exist. Leaves what is none out of the
+ * list, and sets the sums of the others. Returns how many there are; owner: whose they are. */
+static unsigned accept_uses(struct helper *h, struct unit *u, uint32_t device, struct nvml_process_use *at, unsigned n,
+                            struct gpu_process **owner, unsigned sum[USES])
+{
+    static bool counted[GPU_PROCESSES_MOST];
+    uint64_t newest = u->process_stamp_us;
+    unsigned kept = 0;
+    memset(counted, 0, h->out->n_processes * sizeof(*counted));
+    for (unsigned i = 0; i < n; i++) {
+        struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h, device, (int32_t)at[i].pid) : NULL;
+        const unsigned share[USES] = {at[i].sm, at[i].memory, at[i].encoder, at[i].decoder};
+        bool is_share = share[0] <= 100 && share[1] <= 100 && share[2] <= 100 && share[3] <= 100;
+        if (!p || !is_share || at[i].stamp_us <= u->process_stamp_us)
+            continue;
+        newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
+        if (counted[p - h->out->process]) /* it is in the list once */
+            continue;
+        counted[p - h->out->process] = true;
+        for (size_t k = 0; k < USES; k++)
+            sum[k] += share[k];
+        owner[kept] = p;
+        at[kept++] = at[i];
+    }
+    u->process_stamp_us = newest;
+    return kept;
+}
+
+/* Adds what processes used since the last stamp, as shares of the time since then. Together they are no more than the
+ * device: 100 % of one and 60 % of another are 62.5 % and 37.5 %. */
+static void read_process_use(struct helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
-    static bool counted[GPU_PROCESSES_MOST];
-    unsigned n = ENTRIES_MOST;
-    uint64_t now = u->read_ns; /* the time of the device's other counters */
-    uint64_t since = now - u->process_read_ns, newest = u->process_stamp_us;
+    static struct gpu_process *owner[ENTRIES_MOST];
+    unsigned n = ENTRIES_MOST, sum[USES] = {0};
+    uint64_t now = u->read_ns, since = now - u->process_read_ns; /* the time of the device's other counters */
     int code = ASK(h, u, process_use, u->handle, at, &n, u->process_stamp_us);
     bool is_known = code == NVML_OK || code == NVML_NOT_FOUND;
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
         struct gpu_process *p = &h->out->process[i];
-        static const int use[] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, GPU_PROCESS_encoder_busy,
-                                  GPU_PROCESS_decoder_busy};
         if (p->device != device)
             continue;
-        for (size_t k = 0; k < 4; k++)
-            p->absent[use[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
+        for (size_t k = 0; k < USES; k++)
+            p->absent[use_metric[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
         if (is_known) /* it is over the time until now that these grow */
-            set_metric(p, GPU_PROCESS_read_at, now);
+            process_put(p, GPU_PROCESS_read_at, now);
     }
-    memset(counted, 0, h->out->n_processes * sizeof(*counted));
-    for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
-        struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h, device, (int32_t)at[i].pid) : NULL;
-        if (!p || at[i].sm > 100 || at[i].memory > 100 || at[i].encoder > 100 || at[i].decoder > 100 ||
-            at[i].stamp_us <= u->process_stamp_us)
-            continue;
-        newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
-        if (!u->has_process_stamp) /* all that the driver remembers is of the time before the recording */
-            continue;
-        if (counted[p - h->out->process]) /* it is in the list once */
-            continue;
-        counted[p - h->out->process] = true;
-        p->value[GPU_PROCESS_busy] += since / 100 * at[i].sm;
-        p->value[GPU_PROCESS_memory_busy] += since / 100 * at[i].memory;
-        p->value[GPU_PROCESS_encoder_busy] += since / 100 * at[i].encoder;
-        p->value[GPU_PROCESS_decoder_busy] += since / 100 * at[i].decoder;
+    n = code == NVML_OK ? accept_uses(h, u, device, at, n < ENTRIES_MOST ? n : ENTRIES_MOST, owner, sum) : 0;
+    for (unsigned i = 0; i < n && u->has_process_stamp; i++) { /* at first all is of the time before the recording */
+        const unsigned share[USES] = {at[i].sm, at[i].memory, at[i].encoder, at[i].decoder};
+        for (size_t k = 0; k < USES; k++)
+            owner[i]->value[use_metric[k]] += since / (sum[k] > 100 ? sum[k] : 100) * share[k];
     }
     static const int sums[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
     put_sums(u, sums, 3, is_known ? BARO_PRESENT : reason_of(code));
-    u->process_stamp_us = newest;
     u->has_process_stamp = u->has_process_stamp || is_known;
     u->process_read_ns = now;
 }
@@ -179,11 +184,11 @@ static void read_accounting(struct helper *h, struct unit *u, struct gpu_process
     if (ASK(h, u, accounting, u->handle, (unsigned)p->host_pid, &a) != NVML_OK)
         return;
     if (a.memory_most <= memory_most(u) && a.memory_most > p->value[GPU_PROCESS_memory_peak])
-        set_metric(p, GPU_PROCESS_memory_peak, a.memory_most);
+        process_put(p, GPU_PROCESS_memory_peak, a.memory_most);
     if (a.time_ms <= ACCOUNTED_MS_MOST)
-        set_metric(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
+        process_put(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
     if (a.gpu <= 100)
-        set_metric(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
+        process_put(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
 }
 
 /* Processes that the lists no longer have stay for one reading, with 0 bytes. */
@@ -200,9 +205,9 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
             continue;
         p->is_gone = p->is_gone || (is_mine && !seen[i]);
         if (is_mine && !seen[i])
-            set_metric(p, GPU_PROCESS_memory, 0);
+            process_put(p, GPU_PROCESS_memory, 0);
         if (is_mine && p->absent[GPU_PROCESS_busy])
-            set_metric(p, GPU_PROCESS_read_at, clock_monotonic_ns());
+            process_put(p, GPU_PROCESS_read_at, clock_monotonic_ns());
         if (kept != i)
             r->process[kept] = *p;
         kept++;
@@ -210,23 +215,16 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
     r->n_processes = kept;
 }
 
-/* What its processes hold, and what they use, is not known: what it was is no answer. */
-static void lack_memory(struct helper *h, uint32_t device, int why)
+/* What its processes hold is not known, and where has_use what they use: what it was is no answer. */
+static void lack_processes(struct helper *h, uint32_t device, int why, bool has_use)
 {
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
-        if (h->out->process[i].device == device)
-            h->out->process[i].absent[GPU_PROCESS_memory] = (uint8_t)why;
-    }
-}
-
-static void lack_use(struct helper *h, uint32_t device, int why)
-{
-    static const int metric[] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, GPU_PROCESS_encoder_busy,
-                                 GPU_PROCESS_decoder_busy};
-    lack_memory(h, device, why);
-    for (uint32_t i = 0; i < h->out->n_processes; i++) {
-        for (size_t k = 0; h->out->process[i].device == device && k < sizeof(metric) / sizeof(*metric); k++)
-            h->out->process[i].absent[metric[k]] = (uint8_t)why;
+        struct gpu_process *p = &h->out->process[i];
+        if (p->device != device)
+            continue;
+        p->absent[GPU_PROCESS_memory] = (uint8_t)why;
+        for (size_t k = 0; has_use && k < USES; k++)
+            p->absent[use_metric[k]] = (uint8_t)why;
     }
 }
 
@@ -237,12 +235,12 @@ void processes_read(struct helper *h, struct unit *u, uint32_t device, bool list
     if (u->vendor != VENDOR_NVIDIA)
         return;
     if (u->out.state != GPU_FINE) {
-        lack_use(h, device, u->out.state == GPU_HANGS ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_GONE);
+        lack_processes(h, device, u->out.state == GPU_HANGS ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_GONE, true);
         return;
     }
     if (!lists) {
         if (!u->is_mig)
-            read_use(h, u, device);
+            read_process_use(h, u, device);
         return;
     }
     memset(seen, 0, sizeof(seen));
@@ -266,10 +264,10 @@ void processes_read(struct helper *h, struct unit *u, uint32_t device, bool list
                        : BARO_ABSENT_UNSUPPORTED;
     put_sums(u, sums, 6, why);
     if (!u->is_mig)
-        read_use(h, u, device);
+        read_process_use(h, u, device);
     bool accounts = !u->is_mig && ASK(h, u, accounting_mode, u->handle, &is_on) == NVML_OK && is_on;
     if (failed) /* those that it did not say may be there */
-        lack_memory(h, device, why);
+        lack_processes(h, device, why, false);
     else
         end_gone(h, u, device, seen, accounts);
 }

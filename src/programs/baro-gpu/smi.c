@@ -232,8 +232,7 @@ static void put_cell(struct helper *h, struct unit *u, int metric, int unit, int
     if (is_share) /* as long as it is so at a reading it was so since the one before */
         unit_grow(u, metric == GPU_busy_peak ? GPU_busy : metric, since_ns / 100 * (v / MICRO));
     if (metric == GPU_busy_peak) {
-        if (h->peaks_taken || u->out.absent[metric] || v / 100 > u->out.value[metric])
-            unit_put(u, metric, v / 100);
+        unit_put_peak(h, u, metric, v / 100);
         return;
     }
     if (is_share)
@@ -246,18 +245,16 @@ static void put_cell(struct helper *h, struct unit *u, int metric, int unit, int
     unit_put(u, metric, unit == TO_WATTS ? v : unit == TO_RATIO ? v / 100 : v / MICRO * multiply[unit]);
 }
 
-static void add_energy(struct helper *h, struct unit *u, uint64_t since_ns)
+static void add_energy(struct helper *h, struct unit *u, uint64_t now_ns)
 {
     uint64_t uw = u->out.value[GPU_power];
     if (u->out.absent[GPU_power]) {
         unit_lack(u, GPU_energy, u->out.absent[GPU_power]);
+        u->power_ns = 0;
         return;
     }
-    unit_grow(u, GPU_energy, since_ns ? (uint64_t)((double)(u->power_uw + uw) / 2 * (double)since_ns / 1e9) : 0);
-    unit_put(u, GPU_energy_estimated, 1);
-    if (h->peaks_taken || u->out.absent[GPU_power_peak] || uw > u->out.value[GPU_power_peak])
-        unit_put(u, GPU_power_peak, uw);
-    u->power_uw = uw;
+    power_by_time(u, uw, now_ns);
+    unit_put_peak(h, u, GPU_power_peak, uw);
 }
 
 static void take_row(struct helper *h, const struct smi_line *header, const struct smi_line *row)
@@ -283,10 +280,9 @@ static void take_row(struct helper *h, const struct smi_line *header, const stru
             u->out.state_ns = now;
         }
     }
-    if (!u->out.absent[GPU_memory_used] &&
-        (u->out.absent[GPU_memory_used_peak] || u->out.value[GPU_memory_used] > u->out.value[GPU_memory_used_peak]))
-        unit_put(u, GPU_memory_used_peak, u->out.value[GPU_memory_used]);
-    add_energy(h, u, since);
+    if (!u->out.absent[GPU_memory_used])
+        unit_put_most(u, GPU_memory_used_peak, u->out.value[GPU_memory_used]);
+    add_energy(h, u, now);
     unit_put(u, GPU_read_at, now);
     u->read_ns = now;
 }
@@ -318,6 +314,7 @@ static void lack_devices(struct helper *h, int why)
             if (u->out.absent[m] == BARO_PRESENT && m != GPU_memory_used_peak && m != GPU_xid_errors)
                 unit_lack(u, m, why);
         }
+        u->power_ns = 0;
     }
 }
 

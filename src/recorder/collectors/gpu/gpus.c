@@ -6,39 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-
-#define ATTRIBUTES 5
-
-struct gpu_known {
-    struct baro_entity *e; /* NULL: not found so far */
-    uint32_t slot, state;
-    uint64_t base[GPU_MAX], last[GPU_MAX];
-    uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
-    uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
-    /* why the memory of one of their processes is not known; 0: all is known */
-    enum baro_absent unknown[3];
-    char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
-    struct baro_attribute attribute[ATTRIBUTES];
-};
-
-struct gpu_owner {
-    uint32_t device;
-    int32_t host_pid;
-    uint64_t start;
-    unsigned whose; /* as in busy */
-    uint64_t busy;  /* as read last */
-    uint64_t base[GPU_PROCESS_MAX], last[GPU_PROCESS_MAX];
-    struct baro_entity *e; /* NULL: it is not the job's */
-    bool is_there;
-};
+#include "recorder/collectors/gpu/gpu_known.h"
 
 struct gpu_known_meter {
     struct baro_entity *e;
     uint64_t base, last, wraps_base, wraps_last;
 };
-
-enum { JOB, OTHERS, UNATTRIBUTED };
 
 int gpu_tables_init(struct gpu_tables *t)
 {
@@ -98,11 +71,6 @@ static void make_valid(struct gpu_reading *r)
     }
 }
 
-static uint64_t since(uint64_t start_ns, uint64_t ns)
-{
-    return ns > start_ns ? ns - start_ns : 1; /* 0 would be: never */
-}
-
 /* ---- devices ---- */
 
 static struct baro_attribute text_attribute(const char *name, const char *text)
@@ -154,21 +122,6 @@ static uint64_t more_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Counters begin at 0 with the first reading that is taken: what they had is of before. */
-static void begin_at(uint64_t *base, uint64_t now)
-{
-    *base = 0 - now; /* modulo 2^64, as what is added to it */
-}
-
-/* Counters of a new helper process begin at 0. */
-static uint64_t counted(uint64_t *base, uint64_t *last, uint64_t now, bool restarts)
-{
-    if (restarts)
-        *base += *last;
-    *last = now;
-    return *base + now;
-}
-
 static void say_state(struct gpu_known *k, const struct gpu_device *d, gpu_say *say, void *context)
 {
     char line[256];
@@ -210,6 +163,7 @@ static uint64_t device_value(const struct gpu_tables *t, struct gpu_known *k, co
         return k->e->absent[m] ? v : more_of(v, k->e->value[m]);
     case GPU_busy_peak: return more_of(v, k->busy_peak);
     case GPU_power_peak: return more_of(v, k->power_peak);
+    case GPU_energy_estimated: return v || k->has_energy_gap;
     case GPU_read_at: return since(start_ns, v);
     default: return v;
     }
@@ -221,6 +175,8 @@ static void take_device(const struct gpu_tables *t, struct gpu_known *k, const s
     struct baro_entity *e = k->e;
     if (strcmp(k->uuid, d->uuid) != 0 && *d->uuid)
         describe(k, d);
+    k->has_energy_gap |= restarts;
+    k->busy_from = late ? t->read_ns : k->busy_from;
     for (int m = 0; m < GPU_MAX; m++) {
         int absent = t->is_alone && is_of_job(m) ? BARO_ABSENT_NOT_ASKED : d->absent[m];
         if (late && baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER)
@@ -259,133 +215,6 @@ void gpu_tables_pass(struct gpu_tables *t, const struct gpu_reading *r)
     }
 }
 
-/* ---- processes ---- */
-
-static struct gpu_owner *find_owner(struct gpu_tables *t, const struct gpu_process *p, size_t guess)
-{
-    for (size_t i = 0; i < t->n_owners; i++) {
-        struct gpu_owner *o = &t->owner[(guess + i) % t->n_owners];
-        if (o->device == p->device && o->host_pid == p->host_pid && (o->start == p->start || !p->start))
-            return o;
-    }
-    struct gpu_owner *at = array_room(t->owner, t->n_owners, &t->owners_cap, sizeof(*at));
-    if (!at)
-        return NULL;
-    t->owner = at;
-    struct gpu_owner *o = &t->owner[t->n_owners++];
-    *o = (struct gpu_owner){
-        .device = p->device, .host_pid = p->host_pid, .start = p->start, .whose = p->pid ? OTHERS : UNATTRIBUTED};
-    return o;
-}
-
-static void begin_row(struct gpu_tables *t, struct gpu_owner *o, struct baro_key key, const char *name, uint32_t *ids)
-{
-    struct gpu_known *k = &t->device[o->device];
-    o->e = entity_add(&t->processes, ids, k->e->name, name);
-    if (!o->e)
-        return;
-    o->e->owner = (struct baro_entity_owner){.kind = BARO_OWNER_PROCESS, .process = key};
-    entity_put(o->e, GPU_PROCESS_gpu, k->e->id);
-    o->whose = JOB;
-}
-
-static void take_row(struct gpu_owner *o, const struct gpu_process *p, uint64_t start_ns, bool restarts)
-{
-    for (int m = GPU_PROCESS_memory; m < GPU_PROCESS_MAX; m++) {
-        bool is_counter = baro_metric_get(KIND_gpu_process, m)->semantics == BARO_SEM_COUNTER;
-        uint64_t v = is_counter ? counted(&o->base[m], &o->last[m], p->value[m], restarts) : p->value[m];
-        if (m == GPU_PROCESS_memory_peak && !o->e->absent[m] && o->e->value[m] > v)
-            v = o->e->value[m];
-        if (p->absent[m])
-            entity_lack(o->e, m, (enum baro_absent)p->absent[m]);
-        else
-            entity_put(o->e, m, m == GPU_PROCESS_read_at ? since(start_ns, v) : v);
-    }
-}
-
-/* Adds what this process has to its device. */
-static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct gpu_process *p, uint64_t busy)
-{
-    struct gpu_known *k = &t->device[o->device];
-    struct baro_entity *e = k->e;
-    static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
-    if (!p->absent[GPU_PROCESS_memory] && !e->absent[memory[o->whose]])
-        e->value[memory[o->whose]] += p->value[GPU_PROCESS_memory];
-    else if (p->absent[GPU_PROCESS_memory] && !p->is_gone)
-        k->unknown[o->whose] = (enum baro_absent)p->absent[GPU_PROCESS_memory];
-    int count = o->whose == JOB ? GPU_processes_job : GPU_processes_others;
-    if (!p->is_gone && !e->absent[count])
-        e->value[count]++;
-    k->busy[o->whose] += busy;
-}
-
-/* What it had used before the first reading is of before. */
-static void begin_owner(struct gpu_owner *o, const struct gpu_process *p)
-{
-    o->busy = p->absent[GPU_PROCESS_busy] ? 0 : p->value[GPU_PROCESS_busy];
-    for (int m = GPU_PROCESS_memory; m < GPU_PROCESS_MAX; m++) {
-        if (baro_metric_get(KIND_gpu_process, m)->semantics == BARO_SEM_COUNTER)
-            begin_at(&o->base[m], p->value[m]);
-    }
-}
-
-static void take_process(struct gpu_tables *t, struct gpu_reading *r, uint32_t i, uint64_t start_ns, bool restarts,
-                         bool late, uint32_t *ids, gpu_is_member *is_member, void *context)
-{
-    const struct gpu_process *p = &r->process[i];
-    struct baro_key key = {0};
-    if (p->device >= r->n_devices || !t->device[p->device].e)
-        return;
-    struct gpu_owner *o = find_owner(t, p, i);
-    if (!o)
-        return;
-    o->is_there = true;
-    if (late)
-        begin_owner(o, p);
-    const char *name = o->e || !p->pid ? NULL : is_member(context, p->pid, p->start, &key);
-    if (name)
-        begin_row(t, o, key, name, ids);
-    uint64_t busy = p->absent[GPU_PROCESS_busy] ? o->busy : p->value[GPU_PROCESS_busy];
-    uint64_t before = restarts ? 0 : o->busy;
-    add_up(t, o, p, busy > before ? busy - before : 0);
-    o->busy = busy;
-    if (o->e)
-        take_row(o, p, start_ns, restarts);
-}
-
-static void remove_gone(struct gpu_tables *t)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < t->n_owners; i++) {
-        if (t->owner[i].is_there)
-            t->owner[n++] = t->owner[i];
-        else
-            entity_remove(&t->processes, t->owner[i].e);
-    }
-    t->n_owners = n;
-}
-
-static void put_sums(struct gpu_known *k)
-{
-    static const int busy[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
-    struct baro_entity *e = k->e;
-    for (size_t i = 0; i < 3; i++) {
-        if (!e->absent[busy[i]])
-            e->value[busy[i]] = k->busy[i];
-    }
-    /* A sum that lacks a process is absent. */
-    static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
-    for (int i = JOB; i <= UNATTRIBUTED; i++) {
-        if (k->unknown[i])
-            entity_lack(e, memory[i], k->unknown[i]);
-    }
-    if (k->unknown[JOB] && !e->value[GPU_memory_job_peak])
-        entity_lack(e, GPU_memory_job_peak, k->unknown[JOB]);
-    if (!e->absent[GPU_memory_job] && !e->absent[GPU_memory_job_peak] &&
-        e->value[GPU_memory_job] > e->value[GPU_memory_job_peak])
-        e->value[GPU_memory_job_peak] = e->value[GPU_memory_job];
-}
-
 /* ---- meters ---- */
 
 static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t i, uint64_t start_ns, bool restarts,
@@ -406,8 +235,9 @@ static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t
             v = counted(&k->base, &k->last, v, restarts);
         else if (id == ENERGY_wraps)
             v = counted(&k->wraps_base, &k->wraps_last, v, restarts);
-        if (m->absent[id])
-            entity_lack(k->e, id, (enum baro_absent)m->absent[id]);
+        bool has_gap = restarts && id == ENERGY_energy; /* what was used between the two helper processes is in none */
+        if (m->absent[id] || has_gap)
+            entity_lack(k->e, id, has_gap ? BARO_ABSENT_UNKNOWN : (enum baro_absent)m->absent[id]);
         else
             entity_put(k->e, id, id == ENERGY_read_at ? since(start_ns, v) : v);
     }
@@ -446,15 +276,7 @@ void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start
         say_state(k, &r->device[i], say, context);
     }
     lack_others(t, r);
-    for (size_t i = 0; i < t->n_owners; i++)
-        t->owner[i].is_there = false;
-    for (uint32_t i = 0; i < r->n_processes; i++)
-        take_process(t, r, i, start_ns, restarts, late, entity_ids, is_member, context);
-    remove_gone(t);
-    for (uint32_t i = 0; i < r->n_devices; i++) {
-        if (t->device[i].e)
-            put_sums(&t->device[i]);
-    }
+    gpu_owners_take(t, r, &(struct gpu_take){start_ns, restarts, late, entity_ids, is_member, context});
     for (uint32_t i = 0; i < r->n_meters; i++)
         take_meter(t, &r->meter[i], i, start_ns, restarts, late, entity_ids);
 }

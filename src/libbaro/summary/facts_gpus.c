@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of GPUs, of all of them together, and of the energy of CPUs and memory. */
+#include "libbaro/summary/facts.h"
+#include "libbaro/summary/gpus.h"
+
+#define JOULES_PER_KWH 3.6e6
+
+/* ---- facts of one ---- */
+
+static uint64_t watched(const struct gpu_total *t)
+{
+    return t->last_ns - t->first_ns;
+}
+
+static double growth(const struct gpu_total *t, int metric)
+{
+    return (double)(t->last[metric] - t->first[metric]);
+}
+
+/* Processes that can't be found here may be the job's, as in a container that has PIDs of its own. */
+static bool has_unattributed(const struct gpu_total *t)
+{
+    return t->most[GPU_memory_unattributed] || t->most[GPU_busy_unattributed];
+}
+
+/* It is not known for a device that can't be read, or whose driver does not say what processes do, or of which. */
+static bool is_use_known(const struct gpu_total *t)
+{
+    return (!t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job]) && !has_unattributed(t);
+}
+
+static bool is_used_itself(const struct gpu_total *t)
+{
+    return t->most[GPU_processes_job] || (!t->absent[GPU_memory_job_peak] && t->last[GPU_memory_job_peak]) ||
+           (!t->absent[GPU_busy_job] && t->last[GPU_busy_job]);
+}
+
+/* A device is used if one of its instances is. */
+static bool is_used(const struct gpus_total *g, const struct gpu_total *t)
+{
+    bool any = is_used_itself(t);
+    for (size_t i = 0; !any && i < g->n; i++)
+        any = g->at[i].is_instance && g->at[i].owner == t->id && is_used_itself(&g->at[i]);
+    return any;
+}
+
+void fact_gpu_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_text(ret, BARO_PRESENT, of ? t->model : t->name);
+}
+
+void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_u64(ret, t->absent[of], t->last[of] - t->first[of]);
+}
+
+/* Divides by the time in which the device was watched. */
+void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    int absent = t->absent[of] ? t->absent[of] : watched(t) ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
+    value_real(ret, absent, watched(t) ? growth(t, of) / (double)watched(t) : 0);
+}
+
+void fact_gpu_most(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_u64(ret, t->absent[of], t->most[of]);
+}
+
+void fact_gpu_most_real(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_real(ret, t->absent[of], baro_metric_real(baro_metric_get(KIND_gpu, of), t->most[of]));
+}
+
+/* The job's share of a device's energy, as far as it can be known. Example: 300 J, of whose GPU time the job had 20 s,
+ * others 40 s: 100 J, an estimate. If nobody else used the device, all is the job's, also while it was idle. */
+static void get_job_energy(const struct gpus_total *g, const struct gpu_total *t, struct baro_value *ret)
+{
+    static const int users[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
+    double all = 0, share = 1;
+    int absent = t->absent[GPU_energy];
+    for (size_t i = 0; i < 3 && !absent; i++) {
+        absent = t->absent[users[i]];
+        all += absent ? 0 : growth(t, users[i]);
+    }
+    bool is_alone =
+        !absent && growth(t, GPU_busy_others) + growth(t, GPU_busy_unattributed) <= 0 && !t->most[GPU_processes_others];
+    bool may_be_more = !absent && has_unattributed(t);
+    if (may_be_more && !is_used(g, t))
+        absent = BARO_ABSENT_UNKNOWN;
+    else if (!absent && !is_used(g, t))
+        share = 0;
+    else if (!absent && !is_alone && all > 0)
+        share = growth(t, GPU_busy_job) / all;
+    else if (!is_alone && !absent) /* both held memory, and nobody computed */
+        absent = BARO_ABSENT_UNKNOWN;
+    value_real(ret, absent, absent ? 0 : growth(t, GPU_energy) / 1e6 * share);
+    value_flag(ret, BARO_VALUE_ESTIMATE, t->is_estimated || (share > 0 && !is_alone));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, may_be_more);
+}
+
+void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    double joules = growth(t, GPU_energy) / 1e6, seconds = (double)watched(t) / 1e9;
+    int absent = t->absent[GPU_energy];
+    if (of == GPU_JOULES_JOB) {
+        get_job_energy(&s->gpus, t, ret);
+        return;
+    }
+    if (of == GPU_POWER_MEAN && !absent && !watched(t))
+        absent = BARO_ABSENT_NOT_YET;
+    value_real(ret, absent, of == GPU_POWER_MEAN && seconds > 0 ? joules / seconds : joules);
+    value_flag(ret, BARO_VALUE_ESTIMATE, t->is_estimated);
+}
+
+void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    bool used = is_used(&s->gpus, t);
+    int absent = of == GPU_USED && !is_use_known(t) && !used ? t->absent[GPU_busy_job] : BARO_PRESENT;
+    if (of == GPU_USED && !used && has_unattributed(t))
+        absent = BARO_ABSENT_UNKNOWN;
+    value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? used : t->is_instance);
+}
+
+/* ---- of all together ---- */
+
+static bool is_whole(const struct gpu_total *t)
+{
+    return !t->is_instance;
+}
+
+/* Memory of a device that is divided is known by its instances. */
+static bool has_all_memory(const struct gpus_total *g, const struct gpu_total *t)
+{
+    bool has = !t->absent[GPU_memory_job_peak];
+    for (size_t i = 0; !has && i < g->n; i++)
+        has = g->at[i].is_instance && g->at[i].owner == t->id && !g->at[i].absent[GPU_memory_job_peak];
+    return has && !t->lacks_memory && !has_unattributed(t);
+}
+
+/* What is added up of all devices is a lower bound where one of them lacks it. */
+static bool is_all_bound(const struct gpus_total *g, int of)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gpu_total *t = &g->at[i];
+        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(g, t)
+                     : of == GPUS_BUSY                            ? t->absent_now[GPU_busy_job] || has_unattributed(t)
+                     : of == GPUS_MEMORY || of == GPUS_MEMORY_ONE ? !has_all_memory(g, t)
+                     : of == GPUS_ENERGY                          ? t->absent_now[GPU_energy]
+                                                                  : false;
+        if (is_whole(t) ? lacks : of == GPUS_MEMORY && t->lacks_memory)
+            return true;
+    }
+    return false;
+}
+
+static void get_all_job_energy(const struct gpus_total *g, struct baro_value *ret)
+{
+    double joules = 0;
+    unsigned flags = 0;
+    bool any = false, lacks = false;
+    for (size_t i = 0; i < g->n; i++) {
+        struct baro_value one = {0};
+        if (!is_whole(&g->at[i]))
+            continue;
+        get_job_energy(g, &g->at[i], &one);
+        any |= !one.absent;
+        lacks |= one.absent || one.flags & BARO_VALUE_LOWER_BOUND;
+        joules += one.absent ? 0 : one.real;
+        flags |= one.absent ? 0 : one.flags & BARO_VALUE_ESTIMATE;
+    }
+    value_real(ret, any ? BARO_PRESENT : g->n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE, joules);
+    value_flag(ret, BARO_VALUE_ESTIMATE, flags);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, lacks || is_all_bound(g, GPUS_ENERGY));
+}
+
+void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    if (of == GPUS_ENERGY_JOB) {
+        get_all_job_energy(&s->gpus, ret);
+        return;
+    }
+    uint64_t n = 0, used = 0, watched_ns = 0, most = 0;
+    double busy = 0, energy = 0;
+    bool has_busy = false, has_energy = false, is_estimated = false, has_memory = false, has_use = false;
+    (void)row;
+    for (size_t i = 0; i < s->gpus.n; i++) {
+        const struct gpu_total *t = &s->gpus.at[i];
+        if (!t->absent[GPU_memory_job_peak]) {
+            has_memory = true;
+            most = t->last[GPU_memory_job_peak] > most ? t->last[GPU_memory_job_peak] : most;
+        }
+        if (!is_whole(t))
+            continue;
+        n++;
+        used += is_used(&s->gpus, t);
+        has_use |= is_use_known(t) || is_used(&s->gpus, t);
+        watched_ns = watched(t) > watched_ns ? watched(t) : watched_ns;
+        has_busy |= !t->absent[GPU_busy_job];
+        busy += t->absent[GPU_busy_job] ? 0 : growth(t, GPU_busy_job);
+        has_energy |= !t->absent[GPU_energy];
+        energy += t->absent[GPU_energy] ? 0 : growth(t, GPU_energy) / 1e6;
+        is_estimated |= t->is_estimated;
+    }
+    int none = n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE;
+    switch (of) {
+    case GPUS_VISIBLE: value_u64(ret, n ? BARO_PRESENT : none, n); break;
+    case GPUS_USED: value_u64(ret, has_use ? BARO_PRESENT : none, used); break;
+    case GPUS_BUSY: value_u64(ret, has_busy ? BARO_PRESENT : none, (uint64_t)busy); break;
+    case GPUS_MEMORY: value_u64(ret, has_memory ? BARO_PRESENT : none, s->gpus.memory_job_most); break;
+    case GPUS_MEMORY_ONE: value_u64(ret, has_memory ? BARO_PRESENT : none, most); break;
+    case GPUS_ALLOCATOR:
+        value_u64(ret, s->gpus.has_allocator ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.allocator_most);
+        break;
+    case GPUS_WATCHED: value_u64(ret, n ? BARO_PRESENT : none, watched_ns); break;
+    default:
+        value_real(ret, has_energy ? BARO_PRESENT : none, energy);
+        value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated);
+    }
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_all_bound(&s->gpus, of));
+}
+
+/* ---- energy of CPUs and memory ---- */
+
+void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    double joules = 0;
+    bool has_gap = false;
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    struct baro_value busy = {0}, job = {0};
+    (void)row;
+    for (size_t i = 0; i < s->gpus.n_meters; i++) {
+        const struct meter_total *m = &s->gpus.meter[i];
+        if (!m->is_counted)
+            continue;
+        joules += (double)(m->energy_uj - m->first_uj) / 1e6;
+        has_gap |= m->has_gap;
+        first_ns = m->first_ns < first_ns ? m->first_ns : first_ns;
+        last_ns = m->last_ns > last_ns ? m->last_ns : last_ns;
+    }
+    if (first_ns == UINT64_MAX) {
+        value_real(ret, BARO_ABSENT_NONE, 0);
+        return;
+    }
+    if (of == ENERGY_MACHINE) {
+        value_real(ret, BARO_PRESENT, joules);
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, has_gap);
+        return;
+    }
+    if (of == ENERGY_WATCHED) {
+        value_u64(ret, BARO_PRESENT, last_ns - first_ns);
+        return;
+    }
+    /* The job's CPU time as a share of that of the machine. */
+    int absent = baro_summary_value(s, baro_summary_fact_find("host", "cpu_mean_cores"), 0, &busy);
+    if (!absent)
+        absent = baro_summary_value(s, baro_summary_fact_find("job", "cores_mean"), 0, &job);
+    absent = absent || busy.real > 0 ? absent : BARO_ABSENT_UNKNOWN;
+    double share = !absent && job.real < busy.real ? job.real / busy.real : 1;
+    value_real(ret, absent, joules * share);
+    value_flag(ret, BARO_VALUE_ESTIMATE, true);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, has_gap);
+}
+
+void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh)
+{
+    summary->gpus.grams_per_kwh = grams_per_kwh > 0 ? grams_per_kwh : 0;
+}
+
+void fact_carbon(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    static const struct {
+        const char *section, *fact;
+    } energy[] = {[CARBON_GPU] = {"gpu", "energy_joules"},
+                  [CARBON_MACHINE] = {"energy", "machine_joules"},
+                  [CARBON_JOB] = {"energy", "job_joules"}};
+    struct baro_value joules = {0};
+    (void)row;
+    if (s->gpus.grams_per_kwh <= 0 || of == CARBON_FACTOR) {
+        value_real(ret, s->gpus.grams_per_kwh > 0 ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.grams_per_kwh);
+        return;
+    }
+    int absent = baro_summary_value(s, baro_summary_fact_find(energy[of].section, energy[of].fact), 0, &joules);
+    value_real(ret, absent, joules.real / JOULES_PER_KWH * s->gpus.grams_per_kwh);
+    ret->flags |= ret->absent ? 0 : joules.flags & (BARO_VALUE_ESTIMATE | BARO_VALUE_LOWER_BOUND);
+}
