@@ -226,12 +226,12 @@ void settings_init(struct settings *s)
                MORE("baro metrics lists them. A leading - removes a metric; a list that begins with one starts from "  \
                     "the default. tcp stands for tcp_sent, tcp_received, tcp_connections and tcp_listening: "          \
                     "default,tcp adds them, and the job's TCP traffic. They are not in the default, as each "          \
-                    "descriptor is looked at. A metric that is not in the list is not read. The job's totals need "    \
+                    "descriptor is read. A metric that is not in the list is not read. The job's totals need "         \
                     "cpu, faults, rss, state and threads: these are always recorded.")),                               \
         PARSED("collect", 0, "NAME=COMMAND", record, take_collect,                                                     \
                "run COMMAND beside the job and record what it prints; can be given more than once",                    \
-               MORE("sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text that ends with a "     \
-                    "line \"# EOF\", or one JSON object for each. They are rows of a kind called NAME: baro export "   \
+               MORE("sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text, each with a line "    \
+                    "\"# EOF\" at its end. They are rows of a kind called NAME: baro export "                          \
                     "--entity NAME. If COMMAND ends after a reading, it is started again one second after its last "   \
                     "start, or at each --interval. If it fails, it is started again after 1 s, then 2 s, and so on "   \
                     "up to a minute. It can't affect the job, and is ended with the recording. Its environment has "   \
