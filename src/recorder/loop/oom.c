@@ -98,7 +98,7 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
 
 void oom_report(struct recorder *r)
 {
-    uint64_t counted = sampler_oom_kills(&r->sampler), now = clock_monotonic_ns(),
+    uint64_t counted = cgroup_row_oom_kills(&r->sampler.cgroups), now = clock_monotonic_ns(),
              start_us = r->header.start_monotonic_ns / 1000;
     uint64_t slack = SLACK_US + now / 1000 / 1000; /* plus a thousandth of the uptime, for drift of the clocks */
     struct oom_log l = {.since_us = start_us > slack ? start_us - slack : 0};
