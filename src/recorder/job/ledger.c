@@ -43,7 +43,7 @@ static void add_expected(const struct member *m, uint64_t ret[LEDGER_MAX])
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
 }
 
-/* What it took over since the ledger was last settled. */
+/* Adds to ret what m took over since the ledger was last settled. */
 static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++) {

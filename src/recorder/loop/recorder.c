@@ -178,7 +178,7 @@ static void plan(struct recorder *r, uint64_t due_ns)
     uint64_t missed = 0, fixed = r->options->pace.interval_ns, now = sampler_now(&r->sampler);
     uint64_t next = schedule_next(fixed, due_ns, now, &missed);
     uint64_t interval = schedule_interval(fixed, due_ns);
-    /* An observer asks the budget when the sample is due (observe.c). */
+    /* An observer asks the budget when the sample is due (recorder/observe). */
     uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval) : next;
     uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
     own_cost_left_out(&r->sampler.own, late + (r->pace.is_held ? missed : 0));
