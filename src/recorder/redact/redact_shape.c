@@ -149,33 +149,39 @@ void shapes_mark(struct marks *m, struct span text)
 /* The quoted text after certain words of SQL: PASSWORD 'x', PASSWORD('x'), IDENTIFIED WITH plugin BY 'x'. */
 void sql_mark(struct marks *m, struct span text)
 {
-    static const char *const words[] = WORDS("password", "identified by", "convertto-securestring", "convertto-securestring -string", " by", " using"};
-const size_t alone = 4; /* the first four are enough; the others need IDENTIFIED or "connect to" before them */
-const char *end = text.at + text.len;
-for (const char *p = text.at; p < end; p++) {
-    if (*p != '\'' && *p != '"')
-        continue;
-    const char *stop = memchr(p + 1, *p, (size_t)(end - p - 1)), *before = p;
-    if (!stop)
-        return;
-    while (before > text.at && (before[-1] == ' ' || before[-1] == '('))
-        before--;
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words) && before < p; i++) {
-        size_t len = strlen(words[i]);
-        bool hit = (size_t)(before - text.at) >= len && strncasecmp(before - len, words[i], len) == 0;
-        if (hit && (i < alone || memmem(text.at, (size_t)(before - text.at), "IDENTIFIED", 10) ||
-                    memmem(text.at, (size_t)(before - text.at), "connect to", 10)))
-            mark(m, p + 1, stop);
+    static const char *const words[] = {
+        "password", "identified by", "convertto-securestring", "convertto-securestring -string", " by", " using"};
+    const size_t alone = 4; /* the first four are enough; the others need IDENTIFIED or "connect to" before them */
+    const char *end = text.at + text.len;
+    for (const char *p = text.at; p < end; p++) {
+        if (*p != '\'' && *p != '"')
+            continue;
+        const char *stop = memchr(p + 1, *p, (size_t)(end - p - 1)), *before = p;
+        if (!stop)
+            return;
+        while (before > text.at && (before[-1] == ' ' || before[-1] == '('))
+            before--;
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words) && before < p; i++) {
+            size_t len = strlen(words[i]);
+            bool hit = (size_t)(before - text.at) >= len && strncasecmp(before - len, words[i], len) == 0;
+            if (hit && (i < alone || memmem(text.at, (size_t)(before - text.at), "IDENTIFIED", 10) ||
+                        memmem(text.at, (size_t)(before - text.at), "connect to", 10)))
+                mark(m, p + 1, stop);
+        }
+        p = stop;
     }
-    p = stop;
 }
-} /* ---- URLs ---- */
+
+/* ---- URLs ---- */
+
 static const char *find_any(const char *p, const char *end, const char *set)
 {
     while (p < end && !(*p && strchr(set, *p)) && !is_space(*p))
         p++;
     return p;
-} /* A token instead of a user: https://TOKEN@github.com, or the hex key of an error reporting service. */
+}
+
+/* A token instead of a user: https://TOKEN@github.com, or the hex key of an error reporting service. */
 static bool is_lone_secret(const char *from, const char *to)
 {
     if (to - from < 16 || !is_mixed(from, to))
@@ -188,11 +194,13 @@ static bool is_lone_secret(const char *from, const char *to)
     }
     return digits >= 4;
 }
+
 static bool is_hole(const char *p, const char *end, bool script)
 {
     return p == end || (*p == '{' && p + 1 < end && p[1] == '{') ||
            (*p == '$' && (script || (p + 1 < end && p[1] == '{'))) || *p == '<';
 }
+
 static void userinfo_mark(struct marks *m, const char *from, const char *at, bool script)
 {
     const char *colon = memchr(from, ':', (size_t)(at - from));
@@ -202,7 +210,9 @@ static void userinfo_mark(struct marks *m, const char *from, const char *at, boo
     } else if (is_lone_secret(from, at)) {
         mark(m, from, at);
     }
-} /* The authority, which begins at p. A password may contain '/', '#' or '?' although that is not allowed. */
+}
+
+/* The authority, which begins at p. A password may contain '/', '#' or '?' although that is not allowed. */
 static void authority_mark(struct marks *m, const char *p, const char *end, bool script)
 {
     if (end - p > URL_MAX)
@@ -228,6 +238,7 @@ static void authority_mark(struct marks *m, const char *p, const char *end, bool
     else if (stop == end && host_end == end && is_alnum(*port) && memchr("$%{", *(colon + 1), 3) == NULL)
         mark(m, colon + 1, end); /* truncated before its '@' */
 }
+
 static void place_mark(struct marks *m, const char *p, const char *end)
 {
     if (end - p > URL_MAX)
@@ -239,6 +250,7 @@ static void place_mark(struct marks *m, const char *p, const char *end)
             mark(m, hit + strlen(*place), stop);
     }
 }
+
 static bool is_name(const char *p, const char *end, const char *more)
 {
     if (p == end)
@@ -248,6 +260,7 @@ static bool is_name(const char *p, const char *end, const char *more)
             return false;
     return true;
 }
+
 static bool is_version(const char *p, const char *end)
 {
     int dots = 0;
@@ -256,10 +269,14 @@ static bool is_version(const char *p, const char *end)
     for (const char *q = p; q < end; q++)
         dots += *q == '.';
     return dots != 3;
-} /* user:password@host without a scheme, as proxies and Go's DSN have it. Digests, package aliases and mail addresses *
-     look similar. */
+}
+
+/* user:password@host without a scheme, as proxies and Go's DSN have it. Digests, package aliases and mail addresses
+ * look similar. */
 static void bare_mark(struct marks *m, const char *start, const char *at, const char *end, bool script)
-{ static const char *const others[] = {"mailto", "sip", "sips", "npm", "acct", "xmpp", "jsr", "tel", "file", "pkg", "docker", "oci", "workspace", "jdbc");
+{
+    static const char *const others[] = {"mailto", "sip", "sips",   "npm", "acct",      "xmpp", "jsr", "tel",
+                                         "file",   "pkg", "docker", "oci", "workspace", "jdbc", NULL};
     const char *from = at;
     while (from > start && !is_space(from[-1]) && !strchr("\"'=,;@<>|", from[-1]))
         from--;
