@@ -160,7 +160,7 @@ void json_double(struct json *j, double v)
         json_null(j);
         return;
     }
-    if (v >= 0 && v < 1e15 && v == (double)(uint64_t)v && !signbit(v)) { /* as many are: 0 cores */
+    if (v >= 0 && v < 1e15 && v == (double)(uint64_t)v && !signbit(v)) { /* many values are whole: 0 cores */
         json_u64(j, (uint64_t)v);
         return;
     }

@@ -76,12 +76,6 @@ static inline void json_key_begin(struct json *j, const char *name, char bracket
     json_begin(j, bracket);
 }
 
-static inline void json_key_null(struct json *j, const char *name)
-{
-    json_key(j, name);
-    json_null(j);
-}
-
 /* JSON as json.dumps() of Python writes it: ASCII only, ", " and ": ", NaN and Infinity. */
 void buf_python_json(struct buf *b, const char *text); /* what json_embed() takes */
 void buf_python_point(struct buf *b, uint32_t point);  /* a character as \uNNNN, or as a pair of them */

@@ -64,10 +64,10 @@ def pytest_configure(config):
 
 
 def one_of_each(items):
-    """Of each test function one case: users, sources and parameters differ in the job and its surroundings, and hardly
-    in the lines of C that are executed, which is what sanitizers look at. Which one it is depends on the function's
-    name, so that all users and sources occur. Functions that reach hardly any line of their own (covered.txt) are left
-    out. The full check runs all."""
+    """Keeps one case of each test function: users, sources and parameters differ in the job and its surroundings, and
+    hardly in the lines of C that are executed, which is what sanitizers check. Which one it is depends on the
+    function's name, so that all users and sources occur. Functions that reach hardly any line of their own
+    (covered.txt) are left out. The full check runs all."""
     covered = set((SOURCE / "tests" / "e2e" / "covered.txt").read_text().split("\n"))
     cases = {}
     for item in items:
@@ -78,9 +78,10 @@ def one_of_each(items):
 
 
 def pairwise(items):
-    """Of each test function as many cases as it takes to have each value of two parameters, or each pair of values of
-    more: of two users and two sources of events two cases, in which both users and both sources occur. Which ones they
-    are depends on the function's name. A list of tuples is one parameter. The full check runs the whole product."""
+    """Keeps as many cases of each test function as it takes to have each value of two parameters, or each pair of
+    values of more. Example: of two users and two sources of events it keeps two cases, in which both users and both
+    sources occur. Which cases it keeps depends on the function's name. A list of tuples is one parameter. The full
+    check runs the whole product."""
     functions, chosen = {}, []
     for item in items:
         functions.setdefault(item.nodeid.partition("[")[0], []).append(item)

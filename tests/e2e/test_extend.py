@@ -90,7 +90,6 @@ int cmd_samples(struct cli *cli, const struct settings *s, char **argv)
      .about = "Counts them.",
      .options = options_none,
      .function = cmd_samples,
-     .failed = CLI_FAILED,
      .operands_max = 1},
 """,
     ),

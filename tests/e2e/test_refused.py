@@ -154,7 +154,7 @@ def test_no_recorder_stays_where_no_command_can_start(run, work):
 
 
 def test_groups_with_limits_are_read_first(run, work, v1, compiled):
-    """They are read before the machine, because forks of a job may be refused at once. On a machine that is busy with
+    """Groups are read before the machine, because forks of a job may be refused at once. On a machine that is busy with
     other work even that can be too late; not always."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU: the job comes first")
@@ -170,7 +170,7 @@ def test_groups_with_limits_are_read_first(run, work, v1, compiled):
 
 
 def test_forks_in_an_own_group(run, tape, work, compiled):
-    """Counted from its beginning, whenever the first reading was."""
+    """A group's counts are those since its beginning, whenever the first reading was."""
     pids, forker = mount_of("pids"), compiled("forker", FORKER)
     script = f"here={pids}$(sed -n 's/^[0-9]*:pids://p' /proc/self/cgroup); echo $here; echo 10 > $here/pids.max; {forker}; sed 's/max //' $here/pids.events; sleep 0.2"
     done = run("run", "-o", tape, "--cgroup", "own", "--", "sh", "-c", script, status=0)
@@ -226,7 +226,7 @@ def test_peak_at_the_limit_is_full(run, tape, work, v1, own):
 
 
 def test_record_a_memory_group(run, tape, work, v1, wait_until):
-    """Given by its path below /sys/fs/cgroup. It does not count CPU time, and is the job all the same."""
+    """The group is given by its path below /sys/fs/cgroup. It does not count CPU time, and is the job all the same."""
     group = v1("memory")
     if pathlib.Path("/sys/fs/cgroup") not in group.path.parents:
         pytest.skip("mounted elsewhere")

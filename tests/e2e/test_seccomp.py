@@ -91,7 +91,7 @@ def stop_and_go(argv):
 
 
 def test_job_stops_as_the_command_alone(profiles):
-    """The calls that the wrapper and its watcher make for that."""
+    """The filters kill at the calls that the wrapper and its watcher make when the job stops."""
     concerned = [
         "getppid",
         "getsid",
@@ -152,7 +152,7 @@ def test_old_tape_without_an_end(profiles, work):
 
 
 def test_nothing_is_recorded_where_a_call_kills(profiles, work):
-    """Whichever it is, the message names it, and no tape is made."""
+    """Whichever call the filter kills at, the message names it, and no tape is made."""
     for name in ("bind", "close_range", "getxattr", "getsid", "getitimer"):
         tape = work / (name + ".baro")
         done = run(forbidding(profiles.get(name, 999), BARO, "run", "-o", str(tape), "--", "sh", "-c", "exit 8"))

@@ -481,7 +481,7 @@ static void reply_read_by_another_reader_ends_the_wait(void **state)
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
     struct helper_request r = {{10, 77}, HELPER_SMAPS, NULL, NULL, NULL};
-    /* It hangs, and would be given up after a second. */
+    /* The helper hangs, and would be given up after a second. */
     assert_int_equal(helper_ask(h, &r, 1, LONG, wake[0], on_reply, s), 0);
     assert_true(helper_busy(h));
     helper_free(h);

@@ -172,6 +172,10 @@ static void test_numbers(void **state)
         snprintf(text, sizeof(text), i % 3 ? "%.16e" : i % 2 ? "%.15g" : "%.40e", v);
         assert_true(number(text) == strtod(text, NULL));
     }
+    char many[600];
+    memset(many, '1', sizeof(many));
+    struct span longer = span_of(many, sizeof(many));
+    assert_false(reading_number(&longer, &(struct reading_cell){0})); /* no number has so many digits */
     static const char *const bad[] = {"", "-", ".", "e5", "1e", "1e+", "x", "+", "-.", "--1"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct span s = span_str(bad[i]);

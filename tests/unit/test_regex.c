@@ -134,7 +134,7 @@ static void test_fits(void **state)
         {"^[\xc3\xa0-\xc3\xaf]$", "\xc3\xa9", "\xc3\xbf"},
         {"^[^a]$", "\xff", "a"},
         {"^\xff.$", "\xff\xfe", "\xfe\xff"},
-        {"^\xe2..$", "\xe2\x82x", "\xe2\x82\xac"}, /* no UTF-8; the sign of the euro */
+        {"^\xe2..$", "\xe2\x82x", "\xe2\x82\xac"}, /* not UTF-8; the euro sign */
         {"^.{3}$", "\xed\xa0\x80", "\xe2\x82\xac"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

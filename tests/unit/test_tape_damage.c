@@ -205,7 +205,8 @@ static void test_torn_middle(void **state)
             assert_true(r.t_ns < l.at[i].t_ns);
     }
     assert_int_equal(samples, l.n - lost);
-    assert_int_equal(baro_tape_damage(t), blocks[1].to - blocks[1].from); /* what is met while seeking adds nothing */
+    assert_int_equal(baro_tape_damage(t),
+                     blocks[1].to - blocks[1].from); /* damage that seeking finds is not counted again */
     baro_tape_close(t);
     free(whole);
     log_free(&l);
@@ -478,7 +479,7 @@ static void test_follow(void **state)
 }
 
 /* Another process cuts the file that a cursor has open, also within the header, and writes it again. All calls return;
- * what they read of the rest is not looked at. */
+ * what they read of the rest is not checked. */
 static void test_cut_while_open(void **state)
 {
     (void)state;

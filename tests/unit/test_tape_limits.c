@@ -40,7 +40,7 @@ static const struct baro_limits *held(unsigned tick)
     return tick >= THIRD ? &at[2] : tick >= SECOND ? &at[1] : tick >= FIRST ? &at[0] : &none_yet;
 }
 
-/* Written again and again, as the recorder may: equal ones make no record. */
+/* Writes the same limits again and again, as the recorder may: equal limits make no record. */
 static void write_tape(const char *path, uint64_t *times)
 {
     char *argv[] = {"true", NULL};

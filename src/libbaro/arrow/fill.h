@@ -15,14 +15,14 @@ enum { CHUNK_ROWS = 256, TASK_NAMES = 64 };
 struct filling {
     const struct baro_header *header;
     struct baro_tape *tape; /* for wall-clock times */
-    uint64_t time_of;       /* the last one of them, and the instant that it is of */
+    uint64_t time_of;       /* the last wall-clock time, and the instant that it belongs to */
     int64_t realtime_ns;
     bool has_time;
     struct baro_previous *previous; /* NULL: no column needs the row before */
     struct baro_timeline *timeline; /* NULL: no column is the phase */
     const char *(*user)(void *context, uint32_t uid);
     void *user_context;
-    struct buf text; /* room */
+    struct buf text; /* reused for each text */
     uint32_t batch;  /* the number of the batch */
     /* Names of tasks, for rows that have no sample. */
     size_t n_names;

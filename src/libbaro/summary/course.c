@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* As in series.c: the kernel counts much in steps of 10 ms, so growth is spread over so long at least. */
+/* As in series/series.c: the kernel counts much in steps of 10 ms, so growth is spread over this time at least. */
 #define RATE_OVER STRETCHES_SHORT_NS
 #define WIDTH_FIRST NS_PER_MS
 #define WIDTH_MOST (UINT64_MAX / (2 * COURSE_BUCKETS))
@@ -37,7 +37,7 @@ static void fold(struct course *c)
     c->width_ns *= 2;
 }
 
-/* Growth from one time to another, to each bucket its share of the time. */
+/* Adds the growth between two times to the buckets, to each by its share of that time. */
 static void spread(struct course *c, int k, uint64_t from_ns, uint64_t to_ns, double growth)
 {
     double per_ns = growth / (double)(to_ns - from_ns);
@@ -48,7 +48,7 @@ static void spread(struct course *c, int k, uint64_t from_ns, uint64_t to_ns, do
     }
 }
 
-/* What is more than there can be in a bucket was used before. */
+/* What exceeds the most that a bucket can hold was used earlier: moves it to the buckets before. */
 static void carry_back(struct course *c, int k, uint64_t to_ns)
 {
     double excess = 0;

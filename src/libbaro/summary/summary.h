@@ -64,7 +64,7 @@ struct summary_largest {
     bool known;
 };
 
-/* The most memory that the job had resident: marks.c. */
+/* The most memory that the job had resident: rss_peak.c. */
 struct summary_rss {
     uint64_t value;
     int absent;      /* enum baro_absent */
@@ -246,7 +246,7 @@ void summary_held_begin(struct summary_held *h, uint64_t since_ns);
 void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
                        const struct derive_sum *pss);
 
-/* marks.c */
+/* rss_peak.c */
 /* Is the high-water mark known that the process ended with? */
 bool summary_mark_is_final(const struct baro_exit *e);
 /* May a process have had a higher mark than the largest one that is known? */

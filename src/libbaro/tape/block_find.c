@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "libbaro/tape/cursor.h"
 #include "libbaro/tape/little.h"
 
@@ -11,14 +12,10 @@ enum { WALK_BYTES = 1 << 20 };
 
 static int add_block(struct baro_tape *t, uint64_t t_ns, uint64_t offset)
 {
-    if (t->n_blocks == t->cap_blocks) {
-        size_t cap = t->cap_blocks ? t->cap_blocks * 2 : 64;
-        struct tape_block *grown = realloc(t->blocks, cap * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        t->blocks = grown;
-        t->cap_blocks = cap;
-    }
+    struct tape_block *grown = array_room(t->blocks, t->n_blocks, &t->cap_blocks, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    t->blocks = grown;
     t->blocks[t->n_blocks++] = (struct tape_block){t_ns, offset};
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "libbaro/tape/cursor.h"
 
 static struct tape_entity *of(struct baro_entity *e)
@@ -66,14 +67,10 @@ static struct baro_entity *take_entity(struct baro_tape *t, unsigned kind)
 {
     struct kind_state *l = t->kinds[kind];
     const struct tape_kind *k = t->schema.kind[kind];
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? l->cap * 2 : 8;
-        struct baro_entity **grown = realloc(l->at, cap * sizeof *grown);
-        if (!grown)
-            return NULL;
-        l->at = grown;
-        l->cap = cap;
-    }
+    struct baro_entity **grown = array_room(l->at, l->n, &l->cap, sizeof *grown);
+    if (!grown)
+        return NULL;
+    l->at = grown;
     struct tape_entity *e = l->free;
     if (e)
         l->free = e->next_free;

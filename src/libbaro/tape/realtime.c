@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "libbaro/tape/cursor.h"
 
@@ -46,14 +47,10 @@ static int open_clock(struct baro_tape *t, struct baro_error *err)
 
 static int add_step(struct tape_clock *c, const struct baro_event *e)
 {
-    if (c->n == c->cap) {
-        size_t cap = c->cap ? 2 * c->cap : 8;
-        struct tape_step *grown = realloc(c->at, cap * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        c->at = grown;
-        c->cap = cap;
-    }
+    struct tape_step *grown = array_room(c->at, c->n, &c->cap, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    c->at = grown;
     int64_t before = c->n ? c->at[c->n - 1].ahead_ns : 0;
     c->at[c->n++] = (struct tape_step){e->t_ns, (int64_t)((uint64_t)before + e->number)};
     return 0;

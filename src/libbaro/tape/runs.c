@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/fmt.h"
@@ -178,14 +179,10 @@ bool runs_is_name(const char *name)
 
 static bool list_add(struct runs_list *l, size_t *cap, const char *name, uint64_t bytes, bool untimely)
 {
-    if (l->n == *cap) {
-        size_t more = *cap ? *cap * 2 : 64;
-        struct runs_entry *grown = realloc(l->at, more * sizeof *grown);
-        if (!grown)
-            return false;
-        l->at = grown;
-        *cap = more;
-    }
+    struct runs_entry *grown = array_room(l->at, l->n, cap, sizeof *grown);
+    if (!grown)
+        return false;
+    l->at = grown;
     char *copy = strdup(name);
     if (!copy)
         return false;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "base/span.h"
 #include "libbaro/tape/create.h"
@@ -36,14 +37,10 @@ static uint32_t number_of(const char *name)
 
 int segments_add(struct segments *s, uint32_t number, const struct stat *file)
 {
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 32;
-        struct segment *grown = realloc(s->at, cap * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        s->at = grown;
-        s->cap = cap;
-    }
+    struct segment *grown = array_room(s->at, s->n, &s->cap, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    s->at = grown;
     s->at[s->n++] = (struct segment){.number = number, .file = *file};
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "baro/timeline.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "libbaro/verdict/gather.h"
 #include "libbaro/verdict/phases.h"
@@ -73,14 +74,10 @@ static int keep_rows(struct baro_verdict *one, const struct finding *f)
 static int keep_finding(struct baro_verdicts *v, const struct rule *rule, const struct stretch *s,
                         const struct finding *f)
 {
-    if (v->n == v->room) {
-        size_t room = v->room ? 2 * v->room : 16;
-        struct baro_verdict *more = realloc(v->verdict, room * sizeof(*more));
-        if (!more)
-            return -ENOMEM;
-        v->verdict = more;
-        v->room = room;
-    }
+    struct baro_verdict *more = array_room(v->verdict, v->n, &v->room, sizeof(*more));
+    if (!more)
+        return -ENOMEM;
+    v->verdict = more;
     struct baro_verdict *one = &v->verdict[v->n++];
     *one = (struct baro_verdict){.rule = rule->is.name,
                                  .weight = rule->is.weight,

@@ -67,93 +67,54 @@ void page_head(struct page *p)
 struct key_figure {
     const char *label;
     const char *section, *fact;
-    const char *chart, *curve; /* NULL: no curve; the total, or the first one */
+    const char *chart, *curve;         /* NULL: no curve; the total, or the first one */
+    const char *ratio_section, *ratio; /* NULL: no bar */
     struct {
         const char *before, *section, *fact, *after;
     } beside[3];
-    const char *ratio_section, *ratio; /* NULL: no bar */
 };
 
+#define FIGURE(label, section, fact, chart, curve, ratio_section, ratio, ...)                                          \
+    {                                                                                                                  \
+        label, section, fact, chart, curve, ratio_section, ratio,                                                      \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
 static const struct key_figure of_job[] = {
-    {"CPU time",
-     "job",
-     "cpu_ns",
-     "cpu",
-     NULL,
-     {{"", "job", "cores_mean", " cores on average"},
-      {"peak ", "job", "cores_peak", ""},
-      {"of ", "limits", "cores", ""}},
-     "limits",
-     "cores_peak_ratio"},
-    {"memory",
-     "job",
-     "rss_peak_bytes",
-     "memory",
-     NULL,
-     {{"rss at the peak, at most ", "job", "rss_peak_at_most_bytes", ""},
-      {"pss ", "job", "pss_peak_bytes", ""},
-      {"limit ", "limits", "memory_bytes", ""}},
-     "limits",
-     "memory_peak_ratio"},
-    {"read()", "job", "io_rchar_bytes", "io", "read", {{"from storage ", "job", "io_read_bytes", ""}}, NULL, NULL},
-    {"write()", "job", "io_wchar_bytes", "io", "written", {{"to storage ", "job", "io_write_bytes", ""}}, NULL, NULL},
-    {"processes",
-     "job",
-     "processes_started",
-     "processes",
-     NULL,
-     {{"peak ", "job", "processes_peak", " at once"}, {"", "job", "processes_unsampled", " too short for a sample"}},
-     NULL,
-     NULL},
-    {"waited for a core",
-     "job",
-     "run_delay_ns",
-     NULL,
-     NULL,
-     {{"throttled ", "limits", "throttled_ns", ""}},
-     NULL,
-     NULL},
+    FIGURE("CPU time", "job", "cpu_ns", "cpu", NULL, "limits", "cores_peak_ratio",
+           {"", "job", "cores_mean", " cores on average"}, {"peak ", "job", "cores_peak", ""},
+           {"of ", "limits", "cores", ""}),
+    FIGURE("memory", "job", "rss_peak_bytes", "memory", NULL, "limits", "memory_peak_ratio",
+           {"rss at the peak, at most ", "job", "rss_peak_at_most_bytes", ""}, {"pss ", "job", "pss_peak_bytes", ""},
+           {"limit ", "limits", "memory_bytes", ""}),
+    FIGURE("read()", "job", "io_rchar_bytes", "io", "read", NULL, NULL, {"from storage ", "job", "io_read_bytes", ""}),
+    FIGURE("write()", "job", "io_wchar_bytes", "io", "written", NULL, NULL,
+           {"to storage ", "job", "io_write_bytes", ""}),
+    FIGURE("processes", "job", "processes_started", "processes", NULL, NULL, NULL,
+           {"peak ", "job", "processes_peak", " at once"},
+           {"", "job", "processes_unsampled", " too short for a sample"}),
+    FIGURE("waited for a core", "job", "run_delay_ns", NULL, NULL, NULL, NULL,
+           {"throttled ", "limits", "throttled_ns", ""}),
 };
 
 static const struct key_figure of_host[] = {
-    {"CPUs busy",
-     "host",
-     "cpu_mean_cores",
-     "host_cpu",
-     NULL,
-     {{"peak ", "host", "cpu_peak_cores", ""}, {"of ", "host", "cores", ""}},
-     NULL,
-     NULL},
-    {"memory in use",
-     "host",
-     "memory_used_peak_bytes",
-     "host_memory",
-     NULL,
-     {{"of ", "host", "memory_total_bytes", ""}, {"swap ", "host", "swap_used_peak_bytes", ""}},
-     NULL,
-     NULL},
-    {"disks read", "host", "disk_read_bytes", "disk", "read", {{"wrote ", "host", "disk_write_bytes", ""}}, NULL, NULL},
-    {"networks received",
-     "host",
-     "net_receive_bytes",
-     "net",
-     "received",
-     {{"sent ", "host", "net_transmit_bytes", ""}},
-     NULL,
-     NULL},
-    {"load", "host", "load_peak", NULL, NULL, {{NULL, NULL, NULL, NULL}}, NULL, NULL},
+    FIGURE("CPUs busy", "host", "cpu_mean_cores", "host_cpu", NULL, NULL, NULL, {"peak ", "host", "cpu_peak_cores", ""},
+           {"of ", "host", "cores", ""}),
+    FIGURE("memory in use", "host", "memory_used_peak_bytes", "host_memory", NULL, NULL, NULL,
+           {"of ", "host", "memory_total_bytes", ""}, {"swap ", "host", "swap_used_peak_bytes", ""}),
+    FIGURE("disks read", "host", "disk_read_bytes", "disk", "read", NULL, NULL,
+           {"wrote ", "host", "disk_write_bytes", ""}),
+    FIGURE("networks received", "host", "net_receive_bytes", "net", "received", NULL, NULL,
+           {"sent ", "host", "net_transmit_bytes", ""}),
+    FIGURE("load", "host", "load_peak", NULL, NULL, NULL, NULL, {0}),
 };
 
 /* Behind these, where there are GPUs. */
-static const struct key_figure of_gpus = {
-    "GPU time",
-    "gpu",
-    "busy_job_ns",
-    NULL,
-    NULL,
-    {{"", "gpu", "used", " used"}, {"of ", "gpu", "visible", ""}, {"memory ", "gpu", "memory_job_peak_bytes", ""}},
-    NULL,
-    NULL};
+static const struct key_figure of_gpus =
+    FIGURE("GPU time", "gpu", "busy_job_ns", NULL, NULL, NULL, NULL, {"", "gpu", "used", " used"},
+           {"of ", "gpu", "visible", ""}, {"memory ", "gpu", "memory_job_peak_bytes", ""});
 
 static void put_fact(struct page *p, const char *section, const char *name)
 {

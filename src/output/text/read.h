@@ -16,7 +16,7 @@ bool report_has_real(const struct baro_summary *s, const char *section, const ch
 
 /* It is absent, or "at least 0". */
 bool report_says_nothing(struct baro_value v);
-/* The value after its mark, "at least 3.10 s"; "not known" instead of "at least 0"; nothing of one that is absent. */
+/* The value after its mark, "at least 3.10 s"; "not known" instead of "at least 0"; nothing if it is absent. */
 void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t));
 
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name);

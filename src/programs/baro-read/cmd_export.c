@@ -284,7 +284,7 @@ static int arrow_rows(struct exporting *x)
     x->damage = rows.damage;
     if (r < 0)
         return cli_fail(x->cli, &x->err);
-    return r ? x->cli->command->failed : 0;
+    return r ? CLI_FAILED : 0;
 }
 
 static int rows(struct exporting *x)

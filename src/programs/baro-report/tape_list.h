@@ -25,9 +25,9 @@ struct tape_list {
     bool is_several; /* the user asked for a report of several tapes, even if there is only one */
 };
 
-/* Operands are tapes and folders of tapes, NULL-terminated; none is the newest kept run. The tapes of a folder come in
- * the order of their names, which for kept runs is that of time. A tape that is named twice counts once. Returns 0, or
- * a negative code with its text in err; to be freed in both cases. */
+/* Operands are tapes and folders of tapes, NULL-terminated; without operands, it is the newest kept run. The tapes of a
+ * folder come in the order of their names, which for kept runs is that of time. A tape that is named twice counts once.
+ * Returns 0, or a negative code with its text in err; to be freed in both cases. */
 int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *err);
 void tape_list_done(struct tape_list *l);
 

@@ -30,36 +30,17 @@ static void constant(struct request *q, const char *type, const char *text)
         q->text = text;
 }
 
-void host_page(struct request *q)
-{
-    constant(q, "text/html; charset=utf-8", serve_html);
-}
-
-void host_style(struct request *q)
-{
-    constant(q, "text/css; charset=utf-8", serve_css);
-}
-
-void host_script(struct request *q)
-{
-    constant(q, "text/javascript; charset=utf-8", serve_js);
-}
-
-void shared_script(struct request *q)
-{
-    constant(q, "text/javascript; charset=utf-8", serve_shared_js);
-}
-
-/* Sends the page of a running job; for one that has ended, redirects to the report. */
-void job_page(struct request *q)
-{
-    constant(q, "text/html; charset=utf-8", serve_job_html);
-}
-
-void job_script(struct request *q)
-{
-    constant(q, "text/javascript; charset=utf-8", serve_job_js);
-}
+#define CONSTANT(function, type, text)                                                                                 \
+    void function(struct request *q)                                                                                   \
+    {                                                                                                                  \
+        constant(q, type "; charset=utf-8", text);                                                                     \
+    }
+CONSTANT(host_page, "text/html", serve_html)
+CONSTANT(host_style, "text/css", serve_css)
+CONSTANT(host_script, "text/javascript", serve_js)
+CONSTANT(shared_script, "text/javascript", serve_shared_js)
+CONSTANT(job_page, "text/html", serve_job_html)
+CONSTANT(job_script, "text/javascript", serve_job_js)
 
 static int start(const char *tape, int out, int said, pid_t *ret)
 {

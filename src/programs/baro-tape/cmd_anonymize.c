@@ -21,7 +21,7 @@ static bool is_one_of(const char *text, const char *const *words)
 /* ---- names that the kernel gives to hardware, which say nothing of a site ---- */
 
 struct stem {
-    const char *stem, *rest; /* what may follow it, any number of times */
+    const char *stem, *rest; /* rest: the bytes that may follow the stem */
 };
 
 static bool is_of(const char *text, const struct stem *stems)

@@ -154,8 +154,8 @@ static uint64_t gpus_read_ns(const struct baro_sample *s)
     return first && baro_row_value(first, baro_metric_find(kind, "read_at_ns"), &t_ns) == BARO_PRESENT ? t_ns : 0;
 }
 
-/* What a sample with a new reading of GPUs is to be compared with: the one before. Others go on with what the sample
- * before was compared with. */
+/* A sample with a new reading of GPUs is compared with the one before. Others are compared with what
+ * the sample before was compared with. */
 static int take_earlier(struct baro_sample **earlier, const struct baro_sample *last, const struct baro_sample *now,
                         struct baro_error *err)
 {
@@ -167,7 +167,7 @@ static int take_earlier(struct baro_sample **earlier, const struct baro_sample *
     return baro_sample_copy(last, earlier, err);
 }
 
-/* The sample becomes the newest instant; what it was before becomes what rates are taken from. */
+/* The sample becomes the newest instant; rates are taken from the one that was the newest. */
 static int take_newest(struct feed *f, const struct baro_sample *s, struct baro_error *err)
 {
     struct baro_sample *copy;
@@ -272,7 +272,7 @@ int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_erro
     if (code <= 0)
         return code;
     uint64_t now_ns = baro_sample_t_ns(made.now), gpus_ns = gpus_read_ns(made.now);
-    gpus_ns = gpus_ns < now_ns ? gpus_ns : now_ns; /* the last reading of a job is waited for */
+    gpus_ns = gpus_ns < now_ns ? gpus_ns : now_ns; /* waits for the last reading of a job */
     if (gpus_ns > 1 && (code = copy_at(f, gpus_ns - 1, &made.earlier, err)) < 0) {
         instant_done(&made);
         return code;

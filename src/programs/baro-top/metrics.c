@@ -3,49 +3,39 @@
 
 #include "baro/baro.h"
 
-static int find_metric(int kind, const char *name)
-{
-    return baro_metric_find(kind, name);
-}
-
-static int derived(int kind, const char *name)
-{
-    return baro_derived_find(kind, name);
-}
-
 struct metrics metrics_find(void)
 {
     const int process = BARO_KIND_PROCESS, job = BARO_KIND_JOB, host = BARO_KIND_HOST;
     return (struct metrics){
-        .process = {.cpu = find_metric(process, "cpu"),
-                    .state = find_metric(process, "state"),
-                    .rss = find_metric(process, "rss"),
-                    .pss = find_metric(process, "pss"),
-                    .uss = find_metric(process, "uss"),
-                    .threads = find_metric(process, "threads"),
-                    .fds = find_metric(process, "fds"),
-                    .tcp_sent = find_metric(process, "tcp_sent"),
-                    .tcp_received = find_metric(process, "tcp_received"),
-                    .children_faults = find_metric(process, "children_faults_minor"),
-                    .cores = derived(process, "cores"),
-                    .read_rate = derived(process, "io_read_bytes_per_second"),
-                    .write_rate = derived(process, "io_write_bytes_per_second")},
-        .job = {.cpu = find_metric(job, "cpu"),
-                .io_read = find_metric(job, "io_read"),
-                .io_write = find_metric(job, "io_write"),
-                .processes = find_metric(job, "processes"),
-                .processes_started = find_metric(job, "processes_started"),
-                .pss_stale = find_metric(job, "pss_stale"),
-                .tcp_sent = find_metric(job, "tcp_sent"),
-                .cores = derived(job, "cores"),
-                .read_rate = derived(job, "io_read_bytes_per_second"),
-                .write_rate = derived(job, "io_write_bytes_per_second")},
-        .host = {.pressure_cpu = find_metric(host, "pressure_cpu_some"),
-                 .pressure_memory = find_metric(host, "pressure_memory_some"),
-                 .pressure_io = find_metric(host, "pressure_io_some"),
-                 .cpu_some = derived(host, "pressure_cpu_some_ratio"),
-                 .memory_some = derived(host, "pressure_memory_some_ratio"),
-                 .io_some = derived(host, "pressure_io_some_ratio")},
-        .group = {.memory = find_metric(BARO_KIND_CGROUP, "memory")},
+        .process = {.cpu = baro_metric_find(process, "cpu"),
+                    .state = baro_metric_find(process, "state"),
+                    .rss = baro_metric_find(process, "rss"),
+                    .pss = baro_metric_find(process, "pss"),
+                    .uss = baro_metric_find(process, "uss"),
+                    .threads = baro_metric_find(process, "threads"),
+                    .fds = baro_metric_find(process, "fds"),
+                    .tcp_sent = baro_metric_find(process, "tcp_sent"),
+                    .tcp_received = baro_metric_find(process, "tcp_received"),
+                    .children_faults = baro_metric_find(process, "children_faults_minor"),
+                    .cores = baro_derived_find(process, "cores"),
+                    .read_rate = baro_derived_find(process, "io_read_bytes_per_second"),
+                    .write_rate = baro_derived_find(process, "io_write_bytes_per_second")},
+        .job = {.cpu = baro_metric_find(job, "cpu"),
+                .io_read = baro_metric_find(job, "io_read"),
+                .io_write = baro_metric_find(job, "io_write"),
+                .processes = baro_metric_find(job, "processes"),
+                .processes_started = baro_metric_find(job, "processes_started"),
+                .pss_stale = baro_metric_find(job, "pss_stale"),
+                .tcp_sent = baro_metric_find(job, "tcp_sent"),
+                .cores = baro_derived_find(job, "cores"),
+                .read_rate = baro_derived_find(job, "io_read_bytes_per_second"),
+                .write_rate = baro_derived_find(job, "io_write_bytes_per_second")},
+        .host = {.pressure_cpu = baro_metric_find(host, "pressure_cpu_some"),
+                 .pressure_memory = baro_metric_find(host, "pressure_memory_some"),
+                 .pressure_io = baro_metric_find(host, "pressure_io_some"),
+                 .cpu_some = baro_derived_find(host, "pressure_cpu_some_ratio"),
+                 .memory_some = baro_derived_find(host, "pressure_memory_some_ratio"),
+                 .io_some = baro_derived_find(host, "pressure_io_some_ratio")},
+        .group = {.memory = baro_metric_find(BARO_KIND_CGROUP, "memory")},
     };
 }

@@ -205,119 +205,68 @@ void settings_init(struct settings *s)
 /* ---- rows that tables share ---- */
 
 #define RECORDING                                                                                                      \
-    {.name = "output",                                                                                                 \
-     .letter = 'o',                                                                                                    \
-     .argument = "FILE",                                                                                               \
-     .type = OPT_PARSED,                                                                                               \
-     .offset = AT(record.output),                                                                                      \
-     .parse = take_tape,                                                                                               \
-     .completes = OPT_A_FILE,                                                                                          \
-     .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},                           \
-        {.name = "keep",                                                                                               \
-         .argument = "TIME|SIZE",                                                                                      \
-         .type = OPT_PARSED,                                                                                           \
-         .offset = AT(record),                                                                                         \
-         .parse = take_keep,                                                                                           \
-         .help = "keep only the newest part of the tape, e.g. 1h or 512MB",                                            \
-         .more = "FILE is then a folder of segments, each a tape by itself; the oldest are removed. All commands "     \
-                 "read it like any other tape. At least TIME is kept, and at most a sixteenth more; never more than "  \
-                 "SIZE. Give it twice for both. The job's totals still count from the beginning."},                    \
-        {.name = "force",                                                                                              \
-         .type = OPT_TRUE,                                                                                             \
-         .offset = AT(record.force),                                                                                   \
-         .help = "replace FILE if it exists",                                                                          \
-         .more = "The old file is kept beside it as FILE.old-... until the recording has begun."},                     \
-        {.name = "quiet",                                                                                              \
-         .letter = 'q',                                                                                                \
-         .type = OPT_TRUE,                                                                                             \
-         .offset = AT(record.quiet),                                                                                   \
-         .help = "print no summary at the end"},                                                                       \
-        {.name = "interval",                                                                                           \
-         .letter = 'i',                                                                                                \
-         .argument = "TIME",                                                                                           \
-         .type = OPT_PARSED,                                                                                           \
-         .offset = AT(record.interval_ns),                                                                             \
-         .parse = take_interval,                                                                                       \
-         .help = "time between samples: auto (the default), or 10ms to 1h",                                            \
-         .more =                                                                                                       \
-             "auto samples densely at first: the interval is a hundredth of the time since the start, but at "         \
-             "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "          \
-             "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are ns, "    \
-             "us, ms, s, min, h and d."},                                                                              \
-        {.name = "metrics",                                                                                            \
-         .letter = 'm',                                                                                                \
-         .argument = "LIST",                                                                                           \
-         .type = OPT_PARSED,                                                                                           \
-         .offset = AT(record.wanted),                                                                                  \
-         .parse = take_metrics,                                                                                        \
-         .completes = OPT_A_METRIC,                                                                                    \
-         .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                \
-         .more =                                                                                                       \
-             "baro metrics lists them. A leading - removes a metric; a list that begins with one starts from the "     \
-             "default. tcp stands for tcp_sent, tcp_received, tcp_connections and tcp_listening: default,tcp "         \
-             "adds them, and the job's TCP traffic. They are not in the default, as each descriptor is looked at. "    \
-             "A metric that is not in the list is not read. The job's totals need cpu, faults, rss, state and "        \
-             "threads: these are always recorded."},                                                                   \
-        {.name = "collect",                                                                                            \
-         .argument = "NAME=COMMAND",                                                                                   \
-         .type = OPT_PARSED,                                                                                           \
-         .offset = AT(record),                                                                                         \
-         .parse = take_collect,                                                                                        \
-         .help = "run COMMAND beside the job and record what it prints; can be given more than once",                  \
-         .more =                                                                                                       \
-             "sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text that ends with a line "       \
-             "\"# EOF\", or one JSON object for each. They are rows of a kind called NAME: baro export --entity "      \
-             "NAME. If COMMAND ends after a reading, it is started again one second after its last start, or at "      \
-             "each --interval. If it fails, it is started again after 1 s, then 2 s, and so on up to a minute. It "    \
-             "can't affect the job, and is ended with the recording. Its environment has BARO_INTERVAL (seconds "      \
-             "between readings) and BARO_PID (the first process of the job). At most 128 columns and 4096 rows "       \
-             "are kept; what is left out is reported. What it uses counts as a cost of the recording, but not "        \
-             "against --overhead."},                                                                                   \
-        {.name = "du",                                                                                                 \
-         .argument = "DIR",                                                                                            \
-         .type = OPT_PARSED,                                                                                           \
-         .offset = AT(record),                                                                                         \
-         .parse = take_directory,                                                                                      \
-         .completes = OPT_A_FILE,                                                                                      \
-         .help = "record what DIR and all below it take on the disk; can be given more than once",                     \
-         .more = "A process beside the recorder walks it every --du-every, at the lowest priority, with pauses: at "   \
-                 "most a tenth of a core, and at most half of the time waiting for the disk. Bytes allocated, sizes, " \
-                 "files and directories are counted; a file with several names once; other mounts are not entered. "   \
-                 "Each value has the time at which its walk ended. At the end of the recording DIR is walked once "    \
-                 "more if that takes less than 100 ms. What can't be read makes the values lower bounds. baro export " \
-                 "--entity directory has all values."},                                                                \
-        {.name = "du-every",                                                                                           \
-         .argument = "TIME",                                                                                           \
-         .type = OPT_PARSED,                                                                                           \
-         .offset = AT(record.directories_every_ns),                                                                    \
-         .parse = take_every,                                                                                          \
-         .help = "time between two walks of --du: 1s to 24h (default: 60s, and longer if walks take more CPU time "    \
-                 "than --overhead allows)"},                                                                           \
-        {.name = "gpu",                                                                                                \
-         .argument = "auto|off|LIST",                                                                                  \
-         .type = OPT_PARSED,                                                                                           \
-         .offset = AT(record.gpu),                                                                                     \
-         .parse = take_gpu,                                                                                            \
-         .help = "record GPUs: those that the job may use (auto, the default), none, or numbers and UUIDs",            \
-         .more = "If there is a driver of NVIDIA, a program beside the recorder asks it once a second; otherwise "     \
+    PARSED("output", 'o', "FILE", record.output, take_tape,                                                            \
+           "write the tape to FILE, which must not exist (default: among the kept runs)", .completes = OPT_A_FILE),    \
+        PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of the tape, e.g. 1h or 512MB",   \
+               MORE("FILE is then a folder of segments, each a tape by itself; the oldest are removed. All commands "  \
+                    "read it like any other tape. At least TIME is kept, and at most a sixteenth more; never more "    \
+                    "than SIZE. Give it twice for both. The job's totals still count from the beginning.")),           \
+        SETS("force", 0, record.force, "replace FILE if it exists",                                                    \
+             MORE("The old file is kept beside it as FILE.old-... until the recording has begun.")),                   \
+        SETS("quiet", 'q', record.quiet, "print no summary at the end"),                                               \
+        PARSED("interval", 'i', "TIME", record.interval_ns, take_interval,                                             \
+               "time between samples: auto (the default), or 10ms to 1h",                                              \
+               MORE("auto samples densely at first: the interval is a hundredth of the time since the start, but at "  \
+                    "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "   \
+                    "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are " \
+                    "ns, us, ms, s, min, h and d.")),                                                                  \
+        PARSED("metrics", 'm', "LIST", record.wanted, take_metrics,                                                    \
+               "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                  \
+               .completes = OPT_A_METRIC,                                                                              \
+               MORE("baro metrics lists them. A leading - removes a metric; a list that begins with one starts from "  \
+                    "the default. tcp stands for tcp_sent, tcp_received, tcp_connections and tcp_listening: "          \
+                    "default,tcp adds them, and the job's TCP traffic. They are not in the default, as each "          \
+                    "descriptor is read. A metric that is not in the list is not read. The job's totals need "         \
+                    "cpu, faults, rss, state and threads: these are always recorded.")),                               \
+        PARSED("collect", 0, "NAME=COMMAND", record, take_collect,                                                     \
+               "run COMMAND beside the job and record what it prints; can be given more than once",                    \
+               MORE("sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text, each with a line "    \
+                    "\"# EOF\" at its end. They are rows of a kind called NAME: baro export "                          \
+                    "--entity NAME. If COMMAND ends after a reading, it is started again one second after its last "   \
+                    "start, or at each --interval. If it fails, it is started again after 1 s, then 2 s, and so on "   \
+                    "up to a minute. It can't affect the job, and is ended with the recording. Its environment has "   \
+                    "BARO_INTERVAL (seconds between readings) and BARO_PID (the first process of the job). At most "   \
+                    "128 columns and 4096 rows are kept; what is left out is reported. What it uses counts as a cost " \
+                    "of the recording, but not against --overhead.")),                                                 \
+        PARSED("du", 0, "DIR", record, take_directory,                                                                 \
+               "record what DIR and all below it take on the disk; can be given more than once",                       \
+               .completes = OPT_A_FILE,                                                                                \
+               MORE("A process beside the recorder walks it every --du-every, at the lowest priority, with pauses: "   \
+                    "at most a tenth of a core, and at most half of the time waiting for the disk. Bytes allocated, "  \
+                    "sizes, files and directories are counted; a file with several names once; other mounts are not "  \
+                    "entered. Each value has the time at which its walk ended. At the end of the recording DIR is "    \
+                    "walked once more if that takes less than 100 ms. What can't be read makes the values lower "      \
+                    "bounds. baro export --entity directory has all values.")),                                        \
+        PARSED("du-every", 0, "TIME", record.directories_every_ns, take_every,                                         \
+               "time between two walks of --du: 1s to 24h (default: 60s, and longer if walks take more CPU time than " \
+               "--overhead allows)"),                                                                                  \
+        PARSED(                                                                                                        \
+            "gpu", 0, "auto|off|LIST", record.gpu, take_gpu,                                                           \
+            "record GPUs: those that the job may use (auto, the default), none, or numbers and UUIDs",                 \
+            MORE("If there is a driver of NVIDIA, a program beside the recorder asks it once a second; otherwise "     \
                  "nothing is started. auto are those of CUDA_VISIBLE_DEVICES, or all. A LIST has numbers in the "      \
-                 "driver's order, and beginnings of UUIDs, with commas between: 0,GPU-8932f937. baro export "          \
-                 "--entity gpu and --entity gpu_process have all values, docs/gpu.md what they mean. Meters of "       \
-                 "energy of CPUs and memory, if they may be read, are --entity energy; off leaves them out, too."},    \
-        {.name = "no-cmdline",                                                                                         \
-         .type = OPT_FALSE,                                                                                            \
-         .offset = AT(record.cmdline),                                                                                 \
-         .help = "record no command lines",                                                                            \
-         .more = "Without this option command lines are recorded, but passwords, tokens and the like are replaced "    \
-                 "before they reach the tape."},                                                                       \
-    {                                                                                                                  \
-        .name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                \
-        .parse = take_overhead,                                                                                        \
-        .help = "most CPU that sampling may use, as a share of a core: 1% (the default), or off",                      \
-        .more = "To stay within it, expensive reads (pss, uss) are done less often, and samples are delayed or, with " \
-                "a fixed interval, left out. The tape and the summary say how many were left out. The start of a "     \
-                "recording takes up to 12 ms of CPU time in addition, and a process that begins and ends 10 to 30 us." \
-    }
+                 "driver's order, and beginnings of UUIDs, with commas between: 0,GPU-8932f937. baro export --entity " \
+                 "gpu and --entity gpu_process have all values, docs/gpu.md what they mean. Meters of energy of CPUs " \
+                 "and memory, if they may be read, are --entity energy; off leaves them out, too.")),                  \
+        CLEARS("no-cmdline", 0, record.cmdline, "record no command lines",                                             \
+               MORE("Without this option command lines are recorded, but passwords, tokens and the like are replaced " \
+                    "before they reach the tape.")),                                                                   \
+        PARSED("overhead", 0, "SHARE", record.overhead_ppm, take_overhead,                                             \
+               "most CPU that sampling may use, as a share of a core: 1% (the default), or off",                       \
+               MORE("To stay within it, expensive reads (pss, uss) are done less often, and samples are delayed or, "  \
+                    "with a fixed interval, left out. The tape and the summary say how many were left out. The start " \
+                    "of a recording takes up to 12 ms of CPU time in addition, and a process that begins and ends 10 " \
+                    "to 30 us."))
 
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
 
@@ -331,66 +280,45 @@ static int take_task_option(void *at, const char *text, struct baro_error *err)
 
 const struct opt options_run[] = {
     RECORDING,
-    {.name = "task",
-     .argument = "NAME",
-     .type = OPT_PARSED,
-     .offset = AT(record.task),
-     .parse = take_task_option,
-     .help = "inside of a recording: the command is a task of it",
-     .more = "The command and all that it starts are the task NAME of the recording in which baro run is called, with "
+    PARSED(
+        "task", 0, "NAME", record.task, take_task_option, "inside of a recording: the command is a task of it",
+        MORE("The command and all that it starts are the task NAME of the recording in which baro run is called, with "
              "totals, peaks and a curve of their own; nothing else is recorded, and the other options have no effect. "
-             "Commands with equal names are one task. In a task another one may be started; what that one uses is "
-             "its own alone. baro summary --by task shows the tasks. If that recording has ended, the command just "
-             "runs. Outside of a recording, the command is recorded, and NAME is the one task of the recording."},
-    {.name = "cgroup",
-     .argument = "WHICH",
-     .type = OPT_CHOICE,
-     .offset = AT(record.own_group),
-     .choices = own_groups,
-     .help = "a control group for the command: auto (the default), own or none",
-     .more = "In a group of its own, the kernel itself counts the CPU time and the processes of the command. auto "
-             "makes a group where baro's own group is delegated to it (v2: Delegate=yes of systemd, as with systemd- "
-             "run --user --scope). own makes one wherever that is possible. If baro is alone in its group and this "
-             "group has the memory controller, the kernel counts the command's memory, too, and its peak is exact. If "
-             "memory and pids are v1 hierarchies, own makes groups there as well; without v2, a v1 group counts the "
-             "CPU time."},
-    {.name = "no-subreaper",
-     .type = OPT_FALSE,
-     .offset = AT(record.subreaper),
-     .help = "leave orphans to init instead of adopting them"},
-    {.name = "no-host",
-     .type = OPT_FALSE,
-     .offset = AT(record.host),
-     .help = "record the command and its control groups, not the machine"},
-    {.name = "top",
-     .type = OPT_TRUE,
-     .offset = AT(record.top),
-     .help = "show the job with baro top while it runs; redirect the command's output, as in `>log 2>&1`",
-     .more = "^C and ^Z reach the command as usual. All other keys go to the view, so this does not suit a command "
-             "that reads from the terminal. q ends the view, and the command goes on. The view ends with the command."},
-    {.name = "mlflow",
-     .type = OPT_TRUE,
-     .offset = AT(record.mlflow),
-     .help = "send what is recorded to MLflow while it is recorded",
-     .more =
-         "The Python package barograph does it (docs/python.md), in a process beside the job: the interpreter that "
-         "the command is, if its name begins with python, else python3; BAROGRAPH_PYTHON names another one. The run "
-         "is the one of MLFLOW_RUN_ID, else the first that the command begins with mlflow.start_run(), else one "
-         "that is made after the end. Nothing waits for the server: what it has not got yet is on the tape, and "
-         "python3 -m barograph.mlflow log TAPE goes on. MLFLOW_TRACKING_URI and the like say where to."},
+             "Commands with equal names are one task. In a task another one may be started; what that one uses is its "
+             "own alone. baro summary --by task shows the tasks. If that recording has ended, the command just runs. "
+             "Outside of a recording, the command is recorded, and NAME is the one task of the recording.")),
+    CHOICE("cgroup", 0, "WHICH", record.own_group, own_groups,
+           "a control group for the command: auto (the default), own or none",
+           MORE("In a group of its own, the kernel itself counts the CPU time and the processes of the command. auto "
+                "makes a group where baro's own group is delegated to it (v2: Delegate=yes of systemd, as with "
+                "systemd-run --user --scope). own makes one wherever that is possible. If baro is alone in its group "
+                "and this group has the memory controller, the kernel counts the command's memory, too, and its peak "
+                "is exact. If memory and pids are v1 hierarchies, own makes groups there as well; without v2, a v1 "
+                "group counts the CPU time.")),
+    CLEARS("no-subreaper", 0, record.subreaper, "leave orphans to init instead of adopting them"),
+    CLEARS("no-host", 0, record.host, "record the command and its control groups, not the machine"),
+    SETS(
+        "top", 0, record.top,
+        "show the job with baro top while it runs; redirect the command's output, as in `>log 2>&1`",
+        MORE(
+            "^C and ^Z reach the command as usual. All other keys go to the view, so this does not suit a command that "
+            "reads from the terminal. q ends the view, and the command goes on. The view ends with the command.")),
+    SETS(
+        "mlflow", 0, record.mlflow, "send what is recorded to MLflow while it is recorded",
+        MORE("The Python package barograph does it (docs/python.md), in a process beside the job: the interpreter that "
+             "the command is, if its name begins with python, else python3; BAROGRAPH_PYTHON names another one. The "
+             "run is the one of MLFLOW_RUN_ID, else the first that the command begins with mlflow.start_run(), else "
+             "one that is made after the end. Nothing waits for the server: what it has not got yet is on the tape, "
+             "and python3 -m barograph.mlflow log TAPE goes on. MLFLOW_TRACKING_URI and the like say where to.")),
     HELP,
     END,
 };
 
-#define NO_NOTE                                                                                                        \
-    {                                                                                                                  \
-        .name = "quiet", .letter = 'q', .type = OPT_TRUE, .offset = AT(record.quiet),                                  \
-        .help = "print no note if there is no recording",                                                              \
-    }
+#define NO_NOTE SETS("quiet", 'q', record.quiet, "print no note if there is no recording")
 
 const struct opt options_mark[] = {
-    {.name = "begin", .type = OPT_TRUE, .offset = AT(begins), .help = "begin a phase with this name"},
-    {.name = "end", .type = OPT_TRUE, .offset = AT(ends), .help = "end the phase with this name that began last"},
+    SETS("begin", 0, begins, "begin a phase with this name"),
+    SETS("end", 0, ends, "end the phase with this name that began last"),
     NO_NOTE,
     HELP,
     END,
@@ -399,74 +327,41 @@ const struct opt options_mark[] = {
 const struct opt options_phase[] = {NO_NOTE, HELP, END};
 
 const struct opt options_record[] = {
-    {.name = "pid",
-     .letter = 'p',
-     .argument = "PID",
-     .type = OPT_PARSED,
-     .offset = AT(record),
-     .parse = take_pid,
-     .completes = OPT_A_PID,
-     .help = "record this process; can be given more than once"},
-    {.name = "host",
-     .type = OPT_TRUE,
-     .offset = AT(record.machine),
-     .help = "record the machine; without --pid and --cgroup nothing else, until SIGINT or SIGTERM"},
-    {.name = "for",
-     .argument = "TIME",
-     .type = OPT_PARSED,
-     .offset = AT(record.for_ns),
-     .parse = take_for,
-     .help = "end the recording after this time, e.g. 10min or 1h"},
-    {.name = "cgroup",
-     .argument = "PATH",
-     .type = OPT_PARSED,
-     .offset = AT(record),
-     .parse = take_group,
-     .completes = OPT_A_FILE,
-     .help = "record all processes in this control group and below it: a service, a container, a pod",
-     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service. It can also be relative to "
-             "/sys/fs/cgroup, or as in /proc/PID/cgroup. Such a path is looked up in every hierarchy, v1 and v2. The "
-             "members are those of the hierarchy that counts CPU time (v2, else cpuacct). If a group with this path "
-             "has other members in another hierarchy, give the folder. CPU time is the group's own count, if it has "
-             "one. The recording ends when the group is empty or removed."},
+    PARSED("pid", 'p', "PID", record, take_pid, "record this process; can be given more than once",
+           .completes = OPT_A_PID),
+    SETS("host", 0, record.machine,
+         "record the machine; without --pid and --cgroup nothing else, until SIGINT or SIGTERM"),
+    PARSED("for", 0, "TIME", record.for_ns, take_for, "end the recording after this time, e.g. 10min or 1h"),
+    PARSED("cgroup", 0, "PATH", record, take_group,
+           "record all processes in this control group and below it: a service, a container, a pod",
+           .completes = OPT_A_FILE,
+           MORE("PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service. It can also be relative to "
+                "/sys/fs/cgroup, or as in /proc/PID/cgroup. Such a path is looked up in every hierarchy, v1 and v2. "
+                "The members are those of the hierarchy that counts CPU time (v2, else cpuacct). If a group with this "
+                "path has other members in another hierarchy, give the folder. CPU time is the group's own count, if "
+                "it has one. The recording ends when the group is empty or removed.")),
     OPTIONS_SELECT,
-    {.name = "events",
-     .argument = "FILE",
-     .type = OPT_TEXT,
-     .offset = AT(record.events),
-     .completes = OPT_A_FILE,
-     .help = "record the lines that are appended to FILE as marks and phases",
-     .more = "FILE is a regular file. It is created if it does not exist. Its lines are as in $BARO_EVENTS "
-             "(baro-mark(1)). Lines that were in it before are not recorded. With BARO_EVENTS=FILE in the environment, "
-             "baro mark and baro phase write to it."},
-    {.name = "no-children",
-     .type = OPT_FALSE,
-     .offset = AT(record.children),
-     .help = "do not record descendants, nor what they use"},
-    {.name = "background",
-     .type = OPT_TRUE,
-     .offset = AT(record.background),
-     .help = "return at once and record in the background; when it has begun, print a line of JSON",
-     .more = "The line has the recorder's pid and start_ticks, the path of the tape, and events: the file of --events, "
-             "else one that is made for this recording and removed at its end, for BARO_EVENTS. It is printed after "
-             "the first sample, and standard output is closed then: line=$(baro record --background --pid $$) waits "
-             "for it. If nothing can be recorded there is no line, and standard error says why; the exit status is 0 "
-             "in both cases. No summary is printed. SIGTERM to that pid ends the recording."},
+    TEXT("events", 0, "FILE", record.events, "record the lines that are appended to FILE as marks and phases",
+         .completes = OPT_A_FILE,
+         MORE("FILE is a regular file. It is created if it does not exist. Its lines are as in $BARO_EVENTS "
+              "(baro-mark(1)). Lines that were in it before are not recorded. With BARO_EVENTS=FILE in the "
+              "environment, baro mark and baro phase write to it.")),
+    CLEARS("no-children", 0, record.children, "do not record descendants, nor what they use"),
+    SETS("background", 0, record.background,
+         "return at once and record in the background; when it has begun, print a line of JSON",
+         MORE("The line has the recorder's pid and start_ticks, the path of the tape, and events: the file of "
+              "--events, else one that is made for this recording and removed at its end, for BARO_EVENTS. It is "
+              "printed after the first sample, and standard output is closed then: line=$(baro record --background "
+              "--pid $$) waits for it. If nothing can be recorded there is no line, and standard error says why; the "
+              "exit status is 0 in both cases. No summary is printed. SIGTERM to that pid ends the recording.")),
     RECORDING,
-    {.name = "no-host",
-     .type = OPT_FALSE,
-     .offset = AT(record.host),
-     .help = "record the processes and their control groups, not the machine"},
+    CLEARS("no-host", 0, record.host, "record the processes and their control groups, not the machine"),
     HELP,
     END,
 };
 
 const struct opt options_doctor[] = {
-    {.name = "metrics",
-     .letter = 'm',
-     .type = OPT_TRUE,
-     .offset = AT(metrics),
-     .help = "print a line for each metric of the machine and of control groups"},
+    SETS("metrics", 'm', metrics, "print a line for each metric of the machine and of control groups"),
     JSON_OPTION,
     HELP,
     END,

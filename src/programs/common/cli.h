@@ -28,7 +28,7 @@ struct cli_command {
     const char *examples; /* lines of a command line, a tab, and what it does; NULL: none */
     const struct opt *options;
     cli_function *function;         /* NULL: another program has it (programs/baro/programs.h) */
-    int failed;                     /* exit status of a failure of our own */
+    int failed;                     /* exit status of a failure of our own; 0: CLI_FAILED */
     int operands_min, operands_max; /* -1: any number */
     bool stop_early;                /* options end at the first operand */
     bool hidden;

@@ -26,17 +26,29 @@ int take_total(void *at, const char *text, struct baro_error *err);    /* at: by
 int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: double, grams for a kWh */
 
 #define AT(member) offsetof(struct settings, member)
-#define END                                                                                                            \
+/* Rows: the long name, the letter or 0, the argument's name, where in the settings the value goes, the help, and what a
+ * few have besides (.completes, MORE). */
+#define MORE(text) .more = text
+#define OPTION(name_, letter_, argument_, type_, member, ...)                                                          \
     {                                                                                                                  \
-        .name = NULL                                                                                                   \
+        .name = name_, .letter = letter_, .argument = argument_, .type = type_, .offset = AT(member),                  \
+        .help = __VA_ARGS__                                                                                            \
     }
+#define SETS(name, letter, member, ...) OPTION(name, letter, NULL, OPT_TRUE, member, __VA_ARGS__)
+#define CLEARS(name, letter, member, ...) OPTION(name, letter, NULL, OPT_FALSE, member, __VA_ARGS__)
+#define TEXT(name, letter, argument, member, ...) OPTION(name, letter, argument, OPT_TEXT, member, __VA_ARGS__)
+#define CHOICE(name, letter, argument, member, words, ...)                                                             \
+    OPTION(name, letter, argument, OPT_CHOICE, member, __VA_ARGS__, .choices = words)
+#define PARSED(name, letter, argument, member, function, ...)                                                          \
+    OPTION(name, letter, argument, OPT_PARSED, member, __VA_ARGS__, .parse = function)
 #define HELP                                                                                                           \
     {                                                                                                                  \
         .name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"                                     \
     }
-#define JSON_OPTION                                                                                                    \
+#define JSON_OPTION SETS("json", 0, json, "write JSON")
+#define END                                                                                                            \
     {                                                                                                                  \
-        .name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"                                     \
+        .name = NULL                                                                                                   \
     }
 
 #endif

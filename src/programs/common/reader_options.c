@@ -33,159 +33,83 @@ static const char *const kinds[] = {
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {
-    {.name = "by",
-     .argument = "WHAT",
-     .type = OPT_CHOICE,
-     .offset = AT(by),
-     .choices = bys,
-     .help = "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"},
-    {.name = "carbon",
-     .argument = "GRAMS",
-     .type = OPT_PARSED,
-     .offset = AT(carbon),
-     .parse = take_carbon,
-     .help = "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded",
-     .more =
-         "Arithmetic alone: nothing of it is measured. It is for all of the GPUs and of CPUs and memory, whoever used "
-         "them, and for the job's share by CPU time (docs/gpu.md)."},
+    CHOICE("by", 0, "WHAT", by, bys,
+           "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"),
+    PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
+           "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded",
+           MORE("Arithmetic alone: nothing of it is measured. It is for all of the GPUs and of CPUs and memory, "
+                "whoever used them, and for the job's share by CPU time (docs/gpu.md).")),
     JSON_OPTION,
     HELP,
     END,
 };
 
 const struct opt options_show[] = {
-    {.name = "at",
-     .letter = 'a',
-     .argument = "TIME",
-     .type = OPT_TEXT,
-     .offset = AT(at),
-     .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 "
-             "(default: end)",
-     .more = "Times without a zone are local. A time can be given as it is printed: +4.831s, as the summary prints the "
-             "time of the peak, finds that sample."},
-    {.name = "pick",
-     .argument = "WHICH",
-     .type = OPT_CHOICE,
-     .offset = AT(pick),
-     .choices = picks,
-     .help = "which sample, if none is at TIME: the one before (the default), the nearest, or the one after"},
-    {.name = "follow",
-     .letter = 'f',
-     .type = OPT_TRUE,
-     .offset = AT(follow),
-     .help = "print the newest sample again and again until the recording ends"},
-    {.name = "top",
-     .letter = 'n',
-     .argument = "N",
-     .type = OPT_PARSED,
-     .offset = AT(count),
-     .parse = take_count,
-     .help = "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"},
-    {.name = "task",
-     .argument = "NAME",
-     .type = OPT_TEXT,
-     .offset = AT(task),
-     .help = "print the processes of this task alone (baro help record)"},
+    TEXT("at", 'a', "TIME", at,
+         "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 (default: "
+         "end)",
+         MORE("Times without a zone are local. A time can be given as it is printed: +4.831s, as the summary prints "
+              "the time of the peak, finds that sample.")),
+    CHOICE("pick", 0, "WHICH", pick, picks,
+           "which sample, if none is at TIME: the one before (the default), the nearest, or the one after"),
+    SETS("follow", 'f', follow, "print the newest sample again and again until the recording ends"),
+    PARSED("top", 'n', "N", count, take_count,
+           "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"),
+    TEXT("task", 0, "NAME", task, "print the processes of this task alone (baro help record)"),
     JSON_OPTION,
     HELP,
     END,
 };
 
 const struct opt options_top[] = {
-    {.name = "once",
-     .type = OPT_TRUE,
-     .offset = AT(once),
-     .help = "print the view once, and end",
-     .more = "This is the default if standard output is not a terminal."},
-    {.name = "at",
-     .letter = 'a',
-     .argument = "TIME",
-     .type = OPT_TEXT,
-     .offset = AT(at),
-     .help = "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or "
-             "ISO 8601"},
-    {.name = "lines",
-     .letter = 'n',
-     .argument = "N",
-     .type = OPT_PARSED,
-     .offset = AT(count),
-     .parse = take_count,
-     .help = "print this many processes, or all (default: 25)"},
+    SETS("once", 0, once, "print the view once, and end",
+         MORE("This is the default if standard output is not a terminal.")),
+    TEXT("at", 'a', "TIME", at,
+         "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
+    PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
     HELP,
     END,
 };
 
 const struct opt options_export[] = {
-    {.name = "format",
-     .letter = 'F',
-     .argument = "FORMAT",
-     .type = OPT_CHOICE,
-     .offset = AT(format),
-     .choices = formats,
-     .help = "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, runlog: marks "
-             "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), "
-             "parquet: the same as a file, or sqlite: a database with a table for each kind of rows",
-     .more = "In a trace each process is a bar from its start to its end, values of the job and of the machine are "
-             "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it. "
-             "Parquet is written by python3 with its package pyarrow or polars. BARO_PYTHON names another "
-             "interpreter."},
-    {.name = "safe",
-     .type = OPT_TRUE,
-     .offset = AT(safe),
-     .help = "CSV for spreadsheets: no text is taken for a formula",
-     .more = "Text that begins with =, +, -, @, a tab, a carriage return or an apostrophe gets an apostrophe in front. "
-             "Remove one apostrophe to get the original text. Numbers are not changed."},
-    {.name = "entity",
-     .letter = 'e',
-     .argument = "WHAT",
-     .type = OPT_TEXT,
-     .offset = AT(entity),
-     .choices = kinds,
-     .help = "what a row is: a process at a sample (the default), the job at a sample (job), an event, an exit, or a "
-             "reading of the machine (host) or of an entity such as cpu or disk; --list has all"},
-    {.name = "dialect",
-     .letter = 'd',
-     .argument = "NAME",
-     .type = OPT_CHOICE,
-     .offset = AT(dialect),
-     .choices = dialect_names,
-     .help = "CSV as another program writes it, such as spare-cores (of process or host), pytyche-cpu or oasislmf; "
-             "--list has all",
-     .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
-             "resource-tracker, and counts as they do. spare-cores-mended has the same columns, but known errors in "
-             "them are corrected, and an absent value is empty. pytyche-cpu has timestamp,usr_pct,idle_pct. "
-             "oasislmf is resource_monitor.csv of OasisLMF: timestamp,tool,pid,cpu_pct,..., a row for each process at "
-             "each sample, and one from its exit record; the tool is its task, or its program. "
-             "docs/dialects.md describes each column."},
-    {.name = "smi-rounding",
-     .type = OPT_TRUE,
-     .offset = AT(smi_rounding),
-     .help = "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device",
-     .more = "spare-cores and its variants have fractions otherwise, which their original, fed by nvidia-smi, can't "
-             "have. pytyche-hw and pytyche-dmon always have whole numbers, as nvidia-smi prints them."},
-    {.name = "columns",
-     .letter = 'c',
-     .argument = "LIST",
-     .type = OPT_TEXT,
-     .offset = AT(columns),
-     .completes = OPT_A_METRIC,
-     .help = "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)",
-     .more = "The command `baro metrics` lists them. Each metric has a second column with the reason why it is absent: "
-             "that of pss_bytes is pss_bytes_absent."},
-    {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list formats, dialects and kinds of rows"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .type = OPT_TEXT,
-     .offset = AT(output),
-     .completes = OPT_A_FILE,
-     .help = "write to FILE, which must not exist (default, and -: standard output)"},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
-    {.name = "follow",
-     .letter = 'f',
-     .type = OPT_TRUE,
-     .offset = AT(follow),
-     .help = "continue while the tape grows, until its end"},
+    CHOICE("format", 'F', "FORMAT", format, formats,
+           "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, runlog: marks "
+           "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), "
+           "parquet: the same as a file, or sqlite: a database with a table for each kind of rows",
+           MORE("In a trace each process is a bar from its start to its end, values of the job and of the machine are "
+                "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it. "
+                "Parquet is written by python3 with its package pyarrow or polars. BARO_PYTHON names another "
+                "interpreter.")),
+    SETS("safe", 0, safe, "CSV for spreadsheets: no text is taken for a formula",
+         MORE("Text that begins with =, +, -, @, a tab, a carriage return or an apostrophe gets an apostrophe in "
+              "front. Remove one apostrophe to get the original text. Numbers are not changed.")),
+    TEXT("entity", 'e', "WHAT", entity,
+         "what a row is: a process at a sample (the default), the job at a sample (job), an event, an exit, or a "
+         "reading of the machine (host) or of an entity such as cpu or disk; --list has all",
+         .choices = kinds),
+    CHOICE("dialect", 'd', "NAME", dialect, dialect_names,
+           "CSV as another program writes it, such as spare-cores (of process or host), pytyche-cpu or oasislmf; "
+           "--list has all",
+           MORE("spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
+                "resource-tracker, and counts as they do. spare-cores-mended has the same columns, but known errors in "
+                "them are corrected, and an absent value is empty. pytyche-cpu has timestamp,usr_pct,idle_pct. "
+                "oasislmf is resource_monitor.csv of OasisLMF: timestamp,tool,pid,cpu_pct,..., a row for each process "
+                "at each sample, and one from its exit record; the tool is its task, or its program. docs/dialects.md "
+                "describes each column.")),
+    SETS("smi-rounding", 0, smi_rounding,
+         "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device",
+         MORE("spare-cores and its variants have fractions otherwise, which their original, fed by nvidia-smi, can't "
+              "have. pytyche-hw and pytyche-dmon always have whole numbers, as nvidia-smi prints them.")),
+    TEXT("columns", 'c', "LIST", columns,
+         "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)",
+         .completes = OPT_A_METRIC,
+         MORE("The command `baro metrics` lists them. Each metric has a second column with the reason why it is "
+              "absent: that of pss_bytes is pss_bytes_absent.")),
+    SETS("list", 0, list, "list formats, dialects and kinds of rows"),
+    TEXT("output", 'o', "FILE", output, "write to FILE, which must not exist (default, and -: standard output)",
+         .completes = OPT_A_FILE),
+    SETS("force", 0, force, "replace FILE if it exists"),
+    SETS("follow", 'f', follow, "continue while the tape grows, until its end"),
     HELP,
     END,
 };
@@ -194,30 +118,18 @@ const struct opt options_export[] = {
 static const char *const report_format_names[] = {"html", "markdown", "json", NULL};
 
 const struct opt options_report[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .type = OPT_TEXT,
-     .offset = AT(output),
-     .completes = OPT_A_FILE,
-     .help = "write to FILE.html, FILE.md or FILE.json, which must not exist, or to the folder DIR/ (-: standard "
-             "output; default: the tape's name with .html)",
-     .more = "FILE.html is a page. FILE.md is Markdown for pull requests, wikis and mail. FILE.json has the whole "
-             "report as data (docs/json.md). DIR/ gets report.md and a picture of each figure: PNG, 1800 pixels wide, "
-             "or SVG if baro was built without cairo. The folder must be empty or not exist; --force replaces the "
-             "files of a report in it. FILE.md, FILE.json and DIR/ can have several tapes; a page has one."},
-    {.name = "format",
-     .letter = 'F',
-     .argument = "FORMAT",
-     .type = OPT_CHOICE,
-     .offset = AT(report_format),
-     .choices = report_format_names,
-     .help = "html, markdown or json (default: by the end of FILE)"},
-    {.name = "github",
-     .type = OPT_TRUE,
-     .offset = AT(github),
-     .help = "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    TEXT("output", 'o', "FILE", output,
+         "write to FILE.html, FILE.md or FILE.json, which must not exist, or to the folder DIR/ (-: standard output; "
+         "default: the tape's name with .html)",
+         .completes = OPT_A_FILE,
+         MORE("FILE.html is a page. FILE.md is Markdown for pull requests, wikis and mail. FILE.json has the whole "
+              "report as data (docs/json.md). DIR/ gets report.md and a picture of each figure: PNG, 1800 pixels wide, "
+              "or SVG if baro was built without cairo. The folder must be empty or not exist; --force replaces the "
+              "files of a report in it. FILE.md, FILE.json and DIR/ can have several tapes; a page has one.")),
+    CHOICE("format", 'F', "FORMAT", report_format, report_format_names,
+           "html, markdown or json (default: by the end of FILE)"),
+    SETS("github", 0, github, "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"),
+    SETS("force", 0, force, "replace FILE if it exists"),
     HELP,
     END,
 };
@@ -246,113 +158,70 @@ static int take_height(void *at, const char *text, struct baro_error *err)
 }
 
 const struct opt options_plot[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .type = OPT_TEXT,
-     .offset = AT(output),
-     .completes = OPT_A_FILE,
-     .help = "write to FILE.svg, FILE.png or FILE.txt, which must not exist (default: the terminal)"},
-    {.name = "from",
-     .argument = "TIME",
-     .type = OPT_TEXT,
-     .offset = AT(from),
-     .help = "begin at TIME: +90s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"},
-    {.name = "to", .argument = "TIME", .type = OPT_TEXT, .offset = AT(to), .help = "end at TIME (default: end)"},
-    {.name = "width",
-     .argument = "N",
-     .type = OPT_PARSED,
-     .offset = AT(width),
-     .parse = take_width,
-     .help = "columns in the terminal (default: its width), or pixels of a picture (default: 900)"},
-    {.name = "height",
-     .argument = "N",
-     .type = OPT_PARSED,
-     .offset = AT(height),
-     .parse = take_height,
-     .help = "lines in the terminal (default: 12), or pixels of a picture (default: 320)",
-     .more = "A PNG has twice as many pixels in each direction, for screens with a high resolution."},
-    {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list the figures"},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    TEXT("output", 'o', "FILE", output,
+         "write to FILE.svg, FILE.png or FILE.txt, which must not exist (default: the terminal)",
+         .completes = OPT_A_FILE),
+    TEXT("from", 0, "TIME", from,
+         "begin at TIME: +90s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"),
+    TEXT("to", 0, "TIME", to, "end at TIME (default: end)"),
+    PARSED("width", 0, "N", width, take_width,
+           "columns in the terminal (default: its width), or pixels of a picture (default: 900)"),
+    PARSED("height", 0, "N", height, take_height,
+           "lines in the terminal (default: 12), or pixels of a picture (default: 320)",
+           MORE("A PNG has twice as many pixels in each direction, for screens with a high resolution.")),
+    SETS("list", 0, list, "list the figures"),
+    SETS("force", 0, force, "replace FILE if it exists"),
     HELP,
     END,
 };
 
 const struct opt options_ls[] = {
-    {.name = "lines",
-     .letter = 'n',
-     .argument = "N",
-     .type = OPT_PARSED,
-     .offset = AT(count),
-     .parse = take_count,
-     .help = "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"},
+    PARSED("lines", 'n', "N", count, take_count,
+           "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"),
     JSON_OPTION,
     HELP,
     END,
 };
 
 const struct opt options_rm[] = {
-    {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "remove all kept runs; needs --yes"},
-    {.name = "yes",
-     .letter = 'y',
-     .type = OPT_TRUE,
-     .offset = AT(yes),
-     .help = "confirm --all; with names, remove also what is still being recorded"},
+    SETS("all", 0, all, "remove all kept runs; needs --yes"),
+    SETS("yes", 'y', yes, "confirm --all; with names, remove also what is still being recorded"),
     HELP,
     END,
 };
 
 const struct opt options_tasks[] = {
     JSON_OPTION,
-    {.name = "in-folder",
-     .type = OPT_TRUE,
-     .offset = AT(in_folder),
-     .help = "check FILE.yaml as baro observe --tasks does: it is a regular file, no link, and belongs to root or to "
-             "the owner of its folder"},
+    SETS("in-folder", 0, in_folder,
+         "check FILE.yaml as baro observe --tasks does: it is a regular file, no link, and belongs to root or to the "
+         "owner of its folder"),
     HELP,
     END,
 };
 
 #define NEW_TAPE                                                                                                       \
-    {                                                                                                                  \
-        .name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(output),                   \
-        .completes = OPT_A_FILE, .help = "write the new tape to FILE, which must not exist"                            \
-    }
+    TEXT("output", 'o', "FILE", output, "write the new tape to FILE, which must not exist", .completes = OPT_A_FILE)
 
 const struct opt options_trim[] = {
-    {.name = "from",
-     .argument = "TIME",
-     .type = OPT_TEXT,
-     .offset = AT(from),
-     .help = "begin at TIME: 10s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"},
-    {.name = "to", .argument = "TIME", .type = OPT_TEXT, .offset = AT(to), .help = "end at TIME (default: end)"},
-    {.name = "phase",
-     .argument = "NAME",
-     .type = OPT_TEXT,
-     .offset = AT(phase),
-     .help = "the first phase of the job with this name"},
-    {.name = "samples",
-     .argument = "FIRST:LAST",
-     .type = OPT_TEXT,
-     .offset = AT(samples),
-     .help = "these samples, from 1 on, e.g. 100:200, or 100: to the end"},
+    TEXT("from", 0, "TIME", from,
+         "begin at TIME: 10s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"),
+    TEXT("to", 0, "TIME", to, "end at TIME (default: end)"),
+    TEXT("phase", 0, "NAME", phase, "the first phase of the job with this name"),
+    TEXT("samples", 0, "FIRST:LAST", samples, "these samples, from 1 on, e.g. 100:200, or 100: to the end"),
     NEW_TAPE,
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    SETS("force", 0, force, "replace FILE if it exists"),
     HELP,
     END,
 };
 
 const struct opt options_anonymize[] = {
     NEW_TAPE,
-    {.name = "key",
-     .argument = "KEYFILE",
-     .type = OPT_TEXT,
-     .offset = AT(key),
-     .completes = OPT_A_FILE,
-     .help = "with the same KEYFILE a word becomes the same one in each tape (default: a key that is forgotten)",
-     .more = "KEYFILE has 16 bytes or more, of which the first 4096 are used. Who has it can find out whether a word "
-             "that he tries is in the tape."},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    TEXT("key", 0, "KEYFILE", key,
+         "with the same KEYFILE a word becomes the same one in each tape (default: a key that is forgotten)",
+         .completes = OPT_A_FILE,
+         MORE("KEYFILE has 16 bytes or more, of which the first 4096 are used. Who has it can find out whether a word "
+              "that he tries is in the tape.")),
+    SETS("force", 0, force, "replace FILE if it exists"),
     HELP,
     END,
 };

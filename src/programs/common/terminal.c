@@ -93,7 +93,7 @@ int cli_fail(const struct cli *cli, const struct baro_error *err)
     write_terminal(cli, err->text[0]                         ? err->text
                         : err->code < 0 && err->code > -4096 ? strerror(-err->code)
                                                              : "failed");
-    return cli->command ? cli->command->failed : CLI_FAILED;
+    return cli->command && cli->command->failed ? cli->command->failed : CLI_FAILED;
 }
 
 __attribute__((format(printf, 3, 0))) static void set_text(struct baro_error *err, int code, const char *format,

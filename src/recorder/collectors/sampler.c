@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "kernel/cgroup/meter.h"
-#include "recorder/collectors/processes/members.h"
 
 /* The values that the ledger sums up are read whatever metrics the user chose. */
 static uint64_t always_wanted(void)
@@ -91,19 +90,9 @@ int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns
     return code < 0 || !first ? code : sampler_add(s, &directory_collector, &s->directories);
 }
 
-void sampler_trouble(struct sampler *s, collector_say *say, void *context)
-{
-    collectors_trouble(&s->sampling.collectors, say, context);
-}
-
 void sampler_done(struct sampler *s)
 {
     collectors_close(&s->sampling.collectors, false);
-}
-
-void sampler_kill_helpers(struct sampler *s)
-{
-    collectors_finish(&s->sampling.collectors);
 }
 
 void sampler_end_helpers(struct sampler *s)
@@ -168,11 +157,6 @@ bool sampler_is_stirred(const struct sampler *s)
     return job_row_is_stirred(&s->job);
 }
 
-bool sampler_any_moved(const struct sampler *s)
-{
-    return job_row_any_moved(&s->job);
-}
-
 bool sampler_is_quiet(struct sampler *s)
 {
     sampler_advance(s);
@@ -208,16 +192,6 @@ uint64_t sampler_wait_edge(struct sampler *s, uint64_t now_ns)
     return budget_wait_edge(&g->account->budget, now_ns + offset) - offset;
 }
 
-void sampler_missed(struct sampler *s, uint64_t n)
-{
-    own_cost_missed(&s->own, n);
-}
-
-void sampler_left_out(struct sampler *s, uint64_t n)
-{
-    own_cost_left_out(&s->own, n);
-}
-
 /* ---- members ---- */
 
 struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_error *err)
@@ -246,19 +220,9 @@ int sampler_rebase_member(struct sampler *s, struct member *m)
     return members_rebase(&s->processes, m);
 }
 
-void sampler_gather(struct sampler *s, struct member *m, uint64_t t_ns)
-{
-    members_gather(&s->processes, m, t_ns);
-}
-
 void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns)
 {
     members_gone(&s->processes, m, t_ns);
-}
-
-void sampler_take_zombie(struct sampler *s, struct member *m, const struct process_zombie *z)
-{
-    process_take_zombie(&s->processes, m, z);
 }
 
 void sampler_settle(struct sampler *s)
@@ -283,21 +247,6 @@ void sampler_lost_events(struct sampler *s, bool forks)
     job_row_lossy(&s->job);
     if (forks)
         scan_request(&s->processes.scan);
-}
-
-void sampler_births_begin(struct sampler *s, int32_t pid)
-{
-    births_begin(&s->processes.scan.births, pid);
-}
-
-int32_t sampler_last_pid(struct sampler *s)
-{
-    return births_last_pid(&s->processes.scan.births);
-}
-
-bool sampler_births_end(struct sampler *s, int32_t last)
-{
-    return births_end(&s->processes.scan.births, last);
 }
 
 void sampler_scan_children(struct sampler *s, struct member *m)
@@ -378,16 +327,6 @@ void sampler_groups_early(struct sampler *s)
         return;
     sampler_advance(s);
     cgroup_row_early(&s->cgroups);
-}
-
-uint64_t sampler_oom_kills(const struct sampler *s)
-{
-    return cgroup_row_oom_kills(&s->cgroups);
-}
-
-void sampler_take_reply(struct sampler *s, const struct helper_reply *reply)
-{
-    memory_take_reply(&s->memory, reply);
 }
 
 void sampler_forget_wake(struct sampler *s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sampler: at each tick its collectors (collector.h) have their turns, and what they filled is a sample. This
- * header is the interface of the whole folder for recorder/loop and the tests. Each part has its own state in its own
- * header, which only its own file changes.
+ * header is what they do together, for recorder/loop and the tests. Each part has its own state in its own header,
+ * which only its own file changes; what concerns one part alone is asked of that part.
  */
 #ifndef RECORDER_COLLECTORS_SAMPLER_H
 #define RECORDER_COLLECTORS_SAMPLER_H
@@ -12,6 +12,7 @@
 #include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/collectors/host/host_row.h"
 #include "recorder/collectors/processes/job_row.h"
+#include "recorder/collectors/processes/members.h"
 #include "recorder/collectors/processes/process.h"
 #include "recorder/collectors/processes/processes.h"
 #include "recorder/collectors/processes/task_row.h"
@@ -45,14 +46,12 @@ int sampler_add(struct sampler *s, const struct collector *is, void *state);
 
 /* Adds a collector for this program's readings; only before the first tick. */
 int sampler_add_program(struct sampler *s, const struct program_request *request, struct baro_error *err);
-void sampler_trouble(struct sampler *s, collector_say *say, void *context); /* collectors_trouble() */
 
 /* Adds a directory whose size is recorded; only before the first tick: directory_row_add(). */
 int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns, struct baro_entity_owner owner,
                           struct baro_error *err);
 
-void sampler_kill_helpers(struct sampler *s); /* after the last sample: the helpers end while the tape is completed */
-void sampler_end_helpers(struct sampler *s);  /* the part of sampler_done() that is needed if this process ends now */
+void sampler_end_helpers(struct sampler *s); /* the part of sampler_done() that is needed if this process ends now */
 
 /* ---- ticks ---- */
 
@@ -76,9 +75,6 @@ bool sampler_is_quiet(struct sampler *s);
 /* Has an event changed a member since the last tick? */
 bool sampler_is_stirred(const struct sampler *s);
 
-/* Had any member changed at the last tick? */
-bool sampler_any_moved(const struct sampler *s);
-
 /* The last sample again, with time t_ns, if nothing has changed since. NULL if that is not certain. */
 const struct baro_sample *sampler_repeat(struct sampler *s, uint64_t t_ns);
 
@@ -93,9 +89,6 @@ uint64_t sampler_wait(struct sampler *s, uint64_t now_ns, uint64_t next_ns, uint
 /* The same at the edge of a phase: budget_wait_edge(). */
 uint64_t sampler_wait_edge(struct sampler *s, uint64_t now_ns);
 
-void sampler_missed(struct sampler *s, uint64_t n);   /* n samples came too late */
-void sampler_left_out(struct sampler *s, uint64_t n); /* n samples were not taken because of the budget */
-
 /* ---- members ---- */
 
 /* Adds a process that the user named, and reads it at once. Returns the member, or NULL with err. */
@@ -107,16 +100,9 @@ int sampler_read_member(struct sampler *s, struct member *m);
 /* The same, and what it has used so far is not the job's. */
 int sampler_rebase_member(struct sampler *s, struct member *m);
 
-/* Removes the members below this one that are no longer there: it reaped them before it ended, or it is not known who
- * did. */
-void sampler_gather(struct sampler *s, struct member *m, uint64_t t_ns);
-
 /* The member is no longer there: releases what was held for it and calls job_gone(), which no other function does. Does
  * the same first for members below it that are no longer there. */
 void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns);
-
-/* Puts what the wrapper read of a zombie into the member's row. */
-void sampler_take_zombie(struct sampler *s, struct member *m, const struct process_zombie *z);
 
 /* Settles the ledger (job_settle()); reads the ancestors of gone members again for that. */
 void sampler_settle(struct sampler *s);
@@ -128,10 +114,6 @@ void sampler_close_sockets(struct sampler *s);
  * all members that ran. lost_events: events were lost; if forks may be among them, the next tick lists the children of
  * all members. children, wrapper: at once, for one member or the wrapper. */
 void sampler_scan_always(struct sampler *s, bool always);
-/* How many processes may have come and gone unseen (births.h). */
-void sampler_births_begin(struct sampler *s, int32_t pid);
-bool sampler_births_end(struct sampler *s, int32_t last);
-int32_t sampler_last_pid(struct sampler *s);
 void sampler_lost_events(struct sampler *s, bool forks);
 void sampler_scan_children(struct sampler *s, struct member *m);
 void sampler_scan_wrapper(struct sampler *s);
@@ -164,11 +146,6 @@ void sampler_groups_renew(struct sampler *s, const struct cgroup_hierarchies *gr
 /* Reads the groups before the machine is sampled for the first time, so that limits that are hit at once are counted.
  * The next tick has the values. */
 void sampler_groups_early(struct sampler *s);
-
-uint64_t sampler_oom_kills(const struct sampler *s); /* in the job's own group, since it was first read */
-
-/* Takes a reply of a shared helper to a request of this sampler (struct account). */
-void sampler_take_reply(struct sampler *s, const struct helper_reply *reply);
 
 /* The wrapper is gone: its descriptor no longer ends waits for the helper. */
 void sampler_forget_wake(struct sampler *s);

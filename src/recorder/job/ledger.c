@@ -2,20 +2,12 @@
 /* Settling the ledger: the counters of a process must have grown by what the children that it reaped had used. */
 #include <stdlib.h>
 
-#include "recorder/job/counters.h"
+#include "recorder/job/settling.h"
 #include "recorder/job/task.h"
 
 uint64_t job_ledger(const struct member *m, enum ledger_counter c)
 {
     return since_base(m, c, own_of(m, c) + reaped_of(m, c));
-}
-
-static struct member *nearest_living(const struct member *m)
-{
-    struct member *up = m->account.successor;
-    while (up && member_is_gone(up))
-        up = up->account.successor;
-    return up;
 }
 
 /* The I/O of the process itself, without its children, as it was reported when it ended. */
@@ -51,7 +43,7 @@ static void add_expected(const struct member *m, uint64_t ret[LEDGER_MAX])
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
 }
 
-/* What it took over since the ledger was last settled. */
+/* Adds to ret what m took over since the ledger was last settled. */
 static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++) {
@@ -76,108 +68,10 @@ static void note_settled(struct member *m)
         m->account.reaped[c] = reaped_of(m, c);
 }
 
-/* Are the member's counters of reaped children not final yet? */
-static bool is_awaited(const struct job *j, const struct member *m)
-{
-    return member_is_reap_pending(m) || m->account.takeover_unread || m->account.events_pending || report_is_due(j, m);
-}
-
-/* Does a gone child still wait until this member is read or reported? If so, the counters that it has from that child
- * are settled later. Example: the command is a zombie, has 70 ms from its child, and the wrapper's report is due, for
- * which the child waits. If the 70 ms counted as settled now, they would seem to be missing then, and be added again.
- */
-static bool has_waiting_children(const struct job *j, const struct member *successor)
-{
-    if (!is_awaited(j, successor))
-        return false;
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        if (nearest_living(m) == successor)
-            return true;
-    }
-    return false;
-}
-
 void job_settled(const struct job *j, struct member *m)
 {
-    if (!has_waiting_children(j, m))
+    if (!gone_wait_for(j, m))
         note_settled(m);
-}
-
-/*
- * ---- CPU time of ended processes that was not reported ----
- *
- * taskstats and perf make their records before a process frees its memory and is torn down; the parent gets the CPU
- * time of all that. So the gain of a parent, less what its gone children are known to have used, was used by these
- * children. It is shared out among them by the expected cost of the teardown: a fixed part, and a part for each page.
- *
- * Example: taskstats reported 90 ms for the only gone child, and the parent's children_cpu grew by 100 ms. The child
- * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown. If 4 ms are expected, the
- * other 6 are unsure: they may be of a process that ended beside it.
- *
- * The parent shows its gain in whole ticks, so a remainder, positive or negative, stays in its pool for the next time.
- * Nothing is shared out unless every child is known, nor among several children if one has no reported CPU time.
- */
-#define TEARDOWN_NS 200000u
-#define TEARDOWN_NS_PER_PAGE 200u
-/* A child gets at most this many times its expected cost: the parent's values have steps of 10 ms, and a step may be
- * due to other children. */
-#define SHARE_MOST 8u
-
-static uint64_t weight_of(const struct member *m)
-{
-    if (m->life.cpu_final)
-        return 0; /* its CPU time is known */
-    uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
-    return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
-}
-
-static void plan_share(const struct job *j, struct settlement *e, uint64_t gained_ns)
-{
-    struct member *successor = e->successor;
-    e->share = 0;
-    successor->account.pool += (int64_t)gained_ns - (int64_t)e->known;
-    if (!j->source.events || j->source.lossy || (e->without_cpu && e->lost > 1)) {
-        successor->account.pool = successor->account.pool < 0 ? successor->account.pool : 0;
-        return;
-    }
-    if (successor->account.pool <= 0 || successor->account.unsure)
-        return;
-    uint64_t most = e->weight * SHARE_MOST;
-    e->share = (uint64_t)successor->account.pool < most ? (uint64_t)successor->account.pool : most;
-    successor->account.pool -= (int64_t)e->share;
-}
-
-/* CPU time that the job has used and that is not attributed to any process yet. */
-static uint64_t unattributed(struct job *j)
-{
-    totals_refresh(j);
-    uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->past.counted_ns;
-    shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
-    shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
-    named += j->sums.counted;
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next)
-        named += since_base(m, BASE_CPU, own_cpu(m));
-    return shown > named ? shown - named : 0;
-}
-
-/* Shares out the gains. If a child was missed, part of a gain is already attributed to another process, so the shares
- * are scaled down to the job's unattributed CPU time. */
-static void share_out(struct job *j, uint64_t shares)
-{
-    uint64_t room = shares ? unattributed(j) : 0;
-    double part_of = room < shares ? (double)room / (double)shares : 1;
-    for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        const struct member *successor = nearest_living(m);
-        const struct settlement *e = successor ? successor->account.settlement : NULL;
-        if (!e || !e->share)
-            continue;
-        uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
-        struct member_usage *u = member_make_usage(m);
-        j->past.shared_ns += part;
-        u->share_unsure_ns = part > weight_of(m) ? part - weight_of(m) : 0;
-        u->cpu_ns = part + own_cpu(m);
-        u->has_cpu = true;
-    }
 }
 
 /* Carries what is missing. User and system time are balanced together: the kernel scales the split between them from
@@ -270,12 +164,6 @@ static void take_as_sure(struct job *j, const struct member *successor)
     }
 }
 
-/* Did its parent not reap it, nor the wrapper so far? */
-static bool is_unreaped(const struct member *m)
-{
-    return m->account.parent_reaped_none && !member_is_final(m);
-}
-
 /* Notes why totals are lower bounds. The kernel adds the counters of a process to no member if its parent does not wait
  * for it (it ignores SIGCHLD), or if an init outside the job adopts it. What such a process used after it was last read
  * is lost. This shows in the parent's minor faults, which did not grow by those of the child. (It does not show in the
@@ -294,7 +182,7 @@ static void note_short(struct job *j, const struct settlement *list)
         if (!is_lost && !is_ignored(m))
             continue;
         j->shortfall.cpu |= !ledger_is_whole(j, m);
-        j->shortfall.teardown_ns += member_is_final(m) ? 0 : weight_of(m);
+        j->shortfall.teardown_ns += member_is_final(m) ? 0 : teardown_expected(m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
@@ -347,7 +235,7 @@ static struct settlement *list_successors(struct job *j)
         e->known += own_cpu(m) + m->account.reaped[LEDGER_CPU_USER] + m->account.reaped[LEDGER_CPU_SYSTEM];
         /* attributed to its children, and not yet in its counters */
         e->known += m->account.pool < 0 ? (uint64_t)-m->account.pool : 0;
-        e->weight += weight_of(m);
+        e->weight += teardown_expected(m);
         add_doubt(&e->doubt, m);
         e->without_cpu += !member_usage(m)->has_cpu;
         e->not_whole |= !ledger_is_whole(j, m);
@@ -382,104 +270,6 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
     } while (j->settling.n_gone != before);
 }
 
-/* Had the successor ended when m was found gone? If so, it may have reaped m before, and its counters include m; or the
- * wrapper adopted m and reports it. In both cases nothing is lost. The same holds if no ancestor is alive. */
-static bool has_ended_before(const struct member *successor, const struct member *m)
-{
-    bool ended = member_state(successor) != MEMBER_ALIVE || member_is_zombie(successor);
-    return ended && (!successor->life.end_ns || successor->life.end_ns <= m->life.gone_ns);
-}
-
-static bool may_be_reaped_already(const struct job *j, const struct member *m)
-{
-    for (; j->adopts; m = m->account.successor) {
-        const struct member *successor = m->account.successor;
-        if (!successor || has_ended_before(successor, m))
-            return true;
-        if (!member_is_gone(successor))
-            return false;
-    }
-    return false;
-}
-
-/* How long a gone member waits for the event of its end, in ns: do_exit() notifies the parent first, and may be
- * preempted before it sends the event. */
-#define EVENT_WAIT 200000000u
-/* If there are more gone members, none waits: at a high rate of exits one event is always outstanding. */
-#define EVENT_WAIT_GONE_MOST 256u
-
-static void mark_events_pending(const struct job *j, uint64_t now_ns)
-{
-    bool waits = j->source.events && !j->settling.closing && j->settling.n_gone < EVENT_WAIT_GONE_MOST;
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        struct member *successor = nearest_living(m);
-        if (successor)
-            successor->account.events_pending = false;
-    }
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        struct member *successor = nearest_living(m);
-        if (successor)
-            successor->account.events_pending |=
-                waits && !m->life.end_reported && now_ns < m->life.gone_ns + EVENT_WAIT;
-    }
-}
-
-/* The last values of m's parent may show that it never reaped a child. If so, either the wrapper reaps m and reports
- * it; or the parent ignored SIGCHLD, and the kernel adds the counters of m to no process. It is known which when the
- * wrapper has reported all that it reaped. */
-static void note_unreaped(struct member *m)
-{
-    const struct member *parent = m->account.successor;
-    if (!parent || member_is_final(m) || !member_is_final(parent) || reaped_of(parent, LEDGER_FAULTS_MINOR))
-        return;
-    m->account.parent_reaped_none = true;
-    m->account.successor = NULL;
-}
-
-/* Takes those gone members out of the list that cannot be settled yet, and returns them. A member waits
- *   - if its successor's counters are not final: the successor is REAP_PENDING, could not be read, or the wrapper's
- *     report of it is due;
- *   - if the successor's gain cannot be attributed, because the end event of another child is outstanding; or
- *   - if the wrapper may still report the member. */
-static struct member *hold_back(struct job *j, uint64_t now_ns)
-{
-    struct member *now = NULL, *later = NULL;
-    mark_events_pending(j, now_ns);
-    while (j->settling.gone) {
-        struct member *m = j->settling.gone;
-        j->settling.gone = m->links.list_next;
-        note_unreaped(m);
-        const struct member *successor = nearest_living(m);
-        bool wait = (is_unreaped(m) || (successor && is_awaited(j, successor))) && !j->settling.closing;
-        struct member **list = wait ? &later : &now;
-        m->links.list_next = *list;
-        *list = m;
-        m->life.reaped_by_parent |= may_be_reaped_already(j, m);
-        if (is_unreaped(m) && j->settling.closing)
-            m->life.reaped_by_parent = false;
-        j->settling.n_gone -= list == &later;
-    }
-    while (now) { /* keeps the order of the list */
-        struct member *m = now;
-        now = m->links.list_next;
-        m->links.list_next = j->settling.gone;
-        j->settling.gone = m;
-    }
-    return later;
-}
-
-static void give_back(struct job *j, struct member *later)
-{
-    while (later) {
-        struct member *m = later;
-        later = m->links.list_next;
-        m->links.list_next = j->settling.gone;
-        j->settling.gone = m;
-        j->settling.n_gone++;
-        j->settling.gone_unforked |= !m->life.begin_ns;
-    }
-}
-
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context)
 {
     if (!j->settling.gone)
@@ -492,7 +282,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     }
     read_successors(j, read_again, context);
     reaped_io_account(j);
-    struct member *later = hold_back(j, now_ns);
+    struct member *later = gone_hold_back(j, now_ns);
     struct settlement *list = list_successors(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
     struct doubt doubt = {0};
@@ -514,7 +304,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     for (struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
-        plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        teardown_plan(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         leave_out_past(e, one);
         gain_unread_io(e, one);
         shares += e->share;
@@ -523,10 +313,10 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
             take_as_sure(j, e->successor);
         note_settled(e->successor);
     }
-    share_out(j, shares);
+    teardown_share_out(j, shares);
     forget_successors(j, list);
     exits_report(j, now_ns);
-    give_back(j, later);
+    gone_give_back(j, later);
     j->settling.n_held = j->settling.n_gone;
     state_check(j);
 }

@@ -8,7 +8,6 @@
 #include "recorder/job/tree.h"
 
 #define FIRST_SIZE 1024u
-#define FIRST_FOUND 16u
 
 static struct member **slot_of(struct member **hash, size_t size, int32_t pid)
 {

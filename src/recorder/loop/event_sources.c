@@ -351,7 +351,7 @@ void event_count_pids(struct recorder *r, int32_t pid)
 {
     const struct record_options *o = r->options;
     if (!r->all->events.forks && !o->attach.cgroup && !o->attach.host_alone && !recorder_selects(o))
-        sampler_births_begin(&r->sampler, pid);
+        births_begin(&r->sampler.processes.scan.births, pid);
 }
 
 void event_open(struct recorder *r)

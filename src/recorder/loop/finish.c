@@ -127,9 +127,9 @@ void recorder_finish(struct recorder *r)
                                           : "unknown");
         recorder_last_tick(r);
     }
-    sampler_kill_helpers(&r->sampler);
+    collectors_finish(&r->sampler.sampling.collectors);
     if (r->wrapper.started && r->options->on.error)
-        sampler_trouble(&r->sampler, r->options->on.error, r->options->observer.context);
+        collectors_trouble(&r->sampler.sampling.collectors, r->options->on.error, r->options->observer.context);
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);
     recorder_writes(r, false);

@@ -101,7 +101,7 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
 
 void oom_report(struct recorder *r)
 {
-    uint64_t counted = sampler_oom_kills(&r->sampler), now = clock_monotonic_ns();
+    uint64_t counted = cgroup_row_oom_kills(&r->sampler.cgroups), now = clock_monotonic_ns();
     struct oom_log l = oom_log_of(r->header.start_monotonic_ns, now);
     const struct timespec pause = {0, NS_PER_MS};
     if ((!r->oom.killed && !counted) || !r->oom.n || !in_first_namespace(r))

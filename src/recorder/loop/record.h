@@ -17,7 +17,7 @@
 struct link_end;
 struct select_options;
 
-/* Callbacks for what goes onto the tape, at the time it does; NULL members are not called. */
+/* Callbacks, each called when something is put onto the tape; NULL members are not called. */
 struct record_observer {
     void (*header)(void *context, const struct baro_header *h);
     void (*sample)(void *context, const struct baro_sample *s);
@@ -32,11 +32,11 @@ struct record_program {
     const char *name, *command;
 };
 
-/* What a recorder before this one has recorded of the same job, on the same boot, and where it goes on. */
+/* Another recorder has recorded the same job before, on the same boot: what it had, and where this one goes on. */
 struct record_resume {
-    const struct baro_header *header; /* of the last segment */
+    const struct baro_header *header; /* the header of the last segment */
     const struct baro_sample *last;   /* its last sample */
-    uint32_t segment;                 /* the one that tape_fd is */
+    uint32_t segment;                 /* the number of the segment that tape_fd is */
 };
 
 struct record_pace {
@@ -93,7 +93,7 @@ struct record_subject {
 struct record_segments {
     uint64_t keep_ns, keep_bytes; /* for the header; 0: no limit */
     /* After each sample: bytes is how long the current segment is. Returns a descriptor to go on in, which the recorder
-     * takes, or a negative code. If nothing could be written to it, none is called. */
+     * takes, or a negative code. If nothing could be written to it, no callback is called. */
     int (*next)(void *context, uint64_t t_ns, uint64_t bytes);
     void (*none)(void *context);
 };

@@ -57,7 +57,7 @@ static void note_missed(struct recorder *r, uint64_t missed)
 {
     if (!missed)
         return;
-    sampler_missed(&r->sampler, missed);
+    own_cost_missed(&r->sampler.own, missed);
     recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
 }
 
@@ -178,10 +178,10 @@ static void plan(struct recorder *r, uint64_t due_ns)
     uint64_t missed = 0, fixed = r->options->pace.interval_ns, now = sampler_now(&r->sampler);
     uint64_t next = schedule_next(fixed, due_ns, now, &missed);
     uint64_t interval = schedule_interval(fixed, due_ns);
-    /* An observer asks the budget when the sample is due (observe.c). */
+    /* An observer asks the budget when the sample is due (recorder/observe). */
     uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval) : next;
     uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
-    sampler_left_out(&r->sampler, late + (r->pace.is_held ? missed : 0));
+    own_cost_left_out(&r->sampler.own, late + (r->pace.is_held ? missed : 0));
     r->pace.tick_due_ns = fixed ? next + late * interval : paid;
     thin_out(r);
     note_missed(r, r->pace.is_held ? 0 : missed);
@@ -201,7 +201,7 @@ void recorder_scheduled_tick(struct recorder *r)
     take_sample(r);
     r->pace.sampled_ns = sampler_tick_ns(&r->sampler);
     r->pace.is_resting = false;
-    if (sampler_any_moved(&r->sampler))
+    if (job_row_any_moved(&r->sampler.job))
         r->pace.quiet_ns = r->pace.sampled_ns;
     if (due >= BEGUN_NS && !r->pace.trimmed && r->all->only) {
         malloc_trim(0);

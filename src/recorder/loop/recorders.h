@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all recorders of a process share: the loop, the event sources, and the account of CPU time. `run` and `record`
- * have one recorder; an observer (observe.h) has one for each job.
+ * have one recorder; an observer (recorder/observe) has one for each job.
  */
 #ifndef RECORDER_LOOP_RECORDERS_H
 #define RECORDER_LOOP_RECORDERS_H

@@ -150,7 +150,7 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
                                      .io_known = l->io_known,
                                      .own_io = io_of(&l->own_io, l->own_io_known),
                                      .own_io_known = l->own_io_known};
-    sampler_take_zombie(&r->sampler, m, &z);
+    process_take_zombie(&r->sampler.processes, m, &z);
     job_reaped(&r->job, m, recorder_since(r, l->t_ns));
     m->life.end_reported = true;
     m->life.status_known = true;
@@ -197,7 +197,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
         take_totals(r, l);
         return;
     }
-    sampler_gather(&r->sampler, m, sampler_now(&r->sampler));
+    members_gather(&r->sampler.processes, m, sampler_now(&r->sampler));
     /* Must come before take_totals(): the member can still take over what the children that it reaped had used; after
      * that, all it used moves to the wrapper. */
     sampler_settle(&r->sampler);

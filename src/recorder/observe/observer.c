@@ -211,7 +211,7 @@ static void route(void *context, const struct helper_reply *reply)
     void *const *about;
     size_t n = member_index_find(&o->all.members, reply->key.pid, 0, &about);
     for (size_t i = 0; i < n; i++)
-        sampler_take_reply(&((struct recorder *)about[i])->sampler, reply);
+        memory_take_reply(&((struct recorder *)about[i])->sampler.memory, reply);
 }
 
 static int open_all(struct observer *o, struct baro_error *err)

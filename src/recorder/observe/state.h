@@ -45,7 +45,7 @@ struct left_tapes {
 struct task_version {
     uint64_t inode, device, size;
     int64_t mtime_s, mtime_ns;
-    uint64_t owner; /* not part of the identity: a file with another owner may be readable now */
+    uint64_t owner; /* not compared: a file that has another owner now may have become readable */
 };
 
 /* A file of --tasks. */

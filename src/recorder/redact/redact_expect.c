@@ -48,9 +48,9 @@ static struct span typed(const char *p, const char *end)
 
 static bool is_common(struct span s)
 {
-    static const char *const words[] = {"exit",   "quit", "yes", "no",       "y",      "n",      "q",  "logout",
-                                        "enable", "ls",   "pwd", "date",     "uptime", "whoami", "id", "help",
-                                        "end",    "bye",  "top", "shutdown", "reboot", NULL};
+    static const char *const words[] =
+        WORDS("exit", "quit", "yes", "no", "y", "n", "q", "logout", "enable", "ls", "pwd", "date", "uptime", "whoami",
+              "id", "help", "end", "bye", "top", "shutdown", "reboot");
     if (!s.len || s.at[0] == '$' || s.at[0] == '[' || s.at[0] == '\\')
         return true;
     for (const char *const *w = words; *w; w++) {

@@ -17,23 +17,27 @@ static bool in_list(struct span s, const char *const *list)
     return false;
 }
 
-static bool is_program(struct span program, const char *pattern)
+static bool is_program(struct span program, const char *const *patterns)
 {
-    if (!program.len || *pattern != program.at[0])
-        return false;
-    size_t len = strlen(pattern);
-    if (pattern[len - 1] != '*')
-        return program.len == len && memcmp(program.at, pattern, len) == 0;
-    return program.len >= len - 1 && memcmp(program.at, pattern, len - 1) == 0;
+    for (; *patterns; patterns++) {
+        if (!program.len || **patterns != program.at[0])
+            continue;
+        size_t len = strlen(*patterns);
+        bool is_prefix = (*patterns)[len - 1] == '*';
+        len -= is_prefix;
+        if ((is_prefix ? program.len >= len : program.len == len) && memcmp(program.at, *patterns, len) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool is_known_name(struct span name)
 {
-    for (const struct redact_rule *r = redact_rules; r->program; r++)
-        if (is_program(name, r->program))
+    for (const struct redact_rule *r = redact_rules; r->programs; r++)
+        if (is_program(name, r->programs))
             return true;
-    for (const struct turn *t = redact_turns; t->program; t++)
-        if (is_program(name, t->program))
+    for (const struct turn *t = redact_turns; t->programs; t++)
+        if (is_program(name, t->programs))
             return true;
     return in_list(name, redact_wrappers) || in_list(name, redact_shells) || in_list(name, redact_prose);
 }
@@ -42,8 +46,8 @@ struct span redact_program(struct span program, struct span argument)
 {
     if (!argument.len || argument.at[0] == '-')
         return program;
-    for (const struct turn *t = redact_turns; t->program; t++)
-        if (is_program(program, t->program) && span_equal(argument, t->word))
+    for (const struct turn *t = redact_turns; t->programs; t++)
+        if (is_program(program, t->programs) && span_equal(argument, t->word))
             return span_str(t->becomes);
     struct span name = span_base_name(argument);
     return name.len && in_list(program, redact_wrappers) && is_known_name(name) ? name : program;
@@ -195,9 +199,9 @@ static bool is_positional(const struct redact_rule *r, struct span program, stru
 
 static bool rules_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script)
 {
-    for (const struct redact_rule *r = redact_rules; r->program; r++) {
+    for (const struct redact_rule *r = redact_rules; r->programs; r++) {
         struct span value = argument;
-        if (!is_program(program, r->program))
+        if (!is_program(program, r->programs))
             continue;
         bool hit = r->flag[0] ? (is_before(r, before) && !is_flag(argument)) || is_glued(r, argument, &value)
                               : before.at && before.len && is_positional(r, program, before, argument);
@@ -214,9 +218,9 @@ static bool rules_mark(struct marks *m, struct span program, struct span before,
 /* Programs that take the name of a secret with a flag that takes the secret elsewhere. */
 bool program_takes_name(struct span program, struct span name)
 {
-    static const char *const programs[] = {
-        "docker",   "podman", "buildah",  "nerdctl",       "gcloud", "kubectl", "docker-compose",
-        "buildctl", "kaniko", "kubeseal", "systemd-creds", "oc",     "pulumi",  NULL};
+    static const char *const programs[] =
+        WORDS("docker", "podman", "buildah", "nerdctl", "gcloud", "kubectl", "docker-compose", "buildctl", "kaniko",
+              "kubeseal", "systemd-creds", "oc", "pulumi");
     return span_equal(name, "secret") && in_list(program, programs);
 }
 

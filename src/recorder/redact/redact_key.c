@@ -86,117 +86,61 @@ static void words_split(struct span key, struct words *w)
         w->n--;
 }
 
-static const char *const secret_words[] = {
-    "pass",        "pw",       "pwd",      "secret", "secrets", "token",   "psk",    "passwords",   "credential",
-    "credentials", "passwort", "kennwort", "otp",    "totp",    "jwt",     "bearer", "requirepass", "masterauth",
-    "setcookie",   "apikeys",  "pat",      "passin", "passout", "webhook", "psw",    NULL,
-};
+static const char *const secret_words[] =
+    WORDS("pass", "pw", "pwd", "secret", "secrets", "token", "psk", "passwords", "credential", "credentials",
+          "passwort", "kennwort", "otp", "totp", "jwt", "bearer", "requirepass", "masterauth", "setcookie", "apikeys",
+          "pat", "passin", "passout", "webhook", "psw");
 /* Ends of names without a separator between their words: dbpassword, authtoken. */
-static const char *const secret_ends[] = {
-    "password",   "passwd",       "passphrase",    "passcode",   "passwrd",   "apikey",       "authkey",
-    "secretkey",  "accesskey",    "privatekey",    "accountkey", "authtoken", "accesstoken",  "apitoken",
-    "bottoken",   "clientsecret", "apisecret",     "appsecret",  "storepass", "keypass",      "sshpass",
-    "userpass",   "dbpass",       "smtppass",      "rootpass",   "adminpass", "authpass",     "privpass",
-    "proxypass",  "mysqlpwd",     "dbpwd",         "userpw",     "dbpw",      "sessiontoken", "refreshtoken",
-    "oauthtoken", "bearertoken",  "sharedsecret",  "mypass",     "ownerpw",   "opw",          "upw",
-    "rpcpass",    "secrettoken",  "encryptionkey", "signingkey", "masterkey", NULL,
-};
+static const char *const secret_ends[] =
+    WORDS("password", "passwd", "passphrase", "passcode", "passwrd", "apikey", "authkey", "secretkey", "accesskey",
+          "privatekey", "accountkey", "authtoken", "accesstoken", "apitoken", "bottoken", "clientsecret", "apisecret",
+          "appsecret", "storepass", "keypass", "sshpass", "userpass", "dbpass", "smtppass", "rootpass", "adminpass",
+          "authpass", "privpass", "proxypass", "mysqlpwd", "dbpwd", "userpw", "dbpw", "sessiontoken", "refreshtoken",
+          "oauthtoken", "bearertoken", "sharedsecret", "mypass", "ownerpw", "opw", "upw", "rpcpass", "secrettoken",
+          "encryptionkey", "signingkey", "masterkey");
 /* First words of "WORD key" that mean a secret, not a file or a column. */
-static const char *const secret_keys[] = {
-    "api",
-    "access",
-    "secret",
-    "private",
-    "account",
-    "auth",
-    "signing",
-    "encryption",
-    "master",
-    "shared",
-    "storage",
-    "subscription",
-    "admin",
-    "deploy",
-    "app",
-    "application",
-    "consumer",
-    "write",
-    "instrumentation",
-    "service",
-    "license",
-    "session",
-    "functions",
-    "ingest",
-    "integration",
-    "crypt",
-    "crypto",
-    "cipher",
-    "jwt",
-    "hmac",
-    "anon",
-    "role",
-    "join",
-    "registration",
-    "publish",
-    "rest",
-    "project",
-    "wifi",
-    "wep",
-    "wpa",
-    "preshared",
-    "security",
-    "user",
-    "database",
-    NULL,
-};
+static const char *const secret_keys[] =
+    WORDS("api", "access", "secret", "private", "account", "auth", "signing", "encryption", "master", "shared",
+          "storage", "subscription", "admin", "deploy", "app", "application", "consumer", "write", "instrumentation",
+          "service", "license", "session", "functions", "ingest", "integration", "crypt", "crypto", "cipher", "jwt",
+          "hmac", "anon", "role", "join", "registration", "publish", "rest", "project", "wifi", "wep", "wpa",
+          "preshared", "security", "user", "database");
 /* Last words that mean something about a secret: password-file. */
-static const char *const neighbours[] = {
-    "file",      "files",      "path",      "dir",        "folder",   "location",   "url",       "uri",
-    "endpoint",  "name",       "names",     "id",         "ids",      "type",       "length",    "len",
-    "size",      "count",      "limit",     "limits",     "max",      "min",        "ttl",       "expiry",
-    "expires",   "expiration", "lifetime",  "timeout",    "duration", "interval",   "age",       "policy",
-    "provider",  "manager",    "source",    "env",        "var",      "cmd",        "command",   "script",
-    "algorithm", "alg",        "method",    "mode",       "format",   "stdin",      "fd",        "prompt",
-    "field",     "column",     "header",    "prefix",     "suffix",   "version",    "rotation",  "strength",
-    "required",  "enabled",    "disabled",  "verify",     "check",    "validation", "issuer",    "audience",
-    "server",    "service",    "host",      "port",       "scope",    "scopes",     "ring",      "arn",
-    "ref",       "helper",     "budget",    "usage",      "rate",     "cache",      "index",     "class",
-    "classes",   "store",      "backend",   "store",      "engine",   "eval",       "through",   "authentication",
-    "auth",      "jar",        "label",     "title",      "filename", "filepath",   "agent",     "namespace",
-    "region",    "dim",        "embedding", "embeddings", "merging",  "counts",     "window",    "bucket",
-    "review",    "exchange",   "rules",     "rounds",     "cost",     "manage",     "generator", "logfile",
-    "symbol",    "position",   "sync",      "recovery",   "reset",    "change",     "page",      "form",
-    "input",     "test",       "tests",     "migration",  "entropy",  NULL,
-};
+static const char *const neighbours[] = WORDS(
+    "file", "files", "path", "dir", "folder", "location", "url", "uri", "endpoint", "name", "names", "id", "ids",
+    "type", "length", "len", "size", "count", "limit", "limits", "max", "min", "ttl", "expiry", "expires", "expiration",
+    "lifetime", "timeout", "duration", "interval", "age", "policy", "provider", "manager", "source", "env", "var",
+    "cmd", "command", "script", "algorithm", "alg", "method", "mode", "format", "stdin", "fd", "prompt", "field",
+    "column", "header", "prefix", "suffix", "version", "rotation", "strength", "required", "enabled", "disabled",
+    "verify", "check", "validation", "issuer", "audience", "server", "service", "host", "port", "scope", "scopes",
+    "ring", "arn", "ref", "helper", "budget", "usage", "rate", "cache", "index", "class", "classes", "store", "backend",
+    "store", "engine", "eval", "through", "authentication", "auth", "jar", "label", "title", "filename", "filepath",
+    "agent", "namespace", "region", "dim", "embedding", "embeddings", "merging", "counts", "window", "bucket", "review",
+    "exchange", "rules", "rounds", "cost", "manage", "generator", "logfile", "symbol", "position", "sync", "recovery",
+    "reset", "change", "page", "form", "input", "test", "tests", "migration", "entropy");
 /* First words that mean a switch or a number: ask-password. */
-static const char *const switches[] = {
-    "max",     "min",    "num",    "no",      "ask",      "prompt", "with",  "without", "use", "show", "skip",
-    "disable", "enable", "allow",  "require", "generate", "print",  "total", "is",      "has", "hide", "mask",
-    "redact",  "avg",    "revoke", "rotate",  "force",    "list",   "per",   "n",       NULL,
-};
+static const char *const switches[] =
+    WORDS("max", "min", "num", "no", "ask", "prompt", "with", "without", "use", "show", "skip", "disable", "enable",
+          "allow", "require", "generate", "print", "total", "is", "has", "hide", "mask", "redact", "avg", "revoke",
+          "rotate", "force", "list", "per", "n");
 /* First words of "WORD token" that are those of language models, or their price. */
-static const char *const plain_tokens[] = {
-    "eos",       "bos",     "pad",     "unk", "mask",  "sep",  "cls",   "stop", "special", "image",
-    "start",     "end",     "begin",   "per", "new",   "next", "first", "last", "audio",   "video",
-    "separator", "decoder", "encoder", "by",  "delim", "csrf", "word",  "sub",  NULL,
-};
+static const char *const plain_tokens[] = WORDS(
+    "eos", "bos", "pad", "unk", "mask", "sep", "cls", "stop", "special", "image", "start", "end", "begin", "per", "new",
+    "next", "first", "last", "audio", "video", "separator", "decoder", "encoder", "by", "delim", "csrf", "word", "sub");
 /* Last words that change nothing: password-value. */
-static const char *const fillers[] = {"value", "text",      "string", "data", "base",    "b",
-                                      "plain", "plaintext", "raw",    "hex",  "literal", NULL};
+static const char *const fillers[] =
+    WORDS("value", "text", "string", "data", "base", "b", "plain", "plaintext", "raw", "hex", "literal");
 /* Words that end with "pass" but are no passwords. */
-static const char *const other_passes[] = {
-    "bypass",    "compass", "encompass",  "trespass",   "surpass", "overpass", "underpass", "firstpass", "secondpass",
-    "multipass", "twopass", "singlepass", "renderpass", "lowpass", "highpass", "bandpass",  "allpass",   "onepass",
-    "npass",     "prepass", "testpass",   "lastpass",   "gopass",  "postpass", "midpass",   NULL,
-};
+static const char *const other_passes[] =
+    WORDS("bypass", "compass", "encompass", "trespass", "surpass", "overpass", "underpass", "firstpass", "secondpass",
+          "multipass", "twopass", "singlepass", "renderpass", "lowpass", "highpass", "bandpass", "allpass", "onepass",
+          "npass", "prepass", "testpass", "lastpass", "gopass", "postpass", "midpass");
 /* First words of "WORD key" that are public keys, or that say where something is. */
-static const char *const plain_keys[] = {
-    "public", "pub",    "cache", "sort",   "partition", "object", "primary",   "foreign", "row",
-    "hash",   "ssh",    "gpg",   "pgp",    "host",      "trust",  "signature", "verify",  "group",
-    "index",  "bucket", "state", "lookup", "map",       "sync",   NULL,
-};
-static const char *const weak_words[] = {"cookie",  "cookies", "auth",  "signature", "sig",
-                                         "userpwd", "creds",   "login", "tokens",    NULL};
+static const char *const plain_keys[] =
+    WORDS("public", "pub", "cache", "sort", "partition", "object", "primary", "foreign", "row", "hash", "ssh", "gpg",
+          "pgp", "host", "trust", "signature", "verify", "group", "index", "bucket", "state", "lookup", "map", "sync");
+static const char *const weak_words[] =
+    WORDS("cookie", "cookies", "auth", "signature", "sig", "userpwd", "creds", "login", "tokens");
 
 static enum telling words_tell(const struct words *w, size_t n)
 {
@@ -247,7 +191,7 @@ enum telling key_tells(struct span key)
 
 bool key_is_header(struct span key)
 {
-    static const char *const whole[] = {"authorization", "cookie", "extraheader", "apikey", NULL};
+    static const char *const whole[] = WORDS("authorization", "cookie", "extraheader", "apikey");
     struct words w;
     words_split(key, &w);
     if (!w.n || among(w.at[0], switches))
@@ -303,8 +247,8 @@ static bool is_path(struct span s)
 
 static bool ends_like_file(struct span s)
 {
-    static const char *const ends[] = {".pem", ".key", ".crt", ".pub", ".json", ".txt", ".p12",
-                                       ".pfx", ".jks", ".der", ".yml", ".yaml", NULL};
+    static const char *const ends[] =
+        WORDS(".pem", ".key", ".crt", ".pub", ".json", ".txt", ".p12", ".pfx", ".jks", ".der", ".yml", ".yaml");
     for (const char *const *e = ends; *e; e++)
         if (s.len > strlen(*e) && memcmp(s.at + s.len - strlen(*e), *e, strlen(*e)) == 0)
             return true;
@@ -341,10 +285,10 @@ static bool looks_weak_secret(struct span s)
 
 bool value_is_harmless(enum telling tells, struct span value, bool script)
 {
-    static const char *const words[] = {
-        "true",      "false",    "yes",    "no",   "on",     "off",   "none", "null",    "nil",      "undefined",
-        "required",  "optional", "prompt", "ask",  "always", "never", "auto", "enabled", "disabled", "default",
-        "required:", "basic",    "digest", "ntlm", "simple", "jwt",   "str",  "string",  "-",        NULL};
+    static const char *const words[] =
+        WORDS("true", "false", "yes", "no", "on", "off", "none", "null", "nil", "undefined", "required", "optional",
+              "prompt", "ask", "always", "never", "auto", "enabled", "disabled", "default", "required:", "basic",
+              "digest", "ntlm", "simple", "jwt", "str", "string", "-");
     if (!value.len || equals_any(value, words) || is_mask(value))
         return true;
     if (value.len == 1 && is_digit(value.at[0]))

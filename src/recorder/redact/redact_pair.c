@@ -114,8 +114,8 @@ static bool is_line_end(const struct pair *p, const char *at)
 /* "Authorization: Bearer X", "Cookie: a=b; c=d": everything to the end of the line, except the scheme. */
 static bool header_mark(struct marks *m, const struct pair *p, const char *value)
 {
-    static const char *const schemes[] = {"bearer",           "basic",  "token", "digest", "negotiate", "apikey",
-                                          "aws4-hmac-sha256", "splunk", "key",   NULL};
+    static const char *const schemes[] =
+        WORDS("bearer", "basic", "token", "digest", "negotiate", "apikey", "aws4-hmac-sha256", "splunk", "key");
     bool at_start =
         p->key == p->start || is_quote(p->before) || p->before == '=' || p->before == '\n' || p->before == 'H';
     struct span key = span_of(p->key, (size_t)(p->key_end - p->key));

@@ -85,15 +85,21 @@ enum rule_form {
     FORM_BOTH = 3,
     FORM_COMBINED = 4, /* -xp X */
 };
+#define WORDS(...)                                                                                                     \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
+#define PROGRAMS(...) ((const char *const[])WORDS(__VA_ARGS__)) /* "mysql*" is a prefix */
 struct redact_rule {
-    const char *program; /* "mysql*" is a prefix */
-    const char *flag;    /* with its dash; or a word without one; or "" */
+    const char *flag; /* with its dash; or a word without one; or "" */
     unsigned char how, form;
+    const char *const *programs;
 };
 extern const struct redact_rule redact_rules[];
 /* A subcommand that changes the meaning of flags. */
 struct turn {
-    const char *program, *word, *becomes;
+    const char *word, *becomes;
+    const char *const *programs;
 };
 extern const struct turn redact_turns[];
 extern const char *const redact_wrappers[]; /* programs that run the program given as an argument */

@@ -16,7 +16,7 @@
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/segments.h"
 
-#define BYTES_LEAST (64u << 10) /* of a segment: its header and its first sample should be a small part of it */
+#define BYTES_LEAST (64u << 10) /* a segment has more, so that its header and first sample are a small part of it */
 
 static uint64_t share_bytes(const struct segments_writer *w)
 {
@@ -50,7 +50,7 @@ static int create_segment(struct segments_writer *w, uint32_t number, const char
     return r < 0 ? error_set(err, r, "out of memory") : fd;
 }
 
-/* One that is there already: its segments are those of another recording, and are removed if that is wanted. */
+/* Makes the folder of a tape. If it exists, it has the segments of another recording; replace: these are removed. */
 static int make_folder(int parent_fd, const char *name, const char *path, bool replace, struct baro_error *err)
 {
     int r = mkdirat(parent_fd, name, 0700) < 0 ? -errno : 0;
@@ -95,7 +95,7 @@ int segments_continue(struct segments_writer *ret, int parent_fd, const char *na
     if (r > 0 && segments_in_work(ret->dir_fd))
         r = -EBUSY;
     for (size_t i = 0; i < ret->list.n; i++) {
-        ret->list.at[i].first_ns = t_ns; /* at the latest: none is removed too early */
+        ret->list.at[i].first_ns = t_ns; /* the latest that it can be, so that no segment is removed too early */
         ret->bytes += (uint64_t)ret->list.at[i].file.st_size;
     }
     r = r < 0 ? error_set(err, r, "can't go on in %s: %s", name, strerror(-r))

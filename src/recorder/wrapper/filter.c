@@ -17,8 +17,6 @@
 #include "base/span.h"
 #include "recorder/wrapper/wrapper.h"
 
-#define WRITE_AT 1 /* what comes after it was not tried where it kills */
-
 /* Clones a child whose end is not reported: no SIGCHLD stays pending for the command, and only __WALL waits for it. We
  * are suspended until it has ended (CLONE_VFORK), so it has ended before it is known whether wait4(2) may be called.
  * Returns -1 if no process can be created. */
@@ -41,40 +39,33 @@ static bool filter_exists(void)
     return true;
 }
 
-static _Noreturn void make_all(volatile size_t *at)
-{
-    for (size_t i = 0; i < filter_n_calls; i++) {
-        *at = i;
-        filter_calls[i].make();
-    }
-    *at = filter_n_calls;
-    _exit(0);
-}
-
 void filter_look(struct filter *ret)
 {
-    volatile size_t *at;
+    struct {
+        const char *volatile call;
+        volatile bool writes;
+    } * shared;
     siginfo_t info;
     pid_t child;
 
     *ret = (struct filter){.there = filter_exists()};
     if (!ret->there)
         return;
-    at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
         return;
     child = child_clone();
-    if (child == 0)
-        make_all(at);
+    if (child == 0) {
+        filter_try(&shared->call, &shared->writes);
+        _exit(0);
+    }
     if (child < 0) {
         ret->process_errno = errno;
         return;
     }
-    if (*at < filter_n_calls) {
-        ret->forbidden = filter_calls[*at].name;
-        ret->mute = *at <= WRITE_AT;
-    }
-    if (*at < filter_n_calls && strcmp(filter_calls[*at].name, "wait4") == 0)
+    ret->forbidden = shared->call;
+    ret->mute = !shared->writes;
+    if (ret->forbidden && strcmp(ret->forbidden, "wait4") == 0)
         waitid(P_PID, (id_t)child, &info, WEXITED | __WALL);
     else
         wait4(child, NULL, __WALL, NULL);

@@ -9,7 +9,6 @@
 #define RECORDER_WRAPPER_FILTER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct filter {
     bool there;            /* there is a filter, or this can't be read (no /proc) */
@@ -25,12 +24,9 @@ void filter_look(struct filter *ret);
  * child. SIGCHLD reports the child's end. */
 int filter_fork(void);
 
-/* filter_calls.c: the calls that are tried. */
-extern const struct filter_call {
-    const char *name; /* of the system call, for messages */
-    void (*make)(void);
-} filter_calls[];
-extern const size_t filter_n_calls;
+/* filter_calls.c: makes each call. *at: the name of the one that is being made, NULL at the end; *ret_writes: write(2)
+ * was made. */
+void filter_try(const char *volatile *at, volatile bool *ret_writes);
 
 /* Executes the command in this process, with nothing changed. Returns the errno if that failed. */
 int filter_execute(char *const *argv);

@@ -103,29 +103,6 @@ static bool take_limit(const struct group_text *t, int metric, uint64_t most)
     return true;
 }
 
-#define VALUE(metric)                                                                                                  \
-    static bool take_##metric(const struct group_text *t)                                                              \
-    {                                                                                                                  \
-        return take_value(t, CGROUP_##metric);                                                                         \
-    }
-#define LIMIT(metric, most)                                                                                            \
-    static bool take_##metric(const struct group_text *t)                                                              \
-    {                                                                                                                  \
-        return take_limit(t, CGROUP_##metric, most);                                                                   \
-    }
-VALUE(cpu)
-VALUE(memory)
-VALUE(memory_peak)
-VALUE(memory_kernel)
-VALUE(memory_limit_hits)
-VALUE(swap)
-VALUE(pids)
-VALUE(pids_peak)
-LIMIT(memory_limit, t->options->memory_total)
-LIMIT(memory_high, t->options->memory_total)
-LIMIT(swap_limit, 0)
-LIMIT(pids_limit, 0)
-
 /* ---- memory ---- */
 
 static bool take_memory_stat(const struct group_text *t)
@@ -179,7 +156,7 @@ static bool take_io(const struct group_text *t)
 
 /* Since 6.9 v1 counts only groups for which an I/O limit was ever set; for others the file has no line of a device,
  * although there was I/O. */
-static bool blkio(const struct group_text *t, bool bytes, int reads, int writes)
+static bool take_blkio(const struct group_text *t, bool bytes, int reads, int writes)
 {
     struct cgroup_io io;
     if (!t->text.len || span_starts(t->text, "Total") ||
@@ -188,16 +165,6 @@ static bool blkio(const struct group_text *t, bool bytes, int reads, int writes)
     entity_put(t->e, reads, io.value[bytes ? CGIO_READ_BYTES : CGIO_READS]);
     entity_put(t->e, writes, io.value[bytes ? CGIO_WRITE_BYTES : CGIO_WRITES]);
     return true;
-}
-
-static bool take_blkio_bytes(const struct group_text *t)
-{
-    return blkio(t, true, CGROUP_io_read, CGROUP_io_write);
-}
-
-static bool take_blkio_operations(const struct group_text *t)
-{
-    return blkio(t, false, CGROUP_io_reads, CGROUP_io_writes);
 }
 
 static bool take_pids_events(const struct group_text *t)
@@ -209,7 +176,7 @@ static bool take_pids_events(const struct group_text *t)
     return true;
 }
 
-static bool parse_pressure(const struct group_text *t, int some, int full)
+static bool take_pressure(const struct group_text *t, int some, int full)
 {
     struct proc_pressure p;
     if (proc_pressure_parse(t->text, &p) < 0)
@@ -219,93 +186,85 @@ static bool parse_pressure(const struct group_text *t, int some, int full)
     return true;
 }
 
-static bool take_pressure_cpu(const struct group_text *t)
-{
-    return parse_pressure(t, CGROUP_pressure_cpu_some, CGROUP_pressure_cpu_full);
-}
-
-static bool take_pressure_memory(const struct group_text *t)
-{
-    return parse_pressure(t, CGROUP_pressure_memory_some, CGROUP_pressure_memory_full);
-}
-
-static bool take_pressure_io(const struct group_text *t)
-{
-    return parse_pressure(t, CGROUP_pressure_io_some, CGROUP_pressure_io_full);
-}
+/* The functions of files that differ in their metrics alone: TAKE(memory, take_value, CGROUP_memory) makes
+ * take_memory().
+ */
+#define TAKE(name, function, ...)                                                                                      \
+    static bool take_##name(const struct group_text *t)                                                                \
+    {                                                                                                                  \
+        return function(t, __VA_ARGS__);                                                                               \
+    }
+TAKE(cpu, take_value, CGROUP_cpu)
+TAKE(memory, take_value, CGROUP_memory)
+TAKE(memory_peak, take_value, CGROUP_memory_peak)
+TAKE(memory_kernel, take_value, CGROUP_memory_kernel)
+TAKE(memory_limit_hits, take_value, CGROUP_memory_limit_hits)
+TAKE(swap, take_value, CGROUP_swap)
+TAKE(pids, take_value, CGROUP_pids)
+TAKE(pids_peak, take_value, CGROUP_pids_peak)
+TAKE(memory_limit, take_limit, CGROUP_memory_limit, t->options->memory_total)
+TAKE(memory_high, take_limit, CGROUP_memory_high, t->options->memory_total)
+TAKE(swap_limit, take_limit, CGROUP_swap_limit, 0)
+TAKE(pids_limit, take_limit, CGROUP_pids_limit, 0)
+TAKE(blkio_bytes, take_blkio, true, CGROUP_io_read, CGROUP_io_write)
+TAKE(blkio_operations, take_blkio, false, CGROUP_io_reads, CGROUP_io_writes)
+TAKE(pressure_cpu, take_pressure, CGROUP_pressure_cpu_some, CGROUP_pressure_cpu_full)
+TAKE(pressure_memory, take_pressure, CGROUP_pressure_memory_some, CGROUP_pressure_memory_full)
+TAKE(pressure_io, take_pressure, CGROUP_pressure_io_some, CGROUP_pressure_io_full)
 
 /* ---- the table ---- */
 
 #define M(metric) (CGROUP_##metric + 1)
 
+#define FILE_ROW(v2, v1, controller, when, take, ...)                                                                  \
+    {                                                                                                                  \
+        v2, v1, controller, when, take,                                                                                \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+
 const struct group_file group_files[] = {
-    {NULL, "cpuacct.usage", CGROUP_AT_CPUACCT, FAST, take_cpu, {M(cpu)}},
-    {NULL, "cpuacct.stat", CGROUP_AT_CPUACCT, FAST, take_cpuacct, {M(cpu_user), M(cpu_system)}},
-    {"cpu.stat",
-     NULL,
-     CGROUP_AT_UNIFIED,
-     FAST,
-     take_cpu_stat,
-     {M(cpu), M(cpu_user), M(cpu_system), M(cpu_periods), M(cpu_throttled_periods), M(cpu_throttled)}},
-    {NULL,
-     "cpu.stat",
-     CGROUP_AT_CPU,
-     FAST,
-     take_cpu_stat,
-     {M(cpu_periods), M(cpu_throttled_periods), M(cpu_throttled)}},
-    {"cpu.max", NULL, CGROUP_AT_CPU, SLOW, take_quota, {M(cpu_limit)}},
-    {NULL, "cpu.cfs_period_us", CGROUP_AT_CPU, SLOW, take_period, {M(cpu_limit)}},
-    {NULL, "cpu.cfs_quota_us", CGROUP_AT_CPU, SLOW, take_cfs_quota, {M(cpu_limit)}},
-    {"cpuset.cpus.effective", "cpuset.effective_cpus", CGROUP_AT_CPUSET, SLOW, take_cpus, {M(cpuset)}},
-    {"memory.current", "memory.usage_in_bytes", CGROUP_AT_MEMORY, FAST, take_memory, {M(memory)}},
-    {"memory.peak", "memory.max_usage_in_bytes", CGROUP_AT_MEMORY, COUNTS, take_memory_peak, {M(memory_peak)}},
-    {"memory.max", "memory.limit_in_bytes", CGROUP_AT_MEMORY, SLOW, take_memory_limit, {M(memory_limit)}},
-    {"memory.high", NULL, CGROUP_AT_MEMORY, SLOW, take_memory_high, {M(memory_high)}},
-    {"memory.stat",
-     "memory.stat",
-     CGROUP_AT_MEMORY,
-     EXPENSIVE,
-     take_memory_stat,
-     {M(memory_anon), M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(faults_minor),
-      M(faults_major)}},
-    {NULL, "memory.kmem.usage_in_bytes", CGROUP_AT_MEMORY, FAST, take_memory_kernel, {M(memory_kernel)}},
+    FILE_ROW(NULL, "cpuacct.usage", CGROUP_AT_CPUACCT, FAST, take_cpu, M(cpu)),
+    FILE_ROW(NULL, "cpuacct.stat", CGROUP_AT_CPUACCT, FAST, take_cpuacct, M(cpu_user), M(cpu_system)),
+    FILE_ROW("cpu.stat", NULL, CGROUP_AT_UNIFIED, FAST, take_cpu_stat, M(cpu), M(cpu_user), M(cpu_system),
+             M(cpu_periods), M(cpu_throttled_periods), M(cpu_throttled)),
+    FILE_ROW(NULL, "cpu.stat", CGROUP_AT_CPU, FAST, take_cpu_stat, M(cpu_periods), M(cpu_throttled_periods),
+             M(cpu_throttled)),
+    FILE_ROW("cpu.max", NULL, CGROUP_AT_CPU, SLOW, take_quota, M(cpu_limit)),
+    FILE_ROW(NULL, "cpu.cfs_period_us", CGROUP_AT_CPU, SLOW, take_period, M(cpu_limit)),
+    FILE_ROW(NULL, "cpu.cfs_quota_us", CGROUP_AT_CPU, SLOW, take_cfs_quota, M(cpu_limit)),
+    FILE_ROW("cpuset.cpus.effective", "cpuset.effective_cpus", CGROUP_AT_CPUSET, SLOW, take_cpus, M(cpuset)),
+    FILE_ROW("memory.current", "memory.usage_in_bytes", CGROUP_AT_MEMORY, FAST, take_memory, M(memory)),
+    FILE_ROW("memory.peak", "memory.max_usage_in_bytes", CGROUP_AT_MEMORY, COUNTS, take_memory_peak, M(memory_peak)),
+    FILE_ROW("memory.max", "memory.limit_in_bytes", CGROUP_AT_MEMORY, SLOW, take_memory_limit, M(memory_limit)),
+    FILE_ROW("memory.high", NULL, CGROUP_AT_MEMORY, SLOW, take_memory_high, M(memory_high)),
+    FILE_ROW("memory.stat", "memory.stat", CGROUP_AT_MEMORY, EXPENSIVE, take_memory_stat, M(memory_anon),
+             M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(faults_minor),
+             M(faults_major)),
+    FILE_ROW(NULL, "memory.kmem.usage_in_bytes", CGROUP_AT_MEMORY, FAST, take_memory_kernel, M(memory_kernel)),
     /* Not memory.events.local: that file lacks the kills in groups that the job makes below its own. Neither file of
      * the innermost group has the kills of its siblings. If only a group above the job's is visible, its local file
      * lacks the job's kills, too. */
-    {"memory.events",
-     "memory.oom_control",
-     CGROUP_AT_MEMORY,
-     COUNTS,
-     take_events,
-     {M(oom_kills), M(ooms), M(memory_high_hits)}},
-    {NULL, "memory.failcnt", CGROUP_AT_MEMORY, COUNTS, take_memory_limit_hits, {M(memory_limit_hits)}},
-    {"memory.swap.current", NULL, CGROUP_AT_MEMORY, FAST, take_swap, {M(swap)}},
-    {"memory.swap.max", NULL, CGROUP_AT_MEMORY, SLOW, take_swap_limit, {M(swap_limit)}},
-    {"io.stat", NULL, CGROUP_AT_IO, FAST, take_io, {M(io_read), M(io_write), M(io_reads), M(io_writes)}},
-    {NULL,
-     "blkio.throttle.io_service_bytes_recursive",
-     CGROUP_AT_IO,
-     FAST,
-     take_blkio_bytes,
-     {M(io_read), M(io_write)}},
-    {NULL,
-     "blkio.throttle.io_serviced_recursive",
-     CGROUP_AT_IO,
-     FAST,
-     take_blkio_operations,
-     {M(io_reads), M(io_writes)}},
-    {"pids.current", "pids.current", CGROUP_AT_PIDS, FAST, take_pids, {M(pids)}},
-    {"pids.peak", "pids.peak", CGROUP_AT_PIDS, FAST, take_pids_peak, {M(pids_peak)}},
-    {"pids.max", "pids.max", CGROUP_AT_PIDS, SLOW, take_pids_limit, {M(pids_limit)}},
-    {"pids.events", "pids.events", CGROUP_AT_PIDS, COUNTS, take_pids_events, {M(pids_limit_hits)}},
-    {"cpu.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_cpu, {M(pressure_cpu_some), M(pressure_cpu_full)}},
-    {"memory.pressure",
-     NULL,
-     CGROUP_AT_UNIFIED,
-     FAST,
-     take_pressure_memory,
-     {M(pressure_memory_some), M(pressure_memory_full)}},
-    {"io.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_io, {M(pressure_io_some), M(pressure_io_full)}},
+    FILE_ROW("memory.events", "memory.oom_control", CGROUP_AT_MEMORY, COUNTS, take_events, M(oom_kills), M(ooms),
+             M(memory_high_hits)),
+    FILE_ROW(NULL, "memory.failcnt", CGROUP_AT_MEMORY, COUNTS, take_memory_limit_hits, M(memory_limit_hits)),
+    FILE_ROW("memory.swap.current", NULL, CGROUP_AT_MEMORY, FAST, take_swap, M(swap)),
+    FILE_ROW("memory.swap.max", NULL, CGROUP_AT_MEMORY, SLOW, take_swap_limit, M(swap_limit)),
+    FILE_ROW("io.stat", NULL, CGROUP_AT_IO, FAST, take_io, M(io_read), M(io_write), M(io_reads), M(io_writes)),
+    FILE_ROW(NULL, "blkio.throttle.io_service_bytes_recursive", CGROUP_AT_IO, FAST, take_blkio_bytes, M(io_read),
+             M(io_write)),
+    FILE_ROW(NULL, "blkio.throttle.io_serviced_recursive", CGROUP_AT_IO, FAST, take_blkio_operations, M(io_reads),
+             M(io_writes)),
+    FILE_ROW("pids.current", "pids.current", CGROUP_AT_PIDS, FAST, take_pids, M(pids)),
+    FILE_ROW("pids.peak", "pids.peak", CGROUP_AT_PIDS, FAST, take_pids_peak, M(pids_peak)),
+    FILE_ROW("pids.max", "pids.max", CGROUP_AT_PIDS, SLOW, take_pids_limit, M(pids_limit)),
+    FILE_ROW("pids.events", "pids.events", CGROUP_AT_PIDS, COUNTS, take_pids_events, M(pids_limit_hits)),
+    FILE_ROW("cpu.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_cpu, M(pressure_cpu_some),
+             M(pressure_cpu_full)),
+    FILE_ROW("memory.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_memory, M(pressure_memory_some),
+             M(pressure_memory_full)),
+    FILE_ROW("io.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_io, M(pressure_io_some), M(pressure_io_full)),
 };
 
 const size_t group_files_n = sizeof(group_files) / sizeof(*group_files);

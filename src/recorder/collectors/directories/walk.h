@@ -15,8 +15,8 @@ struct walk_sums {
     uint64_t used, apparent;     /* bytes: allocated, directories included; size of regular files and symbolic links */
     uint64_t files, directories; /* files: all but directories */
     uint64_t unread;             /* entries that could not be read or were not counted: the others are lower bounds */
-    uint64_t mount;              /* that the directory is on: its id in mountinfo; 0: not known */
-    uint32_t major, minor;       /* of its filesystem */
+    uint64_t mount;              /* the mount that the directory is on: its id in mountinfo; 0: not known */
+    uint32_t major, minor;       /* the device of its filesystem */
 };
 
 struct walk_options {

@@ -72,7 +72,7 @@ void host_free(struct host *h)
 {
     if (!h)
         return;
-    helper_free(h->slow); /* first, because its requests borrow paths */
+    helper_free(h->slow); /* before the rest, because its requests borrow paths */
     fs_done(h);
     for (int i = 0; i < HOST_FILE_MAX; i++)
         fd_close(h->fd[i]);
@@ -179,7 +179,7 @@ void host_read(struct host *h, uint64_t now_ns, enum budget_level level)
     host_disks(h);
     host_nets(h);
     h->read_ns = now_ns;
-    host_ask_helper(h, level); /* has periods of its own */
+    host_ask_helper(h, level); /* the helper has periods of its own */
 }
 
 void host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last)

@@ -1,213 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Decimal text to a number. strtod(3) needs a NUL, depends on the locale and takes what neither OpenMetrics nor JSON
- * has. An integer below 2^64 is kept as it is; all else becomes the nearest double, as strtod() has it (of more than 38
- * digits the others count only in that there are some).
- */
+#include <stdlib.h>
+#include <string.h>
+
 #include "recorder/collectors/programs/reading.h"
 
-#define WHOLE_POWER 19 /* 2^64 times 10^19 fits into 128 bits */
-#define PLACES_MOST 38 /* 10^38 fits as well */
-#define EXACT_POWER 21 /* m / 10^21: 128 bits by 70, so the quotient has 57 bits or more */
-#define POWER_MOST 400
-#define INFINITE_POWER 309
-#define ZERO_POWER (-363) /* 2^128 times that is less than half of the least double */
+#define LONGEST 511 /* the longest double in full has 325 characters, the least with 17 digits 342 */
 
-__extension__ typedef unsigned __int128 wide;
-
-struct decimal {
-    wide digits;               /* the first digits, as many as fit */
-    int power;                 /* of ten */
-    bool negative, full, more; /* more: digits other than 0 follow */
-};
-
-static bool scan_digits(struct span *s, struct decimal *d, bool fraction)
+static size_t skip_digits(struct span *s)
 {
-    size_t begin = s->len;
-    for (; s->len && *s->at >= '0' && *s->at <= '9'; s->at++, s->len--) {
-        unsigned digit = (unsigned)(*s->at - '0');
-        wide next;
-        d->full =
-            d->full || __builtin_mul_overflow(d->digits, 10u, &next) || __builtin_add_overflow(next, digit, &next);
-        if (!d->full) {
-            d->digits = next;
-            d->power -= fraction;
-        } else {
-            d->power += !fraction;
-            d->more |= digit != 0;
+    size_t n = 0;
+    for (; s->len && *s->at >= '0' && *s->at <= '9'; s->at++, s->len--)
+        n++;
+    return n;
+}
+
+static bool skip_decimal(struct span *s)
+{
+    size_t digits;
+    if (!scan_char(s, '-'))
+        scan_char(s, '+');
+    digits = skip_digits(s);
+    if (scan_char(s, '.'))
+        digits += skip_digits(s);
+    if (!digits || (!scan_char(s, 'e') && !scan_char(s, 'E')))
+        return digits;
+    if (!scan_char(s, '-'))
+        scan_char(s, '+');
+    return skip_digits(s);
+}
+
+/* 20 and 20.0, however many digits a double would round away. */
+static bool scan_whole(struct span s, uint64_t *ret)
+{
+    if (!scan_u64(&s, ret))
+        return false;
+    if (scan_char(&s, '.')) {
+        while (scan_char(&s, '0')) {
         }
     }
-    return s->len < begin;
+    return !s.len;
 }
 
-static bool scan_exponent(struct span *s, struct decimal *d)
-{
-    uint64_t e = 0;
-    bool negative = scan_char(s, '-');
-    if (!negative)
-        scan_char(s, '+');
-    size_t begin = s->len;
-    for (; s->len && *s->at >= '0' && *s->at <= '9'; s->at++, s->len--)
-        e = e < 100000 ? e * 10 + (uint64_t)(*s->at - '0') : e;
-    int most = 2 * POWER_MOST, power = e < 100000 ? (int)e : 100000;
-    d->power += negative ? -power : power;
-    d->power = d->power > most ? most : d->power < -most ? -most : d->power;
-    return s->len < begin;
-}
-
-static bool scan_decimal(struct span *s, struct decimal *ret)
-{
-    struct span rest = *s;
-    struct decimal d = {0};
-    d.negative = scan_char(&rest, '-');
-    if (!d.negative)
-        scan_char(&rest, '+');
-    bool any = scan_digits(&rest, &d, false);
-    if (scan_char(&rest, '.'))
-        any |= scan_digits(&rest, &d, true);
-    if (!any)
-        return false;
-    if (rest.len && (*rest.at == 'e' || *rest.at == 'E')) {
-        rest.at++;
-        rest.len--;
-        if (!scan_exponent(&rest, &d))
-            return false;
-    }
-    *s = rest;
-    *ret = d;
-    return true;
-}
-
-/* v times 2^shift; rest: it is a little more than that, and v has more than 53 bits then. To the nearest, ties to even;
- * the last bit of the least double is 2^-1074. */
-static double rounded(wide v, int shift, bool rest)
-{
-    int bits = 0;
-    for (wide w = v; w; w >>= 1)
-        bits++;
-    int drop = bits - 53 > -1074 - shift ? bits - 53 : -1074 - shift;
-    if (drop <= 0)
-        return __builtin_ldexp((double)(uint64_t)v, shift);
-    if (drop > bits)
-        return 0;
-    wide kept = v >> drop, low = v - (kept << drop), half = (wide)1 << (drop - 1);
-    kept += low > half || (low == half && (rest || (kept & 1)));
-    return __builtin_ldexp((double)(uint64_t)kept, shift + drop);
-}
-
-static wide power_of_ten(int n)
-{
-    wide v = 1;
-    while (n-- > 0)
-        v *= 10;
-    return v;
-}
-
-static double times_power(wide digits, int power)
-{
-    wide v = digits;
-    int shift = 0;
-    if (power >= 0)
-        return rounded(v * power_of_ten(power), 0, false);
-    wide by = power_of_ten(-power);
-    while (!(v >> 127)) {
-        v <<= 1;
-        shift--;
-    }
-    return rounded(v / by, shift, v % by != 0);
-}
-
-/* ---- whole numbers of any length that is needed ---- */
-
-struct large {
-    uint32_t part[56]; /* the least first */
-    int n;
-};
-
-static void multiply(struct large *l, uint32_t by)
-{
-    uint64_t carry = 0;
-    for (int i = 0; i < l->n; i++) {
-        carry += (uint64_t)l->part[i] * by;
-        l->part[i] = (uint32_t)carry;
-        carry >>= 32;
-    }
-    if (carry)
-        l->part[l->n++] = (uint32_t)carry;
-}
-
-/* Returns whether there is a rest. */
-static bool divide(struct large *l, uint32_t by)
-{
-    uint64_t rest = 0;
-    for (int i = l->n; i-- > 0;) {
-        rest = rest << 32 | l->part[i];
-        l->part[i] = (uint32_t)(rest / by);
-        rest %= by;
-    }
-    while (l->n && !l->part[l->n - 1])
-        l->n--;
-    return rest != 0;
-}
-
-static double times_large_power(wide digits, int power, bool rest)
-{
-    /* Before a division there are 66 bits more than the divisor has: 10 has 3.322. */
-    int n = power < 0 ? -power : power, zeros = power < 0 ? (66 + n * 3322 / 1000) / 32 + 1 : 0;
-    struct large l = {.n = zeros};
-    for (; digits; digits >>= 32)
-        l.part[l.n++] = (uint32_t)digits;
-    for (int left = n; left > 0; left -= 9) {
-        uint32_t by = (uint32_t)power_of_ten(left < 9 ? left : 9);
-        if (power < 0)
-            rest |= divide(&l, by);
-        else
-            multiply(&l, by);
-    }
-    wide v = 0; /* the first 65 bits and more */
-    int i = l.n;
-    for (; i > 0 && i > l.n - 3; i--)
-        v = v << 32 | l.part[i - 1];
-    for (int below = i; below > 0; below--)
-        rest |= l.part[below - 1] != 0;
-    return rounded(v, 32 * (i - zeros), rest);
-}
-
-static double as_real(const struct decimal *d)
-{
-    int power = d->power;
-    if (!d->digits || power < ZERO_POWER)
-        return 0;
-    if (power > INFINITE_POWER)
-        return __builtin_inf();
-    if (!d->more && !(d->digits >> 64) && power >= -EXACT_POWER && power <= WHOLE_POWER)
-        return times_power(d->digits, power);
-    return times_large_power(d->digits, power, d->more);
-}
-
+/* strtod(3) takes more than OpenMetrics has and needs a NUL; of the locale it knows only C, as nothing in the recorder
+ * calls setlocale(). */
 bool reading_number(struct span *s, struct reading_cell *ret)
 {
-    struct decimal d;
-    uint64_t whole;
-    if (!scan_decimal(s, &d))
+    struct span rest = *s;
+    char text[LONGEST + 1];
+    if (!skip_decimal(&rest))
         return false;
-    /* 1e3 and 20.0 are whole as well: Go, for one, writes 1.7e+09. */
-    wide v = d.digits;
-    bool fits = !d.more && !(v >> 64) && d.power >= 0 && d.power <= WHOLE_POWER;
-    fits = fits && (v = v * power_of_ten(d.power)) >> 64 == 0;
-    whole = fits ? (uint64_t)v : 0;
-    if (!d.more && d.power < 0 && d.power >= -PLACES_MOST && d.digits % power_of_ten(-d.power) == 0) {
-        v = d.digits / power_of_ten(-d.power);
-        fits = !(v >> 64);
-        whole = (uint64_t)v;
+    size_t len = s->len - rest.len;
+    if (len > LONGEST)
+        return false;
+    memcpy(text, s->at, len);
+    text[len] = 0;
+    uint64_t bits = 0;
+    enum reading_value is = READING_INTEGER;
+    if (!scan_whole(span_of(text, len), &bits)) {
+        double real = strtod(text, NULL);
+        bool is_whole = real >= 0 && real < 0x1p64 && real == (double)(uint64_t)real; /* Go writes 1.7e+09 */
+        is = is_whole ? READING_INTEGER : __builtin_isfinite(real) ? READING_REAL : READING_ABSENT;
+        bits = is_whole ? (uint64_t)real : 0;
+        if (is == READING_REAL)
+            memcpy(&bits, &real, sizeof(real));
     }
-    if (fits && (!d.negative || !whole)) {
-        *ret = (struct reading_cell){.bits = whole, .value = READING_INTEGER};
-        return true;
-    }
-    double real = d.negative ? -as_real(&d) : as_real(&d);
-    *ret = (struct reading_cell){.value = __builtin_isfinite(real) ? READING_REAL : READING_ABSENT};
-    if (ret->value == READING_REAL)
-        memcpy(&ret->bits, &real, sizeof(real));
+    *ret = (struct reading_cell){.bits = bits, .value = is};
+    *s = rest;
     return true;
 }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU time of ended processes that was not reported. */
+#include "recorder/job/settling.h"
+
+/*
+ * taskstats and perf make their records before a process frees its memory and is torn down; the parent gets the CPU
+ * time of all that. So the gain of a parent, less what its gone children are known to have used, was used by these
+ * children. It is shared out among them by the expected cost of the teardown: a fixed part, and a part for each page.
+ *
+ * Example: taskstats reported 90 ms for the only gone child, and the parent's children_cpu grew by 100 ms. The child
+ * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown. If 4 ms are expected, the
+ * other 6 are unsure: they may be of a process that ended beside it.
+ *
+ * The parent shows its gain in whole ticks, so a remainder, positive or negative, stays in its pool for the next time.
+ * Nothing is shared out unless every child is known, nor among several children if one has no reported CPU time.
+ */
+#define TEARDOWN_NS 200000u
+#define TEARDOWN_NS_PER_PAGE 200u
+/* A child gets at most this many times its expected cost: the parent's values have steps of 10 ms, and a step may be
+ * due to other children. */
+#define SHARE_MOST 8u
+
+uint64_t teardown_expected(const struct member *m)
+{
+    if (m->life.cpu_final)
+        return 0; /* its CPU time is known */
+    uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
+    return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
+}
+
+void teardown_plan(const struct job *j, struct settlement *e, uint64_t gained_ns)
+{
+    struct member *successor = e->successor;
+    e->share = 0;
+    successor->account.pool += (int64_t)gained_ns - (int64_t)e->known;
+    if (!j->source.events || j->source.lossy || (e->without_cpu && e->lost > 1)) {
+        successor->account.pool = successor->account.pool < 0 ? successor->account.pool : 0;
+        return;
+    }
+    if (successor->account.pool <= 0 || successor->account.unsure)
+        return;
+    uint64_t most = e->weight * SHARE_MOST;
+    e->share = (uint64_t)successor->account.pool < most ? (uint64_t)successor->account.pool : most;
+    successor->account.pool -= (int64_t)e->share;
+}
+
+/* CPU time that the job has used and that is not attributed to any process yet. */
+static uint64_t unattributed(struct job *j)
+{
+    totals_refresh(j);
+    uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->past.counted_ns;
+    shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
+    shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
+    named += j->sums.counted;
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next)
+        named += since_base(m, BASE_CPU, own_cpu(m));
+    return shown > named ? shown - named : 0;
+}
+
+/* If a child was missed, part of a gain is already attributed to another process, so the shares
+ * are scaled down to the job's unattributed CPU time. */
+void teardown_share_out(struct job *j, uint64_t shares)
+{
+    uint64_t room = shares ? unattributed(j) : 0;
+    double part_of = room < shares ? (double)room / (double)shares : 1;
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
+        const struct member *successor = nearest_living(m);
+        const struct settlement *e = successor ? successor->account.settlement : NULL;
+        if (!e || !e->share)
+            continue;
+        uint64_t part = (uint64_t)((double)e->share * part_of * ((double)teardown_expected(m) / (double)e->weight));
+        struct member_usage *u = member_make_usage(m);
+        j->past.shared_ns += part;
+        u->share_unsure_ns = part > teardown_expected(m) ? part - teardown_expected(m) : 0;
+        u->cpu_ns = part + own_cpu(m);
+        u->has_cpu = true;
+    }
+}
