@@ -131,6 +131,9 @@ class Events:
         with lock:
             self._open()
 
+    def __reduce__(self) -> tuple[Callable[..., Events], tuple[str | None]]:
+        return _of_another_process, (self.path,)
+
     def _open(self) -> None:
         self._fd = -1
         if not self.path:
@@ -184,6 +187,17 @@ class Events:
             return False
 
 
+def _of_another_process(path: str | None) -> Events:
+    """One for all objects that were pickled there, as a worker gets one with each call."""
+    with lock:
+        for other in [known for known in _pickled if not (known and os.path.exists(known))]:
+            _pickled.pop(other).close()
+        if path not in _pickled:
+            _pickled[path] = Events(path)
+        return _pickled[path]
+
+
+_pickled: dict[str | None, Events] = {}
 lock = _thread.RLock()  # of all Events
 _last: dict[int, Events] = {}  # who opened a descriptor of that number last
 _write, _fcntl, _GETFL = os.write, fcntl.fcntl, fcntl.F_GETFL

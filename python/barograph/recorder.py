@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import operator
 import os
-import select
 import sys
 import time
 import warnings
@@ -14,11 +13,20 @@ from collections.abc import Iterable, Mapping
 
 from . import _current, _marks, _spawn, _where
 from ._options import options_of
-from ._process import Recorder, readable
-from .errors import ArgumentError, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
+from ._process import Recorder, areadable, readable
+from .errors import (
+    ArgumentError,
+    LinuxOnlyError,
+    NotATapeError,
+    NotInstalledError,
+    RecordingError,
+    RecordingWarning,
+    TapeNotFoundError,
+)
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
+    from datetime import timedelta
     from types import TracebackType
     from typing import Any, Callable, Literal, TypeVar, overload
 
@@ -155,11 +163,9 @@ class Recording:
     @staticmethod
     def _read(fd: int, said: bytearray, within: float) -> None:
         """Adds what the recorder says until it has begun or failed."""
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
         end = time.monotonic() + within
         while True:
-            if not poll.poll(max(end - time.monotonic(), 0) * 1000):
+            if not readable(fd, max(end - time.monotonic(), 0)):
                 said += b"baro record: it has not begun after %.0f s\n" % within
                 return
             got = os.read(fd, 65536)
@@ -240,6 +246,10 @@ class Recording:
         """A fork: this recording is not the child's to stop."""
         self._running = []  # marks stay open: rec.mark() in a worker goes to the same tape
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled it is the object of another process, as a forked child has it: it marks, and stops nothing."""
+        return {**self.__dict__, "_again": None, "_running": [], "_hooks": [], "_tape": None}
+
     def __enter__(self) -> Recording:
         self.start()
         self._depth += 1
@@ -275,7 +285,7 @@ class Recording:
             return self
         said = bytearray()
         try:
-            await readable(fd, _BEGINS_WITHIN)
+            await areadable(fd, _BEGINS_WITHIN)
             self._read(fd, said, _BEGINS_WITHIN)
             self._begun(said)
         except BaseException:
@@ -296,7 +306,7 @@ class Recording:
             fd = recorder.open()
             in_time = recorder.stop(fd)
             if in_time and fd >= 0:
-                await readable(fd, _ENDS_WITHIN)
+                await areadable(fd, _ENDS_WITHIN)
             in_time = in_time and recorder.wait(fd, _ENDS_WITHIN)
         finally:
             self._ended(recorder, fd, in_time)
@@ -351,7 +361,10 @@ class Recording:
     def now(self) -> Now | None:
         """What the job uses at this moment: `rec.now.cores`, `rec.now.rss_bytes`, its newest sample. None where nothing
         is recorded."""
-        return self.tape.now() if self.path is not None else None
+        try:
+            return self.tape.now() if self.path is not None else None
+        except (TapeNotFoundError, NotATapeError):
+            return None  # the disk is full, or somebody has removed it
 
     @property
     def summary(self) -> Summary:
@@ -376,7 +389,7 @@ class Recording:
 def _record(
     path: str | os.PathLike[str] | Callable[..., Any] | None = None,
     *,
-    interval: str | float = "auto",
+    interval: str | float | timedelta = "auto",
     tasks: Mapping[str, str] | None = None,
     children: bool = True,
     pid: int | Iterable[int] | None = None,
@@ -386,7 +399,7 @@ def _record(
     keep: str | None = None,
     overhead: str | None = None,
     host: bool | Literal["only"] = True,
-    gpu: bool | str | Iterable[int | str] = True,
+    gpu: bool | int | str | Iterable[int | str] = True,
     cmdline: bool = True,
     force: bool = False,
     strict: bool = False,
@@ -434,7 +447,7 @@ if TYPE_CHECKING:
     def record(
         path: str | os.PathLike[str] | None = ...,
         *,
-        interval: str | float = ...,
+        interval: str | float | timedelta = ...,
         tasks: Mapping[str, str] | None = ...,
         children: bool = ...,
         pid: int | Iterable[int] | None = ...,
@@ -444,7 +457,7 @@ if TYPE_CHECKING:
         keep: str | None = ...,
         overhead: str | None = ...,
         host: bool | Literal["only"] = ...,
-        gpu: bool | str | Iterable[int | str] = ...,
+        gpu: bool | int | str | Iterable[int | str] = ...,
         cmdline: bool = ...,
         force: bool = ...,
         strict: bool = ...,
