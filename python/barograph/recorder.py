@@ -69,8 +69,16 @@ def _program() -> str:
 class Recording:
     """What record() returns: a context manager (with, async with), a decorator, and a pair of start() and stop()."""
 
-    def __init__(self, arguments: list[str], *, own: bool, strict: bool, again: Callable[[], Recording] | None) -> None:
-        self._arguments = arguments
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        own: bool,
+        strict: bool,
+        again: Callable[[], Recording] | None,
+        replaces: str | None = None,
+    ) -> None:
+        self._arguments, self._replaces = arguments, replaces
         self._own, self._strict, self._again = own, strict, again
         self._running: list[Recorder] = []  # at most one; whoever takes it out cleans up
         self._owner = 0
@@ -133,6 +141,7 @@ class Recording:
     def _spawn(self) -> int:
         """Returns the end of a pipe from which the recorder's report is read."""
         program = _program()
+        self._end_replaced()
         for hook in self._hooks:
             hook.before()
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_LEFT_OUT)}
@@ -159,6 +168,13 @@ class Recording:
             raise
         os.close(theirs)
         return ours
+
+    def _end_replaced(self) -> None:
+        """A cell of a notebook that is run again has lost its first recording, which nobody else could stop."""
+        for other in [each for each in _current.active if each.path == self._replaces and each is not self]:
+            text = f"{other.path} is recorded by this program: that recording ends, and its tape is replaced"
+            warnings.warn(text, RecordingWarning, stacklevel=4)
+            other.stop()
 
     @staticmethod
     def _read(fd: int, said: bytearray, within: float) -> None:
@@ -383,7 +399,7 @@ class Recording:
 
     def __repr__(self) -> str:
         state = "recording" if self.active else "stopped" if self.path else "not recording"
-        return f"<Recording {self.path or ''} {state}>"
+        return f"<Recording {self.path} {state}>" if self.path else f"<Recording {state}>"
 
 
 def _record(
@@ -423,6 +439,7 @@ def _record(
     if callable(path):
         return _record()(path)
     tape = None if path is None else os.fsdecode(path)
+    replaces = os.path.abspath(tape) if tape and force else None
     if host == "only" and (pid is not None or tasks or metrics is not None):
         raise ArgumentError('host="only" has no processes: pid, tasks and metrics do not go with it')
 
@@ -434,7 +451,7 @@ def _record(
             options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
             options += [] if children else ["--no-children"]
         options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
-        return Recording(options, own=pid is None, strict=strict, again=again)
+        return Recording(options, own=pid is None, strict=strict, again=again, replaces=replaces)
 
     return make(lambda: make(None))
 

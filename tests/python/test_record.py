@@ -87,6 +87,16 @@ def test_start_and_stop_may_be_called_twice():
     assert rec.summary.job.processes_started == 1
 
 
+def test_a_cell_that_is_run_again():
+    """A recording of this program that is still there ends where force=True takes its tape."""
+    first = barograph.record("t.baro", force=True, strict=True).start()
+    with pytest.warns(barograph.RecordingWarning, match="t.baro is recorded by this program: that recording ends"):
+        second = barograph.record("t.baro", force=True, strict=True).start()
+    assert not first.active and second.active and os.environ["BARO_TAPE"] == second.path
+    second.stop()
+    assert "BARO_TAPE" not in os.environ
+
+
 def test_nested_and_side_by_side():
     with barograph.record("a.baro", strict=True) as a:
         with barograph.record("b.baro", strict=True) as b:
