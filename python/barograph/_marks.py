@@ -5,12 +5,15 @@ which neither blocks nor fails, whatever became of the recorder."""
 from __future__ import annotations
 
 import _thread
-import fcntl
 import itertools
 import os
 import stat
 import time
 
+try:
+    import fcntl
+except ImportError:  # Windows, where no file is ever opened
+    fcntl = None  # type: ignore[assignment]
 try:
     from _json import encode_basestring_ascii as quoted  # json takes 3 ms to import
 except ImportError:
@@ -200,8 +203,9 @@ def _of_another_process(path: str | None) -> Events:
 _pickled: dict[str | None, Events] = {}
 lock = _thread.RLock()  # of all Events
 _last: dict[int, Events] = {}  # who opened a descriptor of that number last
-_write, _fcntl, _GETFL = os.write, fcntl.fcntl, fcntl.F_GETFL
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
+_write, _GETFL = os.write, getattr(fcntl, "F_GETFL", 0)
+_fcntl: Any = getattr(fcntl, "fcntl", None)
+_FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
 _MASK = _FLAGS | os.O_RDWR
 
 
