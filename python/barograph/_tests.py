@@ -18,6 +18,7 @@ import pytest
 from . import _marks
 from .errors import ArgumentError, Error
 from ._current import put as _put
+from ._lib import lib
 from .recorder import Recording, record
 from .records import Exit
 from .sample import Sample
@@ -90,6 +91,7 @@ class _Follower:
 
         tape = Tape(path)
         self._cursor = tape._cursor()
+        self._header = lib.baro_tape_header(self._cursor.handle.pointer)
         self._start_ns = tape.header.start_monotonic_ns
         self._own = pid
         self._members = {self._own}
@@ -110,7 +112,7 @@ class _Follower:
             elif isinstance(taken, Exit) and (taken.ppid in self._members or taken.pid in self._members):
                 when = self._start_ns + taken.t_ns
                 self._members.add(taken.pid)
-                self._see(taken.id, when)
+                self._see(taken.id, taken._handle.pointer)
                 bisect.insort(self._peaks, (when, int(taken.get("rss_peak_bytes", 0))))
 
     def _sample(self, sample: Sample) -> None:
@@ -122,14 +124,15 @@ class _Follower:
             members.add(process.pid)
             rss += int(process.get("rss_bytes", 0))
             if process.pid != self._own:
-                self._see(process.id, self.last_ns)
+                self._see(process.id, process._pointer)
         self._members = members
         bisect.insort(self._peaks, (self.last_ns, rss))
 
-    def _see(self, number: int, when: int) -> None:
+    def _see(self, number: int, row: int | None) -> None:
+        """It belongs to the test in which it began, which may be over by the time of the first sample that has it."""
         if number not in self._seen:
             self._seen.add(number)
-            bisect.insort(self._began, when)
+            bisect.insort(self._began, self._start_ns + int(lib.baro_row_begin_ns(self._header, row)))
 
     def between(self, begin_ns: int, end_ns: int) -> tuple[int | None, int]:
         """(the highest memory, how many processes began)"""
