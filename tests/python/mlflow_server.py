@@ -12,17 +12,16 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
 
+import environments
 import pytest
 
 # What the server needs of all that `mlflow` requires: a fifth of its size.
 _PACKAGES = "mlflow-skinny>=3 sqlalchemy alembic flask flask-cors aiohttp numpy pandas sqlparse".split()
-_INSTALLED_WITHIN = 300  # seconds
-_STARTS_WITHIN = 120
+_STARTS_WITHIN = 120  # seconds
 
 
 def _has_mlflow(python):
@@ -51,36 +50,12 @@ def python():
     return str(folder / "bin" / "python")
 
 
-_PIP = ("-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1", "--disable-pip-version-check")
-_PIP += ("--no-compile", "--only-binary", ":all:")  # of thousands of modules a few are used
-
-
 def _install(folder):
     try:
-        try:
-            _install_by_uv(folder)
-        except (OSError, subprocess.CalledProcessError):  # no pip in this interpreter, or nothing for this machine
-            _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-            _run([str(folder / "bin" / "python"), *_PIP, *_PACKAGES])
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"MLflow could not be installed within {_INSTALLED_WITHIN} s")
-    except (OSError, subprocess.CalledProcessError) as error:
-        why = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-        pytest.skip(f"MLflow can't be imported here, nor installed: {why[-1] if why else error}")
+        environments.make(folder, *_PACKAGES)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"MLflow can't be imported here, nor installed: {environments.why(error)}")
     (folder / "ready").touch()
-
-
-def _install_by_uv(folder):
-    """6 s of CPU time, uv itself included; pip takes 26 s for the same."""
-    _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
-    with tempfile.TemporaryDirectory() as tools:
-        _run([sys.executable, *_PIP, "--no-deps", "--target", tools, "uv"])
-        uv = [f"{tools}/bin/uv", "pip", "install", "-q", "--no-cache", "--only-binary", ":all:"]
-        _run([*uv, "--python", str(folder / "bin" / "python"), *_PACKAGES])
-
-
-def _run(command):
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=_INSTALLED_WITHIN)
 
 
 def free_port():
@@ -108,7 +83,7 @@ class Server:
         self.port, self.folder = free_port(), folder
         self.uri = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
-        store = store or f"sqlite:///{folder}/mlflow.db"
+        self.store = store = store or f"sqlite:///{folder}/mlflow.db"
         argv = [
             interpreter,
             "-m",
@@ -152,15 +127,19 @@ from barograph.mlflow._follow import follow
 import mlflow, mlflow.entities, mlflow.tracking.client
 mlflow.set_tracking_uri(sys.argv[1])  # artifacts of MLflow 2.9 are looked for there
 client = mlflow.MlflowClient()
+store = mlflow.MlflowClient(sys.argv[2]) if sys.argv[2:] else client
 began = {}
-def run(run_id, prefix=""):
+def run(run_id, prefix="", of=None):
     found = client.get_run(run_id)
     keys = [key for key in found.data.metrics if key.startswith(prefix)]
-    metrics = [[m.key, m.value, m.timestamp, m.step] for key in keys for m in client.get_metric_history(run_id, key)]
+    histories = [(of or store).get_metric_history(run_id, key) for key in keys]
+    metrics = sorted([m.key, m.value, m.timestamp, m.step] for history in histories for m in history)
     files = [f.path for f in client.list_artifacts(run_id, "barograph")]
     info = found.info
     return {"metrics": metrics, "tags": found.data.tags, "params": found.data.params, "files": files,
             "status": info.status, "start": info.start_time, "end": info.end_time, "experiment": info.experiment_id}
+def served(run_id):
+    return run(run_id, of=client)
 def state(run_id):
     return client.get_run(run_id).info.status, [f.path for f in client.list_artifacts(run_id, "barograph")]
 def new():
@@ -188,12 +167,13 @@ for line in sys.stdin:
 
 class Client:
     """MLflow's own client in a process of its own, which has imported it once: 2 s of CPU time. client("run", ID) and the
-    like read. client("begin", request, environment) is a follower as its fork, and client("end", pid) waits for it: a
-    kill hits what sends, not the import before it."""
+    like read; points come from the server's store, if that is given: a request for each metric is most of what tests
+    cost. client("begin", request, environment) is a follower as its fork, and client("end", pid) waits for it: a kill
+    hits what sends, not the import before it."""
 
-    def __init__(self, interpreter, uri):
+    def __init__(self, interpreter, uri, *store):
         self.process = subprocess.Popen(
-            [interpreter, "-c", _CLIENT, uri],
+            [interpreter, "-c", _CLIENT, uri, *store],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

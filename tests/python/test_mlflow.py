@@ -37,7 +37,7 @@ def server(python, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(python, server):
-    one = mlflow_server.Client(python, server.uri)
+    one = mlflow_server.Client(python, server.uri, *([] if FULL else [server.store]))
     yield one
     one.stop()
 
@@ -119,7 +119,7 @@ def test_a_tape_of_yesterday(python, server, client, tape):
     assert found["params"]["baro.cpus"] == str(header.cpus)
     assert found["tags"]["baro.host"] == header.host and found["tags"]["mlflow.runName"] == "sh"
     assert "sent before" in send(python, server.uri, tape, "--names", "process")
-    assert client("run", run) == found
+    assert client("served", run) == found
 
 
 FAULTS = (
