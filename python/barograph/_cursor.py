@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import select
 import time
 from typing import Union
 from collections.abc import AsyncIterator, Iterator
@@ -12,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from . import _abi
 from ._lib import Handle, call, lib
 from ._metrics import Registry
+from ._process import readable
 from .records import Damage, Event, Exit, Limits
 from .sample import Sample
 
@@ -107,9 +107,7 @@ class Cursor:
             fd = self.poll_fd()
             pause = _LOOK_EVERY if left is None else min(_LOOK_EVERY, left)
             if fd >= 0:  # without the lock, so that other threads may read meanwhile
-                poll = select.poll()
-                poll.register(fd, select.POLLIN)
-                poll.poll(pause * 1000)
+                readable(fd, pause)
             else:
                 time.sleep(min(pause, 0.1))
 

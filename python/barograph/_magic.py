@@ -90,6 +90,7 @@ def load(shell: Any) -> None:
         if cell is None and line.strip() in ("on", "off"):
             return session.on() if line.strip() == "on" else session.off()
         code = line if cell is None else cell
+        _check_loop(shell, code)
         with recorder.record() as recording:
             with recording.phase((line.strip() if cell is not None else "") or f"cell {shell.execution_count}"):
                 with _silent(shell):
@@ -103,6 +104,20 @@ def load(shell: Any) -> None:
         result.raise_error()
 
     shell.register_magic_function(baro, "line_cell", "baro")
+
+
+def _check_loop(shell: Any, code: str) -> None:
+    """A notebook's cells run inside of its loop, and a magic can't wait for another one there."""
+    import asyncio
+    from importlib import import_module
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if shell.should_run_async(code, transformed_cell=shell.transform_cell(code)):
+        text = "%baro can't record `await` here: write `async with barograph.record() as rec:` in the cell, or %baro on"
+        raise import_module("IPython.core.error").UsageError(text)
 
 
 def _show(recording: recorder.Recording) -> None:

@@ -5,12 +5,15 @@ which neither blocks nor fails, whatever became of the recorder."""
 from __future__ import annotations
 
 import _thread
-import fcntl
 import itertools
 import os
 import stat
 import time
 
+try:
+    import fcntl
+except ImportError:  # Windows, where no file is ever opened
+    fcntl = None  # type: ignore[assignment]
 try:
     from _json import encode_basestring_ascii as quoted  # json takes 3 ms to import
 except ImportError:
@@ -131,6 +134,9 @@ class Events:
         with lock:
             self._open()
 
+    def __reduce__(self) -> tuple[Callable[..., Events], tuple[str | None]]:
+        return _of_another_process, (self.path,)
+
     def _open(self) -> None:
         self._fd = -1
         if not self.path:
@@ -184,10 +190,22 @@ class Events:
             return False
 
 
+def _of_another_process(path: str | None) -> Events:
+    """One for all objects that were pickled there, as a worker gets one with each call."""
+    with lock:
+        for other in [known for known in _pickled if not (known and os.path.exists(known))]:
+            _pickled.pop(other).close()
+        if path not in _pickled:
+            _pickled[path] = Events(path)
+        return _pickled[path]
+
+
+_pickled: dict[str | None, Events] = {}
 lock = _thread.RLock()  # of all Events
 _last: dict[int, Events] = {}  # who opened a descriptor of that number last
-_write, _fcntl, _GETFL = os.write, fcntl.fcntl, fcntl.F_GETFL
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
+_write, _GETFL = os.write, getattr(fcntl, "F_GETFL", 0)
+_fcntl: Any = getattr(fcntl, "fcntl", None)
+_FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
 _MASK = _FLAGS | os.O_RDWR
 
 

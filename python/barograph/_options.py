@@ -10,16 +10,23 @@ from .errors import ArgumentError
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
+    from datetime import timedelta
     from typing import Any
 
 
 def time_of(value: Any) -> str:
-    return value if isinstance(value, str) else f"{int(value * 1e9)}ns"
+    """A text is itself; else seconds, or a timedelta."""
+    if isinstance(value, str):
+        return value
+    try:
+        return f"{round(float(value.total_seconds() if hasattr(value, 'total_seconds') else value) * 1e9)}ns"
+    except (ValueError, TypeError, OverflowError):
+        raise ArgumentError(f"{value!r} is no time") from None
 
 
 def options_of(
     path: str | None,
-    interval: str | float,
+    interval: str | float | timedelta,
     tasks: Mapping[str, str] | None,
     metrics: str | Iterable[str] | None,
     collect: Mapping[str, str] | None,
@@ -27,7 +34,7 @@ def options_of(
     keep: str | None,
     overhead: str | None,
     host: bool | str,
-    gpu: bool | str | Iterable[int | str],
+    gpu: bool | int | str | Iterable[int | str],
     cmdline: bool,
     force: bool,
 ) -> list[str]:
@@ -51,9 +58,7 @@ def options_of(
         options += ["--name", f"{name}={pattern}"]
     options += [] if host else ["--no-host"]
     if gpu is not True:
-        options += [
-            "--gpu",
-            "off" if gpu is False else gpu if isinstance(gpu, str) else ",".join(map(str, gpu)) or "off",
-        ]
+        numbers = () if gpu is False else (gpu,) if isinstance(gpu, (int, str)) else gpu
+        options += ["--gpu", ",".join(map(str, numbers)) or "off"]
     options += [] if cmdline else ["--no-cmdline"]
     return [*options, "--force"] if force else options

@@ -90,9 +90,7 @@ class Recorder:
 
     def wait(self, fd: int, seconds: float) -> bool:
         if fd >= 0:
-            poll = select.poll()
-            poll.register(fd, select.POLLIN)
-            return bool(poll.poll(seconds * 1000))
+            return readable(fd, seconds)
         end = time.monotonic() + seconds
         while not self.has_ended:
             if time.monotonic() > end:
@@ -101,10 +99,24 @@ class Recorder:
         return True
 
 
-async def readable(fd: int, seconds: float) -> None:
+def readable(fd: int, seconds: float) -> bool:
+    """Waits until the descriptor is readable, or has ended."""
+    if not hasattr(select, "poll"):  # eventlet removes it
+        return bool(select.select([fd], [], [], seconds)[0])
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+async def areadable(fd: int, seconds: float) -> None:
+    """readable() that lets other tasks of asyncio run meanwhile. Without a loop of asyncio, as under trio, it returns at
+    once."""
     import asyncio
 
-    loop = asyncio.get_running_loop()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return
     ready = asyncio.Event()
     loop.add_reader(fd, ready.set)
     try:

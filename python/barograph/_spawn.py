@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -14,13 +15,15 @@ if TYPE_CHECKING:
 
     Action = tuple[Any, ...]
 
+# gevent replaces functions of os: its waitpid() waits for ever for what ended before its loop began.
+_system: Any = sys.modules.get("posix", os)
 DUP, OPEN = "dup", "open"  # (DUP, descriptor, to) and (OPEN, to, path, flags): carried out in their order
 _MODE = 0o600
 
 
 def start(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence[Action], setsid: bool = False) -> None:
     """Starts argv[0] and waits for it: it ends at once, and what it started is nobody's child."""
-    spawn = _spawn if hasattr(os, "posix_spawn") else _libc
+    spawn = _spawn if hasattr(_system, "posix_spawn") else _libc
     pid = spawn(argv, environment, actions, setsid)
     try:
         _reap(pid)
@@ -31,7 +34,7 @@ def start(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence
 
 def _reap(pid: int) -> None:
     try:
-        os.waitpid(pid, 0)
+        _system.waitpid(pid, 0)
     except ChildProcessError:
         pass  # somebody else waits for any child, or SIGCHLD is ignored
 
@@ -42,12 +45,15 @@ def _default() -> tuple[signal.Signals, ...]:
 
 def _spawn(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence[Action], setsid: bool) -> int:
     given = [
-        (os.POSIX_SPAWN_DUP2, a[1], a[2]) if a[0] == DUP else (os.POSIX_SPAWN_OPEN, a[1], a[2], a[3], _MODE)
+        (_system.POSIX_SPAWN_DUP2, a[1], a[2])
+        if a[0] == DUP
+        else (_system.POSIX_SPAWN_OPEN, a[1], a[2], a[3], _MODE)
         for a in actions
     ]
-    return os.posix_spawn(
+    pid: int = _system.posix_spawn(
         argv[0], tuple(argv), environment, file_actions=given, setsid=setsid, setsigmask=(), setsigdef=_default()
     )
+    return pid
 
 
 def _libc(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence[Action], setsid: bool) -> int:

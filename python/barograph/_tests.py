@@ -18,12 +18,14 @@ import pytest
 from . import _marks
 from .errors import ArgumentError, Error
 from ._current import put as _put
+from ._lib import lib
 from .recorder import Recording, record
 from .records import Exit
 from .sample import Sample
 
 _PREFIX = "baro."
 _READ_AFTER = 0.02  # seconds: a shorter test has hardly a sample, and reading the tape costs more than it
+_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # of start times
 _WAITS = 2.0  # seconds for the sample after a test that has a limit
 _SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 _SIZES.update({"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40})
@@ -90,13 +92,15 @@ class _Follower:
 
         tape = Tape(path)
         self._cursor = tape._cursor()
+        self._header = lib.baro_tape_header(self._cursor.handle.pointer)
         self._start_ns = tape.header.start_monotonic_ns
         self._own = pid
         self._members = {self._own}
         self.last_ns = 0
-        # In order of time (CLOCK_MONOTONIC): memory of all below, or of one that ended; processes that were seen first.
+        # In order of time (CLOCK_MONOTONIC): memory of all below, or of one that ended; when processes began, at the
+        # earliest and at the latest.
         self._peaks: list[tuple[int, int]] = []
-        self._began: list[int] = []
+        self._began: list[tuple[int, int]] = []
         self._seen: set[int] = set()
 
     def read(self) -> int:
@@ -110,7 +114,7 @@ class _Follower:
             elif isinstance(taken, Exit) and (taken.ppid in self._members or taken.pid in self._members):
                 when = self._start_ns + taken.t_ns
                 self._members.add(taken.pid)
-                self._see(taken.id, when)
+                self._see(taken.id, taken._handle.pointer, when)
                 bisect.insort(self._peaks, (when, int(taken.get("rss_peak_bytes", 0))))
 
     def _sample(self, sample: Sample) -> None:
@@ -122,26 +126,48 @@ class _Follower:
             members.add(process.pid)
             rss += int(process.get("rss_bytes", 0))
             if process.pid != self._own:
-                self._see(process.id, self.last_ns)
+                self._see(process.id, process._pointer, self.last_ns)
         self._members = members
         bisect.insort(self._peaks, (self.last_ns, rss))
 
-    def _see(self, number: int, when: int) -> None:
+    def _see(self, number: int, row: int | None, when: int) -> None:
+        """A process belongs to the test in which it began, which may be over by the first sample that has it. The
+        kernel has the tick of its start: the tick begins at 985.8 ms, and it was found at 998.2 ms, so it began between
+        985.8 and 995.8 ms."""
         if number not in self._seen:
             self._seen.add(number)
-            bisect.insort(self._began, when)
+            begin = int(lib.baro_row_begin_ns(self._header, row))
+            found = int(lib.baro_row_first_ns(row)) or when - self._start_ns
+            end = max(begin, min(begin + _TICK_NS, found))
+            bisect.insort(self._began, (self._start_ns + begin, self._start_ns + end))
+
+    def began_in(self, tests: list[tuple[int, int]]) -> list[int]:
+        """How many processes began in each of these stretches, which are in order of time. One that may have begun in
+        two of them is counted in that which has more of its time: 985.8 to 995.8 ms is not of the test that ended at
+        986.8 ms, but of the one that began at 991.8 ms."""
+        counts, begins = [0] * len(tests), [begin for begin, _ in tests]
+        for begin, end in self._began:
+            i = bisect.bisect_right(begins, end) - 1
+            best, most = -1, -1
+            while i >= 0 and tests[i][1] >= begin:
+                share = min(end, tests[i][1]) - max(begin, tests[i][0])
+                best, most = (i, share) if share > most else (best, most)
+                i -= 1
+            if best >= 0:
+                counts[best] += 1
+        return counts
 
     def between(self, begin_ns: int, end_ns: int) -> tuple[int | None, int]:
-        """(the highest memory, how many processes began)"""
+        """(the highest memory, how many processes began, less those that forget() knew)"""
         inside = self._peaks[
             bisect.bisect_left(self._peaks, (begin_ns, 0)) : bisect.bisect_left(self._peaks, (end_ns + 1, 0))
         ]
-        began = bisect.bisect_right(self._began, end_ns) - bisect.bisect_left(self._began, begin_ns)
+        began = sum(end >= begin_ns for begin, end in self._began if begin <= end_ns)
         return max((rss for _, rss in inside), default=None), began
 
     def forget(self, end_ns: int) -> None:
         del self._peaks[: bisect.bisect_left(self._peaks, (end_ns + 1, 0))]
-        del self._began[: bisect.bisect_right(self._began, end_ns)]
+        del self._began[: bisect.bisect_left(self._began, (end_ns + 1, 0))]
 
 
 class Plugin:
@@ -184,10 +210,13 @@ class Plugin:
         except Error as error:
             warnings.warn(f"baro: {error}", stacklevel=1)
             return
-        for row in self.rows:
-            follower = followers[row["pid"]]
+        for pid, follower in followers.items():
             follower.last_ns = 1 << 63
-            self._complete(row, follower, row["begin_ns"] + int(row["wall_s"] * 1e9))
+            rows = sorted((row for row in self.rows if row["pid"] == pid), key=lambda row: int(row["begin_ns"]))
+            tests = [(row["begin_ns"], row["begin_ns"] + int(row["wall_s"] * 1e9)) for row in rows]
+            for row, (_, end_ns), count in zip(rows, tests, follower.began_in(tests)):
+                self._complete(row, follower, end_ns)
+                row["processes"] = count
 
     # ---- a test ----
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import operator
 import os
-import select
 import sys
 import time
 import warnings
@@ -14,11 +13,20 @@ from collections.abc import Iterable, Mapping
 
 from . import _current, _marks, _spawn, _where
 from ._options import options_of
-from ._process import Recorder, readable
-from .errors import ArgumentError, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
+from ._process import Recorder, areadable, readable
+from .errors import (
+    ArgumentError,
+    LinuxOnlyError,
+    NotATapeError,
+    NotInstalledError,
+    RecordingError,
+    RecordingWarning,
+    TapeNotFoundError,
+)
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
+    from datetime import timedelta
     from types import TracebackType
     from typing import Any, Callable, Literal, TypeVar, overload
 
@@ -61,8 +69,16 @@ def _program() -> str:
 class Recording:
     """What record() returns: a context manager (with, async with), a decorator, and a pair of start() and stop()."""
 
-    def __init__(self, arguments: list[str], *, own: bool, strict: bool, again: Callable[[], Recording] | None) -> None:
-        self._arguments = arguments
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        own: bool,
+        strict: bool,
+        again: Callable[[], Recording] | None,
+        replaces: str | None = None,
+    ) -> None:
+        self._arguments, self._replaces = arguments, replaces
         self._own, self._strict, self._again = own, strict, again
         self._running: list[Recorder] = []  # at most one; whoever takes it out cleans up
         self._owner = 0
@@ -125,6 +141,7 @@ class Recording:
     def _spawn(self) -> int:
         """Returns the end of a pipe from which the recorder's report is read."""
         program = _program()
+        self._end_replaced()
         for hook in self._hooks:
             hook.before()
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_LEFT_OUT)}
@@ -152,14 +169,19 @@ class Recording:
         os.close(theirs)
         return ours
 
+    def _end_replaced(self) -> None:
+        """A cell of a notebook that is run again has lost its first recording, which nobody else could stop."""
+        for other in [each for each in _current.active if each.path == self._replaces and each is not self]:
+            text = f"{other.path} is recorded by this program: that recording ends, and its tape is replaced"
+            warnings.warn(text, RecordingWarning, stacklevel=4)
+            other.stop()
+
     @staticmethod
     def _read(fd: int, said: bytearray, within: float) -> None:
         """Adds what the recorder says until it has begun or failed."""
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
         end = time.monotonic() + within
         while True:
-            if not poll.poll(max(end - time.monotonic(), 0) * 1000):
+            if not readable(fd, max(end - time.monotonic(), 0)):
                 said += b"baro record: it has not begun after %.0f s\n" % within
                 return
             got = os.read(fd, 65536)
@@ -240,6 +262,10 @@ class Recording:
         """A fork: this recording is not the child's to stop."""
         self._running = []  # marks stay open: rec.mark() in a worker goes to the same tape
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled it is the object of another process, as a forked child has it: it marks, and stops nothing."""
+        return {**self.__dict__, "_again": None, "_running": [], "_hooks": [], "_tape": None}
+
     def __enter__(self) -> Recording:
         self.start()
         self._depth += 1
@@ -275,7 +301,7 @@ class Recording:
             return self
         said = bytearray()
         try:
-            await readable(fd, _BEGINS_WITHIN)
+            await areadable(fd, _BEGINS_WITHIN)
             self._read(fd, said, _BEGINS_WITHIN)
             self._begun(said)
         except BaseException:
@@ -296,7 +322,7 @@ class Recording:
             fd = recorder.open()
             in_time = recorder.stop(fd)
             if in_time and fd >= 0:
-                await readable(fd, _ENDS_WITHIN)
+                await areadable(fd, _ENDS_WITHIN)
             in_time = in_time and recorder.wait(fd, _ENDS_WITHIN)
         finally:
             self._ended(recorder, fd, in_time)
@@ -351,7 +377,10 @@ class Recording:
     def now(self) -> Now | None:
         """What the job uses at this moment: `rec.now.cores`, `rec.now.rss_bytes`, its newest sample. None where nothing
         is recorded."""
-        return self.tape.now() if self.path is not None else None
+        try:
+            return self.tape.now() if self.path is not None else None
+        except (TapeNotFoundError, NotATapeError):
+            return None  # the disk is full, or somebody has removed it
 
     @property
     def summary(self) -> Summary:
@@ -370,13 +399,13 @@ class Recording:
 
     def __repr__(self) -> str:
         state = "recording" if self.active else "stopped" if self.path else "not recording"
-        return f"<Recording {self.path or ''} {state}>"
+        return f"<Recording {self.path} {state}>" if self.path else f"<Recording {state}>"
 
 
 def _record(
     path: str | os.PathLike[str] | Callable[..., Any] | None = None,
     *,
-    interval: str | float = "auto",
+    interval: str | float | timedelta = "auto",
     tasks: Mapping[str, str] | None = None,
     children: bool = True,
     pid: int | Iterable[int] | None = None,
@@ -386,7 +415,7 @@ def _record(
     keep: str | None = None,
     overhead: str | None = None,
     host: bool | Literal["only"] = True,
-    gpu: bool | str | Iterable[int | str] = True,
+    gpu: bool | int | str | Iterable[int | str] = True,
     cmdline: bool = True,
     force: bool = False,
     strict: bool = False,
@@ -410,6 +439,7 @@ def _record(
     if callable(path):
         return _record()(path)
     tape = None if path is None else os.fsdecode(path)
+    replaces = os.path.abspath(tape) if tape and force else None
     if host == "only" and (pid is not None or tasks or metrics is not None):
         raise ArgumentError('host="only" has no processes: pid, tasks and metrics do not go with it')
 
@@ -421,7 +451,7 @@ def _record(
             options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
             options += [] if children else ["--no-children"]
         options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
-        return Recording(options, own=pid is None, strict=strict, again=again)
+        return Recording(options, own=pid is None, strict=strict, again=again, replaces=replaces)
 
     return make(lambda: make(None))
 
@@ -434,7 +464,7 @@ if TYPE_CHECKING:
     def record(
         path: str | os.PathLike[str] | None = ...,
         *,
-        interval: str | float = ...,
+        interval: str | float | timedelta = ...,
         tasks: Mapping[str, str] | None = ...,
         children: bool = ...,
         pid: int | Iterable[int] | None = ...,
@@ -444,7 +474,7 @@ if TYPE_CHECKING:
         keep: str | None = ...,
         overhead: str | None = ...,
         host: bool | Literal["only"] = ...,
-        gpu: bool | str | Iterable[int | str] = ...,
+        gpu: bool | int | str | Iterable[int | str] = ...,
         cmdline: bool = ...,
         force: bool = ...,
         strict: bool = ...,

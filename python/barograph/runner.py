@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -17,6 +18,8 @@ from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, Re
 from ._options import options_of
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from .tape import Tape
 
     _Base = subprocess.CompletedProcess[Any]
@@ -47,6 +50,19 @@ def _new_path(command: str) -> str:
     return os.path.join(runs().folder, name)
 
 
+def _check_command(name: str, folder: Any, environment: Any) -> None:
+    """Popen() says so of baro alone."""
+    if "/" not in name:
+        if not shutil.which(name, path=(environment or os.environ).get("PATH")):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        return
+    path = os.path.join(os.fsdecode(folder or ""), name)
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    if os.path.isdir(path) or not os.access(path, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+
+
 def _kill_command(tape: str) -> None:
     """SIGKILL to the wrapper would leave the command running: it is the command that is killed, and the wrapper ends as
     it did."""
@@ -65,7 +81,7 @@ def run(
     args: Sequence[str | bytes | os.PathLike[str]] | str | bytes | os.PathLike[str],
     *,
     tape: str | os.PathLike[str] | None = None,
-    interval: str | float = "auto",
+    interval: str | float | timedelta = "auto",
     task: str | None = None,
     metrics: str | Iterable[str] | None = None,
     collect: Mapping[str, str] | None = None,
@@ -73,7 +89,7 @@ def run(
     keep: str | None = None,
     overhead: str | None = None,
     host: bool = True,
-    gpu: bool | str | Iterable[int | str] = True,
+    gpu: bool | int | str | Iterable[int | str] = True,
     cmdline: bool = True,
     force: bool = False,
     strict: bool = False,
@@ -92,8 +108,7 @@ def run(
         command = [os.fsdecode(executable or "/bin/sh"), "-c", *command]
     elif executable is not None:
         command[0] = os.fsdecode(executable)
-    if "/" not in command[0] and not shutil.which(command[0], path=(kwargs.get("env") or os.environ).get("PATH")):
-        raise FileNotFoundError(2, "No such file or directory", command[0])
+    _check_command(command[0], kwargs.get("cwd"), kwargs.get("env"))
     path: str | None = None
     prefix: list[str] = []
     try:

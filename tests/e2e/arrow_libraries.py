@@ -10,6 +10,9 @@ import tempfile
 
 import pytest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import environments
+
 PACKAGES = ["pyarrow", "polars", "duckdb", "pandas"]
 
 
@@ -22,18 +25,14 @@ def find_python():
     name = f"barograph-arrow-{os.getuid()}-{sys.version_info[0]}.{sys.version_info[1]}"
     folder = pathlib.Path(tempfile.gettempdir()) / name
     made = folder / "bin/python"
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with open(f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if made.exists() and subprocess.run([made, "-c", check], capture_output=True).returncode == 0:
             return made
-        install = [made, "-m", "pip", "install", "-q", "--no-compile", "--retries", "0", "--timeout", "10", *PACKAGES]
-        # Importing the libraries compiles what is used of them, once.
-        for argv in ([sys.executable, "-m", "venv", "--clear", folder], install, [made, "-c", check]):
-            try:
-                done = subprocess.run(argv, capture_output=True, text=True, timeout=300, env=env)
-            except subprocess.TimeoutExpired:
-                pytest.skip("PyPI is too slow")
-            if done.returncode != 0:
-                pytest.skip(f"no {', '.join(PACKAGES)}: {done.stderr.strip()[-200:]}")
+        environment = {"PYTHONDONTWRITEBYTECODE": ""}  # importing the libraries compiles what is used of them, once
+        try:
+            environments.make(folder, *PACKAGES)
+            subprocess.run([made, "-c", check], capture_output=True, text=True, check=True, env={**os.environ, **environment})
+        except (OSError, subprocess.SubprocessError) as error:
+            pytest.skip(f"no {', '.join(PACKAGES)}: {environments.why(error)}")
     return made

@@ -16,12 +16,12 @@ import threading
 import time
 import urllib.request
 
+import environments
 import pytest
 
 # What the server needs of all that `mlflow` requires: a fifth of its size.
 _PACKAGES = "mlflow-skinny>=3 sqlalchemy alembic flask flask-cors aiohttp numpy pandas sqlparse".split()
-_INSTALLED_WITHIN = 300  # seconds
-_STARTS_WITHIN = 120
+_STARTS_WITHIN = 120  # seconds
 
 
 def _has_mlflow(python):
@@ -51,35 +51,10 @@ def python():
 
 
 def _install(folder):
-    pip = [
-        str(folder / "bin" / "python"),
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--timeout",
-        "10",
-        "--retries",
-        "1",
-        "--disable-pip-version-check",
-        "--no-compile",  # of thousands of modules a few are used
-    ]
     try:
-        subprocess.run(
-            [sys.executable, "-m", "venv", "--clear", str(folder)], check=True, capture_output=True, timeout=60
-        )
-        subprocess.run(
-            [*pip, "--only-binary", ":all:", *_PACKAGES],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=_INSTALLED_WITHIN,
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"MLflow could not be installed within {_INSTALLED_WITHIN} s")
-    except (OSError, subprocess.CalledProcessError) as error:
-        why = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-        pytest.skip(f"MLflow can't be imported here, nor installed: {why[-1] if why else error}")
+        environments.make(folder, *_PACKAGES)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"MLflow can't be imported here, nor installed: {environments.why(error)}")
     (folder / "ready").touch()
 
 
@@ -108,7 +83,7 @@ class Server:
         self.port, self.folder = free_port(), folder
         self.uri = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
-        store = store or f"sqlite:///{folder}/mlflow.db"
+        self.store = store = store or f"sqlite:///{folder}/mlflow.db"
         argv = [
             interpreter,
             "-m",
@@ -146,80 +121,59 @@ class Server:
         self.process.wait()
 
 
-_READER = """
-import json, sys
-import mlflow
+_CLIENT = """
+import json, os, sys, time
+from barograph.mlflow._follow import follow
+import mlflow, mlflow.entities, mlflow.tracking.client
 mlflow.set_tracking_uri(sys.argv[1])  # artifacts of MLflow 2.9 are looked for there
 client = mlflow.MlflowClient()
-def run(run_id, prefix=""):
+store = mlflow.MlflowClient(sys.argv[2]) if sys.argv[2:] else client
+began = {}
+def run(run_id, prefix="", of=None):
     found = client.get_run(run_id)
     keys = [key for key in found.data.metrics if key.startswith(prefix)]
-    metrics = [[m.key, m.value, m.timestamp, m.step] for key in keys for m in client.get_metric_history(run_id, key)]
+    histories = [(of or store).get_metric_history(run_id, key) for key in keys]
+    metrics = sorted([m.key, m.value, m.timestamp, m.step] for history in histories for m in history)
     files = [f.path for f in client.list_artifacts(run_id, "barograph")]
     info = found.info
     return {"metrics": metrics, "tags": found.data.tags, "params": found.data.params, "files": files,
             "status": info.status, "start": info.start_time, "end": info.end_time, "experiment": info.experiment_id}
+def served(run_id):
+    return run(run_id, of=client)
+def state(run_id):
+    return client.get_run(run_id).info.status, [f.path for f in client.list_artifacts(run_id, "barograph")]
 def new():
     return client.create_run("0").info.run_id
 def find(text):
     ids = [e.experiment_id for e in client.search_experiments()]
     return [r.info.run_id for r in client.search_runs(ids, text, max_results=1000)]
+def begin(request, environment):
+    began_at, pid = time.monotonic(), os.fork()
+    if pid == 0:
+        os.environ.update(environment, MLFLOW_TRACKING_URI=request["uri"])
+        with open(os.devnull, "w") as null:
+            os.dup2(null.fileno(), 1)
+        os._exit(follow(request))
+    began[pid] = began_at
+    return pid
+def end(pid):
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return status, time.monotonic() - began.pop(pid)
 for line in sys.stdin:
     name, *arguments = json.loads(line)
     print(json.dumps(globals()[name](*arguments)), flush=True)
 """
 
 
-# Followers as forks of a process that has imported MLflow: a kill hits what sends, not the import before it.
-_FORKER = """
-import json, os, sys, time
-from barograph.mlflow._follow import follow
-import mlflow.entities, mlflow.tracking.client
-mlflow.MlflowClient(sys.argv[1])
-for line in sys.stdin:
-    request, killed_after = json.loads(line)
-    began = time.monotonic()
-    pid = os.fork()
-    if pid == 0:
-        with open(os.devnull, "w") as null:
-            os.dup2(null.fileno(), 1)
-        os._exit(follow(request))
-    if killed_after is not None:
-        time.sleep(killed_after)
-        os.kill(pid, 9)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    print(json.dumps([status, time.monotonic() - began]), flush=True)
-"""
+class Client:
+    """MLflow's own client in a process of its own, which has imported it once: 2 s of CPU time. client("run", ID) and the
+    like read; points come from the server's store, if that is given: a request for each metric is most of what tests
+    cost. client("begin", request, environment) is a follower as its fork, and client("end", pid) waits for it: a kill
+    hits what sends, not the import before it."""
 
-
-class Forker:
-    """forker(request, seconds until it is killed) -> (exit status, seconds)"""
-
-    def __init__(self, interpreter, uri, **more):
-        env = environment(MLFLOW_TRACKING_URI=uri, **more)
+    def __init__(self, interpreter, uri, *store):
         self.process = subprocess.Popen(
-            [interpreter, "-c", _FORKER, uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
-        )
-
-    def __call__(self, request, killed_after=None):
-        self.process.stdin.write(json.dumps([request, killed_after]) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line, "the forker ended"
-        return json.loads(line)
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-class Reader:
-    """MLflow's own client in a process of its own, which has imported it once."""
-
-    def __init__(self, interpreter, uri):
-        self.process = subprocess.Popen(
-            [interpreter, "-c", _READER, uri],
+            [interpreter, "-c", _CLIENT, uri, *store],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -230,7 +184,7 @@ class Reader:
         self.process.stdin.write(json.dumps(call) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
-        assert line, "the reader ended"
+        assert line, "the client ended"
         return json.loads(line)
 
     def stop(self):

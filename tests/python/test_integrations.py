@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks with stand-ins for their frameworks, workers of pools, records of logging, and cells of notebooks."""
 
+import asyncio
 import copy
 import logging
 import os
@@ -296,6 +297,21 @@ def test_an_error_in_a_recorded_cell(code, capsys):
     assert shell.run_cell("value = 2").success, "errors of later cells are shown again"
     shell.run_cell("1/0")
     assert "ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_a_cell_that_awaits_in_a_loop(capsys):
+    """As in a notebook: a magic can't run it there."""
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "barograph")
+
+    async def cell(code):
+        return shell.run_cell(code)
+
+    done = asyncio.run(cell("%%baro\nimport asyncio\nawait asyncio.sleep(0)"))
+    assert type(done.error_in_exec).__name__ == "UsageError"
+    assert "async with barograph.record()" in capsys.readouterr().err
+    assert asyncio.run(cell("%%baro\nvalue = 7")).success and shell.user_ns["value"] == 7
 
 
 def test_cells_inside_of_a_recorded_session(capsys):

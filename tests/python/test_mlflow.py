@@ -37,9 +37,9 @@ def server(python, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(python, server):
-    reader = mlflow_server.Reader(python, server.uri)
-    yield reader
-    reader.stop()
+    one = mlflow_server.Client(python, server.uri, *([] if FULL else [server.store]))
+    yield one
+    one.stop()
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_tape_of_yesterday(python, server, client, tape):
     assert found["params"]["baro.cpus"] == str(header.cpus)
     assert found["tags"]["baro.host"] == header.host and found["tags"]["mlflow.runName"] == "sh"
     assert "sent before" in send(python, server.uri, tape, "--names", "process")
-    assert client("run", run) == found
+    assert client("served", run) == found
 
 
 FAULTS = (
@@ -140,25 +140,27 @@ class Killer:
     """kill -9 for the follower at a batch that is about to go to the server, or has got there."""
 
     def __init__(self, number, when):
-        self.number, self.when, self.process, self.done = number, when, None, False
+        self.number, self.when, self.pid, self.done = number, when, None, False
 
     def __call__(self, number, when):
         if not self.done and (number, when) == (self.number, self.when):
             self.done = True
-            self.process.kill()
+            os.kill(poll(lambda: self.pid, "its pid"), signal.SIGKILL)
+
+
+def request_of(tape, run, to, names="system"):
+    return {"tape": str(tape), "uri": to.uri, "run_id": run, "names": names, "live": True, "artifacts": False}
 
 
 @pytest.mark.parametrize("number", (1, 2, 3, 4, 5, 6, 8) if FULL else (3,))
-def test_faults_of_the_network_and_kills(python, client, proxy, tape, number):
-    run = client("new")
-    options, small = ("--run-id", run, "--no-artifacts"), {"BAROGRAPH_MLFLOW_BATCH": "60"}
+def test_faults_of_the_network_and_kills(client, proxy, tape, number):
+    run, small = client("new"), {**FAST, "BAROGRAPH_MLFLOW_BATCH": "60"}
     for when in ("before", "after"):
         killer = Killer(number, when)
-        killer.process = begin(python, proxy(on_batch=killer).uri, tape, *options, **small)
-        killer.process.communicate(timeout=PATIENCE)
-        assert killer.process.returncode == -signal.SIGKILL
+        killer.pid = client("begin", request_of(tape, run, proxy(on_batch=killer)), small)
+        assert client("end", killer.pid)[0] == -signal.SIGKILL
     between = proxy("ok", *FAULTS)
-    send(python, between.uri, tape, *options, **small)
+    assert client("end", client("begin", request_of(tape, run, between), small))[0] == 0
     assert 0 < between.largest <= 60
     check_all_once(client, tape, run)
     assert client("run", run)["status"] == "RUNNING", "the run is not ours to end"
@@ -203,13 +205,14 @@ def test_the_server_is_gone_for_a_while(python, client, proxy, tmp_path):
 KILLED = TRAIN.replace("sys.stdin.readline()", "os.kill(os.getpid(), 9)")
 
 
+@pytest.mark.skipif(not FULL, reason="BARO_FULL=1; test_mlflow_follow.py has it without a server")
 def test_the_program_is_killed(python, server, client, tmp_path):
     program = script(python, server.uri, KILLED, 0)
     run = program.stdout.readline().strip()
     program.communicate(timeout=PATIENCE)
     assert program.returncode == -signal.SIGKILL
     ended("live.baro")
-    poll(lambda: "barograph/live.baro" in client("run", run)["files"], "the end of the tape")
+    poll(lambda: "barograph/live.baro" in client("state", run)[1], "the end of the tape")
     check_once = collections.Counter(tuple(p) for p in client("run", run)["metrics"] if p[0].startswith("system/"))
     assert set(check_once) == set(expected("live.baro")) and max(check_once.values()) == 1
 
@@ -218,7 +221,7 @@ AUTO = """
 import sys, time
 import mlflow
 {line}
-for name in ("one", "two"):
+for name in {names}:
     with mlflow.start_run(run_name=name) as run:
         with mlflow.start_run(nested=True):
             time.sleep(0.2)
@@ -244,12 +247,13 @@ def test_autolog(python, server, client, tmp_path, how):
         if how == "call"
         else {"BAROGRAPH_MLFLOW": "1", "BAROGRAPH_MLFLOW_WAIT": "120", "PYTHONPATH": as_installed(tmp_path)}
     )
-    program = script(python, server.uri, AUTO.format(line=line), **more)
+    names = ("one", "two") if FULL else ("one",)
+    program = script(python, server.uri, AUTO.format(line=line, names=names), **more)
     out, err = program.communicate(timeout=PATIENCE)
     assert program.returncode == 0, err
     runs = [line.split()[1] for line in out.splitlines() if line.startswith("run ")]
     tapes = sorted((run.path for run in barograph.runs()), key=os.path.basename)
-    assert len(runs) == len(tapes) == 2
+    assert len(runs) == len(tapes) == len(names)
     for run, tape in zip(runs, tapes):
         found = check_all_once(client, tape, run)
         assert len(found["tags"]["baro.session"]) == 32
@@ -285,7 +289,7 @@ def test_baro_run(python, server, client, tmp_path, how):
         (run,) = (line.split()[1] for line in done.stdout.splitlines() if line.startswith("run "))
         assert how == "its own run" or run == given
     poll(
-        lambda: "barograph/run.baro" in client("run", run)["files"] and client("run", run)["status"] == "FINISHED",
+        lambda: (lambda status, files: "barograph/run.baro" in files and status == "FINISHED")(*client("state", run)),
         "the end",
     )
     check_all_once(client, "run.baro", run)
@@ -293,36 +297,28 @@ def test_baro_run(python, server, client, tmp_path, how):
 
 
 @pytest.mark.parametrize("store", ("sqlite", "file") if FULL else ("sqlite",))
-def test_the_follower_is_killed_at_any_moment(python, server, client, made, tmp_path, request, store):
+def test_the_follower_is_killed_at_any_moment(server, client, made, tmp_path, request, store):
     """At 100 moments, two in each sending. With both stores: that of files has a point twice if it is sent twice."""
-    to, reader = (server, client) if store == "sqlite" else request.getfixturevalue("file_server")
-    forker = mlflow_server.Forker(python, to.uri, **FAST, BAROGRAPH_MLFLOW_BATCH="20")
+    to, client = (server, client) if store == "sqlite" else request.getfixturevalue("file_server")
+    small = {**FAST, "BAROGRAPH_MLFLOW_BATCH": "20"}
     chance, longest, killed, begun = random.Random(store), None, 0, 0
-    try:
-        for number in range(-1, 50 if FULL else 3):
-            tape, run = tmp_path / f"{number}.baro", reader("new")
-            tape.write_bytes(made.read_bytes())
-            wanted = {
-                "tape": str(tape),
-                "uri": to.uri,
-                "run_id": run,
-                "names": "process",
-                "live": True,
-                "artifacts": False,
-            }
-            if longest is not None:
-                for _ in range(2):
-                    status, _ = forker(wanted, chance.uniform(0, longest))
-                    killed += status == -signal.SIGKILL
-                    begun += bool(_position.read(_position.path_of(wanted)).get("points"))
-            status, seconds = forker(wanted)
-            assert status == 0
-            longest = longest or seconds  # that of the first, which nobody killed
-            points = collections.Counter(map(tuple, reader("run", run, "process/")["metrics"]))
-            assert set(points) == set(expected(tape, "process")) and max(points.values()) == 1, f"number {number}"
-            assert reader("run", run, "summary/cpu_ns")["metrics"]
-    finally:
-        forker.stop()
+    for number in range(-1, 50 if FULL else 3):
+        tape, run = tmp_path / f"{number}.baro", client("new")
+        tape.write_bytes(made.read_bytes())
+        wanted = request_of(tape, run, to, "process")
+        if longest is not None:
+            for _ in range(2):
+                pid = client("begin", wanted, small)
+                time.sleep(chance.uniform(0, longest))
+                os.kill(pid, signal.SIGKILL)
+                killed += client("end", pid)[0] == -signal.SIGKILL
+                begun += bool(_position.read(_position.path_of(wanted)).get("points"))
+        status, seconds = client("end", client("begin", wanted, small))
+        assert status == 0
+        longest = longest or seconds  # that of the first, which nobody killed
+        points = collections.Counter(map(tuple, client("run", run, "process/")["metrics"]))
+        assert set(points) == set(expected(tape, "process")) and max(points.values()) == 1, f"number {number}"
+        assert client("run", run, "summary/cpu_ns")["metrics"]
     print(f"{killed} were killed, {begun} of them after something had arrived")
     assert killed >= (50 if FULL else 1)
 
@@ -331,9 +327,9 @@ def test_the_follower_is_killed_at_any_moment(python, server, client, made, tmp_
 def file_server(python, tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     running = mlflow_server.Server(python, folder, f"file://{folder}/store")
-    reader = mlflow_server.Reader(python, running.uri)
-    yield running, reader
-    reader.stop()
+    one = mlflow_server.Client(python, running.uri)
+    yield running, one
+    one.stop()
     running.stop()
 
 
@@ -367,7 +363,7 @@ def test_the_program_is_killed_at_any_moment(python, server, client, tmp_path, s
     for number, run in enumerate(runs):
         ended(f"live{number}.baro")
         poll(
-            lambda n=number, r=run: f"barograph/live{n}.baro" in client("run", r, "none/")["files"],
+            lambda n=number, r=run: f"barograph/live{n}.baro" in client("state", r)[1],
             "the end of the tape",
         )
         points = collections.Counter(tuple(p) for p in client("run", run, "system/")["metrics"])

@@ -102,11 +102,28 @@ def test_a_library_of_another_version_is_said(tmp_path):
     assert "has no baro_tape_open()" in done.stdout
 
 
-def test_elsewhere_it_imports_and_says_linux_only():
+WINDOWS = """
+import os, select, sys
+for name in ("fcntl", "resource", "pwd", "grp"):
+    sys.modules[name] = None
+for name in ("register_at_fork", "posix_spawn", "fork", "getuid", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "uname"):
+    delattr(os, name)
+del select.poll
+"""
+
+
+@pytest.mark.parametrize("platform, less", (("darwin", ""), ("win32", WINDOWS)), ids=("darwin", "win32"))
+def test_elsewhere_it_imports_and_says_linux_only(platform, less):
+    modules = ("mlflow", "pytest_plugin", "integrations.workers", "compat.stouputils", "compat.oasislmf", "compat.aurora")
+    modules += ("compat.resource_tracker", "compat.resource_tracker.v0_1", "compat.pytyche")
     code = (
-        "import sys; sys.platform = 'darwin'\n"
+        f"{less}import sys; sys.platform = '{platform}'\n"
         "import barograph\n"
         "assert not barograph.available()\n"
+        "for name in barograph.__all__: getattr(barograph, name)\n"
+        f"for name in {modules}: __import__(f'barograph.{{name}}')\n"
+        "barograph.mark('nothing')\n"
+        "with barograph.record() as rec, rec.phase('nothing'): rec.mark('nothing')\n"
         "for f in (lambda: barograph.open('x'), lambda: barograph.record(strict=True).start()):\n"
         "    try: f()\n"
         "    except barograph.Error as e: print(type(e).__name__, e)\n"

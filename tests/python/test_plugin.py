@@ -55,8 +55,8 @@ def test_that_fails_itself():
 BAD = {"test_too_many", "test_too_large", "test_too_long", "test_no_such_limit", "test_that_fails_itself"}
 
 
-def session(tmp_path, *options):
-    (tmp_path / "test_suite.py").write_text(SUITE)
+def session(tmp_path, *options, suite=SUITE):
+    (tmp_path / "test_suite.py").write_text(suite)
     command = [
         sys.executable,
         "-m",
@@ -95,6 +95,24 @@ def check(tmp_path, out):
     assert "1 == 2" in cases["test_that_fails_itself"].find("failure").text
     tape = barograph.open(tmp_path / "t.baro")
     assert {p.name.rpartition("::")[2] for p in tape.phases} == set(rows)
+
+
+LEFT = """
+import subprocess, time
+
+def test_that_leaves_one():
+    subprocess.Popen(["sleep", "0.5"])
+
+def test_after_it():
+    time.sleep(0.2)
+"""
+
+
+def test_a_process_that_outlives_its_test(tmp_path):
+    """It belongs to the test that started it, though the first sample that has it comes later."""
+    session(tmp_path, "--baro", "--baro-rows", "rows.jsonl", "--baro-interval", "100ms", suite=LEFT)
+    rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
+    assert {name: row["processes"] for name, row in rows.items()} == {"test_that_leaves_one": 1, "test_after_it": 0}
 
 
 OPTIONS = ("--baro", "--baro-tape", "t.baro", "--baro-rows", "rows.jsonl", "--junitxml", "j.xml", "--baro-most", "3")

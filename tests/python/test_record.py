@@ -2,7 +2,9 @@
 """Recording from inside an interpreter: what is on the tape, and that the interpreter has nothing of it."""
 
 import asyncio
+import datetime
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -83,6 +85,16 @@ def test_start_and_stop_may_be_called_twice():
     assert rec.start() is rec and rec.start() is rec
     assert rec.stop() is rec and rec.stop() is rec
     assert rec.summary.job.processes_started == 1
+
+
+def test_a_cell_that_is_run_again():
+    """A recording of this program that is still there ends where force=True takes its tape."""
+    first = barograph.record("t.baro", force=True, strict=True).start()
+    with pytest.warns(barograph.RecordingWarning, match="t.baro is recorded by this program: that recording ends"):
+        second = barograph.record("t.baro", force=True, strict=True).start()
+    assert not first.active and second.active and os.environ["BARO_TAPE"] == second.path
+    second.stop()
+    assert "BARO_TAPE" not in os.environ
 
 
 def test_nested_and_side_by_side():
@@ -214,6 +226,34 @@ def test_an_exception_leaves_with_its_tape():
     assert barograph.open("t.baro").state == "ended"
 
 
+def test_without_asyncio():
+    """As trio runs coroutines: there is no loop of asyncio, and nothing to wait for it."""
+
+    async def main():
+        async with barograph.record("t.baro", strict=True) as rec, rec.phase("part"):
+            pass
+
+    with pytest.raises(StopIteration):
+        main().send(None)
+    assert [p.name for p in barograph.open("t.baro").phases] == ["part"]
+
+
+def test_the_object_in_a_process_that_got_it_pickled():
+    """As workers of joblib and of forkserver do: it marks there, holds one descriptor, and does not stop the recording."""
+    with barograph.record("t.baro", strict=True) as rec:
+        sent = pickle.dumps(rec)
+        held = len(descriptors())
+        again = [pickle.loads(sent) for _ in range(5)]
+        assert len(descriptors()) <= held + 1
+        for each in again:
+            assert not each.stop().active
+            each.mark("there")
+        assert rec.active
+    assert [m.name for m in rec.tape.marks] == ["there"] * 5
+    again[0].mark("nowhere")
+    assert pickle.loads(sent).tape.path == rec.path
+
+
 def test_of_other_processes():
     job = subprocess.Popen(["sleep", "1000"])
     try:
@@ -241,7 +281,23 @@ def test_without_children():
     assert [p.pid for p in barograph.open("t.baro").processes] == [os.getpid()]
 
 
+def test_a_time_may_be_of_any_type():
+    for time_of in (0.02, datetime.timedelta(milliseconds=20), "20ms"):
+        with barograph.record("t.baro", interval=time_of, gpu=0, force=True, strict=True) as rec:
+            pass
+        assert rec.tape.header.interval_ns == 20_000_000
+    for wrong in (float("nan"), float("inf"), None):
+        with pytest.raises(barograph.ArgumentError, match="is no time"):
+            barograph.record(interval=wrong)
+
+
 # ---- what can't be recorded ----
+
+
+def test_the_tape_vanishes():
+    with barograph.record("t.baro", strict=True) as rec:
+        os.unlink("t.baro")
+        assert rec.now is None
 
 
 def test_the_program_goes_on_where_nothing_can_be_recorded(tmp_path):
@@ -365,9 +421,10 @@ if __name__ == "__main__":
 def test_where_the_interpreter_has_no_posix_spawn(script):
     """As PyPy: that of the C library is called. Signals have their defaults in what is started, and none is blocked."""
     script("""
-        import os, signal
+        import os, posix, signal
         for name in ("posix_spawn", "POSIX_SPAWN_DUP2", "POSIX_SPAWN_OPEN"):
             vars(os).pop(name, None)
+            vars(posix).pop(name, None)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])
         import barograph
@@ -458,7 +515,8 @@ def test_marks_inside_of_baro_run(script):
 # ---- run() ----
 
 
-def test_run_is_subprocess_run():
+def test_run_is_subprocess_run(tmp_path):
+    (tmp_path / "t.baro").touch(0o600)
     done = barograph.run(["sh", "-c", "cat; echo err >&2; exit 3"], input="in", capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (3, "in", "err\n")
     assert done.args[0] == "sh"
@@ -467,6 +525,10 @@ def test_run_is_subprocess_run():
     assert barograph.run("exit 4", shell=True).returncode == 4
     with pytest.raises(FileNotFoundError):
         barograph.run(["no-such-command-at-all"])
+    with pytest.raises(FileNotFoundError):
+        barograph.run(["./no-such-command"], cwd="/")
+    with pytest.raises(PermissionError):
+        barograph.run([os.path.abspath("t.baro")])
     with pytest.raises(subprocess.CalledProcessError) as failed:
         barograph.run(["false"], check=True)
     assert failed.value.tape.summary.exit.status == 1

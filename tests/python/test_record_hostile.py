@@ -3,7 +3,6 @@
 
 import os
 import signal
-import sys
 import threading
 
 import pytest
@@ -98,6 +97,23 @@ def test_standard_streams_are_never_ours(script):
         os._exit(10 + len(held))
     """).end(10)
     assert [m.name for m in barograph.open("t.baro").marks] == ["m"]
+
+
+def test_a_program_whose_functions_are_replaced(script):
+    """gevent's os.waitpid() waits for ever for what has ended before its loop began, and eventlet has no poll()."""
+    script("""
+        import os, select
+        def never(*_, **__):
+            raise SystemExit("it was called")
+        os.posix_spawn = os.waitpid = never
+        del select.poll
+        import barograph
+        with barograph.record("t.baro", strict=True, interval="10ms", overhead="off") as rec:
+            for number, _ in enumerate(rec.tape.follow()):
+                if number > 2:
+                    break
+        assert rec.tape.state == "ended"
+    """).end()
 
 
 @pytest.mark.parametrize("limit", (0, 1, 2, 3, 5, 8))
