@@ -3,28 +3,14 @@
 processes use."""
 
 import os
-import pathlib
 import signal
 
 import pytest
 from nvidia import gpus  # noqa: F401
-from nvidia import GIB, poll, readings, rows, warnings
+from nvidia import GIB, helpers_of, poll, readings, rows, warnings
 from test_observe import jobs, observer  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
-
-
-def helpers(pid):
-    """Programs baro-gpu that the observer started."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, rest = path.read_text().split("(", 1)[1].rsplit(")", 1)
-            if name == "baro-gpu" and int(rest.split()[1]) == pid:
-                found.append(int(path.parent.name))
-        except (OSError, IndexError):
-            pass
-    return found
 
 
 def script(gpus, *processes):
@@ -42,7 +28,7 @@ def test_each_job_has_its_own(run, gpus, observer, jobs):
            f"0 proc {b.process.pid} memory {7 * GIB}", f"0 proc {b.process.pid} sm 20")
     second = observer.tape(b)
     poll(lambda: len([r for r in readings(rows(run, second)) if r["busy_job_ns"]]) >= 3, "readings of b")
-    assert len(helpers(observer.p.pid)) == 1
+    assert len(helpers_of(observer.p.pid)) == 1
 
     of_a, of_b = readings(rows(run, first))[-1], readings(rows(run, second))[-1]
     assert (of_a["memory_job_bytes"], of_a["memory_others_bytes"]) == (4 * GIB, 7 * GIB)
@@ -60,9 +46,9 @@ def test_each_job_has_its_own(run, gpus, observer, jobs):
     a.process.wait()
     before = readings(rows(run, second))[-1]["read_at_ns"]
     poll(lambda: readings(rows(run, second))[-1]["read_at_ns"] > before + 3 * 10**9, "readings after the end of a")
-    assert len(helpers(observer.p.pid)) == 1
+    assert len(helpers_of(observer.p.pid)) == 1
     # the program is killed: another one goes on, and no counter falls
-    os.kill(helpers(observer.p.pid)[0], signal.SIGKILL)
+    os.kill(helpers_of(observer.p.pid)[0], signal.SIGKILL)
     before = readings(rows(run, second))[-1]["read_at_ns"]
     poll(lambda: readings(rows(run, second))[-1]["read_at_ns"] > before + 2 * 10**9, "readings of another program")
     energy = [r["energy_joules"] for r in readings(rows(run, second))]

@@ -4,7 +4,6 @@ not known is absent, and events say why. Without the library: nvidia-smi."""
 
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -12,8 +11,8 @@ import subprocess
 
 import pytest
 from nvidia import gpus  # noqa: F401
-from nvidia import (HERE, JOB, SOURCE, WAIT, end, named, poll, rate, readings, record_until, rows, start, warnings,
-                    with_process)
+from nvidia import (HERE, JOB, SOURCE, WAIT, end, helpers_of, named, poll, rate, readings, record_until, rows, start,
+                    warnings, with_process)
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
 
@@ -169,27 +168,6 @@ def test_killed_helper_is_replaced(run, tape, gpus):
     end(run, p)
     energy = [r["energy_joules"] for r in readings(rows(run, tape))]
     assert energy == sorted(energy) and energy[-1] > before["energy_joules"]
-
-
-def helpers_of(pid):
-    """Processes baro-gpu below the recorder, which is the wrapper's child or its parent's."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text(errors="replace")  # names of other tests' processes
-            if "(baro-gpu)" in text and str(pid) in ancestors(int(path.parent.name)):
-                found.append(int(path.parent.name))
-        except OSError:
-            pass
-    return found
-
-
-def ancestors(pid):
-    out = []
-    while pid > 1:
-        out.append(str(pid))
-        pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    return out
 
 
 # ---- without the library ---------------------------------------------------------------------------------------------
