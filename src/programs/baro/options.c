@@ -310,7 +310,6 @@ const struct opt options_run[] = {
              "run is the one of MLFLOW_RUN_ID, else the first that the command begins with mlflow.start_run(), else "
              "one that is made after the end. Nothing waits for the server: what it has not got yet is on the tape, "
              "and python3 -m barograph.mlflow log TAPE goes on. MLFLOW_TRACKING_URI and the like say where to.")),
-    HELP,
     END,
 };
 
@@ -320,11 +319,10 @@ const struct opt options_mark[] = {
     SETS("begin", 0, begins, "begin a phase with this name"),
     SETS("end", 0, ends, "end the phase with this name that began last"),
     NO_NOTE,
-    HELP,
     END,
 };
 
-const struct opt options_phase[] = {NO_NOTE, HELP, END};
+const struct opt options_phase[] = {NO_NOTE, END};
 
 const struct opt options_record[] = {
     PARSED("pid", 'p', "PID", record, take_pid, "record this process; can be given more than once",
@@ -356,13 +354,11 @@ const struct opt options_record[] = {
               "exit status is 0 in both cases. No summary is printed. SIGTERM to that pid ends the recording.")),
     RECORDING,
     CLEARS("no-host", 0, record.host, "record the processes and their control groups, not the machine"),
-    HELP,
     END,
 };
 
 const struct opt options_doctor[] = {
     SETS("metrics", 'm', metrics, "print a line for each metric of the machine and of control groups"),
     JSON_OPTION,
-    HELP,
     END,
 };

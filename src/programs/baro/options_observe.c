@@ -58,6 +58,5 @@ const struct opt options_observe[] = {
            "most CPU that all jobs together may cost, as a share of a core: 1% (the default), or off",
            MORE("While it does not allow all samples that are due, the job that has waited longest is sampled next. "
                 "The tapes say how many samples were left out.")),
-    HELP,
     END,
 };

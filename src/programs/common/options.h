@@ -41,12 +41,10 @@ int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: do
     OPTION(name, letter, argument, OPT_CHOICE, member, __VA_ARGS__, .choices = words)
 #define PARSED(name, letter, argument, member, function, ...)                                                          \
     OPTION(name, letter, argument, OPT_PARSED, member, __VA_ARGS__, .parse = function)
-#define HELP                                                                                                           \
-    {                                                                                                                  \
-        .name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"                                     \
-    }
 #define JSON_OPTION SETS("json", 0, json, "write JSON")
+/* The last rows of each table. */
 #define END                                                                                                            \
+    {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"},                                      \
     {                                                                                                                  \
         .name = NULL                                                                                                   \
     }

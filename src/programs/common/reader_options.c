@@ -40,7 +40,6 @@ const struct opt options_summary[] = {
            MORE("Arithmetic alone: nothing of it is measured. It is for all of the GPUs and of CPUs and memory, "
                 "whoever used them, and for the job's share by CPU time (docs/gpu.md).")),
     JSON_OPTION,
-    HELP,
     END,
 };
 
@@ -57,7 +56,6 @@ const struct opt options_show[] = {
            "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"),
     TEXT("task", 0, "NAME", task, "print the processes of this task alone (baro help record)"),
     JSON_OPTION,
-    HELP,
     END,
 };
 
@@ -67,7 +65,6 @@ const struct opt options_top[] = {
     TEXT("at", 'a', "TIME", at,
          "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
     PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
-    HELP,
     END,
 };
 
@@ -110,7 +107,6 @@ const struct opt options_export[] = {
          .completes = OPT_A_FILE),
     SETS("force", 0, force, "replace FILE if it exists"),
     SETS("follow", 'f', follow, "continue while the tape grows, until its end"),
-    HELP,
     END,
 };
 
@@ -130,7 +126,6 @@ const struct opt options_report[] = {
            "html, markdown or json (default: by the end of FILE)"),
     SETS("github", 0, github, "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"),
     SETS("force", 0, force, "replace FILE if it exists"),
-    HELP,
     END,
 };
 
@@ -171,7 +166,6 @@ const struct opt options_plot[] = {
            MORE("A PNG has twice as many pixels in each direction, for screens with a high resolution.")),
     SETS("list", 0, list, "list the figures"),
     SETS("force", 0, force, "replace FILE if it exists"),
-    HELP,
     END,
 };
 
@@ -179,14 +173,12 @@ const struct opt options_ls[] = {
     PARSED("lines", 'n', "N", count, take_count,
            "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"),
     JSON_OPTION,
-    HELP,
     END,
 };
 
 const struct opt options_rm[] = {
     SETS("all", 0, all, "remove all kept runs; needs --yes"),
     SETS("yes", 'y', yes, "confirm --all; with names, remove also what is still being recorded"),
-    HELP,
     END,
 };
 
@@ -195,7 +187,6 @@ const struct opt options_tasks[] = {
     SETS("in-folder", 0, in_folder,
          "check FILE.yaml as baro observe --tasks does: it is a regular file, no link, and belongs to root or to the "
          "owner of its folder"),
-    HELP,
     END,
 };
 
@@ -210,7 +201,6 @@ const struct opt options_trim[] = {
     TEXT("samples", 0, "FIRST:LAST", samples, "these samples, from 1 on, e.g. 100:200, or 100: to the end"),
     NEW_TAPE,
     SETS("force", 0, force, "replace FILE if it exists"),
-    HELP,
     END,
 };
 
@@ -222,9 +212,8 @@ const struct opt options_anonymize[] = {
          MORE("KEYFILE has 16 bytes or more, of which the first 4096 are used. Who has it can find out whether a word "
               "that he tries is in the tape.")),
     SETS("force", 0, force, "replace FILE if it exists"),
-    HELP,
     END,
 };
 
-const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
-const struct opt options_none[] = {HELP, END};
+const struct opt options_metrics[] = {JSON_OPTION, END};
+const struct opt options_none[] = {END};

@@ -137,6 +137,5 @@ const struct opt options_serve[] = {
            "with --cgroup or --tasks: time between two samples of a job: auto (the default), or 10ms to 1h"),
     PARSED("du-every", 0, "TIME", serve, pass_every,
            "with --tasks: time between two walks of the sandboxes of tasks: 1s to 24h (default: 60s, or longer)"),
-    HELP,
     END,
 };
