@@ -107,7 +107,7 @@ import os, select, sys
 for name in ("fcntl", "resource", "pwd", "grp"):
     sys.modules[name] = None
 for name in ("register_at_fork", "posix_spawn", "fork", "getuid", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "uname"):
-    delattr(os, name)
+    vars(os).pop(name, None)
 del select.poll
 """
 
