@@ -103,11 +103,11 @@ def test_a_library_of_another_version_is_said(tmp_path):
 
 
 WINDOWS = """
-import os, select, sys
+import os, select, subprocess, sys
 for name in ("fcntl", "resource", "pwd", "grp"):
     sys.modules[name] = None
 for name in ("register_at_fork", "posix_spawn", "fork", "getuid", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "uname"):
-    delattr(os, name)
+    vars(os).pop(name, None)
 del select.poll
 """
 
