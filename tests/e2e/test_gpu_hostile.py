@@ -12,24 +12,23 @@ from conftest import PATIENCE, poll
 from nvidia import GIB, gpus, named, readings, rows, start, warnings  # noqa: F401
 
 
-def record(run, tape, gpus, job="sleep 3", env=None):
-    """Records a job of some seconds; its status is the job's, whatever the driver does, and run() waits no longer than
-    its timeout."""
-    done = run("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", f"{job}; exit 7", env={**gpus.env, **(env or {})})
-    assert done.returncode == 7, done.stderr
-    assert run.summary(tape)["exit"]["status"] == 7
-    return rows(run, tape)
-
-
 @contextlib.contextmanager
-def recording(run, tape, gpus, env=None):
-    """Records while the test does what it does."""
-    p = start(run, tape, gpus, job="while test ! -e go; do sleep 0.02; done; exit 7", env=env)
+def recording(run, tape, gpus, env=None, job=":"):
+    """Records while the test does what it does. The status is the job's, whatever the driver does."""
+    p = start(run, tape, gpus, job=f"{job}; while test ! -e go; do sleep 0.02; done; exit 7", env=env)
     try:
         yield
     finally:
         (run.work / "go").touch()
         assert p.wait(timeout=PATIENCE) == 7
+    assert run.summary(tape)["exit"]["status"] == 7
+
+
+def record(run, tape, gpus, condition=readings, **kw):
+    """Records until the rows of GPUs are as they should be."""
+    with recording(run, tape, gpus, **kw):
+        poll(lambda: condition(rows(run, tape)), "rows of gpu")
+    return rows(run, tape)
 
 
 def next_readings(run, tape, n):
@@ -44,7 +43,6 @@ def record_good_then(run, tape, gpus, good, bad):
         next_readings(run, tape, 1)
         gpus.write(*bad)
         next_readings(run, tape, 3)
-    assert run.summary(tape)["exit"]["status"] == 7
     return readings(rows(run, tape))
 
 
@@ -130,7 +128,7 @@ def test_processes_that_cannot_be(run, tape, gpus):
     """More memory than the device has is not known, and neither is the sum of what others hold."""
     gpus.write(f"0 proc {os.getpid()} memory 1e18", "0 proc 4111222 memory 1e18", f"0 proc {os.getpid()} most 1e18",
                "0 accounting 1", f"0 proc {os.getpid()} ms 1e18")
-    found = readings(record(run, tape, gpus))
+    found = readings(record(run, tape, gpus, lambda found: len(readings(found)) >= 3))
     assert all((r["memory_others_bytes"] or 0) < 80 * GIB and (r["memory_unattributed_bytes"] or 0) < 80 * GIB for r in found)
     assert found[-1]["memory_others_bytes"] is None
 
@@ -138,8 +136,8 @@ def test_processes_that_cannot_be(run, tape, gpus):
 def test_memory_that_is_not_said_is_not_0(run, tape, gpus, work):
     """As under WSL: the process is the job's, and how much the job holds is absent."""
     gpus.write(f"0 proc {work}/pid memory unknown")
-    found = readings(record(run, tape, gpus, job="echo $$ > pid; sleep 4"))
-    assert found[-1]["processes_job"] == 1
+    is_there = lambda found: readings(found) and readings(found)[-1]["processes_job"] == 1  # noqa: E731
+    found = readings(record(run, tape, gpus, is_there, job="echo $$ > pid"))
     assert found[-1]["memory_job_bytes"] is None and found[-1]["memory_job_peak_bytes"] is None
     assert found[-1]["memory_others_bytes"] == 0
     total, one = run.summary(tape)["gpu"], run.summary(tape)["gpus"][0]
@@ -150,10 +148,16 @@ def test_memory_that_is_not_said_is_not_0(run, tape, gpus, work):
 def test_list_that_fails_is_no_empty_list(run, tape, gpus, work, code):
     """Processes have not let go of their memory because the driver does not say what they hold, or its list grows faster
     than there is room made for it."""
-    gpus.write(f"0 proc {work}/pid memory 1000000", f"@2 error nvmlDeviceGetComputeRunningProcesses_v3 {code}")
-    found = readings(record(run, tape, gpus, job="echo $$ > pid; sleep 5"))
-    mine = run.export(tape, "gpu_process")
-    assert any(r["memory_bytes"] == 1000000 for r in mine) and 0 not in {r["memory_bytes"] for r in mine}
+    holds = f"0 proc {work}/pid memory 1000000"
+    gpus.write(holds)
+    with recording(run, tape, gpus, job="echo $$ > pid"):
+        poll(lambda: any(r["memory_bytes"] == 1000000 for r in rows(run, tape, "gpu_process")), "its memory")
+        gpus.write(holds, f"error nvmlDeviceGetComputeRunningProcesses_v3 {code}")
+        poll(lambda: rows(run, tape, "gpu_process")[-1]["memory_bytes"] is None, "the error")
+        poll(lambda: readings(rows(run, tape))[-1]["memory_job_bytes"] is None, "the error")
+        next_readings(run, tape, 2)
+    found, mine = readings(rows(run, tape)), run.export(tape, "gpu_process")
+    assert 0 not in {r["memory_bytes"] for r in mine}
     assert mine[-1]["memory_bytes"] is None and mine[-1]["memory_peak_bytes"] == 1000000
     assert found[-1]["memory_job_bytes"] is None and found[-1]["memory_job_peak_bytes"] in (None, 1000000)
     assert found[-1]["power_watts"] == 100
@@ -185,7 +189,9 @@ def test_call_that_crashes(run, tape, gpus, function, signal):
     """The helper ends, an event says so, and it is not begun again without a rest."""
     gpus.env["FAKE_NVML_CALLS"] = gpus.calls
     gpus.write(f"@1.5 crash {function} {signal}" if function == "nvmlDeviceGetPowerUsage" else f"crash {function} {signal}")
-    record(run, tape, gpus)
+    with recording(run, tape, gpus):
+        poll(lambda: run.instants(tape) and any("baro-gpu ended" in w for w in warnings(run, tape)), "the event")
+        run.await_samples(tape, len(run.instants(tape)) + 8)
     assert sum("baro-gpu ended" in w for w in warnings(run, tape)) == 1
     begun = sum("nvmlInit_v2" in line for line in gpus.calls.read_text().splitlines())
     assert 1 <= begun <= 8, begun
@@ -194,7 +200,7 @@ def test_call_that_crashes(run, tape, gpus, function, signal):
 def test_call_that_forks(run, tape, gpus):
     """What it leaves behind holds up neither the job nor the recorder, and is no process of the job."""
     gpus.write("fork nvmlDeviceGetName 3")
-    found = record(run, tape, gpus, job="sleep 2")
+    found = record(run, tape, gpus)
     assert readings(found)[-1]["power_watts"] == 100
     assert not [r for r in run.export(tape, "process") if "baro-gpu" in r.values()]
 
@@ -268,9 +274,9 @@ def test_fdinfo_that_makes_no_sense(run, tape, gpus, work):
             "drm-resident-system0:\t18446744073709551615", "drm-resident-local0:\t17179869183 GiB", "drm-engine-render:\t-5 ns",
             "drm-engine-\x1b[31m:\t18446744073709551615 ns", "drm-engine-capacity-render:\t0", "drm-total-cycles-x:\t0",
             "drm-cycles-x:\t18446744073709551615", ":::::", "drm-", "drm-engine-" + "e" * 5000 + ":\t1 ns"]
-    job = (f"d={root}/proc/$$; mkdir -p $d/fd $d/fdinfo; ln -s /dev/dri/renderD128 $d/fd/5; cp fdinfo $d/fdinfo/5; sleep 4")
+    job = (f"d={root}/proc/$$; mkdir -p $d/fd $d/fdinfo; ln -s /dev/dri/renderD128 $d/fd/5; cp fdinfo $d/fdinfo/5")
     (work / "fdinfo").write_text("\n".join(text) + "\n")
-    found = record(run, tape, gpus, job=job)
+    found = record(run, tape, gpus, lambda found: len(named(found, "card0")) >= 3, job=job)
     row = named(found, "card0")[-1]
     assert (row["memory_job_bytes"] or 0) < 1 << 50 and (row["busy_job_ns"] or 0) <= 6e9
     mine = run.export(tape, "gpu_process")
