@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import pytest
-from conftest import Cgroup, unshared
+from conftest import PATIENCE, Cgroup, unshared
 from jobs import after_mounts, script
 from wrapping import comm
 
@@ -112,7 +112,7 @@ def waiting(cgroup, work, script):
     """Starts a shell in the group that does nothing until go() is called."""
     fifo = work / "go"
     os.mkfifo(fifo)
-    job = subprocess.Popen(["timeout", "120", "sh", "-c", f"read x < {fifo}; {script}"], preexec_fn=cgroup.enter)
+    job = subprocess.Popen(["timeout", str(5 * PATIENCE), "sh", "-c", f"read x < {fifo}; {script}"], preexec_fn=cgroup.enter)
     return job, lambda: fifo.write_text("\n")
 
 

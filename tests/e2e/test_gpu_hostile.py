@@ -13,25 +13,23 @@ from nvidia import gpus  # noqa: F401
 from nvidia import GIB, WAIT, named, poll, readings, rows, start, warnings
 
 
-def record(run, tape, gpus, job="sleep 3", env=None):
-    """Records a job of some seconds; its status is the job's, whatever the driver does, and run() waits no longer than
-    its timeout."""
-    done = run("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", f"{job}; exit 7",
-               env={**gpus.env, **(env or {})})
-    assert done.returncode == 7, done.stderr
-    assert run.summary(tape)["exit"]["status"] == 7
-    return rows(run, tape)
-
-
 @contextlib.contextmanager
-def recording(run, tape, gpus, env=None):
-    """Records while the test does what it does."""
-    p = start(run, tape, gpus, job=f"{WAIT}; exit 7", env=env)
+def recording(run, tape, gpus, env=None, job=":"):
+    """Records while the test does what it does. The status is the job's, whatever the driver does."""
+    p = start(run, tape, gpus, job=f"{job}; {WAIT}; exit 7", env=env)
     try:
         yield
     finally:
         (run.work / "go").touch()
         assert p.wait(timeout=PATIENCE) == 7
+    assert run.summary(tape)["exit"]["status"] == 7
+
+
+def record(run, tape, gpus, condition=readings, **kw):
+    """Records until the rows of GPUs are as they should be."""
+    with recording(run, tape, gpus, **kw):
+        poll(lambda: condition(rows(run, tape)), "rows of gpu")
+    return rows(run, tape)
 
 
 def next_readings(run, tape, n):
@@ -46,7 +44,6 @@ def record_good_then(run, tape, gpus, good, bad, devices=1):
         next_readings(run, tape, 1)
         gpus.write(*bad, devices=devices)
         next_readings(run, tape, 3)
-    assert run.summary(tape)["exit"]["status"] == 7
     return rows(run, tape)
 
 
@@ -149,7 +146,7 @@ def test_processes_that_cannot_be(run, tape, gpus):
     """More memory than the device has is not known, and neither is the sum of what others hold."""
     gpus.write(f"0 proc {os.getpid()} memory 1e18", "0 proc 4111222 memory 1e18", f"0 proc {os.getpid()} most 1e18",
                "0 accounting 1", f"0 proc {os.getpid()} ms 1e18")
-    found = readings(record(run, tape, gpus))
+    found = readings(record(run, tape, gpus, lambda found: len(readings(found)) >= 3))
     for column in "memory_others_bytes", "memory_unattributed_bytes":
         assert all((r[column] or 0) < 80 * GIB for r in found)
     assert found[-1]["memory_others_bytes"] is None
@@ -158,25 +155,34 @@ def test_processes_that_cannot_be(run, tape, gpus):
 def test_memory_that_is_not_said_is_not_0(run, tape, gpus, work):
     """As under WSL: the process is the job's, and how much the job holds is absent."""
     gpus.write(f"0 proc {work}/pid memory unknown")
-    found = readings(record(run, tape, gpus, job="echo $$ > pid; sleep 4"))
-    assert found[-1]["processes_job"] == 1
+    is_there = lambda found: readings(found) and readings(found)[-1]["processes_job"] == 1  # noqa: E731
+    found = readings(record(run, tape, gpus, is_there, job="echo $$ > pid"))
     assert found[-1]["memory_job_bytes"] is None and found[-1]["memory_job_peak_bytes"] is None
     assert found[-1]["memory_others_bytes"] == 0
     total, one = run.summary(tape)["gpu"], run.summary(tape)["gpus"][0]
     assert (total["used"], total["memory_job_peak_bytes"], one["memory_job_peak_bytes"]) == (1, None, None)
 
 
+def held(run, tape, name):
+    return [r for r in rows(run, tape, "gpu_process") if r["name"] == name]
+
+
 def test_list_that_fails_is_no_empty_list(run, tape, gpus, work):
     """Processes have not let go of their memory because the driver does not say what they hold (gpu0), or its list
     grows faster than there is room made for it (gpu1)."""
-    gpus.write(*[f"{n} proc {work}/pid memory 1000000" for n in range(2)],
-               *[f"@2 error nvmlDeviceGetComputeRunningProcesses_v3 {code} {n}" for n, code in enumerate((999, 7))],
-               devices=2)
-    found = record(run, tape, gpus, job="echo $$ > pid; sleep 5")
+    holds = [f"{n} proc {work}/pid memory 1000000" for n in range(2)]
+    errors = [f"error nvmlDeviceGetComputeRunningProcesses_v3 {code} {n}" for n, code in enumerate((999, 7))]
+    gpus.write(*holds, devices=2)
+    with recording(run, tape, gpus, job="echo $$ > pid"):
+        for name in "gpu0", "gpu1":
+            poll(lambda: any(r["memory_bytes"] == 1000000 for r in held(run, tape, name)), "its memory")
+        gpus.write(*holds, *errors, devices=2)
+        for name in "gpu0", "gpu1":
+            poll(lambda: held(run, tape, name)[-1]["memory_bytes"] is None, "the error")
+            poll(lambda: readings(rows(run, tape), name)[-1]["memory_job_bytes"] is None, "the error")
     for name in "gpu0", "gpu1":
-        mine = [r for r in run.export(tape, "gpu_process") if r["name"] == name]
-        last = readings(found, name)[-1]
-        assert any(r["memory_bytes"] == 1000000 for r in mine) and 0 not in {r["memory_bytes"] for r in mine}
+        mine, last = held(run, tape, name), readings(rows(run, tape), name)[-1]
+        assert 0 not in {r["memory_bytes"] for r in mine}
         assert mine[-1]["memory_bytes"] is None and mine[-1]["memory_peak_bytes"] == 1000000
         assert last["memory_job_bytes"] is None and last["memory_job_peak_bytes"] in (None, 1000000)
         assert last["power_watts"] == 100
@@ -212,7 +218,9 @@ def test_call_that_crashes(run, tape, gpus, function, signal):
     gpus.env["FAKE_NVML_CALLS"] = gpus.calls
     since = "@1.5 " if function == "nvmlDeviceGetPowerUsage" else ""
     gpus.write(f"{since}crash {function} {signal}")
-    record(run, tape, gpus)
+    with recording(run, tape, gpus):
+        poll(lambda: run.instants(tape) and any("baro-gpu ended" in w for w in warnings(run, tape)), "the event")
+        run.await_samples(tape, len(run.instants(tape)) + 8)
     assert sum("baro-gpu ended" in w for w in warnings(run, tape)) == 1
     begun = sum("nvmlInit_v2" in line for line in gpus.calls.read_text().splitlines())
     assert 1 <= begun <= 8, begun
@@ -221,7 +229,7 @@ def test_call_that_crashes(run, tape, gpus, function, signal):
 def test_call_that_forks(run, tape, gpus):
     """What it leaves behind holds up neither the job nor the recorder, and is no process of the job."""
     gpus.write("fork nvmlDeviceGetName 3")
-    found = record(run, tape, gpus, job="sleep 2")
+    found = record(run, tape, gpus)
     assert readings(found)[-1]["power_watts"] == 100
     assert not [r for r in run.export(tape, "process") if "baro-gpu" in r.values()]
 
@@ -299,10 +307,9 @@ def test_fdinfo_that_makes_no_sense(run, tape, gpus, work):
             "drm-engine-render:\t-5 ns",
             "drm-engine-\x1b[31m:\t18446744073709551615 ns", "drm-engine-capacity-render:\t0", "drm-total-cycles-x:\t0",
             "drm-cycles-x:\t18446744073709551615", ":::::", "drm-", "drm-engine-" + "e" * 5000 + ":\t1 ns"]
-    job = (f"d={root}/proc/$$; mkdir -p $d/fd $d/fdinfo; ln -s /dev/dri/renderD128 $d/fd/5; cp fdinfo $d/fdinfo/5; "
-           "sleep 3")
+    job = (f"d={root}/proc/$$; mkdir -p $d/fd $d/fdinfo; ln -s /dev/dri/renderD128 $d/fd/5; cp fdinfo $d/fdinfo/5")
     (work / "fdinfo").write_text("\n".join(text) + "\n")
-    found = record(run, tape, gpus, job=job)
+    found = record(run, tape, gpus, lambda found: len(named(found, "card0")) >= 3, job=job)
     row = named(found, "card0")[-1]
     assert (row["memory_job_bytes"] or 0) < 1 << 50 and (row["busy_job_ns"] or 0) <= 6e9
     mine = run.export(tape, "gpu_process")

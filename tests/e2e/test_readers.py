@@ -579,7 +579,7 @@ def test_bad_columns(baro, tape):
     one_line(call(baro, "export", "-e", "thread", tape), 2, "--entity thread", "process, job, event")
     one_line(call(baro, "export", "-c", "time,rsss", tape), 2, "rsss", "rss")
     one_line(call(baro, "export", "-e", "event", "-c", "pss", tape), 2, "pss")
-    one_line(call(baro, "export", "-o", "/nonexistent/x", tape), 2, "/nonexistent/x")
+    one_line(call(baro, "export", "-o", tape.parent / "none" / "x", tape), 2, "none/x")
     one_line(call(baro, "export", "--force", "-o", "/dev/null", tape), 2, "/dev/null")
 
 

@@ -170,7 +170,7 @@ def test_total_in_the_middle(run, tape, wait_until):
     """While the job runs, its total lies between what the kernel shows before and after, within the error bound on the
     tape."""
     p = run.popen("run", "-q", "-o", tape, "--interval", "20ms", "--", "bash", "-c",
-                  "for i in $(seq 60); do " + PYTHON + " -S -c 'sum(range(1000000))'; done; sleep 1; :")
+                  "until [ -e go ]; do " + PYTHON + " -S -c 'sum(range(1000000))'; done; :")
     try:
         run.await_samples(tape)
         shell = next(c for c in children(p.pid) if comm(c) == "bash")
@@ -186,6 +186,7 @@ def test_total_in_the_middle(run, tape, wait_until):
         done = run("show", "--at", "-0s", tape, status=0)
         assert "bash" in done.stdout
     finally:
+        (run.work / "go").touch()
         assert p.wait(timeout=120) == 0
 
 

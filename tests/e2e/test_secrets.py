@@ -61,7 +61,7 @@ def test_command_lines_names_and_environment(run_both, tape):
         "run", "-o", tape, "--", sys.executable, script, "--password", CANARY.format("ARGV"), status=0, env=env, cwd=cwd
     )
     is_clean(run_both, tape, ("stderr", done.stderr))
-    names = {r["name"] for r in run_both.export(tape)}
+    names = {r["name"] for entity in ("process", "exit") for r in run_both.export(tape, entity)}
     assert "token=***" in names, names
 
 

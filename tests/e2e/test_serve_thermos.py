@@ -162,7 +162,7 @@ def test_processes_of_a_job(serve, run, work, started):
     used = processes(s)["evil/1 x"]["used"]
     assert used["vms"] > 0 and used["nice"] == os.getpriority(os.PRIO_PROCESS, 0)
     assert processes(s)["evil/1 x"]["used"]["status"] == "sleeping"
-    assert s.json("/j/task_id_count") == {"active": 1, "finished": 0, "all": 1}
+    poll(lambda: s.json("/j/task_id_count") == {"active": 1, "finished": 0, "all": 1})
     (work / "go").write_text("\n")
     assert job.wait() == 0
     poll(lambda: s.json("/j/task/job")["job"]["state"] == "SUCCESS")

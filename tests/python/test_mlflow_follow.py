@@ -59,7 +59,8 @@ def send(tape, *arguments, status=0, **environment):
 
 
 def rows_of(store, kind):
-    lines = (store / "store").read_text(encoding="utf-8").splitlines() if (store / "store").exists() else []
+    text = (store / "store").read_text(encoding="utf-8") if (store / "store").exists() else ""
+    lines = text[: text.rfind("\n") + 1].splitlines()  # the last one may be written at present
     return [row for row in map(json.loads, lines) if row[0] == kind]
 
 
