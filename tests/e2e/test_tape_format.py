@@ -131,7 +131,7 @@ def test_tapes_of_version_1(run, name):
 def test_a_recording(run, work):
     """Processes that come and go, and the machine; also as CSV, in which what is absent is empty."""
     path = run.record(work / "t.baro", ["sh", "-c", "i=0; while [ $i -lt 20 ]; do true; sh -c 'sleep 0.3; exit 3' & "
-                                        "sleep 0.05; i=$((i+1)); done; wait"], "-i", "100ms")
+                                        "sleep 0.05; i=$((i+1)); done; wait"], "-i", "100ms", "--overhead", "off")
     _, samples, exits, compared = compare(run, path)
     assert len(samples) > 5 and len(exits) > 20 and compared > 1000
     text = run("export", "--columns", "t_ns,pid,cpu,rss", path, status=0).stdout

@@ -504,7 +504,8 @@ def test_a_namespace_with_the_inode_of_another(run, tape, work, uplink, started,
     (work / "end").touch()
     assert p.wait(timeout=60) == 0
     job = run.summary(tape)["job"]
-    assert job["net_sent_bytes"] < 1.5 * SIZE and (not job["net_is_lower_bound"] or job["tcp_is_lower_bound"])
+    assert job["net_sent_bytes"] < 1.5 * SIZE
+    assert not job["net_is_lower_bound"] or job["tcp_is_lower_bound"] is not False, "a busy machine: a reading was late"
 
 
 def test_many_namespaces_before(run, tape, work, uplink, wait_until):

@@ -46,6 +46,18 @@ static uint64_t member_value(const struct member *m, int id)
     return m->row.absent[id] ? 0 : m->row.value[id];
 }
 
+/* Those of its children that a reading can't be asked of yet. A fork counts from the reading on that is asked of the
+ * child as well, or that comes after the child's end. Example: a process that listens forks a server, which is not read
+ * before reading 2. If the fork counted then, reading 3, after the server's end, would find that the listening process
+ * had held its socket alone since reading 2, and the server's connections would count for it. */
+static uint64_t children_not_asked(const struct member *m)
+{
+    uint64_t n = 0;
+    for (const struct member *c = m->links.first_child; c; c = c->links.sibling_next)
+        n += c->row.key.start == 0;
+    return n;
+}
+
 /* Without events the faults of reaped children tell whether it had one that was not seen: each has at least one. */
 static struct owner_asked asked_of(const struct job *j, const struct member *m)
 {
@@ -54,7 +66,7 @@ static struct owner_asked asked_of(const struct job *j, const struct member *m)
                                 .sent = member_value(m, PROCESS_tcp_sent),
                                 .received = member_value(m, PROCESS_tcp_received),
                                 .parent = m->row.parent,
-                                .forks = m->reaped_io.forks +
+                                .forks = m->reaped_io.forks - children_not_asked(m) +
                                          (is_blind ? member_value(m, PROCESS_children_faults_minor) : 0),
                                 .is_blind = is_blind};
 }
