@@ -105,15 +105,37 @@ static void a_meter_of_another_helper_lacks_some(void **state)
     assert_int_equal(e->value[ENERGY_energy], 75);
 }
 
-/* Two processes, each on an engine of its own, use no more than the device's time together: 100 since the beginning. */
+static void goes_on(uint64_t ns)
+{
+    r->read_ns += ns;
+    r->device[0].value[GPU_read_at] += ns;
+}
+
+/* Two processes, each on an engine of its own, use no more than the device's time together: 100 since the beginning,
+ * half of it each, in whatever order they are. */
 static void all_processes_are_no_more_than_the_time(void **state)
 {
     (void)state;
-    add(40, 40, 4, 1000, 80);
     add(41, 41, 9, 200, 80);
+    add(40, 40, 4, 1000, 80);
     const struct baro_entity *e = take();
-    assert_int_equal(e->value[GPU_busy_job], 80);
-    assert_int_equal(e->value[GPU_busy_others], 20);
+    assert_int_equal(e->value[GPU_busy_job], 50);
+    assert_int_equal(e->value[GPU_busy_others], 50);
+}
+
+/* The time in which nobody used it is over: 100 that were idle, then two engines for 100, then one for 60. */
+static void idle_time_is_not_used_later(void **state)
+{
+    (void)state;
+    add(40, 40, 4, 1000, 0);
+    add(42, 40, 4, 1000, 0);
+    take();
+    goes_on(100);
+    r->process[0].value[GPU_PROCESS_busy] = r->process[1].value[GPU_PROCESS_busy] = 100;
+    assert_int_equal(take()->value[GPU_busy_job], 100);
+    goes_on(100);
+    r->process[0].value[GPU_PROCESS_busy] = 160;
+    assert_int_equal(take()->value[GPU_busy_job], 160);
 }
 
 static void each_process_is_somebodys(void **state)
@@ -136,6 +158,7 @@ static void each_process_is_somebodys(void **state)
     assert_int_equal(t.processes.at[0]->owner.process.pid, 40);
     assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_gpu], e->id);
 
+    goes_on(100);
     r->process[0].value[GPU_PROCESS_memory] = 600;
     r->process[0].value[GPU_PROCESS_busy] = 25;
     e = take();
@@ -143,6 +166,7 @@ static void each_process_is_somebodys(void **state)
     assert_int_equal(e->value[GPU_memory_job_peak], 1000);
     assert_int_equal(e->value[GPU_busy_job], 25);
 
+    goes_on(100);
     r->epoch = 2;
     r->process[0].value[GPU_PROCESS_busy] = 3;
     assert_int_equal(take()->value[GPU_busy_job], 28);
@@ -287,13 +311,14 @@ static void a_late_one_begins_at_nothing(void **state)
     assert_int_equal(e->value[GPU_busy_job], 0);
     assert_int_equal(e->value[GPU_busy_others], 0);
     assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_busy], 0);
-    r->read_ns += 100;
+    goes_on(100);
     r->device[0].value[GPU_energy] = 75;
     r->process[0].value[GPU_PROCESS_busy] = 13;
     e = take();
     assert_int_equal(e->value[GPU_energy], 5);
     assert_int_equal(e->value[GPU_busy_job], 3);
     assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_busy], 3);
+    goes_on(100);
     r->epoch = 2; /* another helper process begins at 0 */
     r->device[0].value[GPU_energy] = 1;
     r->device[0].value[GPU_xid_errors] = 0;
@@ -342,6 +367,7 @@ int main(void)
         TEST(counters_go_on),
         TEST(a_meter_of_another_helper_lacks_some),
         TEST(all_processes_are_no_more_than_the_time),
+        TEST(idle_time_is_not_used_later),
         TEST(each_process_is_somebodys),
         TEST(a_sum_that_lacks_a_process_is_absent),
         TEST(devices_that_are_not_found_any_more),

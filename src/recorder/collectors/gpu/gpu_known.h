@@ -13,7 +13,8 @@ struct gpu_known {
     uint64_t base[GPU_MAX], last[GPU_MAX];
     uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
     uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
-    uint64_t busy_from;                          /* the time since when these are counted */
+    uint64_t grown[3];                           /* what is to be added to busy by this reading */
+    uint64_t busy_ns;                            /* until when busy is counted, since the recording began */
     bool has_energy_gap; /* a helper process ended: what was used until the next one is in no reading */
     /* why the memory of one of their processes is not known; 0: all is known */
     enum baro_absent unknown[3];

@@ -58,10 +58,21 @@ static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct
     int count = o->whose == JOB ? GPU_processes_job : GPU_processes_others;
     if (!p->is_gone && !e->absent[count])
         e->value[count]++;
-    /* All together are no more than the time: each may have had an engine of its own. */
-    uint64_t used = k->busy[JOB] + k->busy[OTHERS] + k->busy[UNATTRIBUTED], most = t->read_ns - k->busy_from;
-    uint64_t room = most > used ? most - used : 0;
-    k->busy[o->whose] += busy < room ? busy : room;
+    k->grown[o->whose] += busy;
+}
+
+/* All together have used no more than the time since the last reading that was taken: each may have had an engine of
+ * its own. Example: 0.9 s by the job and 0.6 s by others in 1 s are 0.6 s and 0.4 s. */
+static void add_use(struct gpu_known *k, uint64_t now_ns)
+{
+    uint64_t since_ns = now_ns > k->busy_ns ? now_ns - k->busy_ns : 0;
+    double sum = (double)k->grown[JOB] + (double)k->grown[OTHERS] + (double)k->grown[UNATTRIBUTED];
+    bool is_more = sum > (double)since_ns;
+    for (int i = JOB; i <= UNATTRIBUTED; i++) {
+        k->busy[i] += is_more ? (uint64_t)((double)k->grown[i] * (double)since_ns / sum) : k->grown[i];
+        k->grown[i] = 0;
+    }
+    k->busy_ns += since_ns;
 }
 
 /* What it had used before the first reading is of before. */
@@ -109,10 +120,11 @@ static void remove_gone(struct gpu_tables *t)
     t->n_owners = n;
 }
 
-static void put_sums(struct gpu_known *k)
+static void put_sums(struct gpu_known *k, uint64_t read_ns)
 {
     static const int busy[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
     struct baro_entity *e = k->e;
+    add_use(k, e->absent[GPU_read_at] ? read_ns : e->value[GPU_read_at]);
     for (size_t i = 0; i < 3; i++) {
         if (!e->absent[busy[i]])
             e->value[busy[i]] = k->busy[i];
@@ -139,6 +151,6 @@ void gpu_owners_take(struct gpu_tables *t, struct gpu_reading *r, const struct g
     remove_gone(t);
     for (uint32_t i = 0; i < r->n_devices; i++) {
         if (t->device[i].e)
-            put_sums(&t->device[i]);
+            put_sums(&t->device[i], t->read_ns);
     }
 }

@@ -176,7 +176,6 @@ static void take_device(const struct gpu_tables *t, struct gpu_known *k, const s
     if (strcmp(k->uuid, d->uuid) != 0 && *d->uuid)
         describe(k, d);
     k->has_energy_gap |= restarts;
-    k->busy_from = late ? t->read_ns : k->busy_from;
     for (int m = 0; m < GPU_MAX; m++) {
         int absent = t->is_alone && is_of_job(m) ? BARO_ABSENT_NOT_ASKED : d->absent[m];
         if (late && baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER)
