@@ -111,6 +111,24 @@ static void goes_on(uint64_t ns)
     r->device[0].value[GPU_read_at] += ns;
 }
 
+/* A meter lacks some in a reading that is passed over: the next one that is taken says so, once. */
+static void a_gap_of_a_meter_in_what_was_passed(void **state)
+{
+    (void)state;
+    r->n_meters = 1;
+    strcpy(r->meter[0].name, "package-0");
+    take();
+    const struct baro_entity *e = t.meters.at[0];
+    r->meter[0].absent[ENERGY_energy] = BARO_ABSENT_UNKNOWN;
+    gpu_tables_pass(&t, r);
+    r->meter[0].absent[ENERGY_energy] = BARO_PRESENT;
+    gpu_tables_pass(&t, r);
+    take();
+    assert_int_equal(e->absent[ENERGY_energy], BARO_ABSENT_UNKNOWN);
+    take();
+    assert_int_equal(e->absent[ENERGY_energy], BARO_PRESENT);
+}
+
 /* Two processes, each on an engine of its own, use no more than the device's time together: 100 since the beginning,
  * half of it each, in whatever order they are. */
 static void all_processes_are_no_more_than_the_time(void **state)
@@ -366,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(counters_go_on),
         TEST(a_meter_of_another_helper_lacks_some),
+        TEST(a_gap_of_a_meter_in_what_was_passed),
         TEST(all_processes_are_no_more_than_the_time),
         TEST(idle_time_is_not_used_later),
         TEST(each_process_is_somebodys),

@@ -11,6 +11,7 @@
 struct gpu_known_meter {
     struct baro_entity *e;
     uint64_t base, last, wraps_base, wraps_last;
+    bool lacked; /* in a reading that was not taken */
 };
 
 int gpu_tables_init(struct gpu_tables *t)
@@ -212,6 +213,8 @@ void gpu_tables_pass(struct gpu_tables *t, const struct gpu_reading *r)
         pass_peak(d, GPU_power_peak, &k->power_peak);
         pass_peak(d, GPU_memory_used, &k->memory_peak);
     }
+    for (uint32_t i = 0; i < r->n_meters && i < GPU_METERS_MOST; i++)
+        t->meter[i].lacked |= r->meter[i].absent[ENERGY_energy] != BARO_PRESENT;
 }
 
 /* ---- meters ---- */
@@ -234,12 +237,14 @@ static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t
             v = counted(&k->base, &k->last, v, restarts);
         else if (id == ENERGY_wraps)
             v = counted(&k->wraps_base, &k->wraps_last, v, restarts);
-        bool has_gap = restarts && id == ENERGY_energy; /* what was used between the two helper processes is in none */
+        /* no helper process counted what was used between the two */
+        bool has_gap = (restarts || k->lacked) && id == ENERGY_energy;
         if (m->absent[id] || has_gap)
             entity_lack(k->e, id, has_gap ? BARO_ABSENT_UNKNOWN : (enum baro_absent)m->absent[id]);
         else
             entity_put(k->e, id, id == ENERGY_read_at ? since(start_ns, v) : v);
     }
+    k->lacked = false;
 }
 
 static void lack(struct gpu_known *k, enum baro_absent why)
