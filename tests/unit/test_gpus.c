@@ -111,6 +111,22 @@ static void goes_on(uint64_t ns)
     r->device[0].value[GPU_read_at] += ns;
 }
 
+/* The file of a meter can't be read any more, or another one is found: neither is a gap. */
+static void a_meter_of_another_helper_says_why_it_is_absent(void **state)
+{
+    (void)state;
+    r->n_meters = 1;
+    strcpy(r->meter[0].name, "package-0");
+    take();
+    r->epoch = 2;
+    r->meter[0].absent[ENERGY_energy] = BARO_ABSENT_DENIED;
+    r->n_meters = 2;
+    strcpy(r->meter[1].name, "dram-0");
+    take();
+    assert_int_equal(t.meters.at[0]->absent[ENERGY_energy], BARO_ABSENT_DENIED);
+    assert_int_equal(t.meters.at[1]->absent[ENERGY_energy], BARO_PRESENT);
+}
+
 /* A meter lacks some in a reading that is passed over: the next one that is taken says so, once. */
 static void a_gap_of_a_meter_in_what_was_passed(void **state)
 {
@@ -384,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(counters_go_on),
         TEST(a_meter_of_another_helper_lacks_some),
+        TEST(a_meter_of_another_helper_says_why_it_is_absent),
         TEST(a_gap_of_a_meter_in_what_was_passed),
         TEST(all_processes_are_no_more_than_the_time),
         TEST(idle_time_is_not_used_later),

@@ -223,6 +223,8 @@ static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t
                        bool late, uint32_t *ids)
 {
     struct gpu_known_meter *k = &t->meter[i];
+    /* no helper process counted what was used between the two */
+    bool lacks_some = k->e && (restarts || k->lacked);
     if (!k->e)
         k->e = entity_add(&t->meters, ids, m->name, "");
     if (!k->e || strcmp(k->e->name, m->name) != 0)
@@ -237,8 +239,7 @@ static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t
             v = counted(&k->base, &k->last, v, restarts);
         else if (id == ENERGY_wraps)
             v = counted(&k->wraps_base, &k->wraps_last, v, restarts);
-        /* no helper process counted what was used between the two */
-        bool has_gap = (restarts || k->lacked) && id == ENERGY_energy;
+        bool has_gap = lacks_some && id == ENERGY_energy && !m->absent[id];
         if (m->absent[id] || has_gap)
             entity_lack(k->e, id, has_gap ? BARO_ABSENT_UNKNOWN : (enum baro_absent)m->absent[id]);
         else

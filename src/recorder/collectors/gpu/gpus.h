@@ -29,8 +29,7 @@ void gpu_tables_done(struct gpu_tables *t);
 /* Takes a reading, which another process wrote: what is not valid is left out. Times become those since start_ns. */
 void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start_ns, uint32_t *entity_ids,
                      gpu_is_member *is_member, gpu_say *say, void *context);
-/* A reading that is not taken, as a newer one came: its peaks, and what its meters lack, are of the next one that is.
- */
+/* A reading that is not taken, as a newer one came: its peaks and gaps are of the next one that is. */
 void gpu_tables_pass(struct gpu_tables *t, const struct gpu_reading *r);
 /* The driver hangs: no value is known from now on. slot: of the device; UINT32_MAX: all. */
 void gpu_tables_lack(struct gpu_tables *t, uint32_t slot, enum baro_absent why);
