@@ -139,6 +139,22 @@ static void rss_that_falls_may_be_files(void **state)
     assert_false(sharing_is_stale(&y, one));
 }
 
+/* Of 300 MB it is not known how much is files until status is read, which shows 5 MB: it has given up none. */
+static void rss_that_is_no_file_is_not_given_up_files(void **state)
+{
+    struct member *one = mapped(400, 100 * MB), *other = job_add(&j, 500, NULL, BARO_ORIGIN_TARGET, 5);
+    (void)state;
+    ask_and_reply(one, 58 * MB, 8 * MB);
+    other->row.absent[PROCESS_rss] = BARO_PRESENT;
+    other->row.value[PROCESS_rss] = other->reading.stat_rss = 300 * MB;
+    sharing_note_files(&y, other);
+    read_files(other, 5 * MB);
+    assert_false(sharing_is_stale(&y, one));
+    read_files(other, 100 * MB);
+    read_files(other, 5 * MB);
+    assert_true(sharing_is_stale(&y, one));
+}
+
 /* Memory of its own comes and goes: no other process has any of it. */
 static void memory_that_is_no_file_makes_nothing_old(void **state)
 {
@@ -199,6 +215,7 @@ int main(void)
         TEST(an_end_makes_the_pss_of_others_old),
         TEST(files_that_are_unmapped_make_the_pss_of_others_old),
         TEST(rss_that_falls_may_be_files),
+        TEST(rss_that_is_no_file_is_not_given_up_files),
         TEST(memory_that_is_no_file_makes_nothing_old),
         TEST(what_is_shared_is_known_when_rss_falls),
         TEST(a_late_reply_lacks_what_was_mapped_since),

@@ -101,11 +101,13 @@ static uint64_t files_least(const struct member *m)
 }
 
 /* A process can give files up without ending. Example: `one` and `other` map the same 100 MB, and other, as Python does
- * at its end, unmaps them. It ends a moment later, with 5 MB of files: one has the 100 MB alone all the same. */
+ * at its end, unmaps them. It ends a moment later, with 5 MB of files: one has the 100 MB alone all the same. Without
+ * status it is not known how much of rss is files: 300 MB of which status then shows 5 MB were not given up. */
 void sharing_note_files(struct memory *y, struct member *m)
 {
     uint32_t before = m->reading.files_seen;
-    if (m->reading.memory_owner.pid || m->reading.has_no_memory || !(y->sampling->need & BARO_SOURCE_SMAPS))
+    if (m->reading.memory_owner.pid || m->reading.has_no_memory || !(y->sampling->need & BARO_SOURCE_SMAPS) ||
+        m->row.absent[PROCESS_rss_file] != BARO_PRESENT)
         return;
     m->reading.files_seen = (uint32_t)(files_least(m) >> 10);
     if (m->reading.files_seen >= before)
