@@ -127,9 +127,12 @@ def end(run, p):
 
 
 def rows(run, tape, entity="gpu"):
-    """None while the tape has no header yet."""
+    """Of a recording that goes on: empty while the tape is not there or has no header yet."""
     done = run("export", "--format", "jsonl", "--entity", entity, tape)
-    return [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
+    if done.returncode == 2 and ("nothing was recorded" in done.stderr or "No such file" in done.stderr):
+        return []
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def record_until(run, tape, gpus, condition, *options, env=None, entity="gpu"):
@@ -139,7 +142,7 @@ def record_until(run, tape, gpus, condition, *options, env=None, entity="gpu"):
         poll(lambda: condition(rows(run, tape, entity)), f"rows of {entity}")
     finally:
         end(run, p)
-    return rows(run, tape, entity)
+    return run.export(tape, entity)
 
 
 def named(found, name="gpu0"):
@@ -177,7 +180,7 @@ def with_process(run, tape, gpus, lines, condition, *options, entity="gpu_proces
         poll(lambda: condition(rows(run, tape, entity)), f"rows of {entity}")
     finally:
         end(run, p)
-    return rows(run, tape), rows(run, tape, "gpu_process")
+    return run.export(tape, "gpu"), run.export(tape, "gpu_process")
 
 
 def helpers_of(pid):

@@ -29,7 +29,7 @@ def record(run, tape, gpus, condition=readings, **kw):
     """Records until the rows of GPUs are as they should be."""
     with recording(run, tape, gpus, **kw):
         poll(lambda: condition(rows(run, tape)), "rows of gpu")
-    return rows(run, tape)
+    return run.export(tape, "gpu")
 
 
 def next_readings(run, tape, n):
@@ -44,7 +44,7 @@ def record_good_then(run, tape, gpus, good, bad, devices=1):
         next_readings(run, tape, 1)
         gpus.write(*bad, devices=devices)
         next_readings(run, tape, 3)
-    return rows(run, tape)
+    return run.export(tape, "gpu")
 
 
 GAUGES = ["memory_used_bytes", "memory_total_bytes", "memory_reserved_bytes", "power_watts", "power_limit_watts",
@@ -178,8 +178,8 @@ def test_list_that_fails_is_no_empty_list(run, tape, gpus, work):
             poll(lambda: any(r["memory_bytes"] == 1000000 for r in held(run, tape, name)), "its memory")
         gpus.write(*holds, *errors, devices=2)
         for name in "gpu0", "gpu1":
-            poll(lambda: held(run, tape, name)[-1]["memory_bytes"] is None, "the error")
-            poll(lambda: readings(rows(run, tape), name)[-1]["memory_job_bytes"] is None, "the error")
+            poll(lambda: [r["memory_bytes"] for r in held(run, tape, name)][-1:] == [None], "the error")
+            poll(lambda: [r["memory_job_bytes"] for r in readings(rows(run, tape), name)][-1:] == [None], "the error")
     for name in "gpu0", "gpu1":
         mine, last = held(run, tape, name), readings(rows(run, tape), name)[-1]
         assert 0 not in {r["memory_bytes"] for r in mine}
@@ -257,7 +257,7 @@ def by_smi(run, tape, gpus, work, script):
              "the event that says how GPUs are read, or why there is nothing")
         before = len(run.instants(tape))
         poll(lambda: len(run.instants(tape)) > before + 2, "more samples")
-    return rows(run, tape)
+    return run.export(tape, "gpu")
 
 
 def test_nvidia_smi_says_what_cannot_be(run, tape, gpus, work):

@@ -196,7 +196,7 @@ def smi_tape(run, tape, gpus, work, condition, hang="", options=()):
         poll(lambda: condition(rows(run, tape)), "rows")
     finally:
         end(run, p)
-    return rows(run, tape)
+    return run.export(tape, "gpu")
 
 
 def test_nvidia_smi_in_the_place_of_the_library(run, tape, gpus, work):
