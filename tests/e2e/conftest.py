@@ -34,6 +34,7 @@ ORDINARY = 65534  # nobody: a user that owns no files
 PATIENCE = 180  # seconds that a test waits for what is sure to come: only a hang takes so long, on any machine
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
+FULL = os.environ.get("BARO_FULL") == "1"  # the full check
 os.environ["BARO_ANNOUNCED"] = ""  # the runs of a test are not those of a server of another one
 if SANITIZED:
     # A sanitized recorder uses many times the CPU time of an ordinary one and would leave out most samples to stay
@@ -101,9 +102,8 @@ def pairwise(items):
 
 
 def pytest_collection_modifyitems(config, items):
-    full = os.environ.get("BARO_FULL") == "1"
     named = any("::" in arg for arg in config.invocation_params.args if isinstance(arg, str))
-    if not full and not named:
+    if not FULL and not named:
         ids = {item.nodeid for item in (one_of_each(items) if SANITIZED else pairwise(items))}
         chosen = [item for item in items if item.nodeid in ids]
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ids])
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config, items):
         if SANITIZED and mark:
             reason = mark.args[0] if mark.args else mark.kwargs.get("reason", "")
             item.add_marker(pytest.mark.skip(reason=f"sanitizers: {reason}"))
-        if item.get_closest_marker("slow") and not full:
+        if item.get_closest_marker("slow") and not FULL:
             item.add_marker(pytest.mark.skip(reason="slow: run with BARO_FULL=1"))
 
 

@@ -8,7 +8,7 @@ import os
 import pathlib
 
 import pytest
-from conftest import PATIENCE
+from conftest import FULL, PATIENCE
 from nvidia import gpus  # noqa: F401
 from nvidia import GIB, WAIT, named, poll, readings, rows, start, warnings
 
@@ -207,7 +207,7 @@ def test_text_that_has_no_end(run, tape, gpus):
 
 
 CRASHES = [("nvmlInit_v2", 11), ("nvmlDeviceGetPowerUsage", 9)]
-if os.environ.get("BARO_FULL"):
+if FULL:
     CRASHES += [(f"nvmlDeviceGet{f}", 11) for f in ("Name", "PowerUsage", "ComputeRunningProcesses_v3")]
 
 
@@ -271,7 +271,7 @@ def test_nvidia_smi_says_what_cannot_be(run, tape, gpus, work):
 
 
 RUBBISH = ["head -c 100000000 /dev/zero", "yes 'garbage, with, commas'", "trap '' TERM; sleep 1000 & exit 0"]
-if os.environ.get("BARO_FULL"):
+if FULL:
     RUBBISH += ["head -c 5000000 /dev/urandom", "exit 0", "kill -SEGV $$"]
 
 

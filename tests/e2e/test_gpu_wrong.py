@@ -10,6 +10,7 @@ import signal
 import subprocess
 
 import pytest
+from conftest import FULL
 from nvidia import gpus  # noqa: F401
 from nvidia import (HERE, JOB, SOURCE, WAIT, end, helpers_of, named, poll, rate, readings, record_until, rows, start,
                     warnings, with_process)
@@ -126,10 +127,9 @@ def functions():
     return [n for n in names if re.search(rf'BEGIN\("{n}"|NUMBER\({n},', fake)]
 
 
-HANGS = functions() if os.environ.get("BARO_FULL") else ["nvmlInit_v2", "nvmlDeviceGetCount_v2",
-                                                         "nvmlDeviceGetPowerUsage", "nvmlDeviceGetSamples",
-                                                         "nvmlDeviceGetComputeRunningProcesses_v3",
-                                                         "nvmlEventSetWait_v2"]
+HANGS = functions() if FULL else ["nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetPowerUsage",
+                                  "nvmlDeviceGetSamples", "nvmlDeviceGetComputeRunningProcesses_v3",
+                                  "nvmlEventSetWait_v2"]
 
 
 @pytest.mark.parametrize("function", HANGS)

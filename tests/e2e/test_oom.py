@@ -12,7 +12,7 @@ import threading
 import time
 
 import pytest
-from conftest import SANITIZED
+from conftest import FULL, SANITIZED
 from jobs import after_mounts
 from test_cgroup import v1  # noqa: F401 (a fixture)
 
@@ -24,7 +24,7 @@ EAT = f"x = bytearray({4 * LIMIT})"
 # A job that waits for the file "first" before a process of it is killed.
 FIRST = "while ! [ -e first ]; do sleep 0.02; done"
 OWN = ["sh", "-c", f'{FIRST}; exec "$@"', "sh", sys.executable, "-c", EAT]
-OWN_TIMES = 50 if os.environ.get("BARO_FULL") == "1" else 3
+OWN_TIMES = 50 if FULL else 3
 
 
 @pytest.fixture(params=["log", "no log"])

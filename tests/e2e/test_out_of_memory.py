@@ -14,7 +14,7 @@ import subprocess
 import termios
 
 import pytest
-from conftest import poll
+from conftest import FULL, poll
 from serving import Server
 
 # The N-th allocation fails; with FAIL_ALL all from there on; with FAIL_ONLY in programs of that name. The readers call
@@ -108,7 +108,7 @@ def test_a_failed_allocation(run, baro, tape, work, name):
     whole = execute(0)
     allocations = int((work / "count").read_text())
     assert whole.returncode == 0 and allocations > 50
-    step = 1 if os.environ.get("BARO_FULL") == "1" else QUICK[name]
+    step = 1 if FULL else QUICK[name]
     for at in range(1, allocations, step):
         for every in (False, True):
             cut = execute(at, every)
@@ -141,7 +141,7 @@ def test_a_database_when_an_allocation_fails(run, baro, tape, work):
     allocations = int((work / "count").read_text())
     whole = to.read_bytes()
     assert allocations > 100
-    for at in range(1, allocations, 1 if os.environ.get("BARO_FULL") == "1" else 197):
+    for at in range(1, allocations, 1 if FULL else 197):
         to.unlink(missing_ok=True)
         r = execute(at)
         assert (r.returncode, r.stderr) == (2, b"baro: out of memory\n"), (at, r)
@@ -186,7 +186,7 @@ def test_the_live_view_when_an_allocation_fails(run, baro, tape, work):
     allocations = int((work / "count").read_text())
     assert (status, text, is_as_before) == (0, b"", True) and b"\x1b[?1049l" in shown
     assert allocations > 100
-    for at in range(1, allocations, 1 if os.environ.get("BARO_FULL") == "1" else 97):
+    for at in range(1, allocations, 1 if FULL else 97):
         status, shown, text, is_as_before = execute(at)
         assert (status, text, is_as_before) == (2, b"baro: out of memory\n", True), (at, status, text)
         assert shown.count(b"\x1b[?1049h") == shown.count(b"\x1b[?1049l") and shown.count(b"\x1b[?25l") <= shown.count(
@@ -303,5 +303,5 @@ def test_the_server_when_an_allocation_fails(run, baro, tape, work):
     whole = serve(0)
     allocations = int((work / "count").read_text())
     assert allocations > 1000 and None not in whole.values()
-    for at in range(1, allocations, 1 if os.environ.get("BARO_FULL") == "1" else 97):
+    for at in range(1, allocations, 1 if FULL else 97):
         assert serve(at) in (None, whole), at

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from conftest import FULL
 from wrapping import (  # noqa: F401 (wrap is a fixture)
     PATIENCE,
     WRAPPERS,
@@ -25,7 +26,6 @@ from wrapping import (  # noqa: F401 (wrap is a fixture)
     wrap,
 )
 
-FULL = os.environ.get("BARO_FULL") == "1"
 TIMES = [8] + ([1000] if FULL else [])
 JOB = ["sh", "-c", "echo $$; read x; exit 7"]
 

@@ -13,12 +13,11 @@ import subprocess
 import time
 
 import pytest
-from conftest import needs_strace, poll
+from conftest import FULL, needs_strace, poll
 
 from jobs import script
 from wrapping import comm
 
-FULL = os.environ.get("BARO_FULL") == "1"
 RESULT = "read x < /dev/null; echo out; exit 9"
 
 
