@@ -94,6 +94,15 @@ void peak_end(struct job *j, struct member *m, uint64_t end_ns)
     j->at_once.last_end_ns = max_u64(j->at_once.last_end_ns, end_ns);
 }
 
+/* It was read after the tick began. Example: the tick began at 10 ms, and the recorder waited for a CPU till 30 ms,
+ * when five were found ended whose ends no event reports. They may have been there when 40 were forked at 20 ms: 41
+ * with their parent is a lower bound of 46. */
+void job_end_noticed(struct job *j, const struct member *m, uint64_t now_ns)
+{
+    if (member_state(m) == MEMBER_ALIVE && m->life.end_unseen && j->source.attaches)
+        j->at_once.unreported_end_ns = max_u64(j->at_once.unreported_end_ns, now_ns);
+}
+
 void peak_note(struct job *j)
 {
     j->counts.peak = max_u64(j->counts.peak, count_living(j));

@@ -167,6 +167,7 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     bool final = member_is_final(m);
     if (member_is_gone(m))
         return;
+    job_end_noticed(j, m, noticed_ns);
     peak_end(j, m, end_ns);
     m->life.gone_ns = noticed_ns;
     m->life.reaped_by_parent |= !final && !m->links.parent && j->adopts;

@@ -232,6 +232,8 @@ void job_set_target(struct job *j, struct member *m, bool target);
 /* The member ended at end_ns: an event reported it, or it was seen as a zombie. It stays a member until it is reaped.
  */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
+/* The member was found ended at now_ns, later than the tick began. Call it before job_ended(). */
+void job_end_noticed(struct job *j, const struct member *m, uint64_t now_ns);
 
 /* An event reported its end. */
 void job_end_reported(struct job *j, struct member *m);

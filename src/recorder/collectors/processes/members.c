@@ -68,6 +68,7 @@ bool members_await_wrapper(struct processes *p, struct member *m)
     if (m->links.parent || !p->sampling->job->wrapper.pid ||
         (m->account.successor && m->account.successor_epoch == p->sampling->job->tree.epoch))
         return false;
+    job_end_noticed(p->sampling->job, m, sampling_clock_ns(p->sampling));
     uint64_t since_ns = job_expect_reaping(p->sampling->job, m, p->sampling->now_ns);
     return since_ns < WRAPPER_DEADLINE || m->row.origin == BARO_ORIGIN_TARGET;
 }

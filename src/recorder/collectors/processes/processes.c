@@ -55,8 +55,10 @@ bool process_lives_on(const struct member *m, uint64_t now_ns)
 static void check_end(struct processes *p, struct member *m)
 {
     bool zombie = member_is_zombie(m);
-    if (zombie && !member_has_ended(m))
+    if (zombie && !member_has_ended(m)) {
+        job_end_noticed(p->sampling->job, m, sampling_clock_ns(p->sampling));
         job_ended(p->sampling->job, m, p->sampling->now_ns);
+    }
     if (!member_has_ended(m) || zombie || member_is_reap_pending(m))
         return;
     if (process_lives_on(m, p->sampling->now_ns))
