@@ -51,14 +51,19 @@ def test_the_pids_that_were_given_out_bound_how_many_began(run, inside, tape, en
 def test_where_no_pid_is_missing_the_count_is_exact(run, inside, tape, env):
     threads = "import threading, time\nt = [threading.Thread(target=time.sleep, args=(0.3,)) for _ in range(8)]\n"
     threads += "for x in t: x.start()\nfor x in t: x.join()\n"
+    exact = 0
     for argv in (["true"], ["sleep", "0.3"], [sys.executable, "-S", "-c", threads]):
         job = inside(*argv, env=env)["job"]
         if was_held_up(run, tape):
+            assert job["processes_started"] <= 1 <= (job["processes_started_at_most"] or 1), job
             continue
+        exact += 1
         counted = {k: v for k, v in job.items() if k.startswith("processes_")}
         assert counted["processes_started"] == counted["processes_started_at_most"] == 1, counted
         assert not counted["processes_started_is_lower_bound"], counted
         assert not counted["processes_peak_is_lower_bound"] and counted["processes_peak"] == 1, counted
+    if not exact:
+        pytest.skip("each of the jobs was held up")
 
 
 @SOURCES
@@ -134,7 +139,7 @@ def test_a_name_is_of_the_program_that_was_executed_last(inside, first):
 
 ATTACHED = """
 import os, subprocess, sys, time
-# The last line is in how many ms it was reaped.
+# Prints after how many ms it was reaped.
 baro, tape = sys.argv[1:]
 job = subprocess.Popen(["sh", "-c", "read line; exit 7"], stdin=subprocess.PIPE)
 recorder = subprocess.Popen([baro, "record", "--pid", str(job.pid), "-o", tape, "--force"])
@@ -158,7 +163,8 @@ def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
     status = run.summary(tape)["exit"]["status"]
     if status is None and tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
         pytest.skip("this kernel has no exit status for others than the parent")
-    assert status == 7 or status is None and float(done.stdout) > 100  # which is how long a recorder waits
+    # A recorder waits 100 ms.
+    assert status == 7 or status is None and float(done.stdout.splitlines()[-1]) > 100
 
 
 @SOURCES

@@ -52,9 +52,20 @@ def find(root, name):
     return found[0]
 
 
+def can_link_statically(work):
+    """Are libc.a and libzstd.a there?"""
+    (work / "empty.c").write_text("int main(void) { return 0; }")
+    argv = ["gcc", "-static", "empty.c", "-o", "empty", "-lzstd"]
+    return subprocess.run(argv, cwd=work, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 @pytest.mark.not_sanitized("a program linked with a sanitized library needs the sanitizer's own")
 @pytest.mark.parametrize("static", [False, True])
 def test_program_builds_with_pkg_config(installed, work, static):
+    if static and not shutil.which("objcopy"):
+        pytest.skip("names that libbaro.a uses inside are local where it was made with objcopy")
+    if static and not can_link_statically(work):
+        pytest.skip("there is no static libc or zstd")
     pc = find(installed, "libbaro.pc")
     source = work / "user.c"
     source.write_text(PROGRAM)

@@ -55,6 +55,13 @@ def refusals(group):
     return int(group.read("pids.events").split()[1])
 
 
+def await_reading(run, tape, wait_until):
+    """Refusals count from the first reading of the group on; a job that ends before it has none."""
+    wait_until(
+        lambda: tape.exists() and tape.stat().st_size > 4096 and run.export(tape, "cgroup"), "a reading of the group"
+    )
+
+
 def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):
     """v1 counts threads in another group than memory, and what was refused before the job does not count."""
     group, forker = v1("pids"), compiled("forker", FORKER)
@@ -74,9 +81,7 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_until(
-        lambda: tape.exists() and tape.stat().st_size > 4096 and run.export(tape, "cgroup"), "a reading of the group"
-    )
+    await_reading(run, tape, wait_until)
     (work / "go").write_text("")
     out, err = p.communicate(timeout=60)
     summary = run.summary(tape)
@@ -98,7 +103,7 @@ def fill(run, tape, group, wait_until):
     earlier, and the job is refused. Returns the process, and what was refused in earlier attempts."""
     group.write("pids.max", 6)
     full = run.work / "full"
-    while True:
+    for _ in range(20):
         full.unlink(missing_ok=True)
         before = refusals(group)
         argv = ["run", "--force", "-o", tape, "--", "sh", "-c", FULL]
@@ -109,14 +114,16 @@ def fill(run, tape, group, wait_until):
             return p, before
         for pid in group.pids():  # those that the job had begun
             os.kill(pid, signal.SIGKILL)
-        p.communicate()
+        stderr = p.communicate()[1]
         wait_until(lambda: not group.pids(), "their ends")
+    pytest.fail(f"the job was refused each time: {stderr}")
 
 
 def test_group_full_before_the_job_began(run, tape, v1, wait_until):
     """Forks that the recorder itself is refused in a full group are not the job's, and it does not retry at once."""
     group = v1("pids")
     p, before = fill(run, tape, group, wait_until)
+    await_reading(run, tape, wait_until)
     text = p.communicate("\n", timeout=60)[1]
     assert p.returncode == 0
     summary = run.summary(tape)

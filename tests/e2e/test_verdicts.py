@@ -307,7 +307,7 @@ def large_file(work, on_disk):
     return path
 
 
-def test_memory_limit(verdicts, groups, on_disk):
+def test_memory_limit(run, tape, verdicts, groups, on_disk):
     """The memory that it holds leaves next to no room for what it writes."""
     limit_memory(groups, 64)
     found = verdicts(script("""
@@ -322,6 +322,7 @@ def test_memory_limit(verdicts, groups, on_disk):
         os.unlink("out")"""), status=None)
     if "oom" in found:  # a v1 group does not slow a writer down to what the disk takes
         pytest.skip(f"the disk is busy: {found['oom']['title']}")
+    assert run.summary(tape)["exit"]["status"] == 0
     check(found, "memory-limit")
 
 

@@ -187,10 +187,10 @@ static void older_lines_of_the_log_are_of_other_processes(void **state)
     note_killed(g, KNOWN);
     log_has(&l, g, 4994000000, KNOWN);
     assert_false(oom_log_is_whole(&l, &g->r.oom, 0)); /* there may have been more before its first line */
-    assert_int_equal(l.own, 1);
+    assert_int_equal(l.kills_noted, 1);
     log_has(&l, g, 4993999999, KNOWN);
     assert_int_equal(l.kills, 1);
-    assert_int_equal(l.own, 1);
+    assert_int_equal(l.kills_noted, 1);
     assert_string_equal(l.names, "p5300");
     assert_true(oom_log_is_whole(&l, &g->r.oom, 1));
     assert_false(oom_log_is_whole(&l, &g->r.oom, 2));
@@ -205,13 +205,13 @@ static void the_last_processes_that_were_killed_are_kept(void **state)
     for (int i = 1; i <= (int)OOM_ENDED_MAX; i++)
         note_killed(g, i);
     log_has(&l, g, 1000000, 1);
-    assert_int_equal(l.own, 1);
+    assert_int_equal(l.kills_noted, 1);
     assert_true(oom_log_is_whole(&l, &g->r.oom, 1));
     note_killed(g, OOM_ENDED_MAX + 1);
     log_has(&l, g, 1000000, OOM_ENDED_MAX + 1);
-    assert_int_equal(l.own, 2);
+    assert_int_equal(l.kills_noted, 2);
     log_has(&l, g, 1000000, 1);
-    assert_int_equal(l.own, 2);
+    assert_int_equal(l.kills_noted, 2);
     assert_false(oom_log_is_whole(&l, &g->r.oom, 3));
 }
 

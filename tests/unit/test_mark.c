@@ -96,6 +96,11 @@ static void test_as_written(void **state)
         assert_string_equal(json("k"), kept[i]);
         assert_int_equal(m.left_out, 0);
     }
+    char large[600];
+    snprintf(large, sizeof(large), "{\"mark\": \"m\", \"k\": %0512d}", 7); /* a number as long as no double is */
+    memset(strchr(large, '0'), '1', 511);
+    assert_int_equal(parse(large), MARK_GOOD);
+    assert_int_equal(strlen(json("k")), 512);
     assert_int_equal(parse("{\"a\": -0.0, \"b\": 1e308, \"c\": 9223372036854775808, \"d\": \"\\ud83d\\ude00\"}"),
                      MARK_GOOD);
     assert_true(attribute("a")->type == BARO_ATTRIBUTE_REAL && signbit(attribute("a")->real));

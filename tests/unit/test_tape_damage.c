@@ -205,8 +205,8 @@ static void test_torn_middle(void **state)
             assert_true(r.t_ns < l.at[i].t_ns);
     }
     assert_int_equal(samples, l.n - lost);
-    assert_int_equal(baro_tape_damage(t),
-                     blocks[1].to - blocks[1].from); /* damage that seeking finds is not counted again */
+    /* Damage that seeking finds is not counted again. */
+    assert_int_equal(baro_tape_damage(t), blocks[1].to - blocks[1].from);
     baro_tape_close(t);
     free(whole);
     log_free(&l);

@@ -89,19 +89,21 @@ static void test_round_trip(void **state)
     log_free(&l);
 }
 
+/* Seeks one record of so many, in no order; with BARO_FULL (make check-full) all. */
 static void seek_all(const char *path, const struct log *l)
 {
     struct baro_tape *t;
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
     assert_int_equal(baro_tape_open(&t, path, &err), 0);
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < l->n; i++) {
-        size_t at = (i * 7919) % l->n; /* in no order */
+    size_t first = 0;
+    while (l->at[first].kind != BARO_RECORD_SAMPLE)
+        first++;
+    for (size_t i = 0; i < l->n; i += getenv("BARO_FULL") ? 1 : 5) {
+        size_t at = (i * 7919) % l->n;
         const struct item *item = &l->at[at];
         if (item->kind != BARO_RECORD_SAMPLE)
             continue;
-        first = item->t_ns < first ? item->t_ns : first;
         assert_int_equal(baro_tape_seek(t, item->t_ns + at % 1000, &r, &err), 1);
         expect(item, &r, false);
         if (at + 1 < l->n) {
@@ -111,7 +113,7 @@ static void seek_all(const char *path, const struct log *l)
         }
     }
     assert_int_equal(baro_tape_seek(t, 0, &r, &err), 1);
-    assert_int_equal(r.t_ns, first);
+    assert_int_equal(r.t_ns, l->at[first].t_ns);
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
     assert_int_equal(baro_tape_damage(t), 0);
     baro_tape_close(t);

@@ -109,9 +109,9 @@ const struct cli_command cli_commands[] = {
          "- a phase that has just ended: {\"phase\": \"fit\", \"seconds\": 1.25}\n\n"
          "Other members are attributes, except for these: \"time\" (seconds since 1970), \"monotonic\" (seconds) or "
          "\"monotonic_ns\" is the time of the mark, and \"id\" distinguishes phases of the same name. Attributes "
-         "may be of any type, also objects and arrays (16 levels at most). Lines in the format of RunLog are accepted, "
-         "too, and `baro export --format runlog` gives them back as they were written. What can't be kept is left out, "
-         "and the tape says so.\n\n"
+         "may be of any type, also objects and arrays (16 levels at most). A number of 512 or more characters is "
+         "kept as JSON, and is no time. Lines in the format of RunLog are accepted, too, and `baro export --format "
+         "runlog` gives them back as they were written. What can't be kept is left out, and the tape says so.\n\n"
          "It writes only to a file that a recorder reads: that of baro run, or that of baro record --events FILE.\n\n"
          "Outside of a recording, or if the line can't be written, it prints a note and ends with status 0, so that a "
          "script with marks also works without a recording.",

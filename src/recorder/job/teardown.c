@@ -57,7 +57,7 @@ static uint64_t unattributed(struct job *j)
     return shown > named ? shown - named : 0;
 }
 
-/* If a child was missed, part of a gain is already attributed to another process, so the shares
+/* Shares out the gains. If a child was missed, part of a gain is already attributed to another process, so the shares
  * are scaled down to the job's unattributed CPU time. */
 void teardown_share_out(struct job *j, uint64_t shares)
 {

@@ -74,7 +74,7 @@ void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text
     if (!e)
         return;
     size_t len = strlen(l->names);
-    l->own++;
+    l->kills_noted++;
     snprintf(l->names + len, sizeof(l->names) - len, "%s%s", len ? ", " : "", e->name);
 }
 
@@ -117,5 +117,5 @@ void oom_report(struct recorder *r)
     }
     fd_close(fd);
     if (oom_log_is_whole(&l, &r->oom, counted))
-        recorder_event(r, BARO_EVENT_OOM, NULL, l.own, l.names);
+        recorder_event(r, BARO_EVENT_OOM, NULL, l.kills_noted, l.names);
 }

@@ -32,7 +32,7 @@ struct oom_watch {
 struct oom_log {
     uint64_t since_us; /* on the log's clock: earlier lines are older than the job */
     uint64_t lines, kills;
-    uint64_t own; /* kills of processes that were noted */
+    uint64_t kills_noted; /* those of processes that were noted */
     char names[96];
     bool begins_before; /* the log has a line from before the job, so it is complete */
     bool lost;          /* unless lines were overwritten before they were read */

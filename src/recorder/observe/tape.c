@@ -54,8 +54,8 @@ static void report_for_job(struct job_entry *e, const char *line)
 {
     const struct jobs_options *o = e->jobs->options;
     struct buf b = {0};
-    buf_escaped(&b, e->name,
-                strlen(e->name)); /* the name of a task file or a group may have control characters for a terminal */
+    /* The name of a task file or a group may have control characters for a terminal. */
+    buf_escaped(&b, e->name, strlen(e->name));
     buf_printf(&b, ": %s", line);
     buf_byte(&b, 0);
     if (!b.failed)

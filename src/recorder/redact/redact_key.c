@@ -114,8 +114,8 @@ static const char *const neighbours[] = WORDS(
     "column", "header", "prefix", "suffix", "version", "rotation", "strength", "required", "enabled", "disabled",
     "verify", "check", "validation", "issuer", "audience", "server", "service", "host", "port", "scope", "scopes",
     "ring", "arn", "ref", "helper", "budget", "usage", "rate", "cache", "index", "class", "classes", "store", "backend",
-    "store", "engine", "eval", "through", "authentication", "auth", "jar", "label", "title", "filename", "filepath",
-    "agent", "namespace", "region", "dim", "embedding", "embeddings", "merging", "counts", "window", "bucket", "review",
+    "engine", "eval", "through", "authentication", "auth", "jar", "label", "title", "filename", "filepath", "agent",
+    "namespace", "region", "dim", "embedding", "embeddings", "merging", "counts", "window", "bucket", "review",
     "exchange", "rules", "rounds", "cost", "manage", "generator", "logfile", "symbol", "position", "sync", "recovery",
     "reset", "change", "page", "form", "input", "test", "tests", "migration", "entropy");
 /* First words that mean a switch or a number: ask-password. */

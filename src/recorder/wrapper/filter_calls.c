@@ -30,7 +30,7 @@
 
 #define SCRAP ((char[256]){0}) /* a buffer for calls that read or write */
 
-/* Puts down which call comes, and makes it. */
+/* Notes the name of the call in *at, then makes the call. */
 #define TRY(name, ...)                                                                                                 \
     do {                                                                                                               \
         *at = name;                                                                                                    \

@@ -187,8 +187,7 @@ static bool take_pressure(const struct group_text *t, int some, int full)
 }
 
 /* The functions of files that differ in their metrics alone: TAKE(memory, take_value, CGROUP_memory) makes
- * take_memory().
- */
+ * take_memory(). */
 #define TAKE(name, function, ...)                                                                                      \
     static bool take_##name(const struct group_text *t)                                                                \
     {                                                                                                                  \

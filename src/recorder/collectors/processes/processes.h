@@ -33,13 +33,14 @@ struct processes {
 };
 
 extern const struct collector processes_collector;
-/* It was reported as ended, and is no zombie. Did another thread than its last one end? */
-bool process_lives_on(const struct member *m, uint64_t now_ns);
 
 int processes_init(struct processes *p, struct sampling *sampling, struct memory *memory, struct group_job *group);
 
 /* A tick before the first sample: finds the descendants of the targets, and sets the base of all members to what they
  * have used so far. */
 void processes_discover(struct processes *p);
+
+/* Returns true if a member that was reported as ended still runs: the thread that ended was not its last. */
+bool process_lives_on(const struct member *m, uint64_t now_ns);
 
 #endif

@@ -29,9 +29,10 @@ static bool skip_decimal(struct span *s)
     return skip_digits(s);
 }
 
-/* 20 and 20.0, however many digits a double would round away. */
+/* 20, +20 and 20.0, however many digits a double would round away. */
 static bool scan_whole(struct span s, uint64_t *ret)
 {
+    scan_char(&s, '+');
     if (!scan_u64(&s, ret))
         return false;
     if (scan_char(&s, '.')) {
