@@ -65,5 +65,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "push: %s\n", err.text);
         return 1;
     }
+    /* Before the position is saved: what was not written is not behind it. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("push");
+        return 1;
+    }
     return save(argv[2], position) ? 0 : 1;
 }

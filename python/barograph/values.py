@@ -7,7 +7,6 @@ import datetime
 from typing import Any, Union
 
 LOWER_BOUND, ESTIMATE, UPPER_BOUND = 1, 2, 4
-_MARKS = {LOWER_BOUND: "at least ", ESTIMATE: "about ", UPPER_BOUND: "at most "}
 
 
 class _Flags:
@@ -36,8 +35,11 @@ class _Flags:
 
     @property
     def mark(self) -> str:
-        """What stands before it in text: "at least ", "about ", "at most " or ""."""
-        return next((words for bit, words in _MARKS.items() if self.flags & bit), "")
+        """What stands before it in text, as of baro_value_prefix(): "at least ", "about ", "at most " or ""."""
+        least, most = self.is_lower_bound, self.is_upper_bound
+        if least and not most:
+            return "at least "
+        return "about " if least or self.is_estimate else "at most " if most else ""
 
 
 class Whole(_Flags, int):

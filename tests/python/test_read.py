@@ -94,9 +94,10 @@ def test_values_know_how_exact_they_are(tape):
     assert isinstance(value, int) and value > 300_000_000
     assert value.is_lower_bound == tape.summary.to_dict()["job"]["cpu_is_lower_bound"]
     assert pickle.loads(pickle.dumps(value)).flags == value.flags
-    from barograph.values import LOWER_BOUND, Real, Whole
+    from barograph.values import LOWER_BOUND, UPPER_BOUND, Real, Whole
 
     assert repr(Whole(3, LOWER_BOUND)) == "at least 3" and str(Real(0.5)) == "0.5"
+    assert repr(Whole(3, LOWER_BOUND | UPPER_BOUND)) == "about 3", "as baro_value_prefix()"
     assert json.dumps(Whole(3, LOWER_BOUND)) == "3"
 
 

@@ -83,6 +83,8 @@ static void get_job_energy(const struct gpus_total *g, const struct gpu_total *t
     static const int users[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
     double all = 0, share = 1;
     int absent = t->absent[GPU_energy];
+    if (!absent) /* without a list of processes, times of 0 say nothing */
+        absent = t->absent[GPU_processes_job];
     for (size_t i = 0; i < 3 && !absent; i++) {
         absent = t->absent[users[i]];
         all += absent ? 0 : growth(t, users[i]);
