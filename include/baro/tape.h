@@ -150,7 +150,7 @@ BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uin
  * To get each record once even if it is killed at any time, a program saves the position in one step with what it makes
  * of the record: in one transaction of a database, or in the line that it appends to its output.
  * @param ret a word without blanks. It is valid for this recording only, also after its file has grown, or was renamed
- * or copied.
+ * or copied. baro_tape_seek_to() refuses that of another recording: the program begins anew then, without a position.
  */
 BARO_API void baro_tape_tell(const struct baro_tape *tape, char ret[BARO_POSITION_SIZE]);
 /**

@@ -208,7 +208,7 @@ def test_sums_that_lack_a_process_are_marked(run, tape):
 def test_a_process_that_began_between_two_samples_is_read(run, tape, env):
     """It sleeps by then, so its CPU clock never advances. Its row was as old as the tape, without I/O and descriptors,
     for up to 30 s."""
-    run.record(tape, "sleep 0.7; sleep 1.2", "-i", "500ms", env=env)
+    run.record(tape, "sleep 0.7; sleep 1.2", "-i", "500ms", "--overhead", "off", env=env)
     rows = run.export(tape, "process", "-c", "t_ns,pid,name,state,age_ns,fds,io_rchar")
     sleeps = [r for r in rows if r["name"] == "sleep" and r["state"] == "S"]
     begun = {}
@@ -300,7 +300,7 @@ OWNERS = [[], ["owner-ends"], ["owner-ends", "at-once"]]
 @pytest.mark.parametrize("argv", OWNERS, ids=["owner-stays", "owner-ends", "owner-ends-unread"])
 def test_an_address_space_of_several_processes_counts_once(run, tape, compiled, argv):
     """A process holds 100 MB. Two that it cloned with CLONE_VM use the same; a third one executes a program."""
-    run("run", "-q", "-i", "50ms", "-o", tape, "--", compiled("clones", CLONES), *argv, status=0)
+    run("run", "-q", "-i", "50ms", "--overhead", "off", "-o", tape, "--", compiled("clones", CLONES), *argv, status=0)
     s, rows = run.summary(tape), run.export(tape)
     job, costs = s["job"], s["recorder"]
     assert 100 << 20 < job["rss_peak_bytes"] < 115 << 20

@@ -140,7 +140,7 @@ struct summary_life {
 struct summary_incidents {
     uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
     bool is_resumed;                              /* another recorder went on with the tape */
-    bool memory_counts_twice;                     /* or may: that of processes with one address space */
+    bool memory_counts_twice;                     /* it may: processes with one address space each count its memory */
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
 };
 

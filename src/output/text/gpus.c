@@ -109,12 +109,12 @@ static void energy(struct lines *l, struct buf *b, const struct baro_summary *s,
     if (e.absent)
         return;
     joules(b, e);
-    put_share_of_job(b, e, job);
     if (!mean.absent) {
         buf_printf(b, ", %.0f W", mean.real);
         if (!limit.absent)
             buf_printf(b, " of %.0f W", limit.real);
     }
+    put_share_of_job(b, e, job);
     lines_part(l, b);
 }
 
