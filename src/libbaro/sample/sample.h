@@ -25,7 +25,8 @@
 #define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
 #define GAP_NO_OBSERVER "no observer was running" /* the text of a gap after which another recorder goes on */
 
-/* The text of a warning, where processes with one address space are not known */
+/* The text of a warning, where processes with one address space are not known. Readers go by it (FORMAT.md), so it
+ * stays as it is. */
 #define MEMORY_COUNTS_TWICE "kcmp(2) is refused: memory that several processes use may count more than once"
 
 /* The identity of a process; a pid alone is none. start is field 22 of /proc/PID/stat: clock ticks since boot, as seen

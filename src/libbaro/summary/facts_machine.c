@@ -21,7 +21,9 @@ static unsigned memory_flags(const struct baro_summary *s, enum memory_measure m
                     (measure == MEMORY_CGROUP && !(g && groups_memory_is_exact(s, g))) ||
                     (measure == MEMORY_RSS && rss->is_bound) ||
                     (measure == MEMORY_PSS && (rss->exceeded || summary_peak_is_bound(s, PEAK_PSS)));
-    return (is_bound ? BARO_VALUE_LOWER_BOUND : 0) |
+    bool is_twice =
+        s->incidents.memory_counts_twice && (measure == MEMORY_PSS || (measure == MEMORY_RSS && !rss->of_process));
+    return (is_bound ? BARO_VALUE_LOWER_BOUND : 0) | (is_twice ? BARO_VALUE_UPPER_BOUND : 0) |
            (measure == MEMORY_PSS && s->peaks.sum[PEAK_PSS].stale ? BARO_VALUE_ESTIMATE : 0);
 }
 

@@ -31,6 +31,8 @@ void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_val
     int absent = task_row_value(one, (enum task_field)of, &v);
     value_u64(ret, absent, v);
     value_flag(ret, BARO_VALUE_LOWER_BOUND, of == TASK_FIELD_PEAK ? peak_is_bound(s, one) : task_is_bound(one, of));
+    bool is_memory = of == TASK_FIELD_RSS || of == TASK_FIELD_PSS || of == TASK_FIELD_USS || of == TASK_FIELD_SWAP;
+    value_flag(ret, BARO_VALUE_UPPER_BOUND, is_memory && s->incidents.memory_counts_twice);
 }
 
 void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

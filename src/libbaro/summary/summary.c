@@ -283,8 +283,11 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         summary_copy_text(s->incidents.survivor, sizeof(s->incidents.survivor), e->text);
         break;
     case BARO_EVENT_WARNING:
+        if (strcmp(baro_event_text(e), MEMORY_COUNTS_TWICE) == 0) {
+            s->incidents.warnings -= s->incidents.memory_counts_twice; /* each segment has it, and it counts once */
+            s->incidents.memory_counts_twice = true;
+        }
         s->incidents.warnings++;
-        s->incidents.memory_counts_twice |= strcmp(baro_event_text(e), MEMORY_COUNTS_TWICE) == 0;
         summary_copy_text(s->incidents.warning, sizeof(s->incidents.warning), e->text);
         break;
     case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;

@@ -39,13 +39,14 @@ static bool reaches_in(const struct trimming *t, const struct baro_event *e)
     return false;
 }
 
-/* Is this event from before the stretch needed to read it? It says how the wall clock went, or which phases reach into
- * the stretch. */
+/* Is this event from before the stretch needed to read it? It says how the wall clock went, which phases reach into the
+ * stretch, or what is not known of the recording: after "kcmp(2) is refused ..." sums of memory are upper bounds. */
 static bool is_needed_later(const struct trimming *t, const struct baro_event *e)
 {
     switch (baro_event_kind_of(e)) {
     case BARO_EVENT_CLOCK_STEP:
-    case BARO_EVENT_SUSPEND: return true;
+    case BARO_EVENT_SUSPEND:
+    case BARO_EVENT_WARNING: return true;
     case BARO_EVENT_PHASE_BEGIN: return reaches_in(t, e);
     default: return false;
     }

@@ -55,10 +55,11 @@ struct pace {
 struct tape_writes {
     volatile uint64_t *hangs_at; /* of struct link_end; NULL: no reader */
     uint64_t began_ns, longest_ns;
-    bool is_local;           /* neither on a network file system nor on FUSE */
-    bool begun;              /* the header is on the tape */
-    uint64_t error_reported; /* a write failed, and this was reported */
-    size_t pending;          /* exits and events since the last commit */
+    bool is_local;            /* neither on a network file system nor on FUSE */
+    bool begun;               /* the header is on the tape */
+    uint64_t error_reported;  /* a write failed, and this was reported */
+    size_t pending;           /* exits and events since the last commit */
+    bool memory_counts_twice; /* the tape says so; each segment does, as the first ones may be removed */
 };
 
 /* How the recording ends: finish.c, loop.c, and wrapper_messages.c or targets.c, which learn it. */

@@ -2,6 +2,8 @@
 /* To the tape, and to the observer. */
 #include "recorder/loop/recorder.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 
 #define PENDING_MOST 512u /* exits and events that are collected between two ticks before they are written */
@@ -62,6 +64,11 @@ void writes_commit(struct recorder *r, const struct baro_sample *s)
         r->options->on.error(r->options->observer.context, err.text);
 }
 
+static bool says_memory_counts_twice(const struct baro_event *e)
+{
+    return e->kind == BARO_EVENT_WARNING && strcmp(e->text, MEMORY_COUNTS_TWICE) == 0;
+}
+
 /* For a tape in segments. All samples are on the tape by now, so a reader that finds the new segment has all of this
  * one (libbaro/tape/segment_read.c). */
 void writes_next_segment(struct recorder *r, uint64_t t_ns)
@@ -76,6 +83,9 @@ void writes_next_segment(struct recorder *r, uint64_t t_ns)
         if (tape_writer_next(r->writer, fd, &r->header, &err) < 0) {
             r->header.segment--;
             r->options->segments.none(r->options->observer.context);
+        } else if (r->writes.memory_counts_twice) {
+            const struct baro_event e = {.t_ns = t_ns, .kind = BARO_EVENT_WARNING, .text = MEMORY_COUNTS_TWICE};
+            tape_writer_event(r->writer, &e);
         }
     }
     recorder_writes(r, false);
@@ -99,6 +109,7 @@ static void on_event_record(void *context, const struct baro_event *e)
 {
     struct recorder *r = context;
     tape_writer_event(r->writer, e);
+    r->writes.memory_counts_twice |= says_memory_counts_twice(e);
     if (r->options->observer.event)
         r->options->observer.event(r->options->observer.context, e);
     if (++r->writes.pending >= PENDING_MOST)
