@@ -82,6 +82,7 @@ class Recording:
         self._own, self._strict, self._again = own, strict, again
         self._running: list[Recorder] = []  # at most one; whoever takes it out cleans up
         self._owner = 0
+        self._is_elsewhere = False  # it records in the process that this one was forked from, or got it pickled from
         self._events = _marks.Events(None)  # where marks go
         self._depth = 0
         self.variables: tuple[str | None, ...] = ()
@@ -99,8 +100,9 @@ class Recording:
         return any(not recorder.has_ended for recorder in self._running)
 
     def start(self) -> Recording:
-        """Begins; the first sample is taken before it returns. Does nothing if it records already."""
-        if self._running:
+        """Begins; the first sample is taken before it returns. Does nothing if it records already, be it in the process
+        that this one was forked from or got the object pickled from."""
+        if self._running or self._is_elsewhere:
             return self
         try:
             fd = self._spawn()
@@ -260,11 +262,20 @@ class Recording:
 
     def _in_child(self) -> None:
         """A fork: this recording is not the child's to stop."""
+        self._is_elsewhere = self._is_elsewhere or self.active
         self._running = []  # marks stay open: rec.mark() in a worker goes to the same tape
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled it is the object of another process, as a forked child has it: it marks, and stops nothing."""
-        return {**self.__dict__, "_again": None, "_running": [], "_hooks": [], "_tape": None}
+        is_elsewhere = self._is_elsewhere or self.active
+        return {
+            **self.__dict__,
+            "_again": None,
+            "_running": [],
+            "_hooks": [],
+            "_tape": None,
+            "_is_elsewhere": is_elsewhere,
+        }
 
     def __enter__(self) -> Recording:
         self.start()
@@ -292,7 +303,7 @@ class Recording:
 
     async def astart(self) -> Recording:
         """start() that lets other tasks run meanwhile."""
-        if self._running:
+        if self._running or self._is_elsewhere:
             return self
         try:
             fd = self._spawn()

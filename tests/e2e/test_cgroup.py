@@ -112,7 +112,8 @@ def waiting(cgroup, work, script):
     """Starts a shell in the group that does nothing until go() is called."""
     fifo = work / "go"
     os.mkfifo(fifo)
-    job = subprocess.Popen(["timeout", str(5 * PATIENCE), "sh", "-c", f"read x < {fifo}; {script}"], preexec_fn=cgroup.enter)
+    argv = ["timeout", str(5 * PATIENCE), "sh", "-c", f"read x < {fifo}; {script}"]
+    job = subprocess.Popen(argv, preexec_fn=cgroup.enter)
     return job, lambda: fifo.write_text("\n")
 
 

@@ -109,7 +109,8 @@ def fill(run, tape, group, wait_until):
         argv = ["run", "--force", "-o", tape, "--", "sh", "-c", FULL]
         pipes = {name: subprocess.PIPE for name in ("stdin", "stderr")}
         p = run.popen(*argv, before=group.enter, text=True, **pipes)
-        wait_until(lambda: full.exists() and refusals(group) > before or p.poll() is not None, "a helper that is refused")
+        refused = lambda: full.exists() and refusals(group) > before  # noqa: E731
+        wait_until(lambda: refused() or p.poll() is not None, "a helper that is refused")
         if p.poll() is None:
             return p, before
         for pid in group.pids():  # those that the job had begun

@@ -111,7 +111,8 @@ def test_after_it():
 def test_a_process_that_outlives_its_test(tmp_path):
     """It belongs to the test that started it, though the first sample that has it comes later."""
     session(tmp_path, "--baro", "--baro-rows", "rows.jsonl", "--baro-interval", "100ms", suite=LEFT)
-    rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
+    lines = (tmp_path / "rows.jsonl").read_text().splitlines()
+    rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, lines)}
     assert {name: row["processes"] for name, row in rows.items()} == {"test_that_leaves_one": 1, "test_after_it": 0}
 
 

@@ -241,16 +241,22 @@ def test_without_asyncio():
 
 
 def test_the_object_in_a_process_that_got_it_pickled():
-    """As workers of joblib and of forkserver do: it marks there, holds one descriptor, and does not stop the recording."""
-    with barograph.record("t.baro", strict=True) as rec:
+    """As workers of joblib and of forkserver do: it marks there, holds one descriptor, and neither stops the recording
+    nor begins another one in its place."""
+    with barograph.record("t.baro", force=True, strict=True) as rec:
         sent = pickle.dumps(rec)
         held = len(descriptors())
         again = [pickle.loads(sent) for _ in range(5)]
         assert len(descriptors()) <= held + 1
         for each in again:
             assert not each.stop().active
-            each.mark("there")
-        assert rec.active
+            with each:
+                each.mark("there")
+            assert not each.active
+        if not (child := os.fork()):
+            with rec:
+                os._exit(rec.active)
+        assert os.waitpid(child, 0)[1] == 0 and rec.active
     assert [m.name for m in rec.tape.marks] == ["there"] * 5
     again[0].mark("nowhere")
     assert pickle.loads(sent).tape.path == rec.path
