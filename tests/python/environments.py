@@ -14,7 +14,7 @@ def make(folder, *packages):
     """Makes one with these packages. Raises OSError or a subprocess.SubprocessError where they can't be had."""
     try:
         _by_uv(str(folder), packages)
-    except (OSError, subprocess.CalledProcessError):  # no pip in this interpreter, or no uv for this machine
+    except (OSError, subprocess.SubprocessError):  # no uv for this machine, or an index that only pip is told of
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
         _run([f"{folder}/bin/python", *_PIP, *packages])
 
@@ -25,11 +25,11 @@ def _by_uv(folder, packages):
     with tempfile.TemporaryDirectory() as tools:
         _run([sys.executable, *_PIP, "--no-deps", "--target", tools, "uv"])
         uv = [f"{tools}/bin/uv", "pip", "install", "-q", "--no-cache", "--only-binary", ":all:"]
-        _run([*uv, "--python", f"{folder}/bin/python", *packages])
+        _run([*uv, "--python", f"{folder}/bin/python", *packages], within=_WITHIN / 3)
 
 
-def _run(command):
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=_WITHIN)
+def _run(command, within=_WITHIN):
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=within)
 
 
 def why(error):
