@@ -18,7 +18,8 @@ import pytest
 JOB = "import time\nx = bytearray(30 << 20)\nt = time.monotonic()\nwhile time.monotonic() - t < 1.2: pass\ntime.sleep(1.2)\n"
 
 LIMITS = """memory_bytes memory_source memory_at_most_bytes memory_at_most_source memory_peak_ratio memory_peak_bytes
-    memory_peak_of memory_peak_at_most_bytes memory_peak_is_lower_bound memory_peak_at_most_is_estimate memory_group_ratio
+    memory_peak_of memory_peak_at_most_bytes memory_peak_is_lower_bound memory_peak_is_upper_bound
+    memory_peak_at_most_is_estimate memory_group_ratio
     oom_kills oom_kills_at_least oom_kills_at_most oom_kills_is_estimate oom_kills_in_group cores cores_source
     cores_at_most cores_at_most_source cores_peak_ratio cores_peak_is_lower_bound throttled_ns pids pids_source
     pids_at_most pids_at_most_source forks_refused held_from_ns memory_is_hidden cores_is_hidden""".split()
