@@ -114,7 +114,7 @@ def verdicts(run, tape, groups):
     """verdicts(argv, status=0): runs the job and returns its verdicts by rule."""
 
     def judge(argv, *options, status=0, **kw):
-        run("run", "-q", "-o", tape, *options, "--", *argv, before=groups.enter, status=status, **kw)
+        run("run", "-q", "--overhead", "off", "-o", tape, *options, "--", *argv, before=groups.enter, status=status, **kw)
         run.await_end(tape)
         return {v["rule"]: v for v in run.summary(tape)["verdicts"]}
 
