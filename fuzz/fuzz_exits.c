@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kernel/events/connector_parse.h"
-#include "kernel/events/groups.h"
+#include "kernel/events/thread_groups.h"
 #include "kernel/events/netlink.h"
 #include "kernel/events/perf_parse.h"
 #include "kernel/events/taskstats_parse.h"

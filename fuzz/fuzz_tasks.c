@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "input.h"
-#include "programs/baro-tasks/lines.h"
+#include "programs/baro-tasks/json_lines.h"
 #include "recorder/select/task_file.h"
 
 #define PATH "/" /* relative paths start at its folder */

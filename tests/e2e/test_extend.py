@@ -82,7 +82,7 @@ int cmd_samples(struct cli *cli, const struct settings *s, char **argv)
 }
 """,
     ),
-    "src/programs/common/commands.c": (
+    "src/programs/common/command_table.c": (
         "const struct cli_command cli_commands[] = {\n",
         """    {.name = "samples",
      .operands = "[TAPE]",

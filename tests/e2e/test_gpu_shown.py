@@ -9,7 +9,7 @@ import re
 
 import pytest
 from nvidia import gpus  # noqa: F401
-from nvidia import GIB, SOURCE, readings, record_until, with_process
+from nvidia import SOURCE, readings, record_until, with_process
 
 # ---- as other programs write it ------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 #define SECOND 1000000000ull
 #define MB 1e6

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: how times are printed, and lists of words. */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/blocks.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -213,12 +216,40 @@ static void test_base_names(void **state)
     }
 }
 
+/* Room for at least what is asked, what was there stays, and nothing is allocated while it suffices. */
+static void test_arrays(void **state)
+{
+    uint32_t *at = NULL, *before;
+    size_t cap = 0;
+    (void)state;
+    assert_int_equal(array_reserve(&at, 10, &cap, sizeof(*at)), 0);
+    assert_true(cap >= 10);
+    for (uint32_t i = 0; i < cap; i++)
+        at[i] = i;
+    before = at;
+    size_t had = cap;
+    assert_int_equal(array_reserve(&at, had, &cap, sizeof(*at)), 0);
+    assert_true(at == before && cap == had);
+    assert_int_equal(array_reserve(&at, had + 1, &cap, sizeof(*at)), 0);
+    assert_true(cap >= had + had / 2);
+    for (uint32_t i = 0; i < had; i++)
+        assert_int_equal(at[i], i);
+    had = cap;
+    before = at;
+    assert_int_equal(array_reserve(&at, SIZE_MAX / 4, &cap, sizeof(*at)), -ENOMEM);
+    assert_int_equal(array_reserve(&at, SIZE_MAX, &cap, sizeof(*at)), -ENOMEM);
+    assert_true(at == before && cap == had);
+    free(at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),    cmocka_unit_test(test_whole),      cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_points),   cmocka_unit_test(test_utc),        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_words),    cmocka_unit_test(test_crc),        cmocka_unit_test(test_time_namespaces),
+        cmocka_unit_test(test_arrays),   cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_whole),    cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_points),   cmocka_unit_test(test_utc),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_words),
+        cmocka_unit_test(test_crc),      cmocka_unit_test(test_time_namespaces),
         cmocka_unit_test(test_own_proc), cmocka_unit_test(test_base_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

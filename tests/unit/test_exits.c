@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "kernel/events/connector_parse.h"
-#include "kernel/events/groups.h"
+#include "kernel/events/thread_groups.h"
 #include "kernel/events/netlink.h"
 #include "kernel/events/perf_parse.h"
 #include "kernel/events/perf_ring.h"

@@ -114,7 +114,7 @@ static void expect_rows(int kind, bool csv, const char *list, const char *expect
     struct baro_previous *memory = row_previous_new();
     while (baro_tape_next(t, &r, NULL) > 0) {
         assert_int_equal(baro_sample_read_ns(r.u.sample, BARO_KIND_HOST, &at), 0);
-        struct row row = {
+        struct output_row row = {
             .kind = kind, .header = baro_tape_header(t), .t_ns = at, .sample = r.u.sample, .memory = memory};
         size_t n = kind == BARO_KIND_HOST ? 1 : baro_sample_rows(r.u.sample, (enum baro_kind)kind);
         for (size_t i = 0; at != last && i < n; i++) {

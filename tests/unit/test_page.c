@@ -120,7 +120,7 @@ static void test_sum_that_lacks_a_process(void **state)
         lives_add(&l, &r);
         moments_add(&m, &r);
         assert_false(m.failed);
-        const struct moment *at = m.at;
+        const struct sample_rows *at = m.at;
         while (!at->n && at < m.at + m.n - 1)
             at++;
         assert_int_equal(at->rss_bytes, 4096);

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "recorder/select/job.h"
+#include "recorder/select/job_wire.h"
 #include "recorder/select/rule.h"
 #include "recorder/select/task_file.h"
 #include "recorder/select/watch.h"
@@ -36,11 +36,11 @@
         .text = name, .is_name = true                                                                                  \
     }
 
-static const struct command gulpy = COMMAND("/usr/bin/python3 /opt/gulpy -a 1", "/usr/bin/python3.11", "gulpy",
-                                            "python3.11", "python3"),
-                            vi = COMMAND("vi gulpy.c", "/usr/bin/vi", "vi", "vi", "vi"),
-                            shell = COMMAND("-bash", "/bin/bash", "bash", "bash", "bash"),
-                            nothing = COMMAND("", "", "", "", "");
+static const struct known_command gulpy = COMMAND("/usr/bin/python3 /opt/gulpy -a 1", "/usr/bin/python3.11", "gulpy",
+                                                  "python3.11", "python3"),
+                                  vi = COMMAND("vi gulpy.c", "/usr/bin/vi", "vi", "vi", "vi"),
+                                  shell = COMMAND("-bash", "/bin/bash", "bash", "bash", "bash"),
+                                  nothing = COMMAND("", "", "", "", "");
 
 static struct rules made(enum match_on on, const struct rule_request *requests, size_t n)
 {
@@ -124,7 +124,7 @@ static void test_scripts_with_long_names(void **state)
     assert_false(command_script(cases[0].cmdline, cases[0].len, cases[0].comm, name, sizeof(name)));
     const struct rule_request request = NAMED("nightly-build-all.sh");
     struct rules r = made(MATCH_CMDLINE, &request, 1);
-    struct command c = COMMAND("", "/bin/dash", "nightly-build-a", "dash", "sh");
+    struct known_command c = COMMAND("", "/bin/dash", "nightly-build-a", "dash", "sh");
     assert_int_equal(rules_match(&r, &c), 0);
     c.script_name = "nightly-build-all.sh";
     assert_int_equal(rules_match(&r, &c), 1);
@@ -246,7 +246,7 @@ static void test_judged_by_name_and_user(void **state)
         assert_int_equal(rules_add(&r, &requests[i], NULL), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         bool may[TASKS_MOST];
-        const struct command c = {.comm = cases[i].comm, .has_uid = cases[i].has_uid, .uid = cases[i].uid};
+        const struct known_command c = {.comm = cases[i].comm, .has_uid = cases[i].has_uid, .uid = cases[i].uid};
         assert_int_equal(rules_judge(&r, &c, may), cases[i].task);
         for (size_t t = 0; t < r.n_tasks; t++)
             assert_int_equal(may[t], cases[i].may[t] == '1');

@@ -485,7 +485,7 @@ static void test_golden_report(void **state)
     summary_free(s);
 }
 
-static void put_row(bool csv, const struct columns *c, struct row *row, struct buf *text)
+static void put_row(bool csv, const struct columns *c, struct output_row *row, struct buf *text)
 {
     row_begin(row);
     if (csv)
@@ -508,7 +508,7 @@ static void export(const char *path, int kind, bool csv, const char *list, struc
     if (csv)
         csv_header(&c, false, text);
     while (baro_tape_next(tape, &r, &err) > 0) {
-        struct row row = {
+        struct output_row row = {
             .kind = kind, .header = baro_tape_header(tape), .t_ns = r.t_ns, .memory = memory, .attributes = &room};
         if (r.kind == BARO_RECORD_EXIT && kind == BARO_KIND_EXIT) {
             row.exit = r.u.exit;
@@ -605,7 +605,7 @@ static void test_safe_csv(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char name[32];
         struct baro_process p = {.name = strcpy(name, names[i][0])};
-        const struct row row = {.process = ROW(&p)};
+        const struct output_row row = {.process = ROW(&p)};
         p.value[PROCESS_nice] = (uint64_t)-5;
         for (int safe = 0; safe < 2; safe++) {
             buf_clear(&text);

@@ -18,13 +18,13 @@
 #include "base/buf.h"
 #include "base/fmt.h"
 #include "libbaro/sample/sample.h"
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 #include "libbaro/verdict/verdict.h"
 #include "verdict_world.h"
 
 /* ---- applying a rule ---- */
 
-static const struct rule *find_rule(const char *name)
+static const struct verdict_rule *find_rule(const char *name)
 {
     for (int i = 0; i < verdict_rule_count; i++) {
         if (strcmp(verdict_rules[i]->is.name, name) == 0)

@@ -15,7 +15,7 @@
 #include "baro/tape.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/verdict/gather.h"
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 #include "verdict_world.h"
 
 #define MS 1000000ull

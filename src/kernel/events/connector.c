@@ -20,7 +20,7 @@
 #include "base/fd.h"
 #include "base/namespace.h"
 #include "kernel/events/connector_parse.h"
-#include "kernel/events/groups.h"
+#include "kernel/events/thread_groups.h"
 #include "kernel/events/netlink.h"
 #include "kernel/events/source.h"
 

@@ -127,53 +127,23 @@ static size_t resolve(const struct bpf_insn *from, size_t n, struct bpf_insn *to
 static size_t connector_program(int map, struct bpf_insn *ret)
 {
     const struct bpf_insn p[] = {
-        BEGIN(map),
-        MOV_I(R8, 0),
-        COPY(24, HEAD, 44),
+        /* clang-format off: a line for each step */
+        BEGIN(map), MOV_I(R8, 0), COPY(24, HEAD, 44),
         /* Each CPU numbers its events: compare with the expected number. */
-        LOAD(BPF_W, R1, FP, WORD(4)),
-        JGT_I(R1, CPUS - 1, L_KINDS),
-        LSH_I(R1, 2),
-        MOV(R2, R7),
-        ADD(R2, R1),
-        LOAD(BPF_W, R3, FP, WORD(0)),
-        LOAD(BPF_W, R4, R2, NEXT_AT),
-        MOV(R1, R3),
-        ADD_I(R1, 1),
-        STORE(BPF_W, R2, NEXT_AT, R1),
-        JEQ_I(R4, 0, L_KINDS),
-        JEQ(R4, R3, L_KINDS),
-        LOAD(BPF_W, R1, R7, 4),
-        ADD_I(R1, 1),
-        STORE(BPF_W, R7, 4, R1),
-        LABEL(L_KINDS),
-        LOAD(BPF_W, R1, FP, WORD(3)),
-        MOV32_I(R2, (int)PROC_EVENT_EXIT),
-        JEQ(R1, R2, L_ONE),
-        JEQ_I(R1, PROC_EVENT_FORK, L_FORK),
-        JEQ_I(R1, PROC_EVENT_EXEC, L_ONE),
-        JEQ_I(R1, PROC_EVENT_COMM, L_ONE),
-        JEQ_I(R1, PROC_EVENT_NONE, L_PASS),
-        JUMP(L_FOREIGN),
-        LABEL(L_ONE),
-        LOAD(BPF_W, R1, FP, WORD(8)), /* the process */
-        ASK_SLOT(R1),
-        JUMP(L_PASS),
+        LOAD(BPF_W, R1, FP, WORD(4)), JGT_I(R1, CPUS - 1, L_KINDS), LSH_I(R1, 2), MOV(R2, R7), ADD(R2, R1),
+        LOAD(BPF_W, R3, FP, WORD(0)), LOAD(BPF_W, R4, R2, NEXT_AT), MOV(R1, R3), ADD_I(R1, 1),
+        STORE(BPF_W, R2, NEXT_AT, R1), JEQ_I(R4, 0, L_KINDS), JEQ(R4, R3, L_KINDS), LOAD(BPF_W, R1, R7, 4),
+        ADD_I(R1, 1), STORE(BPF_W, R7, 4, R1), LABEL(L_KINDS), LOAD(BPF_W, R1, FP, WORD(3)),
+        MOV32_I(R2, (int)PROC_EVENT_EXIT), JEQ(R1, R2, L_ONE), JEQ_I(R1, PROC_EVENT_FORK, L_FORK),
+        JEQ_I(R1, PROC_EVENT_EXEC, L_ONE), JEQ_I(R1, PROC_EVENT_COMM, L_ONE), JEQ_I(R1, PROC_EVENT_NONE, L_PASS),
+        JUMP(L_FOREIGN), LABEL(L_ONE), LOAD(BPF_W, R1, FP, WORD(8)), /* the process */
+        ASK_SLOT(R1), JUMP(L_PASS),
         /* Fork: thread and process of the parent, thread and process of the child. A new thread's "parent" in the event
          * is the parent of its process, so threads are looked up by their own process. */
-        LABEL(L_FORK),
-        LOAD(BPF_W, R1, FP, WORD(9)),
-        LOAD(BPF_W, R4, FP, WORD(10)),
-        JNE(R1, R4, L_THREAD),
-        LOAD(BPF_W, R1, FP, WORD(8)),
-        ASK_SLOT(R1),
-        SLOT_OF(R4),
-        STORE_I(BPF_B, R2, SLOT_AT, 1),
-        JUMP(L_PASS),
-        LABEL(L_THREAD),
-        ASK_SLOT(R4),
-        JUMP(L_PASS),
-        END,
+        LABEL(L_FORK), LOAD(BPF_W, R1, FP, WORD(9)), LOAD(BPF_W, R4, FP, WORD(10)), JNE(R1, R4, L_THREAD),
+        LOAD(BPF_W, R1, FP, WORD(8)), ASK_SLOT(R1), SLOT_OF(R4), STORE_I(BPF_B, R2, SLOT_AT, 1), JUMP(L_PASS),
+        LABEL(L_THREAD), ASK_SLOT(R4), JUMP(L_PASS), END,
+        /* clang-format on */
     };
     return resolve(p, sizeof(p) / sizeof(*p), ret);
 }

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "kernel/events/groups.h"
+#include "kernel/events/thread_groups.h"
 #include "kernel/events/perf_ring.h"
 #include "kernel/events/source.h"
 

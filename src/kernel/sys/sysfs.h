@@ -22,12 +22,12 @@ bool sys_exists(int dir_fd, const char *path);
 /* Calls fn for each name in a directory that does not begin with a dot. Returns 0 or -errno. */
 int sys_each(int dir_fd, const char *path, bool (*fn)(void *context, const char *name, size_t len), void *context);
 
-/* ---- list.c: pure ---- */
+/* ---- ranges.c: pure ---- */
 /* "0-3,8,10-11": calls fn for each range. Returns how many numbers there are, or BARO_E_SYNTAX. The list may be empty.
  */
 int64_t sys_list_parse(struct span text, void (*fn)(void *context, uint32_t first, uint32_t last), void *context);
 
-/* ---- block.c ---- */
+/* ---- block_device.c ---- */
 struct sys_block {
     bool partition;
     bool counted;      /* hardware without another disk below it: no other disk counts its I/O */

@@ -70,7 +70,7 @@ int32_t column_word(struct column *c, const char *at, size_t len);
 /* Makes one array of all columns and empties them. Returns 0 or -ENOMEM. */
 int columns_take(struct column *c, size_t n, size_t rows, struct ArrowArray *ret);
 
-/* schema.c. Returns 0 or -ENOMEM. kind: the name of the kind of the rows. */
+/* arrow_schema.c. Returns 0 or -ENOMEM. kind: the name of the kind of the rows. */
 int arrow_schema(const struct column *c, size_t n, const struct baro_header *header, int rows, const char *kind,
                  struct ArrowSchema *ret);
 enum column_type arrow_type(const struct baro_column *c);

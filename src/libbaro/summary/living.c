@@ -2,6 +2,7 @@
 /* The processes of the last sample, until their exits come; and what those had used that ran before the recording. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "libbaro/summary/summary.h"
 
 static const enum process_metric of_process[COMMAND_MAX] = {
@@ -15,24 +16,12 @@ static const enum process_metric of_process[COMMAND_MAX] = {
     [COMMAND_TCP_RECEIVED] = PROCESS_tcp_received,
 };
 
-/* Room for n elements; grows by half at least, so that a steady user allocates nothing. */
-static void *make_room_for(void *at, size_t *cap, size_t n, size_t size)
-{
-    if (n <= *cap)
-        return at;
-    size_t more = n + n / 2 + 16;
-    void *new = realloc(at, more * size);
-    if (new)
-        *cap = more;
-    return new ? new : at;
-}
-
 bool living_begin(struct summary_living *l, size_t n)
 {
-    l->alive = make_room_for(l->alive, &l->cap_alive, n, sizeof(*l->alive));
-    l->n_alive = n < l->cap_alive ? n : l->cap_alive;
+    bool has_room = array_reserve(&l->alive, n, &l->cap_alive, sizeof(*l->alive)) == 0;
+    l->n_alive = has_room ? n : l->cap_alive;
     l->n_ended = 0;
-    return l->n_alive == n;
+    return has_room;
 }
 
 static void note_alive(struct commands *commands, struct summary_alive *a, const struct baro_process *p)
@@ -58,8 +47,7 @@ bool living_add(struct summary_living *l, struct commands *commands, size_t i, c
     l->newest_id = p->id > l->newest_id ? p->id : l->newest_id;
     if (!ran_before)
         return true;
-    l->base = make_room_for(l->base, &l->cap_base, l->n_base + 1, sizeof(*l->base));
-    if (l->n_base == l->cap_base)
+    if (array_reserve(&l->base, l->n_base + 1, &l->cap_base, sizeof(*l->base)) < 0)
         return false;
     l->base[l->n_base++] = l->alive[i];
     return true;
@@ -67,8 +55,7 @@ bool living_add(struct summary_living *l, struct commands *commands, size_t i, c
 
 bool living_end(struct summary_living *l, uint32_t id)
 {
-    l->ended_ids = make_room_for(l->ended_ids, &l->cap_ended, l->n_ended + 1, sizeof(*l->ended_ids));
-    if (l->n_ended == l->cap_ended)
+    if (array_reserve(&l->ended_ids, l->n_ended + 1, &l->cap_ended, sizeof(*l->ended_ids)) < 0)
         return false;
     l->ended_ids[l->n_ended++] = id;
     return true;

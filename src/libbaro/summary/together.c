@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "libbaro/summary/together.h"
 
 #include <stdlib.h>
@@ -19,18 +20,11 @@ static uint64_t grown(uint64_t bytes, uint64_t times, uint64_t each)
     return times > (UINT64_MAX / 4) / each ? UINT64_MAX / 4 : bytes + times * each;
 }
 
-static bool make_list_room(struct together *t, void **at, size_t *cap, size_t n, size_t size)
+static bool make_list_room(struct together *t, void *at, size_t *cap, size_t n, size_t size)
 {
-    if (n <= *cap)
-        return true;
-    size_t more = n + n / 2 + 16;
-    void *new = realloc(*at, more * size);
-    t->failed |= !new;
-    if (!new)
-        return false;
-    *at = new;
-    *cap = more;
-    return true;
+    bool made = array_reserve(at, n, cap, size) == 0;
+    t->failed |= !made;
+    return made;
 }
 
 static int compare_row_ids(const void *a, const void *b)
@@ -47,7 +41,7 @@ static struct together_row *find_row(const struct together *t, uint32_t id)
 
 static void add_life(struct together *t, const struct together_life *l)
 {
-    if (make_list_room(t, (void **)&t->life, &t->cap_lives, t->n_lives + 1, sizeof(*t->life)))
+    if (make_list_room(t, &t->life, &t->cap_lives, t->n_lives + 1, sizeof(*t->life)))
         t->life[t->n_lives++] = *l;
 }
 
@@ -193,7 +187,7 @@ static int by_time(const void *a, const void *b)
 static size_t list_edges(struct together *t)
 {
     size_t n = 0;
-    if (!make_list_room(t, (void **)&t->edge, &t->cap_edges, 2 * t->n_lives, sizeof(*t->edge)))
+    if (!make_list_room(t, &t->edge, &t->cap_edges, 2 * t->n_lives, sizeof(*t->edge)))
         return 0;
     for (uint32_t i = 0; i < t->n_lives; i++) {
         t->edge[n++] = (struct together_edge){t->life[i].begin_ns, i, false};
@@ -305,7 +299,7 @@ void together_add_sample(struct together *t, const struct baro_sample *s, const 
 {
     uint64_t always = 0;
     size_t n = 0, at = 0;
-    bool has_room = make_list_room(t, (void **)&t->next, &t->cap_next, s->n, sizeof(*t->next));
+    bool has_room = make_list_room(t, &t->next, &t->cap_next, s->n, sizeof(*t->next));
     for (size_t i = 0; i < s->n && has_room; i++) {
         const struct baro_process *p = s->processes[i];
         struct together_row now = row_of_process(p);

@@ -204,7 +204,7 @@ bool decode_times(struct baro_tape *t, uint64_t t_ns, uint64_t *count, bool *ret
 void decode_reset(struct baro_tape *t);
 void decode_done(struct baro_tape *t);
 
-/* state.c: applies a sample's record and rows. */
+/* decode_processes.c: applies a sample's record and rows. */
 int state_sample(struct baro_tape *t, struct span body);
 int state_rows(struct baro_tape *t, struct span body, size_t *next);
 void state_new_block(struct baro_tape *t);

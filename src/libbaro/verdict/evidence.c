@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 #define SURE_SHARE 0.05 /* the same; with more than this, growth is an estimate */
 #define NEAR_SHARE 0.25 /* share of a stretch that may lie between the edges of its pieces and readings */

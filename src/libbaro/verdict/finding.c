@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 void find_title(struct finding *f, const char *format, ...)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of rules: verdicts of one weight are listed in this order. docs/verdicts.md has a section for each. */
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 #define RULES(RULE)                                                                                                    \
     RULE(oom)                                                                                                          \
@@ -33,12 +33,12 @@
     RULE(dominates)                                                                                                    \
     RULE(right_size)
 
-#define DECLARE(name) extern const struct rule rule_##name;
+#define DECLARE(name) extern const struct verdict_rule rule_##name;
 RULES(DECLARE)
 #undef DECLARE
 
 #define ADDRESS(name) &rule_##name,
-const struct rule *const verdict_rules[] = {RULES(ADDRESS)};
+const struct verdict_rule *const verdict_rules[] = {RULES(ADDRESS)};
 #undef ADDRESS
 const int verdict_rule_count = sizeof(verdict_rules) / sizeof(*verdict_rules);
 

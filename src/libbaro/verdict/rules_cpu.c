@@ -2,7 +2,7 @@
 /* Rules about waiting for CPU: a quota, neighbours, the hypervisor, too few cores. */
 #include <math.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 /* ---- cpu-quota ---- */
 
@@ -77,11 +77,11 @@ static const struct baro_threshold quota_thresholds[] = {
     {"time for which a quota throttled it", QUOTA_TIME_NS, BARO_UNIT_NS},
     {"that time as a share of it and the CPU time together", QUOTA_SHARE, BARO_UNIT_RATIO},
 };
-const struct rule rule_cpu_quota = {{"cpu-quota", BARO_VERDICT_PROBLEM,
-                                     "The CPU quota of a control group throttled the job.",
-                                     THRESHOLDS(quota_thresholds)},
-                                    cpu_quota,
-                                    RULE_OF_PHASES};
+const struct verdict_rule rule_cpu_quota = {{"cpu-quota", BARO_VERDICT_PROBLEM,
+                                             "The CPU quota of a control group throttled the job.",
+                                             THRESHOLDS(quota_thresholds)},
+                                            cpu_quota,
+                                            RULE_OF_PHASES};
 
 /* ---- cpu-neighbour ---- */
 
@@ -148,7 +148,7 @@ static const struct baro_threshold neighbour_thresholds[] = {
     {"cores that other processes kept busy", NEIGHBOUR_CORES, BARO_UNIT_REAL},
     {"cores of the machine that were busy, as a share of all", NEIGHBOUR_FULL, BARO_UNIT_RATIO},
 };
-const struct rule rule_cpu_neighbour = {
+const struct verdict_rule rule_cpu_neighbour = {
     {"cpu-neighbour", BARO_VERDICT_PROBLEM,
      "The job's threads waited for cores that other processes of the machine used. Threads of the job that wait for "
      "each other because there are more of them than cores do not count, and what was lost to others is at most what "
@@ -175,11 +175,11 @@ static bool cpu_steal(const struct evidence *e, const struct stretch *s, struct 
 static const struct baro_threshold steal_thresholds[] = {
     {"CPU time that the hypervisor gave to others, as a share of all", STEAL_SHARE, BARO_UNIT_RATIO},
 };
-const struct rule rule_cpu_steal = {{"cpu-steal", BARO_VERDICT_PROBLEM,
-                                     "The machine is virtual, and its hypervisor gave CPU time to other machines.",
-                                     THRESHOLDS(steal_thresholds)},
-                                    cpu_steal,
-                                    RULE_NEEDS_HISTORY};
+const struct verdict_rule rule_cpu_steal = {
+    {"cpu-steal", BARO_VERDICT_PROBLEM, "The machine is virtual, and its hypervisor gave CPU time to other machines.",
+     THRESHOLDS(steal_thresholds)},
+    cpu_steal,
+    RULE_NEEDS_HISTORY};
 
 /* ---- few-cores ---- */
 
@@ -231,8 +231,8 @@ static const struct baro_threshold few_thresholds[] = {
      BARO_UNIT_REAL},
     {"cores that it used, as a share of those that it may use", FEW_USED, BARO_UNIT_RATIO},
 };
-const struct rule rule_few_cores = {{"few-cores", BARO_VERDICT_ADVICE,
-                                     "The job used all cores that it may use, and had work for more.",
-                                     THRESHOLDS(few_thresholds)},
-                                    few_cores,
-                                    RULE_OF_PHASES | RULE_NEEDS_HISTORY};
+const struct verdict_rule rule_few_cores = {{"few-cores", BARO_VERDICT_ADVICE,
+                                             "The job used all cores that it may use, and had work for more.",
+                                             THRESHOLDS(few_thresholds)},
+                                            few_cores,
+                                            RULE_OF_PHASES | RULE_NEEDS_HISTORY};

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "baro/text.h"
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 /* ---- oom ---- */
 
@@ -43,11 +43,11 @@ static bool oom(const struct evidence *e, const struct stretch *s, struct findin
 static const struct baro_threshold oom_thresholds[] = {
     {"processes of the job that were OOM-killed", OOM_KILLS, BARO_UNIT_NONE},
 };
-const struct rule rule_oom = {{"oom", BARO_VERDICT_PROBLEM,
-                               "The kernel killed processes of the job because memory ran out.",
-                               THRESHOLDS(oom_thresholds)},
-                              oom,
-                              0};
+const struct verdict_rule rule_oom = {{"oom", BARO_VERDICT_PROBLEM,
+                                       "The kernel killed processes of the job because memory ran out.",
+                                       THRESHOLDS(oom_thresholds)},
+                                      oom,
+                                      0};
 
 /* ---- pids-limit ---- */
 
@@ -71,10 +71,11 @@ static bool pids_limit(const struct evidence *e, const struct stretch *s, struct
 static const struct baro_threshold pids_thresholds[] = {
     {"forks that were refused", PIDS_REFUSED, BARO_UNIT_NONE},
 };
-const struct rule rule_pids_limit = {{"pids-limit", BARO_VERDICT_PROBLEM,
-                                      "A limit on the number of threads refused forks.", THRESHOLDS(pids_thresholds)},
-                                     pids_limit,
-                                     0};
+const struct verdict_rule rule_pids_limit = {{"pids-limit", BARO_VERDICT_PROBLEM,
+                                              "A limit on the number of threads refused forks.",
+                                              THRESHOLDS(pids_thresholds)},
+                                             pids_limit,
+                                             0};
 
 /* ---- killed ---- */
 
@@ -123,11 +124,11 @@ static bool killed(const struct evidence *e, const struct stretch *s, struct fin
     return true;
 }
 
-const struct rule rule_killed = {{.name = "killed",
-                                  .weight = BARO_VERDICT_PROBLEM,
-                                  .help = "A signal ended the command, and not because memory ran out."},
-                                 killed,
-                                 0};
+const struct verdict_rule rule_killed = {{.name = "killed",
+                                          .weight = BARO_VERDICT_PROBLEM,
+                                          .help = "A signal ended the command, and not because memory ran out."},
+                                         killed,
+                                         0};
 
 /* ---- failed ---- */
 
@@ -283,7 +284,7 @@ static bool apply_failed(const struct evidence *e, const struct stretch *s, stru
 }
 
 static const struct baro_threshold failed_thresholds[] = {{"its exit status", FAILED_STATUS, BARO_UNIT_NONE}};
-const struct rule rule_failed = {
+const struct verdict_rule rule_failed = {
     {"failed", BARO_VERDICT_PROBLEM, "The command ended with a status that is not 0.", THRESHOLDS(failed_thresholds)},
     apply_failed,
     0};

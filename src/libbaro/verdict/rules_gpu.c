@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 static double watched(const struct gpu_seen *g)
 {
@@ -54,11 +54,11 @@ static bool gpu_error(const struct evidence *e, const struct stretch *s, struct 
 
 static const struct baro_threshold error_thresholds[] = {
     {"Xid errors, or errors of memory that were not corrected", 1, BARO_UNIT_NONE}};
-const struct rule rule_gpu_error = {{"gpu-error", BARO_VERDICT_PROBLEM,
-                                     "The driver of a GPU reported an error while the job ran.",
-                                     THRESHOLDS(error_thresholds)},
-                                    gpu_error,
-                                    0};
+const struct verdict_rule rule_gpu_error = {{"gpu-error", BARO_VERDICT_PROBLEM,
+                                             "The driver of a GPU reported an error while the job ran.",
+                                             THRESHOLDS(error_thresholds)},
+                                            gpu_error,
+                                            0};
 
 /* ---- gpu-idle ---- */
 
@@ -108,11 +108,11 @@ static const struct baro_threshold idle_thresholds[] = {
     {"threads that ran or could have run, on average, for the word about data: at least", IDLE_DEMAND_LEAST,
      BARO_UNIT_REAL},
     {"the same: at most", IDLE_DEMAND_MOST, BARO_UNIT_REAL}};
-const struct rule rule_gpu_idle = {{"gpu-idle", BARO_VERDICT_ADVICE,
-                                    "A GPU that the job used had nothing to do for much of the time.",
-                                    THRESHOLDS(idle_thresholds)},
-                                   gpu_idle,
-                                   RULE_NEEDS_HISTORY};
+const struct verdict_rule rule_gpu_idle = {{"gpu-idle", BARO_VERDICT_ADVICE,
+                                            "A GPU that the job used had nothing to do for much of the time.",
+                                            THRESHOLDS(idle_thresholds)},
+                                           gpu_idle,
+                                           RULE_NEEDS_HISTORY};
 
 /* ---- gpu-throttled ---- */
 
@@ -151,11 +151,11 @@ static bool gpu_throttled(const struct evidence *e, const struct stretch *s, str
 
 static const struct baro_threshold throttled_thresholds[] = {
     {"time in which it was throttled by power or heat, as a share", THROTTLED_SHARE, BARO_UNIT_RATIO}};
-const struct rule rule_gpu_throttled = {{"gpu-throttled", BARO_VERDICT_NOTE,
-                                         "A GPU was slower than it can be, because of its power limit or its heat.",
-                                         THRESHOLDS(throttled_thresholds)},
-                                        gpu_throttled,
-                                        0};
+const struct verdict_rule rule_gpu_throttled = {
+    {"gpu-throttled", BARO_VERDICT_NOTE, "A GPU was slower than it can be, because of its power limit or its heat.",
+     THRESHOLDS(throttled_thresholds)},
+    gpu_throttled,
+    0};
 
 /* ---- gpu-memory ---- */
 
@@ -183,7 +183,7 @@ static bool gpu_memory(const struct evidence *e, const struct stretch *s, struct
 
 static const struct baro_threshold memory_thresholds[] = {
     {"memory in use at its peak, as a share of what the GPU has", MEMORY_FULL, BARO_UNIT_RATIO}};
-const struct rule rule_gpu_memory = {
+const struct verdict_rule rule_gpu_memory = {
     {"gpu-memory", BARO_VERDICT_ADVICE, "The memory of a GPU was nearly full.", THRESHOLDS(memory_thresholds)},
     gpu_memory,
     0};
@@ -213,7 +213,7 @@ static bool gpu_shared(const struct evidence *e, const struct stretch *s, struct
 
 static const struct baro_threshold shared_thresholds[] = {
     {"share of the GPU's time that others used", SHARED_BUSY, BARO_UNIT_RATIO}};
-const struct rule rule_gpu_shared = {
+const struct verdict_rule rule_gpu_shared = {
     {"gpu-shared", BARO_VERDICT_PROBLEM, "Others used a GPU that the job used.", THRESHOLDS(shared_thresholds)},
     gpu_shared,
     0};
@@ -243,8 +243,8 @@ static bool gpu_unused(const struct evidence *e, const struct stretch *s, struct
 }
 
 static const struct baro_threshold unused_thresholds[] = {{"GPUs that the job used, at least", 1, BARO_UNIT_NONE}};
-const struct rule rule_gpu_unused = {{"gpu-unused", BARO_VERDICT_ADVICE,
-                                      "The job used some of the GPUs that it may use, and not all.",
-                                      THRESHOLDS(unused_thresholds)},
-                                     gpu_unused,
-                                     0};
+const struct verdict_rule rule_gpu_unused = {{"gpu-unused", BARO_VERDICT_ADVICE,
+                                              "The job used some of the GPUs that it may use, and not all.",
+                                              THRESHOLDS(unused_thresholds)},
+                                             gpu_unused,
+                                             0};

@@ -2,7 +2,7 @@
 /* Rules about memory: its limit, the page cache, swap, growth. */
 #include <math.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 #define PRESSURE_SHARE 0.1
 
@@ -106,7 +106,7 @@ static const struct baro_threshold limit_thresholds[] = {
     {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
     {"times that the limit was hit", LIMIT_HITS, BARO_UNIT_NONE},
 };
-const struct rule rule_memory_limit = {
+const struct verdict_rule rule_memory_limit = {
     {"memory-limit", BARO_VERDICT_PROBLEM,
      "Threads waited for memory because a control group was at its limit (memory.max) or throttled (memory.high).",
      THRESHOLDS(limit_thresholds)},
@@ -143,7 +143,7 @@ static const struct baro_threshold cache_thresholds[] = {
     {"and the share of the time in which a process was in uninterruptible sleep", CACHE_BLOCKED, BARO_UNIT_RATIO},
     {"or major faults per second, whatever that share is", CACHE_FAULTS_ALONE, BARO_UNIT_NONE},
 };
-const struct rule rule_page_cache = {
+const struct verdict_rule rule_page_cache = {
     {"page-cache", BARO_VERDICT_PROBLEM,
      "Files were dropped from the page cache for lack of memory and read again, and threads waited for that.",
      THRESHOLDS(cache_thresholds)},
@@ -170,11 +170,11 @@ static const struct baro_threshold swap_thresholds[] = {
     {"memory of the job that was swapped out at one time; and bytes that the machine read back from swap", SWAP_BYTES,
      BARO_UNIT_BYTES},
 };
-const struct rule rule_swap = {{"swap", BARO_VERDICT_PROBLEM,
-                                "Memory of the job was swapped out, and the machine read memory back from swap.",
-                                THRESHOLDS(swap_thresholds)},
-                               swap,
-                               0};
+const struct verdict_rule rule_swap = {
+    {"swap", BARO_VERDICT_PROBLEM, "Memory of the job was swapped out, and the machine read memory back from swap.",
+     THRESHOLDS(swap_thresholds)},
+    swap,
+    0};
 
 /* ---- memory-near-limit ---- */
 
@@ -216,7 +216,7 @@ static const struct baro_threshold near_thresholds[] = {
     {"most memory that it held, as a share of its limit", NEAR_RATIO, BARO_UNIT_RATIO},
     {"most anonymous memory of the control group, as a share of it, where that is known", NEAR_ANON, BARO_UNIT_RATIO},
 };
-const struct rule rule_near_limit = {
+const struct verdict_rule rule_near_limit = {
     {"memory-near-limit", BARO_VERDICT_ADVICE,
      "The job's memory came near to its limit, and none of its processes was OOM-killed.", THRESHOLDS(near_thresholds)},
     near_limit,
@@ -298,8 +298,8 @@ static const struct baro_threshold leak_thresholds[] = {
      BARO_UNIT_RATIO},
     {"growth in the last third of them, as a share of all of it", LEAK_LAST, BARO_UNIT_RATIO},
 };
-const struct rule rule_leak = {{"leak", BARO_VERDICT_ADVICE,
-                                "The memory of the job grew steadily up to its end, and never fell.",
-                                THRESHOLDS(leak_thresholds)},
-                               leak,
-                               RULE_NEEDS_HISTORY};
+const struct verdict_rule rule_leak = {{"leak", BARO_VERDICT_ADVICE,
+                                        "The memory of the job grew steadily up to its end, and never fell.",
+                                        THRESHOLDS(leak_thresholds)},
+                                       leak,
+                                       RULE_NEEDS_HISTORY};

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 #define WINDOWS 50
 
@@ -69,13 +69,14 @@ static const struct baro_threshold one_thresholds[] = {
     {"share of the time in which there were so few", ONE_TIME, BARO_UNIT_RATIO},
     {"cores that it may use", ONE_CORES, BARO_UNIT_REAL},
 };
-const struct rule rule_one_core = {{"one-core", BARO_VERDICT_ADVICE,
-                                    "One thread at a time had work, and the job may use more cores. Time in which that "
-                                    "thread waited for a core counts "
-                                    "as work, so this is true on a busy machine as well.",
-                                    THRESHOLDS(one_thresholds)},
-                                   one_core,
-                                   RULE_OF_PHASES | RULE_NEEDS_HISTORY};
+const struct verdict_rule rule_one_core = {
+    {"one-core", BARO_VERDICT_ADVICE,
+     "One thread at a time had work, and the job may use more cores. Time in which that "
+     "thread waited for a core counts "
+     "as work, so this is true on a busy machine as well.",
+     THRESHOLDS(one_thresholds)},
+    one_core,
+    RULE_OF_PHASES | RULE_NEEDS_HISTORY};
 
 /* ---- serial-tail, slow-start ---- */
 
@@ -173,14 +174,14 @@ static const struct baro_threshold edge_thresholds[] = {
     {"idle: threads that ran or could have run in it, at most", EDGE_IDLE, BARO_UNIT_REAL},
     {"and in the rest, at least", EDGE_BUSY, BARO_UNIT_REAL},
 };
-const struct rule rule_serial_tail = {
+const struct verdict_rule rule_serial_tail = {
     {"serial-tail", BARO_VERDICT_ADVICE,
      "The last part of the job had work for one core at most, or for none, and what was before it for more. Not of a "
      "job that runs still, nor of processes that ran before the recording, such as a service.",
      THRESHOLDS(edge_thresholds)},
     serial_tail,
     RULE_NEEDS_HISTORY};
-const struct rule rule_slow_start = {
+const struct verdict_rule rule_slow_start = {
     {"slow-start", BARO_VERDICT_ADVICE,
      "The first part of the job had work for one core at most, or for none, and what followed for more. Not of a job "
      "that runs still, nor of processes that ran before the recording.",

@@ -2,7 +2,7 @@
 /* Rules about processes: too many of them, one that dominates; and what to ask for next time. */
 #include <math.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 /* ---- many-processes ---- */
 
@@ -38,7 +38,7 @@ static const struct baro_threshold many_thresholds[] = {
     {"processes that it started", MANY_STARTED, BARO_UNIT_NONE},
     {"CPU time per process, at most", MANY_CPU_NS, BARO_UNIT_NS},
 };
-const struct rule rule_many_processes = {
+const struct verdict_rule rule_many_processes = {
     {"many-processes", BARO_VERDICT_ADVICE,
      "The job started so many short processes that starting and ending them took most of its CPU time.",
      THRESHOLDS(many_thresholds)},
@@ -73,11 +73,11 @@ static const struct baro_threshold dominates_thresholds[] = {
     {"commands that the job had", DOMINATES_COMMANDS, BARO_UNIT_NONE},
     {"CPU time of the job", DOMINATES_CPU_NS, BARO_UNIT_NS},
 };
-const struct rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
-                                     "One command of several used most of the CPU time.",
-                                     THRESHOLDS(dominates_thresholds)},
-                                    dominates,
-                                    0};
+const struct verdict_rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
+                                             "One command of several used most of the CPU time.",
+                                             THRESHOLDS(dominates_thresholds)},
+                                            dominates,
+                                            0};
 
 /* ---- right-size ---- */
 
@@ -212,7 +212,7 @@ static const struct baro_threshold size_thresholds[] = {
      "of the machine alone); rounded up from this fraction of one on",
      SIZE_CORES, BARO_UNIT_REAL},
 };
-const struct rule rule_right_size = {
+const struct verdict_rule rule_right_size = {
     {"right-size", BARO_VERDICT_NOTE,
      "What the job needed and what to ask for next time, with margins; without cores where it is not known for how "
      "many it had work; not if it runs still, was killed or ran out of memory.",

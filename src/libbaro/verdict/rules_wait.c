@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 /* ---- io-wait ---- */
 
@@ -64,11 +64,11 @@ static const struct baro_threshold io_thresholds[] = {
     {"bytes that it read from and wrote to storage", IO_BYTES, BARO_UNIT_BYTES},
     {"or page faults that needed I/O", IO_FAULTS, BARO_UNIT_NONE},
 };
-const struct rule rule_io_wait = {{"io-wait", BARO_VERDICT_PROBLEM,
-                                   "Processes of the job waited for storage, and not because memory was short.",
-                                   THRESHOLDS(io_thresholds)},
-                                  io_wait,
-                                  RULE_OF_PHASES | RULE_NEEDS_HISTORY};
+const struct verdict_rule rule_io_wait = {{"io-wait", BARO_VERDICT_PROBLEM,
+                                           "Processes of the job waited for storage, and not because memory was short.",
+                                           THRESHOLDS(io_thresholds)},
+                                          io_wait,
+                                          RULE_OF_PHASES | RULE_NEEDS_HISTORY};
 
 /* ---- lock-contention ---- */
 
@@ -118,7 +118,7 @@ static const struct baro_threshold lock_thresholds[] = {
     {"bytes that it read and wrote per switch, at most", LOCK_BYTES, BARO_UNIT_BYTES},
     {"packets that the machine received per switch, at most", LOCK_PACKETS, BARO_UNIT_REAL},
 };
-const struct rule rule_lock_contention = {
+const struct verdict_rule rule_lock_contention = {
     {"lock-contention", BARO_VERDICT_PROBLEM,
      "Threads of one process gave up their CPU very often, read and wrote next to nothing, and left cores idle.",
      THRESHOLDS(lock_thresholds)},
@@ -180,7 +180,7 @@ static const struct baro_threshold network_thresholds[] = {
     {"voluntary context switches in all", NETWORK_SWITCHES_LEAST, BARO_UNIT_NONE},
     {"packets that the machine received per switch", NETWORK_PACKETS, BARO_UNIT_REAL},
 };
-const struct rule rule_network_wait = {
+const struct verdict_rule rule_network_wait = {
     {"network-wait", BARO_VERDICT_NOTE,
      "The job was idle and woke up often, and the machine received packets as often. (Linux does not say whose packets "
      "they were, so this is likely and no more.)",
@@ -191,8 +191,8 @@ const struct rule rule_network_wait = {
 static const struct baro_threshold idle_thresholds[] = {
     {"threads that ran or could have run, on average, at most", IDLE_DEMAND, BARO_UNIT_REAL},
 };
-const struct rule rule_idle = {{"idle", BARO_VERDICT_NOTE,
-                                "The job used next to no CPU time and waited for no resource that can be seen.",
-                                THRESHOLDS(idle_thresholds)},
-                               idle,
-                               RULE_OF_PHASES | RULE_NEEDS_HISTORY};
+const struct verdict_rule rule_idle = {{"idle", BARO_VERDICT_NOTE,
+                                        "The job used next to no CPU time and waited for no resource that can be seen.",
+                                        THRESHOLDS(idle_thresholds)},
+                                       idle,
+                                       RULE_OF_PHASES | RULE_NEEDS_HISTORY};

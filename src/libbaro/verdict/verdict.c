@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "libbaro/verdict/gather.h"
 #include "libbaro/verdict/phases.h"
-#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict_rule.h"
 
 struct baro_verdicts {
     struct gather gather;
@@ -71,7 +71,7 @@ static int keep_rows(struct baro_verdict *one, const struct finding *f)
     return 0;
 }
 
-static int keep_finding(struct baro_verdicts *v, const struct rule *rule, const struct stretch *s,
+static int keep_finding(struct baro_verdicts *v, const struct verdict_rule *rule, const struct stretch *s,
                         const struct finding *f)
 {
     struct baro_verdict *more = array_room(v->verdict, v->n, &v->room, sizeof(*more));
@@ -93,14 +93,14 @@ static int keep_finding(struct baro_verdicts *v, const struct rule *rule, const 
 
 /* ---- judging ---- */
 
-static bool is_worth(const struct rule *rule, const struct evidence *e, const struct stretch *s)
+static bool is_worth(const struct verdict_rule *rule, const struct evidence *e, const struct stretch *s)
 {
     if (rule->flags & RULE_NEEDS_HISTORY)
         return s->wall_ns >= LONG_ENOUGH_NS && e->samples >= SAMPLES_ENOUGH;
     return true;
 }
 
-static bool finds(const struct rule *rule, const struct evidence *e, const struct stretch *s)
+static bool finds(const struct verdict_rule *rule, const struct evidence *e, const struct stretch *s)
 {
     struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
     bool is = is_worth(rule, e, s) && rule->apply(e, s, &f);
@@ -109,8 +109,8 @@ static bool finds(const struct rule *rule, const struct evidence *e, const struc
 }
 
 /* alike: how many phases of this name the verdict is about. Returns 1 if the rule made a verdict. */
-static int apply(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e, const struct stretch *s,
-                 size_t alike)
+static int apply(struct baro_verdicts *v, const struct verdict_rule *rule, const struct evidence *e,
+                 const struct stretch *s, size_t alike)
 {
     struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
     int code = is_worth(rule, e, s) && rule->apply(e, s, &f);
@@ -136,7 +136,7 @@ static bool is_named(const struct stretch *s, const struct stretch *other)
 
 /* Phases of one name (epochs) get one verdict: on all of them together, else on the longest that has it. Those
  * before the first were judged. */
-static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
+static int apply_to_name(struct baro_verdicts *v, const struct verdict_rule *rule, const struct evidence *e,
                          const struct stretch *phases, size_t n_phases, size_t first)
 {
     const struct stretch *longest = NULL;
@@ -157,7 +157,7 @@ static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const
 }
 
 /* A rule with a verdict on the whole job makes none on its phases. */
-static int apply_everywhere(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
+static int apply_everywhere(struct baro_verdicts *v, const struct verdict_rule *rule, const struct evidence *e,
                             const struct stretch *phases, size_t n_phases)
 {
     int code = apply(v, rule, e, &e->job, 1);

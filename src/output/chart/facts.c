@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 size_t fact_rows(const struct baro_summary *s, const char *section)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 #define NAME_MAX_BYTES 80
 #define NAMED_MOST 4u /* names of commands that have no curve */
@@ -188,7 +188,7 @@ static void leave_out_absent(const struct making *m, struct wanted *w)
     w->n = n;
 }
 
-static void decorate(struct figures *f, const struct wanted *w, const struct making *m)
+static void decorate(struct chart_set *f, const struct wanted *w, const struct making *m)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (w->row[i]->decorate && !f->charts[i].absent)
@@ -196,7 +196,7 @@ static void decorate(struct figures *f, const struct wanted *w, const struct mak
     }
 }
 
-int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct figures **ret,
+int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct chart_set **ret,
                     struct baro_error *err)
 {
     struct wanted wanted;
@@ -217,17 +217,17 @@ int figures_of_tape(struct baro_tape *tape, const struct figure_options *options
     return r;
 }
 
-size_t figures_count(const struct figures *f)
+size_t figures_count(const struct chart_set *f)
 {
     return f->n;
 }
 
-const struct chart *figures_chart(const struct figures *f, size_t i)
+const struct chart *figures_chart(const struct chart_set *f, size_t i)
 {
     return i < f->n ? &f->charts[i] : NULL;
 }
 
-const struct chart *figures_find(const struct figures *f, const char *id)
+const struct chart *figures_find(const struct chart_set *f, const char *id)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (strcmp(f->charts[i].id, id) == 0)
@@ -236,7 +236,7 @@ const struct chart *figures_find(const struct figures *f, const char *id)
     return NULL;
 }
 
-void figures_free(struct figures *f)
+void figures_free(struct chart_set *f)
 {
     if (!f)
         return;

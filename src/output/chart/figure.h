@@ -47,16 +47,16 @@ struct figure_options {
     const struct baro_timeline *timeline;
 };
 
-struct figures;
+struct chart_set;
 
 /* Makes figures. Moves the cursor. A figure without any known value is made, too, with `absent` set. Returns 0 or a
  * negative code; BARO_E_RANGE if no figure has such an id, or if the stretch of time is empty. */
-int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct figures **ret,
+int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct chart_set **ret,
                     struct baro_error *err);
-size_t figures_count(const struct figures *f);
-const struct chart *figures_chart(const struct figures *f, size_t i);      /* borrowed until figures_free() */
-const struct chart *figures_find(const struct figures *f, const char *id); /* NULL: no such figure was made */
-void figures_free(struct figures *f);
+size_t figures_count(const struct chart_set *f);
+const struct chart *figures_chart(const struct chart_set *f, size_t i);      /* borrowed until figures_free() */
+const struct chart *figures_find(const struct chart_set *f, const char *id); /* NULL: no such figure was made */
+void figures_free(struct chart_set *f);
 
 /*
  * A figure for each number that the job gives with marks ("loss" of `baro mark epoch loss=0.31`), if it came twice or
@@ -64,7 +64,7 @@ void figures_free(struct figures *f);
  * 0 or -ENOMEM.
  */
 int figures_of_marks(const struct baro_timeline *timeline, const struct chart *like, const char *only,
-                     struct figures **ret, struct baro_error *err);
+                     struct chart_set **ret, struct baro_error *err);
 
 /*
  * A figure of one metric. What: "KIND.NAME" or NAME, of recorded and of derived metrics, such as "rss" (of processes,
@@ -74,6 +74,6 @@ int figures_of_marks(const struct baro_timeline *timeline, const struct chart *l
  * figures with one chart; BARO_E_RANGE if there is no such metric.
  */
 int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
-                      struct figures **ret, struct baro_error *err);
+                      struct chart_set **ret, struct baro_error *err);
 
 #endif

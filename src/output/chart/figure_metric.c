@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 struct found {
     struct curve_row row;
@@ -138,9 +138,9 @@ static int add_metric(struct making *m, void *context)
 }
 
 /* "mark.loss": no metric, but a number that the job gave with marks. */
-static int of_marks(struct making *m, const char *name, struct figures **ret)
+static int of_marks(struct making *m, const char *name, struct chart_set **ret)
 {
-    struct figures *axis = NULL;
+    struct chart_set *axis = NULL;
     int r = making_run(m, add_axis, NULL, &axis);
     if (r >= 0)
         r = figures_of_marks(m->timeline, &axis->charts[0], name, ret, m->err);
@@ -158,7 +158,7 @@ static int of_marks(struct making *m, const char *name, struct figures **ret)
 }
 
 int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
-                      struct figures **ret, struct baro_error *err)
+                      struct chart_set **ret, struct baro_error *err)
 {
     struct making m = {.tape = tape, .options = options, .err = err};
     struct found f = {.what = what};

@@ -2,7 +2,7 @@
 /* The table of figures. */
 #include <string.h>
 
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 #define ALL_OTHERS "all others"
 

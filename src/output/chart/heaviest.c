@@ -2,7 +2,7 @@
 /* Chooses which commands or tasks have a curve of their own, and its colour. */
 #include <string.h>
 
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 #define NAMES_DEFAULT 8u
 

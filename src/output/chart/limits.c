@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 static double known_value(int absent, uint64_t value, double scale)
 {

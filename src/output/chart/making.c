@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 #define BUCKETS_DEFAULT 400u
 #define OTHERS_LEAST 0.002 /* share of the highest total: other commands that never exceed it are left out */
 
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit)
 {
-    struct figures *f = m->figures;
+    struct chart_set *f = m->figures;
     struct chart *grown = realloc(f->charts, (f->n + 1) * sizeof(*grown));
     if (!grown) {
         m->failed = -ENOMEM;
@@ -56,7 +56,7 @@ static double stored_scale(const struct baro_metric *m)
 
 /* Adds the curve to the series and sets scale and most. Returns its number, or a negative code if there is no such
  * metric. */
-static int add_series(struct making *m, const struct curve_row *row, const char *name, struct feed *feed)
+static int add_series(struct making *m, const struct curve_row *row, const char *name, struct curve_source *feed)
 {
     feed->scale = 1;
     if (row->how == ROW_COUNT)
@@ -82,13 +82,13 @@ static int add_series(struct making *m, const struct curve_row *row, const char 
 bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
                   unsigned color)
 {
-    struct feed feed = {.chart = chart, .cumulative = row->how == ROW_CUMULATIVE};
+    struct curve_source feed = {.chart = chart, .cumulative = row->how == ROW_CUMULATIVE};
     feed.series = add_series(m, row, name, &feed);
     if (feed.series == -ENOMEM)
         m->failed = -ENOMEM;
     if (feed.series < 0 || m->failed < 0)
         return false;
-    struct feed *grown = realloc(m->feeds, (m->n_feeds + 1) * sizeof(*grown));
+    struct curve_source *grown = realloc(m->feeds, (m->n_feeds + 1) * sizeof(*grown));
     m->feeds = grown ? grown : m->feeds;
     struct chart *c = &m->figures->charts[chart];
     if (!grown || !chart_add_curve(c, title, row->shape, color)) {
@@ -102,13 +102,13 @@ bool making_curve(struct making *m, size_t chart, const struct curve_row *row, c
 
 /* ---- filling ---- */
 
-static double of(const struct feed *feed, double v)
+static double of(const struct curve_source *feed, double v)
 {
     v *= feed->scale;
     return feed->most > 0 && v > feed->most ? feed->most : v;
 }
 
-static void fill_curve(const struct making *m, const struct feed *feed)
+static void fill_curve(const struct making *m, const struct curve_source *feed)
 {
     struct chart_curve *curve = &m->figures->charts[feed->chart].curves[feed->curve];
     double so_far = 0;
@@ -277,7 +277,7 @@ static int find_range(struct making *m)
     return 0;
 }
 
-int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct figures **ret)
+int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct chart_set **ret)
 {
     m->figures = calloc(1, sizeof(*m->figures));
     int r = m->figures ? find_range(m) : error_set(m->err, -ENOMEM, "out of memory");

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 #define FIGURES_MOST 12u
 #define CURVES_MOST 8u /* of one number */
@@ -47,7 +47,7 @@ static void curve_name(const char *mark, char ret[NAME_MOST])
     ret[n] = 0;
 }
 
-static struct chart *chart_of(struct figures *f, const char *name)
+static struct chart *chart_of(struct chart_set *f, const char *name)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (strcmp(f->charts[i].title, name) == 0)
@@ -56,7 +56,7 @@ static struct chart *chart_of(struct figures *f, const char *name)
     return NULL;
 }
 
-static struct chart *begin_chart(struct figures *f, const char *name, const struct chart *like)
+static struct chart *begin_chart(struct chart_set *f, const char *name, const struct chart *like)
 {
     char id[32];
     struct chart *c = &f->charts[f->n];
@@ -114,7 +114,7 @@ static void add_point(const struct chart *c, struct chart_curve *curve, struct f
 }
 
 /* Leaves out charts in which every number came only once: a single point is no curve. */
-static void leave_out_points(struct figures *f, const size_t *points)
+static void leave_out_points(struct chart_set *f, const size_t *points)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++) {
@@ -138,7 +138,7 @@ static void finish_numbers(struct chart *c)
         c->absent = strdup("it has values below 0");
 }
 
-static bool add_mark(struct figures *f, const struct baro_timeline_item *item, const struct chart *like,
+static bool add_mark(struct chart_set *f, const struct baro_timeline_item *item, const struct chart *like,
                      const char *only, size_t *points, struct filled (*last)[CURVES_MOST])
 {
     for (size_t k = 0; k < item->attribute_count; k++) {
@@ -161,11 +161,11 @@ static bool add_mark(struct figures *f, const struct baro_timeline_item *item, c
 }
 
 int figures_of_marks(const struct baro_timeline *timeline, const struct chart *like, const char *only,
-                     struct figures **ret, struct baro_error *err)
+                     struct chart_set **ret, struct baro_error *err)
 {
     size_t points[FIGURES_MOST] = {0};
     struct filled last[FIGURES_MOST][CURVES_MOST] = {0};
-    struct figures *f = calloc(1, sizeof(*f));
+    struct chart_set *f = calloc(1, sizeof(*f));
     bool ok = f && (f->charts = calloc(FIGURES_MOST, sizeof(*f->charts)));
     for (size_t i = 0; ok && i < baro_timeline_count(timeline); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(timeline, i);

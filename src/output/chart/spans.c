@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/chart/rows.h"
+#include "output/chart/figure_parts.h"
 
 #define EVENTS_MOST 200u /* lines of events; more would cover the chart */
 

@@ -8,7 +8,7 @@
 #include "base/fmt.h"
 #include "base/escape.h"
 #include "output/chart/canvas.h"
-#include "output/chart/grid.h"
+#include "output/chart/plot_cells.h"
 #include "output/rows/escaped.h"
 
 static const short colors[CHART_COLORS + 1] = {68, 203, 35, 178, 80, 133, 208, 37, 99, 143, 247};
@@ -30,7 +30,7 @@ static void set_color(struct buf *b, bool on, int fore, int back)
     buf_byte(b, 'm');
 }
 
-void grid_colored(struct buf *b, const struct grid *g, int color, const char *at)
+void grid_colored(struct buf *b, const struct plot_grid *g, int color, const char *at)
 {
     set_color(b, g->t->color, color, -1);
     buf_str(b, at);
@@ -40,15 +40,15 @@ void grid_colored(struct buf *b, const struct grid *g, int color, const char *at
 
 /* ---- curves ---- */
 
-static double row_value(const struct grid *g, double rows_from_bottom)
+static double row_value(const struct plot_grid *g, double rows_from_bottom)
 {
     return g->ticks.end * rows_from_bottom / (double)g->rows;
 }
 
-static void stacked_cell(struct grid *g, size_t col, size_t row, const double *top, size_t n)
+static void stacked_cell(struct plot_grid *g, size_t col, size_t row, const double *top, size_t n)
 {
     double bottom = row_value(g, (double)(g->rows - 1 - row)), cell = row_value(g, 1), total = n ? top[n - 1] : 0;
-    struct cell *at = &g->cells[row * g->columns + col];
+    struct plot_cell *at = &g->cells[row * g->columns + col];
     double filled = (total - bottom) / cell;
     if (filled < 1.0 / 16)
         return;
@@ -76,7 +76,7 @@ static void stacked_cell(struct grid *g, size_t col, size_t row, const double *t
     }
 }
 
-static void stack(struct grid *g)
+static void stack(struct plot_grid *g)
 {
     const struct chart *c = g->c;
     double top[CHART_COLORS + 8];
@@ -105,14 +105,14 @@ static void stack(struct grid *g)
     }
 }
 
-static void dots(struct grid *g, size_t x, double low, double high, int color, char letter)
+static void dots(struct plot_grid *g, size_t x, double low, double high, int color, char letter)
 {
     size_t all = g->rows * 4;
     double scale = (double)(all - 1) / g->ticks.end;
     long from = lround(low * scale), to = lround(high * scale);
     for (long y = from < 0 ? 0 : from; y <= to && y < (long)all; y++) {
         static const unsigned char bits[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
-        struct cell *at = &g->cells[(g->rows - 1 - (size_t)y / 4) * g->columns + x / 2];
+        struct plot_cell *at = &g->cells[(g->rows - 1 - (size_t)y / 4) * g->columns + x / 2];
         if (at->glyph)
             continue;
         at->dots |= bits[x % 2][y % 4];
@@ -122,7 +122,7 @@ static void dots(struct grid *g, size_t x, double low, double high, int color, c
 }
 
 /* Each column of dots includes all values of its buckets, so no peak is lost. */
-static void line_curve(struct grid *g, const struct chart_curve *curve, char letter, bool fill)
+static void line_curve(struct plot_grid *g, const struct chart_curve *curve, char letter, bool fill)
 {
     int color = grid_color(curve->color);
     double before = NAN;
@@ -149,7 +149,7 @@ static void line_curve(struct grid *g, const struct chart_curve *curve, char let
 }
 
 /* Above the stack: the highest value within a column, if it is higher by a good part of a cell. */
-static void peaks(struct grid *g, const struct chart_curve *total)
+static void peaks(struct plot_grid *g, const struct chart_curve *total)
 {
     for (size_t x = 0; x < 2 * g->columns; x++) {
         double high = -1, mean = 0;
@@ -165,12 +165,12 @@ static void peaks(struct grid *g, const struct chart_curve *total)
     }
 }
 
-static void limit_line(struct grid *g, const struct chart_step *step)
+static void limit_line(struct plot_grid *g, const struct chart_step *step)
 {
     double share = step->value / g->ticks.end;
     size_t row = (size_t)fmin((double)g->rows - 1, floor((1 - share) * (double)g->rows + 1e-9));
     for (size_t col = 0; col < g->columns; col++) {
-        struct cell *at = &g->cells[row * g->columns + col];
+        struct plot_cell *at = &g->cells[row * g->columns + col];
         size_t first, end;
         grid_buckets(g, col, g->columns, &first, &end);
         if (!at->glyph && !at->dots && first >= step->from && first < step->to) {
@@ -180,7 +180,7 @@ static void limit_line(struct grid *g, const struct chart_step *step)
     }
 }
 
-static void draw_limits(struct grid *g)
+static void draw_limits(struct plot_grid *g)
 {
     for (size_t i = 0; i < g->c->n_limits; i++) {
         struct chart_step steps[CHART_STEPS_MOST];
@@ -190,7 +190,7 @@ static void draw_limits(struct grid *g)
     }
 }
 
-static void draw_curves(struct grid *g)
+static void draw_curves(struct plot_grid *g)
 {
     size_t areas = 0;
     stack(g);
@@ -210,7 +210,7 @@ static void draw_curves(struct grid *g)
 
 /* ---- lines of text ---- */
 
-static void label(const struct grid *g, size_t row, struct buf *ret)
+static void label(const struct plot_grid *g, size_t row, struct buf *ret)
 {
     const char *text = "";
     for (size_t i = 0; i < g->ticks.n; i++) {
@@ -224,7 +224,7 @@ static void label(const struct grid *g, size_t row, struct buf *ret)
     grid_colored(ret, g, GRID_MUTED, g->t->utf8 ? (*text ? " \342\224\244" : " \342\224\202") : *text ? " +" : " |");
 }
 
-static void row_text(const struct grid *g, size_t row, struct buf *ret)
+static void row_text(const struct plot_grid *g, size_t row, struct buf *ret)
 {
     int fore = -1, back = -1;
     size_t end = g->columns;
@@ -232,7 +232,7 @@ static void row_text(const struct grid *g, size_t row, struct buf *ret)
     while (end > 0 && !g->cells[row * g->columns + end - 1].glyph && !g->cells[row * g->columns + end - 1].dots)
         end--;
     for (size_t col = 0; col < end; col++) {
-        const struct cell *at = &g->cells[row * g->columns + col];
+        const struct plot_cell *at = &g->cells[row * g->columns + col];
         bool empty = !at->glyph && !at->dots;
         int to_fore = empty ? -1 : at->color, to_back = empty ? -1 : at->back;
         if (to_fore != fore || to_back != back)
@@ -253,7 +253,7 @@ static void row_text(const struct grid *g, size_t row, struct buf *ret)
 
 /* The entries of the legend, in lines as wide as the chart. */
 struct legend {
-    const struct grid *g;
+    const struct plot_grid *g;
     struct buf *out;
     size_t column;
 };
@@ -294,7 +294,7 @@ static void bounds_entry(struct legend *l, const struct chart_curve *curve)
     buf_done(&b);
 }
 
-static void legend(const struct grid *g, struct buf *ret)
+static void legend(const struct plot_grid *g, struct buf *ret)
 {
     struct legend l = {g, ret, 0};
     const struct chart *c = g->c;
@@ -331,7 +331,7 @@ static void legend(const struct grid *g, struct buf *ret)
 
 void chart_text(const struct chart *c, const struct chart_terminal *t, struct buf *ret)
 {
-    struct grid g;
+    struct plot_grid g;
     struct buf out = {0};
     grid_init(&g, c, t);
     if (!g.cells) {

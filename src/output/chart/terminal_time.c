@@ -2,12 +2,12 @@
 /* The lines under a plot in a terminal: the time axis; phases as "├ train ──┤", "◆" for a mark, "▲" for a problem. */
 #include <string.h>
 
-#include "output/chart/grid.h"
+#include "output/chart/plot_cells.h"
 #include "output/rows/escaped.h"
 
 #define LANES_MOST 5u
 
-void grid_time_axis(const struct grid *g, struct buf *ret)
+void grid_time_axis(const struct plot_grid *g, struct buf *ret)
 {
     struct chart_ticks times;
     char *line = calloc(g->columns + 32, 1);
@@ -52,7 +52,7 @@ void grid_time_axis(const struct grid *g, struct buf *ret)
 
 /* ---- phases, marks and problems ---- */
 
-static size_t column_of(const struct grid *g, uint64_t t_ns)
+static size_t column_of(const struct plot_grid *g, uint64_t t_ns)
 {
     const struct chart *c = g->c;
     if (t_ns <= c->from_ns)
@@ -69,7 +69,7 @@ static void repeat(struct buf *ret, const char *text, size_t n)
 }
 
 /* Writes a name in at most this many columns, escaped; a truncated one ends in an ellipsis. Returns its columns. */
-static size_t name(const struct grid *g, const char *text, size_t room, struct buf *ret)
+static size_t name(const struct plot_grid *g, const char *text, size_t room, struct buf *ret)
 {
     struct buf b = {0};
     size_t used = 0;
@@ -92,7 +92,7 @@ static size_t name(const struct grid *g, const char *text, size_t room, struct b
     return is_cut ? room : n;
 }
 
-static void phase(const struct grid *g, const struct chart_span *s, size_t width, struct buf *ret)
+static void phase(const struct plot_grid *g, const struct chart_span *s, size_t width, struct buf *ret)
 {
     bool utf8 = g->t->utf8;
     struct buf text = {0};
@@ -117,7 +117,7 @@ static void phase(const struct grid *g, const struct chart_span *s, size_t width
     buf_done(&text);
 }
 
-static void lane(const struct grid *g, unsigned depth, struct buf *ret)
+static void lane(const struct plot_grid *g, unsigned depth, struct buf *ret)
 {
     const struct chart_spans *s = g->c->spans;
     size_t column = 0;
@@ -140,7 +140,7 @@ static void lane(const struct grid *g, unsigned depth, struct buf *ret)
 }
 
 /* Marks and problems; if one column has both, the problem. */
-static void points(const struct grid *g, struct buf *ret)
+static void points(const struct plot_grid *g, struct buf *ret)
 {
     const struct chart_spans *s = g->c->spans;
     char *at = calloc(g->columns, 1);
@@ -173,7 +173,7 @@ static void points(const struct grid *g, struct buf *ret)
     free(at);
 }
 
-void grid_lanes(const struct grid *g, struct buf *ret)
+void grid_lanes(const struct plot_grid *g, struct buf *ret)
 {
     const struct chart_spans *s = g->c->spans;
     for (unsigned depth = 0; s && depth < s->lanes && depth < LANES_MOST; depth++)

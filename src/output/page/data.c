@@ -171,7 +171,7 @@ static void put_processes(const struct page *p, const struct chosen *c, struct j
     json_end(j, '}');
 }
 
-static void put_moment(const struct moment *m, const struct chosen *c, struct json *j)
+static void put_moment(const struct sample_rows *m, const struct chosen *c, struct json *j)
 {
     json_begin(j, '{');
     json_key_u64(j, "t_ns", m->t_ns);

@@ -4,7 +4,7 @@
 
 #include "base/fmt.h"
 #include "output/page/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "output/text/report.h"
 
 static void meta(struct page *p, const char *label, const char *text)

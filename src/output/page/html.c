@@ -6,7 +6,7 @@
 #include "output/page/parts.h"
 #include "output/rows/escaped.h"
 #include "output/text/command_line.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "output/text/report.h"
 
 static bool is_digit(char c)

@@ -82,7 +82,7 @@ static int by_life(const void *a, const void *b)
 }
 
 /* Keeps the heaviest rows and sums up the others. */
-static uint32_t keep_heaviest(struct moment *at, struct moment_row *row, uint32_t n)
+static uint32_t keep_heaviest(struct sample_rows *at, struct moment_row *row, uint32_t n)
 {
     if (n <= MOMENT_ROWS_MOST)
         return n;
@@ -96,7 +96,7 @@ static uint32_t keep_heaviest(struct moment *at, struct moment_row *row, uint32_
     return MOMENT_ROWS_MOST;
 }
 
-static void store(struct moments *m, struct moment *at, uint64_t t_ns, uint64_t rss, bool is_bound, uint32_t n)
+static void store(struct moments *m, struct sample_rows *at, uint64_t t_ns, uint64_t rss, bool is_bound, uint32_t n)
 {
     at->more = 0;
     at->more_rss_bytes = at->more_millicores = 0;
@@ -124,12 +124,12 @@ static void store(struct moments *m, struct moment *at, uint64_t t_ns, uint64_t 
 static void halve(struct moments *m)
 {
     for (uint32_t i = 0; i < m->n / 2; i++) {
-        struct moment *a = &m->at[2 * i], *b = &m->at[2 * i + 1];
-        struct moment *keep = b->n && (!a->n || b->rss_bytes > a->rss_bytes) ? b : a, *drop = keep == a ? b : a;
-        struct moment kept = *keep;
+        struct sample_rows *a = &m->at[2 * i], *b = &m->at[2 * i + 1];
+        struct sample_rows *keep = b->n && (!a->n || b->rss_bytes > a->rss_bytes) ? b : a, *drop = keep == a ? b : a;
+        struct sample_rows kept = *keep;
         m->rows -= drop->n;
         free(drop->row);
-        *a = *b = (struct moment){0};
+        *a = *b = (struct sample_rows){0};
         m->at[i] = kept;
     }
     m->n /= 2;
@@ -154,7 +154,7 @@ void moments_add(struct moments *m, const struct baro_record *r)
     size_t lacking = 0;
     baro_sample_sum(s, m->lives->metric.process_rss, &rss, &lacking);
     uint64_t stretch = r->t_ns / m->stretch_ns;
-    struct moment *at = &m->at[stretch < m->n ? stretch : m->n - 1];
+    struct sample_rows *at = &m->at[stretch < m->n ? stretch : m->n - 1];
     if (!n || (at->n && rss <= at->rss_bytes))
         return;
     uint32_t rows = 0;

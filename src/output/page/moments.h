@@ -21,7 +21,7 @@ struct moment_row {
     bool has_rss;
 };
 
-struct moment {
+struct sample_rows {
     uint64_t t_ns, rss_bytes; /* rss: of all processes */
     bool rss_is_bound;        /* the rss of some process is not known */
     uint32_t n, room;
@@ -32,7 +32,7 @@ struct moment {
 
 struct moments {
     const struct lives *lives; /* borrowed */
-    struct moment at[MOMENTS_MOST];
+    struct sample_rows at[MOMENTS_MOST];
     uint32_t n; /* stretches: MOMENTS_MOST divided by powers of two */
     uint64_t stretch_ns, rows;
     struct moment_now *now; /* the last values of each process, by its position in lives */

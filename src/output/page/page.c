@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "output/page/parts.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define BUCKETS 800u /* of charts: about a pixel each on a large screen */
 

@@ -26,8 +26,8 @@ struct page {
     struct moments moments;
     struct bars bars;
     struct kinds kinds;
-    struct figures *figures;
-    struct figures *numbers;           /* of marks */
+    struct chart_set *figures;
+    struct chart_set *numbers;         /* of marks */
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
     uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */
     baro_sink *sink;
@@ -82,7 +82,7 @@ void page_words(struct page *p, bool about_the_recording);           /* words.c:
 void page_key_figures(struct page *p);
 void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
 void page_charts(struct page *p); /* plot.c */
-void page_bars(struct page *p);   /* rows.c */
+void page_bars(struct page *p);   /* process_bars.c */
 void page_tree(struct page *p);   /* tree.c: the processes at the moment with most memory */
 void page_tables(struct page *p); /* tables.c */
 void page_facts(struct page *p);  /* facts.c: completeness, cost, and all facts */

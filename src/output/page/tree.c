@@ -8,9 +8,9 @@
 
 #define ROWS 40u
 
-static const struct moment *peak_of(const struct moments *m)
+static const struct sample_rows *peak_of(const struct moments *m)
 {
-    const struct moment *best = NULL;
+    const struct sample_rows *best = NULL;
     for (uint32_t i = 0; i < m->n; i++) {
         if (m->at[i].n && (!best || m->at[i].rss_bytes > best->rss_bytes))
             best = &m->at[i];
@@ -38,7 +38,7 @@ static void put_tree_row(struct page *p, const struct moment_row *r)
 }
 
 /* In the order of the tree. */
-static uint32_t rows(struct page *p, const struct moment *m)
+static uint32_t rows(struct page *p, const struct sample_rows *m)
 {
     const struct lives *l = &p->lives;
     uint32_t *at = malloc(((size_t)l->n + 1) * sizeof *at), n = 0;
@@ -61,7 +61,7 @@ static uint32_t rows(struct page *p, const struct moment *m)
 
 void page_tree(struct page *p)
 {
-    const struct moment *m = peak_of(&p->moments);
+    const struct sample_rows *m = peak_of(&p->moments);
     struct buf *html = &p->html;
     uint64_t millicores = 0;
     if (!m)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "output/rows/flat.h"
+#include "output/rows/flatbuffer.h"
 
 enum { VERSION_5 = 4, HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
 enum { TYPE_INT = 2, TYPE_FLOATING_POINT = 3, TYPE_UTF8 = 5, TYPE_BOOL = 6, TYPE_TIMESTAMP = 10 };

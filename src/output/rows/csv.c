@@ -77,7 +77,7 @@ void csv_header(const struct columns *c, bool safe, struct buf *ret)
 /* Most cells are numbers: they are written without asking for room each time. */
 #define CELL_MOST (BUF_U64_MOST + 1) /* and the comma */
 
-void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf *ret)
+void csv_row(const struct columns *c, const struct output_row *r, bool safe, struct buf *ret)
 {
     struct cell cell;
     if (!buf_reserve(ret, c->n * CELL_MOST + 1))

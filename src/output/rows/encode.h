@@ -11,14 +11,14 @@
 /* RFC 4180, but lines end with "\n" alone. What is absent is an empty cell. safe: text that a spreadsheet takes for a
  * formula (it begins with = + - @, tab or carriage return) gets an apostrophe in front; numbers are left alone. */
 void csv_header(const struct columns *c, bool safe, struct buf *ret);
-void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf *ret);
+void csv_row(const struct columns *c, const struct output_row *r, bool safe, struct buf *ret);
 /* One cell of text. */
 void csv_text(struct buf *b, const char *at, size_t len, bool safe);
 
 /* One object a line. What is absent is null, and a last member "absent" has the reasons. */
-void jsonl_row(const struct columns *c, const struct row *r, struct buf *ret);
+void jsonl_row(const struct columns *c, const struct output_row *r, struct buf *ret);
 /* The same object as part of a larger text. */
-void json_row(const struct columns *c, const struct row *r, struct json *json);
+void json_row(const struct columns *c, const struct output_row *r, struct json *json);
 
 /* Members of an object that is open: the facts of a phase; what is no exact value is listed in "lower_bounds",
  * "estimates" and "absent". */

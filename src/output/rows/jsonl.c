@@ -14,7 +14,7 @@ static void put_cell_value(struct json *j, const struct cell *c)
     }
 }
 
-void json_row(const struct columns *c, const struct row *r, struct json *json)
+void json_row(const struct columns *c, const struct output_row *r, struct json *json)
 {
     struct cell cell;
     bool any = false;
@@ -39,7 +39,7 @@ void json_row(const struct columns *c, const struct row *r, struct json *json)
     json_end(json, '}');
 }
 
-void jsonl_row(const struct columns *c, const struct row *r, struct buf *ret)
+void jsonl_row(const struct columns *c, const struct output_row *r, struct buf *ret)
 {
     struct json json = {.out = ret};
     json_row(c, r, &json);

@@ -43,7 +43,7 @@ int64_t row_realtime_ns(struct baro_tape *tape, const struct baro_header *header
     return tape && baro_tape_realtime_ns(tape, t_ns, &ns, NULL) == 0 ? ns : baro_header_realtime_ns(header, t_ns);
 }
 
-static void put_time(struct cell *c, const struct row *r)
+static void put_time(struct cell *c, const struct output_row *r)
 {
     struct row_time once = {0}, *t = r->time ? r->time : &once;
     if (!t->len || t->t_ns != r->t_ns) {
@@ -56,7 +56,7 @@ static void put_time(struct cell *c, const struct row *r)
     c->len = t->len;
 }
 
-static void put_user(struct cell *c, const struct row *r, uint32_t uid)
+static void put_user(struct cell *c, const struct output_row *r, uint32_t uid)
 {
     const char *name = uid != UINT32_MAX && r->user ? r->user(r->user_context, uid) : NULL;
     if (uid == UINT32_MAX) {
@@ -113,7 +113,7 @@ struct baro_previous *row_previous_new(void)
     return baro_previous_new(&m) == 0 ? m : NULL;
 }
 
-int row_derived(const struct row *r, int derived, double *ret)
+int row_derived(const struct output_row *r, int derived, double *ret)
 {
     if (r->kind == BARO_KIND_PROCESS)
         return r->process_before ? baro_row_derived(r->process_before, r->process, derived, ret) : BARO_ABSENT_NOT_YET;
@@ -124,7 +124,7 @@ int row_derived(const struct row *r, int derived, double *ret)
                      : BARO_ABSENT_NOT_YET;
 }
 
-static int cores_of(struct row *r)
+static int cores_of(struct output_row *r)
 {
     if (r->process)
         return baro_previous_cores(r->memory, r->header, r->t_ns, r->process, &r->cores);
@@ -135,7 +135,7 @@ static int cores_of(struct row *r)
                : BARO_ABSENT_UNSUPPORTED;
 }
 
-void row_begin(struct row *r)
+void row_begin(struct output_row *r)
 {
     r->cores = 0;
     r->cores_absent = BARO_ABSENT_NOT_YET;
@@ -175,7 +175,7 @@ const char *row_task_name(const struct row_names *names, const struct baro_sampl
     return NULL;
 }
 
-static void put_entity(struct cell *c, const struct row *r, uint64_t id)
+static void put_entity(struct cell *c, const struct output_row *r, uint64_t id)
 {
     const char *name = row_task_name(r->names, r->sample, id);
     if (name)
@@ -190,7 +190,7 @@ static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
 }
 
 /* The job's and the machine's values are one row of a sample; all others are read in one call. */
-static void read_one_by_one(const struct row *r, const struct columns *c)
+static void read_one_by_one(const struct output_row *r, const struct columns *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         c->value[i] = 0;
@@ -206,7 +206,7 @@ static void read_one_by_one(const struct row *r, const struct columns *c)
     }
 }
 
-void row_read(const struct row *r, const struct columns *c)
+void row_read(const struct output_row *r, const struct columns *c)
 {
     if (r->process)
         baro_row_values(r->process, c->metric, c->n, c->value, c->absent);
@@ -218,7 +218,7 @@ void row_read(const struct row *r, const struct columns *c)
         read_one_by_one(r, c);
 }
 
-static void put_exit(struct cell *cell, const struct row *r, enum baro_column_kind kind)
+static void put_exit(struct cell *cell, const struct output_row *r, enum baro_column_kind kind)
 {
     int status, absent = baro_row_status(r->exit, &status);
     if (absent != BARO_PRESENT) {
@@ -232,24 +232,24 @@ static void put_exit(struct cell *cell, const struct row *r, enum baro_column_ki
     }
 }
 
-static int32_t pid_of(const struct row *r)
+static int32_t pid_of(const struct output_row *r)
 {
     return r->process ? baro_row_pid(r->process) : r->exit ? baro_row_pid(r->exit) : baro_event_pid(r->event);
 }
 
-static uint64_t start_of(const struct row *r)
+static uint64_t start_of(const struct output_row *r)
 {
     return r->process ? baro_row_start_ticks(r->process)
            : r->exit  ? baro_row_start_ticks(r->exit)
                       : baro_event_start_ticks(r->event);
 }
 
-static int32_t ppid_of(const struct row *r)
+static int32_t ppid_of(const struct output_row *r)
 {
     return r->process ? baro_row_ppid(r->process) : baro_row_ppid(r->exit);
 }
 
-static uint32_t uid_of(const struct row *r)
+static uint32_t uid_of(const struct output_row *r)
 {
     return r->process ? baro_row_uid(r->process) : baro_row_uid(r->exit);
 }
@@ -262,7 +262,7 @@ static void put_known(struct cell *cell, uint64_t v, uint64_t unknown)
         put_u64(cell, v);
 }
 
-static void put_cmdline(struct cell *cell, const struct row *r)
+static void put_cmdline(struct cell *cell, const struct output_row *r)
 {
     const char *line = r->process ? baro_row_cmdline(r->process) : baro_row_cmdline(r->exit);
     int absent = r->process ? baro_row_cmdline_absent(r->process) : BARO_PRESENT;
@@ -272,7 +272,7 @@ static void put_cmdline(struct cell *cell, const struct row *r)
         put_absent(cell, absent ? absent : BARO_ABSENT_UNKNOWN);
 }
 
-static void put_name_cell(struct cell *cell, const struct row *r)
+static void put_name_cell(struct cell *cell, const struct output_row *r)
 {
     put_text_cell(cell, r->entity    ? baro_row_name(r->entity)
                         : r->process ? baro_row_name(r->process)
@@ -316,7 +316,7 @@ static size_t bounds_text(const void *of, char *ret, size_t size)
 }
 
 /* What a mark or a phase was given besides its name. */
-static void put_given(struct cell *cell, const struct row *r)
+static void put_given(struct cell *cell, const struct output_row *r)
 {
     if (put_made(cell, r->attributes, given_json, r->event) && cell->len)
         cell->kind = CELL_JSON;
@@ -332,7 +332,7 @@ static void put_reason(struct cell *cell, int absent)
         put_text_cell(cell, baro_absent_name((enum baro_absent)absent));
 }
 
-static void put_phase_cell(struct cell *cell, const struct row *r)
+static void put_phase_cell(struct cell *cell, const struct output_row *r)
 {
     ptrdiff_t i = r->timeline ? baro_timeline_phase_at(r->timeline, r->t_ns) : -1;
     cell->absent = r->timeline ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
@@ -347,7 +347,7 @@ static void put_flag(struct cell *cell, bool v)
 }
 
 /* Some processes of older tapes have 0: they were read when they began, and in no sample since. */
-static void put_age(struct cell *cell, const struct row *r)
+static void put_age(struct cell *cell, const struct output_row *r)
 {
     uint64_t read_ns = 0;
     baro_row_read_ns(r->process, &read_ns);
@@ -365,7 +365,7 @@ static void put_real(struct cell *cell, int absent, double v)
     cell->real = v;
 }
 
-static void put_derived(struct cell *cell, const struct row *r, int derived)
+static void put_derived(struct cell *cell, const struct output_row *r, int derived)
 {
     double v = 0;
     int absent = row_derived(r, derived, &v);
@@ -385,7 +385,7 @@ static void put_event_number(struct cell *ret, const struct baro_event *e)
 }
 
 /* Columns of exits and events only. */
-static void put_end(struct cell *ret, const struct row *r, enum baro_column_kind kind)
+static void put_end(struct cell *ret, const struct output_row *r, enum baro_column_kind kind)
 {
     switch (kind) {
     case BARO_COLUMN_STATUS:
@@ -400,7 +400,7 @@ static void put_end(struct cell *ret, const struct row *r, enum baro_column_kind
     }
 }
 
-void row_cell(const struct row *r, const struct columns *columns, size_t i, struct cell *ret)
+void row_cell(const struct output_row *r, const struct columns *columns, size_t i, struct cell *ret)
 {
     const struct baro_column *c = columns->at[i];
     ret->kind = CELL_ABSENT;

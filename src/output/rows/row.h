@@ -45,7 +45,7 @@ void columns_names(int kind, const struct baro_tape *tape, const char **ret, siz
 
 struct baro_previous *row_previous_new(void); /* NULL: out of memory, and rows have no rates */
 
-struct row {
+struct output_row {
     int kind; /* what it is a row of, as above */
     const struct baro_header *header;
     struct baro_tape *tape; /* for wall-clock times; NULL: they are what the header says */
@@ -95,7 +95,7 @@ void row_names_note(struct row_names *names, const struct baro_sample *s);
 const char *row_task_name(const struct row_names *names, const struct baro_sample *s, uint64_t id);
 
 /* Called once for each row, in the order of the tape: computes what depends on previous rows. */
-void row_begin(struct row *r);
+void row_begin(struct output_row *r);
 
 enum cell_kind { CELL_ABSENT, CELL_U64, CELL_I64, CELL_REAL, CELL_BOOL, CELL_TEXT, CELL_JSON };
 
@@ -111,10 +111,10 @@ struct cell {
 };
 
 /* A derived metric of a row: 0 or why it is absent (BARO_ABSENT_NOT_YET in the first row of a process, entity, ...). */
-int row_derived(const struct row *r, int derived, double *ret);
+int row_derived(const struct output_row *r, int derived, double *ret);
 
 /* The cells of a row: row_read() first, then each. */
-void row_read(const struct row *r, const struct columns *c);
-void row_cell(const struct row *r, const struct columns *c, size_t i, struct cell *ret);
+void row_read(const struct output_row *r, const struct columns *c);
+void row_cell(const struct output_row *r, const struct columns *c, size_t i, struct cell *ret);
 
 #endif

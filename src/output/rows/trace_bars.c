@@ -177,7 +177,7 @@ void trace_bars_exit(struct trace_bars *b, const struct baro_row *e, struct trac
         lane = lane_of(b, begin_ns, o);
         set_free(b, lane, end_ns);
     }
-    struct row row = {.kind = BARO_KIND_EXIT, .header = b->header, .t_ns = end_ns, .exit = e};
+    struct output_row row = {.kind = BARO_KIND_EXIT, .header = b->header, .t_ns = end_ns, .exit = e};
     open_bar(o, baro_row_name(e), lane, begin_ns, end_ns);
     json_row(&b->exit, &row, &o->json);
     trace_close(o);
@@ -191,7 +191,8 @@ void trace_bars_end(struct trace_bars *b, const struct baro_sample *last, struct
         if (at == NO_LIFE)
             continue;
         uint64_t end_ns = baro_sample_t_ns(last);
-        struct row row = {.kind = BARO_KIND_PROCESS, .header = b->header, .t_ns = end_ns, .sample = last, .process = p};
+        struct output_row row = {
+            .kind = BARO_KIND_PROCESS, .header = b->header, .t_ns = end_ns, .sample = last, .process = p};
         open_bar(o, baro_row_name(p), b->life[at].lane, b->life[at].begin_ns, end_ns);
         json_row(&b->process, &row, &o->json);
         trace_close(o);

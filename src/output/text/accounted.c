@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 static void unsampled(struct buf *b, const struct baro_summary *s)
 {

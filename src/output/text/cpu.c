@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 static void put_part_of_cpu(struct buf *b, const char *name, struct baro_value v)
 {

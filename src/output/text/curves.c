@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define WIDTH_LEAST 80u
 #define SCALE_COLUMNS 12u /* for what a full block stands for */

@@ -6,7 +6,7 @@
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define DIRECTORIES_MOST 16u /* lines; the JSON has all */
 #define OLD (2 * NS_PER_SEC) /* an age from here on is mentioned */

@@ -6,7 +6,7 @@
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define GPUS_MOST 8u       /* lines; the JSON has all */
 #define THROTTLED_LEAST 50 /* a share of the time from here on is mentioned */

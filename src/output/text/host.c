@@ -2,7 +2,7 @@
 /* The block of a tape that has the machine and no job (`baro record --host`). */
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 bool report_is_host_only(const struct baro_summary *s)
 {

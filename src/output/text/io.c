@@ -2,7 +2,7 @@
 /* The line of I/O. */
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 static void amount(struct buf *b, const struct baro_summary *s, const char *before, const char *name)
 {

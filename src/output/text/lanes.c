@@ -3,7 +3,7 @@
 
 #include "output/text/parts.h"
 #include "base/escape.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define LANES_MOST 5
 

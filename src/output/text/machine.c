@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 /* Shares below these are not mentioned. */
 #define LEAST_WATCHED NS_PER_SEC /* CPU times come in steps of 10 ms on each CPU */

@@ -4,7 +4,7 @@
 
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define LEAST_SHARE 0.01 /* of the machine's memory; a share of a limit is always shown */
 #define HOLDERS 3u

@@ -2,7 +2,7 @@
 /* TCP of the job, and what its own network namespaces have sent and received. */
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 static void traffic(struct lines *l, struct buf *b, const char *what, struct baro_value sent,
                     struct baro_value received)

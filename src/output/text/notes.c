@@ -2,7 +2,7 @@
 /* Notes: what makes the figures of a summary incomplete, a line for each. */
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are not mentioned */
 #define LEFT_OUT_FEW 5u  /* nor are so few in total */

@@ -2,7 +2,7 @@
 /* The lines of page faults and of processes. */
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 /* "at least 5 major"; "major not known" */
 static void put_count(struct buf *b, struct baro_value v, const char *of)

@@ -5,12 +5,12 @@
 #include "base/fmt.h"
 #include "output/text/cells.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #define ROWS 5u
 
 /* A command, or several together. */
-struct figures {
+struct command_figures {
     uint64_t processes, cpu_ns, rss_bytes, tcp_bytes[2];
     bool has_cpu, has_rss;
     unsigned process_flags, cpu_flags, rss_flags, tcp_flags;
@@ -19,7 +19,7 @@ struct figures {
 static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
 
 /* The largest mark of one process is not a sum; with a lower bound among several, it is one. */
-static void add_figures(struct figures *f, const struct baro_summary *s, size_t i)
+static void add_figures(struct command_figures *f, const struct baro_summary *s, size_t i)
 {
     struct baro_value cpu = report_row(s, "commands", "cpu_ns", i),
                       rss = report_row(s, "commands", "rss_peak_bytes", i),
@@ -57,7 +57,7 @@ static bool put_known(struct buf *b, bool is, unsigned flags, uint64_t v, void (
 }
 
 /* Does a row have TCP traffic? If none has, the table has no such columns. */
-static void put_tcp(struct cells *c, const struct figures *f)
+static void put_tcp(struct cells *c, const struct command_figures *f)
 {
     struct buf b = {0};
     for (unsigned k = 0; k < 2; k++) {
@@ -68,7 +68,7 @@ static void put_tcp(struct cells *c, const struct figures *f)
     buf_done(&b);
 }
 
-static void put_figures(struct cells *c, const struct figures *f, uint64_t total)
+static void put_figures(struct cells *c, const struct command_figures *f, uint64_t total)
 {
     struct buf b = {0};
     put_marked(&b, f->process_flags, f->processes, fmt_count);
@@ -88,7 +88,7 @@ static void fill_cells(struct lines *l, const struct baro_summary *s, size_t i, 
                        struct cells *ret)
 {
     struct buf b = {0};
-    struct figures f = {0};
+    struct command_figures f = {0};
     const char *name = report_row(s, "commands", "name", i).text;
     if (*name)
         lines_name(l, &b, name, name_width);
@@ -103,7 +103,7 @@ static void fill_cells(struct lines *l, const struct baro_summary *s, size_t i, 
 static void row_of_rest(const struct baro_summary *s, size_t from, size_t n, uint64_t total, struct cells *ret)
 {
     struct buf b = {0};
-    struct figures f = {0};
+    struct command_figures f = {0};
     for (size_t i = from; i < n; i++)
         add_figures(&f, s, i);
     fmt_count(&b, n - from);

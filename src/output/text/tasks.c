@@ -9,7 +9,7 @@
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "output/rows/wrap.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 size_t report_tasks_count(const struct baro_summary *s)
 {

@@ -194,14 +194,14 @@ struct drm *drm_new(void); /* NULL without memory */
 void drm_read(struct helper *h);
 /* smi.c: all devices by nvidia-smi */
 void smi_read(struct helper *h);
-/* find.c: all devices that are to be read */
+/* devices.c: all devices that are to be read */
 struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent);
 void devices_find(struct helper *h);
 void devices_choose(struct helper *h, uint32_t count);
 /* chosen.c: as CUDA_VISIBLE_DEVICES (count: how many there are), and as --gpu. index: GPU_NONE where it has none */
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
 bool gpu_is_listed(const char *list, uint32_t index, const char *name, const char *uuid);
-/* pids.c: returns our process for a PID of the host */
+/* namespaced_pids.c: returns our process for a PID of the host */
 const char *pids_host_proc(void);
 bool pids_find(const char *host_proc, int32_t host_pid, int32_t *ret_pid, uint64_t *ret_start);
 /* meters.c */

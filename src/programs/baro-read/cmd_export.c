@@ -169,7 +169,7 @@ static int flush_text(struct exporting *x, size_t at_least)
     return 0;
 }
 
-static int put_row(struct exporting *x, struct row *row)
+static int put_row(struct exporting *x, struct output_row *row)
 {
     row_begin(row);
     if (x->settings->format == FORMAT_CSV)
@@ -180,21 +180,21 @@ static int put_row(struct exporting *x, struct row *row)
 }
 
 /* Call it when all rows of a sample are written. */
-static int keep_sample(struct exporting *x, const struct row *row)
+static int keep_sample(struct exporting *x, const struct output_row *row)
 {
     if (!x->columns.derived || baro_previous_keep(x->memory, row->sample, row->kind) == 0)
         return 0;
     return cli_failf(x->cli, "out of memory");
 }
 
-static int put_and_keep(struct exporting *x, struct row *row)
+static int put_and_keep(struct exporting *x, struct output_row *row)
 {
     int status = put_row(x, row);
     return status ? status : keep_sample(x, row);
 }
 
 /* The machine and entities are not read with every sample. */
-static int put_entities(struct exporting *x, struct row *row)
+static int put_entities(struct exporting *x, struct output_row *row)
 {
     uint64_t at;
     int absent = row->kind == BARO_KIND_HOST ? baro_sample_read_ns(row->sample, BARO_KIND_HOST, &at)
@@ -236,17 +236,17 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     keep_timeline(x, record);
     if (record->kind == BARO_RECORD_SAMPLE)
         row_names_note(&x->names, record->u.sample);
-    struct row row = {.kind = x->kind,
-                      .header = baro_tape_header(x->tape),
-                      .tape = x->tape,
-                      .t_ns = record->t_ns,
-                      .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
-                      .user = users_name,
-                      .user_context = &x->users,
-                      .names = &x->names,
-                      .time = &x->time,
-                      .attributes = &x->attributes,
-                      .timeline = x->timeline};
+    struct output_row row = {.kind = x->kind,
+                             .header = baro_tape_header(x->tape),
+                             .tape = x->tape,
+                             .t_ns = record->t_ns,
+                             .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
+                             .user = users_name,
+                             .user_context = &x->users,
+                             .names = &x->names,
+                             .time = &x->time,
+                             .attributes = &x->attributes,
+                             .timeline = x->timeline};
     if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
         row.exit = record->u.exit;
         return put_row(x, &row);

@@ -85,11 +85,11 @@ static int choose_sample(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
 static void remember(struct show *w, const struct baro_record *record, int kind, const struct baro_sample *older)
 {
     const struct baro_sample *s = record->u.sample;
-    struct row row = {.kind = kind,
-                      .header = baro_tape_header(w->tape),
-                      .t_ns = record->t_ns,
-                      .sample = s,
-                      .memory = kind == BARO_KIND_TASK ? w->of_tasks : w->memory};
+    struct output_row row = {.kind = kind,
+                             .header = baro_tape_header(w->tape),
+                             .t_ns = record->t_ns,
+                             .sample = s,
+                             .memory = kind == BARO_KIND_TASK ? w->of_tasks : w->memory};
     if (kind == BARO_KIND_JOB) {
         row_begin(&row);
         return;

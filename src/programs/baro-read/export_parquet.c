@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "programs/common/beside.h"
+#include "programs/common/find_program.h"
 
 #define PROGRAM "baro-parquet.py"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "programs/common/beside.h"
+#include "programs/common/find_program.h"
 
 #define PROGRAM "baro-sqlite"
 

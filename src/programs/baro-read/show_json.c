@@ -41,11 +41,11 @@ int show_json(struct show *w, const struct baro_record *record, struct buf *b)
     struct columns processes, job;
     struct json j = {.out = b, .pretty = !w->settings->follow};
     const struct baro_sample *s = record->u.sample;
-    struct row row = {.kind = BARO_KIND_JOB,
-                      .header = baro_tape_header(w->tape),
-                      .t_ns = record->t_ns,
-                      .sample = s,
-                      .memory = w->memory};
+    struct output_row row = {.kind = BARO_KIND_JOB,
+                             .header = baro_tape_header(w->tape),
+                             .t_ns = record->t_ns,
+                             .sample = s,
+                             .memory = w->memory};
     int code = columns_choose(&processes, BARO_KIND_PROCESS, NULL, w->tape, NULL, &w->err);
     if (code == 0)
         code = columns_choose(&job, BARO_KIND_JOB, NULL, w->tape, NULL, &w->err);

@@ -106,12 +106,12 @@ int show_kind_json(const struct baro_tape *tape, const struct baro_record *recor
 {
     const struct baro_sample *s = record->u.sample;
     struct buf attributes = {0};
-    struct row row = {.kind = kind,
-                      .header = baro_tape_header(tape),
-                      .t_ns = record->t_ns,
-                      .sample = s,
-                      .attributes = &attributes,
-                      .memory = memory};
+    struct output_row row = {.kind = kind,
+                             .header = baro_tape_header(tape),
+                             .t_ns = record->t_ns,
+                             .sample = s,
+                             .attributes = &attributes,
+                             .memory = memory};
     struct columns columns;
     int code = columns_choose(&columns, kind, NULL, tape, NULL, err);
     if (code < 0)

@@ -8,9 +8,9 @@
 #define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
 
 static bool machine_row(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
-                        struct row *ret)
+                        struct output_row *ret)
 {
-    *ret = (struct row){
+    *ret = (struct output_row){
         .kind = BARO_KIND_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
     return baro_sample_read_ns(record->u.sample, BARO_KIND_HOST, &ret->t_ns) == BARO_PRESENT;
 }
@@ -18,7 +18,7 @@ static bool machine_row(const struct baro_tape *tape, const struct baro_record *
 int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previous *memory, struct baro_error *err)
 {
     struct baro_record record;
-    struct row row;
+    struct output_row row;
     int code = baro_tape_seek(tape, t_ns, &record, err);
     if (code <= 0 || !machine_row(tape, &record, NULL, &row))
         return code < 0 ? code : 0;
@@ -54,7 +54,7 @@ void show_machine_line(const struct baro_tape *tape, const struct baro_record *r
                        struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;
-    struct row row;
+    struct output_row row;
     uint64_t v;
     if (!machine_row(tape, record, memory, &row))
         return;
@@ -94,7 +94,7 @@ int show_machine_json(struct baro_tape *tape, const struct baro_record *record, 
                       struct json *j, struct baro_error *err)
 {
     struct columns columns;
-    struct row row;
+    struct output_row row;
     if (!machine_row(tape, record, memory, &row)) {
         json_null(j);
         return 0;

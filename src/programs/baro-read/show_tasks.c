@@ -94,7 +94,7 @@ static void put_living(const struct baro_row *e, uint64_t living, struct buf *b)
 }
 
 /* "task gulpy: 2 processes, 71.6 MB rss, 66.5 MB pss, 65.8 MB uss; so far 813 ms cpu of 2 processes, now 0.70 cores" */
-static void put_task_line(const struct row *row, struct buf *b)
+static void put_task_line(const struct output_row *row, struct buf *b)
 {
     const struct baro_row *e = row->entity;
     uint64_t living = 0, started = 0, cpu = 0, unread = 0;
@@ -127,7 +127,7 @@ void show_tasks_text(const struct baro_tape *tape, const struct baro_record *rec
                      const char *only, struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;
-    struct row row = {
+    struct output_row row = {
         .kind = BARO_KIND_TASK, .header = baro_tape_header(tape), .t_ns = record->t_ns, .sample = s, .memory = memory};
     size_t n = baro_sample_rows(s, BARO_KIND_TASK), left = 0;
     for (size_t i = 0; i < n; i++) {

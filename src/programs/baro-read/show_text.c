@@ -105,12 +105,12 @@ struct line {
 static void fill_line(struct show *w, const struct baro_record *record, const struct forest *f, size_t i,
                       struct line *ret)
 {
-    struct row row = {.kind = BARO_KIND_PROCESS,
-                      .header = baro_tape_header(w->tape),
-                      .t_ns = record->t_ns,
-                      .sample = record->u.sample,
-                      .process = f->at[i].process,
-                      .memory = w->memory};
+    struct output_row row = {.kind = BARO_KIND_PROCESS,
+                             .header = baro_tape_header(w->tape),
+                             .t_ns = record->t_ns,
+                             .sample = record->u.sample,
+                             .process = f->at[i].process,
+                             .memory = w->memory};
     row_begin(&row);
     *ret = (struct line){
         .node = i, .cores = row.cores_absent == BARO_PRESENT ? row.cores : 0, .cores_absent = row.cores_absent};
@@ -221,11 +221,11 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
 {
     const struct baro_sample *s = record->u.sample;
     uint64_t v, bound = 0;
-    struct row row = {.kind = BARO_KIND_JOB,
-                      .header = baro_tape_header(w->tape),
-                      .t_ns = record->t_ns,
-                      .sample = s,
-                      .memory = w->memory};
+    struct output_row row = {.kind = BARO_KIND_JOB,
+                             .header = baro_tape_header(w->tape),
+                             .t_ns = record->t_ns,
+                             .sample = s,
+                             .memory = w->memory};
     row_begin(&row);
     fmt_count(b, baro_sample_rows(s, BARO_KIND_PROCESS));
     buf_str(b, baro_sample_rows(s, BARO_KIND_PROCESS) == 1 ? " process" : " processes");

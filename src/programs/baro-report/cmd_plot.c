@@ -24,7 +24,7 @@ struct plotted {
     struct baro_summary *summary;
     struct reader_path path;
     uint64_t start_ns, end_ns; /* begin and end of the command, or of the recording */
-    struct figures *figures;
+    struct chart_set *figures;
 };
 
 struct plot {

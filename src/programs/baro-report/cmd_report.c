@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "programs/baro-report/folder.h"
+#include "programs/baro-report/report_folder.h"
 #include "programs/baro-report/formats.h"
 #include "programs/baro-report/several.h"
 #include "programs/common/output.h"

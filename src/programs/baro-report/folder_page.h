@@ -16,7 +16,7 @@ struct folder_picture {
 struct folder_page {
     size_t number; /* number of the tape in a report of several; 0: a report of one */
     const struct baro_summary *summary;
-    const struct figures *figures;
+    const struct chart_set *figures;
     struct folder_picture picture[FOLDER_PICTURES];
     size_t n;
 };

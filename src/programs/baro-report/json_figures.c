@@ -89,7 +89,7 @@ static void put_chart(struct json *j, const struct chart *c)
 int document_json_figures(const struct document *d, struct json *j, struct baro_error *err)
 {
     struct figure_options options = {.buckets = BUCKETS, .summary = d->summary};
-    struct figures *figures;
+    struct chart_set *figures;
     uint64_t first, last;
     json_key_begin(j, "figures", '[');
     int r = baro_tape_range(d->in->tape, &first, &last, err);

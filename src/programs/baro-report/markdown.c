@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/fmt.h"
 #include "output/text/lines.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "output/text/report.h"
 #include "programs/baro-report/document.h"
 #include "programs/baro-report/markdown_cells.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "output/text/report.h"
 #include "output/text/tasks.h"
 #include "programs/baro-report/markdown_text.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "programs/common/zone.h"
 
 /* ---- sums ---- */

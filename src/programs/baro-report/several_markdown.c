@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/fmt.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "output/text/report.h"
 #include "programs/baro-report/markdown_cells.h"
 #include "programs/baro-report/markdown_text.h"

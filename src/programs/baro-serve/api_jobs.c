@@ -6,7 +6,7 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
-#include "programs/baro-serve/files.h"
+#include "programs/baro-serve/embedded.h"
 #include "programs/baro-serve/follow.h"
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/route.h"

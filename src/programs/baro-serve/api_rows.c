@@ -60,20 +60,20 @@ static size_t count_of(const struct baro_sample *s, int kind)
     return kind == BARO_KIND_PROCESS ? baro_sample_rows(s, BARO_KIND_PROCESS) : baro_sample_rows(s, kind);
 }
 
-static struct row row_at(struct listing *l, const struct baro_sample *s, size_t i, struct baro_tape *tape)
+static struct output_row row_at(struct listing *l, const struct baro_sample *s, size_t i, struct baro_tape *tape)
 {
     int kind = l->columns.kind;
-    struct row r = {.kind = kind,
-                    .header = baro_tape_header(tape),
-                    .tape = tape,
-                    .t_ns = baro_sample_t_ns(s),
-                    .sample = s,
-                    .memory = l->memory,
-                    .time = &l->time,
-                    .names = &l->names,
-                    .attributes = &l->attributes,
-                    .user = users_name,
-                    .user_context = &l->users};
+    struct output_row r = {.kind = kind,
+                           .header = baro_tape_header(tape),
+                           .tape = tape,
+                           .t_ns = baro_sample_t_ns(s),
+                           .sample = s,
+                           .memory = l->memory,
+                           .time = &l->time,
+                           .names = &l->names,
+                           .attributes = &l->attributes,
+                           .user = users_name,
+                           .user_context = &l->users};
     if (kind == BARO_KIND_PROCESS)
         r.process = baro_sample_row(s, BARO_KIND_PROCESS, i);
     else
@@ -97,7 +97,7 @@ static int compare_down(const void *a, const void *b)
 }
 
 /* Gets the value by which a row is sorted. Its text must stay valid after the row. */
-static void take_place(struct listing *l, struct place *p, struct row *r)
+static void take_place(struct listing *l, struct place *p, struct output_row *r)
 {
     struct cell c;
     row_read(r, &l->sort);
@@ -120,7 +120,7 @@ static bool read_rows(struct listing *l, struct baro_tape *tape)
     if (!l->memory || !l->places)
         return false;
     for (size_t i = 0; l->i.before && i < count_of(l->i.before, kind); i++) {
-        struct row r = row_at(l, l->i.before, i, tape);
+        struct output_row r = row_at(l, l->i.before, i, tape);
         row_begin(&r);
     }
     if (l->i.before && baro_previous_keep(l->memory, l->i.before, kind) < 0)
@@ -134,7 +134,7 @@ static void write_rows(struct listing *l, struct baro_tape *tape, const char *wh
     struct json j = {.out = &l->q->out};
     const char *order = request_param(l->q, "order");
     bool up = order && strcmp(order, "up") == 0;
-    struct row *rows = calloc(l->n + 1, sizeof(*rows));
+    struct output_row *rows = calloc(l->n + 1, sizeof(*rows));
     l->q->out.failed = l->q->out.failed || !rows;
     for (size_t i = 0; rows && i < l->n; i++) {
         rows[i] = row_at(l, l->i.now, i, tape);

@@ -21,7 +21,7 @@ def main():
     css = page[: page.index("/* verdict */")] + css
     css = with_colors(css, palette)
     digest = hashlib.sha256((html + css + shared + js + job_html + job_js).encode()).hexdigest()[:16]
-    text = '/* Made by embed.py. */\n#include "programs/baro-serve/files.h"\n\n'
+    text = '/* Made by embed.py. */\n#include "programs/baro-serve/embedded.h"\n\n'
     for name, content in (
         ("openapi", openapi),
         ("html", html),

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "output/rows/row.h"
-#include "programs/baro-serve/row.h"
+#include "programs/baro-serve/job_row.h"
 
 #define HEAD_NS (200 * NS_PER_MS)  /* limit of CPU time for the header of a tape and its end */
 #define READ_NS (2 * NS_PER_SEC)   /* limit of CPU time for a whole tape, or for the new records of a running job */

@@ -89,22 +89,22 @@ void instant_free(struct instant_writer *w)
     free(w);
 }
 
-static struct row row_of(struct instant_writer *w, const struct part *p, const struct baro_sample *s)
+static struct output_row row_of(struct instant_writer *w, const struct part *p, const struct baro_sample *s)
 {
-    return (struct row){.kind = p->kind,
-                        .header = w->header,
-                        .tape = w->tape,
-                        .t_ns = baro_sample_t_ns(s),
-                        .sample = s,
-                        .memory = p->memory,
-                        .names = &w->names,
-                        .time = &w->time,
-                        .attributes = &w->attributes};
+    return (struct output_row){.kind = p->kind,
+                               .header = w->header,
+                               .tape = w->tape,
+                               .t_ns = baro_sample_t_ns(s),
+                               .sample = s,
+                               .memory = p->memory,
+                               .names = &w->names,
+                               .time = &w->time,
+                               .attributes = &w->attributes};
 }
 
 static void write_one(struct instant_writer *w, struct part *p, const struct baro_sample *s, struct json *j)
 {
-    struct row r = row_of(w, p, s);
+    struct output_row r = row_of(w, p, s);
     if (p->kind == BARO_KIND_HOST)
         baro_sample_read_ns(s, BARO_KIND_HOST, &r.t_ns);
     row_begin(&r);
@@ -115,7 +115,7 @@ static void write_one(struct instant_writer *w, struct part *p, const struct bar
 
 static void write_all(struct instant_writer *w, const struct part *p, const struct baro_sample *s, struct json *j)
 {
-    struct row r = row_of(w, p, s);
+    struct output_row r = row_of(w, p, s);
     if (j)
         json_begin(j, '[');
     for (size_t i = 0; i < baro_sample_rows(s, p->kind); i++) {
@@ -167,27 +167,27 @@ void instant_write(struct instant_writer *w, const struct baro_sample *s, struct
 
 void instant_event(struct instant_writer *w, const struct columns *c, const struct baro_event *e, struct json *j)
 {
-    struct row r = {.kind = ROW_EVENT,
-                    .header = w->header,
-                    .tape = w->tape,
-                    .t_ns = baro_event_t_ns(e),
-                    .event = e,
-                    .time = &w->time,
-                    .names = &w->names,
-                    .attributes = &w->attributes};
+    struct output_row r = {.kind = ROW_EVENT,
+                           .header = w->header,
+                           .tape = w->tape,
+                           .t_ns = baro_event_t_ns(e),
+                           .event = e,
+                           .time = &w->time,
+                           .names = &w->names,
+                           .attributes = &w->attributes};
     json_row(c, &r, j);
 }
 
 void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_row *e, struct json *j)
 {
-    struct row r = {.kind = BARO_KIND_EXIT,
-                    .header = w->header,
-                    .tape = w->tape,
-                    .t_ns = baro_row_end_ns(e),
-                    .exit = e,
-                    .time = &w->time,
-                    .names = &w->names,
-                    .attributes = &w->attributes};
+    struct output_row r = {.kind = BARO_KIND_EXIT,
+                           .header = w->header,
+                           .tape = w->tape,
+                           .t_ns = baro_row_end_ns(e),
+                           .exit = e,
+                           .time = &w->time,
+                           .names = &w->names,
+                           .attributes = &w->attributes};
     json_row(c, &r, j);
 }
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "programs/common/beside.h"
+#include "programs/common/find_program.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434

@@ -13,10 +13,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "programs/baro-serve/files.h"
+#include "programs/baro-serve/embedded.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
-#include "programs/common/beside.h"
+#include "programs/common/find_program.h"
 
 #define REPORT_BYTES (64u << 20)    /* largest size of a report */
 #define REPORT_NS (60 * NS_PER_SEC) /* how long making it may take */

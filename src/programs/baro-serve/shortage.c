@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-serve/shortage.h"
 
-#include "programs/common/memory.h"
+#include "programs/common/out_of_memory.h"
 
 static _Thread_local unsigned count;
 

@@ -9,7 +9,7 @@
 #include "baro/baro.h"
 #include "base/span.h"
 #include "programs/baro-serve/route.h"
-#include "programs/baro-serve/row.h"
+#include "programs/baro-serve/job_row.h"
 #include "programs/baro-serve/server.h"
 #include "programs/baro-serve/thermos_used.h"
 #include "programs/baro-serve/thermos_view.h"

@@ -3,7 +3,7 @@
 #ifndef PROGRAMS_BARO_TASKS_CHECK_H
 #define PROGRAMS_BARO_TASKS_CHECK_H
 
-#include "programs/baro-tasks/document.h"
+#include "programs/baro-tasks/yaml_document.h"
 
 #define TASKS_MOST 255u
 #define RULES_MOST 255u

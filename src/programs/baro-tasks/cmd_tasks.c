@@ -2,7 +2,7 @@
 /* baro tasks: checks a task file, and says what is in it. */
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
-#include "programs/baro-tasks/lines.h"
+#include "programs/baro-tasks/json_lines.h"
 #include "programs/common/cli.h"
 
 static void put_tasks(const struct cli *cli, const struct job *job, struct buf *out)

@@ -71,7 +71,7 @@ static int compare_nodes(const void *a, const void *b, void *context)
 {
     const struct comparison *c = context;
     const struct node *x = &c->model->at[*(const size_t *)a], *y = &c->model->at[*(const size_t *)b];
-    const struct figures *p = c->wish->is_tree ? &x->tree : &x->own, *q = c->wish->is_tree ? &y->tree : &y->own;
+    const struct process_sums *p = c->wish->is_tree ? &x->tree : &x->own, *q = c->wish->is_tree ? &y->tree : &y->own;
     int order = 0;
     switch (c->wish->sort) {
     case SORT_CORES:

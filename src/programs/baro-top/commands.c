@@ -4,7 +4,7 @@
  * this counts, are on the tape.
  */
 #include "base/fmt.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "programs/baro-top/view.h"
 
 /* In the order of the columns. */

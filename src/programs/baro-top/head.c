@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "output/text/report.h"
 #include "programs/baro-top/view.h"
 

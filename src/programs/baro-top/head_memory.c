@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line of the job's memory. */
 #include "base/fmt.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "programs/baro-top/memory.h"
 #include "programs/baro-top/view.h"
 

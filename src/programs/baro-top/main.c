@@ -4,7 +4,7 @@
 
 #include "programs/baro-top/terminal.h"
 #include "programs/common/cli.h"
-#include "programs/common/memory.h"
+#include "programs/common/out_of_memory.h"
 
 void memory_ran_out(void)
 {

@@ -6,38 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "output/rows/row.h"
 
 #define CLIMB_MOST 64 /* a tape may say anything: no circle of parents holds us up */
 
-static int reserve_array(void *at, size_t *cap, size_t n, size_t size)
-{
-    void **list = at;
-    if (n <= *cap)
-        return 0;
-    size_t more = n + n / 4 + 64;
-    void *grown = realloc(*list, more * size);
-    if (!grown)
-        return -ENOMEM;
-    *list = grown;
-    *cap = more;
-    return 0;
-}
-
 static int grow_nodes(struct model *m, const struct instant *i, size_t n)
 {
     size_t cap = m->cap, cap_order = m->cap, cap_spare = m->cap;
-    int code = reserve_array(&m->at, &cap, n, sizeof(*m->at));
+    int code = array_reserve(&m->at, n, &cap, sizeof(*m->at));
     if (code == 0)
-        code = reserve_array(&m->order, &cap_order, n, sizeof(*m->order));
+        code = array_reserve(&m->order, n, &cap_order, sizeof(*m->order));
     if (code == 0)
-        code = reserve_array(&m->spare, &cap_spare, n, sizeof(*m->spare));
+        code = array_reserve(&m->spare, n, &cap_spare, sizeof(*m->spare));
     if (code == 0)
         m->cap = cap;
     if (code == 0)
-        code = reserve_array(&m->row, &m->cap_rows, n, sizeof(*m->row));
+        code = array_reserve(&m->row, n, &m->cap_rows, sizeof(*m->row));
     if (code == 0)
-        code = reserve_array(&m->command, &m->cap_commands, n + i->n_ended, sizeof(*m->command));
+        code = array_reserve(&m->command, n + i->n_ended, &m->cap_commands, sizeof(*m->command));
     map_clear(&m->by_pid);
     map_clear(&m->by_name);
     map_clear(&m->by_ended_pid);
@@ -85,7 +72,7 @@ static void take_figures(struct node *node, const struct baro_interval *between,
                          const struct metrics *metric)
 {
     const struct baro_row *p = node->process;
-    struct figures *own = &node->own;
+    struct process_sums *own = &node->own;
     enum { CPU, STATE, RSS, PSS, VALUES };
     const int ids[VALUES] = {metric->process.cpu, metric->process.state, metric->process.rss, metric->process.pss};
     uint64_t value[VALUES];

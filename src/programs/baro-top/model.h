@@ -17,7 +17,7 @@
 #define MODEL_NONE SIZE_MAX
 
 /* What adds up over processes. What is absent counts as 0 in a sum, and is said of the process itself. */
-struct figures {
+struct process_sums {
     double cores, read, write; /* bytes per second */
     uint64_t rss, pss;
     bool cores_is_least, rss_is_least; /* of a sum: a lower bound, as one of those in it is not known in full */
@@ -27,7 +27,7 @@ struct node {
     const struct baro_row *process;
     uint32_t id;
     size_t parent, first, last, next; /* positions in the model: its parent, children, and next sibling */
-    struct figures own, tree;         /* tree: with all that are below it now, or were until they ended a moment ago */
+    struct process_sums own, tree;    /* tree: with all that are below it now, or were until they ended a moment ago */
     int cores_absent, read_absent, rss_absent; /* of own; enum baro_absent */
     uint64_t cpu_ns;
     uint32_t below; /* processes below it */

@@ -92,6 +92,16 @@ static void cell_user(const struct view *v, struct buf *b, const struct baro_row
         buf_u64(b, uid);
 }
 
+static enum style cell_storage(struct buf *b, const struct node *node, bool is_read)
+{
+    double rate = is_read ? node->own.read : node->own.write;
+    if (node->read_absent)
+        cell_absent(b, node->read_absent);
+    else
+        fmt_bytes(b, whole_of(rate));
+    return rate < 1 ? STYLE_FAINT : is_read ? STYLE_READ : STYLE_WRITE;
+}
+
 static enum style cell(const struct view *v, struct buf *b, const struct node *node, enum column_id c)
 {
     const struct baro_row *p = node->process;
@@ -134,14 +144,7 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
         cell_value(v, b, p, m->process.pss, true);
         return STYLE_MEMORY;
     case COLUMN_READ:
-    case COLUMN_WRITE: {
-        double rate = c == COLUMN_READ ? node->own.read : node->own.write;
-        if (node->read_absent)
-            cell_absent(b, node->read_absent);
-        else
-            fmt_bytes(b, whole_of(rate));
-        return rate < 1 ? STYLE_FAINT : c == COLUMN_READ ? STYLE_READ : STYLE_WRITE;
-    }
+    case COLUMN_WRITE: return cell_storage(b, node, c == COLUMN_READ);
     case COLUMN_SENT:
     case COLUMN_RECEIVED:
         cell_value(v, b, p, c == COLUMN_SENT ? m->process.tcp_sent : m->process.tcp_received, true);

@@ -86,6 +86,21 @@ static bool is_folder(const char *path)
     return !path || fd >= 0;
 }
 
+/* How each job is recorded. */
+static struct record_options options_of_each(const struct record_settings *r, uint64_t keep_bytes)
+{
+    return (struct record_options){
+        .pace = {.interval_ns = r->interval_ns, .overhead_ppm = r->overhead_ppm},
+        .scope = {.wanted = r->wanted,
+                  .cmdline = r->cmdline,
+                  .children = true,
+                  .directories_every_ns = r->directories_every_ns,
+                  .gpu = strcmp(r->gpu, "off") == 0 ? NULL : r->gpu,
+                  .become = programs_become},
+        .segments = {.keep_ns = r->keep_ns, .keep_bytes = keep_bytes},
+    };
+}
+
 int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
 {
     const struct record_settings *r = &s->record;
@@ -118,14 +133,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .tasks_dir = s->observe.tasks,
         .read_tasks = task_file_start,
         .host = r->host,
-        .record = {.pace = {.interval_ns = r->interval_ns, .overhead_ppm = r->overhead_ppm},
-                   .scope = {.wanted = r->wanted,
-                             .cmdline = r->cmdline,
-                             .children = true,
-                             .directories_every_ns = r->directories_every_ns,
-                             .gpu = strcmp(r->gpu, "off") == 0 ? NULL : r->gpu,
-                             .become = programs_become},
-                   .segments = {.keep_ns = r->keep_ns, .keep_bytes = keep_bytes}},
+        .record = options_of_each(r, keep_bytes),
         .keep = {r->keep_ns, keep_bytes},
         .total_bytes = s->observe.total_bytes,
         .overhead_ppm = r->overhead_ppm,

@@ -17,7 +17,7 @@
 #include "programs/baro/room.h"
 #include "recorder/collectors/sockets/sockets.h"
 #include "recorder/marks/marks_file.h"
-#include "recorder/wrapper/filter.h"
+#include "recorder/wrapper/seccomp.h"
 #include "recorder/wrapper/own.h"
 #include "recorder/wrapper/run.h"
 
@@ -94,14 +94,14 @@ static void becoming(void *context, int error)
     marks_file_remove(&run->marks);
 }
 
-/* ---- under a filter of seccomp(2) that kills (recorder/wrapper/filter.h) ---- */
+/* ---- under a filter of seccomp(2) that kills (recorder/wrapper/seccomp.h) ---- */
 
 /* Runs the command without wrapper and recorder. Nothing was opened or changed so far. Returns only if the command
  * cannot be executed, with the exit status. */
 static int execute_at_once(struct cli *cli, char **argv, const char *why)
 {
     cli_note(cli, "nothing was recorded: %s", why);
-    const struct run_result result = {.exec_errno = filter_execute(argv)};
+    const struct run_result result = {.exec_errno = seccomp_execute(argv)};
     cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", strerror(result.exec_errno));
     run_die_like(&result);
 }
@@ -172,6 +172,32 @@ static bool has_room(const struct cli *cli, struct running *run, struct baro_err
     return room != ROOM_NONE;
 }
 
+/* Fills what the recorder has to know. cwd: room for its own folder; it stays borrowed. */
+static void fill_options(struct running *run, const struct cli *cli, const struct settings *s, char **argv, char *cwd,
+                         size_t cwd_size)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    recording_options(&run->recording, &run->options);
+    run->options.run.argv = argv;
+    run->options.scope.no_helpers = *run->no_helpers.text ? run->no_helpers.text : NULL;
+    run->options.run.task = s->record.task;
+    run->options.run.cwd = getcwd(cwd, cwd_size);
+    record_listen(&run->options);
+    if (!cli->filter->there)
+        record_note_namespaces(&run->options, &run->namespaces);
+    if (own_make(&run->own, (enum own_mode)s->record.own_group, &err) < 0)
+        recording_say(&run->recording, err.text); /* running the job matters more than how it is counted */
+    run->options.run.own_group = &run->own;
+    marks_make(run);
+    run->options.marks = &run->marks;
+}
+
+static void remove_made(struct running *run)
+{
+    own_remove(&run->own);
+    marks_file_remove(&run->marks);
+}
+
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* larger than anything that a short command should wait for */
@@ -180,9 +206,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     const char *events = getenv("BARO_EVENTS");
     if (s->record.task && events && *events)
         return run_inside(cli, &s->record, argv);
-    if (wrapper_refused(cli, &err))
-        return execute_at_once(cli, argv, err.text);
-    if (!has_room(cli, &run, &err))
+    if (wrapper_refused(cli, &err) || !has_room(cli, &run, &err))
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
@@ -196,20 +220,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     /* Under a filter that kills, does not start what the filter might kill. */
     if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
-    recording_options(&run.recording, &run.options);
-    run.options.run.argv = argv;
-    run.options.scope.no_helpers = *run.no_helpers.text ? run.no_helpers.text : NULL;
-    run.options.run.task = s->record.task;
-    run.options.run.cwd = getcwd(cwd, sizeof(cwd));
-    record_listen(&run.options);
-    if (!cli->filter->there)
-        record_note_namespaces(&run.options, &run.namespaces);
-    code = own_make(&run.own, (enum own_mode)s->record.own_group, &err);
-    if (code < 0)
-        recording_say(&run.recording, err.text); /* running the job matters more than how it is counted */
-    run.options.run.own_group = &run.own;
-    marks_make(&run);
-    run.options.marks = &run.marks;
+    fill_options(&run, cli, s, argv, cwd, sizeof(cwd));
     const struct run_options options = {
         .argv = argv,
         .becoming = becoming,
@@ -226,16 +237,13 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     };
     struct run_result result;
     run.options.run.start_ns = clock_monotonic_ns();
-    int code_of_run = run_wrapper(&options, recorder, &run, &result, &err);
+    code = run_wrapper(&options, recorder, &run, &result, &err);
     beside_end(beside_fd);
-    if (code_of_run < 0) {
-        own_remove(&run.own);
-        marks_file_remove(&run.marks);
+    remove_made(&run);
+    if (code < 0) {
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
-    own_remove(&run.own);
-    marks_file_remove(&run.marks);
     if (result.exec_errno || result.recorder_lost)
         report_problem(&run, &result, argv[0]);
     run_die_like(&result);

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
 #include "programs/baro/mark_line.h"
-#include "recorder/wrapper/filter.h"
+#include "recorder/wrapper/seccomp.h"
 
 void inside_put_process(struct buf *line)
 {
@@ -36,7 +36,7 @@ static void say_not_executed(const struct cli *cli, char **argv, const struct ru
 /* Under a seccomp filter a wrapper may be impossible. */
 static int execute_at_once(const struct cli *cli, char **argv)
 {
-    const struct run_result result = {.exec_errno = filter_execute(argv)};
+    const struct run_result result = {.exec_errno = seccomp_execute(argv)};
     cli_note(cli, "%s: %s", **argv ? *argv : "''", strerror(result.exec_errno));
     run_die_like(&result);
 }

@@ -9,15 +9,15 @@
 #include "base/fd.h"
 #include "programs/baro/programs.h"
 #include "programs/common/cli.h"
-#include "recorder/wrapper/filter.h"
+#include "recorder/wrapper/seccomp.h"
 
 /* Call this first: a command under a filter that kills must not be killed for system calls of ours
- * (recorder/wrapper/filter.h). */
-static struct filter filter_of(int argc, char **argv)
+ * (recorder/wrapper/seccomp.h). */
+static struct seccomp_filter filter_of(int argc, char **argv)
 {
-    struct filter f = {0};
+    struct seccomp_filter f = {0};
     if (argc > 1 && (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "phase") == 0))
-        filter_look(&f);
+        seccomp_check(&f);
     return f;
 }
 
@@ -38,7 +38,7 @@ static int other_program(struct cli *cli, char **argv)
     return programs_other(cli, word, argv + 1, &status) ? status : cli_unknown(cli, word);
 }
 
-static int begin_on_stack(int argc, char **argv, const struct filter *filter)
+static int begin_on_stack(int argc, char **argv, const struct seccomp_filter *filter)
 {
     struct cli cli = {.filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
     struct settings settings;
@@ -74,7 +74,7 @@ static int begin_on_stack(int argc, char **argv, const struct filter *filter)
 struct entry {
     int argc;
     char **argv;
-    const struct filter *filter;
+    const struct seccomp_filter *filter;
     struct sigaction action;
     sigset_t mask;
 };
@@ -97,7 +97,7 @@ static void on_own_stack(int signal)
 
 /* A handler runs on the stack of sigaltstack(2), and this one never returns: the only way in C to another stack in the
  * same process. The stack limit stays as it is for the command. Returns if this fails. */
-static void move_to_own_stack(int argc, char **argv, const struct filter *filter)
+static void move_to_own_stack(int argc, char **argv, const struct seccomp_filter *filter)
 {
     struct entry e = {.argc = argc, .argv = argv, .filter = filter};
     const struct sigaction go = {.sa_handler = on_own_stack, .sa_flags = SA_ONSTACK};
@@ -119,7 +119,7 @@ static void move_to_own_stack(int argc, char **argv, const struct filter *filter
 
 int main(int argc, char **argv)
 {
-    struct filter filter = filter_of(argc, argv);
+    struct seccomp_filter filter = filter_of(argc, argv);
     struct rlimit limit;
     if (!filter.forbidden && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
         move_to_own_stack(argc, argv, &filter);

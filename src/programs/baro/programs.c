@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "programs/common/beside.h"
+#include "programs/common/find_program.h"
 
 #ifndef BARO_LIBEXEC /* from the folder of programs to that of libexec; the build knows both */
 #define BARO_LIBEXEC "../libexec/barograph"

@@ -9,7 +9,7 @@
 /* Returns 0 or a negative code, with one line in err. */
 int task_file_read(struct task_file *ret, const char *path, struct baro_error *err);
 
-/* Starts the program for a file of a folder (programs/baro-tasks/document.h), whose lines come from ret_fd
+/* Starts the program for a file of a folder (programs/baro-tasks/yaml_document.h), whose lines come from ret_fd
  * (recorder/select/task_file.h). Returns its pid or a negative code. */
 int task_file_start(const char *path, int *ret_fd);
 

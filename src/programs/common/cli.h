@@ -15,7 +15,7 @@
 #define CLI_RUN_FAILED 125 /* in run, whose other statuses are the command's */
 
 struct cli;
-struct filter; /* recorder/wrapper/filter.h */
+struct seccomp_filter; /* recorder/wrapper/seccomp.h */
 
 /* A command's function. argv holds the operands alone, NULL-terminated. It returns the exit status. */
 typedef int cli_function(struct cli *cli, const struct settings *s, char **argv);
@@ -38,16 +38,16 @@ struct cli_command {
 
 struct cli {
     const struct cli_command *command;
-    bool tty;                    /* standard output is a terminal */
-    bool tty_err;                /* standard error is one */
-    bool utf8;                   /* the locale can show more than ASCII */
-    bool color;                  /* standard output may be coloured */
-    bool color_err;              /* standard error may be */
-    unsigned width, width_err;   /* columns of each */
-    const struct filter *filter; /* of run: system calls that must not be made; NULL elsewhere */
-    bool mute;                   /* nothing may be written to standard error: such a filter */
-    bool no_terminal;            /* the terminal may not be asked: such a filter */
-    unsigned height;             /* lines of standard output; 0: not a terminal, or not known */
+    bool tty;                            /* standard output is a terminal */
+    bool tty_err;                        /* standard error is one */
+    bool utf8;                           /* the locale can show more than ASCII */
+    bool color;                          /* standard output may be coloured */
+    bool color_err;                      /* standard error may be */
+    unsigned width, width_err;           /* columns of each */
+    const struct seccomp_filter *filter; /* of run: system calls that must not be made; NULL elsewhere */
+    bool mute;                           /* nothing may be written to standard error: such a filter */
+    bool no_terminal;                    /* the terminal may not be asked: such a filter */
+    unsigned height;                     /* lines of standard output; 0: not a terminal, or not known */
 };
 
 /* One line on standard error: "baro COMMAND: text". Returns the command's status for failures. */

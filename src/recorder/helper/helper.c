@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "recorder/helper/ending.h"
@@ -178,16 +179,8 @@ static int enqueue(struct helper *h, const struct helper_request *requests, size
         h->serial += h->n;
         h->first = h->sent = h->n = 0;
     }
-    if (h->n + n > h->cap) {
-        size_t cap = h->cap ? h->cap : 64;
-        while (cap < h->n + n)
-            cap *= 2;
-        struct pending *at = realloc(h->queue, cap * sizeof(*at));
-        if (!at)
-            return -ENOMEM;
-        h->queue = at;
-        h->cap = cap;
-    }
+    if (array_reserve(&h->queue, h->n + n, &h->cap, sizeof(*h->queue)) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         uint8_t failed = barred(h, requests[i].key) ? BARO_ABSENT_TIMEOUT : BARO_PRESENT;
         if (requests[i].path && strlen(requests[i].path) >= HELPER_PATH_MAX)

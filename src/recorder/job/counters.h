@@ -166,10 +166,10 @@ static inline bool report_is_due(const struct job *j, const struct member *m)
 #define JOB_CHECK(holds) ((void)0)
 #endif
 
-/* state.c: the only function that changes a state. Returns false if the transition is not allowed; then nothing is
- * changed. */
+/* member_state.c: the only function that changes a state. Returns false if the transition is not allowed; then nothing
+ * is changed. */
 bool state_change(struct job *j, struct member *m, enum member_state to);
-/* state.c: checks all invariants: the sums, and that each member is counted once. */
+/* member_state.c: checks all invariants: the sums, and that each member is counted once. */
 void state_check(const struct job *j);
 
 /* reaped_io.c: reaped_io_want() marks the parents whose counters of reaped I/O must be read; reaped_io_account()

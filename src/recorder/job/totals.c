@@ -336,6 +336,37 @@ static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
            (j->open || total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM] <= j->group.user_ns + j->group.system_ns);
 }
 
+/* Which totals may be too small. Example: a job of 10 s whose processes ended with 0.2 s that no account has. */
+static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_value[JOB_MAX],
+                           uint8_t ret_absent[JOB_MAX])
+{
+    bool may_miss = may_miss_children(j);
+    ret_value[JOB_io_is_lower_bound] =
+        j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
+    bool lacks_teardown = j->shortfall.teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
+    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown);
+    ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
+    if (ret_value[JOB_cpu_is_lower_bound])
+        ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
+}
+
+/* How many processes there are, were at once, began, ended, and were not seen. */
+static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
+{
+    ret_value[JOB_processes] = tree_count(&j->tree) - j->counts.ended_members;
+    ret_value[JOB_processes_peak] = j->counts.peak;
+    ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
+    ret_value[JOB_processes_started] = j->counts.started;
+    ret_value[JOB_processes_ended] = j->counts.ended;
+    bool bounded = unseen_at_most(j, &ret_value[JOB_processes_unseen]);
+    if (!bounded)
+        ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
+    if (bounded && !ret_value[JOB_processes_unseen])
+        ret_value[JOB_processes_unsampled] = j->counts.unsampled;
+    else
+        ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
+}
+
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
     uint64_t total[LEDGER_MAX];
@@ -375,27 +406,9 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     publish_kept(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);
-    bool may_miss = may_miss_children(j);
-    ret_value[JOB_io_is_lower_bound] =
-        j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
-    bool lacks_teardown = j->shortfall.teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
-    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown);
-    ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
-    if (ret_value[JOB_cpu_is_lower_bound])
-        ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
+    publish_bounds(j, has_group, ret_value, ret_absent);
     peak_note(j);
-    ret_value[JOB_processes] = tree_count(&j->tree) - j->counts.ended_members;
-    ret_value[JOB_processes_peak] = j->counts.peak;
-    ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
-    ret_value[JOB_processes_started] = j->counts.started;
-    ret_value[JOB_processes_ended] = j->counts.ended;
-    bool bounded = unseen_at_most(j, &ret_value[JOB_processes_unseen]);
-    if (!bounded)
-        ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
-    if (bounded && !ret_value[JOB_processes_unseen])
-        ret_value[JOB_processes_unsampled] = j->counts.unsampled;
-    else
-        ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
+    publish_counts(j, ret_value, ret_absent);
     fill_absent(j, ret_value, ret_absent);
     state_check(j);
 }

@@ -103,7 +103,7 @@ enum thread_sum { THREAD_SUM_DELAY, THREAD_SUM_VOLUNTARY, THREAD_SUM_INVOLUNTARY
 struct tree;
 
 /*
- * The states of a member between its start and the report of its exit. recorder/job/state.c has the allowed
+ * The states of a member between its start and the report of its exit. recorder/job/member_state.c has the allowed
  * transitions; only the functions of job.h change a state.
  *
  *     job_add() ─▶ ALIVE ◀─▶ ENDED ─▶ REAP_PENDING ─▶ REAPED ─▶ GONE_REAPED ─▶ reported, FREE

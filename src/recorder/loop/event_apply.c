@@ -74,6 +74,16 @@ static void note_covered(struct recorder *r, struct member *m, uint64_t t)
     job_end_unseen(&r->job, m, false);
 }
 
+/* A child of a process that had ended before its fork was read. */
+static void make_orphan(struct recorder *r, struct member *m, struct member *parent)
+{
+    m->row.parent = parent->row.key;
+    m->account.successor = parent;
+    m->account.successor_epoch = r->job.tree.epoch;
+    parent->events.covered = true;
+    job_inherit(&r->job, m, parent);
+}
+
 static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
@@ -116,12 +126,8 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     r->events.forks++;
     event_filter_fork(r, e->pid);
     if (gone) {
-        m->row.parent = gone->row.key;
-        m->account.successor = gone;
-        m->account.successor_epoch = r->job.tree.epoch;
+        make_orphan(r, m, gone);
         parent = gone;
-        parent->events.covered = true;
-        job_inherit(&r->job, m, gone);
     }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes a program */

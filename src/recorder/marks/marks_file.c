@@ -37,7 +37,7 @@ static unsigned long long random_number(void)
 }
 
 /* Ours alone? In a folder with the sticky bit no other user can remove it then. (Not lstat(2):
- * recorder/wrapper/filter.h.) */
+ * recorder/wrapper/seccomp.h.) */
 static bool is_private(const char *folder)
 {
     struct stat st;

@@ -185,7 +185,7 @@ const struct task_found *lister_turn(struct lister *l, const struct jobs_options
 void lister_taken(struct lister *l);
 void lister_free(struct lister *l); /* NULL allowed */
 
-/* reader.c */
+/* task_reader.c */
 /* Starts to read a file, if no other is being read. Returns 0 or a negative code; -EBUSY: too many processes hang. */
 int reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o);
 size_t reader_left(struct reader *r);                             /* returns how many processes hang */

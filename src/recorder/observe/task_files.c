@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `--tasks DIR`: each task file in the folder is a job, which lasts until the file is changed or removed. The program
- * baro-tasks reads the files (reader.c), and another process lists the folder (lister.c). Each version of a file is
- * tried once. It is tried again when a process or control group that it names has appeared, and some time after reading
- * it hung.
+ * baro-tasks reads the files (task_reader.c), and another process lists the folder (lister.c). Each version of a file
+ * is tried once. It is tried again when a process or control group that it names has appeared, and some time after
+ * reading it hung.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 enum { DEPTH_MAX = 3 };
 
-void mark(struct marks *m, const char *from, const char *to)
+void mark(struct secret_ranges *m, const char *from, const char *to)
 {
     if (from >= to || m->all)
         return;
@@ -70,7 +70,7 @@ static struct span inside(struct span word)
 }
 
 /* The state of the shell text so far. */
-struct reading {
+struct shell_state {
     struct span program, before;
     const char *echoed, *echoed_end; /* what echo or printf wrote to the pipe that the command reads */
     bool drinks;                     /* the command reads a secret from its input */
@@ -78,7 +78,7 @@ struct reading {
 };
 
 /* echo SECRET | sudo -S x */
-static void echo_mark(struct marks *m, const struct reading *r)
+static void echo_mark(struct secret_ranges *m, const struct shell_state *r)
 {
     if (!r->echoed || r->echoed >= r->echoed_end)
         return;
@@ -95,7 +95,7 @@ static bool is_drinker(struct span word)
     return false;
 }
 
-static void reading_next(struct reading *r, struct span separator)
+static void reading_next(struct shell_state *r, struct span separator)
 {
     bool echoes = span_equal(r->program, "echo") || span_equal(r->program, "printf");
     if (separator.at[0] != '|' || !echoes)
@@ -104,11 +104,11 @@ static void reading_next(struct reading *r, struct span separator)
     r->drinks = r->prints = false;
 }
 
-static void words_mark(struct marks *m, struct span text, int depth);
+static void words_mark(struct secret_ranges *m, struct span text, int depth);
 
 /* The program in A=1 COMMAND is COMMAND. In --password-command=COMMAND and passwordeval=COMMAND it is what follows the
  * "=", and its output is the secret. */
-static void begin_program(struct reading *r, struct span word)
+static void begin_program(struct shell_state *r, struct span word)
 {
     const char *equals = memrchr(word.at, '=', word.len);
     if (!equals) {
@@ -124,7 +124,7 @@ static void begin_program(struct reading *r, struct span word)
 }
 
 /* "user bob password hunter2" of .netrc and the like: a single word that does not look like prose. */
-static bool follows_password(const struct reading *r, struct span word)
+static bool follows_password(const struct shell_state *r, struct span word)
 {
     bool digit = false, letter = false;
     for (size_t i = 0; i < word.len; i++) {
@@ -135,7 +135,7 @@ static bool follows_password(const struct reading *r, struct span word)
            !memchr(word.at, '=', word.len) && !memchr(word.at, '/', word.len);
 }
 
-static void word_mark(struct marks *m, struct reading *r, struct span word, int depth)
+static void word_mark(struct secret_ranges *m, struct shell_state *r, struct span word, int depth)
 {
     if (is_drinker(word)) {
         r->drinks = true;
@@ -164,10 +164,10 @@ static void word_mark(struct marks *m, struct reading *r, struct span word, int 
 }
 
 /* Marks values of flags among the words of a text. Pairs, URLs and shapes are marked elsewhere, in the whole text. */
-static void words_mark(struct marks *m, struct span text, int depth)
+static void words_mark(struct secret_ranges *m, struct span text, int depth)
 {
     struct span rest = text, word;
-    struct reading r = {{"", 0}, {"", 0}, NULL, NULL, false, false};
+    struct shell_state r = {{"", 0}, {"", 0}, NULL, NULL, false, false};
     while (!m->all && next_shell_word(&rest, &word)) {
         if (is_separator(word)) {
             reading_next(&r, word);
@@ -179,7 +179,7 @@ static void words_mark(struct marks *m, struct span text, int depth)
 }
 
 /* Sorts the ranges and joins those that touch. Insertion sort: there are few, and most are in order already. */
-static void marks_sort(struct marks *m)
+static void marks_sort(struct secret_ranges *m)
 {
     for (size_t i = 1; i < m->n; i++)
         for (size_t j = i; j && m->at[j].from < m->at[j - 1].from; j--) {
@@ -190,7 +190,7 @@ static void marks_sort(struct marks *m)
         }
 }
 
-void marks_write(struct marks *m, struct buf *ret)
+void marks_write(struct secret_ranges *m, struct buf *ret)
 {
     if (m->all) {
         buf_add(ret, "***", 3);
@@ -211,7 +211,7 @@ void marks_write(struct marks *m, struct buf *ret)
 
 bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret)
 {
-    struct marks m;
+    struct secret_ranges m;
     m.base = argument.at;
     m.len = argument.len;
     m.n = 0;

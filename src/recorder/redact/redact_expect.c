@@ -69,7 +69,7 @@ static bool has_space(struct span s)
     return false;
 }
 
-void expect_mark(struct marks *m, struct span program, struct span text)
+void expect_mark(struct secret_ranges *m, struct span program, struct span text)
 {
     const char *end = text.at + text.len, *asked = text.at;
     if (!span_equal(program, "expect") && !memmem(text.at, text.len, "expect ", 7) &&

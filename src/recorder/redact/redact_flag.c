@@ -91,7 +91,7 @@ static bool is_reference(struct span s, bool script)
            (script && s.at[0] == '$');
 }
 
-static void mark_after(struct marks *m, struct span value, char separator, bool script)
+static void mark_after(struct secret_ranges *m, struct span value, char separator, bool script)
 {
     const char *at = memchr(value.at, separator, value.len), *end = value.at + value.len;
     if (at && at + 1 < end && !is_reference(span_of(at + 1, (size_t)(end - at - 1)), script))
@@ -99,7 +99,7 @@ static void mark_after(struct marks *m, struct span value, char separator, bool 
 }
 
 /* user/password@host; the user part of a path would be empty. */
-static void mark_slash(struct marks *m, struct span value)
+static void mark_slash(struct secret_ranges *m, struct span value)
 {
     if (span_starts(value, "userid="))
         value = span_of(value.at + 7, value.len - 7);
@@ -113,7 +113,7 @@ static void mark_slash(struct marks *m, struct span value)
         mark(m, slash + 1, at ? at : end);
 }
 
-static void value_mark(struct marks *m, enum rule_how how, struct span value, bool script)
+static void value_mark(struct secret_ranges *m, enum rule_how how, struct span value, bool script)
 {
     value = unquoted(value);
     if (is_reference(value, script))
@@ -197,7 +197,8 @@ static bool is_positional(const struct redact_rule *r, struct span program, stru
     }
 }
 
-static bool rules_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script)
+static bool rules_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument,
+                       bool script)
 {
     for (const struct redact_rule *r = redact_rules; r->programs; r++) {
         struct span value = argument;
@@ -224,7 +225,8 @@ bool program_takes_name(struct span program, struct span name)
     return span_equal(name, "secret") && in_list(program, programs);
 }
 
-static bool telling_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script)
+static bool telling_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument,
+                         bool script)
 {
     size_t dashes = 0;
     while (dashes < before.len && dashes < 2 && before.at[dashes] == '-')
@@ -241,7 +243,7 @@ static bool telling_mark(struct marks *m, struct span program, struct span befor
     return true;
 }
 
-bool flags_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script)
+bool flags_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument, bool script)
 {
     if (!argument.len)
         return false;

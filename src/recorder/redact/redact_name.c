@@ -20,7 +20,7 @@ static bool can_hide(struct span name)
     return false;
 }
 
-static void part_mark(struct marks *m, struct span part)
+static void part_mark(struct secret_ranges *m, struct span part)
 {
     pairs_mark(m, part, false);
     urls_mark(m, part, false);
@@ -29,7 +29,7 @@ static void part_mark(struct marks *m, struct span part)
 
 bool redact_name(struct span name, struct buf *ret)
 {
-    struct marks m = {.base = name.at, .len = name.len};
+    struct secret_ranges m = {.base = name.at, .len = name.len};
     if (!can_hide(name)) {
         buf_add(ret, name.at, name.len);
         return false;

@@ -112,7 +112,7 @@ static bool is_line_end(const struct pair *p, const char *at)
 }
 
 /* "Authorization: Bearer X", "Cookie: a=b; c=d": everything to the end of the line, except the scheme. */
-static bool header_mark(struct marks *m, const struct pair *p, const char *value)
+static bool header_mark(struct secret_ranges *m, const struct pair *p, const char *value)
 {
     static const char *const schemes[] =
         WORDS("bearer", "basic", "token", "digest", "negotiate", "apikey", "aws4-hmac-sha256", "splunk", "key");
@@ -167,7 +167,7 @@ static bool is_signature(struct span key)
 }
 
 /* Returns where to continue the search. */
-static const char *pair_mark(struct marks *m, struct pair *p)
+static const char *pair_mark(struct secret_ranges *m, struct pair *p)
 {
     const char *next = p->separator + 1, *value = next;
     if (next < p->end && *next == '=' && *p->separator == '=')
@@ -202,7 +202,7 @@ static const char *pair_mark(struct marks *m, struct pair *p)
     return v.at + v.len;
 }
 
-void pairs_mark(struct marks *m, struct span text, bool script)
+void pairs_mark(struct secret_ranges *m, struct span text, bool script)
 {
     struct pair p = {.start = text.at, .end = text.at + text.len, .script = script};
     for (size_t i = 0; i < text.len && !p.blanks; i++)

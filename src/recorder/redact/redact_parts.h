@@ -20,7 +20,7 @@ static inline bool is_space(char c)
 
 /* ---- marks ---- */
 enum { MARKS_MAX = 64 };
-struct marks {
+struct secret_ranges {
     const char *base; /* the argument; ranges are offsets into it */
     size_t len;
     size_t n;
@@ -29,9 +29,9 @@ struct marks {
     } at[MARKS_MAX];
     bool all; /* more ranges than fit: everything is redacted */
 };
-void mark(struct marks *m, const char *from, const char *to);
+void mark(struct secret_ranges *m, const char *from, const char *to);
 /* Appends the text with "***" in place of the marked ranges. */
-void marks_write(struct marks *m, struct buf *ret);
+void marks_write(struct secret_ranges *m, struct buf *ret);
 
 /* ---- redact_key.c: which names mean a secret ---- */
 enum telling {
@@ -48,20 +48,20 @@ bool key_is_header(struct span key);
 bool value_is_harmless(enum telling tells, struct span value, bool script);
 
 /* ---- redact_shape.c: values that have the form of a secret ---- */
-void shapes_mark(struct marks *m, struct span text);
-void urls_mark(struct marks *m, struct span text, bool script);
+void shapes_mark(struct secret_ranges *m, struct span text);
+void urls_mark(struct secret_ranges *m, struct span text, bool script);
 bool looks_random(struct span s);
 /* ---- redact_expect.c: send "x\r" ---- */
-void expect_mark(struct marks *m, struct span program, struct span text);
+void expect_mark(struct secret_ranges *m, struct span program, struct span text);
 /* PASSWORD 'x', IDENTIFIED BY 'x' */
-void sql_mark(struct marks *m, struct span text);
+void sql_mark(struct secret_ranges *m, struct span text);
 
 /* ---- redact_pair.c: names and values ---- */
-void pairs_mark(struct marks *m, struct span text, bool script);
+void pairs_mark(struct secret_ranges *m, struct span text, bool script);
 
 /* ---- redact_flag.c: what the previous argument, or the program, says about an argument ---- */
 /* Returns true if a rule applies to the argument. */
-bool flags_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script);
+bool flags_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument, bool script);
 bool program_takes_script(struct span program, struct span before);
 bool program_takes_prose(struct span program);
 /* docker --secret NAME */

@@ -96,7 +96,7 @@ static const char *shape_end(const char *p, const char *end)
     return jwt_end(p, end);
 }
 
-static void pem_mark(struct marks *m, struct span text)
+static void pem_mark(struct secret_ranges *m, struct span text)
 {
     static const char begin[] = "-----BEGIN ", stop[] = "-----END ";
     const char *end = text.at + text.len, *p = memmem(text.at, text.len, begin, sizeof(begin) - 1);
@@ -106,7 +106,7 @@ static void pem_mark(struct marks *m, struct span text)
     mark(m, p, close ? close : end);
 }
 
-static void telegram_mark(struct marks *m, const char *start, const char *p, const char *end)
+static void telegram_mark(struct secret_ranges *m, const char *start, const char *p, const char *end)
 {
     const char *digits = p;
     while (digits > start && is_digit(digits[-1]))
@@ -116,7 +116,7 @@ static void telegram_mark(struct marks *m, const char *start, const char *p, con
         mark(m, digits, stop);
 }
 
-void shapes_mark(struct marks *m, struct span text)
+void shapes_mark(struct secret_ranges *m, struct span text)
 {
     const char *start = text.at, *end = start + text.len;
     pem_mark(m, text);
@@ -147,7 +147,7 @@ void shapes_mark(struct marks *m, struct span text)
 }
 
 /* The quoted text after certain words of SQL: PASSWORD 'x', PASSWORD('x'), IDENTIFIED WITH plugin BY 'x'. */
-void sql_mark(struct marks *m, struct span text)
+void sql_mark(struct secret_ranges *m, struct span text)
 {
     static const char *const words[] = {
         "password", "identified by", "convertto-securestring", "convertto-securestring -string", " by", " using"};
@@ -201,7 +201,7 @@ static bool is_hole(const char *p, const char *end, bool script)
            (*p == '$' && (script || (p + 1 < end && p[1] == '{'))) || *p == '<';
 }
 
-static void userinfo_mark(struct marks *m, const char *from, const char *at, bool script)
+static void userinfo_mark(struct secret_ranges *m, const char *from, const char *at, bool script)
 {
     const char *colon = memchr(from, ':', (size_t)(at - from));
     if (colon) {
@@ -213,7 +213,7 @@ static void userinfo_mark(struct marks *m, const char *from, const char *at, boo
 }
 
 /* The authority, which begins at p. A password may contain '/', '#' or '?' although that is not allowed. */
-static void authority_mark(struct marks *m, const char *p, const char *end, bool script)
+static void authority_mark(struct secret_ranges *m, const char *p, const char *end, bool script)
 {
     if (end - p > URL_MAX)
         end = p + URL_MAX;
@@ -239,7 +239,7 @@ static void authority_mark(struct marks *m, const char *p, const char *end, bool
         mark(m, colon + 1, end); /* truncated before its '@' */
 }
 
-static void place_mark(struct marks *m, const char *p, const char *end)
+static void place_mark(struct secret_ranges *m, const char *p, const char *end)
 {
     if (end - p > URL_MAX)
         end = p + URL_MAX;
@@ -273,7 +273,7 @@ static bool is_version(const char *p, const char *end)
 
 /* user:password@host without a scheme, as proxies and Go's DSN have it. Digests, package aliases and mail addresses
  * look similar. */
-static void bare_mark(struct marks *m, const char *start, const char *at, const char *end, bool script)
+static void bare_mark(struct secret_ranges *m, const char *start, const char *at, const char *end, bool script)
 {
     static const char *const others[] = {"mailto", "sip", "sips",   "npm", "acct",      "xmpp", "jsr", "tel",
                                          "file",   "pkg", "docker", "oci", "workspace", "jdbc", NULL};
@@ -304,7 +304,7 @@ found:
 }
 
 /* jdbc:oracle:thin:user/password@host */
-static void oracle_mark(struct marks *m, const char *start, const char *at)
+static void oracle_mark(struct secret_ranges *m, const char *start, const char *at)
 {
     static const char scheme[] = "jdbc:oracle:";
     const char *from = at;
@@ -317,7 +317,7 @@ static void oracle_mark(struct marks *m, const char *start, const char *at)
         mark(m, slash + 1, at);
 }
 
-void urls_mark(struct marks *m, struct span text, bool script)
+void urls_mark(struct secret_ranges *m, struct span text, bool script)
 {
     const char *end = text.at + text.len;
     for (const char *p = text.at; p < end; p++) {

@@ -4,7 +4,7 @@
 #define RECORDER_SELECT_CHILD_H
 
 #include "kernel/events/events.h"
-#include "recorder/select/job.h"
+#include "recorder/select/job_wire.h"
 
 #define CHILD_ANCESTORS_MOST 64
 

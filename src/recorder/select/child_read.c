@@ -104,7 +104,7 @@ static void name_of_argument(const struct child *c, char *to, size_t cap)
 }
 
 /* Finds the tasks that the command fits, in all jobs that are wanted. */
-static size_t match_jobs(struct child *c, const struct command *command, int32_t ppid)
+static size_t match_jobs(struct child *c, const struct known_command *command, int32_t ppid)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->n_jobs; i++) {
@@ -132,8 +132,8 @@ static size_t match_process(struct child *c, int32_t pid, const struct pid_stat 
     if (c->needs_exe)
         read_exe(c, pid);
     name_of_argument(c, argv_name, sizeof(argv_name));
-    const struct command command = {c->cmdline, c->exe,  comm, path_base_name(c->exe),
-                                    argv_name,  has_uid, uid,  c->script};
+    const struct known_command command = {c->cmdline, c->exe,  comm, path_base_name(c->exe),
+                                          argv_name,  has_uid, uid,  c->script};
     return match_jobs(c, &command, st->ppid);
 }
 

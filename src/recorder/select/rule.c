@@ -81,13 +81,13 @@ void rules_done(struct rules *r)
     *r = (struct rules){0};
 }
 
-static bool is_named(const struct command *c, const char *name)
+static bool is_named(const struct known_command *c, const char *name)
 {
     return strcmp(c->comm, name) == 0 || strcmp(c->exe_name, name) == 0 || strcmp(c->argv_name, name) == 0 ||
            (c->script_name && strcmp(c->script_name, name) == 0);
 }
 
-static bool fits(const struct rule *rule, const struct command *c)
+static bool fits(const struct rule *rule, const struct known_command *c)
 {
     const char *text = rule->on == MATCH_CMDLINE ? c->cmdline : rule->on == MATCH_EXE ? c->exe : c->comm;
     if (rule->has_uid && !(c->has_uid && c->uid == rule->uid))
@@ -99,7 +99,7 @@ static bool fits(const struct rule *rule, const struct command *c)
     return regex_fits(rule->regex, text);
 }
 
-unsigned rules_match(const struct rules *r, const struct command *c)
+unsigned rules_match(const struct rules *r, const struct known_command *c)
 {
     unsigned found = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -111,7 +111,7 @@ unsigned rules_match(const struct rules *r, const struct command *c)
 }
 
 /* 2: it fits; 1: it may fit; 0: it does not. A script has its own name, and the executable of its interpreter. */
-static int may_fit(const struct rule *rule, const struct command *c)
+static int may_fit(const struct rule *rule, const struct known_command *c)
 {
     char comm[COMM_MOST + 1];
     bool user_fits = !rule->has_uid || (c->has_uid && c->uid == rule->uid);
@@ -127,7 +127,7 @@ static int may_fit(const struct rule *rule, const struct command *c)
     return *comm && regex_fits(rule->regex, comm) ? 2 : 0;
 }
 
-unsigned rules_judge(const struct rules *r, const struct command *c, bool ret_may[TASKS_MOST])
+unsigned rules_judge(const struct rules *r, const struct known_command *c, bool ret_may[TASKS_MOST])
 {
     int best[TASKS_MOST];
     bool any = false;

@@ -60,7 +60,7 @@ struct rules {
 };
 
 /* What is known of a process's command. A text that is not known is "". */
-struct command {
+struct known_command {
     const char *cmdline, *exe, *comm;
     /* the base name of the executable, and of the first argument, without what begins with '-' of a login shell */
     const char *exe_name, *argv_name;
@@ -76,12 +76,12 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
 void rules_done(struct rules *r);
 
 /* Returns the number of the first task with a rule that fits, counted from 1; 0: none. */
-unsigned rules_match(const struct rules *r, const struct command *c);
+unsigned rules_match(const struct rules *r, const struct known_command *c);
 
 /* Decides the task of a process whose command was not read, from what the kernel said at its end. comm: NULL: not
  * known. Returns the number of the task that it belonged to, counted from 1. If that can't be told: 0, and ret_may says
  * for each task, counted from 0, whether it may have belonged to it. */
-unsigned rules_judge(const struct rules *r, const struct command *c, bool ret_may[TASKS_MOST]);
+unsigned rules_judge(const struct rules *r, const struct known_command *c, bool ret_may[TASKS_MOST]);
 
 /* Does any rule need this text? Does any need the user? */
 bool rules_need(const struct rules *r, enum match_on what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder's side. */
-#include "recorder/select/job.h"
+#include "recorder/select/job_wire.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -100,7 +100,7 @@ void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, 
 /* recorder/select/child.c: the process itself. Does not return. */
 struct select_child {
     const struct select_setup *setup;
-    int fd; /* orders (recorder/select/job.h) come from it, and changes go to it */
+    int fd; /* orders (recorder/select/job_wire.h) come from it, and changes go to it */
     pid_t recorder;
     struct select_shared *shared;
     const struct baro_key *barred;

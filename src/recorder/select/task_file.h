@@ -8,7 +8,7 @@
  *     {"match": "gulpy$", "line": 3, "column": 12}          of the last task
  *     {"error": "FILE:3:12: ..."}                           instead of all these
  *
- * The parser makes no system call; find.c does.
+ * The parser makes no system call; targets_there.c does.
  */
 #ifndef RECORDER_SELECT_TASK_FILE_H
 #define RECORDER_SELECT_TASK_FILE_H
@@ -47,9 +47,9 @@ void task_file_done(struct task_file *f);
 int task_file_take(struct task_file *ret, const char *path, const struct buf *lines, int status,
                    struct baro_error *err);
 
-/* find.c: are the processes and control groups there that are named? Notes the start times of processes, so that none
- * is taken for another one. goes_on: another recorder has recorded the job before, so a process may have ended since.
- * Returns 0 or a negative code. */
+/* targets_there.c: are the processes and control groups there that are named? Notes the start times of processes, so
+ * that none is taken for another one. goes_on: another recorder has recorded the job before, so a process may have
+ * ended since. Returns 0 or a negative code. */
 int task_file_find(struct task_file *f, const char *path, bool goes_on, struct baro_error *err);
 /* Drops processes that were not found, and those that began after the recording, which did at begin_ns of
  * CLOCK_BOOTTIME: they have the pid of one that has ended. */

@@ -99,7 +99,7 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     w->write_hangs_at = shared_word();
-    pid = options->is_filtered ? filter_fork() : fork();
+    pid = options->is_filtered ? seccomp_fork() : fork();
     if (pid == 0)
         recorder_run(w, ends[1], options, recorder_main, context);
     if (pid < 0) {

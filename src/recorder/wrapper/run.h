@@ -30,7 +30,7 @@ struct run_options {
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */
     void (*becoming)(void *context, int error);
     const struct own_group *own; /* the command's own control group (recorder/wrapper/own.h); NULL or empty: none */
-    bool is_filtered; /* by seccomp(2): fork(3) makes calls that were not tried (recorder/wrapper/filter.h) */
+    bool is_filtered; /* by seccomp(2): fork(3) makes calls that were not tried (recorder/wrapper/seccomp.h) */
 };
 
 struct run_result {

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "recorder/wrapper/fds.h"
-#include "recorder/wrapper/filter.h"
+#include "recorder/wrapper/seccomp.h"
 #include "recorder/wrapper/link.h"
 #include "recorder/wrapper/run.h"
 

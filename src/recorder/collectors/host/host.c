@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "recorder/collectors/host/state.h"
 
 #include <errno.h>
@@ -92,15 +93,10 @@ bool host_grow(void **at, size_t *cap, size_t n, size_t size)
 {
     if (n < *cap)
         return true;
-    size_t more = *cap ? *cap : 16;
-    while (more <= n)
-        more *= 2;
-    void *grown = realloc(*at, more * size);
-    if (!grown)
+    size_t had = *cap;
+    if (array_reserve(at, n + 1, cap, size) < 0)
         return false;
-    memset((char *)grown + *cap * size, 0, (more - *cap) * size);
-    *at = grown;
-    *cap = more;
+    memset((char *)*at + had * size, 0, (*cap - had) * size);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "programs/common/memory.h"
+#include "programs/common/out_of_memory.h"
 
 #define STATUS_FAILED 2
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 #include <string.h>
 

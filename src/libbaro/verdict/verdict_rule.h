@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rule: its row in the table, and its finding. */
-#ifndef LIBBARO_VERDICT_RULE_H
-#define LIBBARO_VERDICT_RULE_H
+#ifndef LIBBARO_VERDICT_VERDICT_RULE_H
+#define LIBBARO_VERDICT_VERDICT_RULE_H
 
 #include "baro/verdict.h"
 #include "base/buf.h"
@@ -35,7 +35,7 @@ enum rule_flag {
     RULE_NEEDS_HISTORY = 2 /* needs a job of at least LONG_ENOUGH_NS and SAMPLES_ENOUGH */
 };
 
-struct rule {
+struct verdict_rule {
     struct baro_rule is;
     rule_fn *apply;
     unsigned flags;
@@ -44,7 +44,7 @@ struct rule {
 #define THRESHOLDS(array) .thresholds = (array), .threshold_count = sizeof(array) / sizeof(*(array))
 
 /* rules.c: in the order in which verdicts of one weight are listed */
-extern const struct rule *const verdict_rules[];
+extern const struct verdict_rule *const verdict_rules[];
 extern const int verdict_rule_count;
 
 /* ---- what rules ask each other, so that one cause is named once ---- */

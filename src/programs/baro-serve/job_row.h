@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of a job in the list of jobs: a JSON object. */
-#ifndef PROGRAMS_BARO_SERVE_ROW_H
-#define PROGRAMS_BARO_SERVE_ROW_H
+#ifndef PROGRAMS_BARO_SERVE_JOB_ROW_H
+#define PROGRAMS_BARO_SERVE_JOB_ROW_H
 
 #include "base/json.h"
 #include "programs/baro-serve/follow.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/common/beside.h"
+#include "programs/common/find_program.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/rows/flat.h"
+#include "output/rows/flatbuffer.h"
 
 static void put_le(struct buf *b, uint64_t v, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/baro-tasks/lines.h"
+#include "programs/baro-tasks/json_lines.h"
 
 #include "base/json.h"
 

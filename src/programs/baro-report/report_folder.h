@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A report as a folder: a page in Markdown, and a picture for each figure. */
-#ifndef PROGRAMS_BARO_REPORT_FOLDER_H
-#define PROGRAMS_BARO_REPORT_FOLDER_H
+#ifndef PROGRAMS_BARO_REPORT_REPORT_FOLDER_H
+#define PROGRAMS_BARO_REPORT_REPORT_FOLDER_H
 
 #include "programs/baro-report/formats.h"
 

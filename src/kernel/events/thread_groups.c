@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/events/groups.h"
+#include "kernel/events/thread_groups.h"
 
 #define MOST (GROUPS_SLOTS / 4 * 3)
 

@@ -4,7 +4,7 @@
  * for its own functions; a sanitizer has an allocator itself. In a static program malloc() can't be replaced alone;
  * there the linker leads every call to __wrap_malloc().
  */
-#include "programs/common/memory.h"
+#include "programs/common/out_of_memory.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/baro-tasks/document.h"
+#include "programs/baro-tasks/yaml_document.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recorder/wrapper/filter.h"
+#include "recorder/wrapper/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static bool filter_exists(void)
     return true;
 }
 
-void filter_look(struct filter *ret)
+void seccomp_check(struct seccomp_filter *ret)
 {
     struct {
         const char *volatile call;
@@ -48,7 +48,7 @@ void filter_look(struct filter *ret)
     siginfo_t info;
     pid_t child;
 
-    *ret = (struct filter){.there = filter_exists()};
+    *ret = (struct seccomp_filter){.there = filter_exists()};
     if (!ret->there)
         return;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -56,7 +56,7 @@ void filter_look(struct filter *ret)
         return;
     child = child_clone();
     if (child == 0) {
-        filter_try(&shared->call, &shared->writes);
+        seccomp_try(&shared->call, &shared->writes);
         _exit(0);
     }
     if (child < 0) {
@@ -80,12 +80,12 @@ const char *_dl_get_origin(void)
     return (const char *)-1;
 }
 
-int filter_fork(void)
+int seccomp_fork(void)
 {
     return (int)syscall(SYS_clone, (unsigned long)SIGCHLD, 0ul, 0ul, 0ul, 0ul);
 }
 
-int filter_execute(char *const *argv)
+int seccomp_execute(char *const *argv)
 {
     struct spawn s = {.argv = argv, .for_shell = spawn_for_shell(argv)};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks as JSON lines, which recorder/select/task_file.h reads. */
-#ifndef PROGRAMS_BARO_TASKS_LINES_H
-#define PROGRAMS_BARO_TASKS_LINES_H
+#ifndef PROGRAMS_BARO_TASKS_JSON_LINES_H
+#define PROGRAMS_BARO_TASKS_JSON_LINES_H
 
 #include "programs/baro-tasks/check.h"
 

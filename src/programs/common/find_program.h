@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that belong together are found by their place, wherever they are installed. */
-#ifndef PROGRAMS_COMMON_BESIDE_H
-#define PROGRAMS_COMMON_BESIDE_H
+#ifndef PROGRAMS_COMMON_FIND_PROGRAM_H
+#define PROGRAMS_COMMON_FIND_PROGRAM_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/baro-report/folder.h"
+#include "programs/baro-report/report_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ static int picture(const struct folder *f, const struct chart *c, size_t number,
 }
 
 /* Finds figures with something to show, first those of the report. */
-static int pictures(const struct folder *f, const struct figures *figures, struct folder_page *page)
+static int pictures(const struct folder *f, const struct chart_set *figures, struct folder_page *page)
 {
     int code = 0;
     for (size_t i = 0; i < figures_count(figures) && code >= 0; i++) {
@@ -95,7 +95,7 @@ static int pictures(const struct folder *f, const struct figures *figures, struc
 static int fill_page(const struct document *d, void *context, struct buf *text, struct baro_error *err)
 {
     const struct folder *f = context;
-    struct figures *figures = NULL;
+    struct chart_set *figures = NULL;
     struct figure_options options = {
         .buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d->summary, .timeline = d->timeline};
     int code = figures_of_tape(d->in->tape, &options, &figures, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recorder/select/job.h"
+#include "recorder/select/job_wire.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * A job as the process that selects has it, and the bytes in which it is sent there. Both processes are the same
  * program, so numbers are as in memory; a job that can't be decoded is a defect.
  */
-#ifndef RECORDER_SELECT_JOB_H
-#define RECORDER_SELECT_JOB_H
+#ifndef RECORDER_SELECT_JOB_WIRE_H
+#define RECORDER_SELECT_JOB_WIRE_H
 
 #include "base/buf.h"
 #include "recorder/select/select.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of a summary by name, for text: what is absent is 0 or "" where it makes no difference to what is written. */
-#ifndef OUTPUT_TEXT_READ_H
-#define OUTPUT_TEXT_READ_H
+#ifndef OUTPUT_TEXT_READ_FACT_H
+#define OUTPUT_TEXT_READ_FACT_H
 
 #include "baro/summary.h"
 #include "base/buf.h"

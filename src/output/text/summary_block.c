@@ -3,7 +3,7 @@
 #include "base/fmt.h"
 #include "base/escape.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 
 static void put_target(struct buf *b, const struct baro_summary *s)
 {

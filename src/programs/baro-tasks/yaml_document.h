@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file as a YAML document, and errors with their place in it. */
-#ifndef PROGRAMS_BARO_TASKS_DOCUMENT_H
-#define PROGRAMS_BARO_TASKS_DOCUMENT_H
+#ifndef PROGRAMS_BARO_TASKS_YAML_DOCUMENT_H
+#define PROGRAMS_BARO_TASKS_YAML_DOCUMENT_H
 
 #include <stdbool.h>
 #include <yaml.h>

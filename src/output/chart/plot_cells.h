@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of a chart in a terminal. Only for the files of this folder. */
-#ifndef OUTPUT_CHART_GRID_H
-#define OUTPUT_CHART_GRID_H
+#ifndef OUTPUT_CHART_PLOT_CELLS_H
+#define OUTPUT_CHART_PLOT_CELLS_H
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,21 +9,21 @@
 #include "base/escape.h"
 #include "output/chart/chart.h"
 
-struct cell {
+struct plot_cell {
     unsigned glyph;     /* a code point; 0: dots, if there are any */
     unsigned char dots; /* braille */
     char letter;        /* replaces dots if only ASCII can be shown */
     int color, back;    /* of 256; -1: none */
 };
 
-struct grid {
+struct plot_grid {
     const struct chart *c;
     const struct chart_terminal *t;
     size_t columns, rows, labels; /* labels: columns of the texts of values */
     bool has_letters; /* lines are letters instead of dots: only ASCII can be shown, or colours are missing to tell
                        * several lines apart */
     struct chart_ticks ticks;
-    struct cell *cells;
+    struct plot_cell *cells;
     int curve_color[CHART_COLORS + 8];
     char curve_letter[CHART_COLORS + 8];
 };
@@ -33,10 +33,10 @@ struct grid {
 #define GRID_MUTED 244
 int grid_color(unsigned curve);
 
-void grid_colored(struct buf *b, const struct grid *g, int color, const char *at);
-void grid_time_axis(const struct grid *g, struct buf *ret);
+void grid_colored(struct buf *b, const struct plot_grid *g, int color, const char *at);
+void grid_time_axis(const struct plot_grid *g, struct buf *ret);
 /* The lines of phases, marks and problems. */
-void grid_lanes(const struct grid *g, struct buf *ret);
+void grid_lanes(const struct plot_grid *g, struct buf *ret);
 
 #define GRID_ROWS 12u
 #define NAME_COLUMNS 40u
@@ -58,7 +58,7 @@ static inline const char *at_most(const char *text, size_t *len)
 }
 
 /* The buckets of one of n columns: at least one. */
-static inline void grid_buckets(const struct grid *g, size_t x, size_t n, size_t *ret_first, size_t *ret_end)
+static inline void grid_buckets(const struct plot_grid *g, size_t x, size_t n, size_t *ret_first, size_t *ret_end)
 {
     size_t first = g->c->buckets * x / n, end = g->c->buckets * (x + 1) / n;
     *ret_first = first < g->c->buckets ? first : g->c->buckets - 1;
@@ -74,9 +74,9 @@ static inline size_t grid_lines(const struct chart *c)
     return n;
 }
 
-static inline void grid_init(struct grid *g, const struct chart *c, const struct chart_terminal *t)
+static inline void grid_init(struct plot_grid *g, const struct chart *c, const struct chart_terminal *t)
 {
-    *g = (struct grid){.c = c, .t = t, .rows = t->height ? t->height : GRID_ROWS};
+    *g = (struct plot_grid){.c = c, .t = t, .rows = t->height ? t->height : GRID_ROWS};
     g->rows = g->rows < 3 ? 3 : g->rows;
     g->has_letters = !t->utf8 || (!t->color && grid_lines(c) > 1);
     chart_value_ticks(c->unit, chart_top(c), g->rows / 3 + 1, &g->ticks);

@@ -5,12 +5,12 @@
  * filter, a child first makes every call that the wrapper may make. If it is killed, the command is executed at once,
  * and nothing is recorded.
  */
-#ifndef RECORDER_WRAPPER_FILTER_H
-#define RECORDER_WRAPPER_FILTER_H
+#ifndef RECORDER_WRAPPER_SECCOMP_H
+#define RECORDER_WRAPPER_SECCOMP_H
 
 #include <stdbool.h>
 
-struct filter {
+struct seccomp_filter {
     bool there;            /* there is a filter, or this can't be read (no /proc) */
     bool mute;             /* it kills at write(2): nothing can be printed */
     int process_errno;     /* why no child could be created; 0: there was one */
@@ -18,17 +18,17 @@ struct filter {
 };
 
 /* Call this before anything else. It makes only the system calls that a program makes at its start, and clone(2). */
-void filter_look(struct filter *ret);
+void seccomp_check(struct seccomp_filter *ret);
 
-/* fork(2) by way of clone(2), which filter_look() has shown to be allowed. fork(3) makes calls of its own in the
+/* fork(2) by way of clone(2), which seccomp_check() has shown to be allowed. fork(3) makes calls of its own in the
  * child. SIGCHLD reports the child's end. */
-int filter_fork(void);
+int seccomp_fork(void);
 
-/* filter_calls.c: makes each call. *at: the name of the one that is being made, NULL at the end; *ret_writes: write(2)
+/* seccomp_calls.c: makes each call. *at: the name of the one that is being made, NULL at the end; *ret_writes: write(2)
  * was made. */
-void filter_try(const char *volatile *at, volatile bool *ret_writes);
+void seccomp_try(const char *volatile *at, volatile bool *ret_writes);
 
 /* Executes the command in this process, with nothing changed. Returns the errno if that failed. */
-int filter_execute(char *const *argv);
+int seccomp_execute(char *const *argv);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/baro-serve/row.h"
+#include "programs/baro-serve/job_row.h"
 
 #include <sys/wait.h>
 
 #include "base/fmt.h"
 #include "base/json.h"
 #include "output/text/parts.h"
-#include "output/text/read.h"
+#include "output/text/read_fact.h"
 #include "output/text/report.h"
 
 static void write_value(struct json *j, const struct baro_fact *fact, const struct baro_value *v)

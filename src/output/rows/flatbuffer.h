@@ -4,8 +4,8 @@
  * that, and then the place is filled in. Example: a table with a text has a place of 4 bytes, which gets the distance
  * from itself to the text.
  */
-#ifndef OUTPUT_ROWS_FLAT_H
-#define OUTPUT_ROWS_FLAT_H
+#ifndef OUTPUT_ROWS_FLATBUFFER_H
+#define OUTPUT_ROWS_FLATBUFFER_H
 
 #include "base/buf.h"
 

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "recorder/wrapper/filter.h"
+#include "recorder/wrapper/seccomp.h"
 #include "recorder/wrapper/wrapper.h"
 
 #define NO_FD (-1)
@@ -151,7 +151,7 @@ static void try_other_calls(const char *volatile *at)
     TRY("setitimer", setitimer(ITIMER_REAL, &off, NULL));
 }
 
-void filter_try(const char *volatile *at, volatile bool *ret_writes)
+void seccomp_try(const char *volatile *at, volatile bool *ret_writes)
 {
     TRY("prlimit64", disable_core());
     TRY("write", write(NO_FD, SCRAP, 1));

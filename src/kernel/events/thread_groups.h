@@ -12,8 +12,8 @@
  * source was opened are not counted; for their groups the end may be reported too early, and callers that can read
  * /proc should check.
  */
-#ifndef KERNEL_EVENTS_GROUPS_H
-#define KERNEL_EVENTS_GROUPS_H
+#ifndef KERNEL_EVENTS_THREAD_GROUPS_H
+#define KERNEL_EVENTS_THREAD_GROUPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

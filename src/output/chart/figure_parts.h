@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the table of figures, and the parts that make a figure. Only for the files of this folder. */
-#ifndef OUTPUT_CHART_ROWS_H
-#define OUTPUT_CHART_ROWS_H
+#ifndef OUTPUT_CHART_FIGURE_PARTS_H
+#define OUTPUT_CHART_FIGURE_PARTS_H
 
 #include "output/chart/figure.h"
 
@@ -80,7 +80,7 @@ struct heaviest heaviest_of(const struct making *m, enum row_order order, bool t
 unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken);
 
 /* ---- making ---- */
-struct figures {
+struct chart_set {
     struct chart *charts;
     size_t n;
     struct chart_spans spans;
@@ -90,7 +90,7 @@ struct figures {
 int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *ret);
 
 /* The source of a curve's values. */
-struct feed {
+struct curve_source {
     size_t chart, curve;
     int series;
     double scale; /* to the chart's unit */
@@ -107,8 +107,8 @@ struct making {
     const struct figure_options *options;
     struct limit_history limits;
     struct baro_series *series;
-    struct figures *figures;
-    struct feed *feeds;
+    struct chart_set *figures;
+    struct curve_source *feeds;
     size_t n_feeds;
     uint64_t from_ns, to_ns, start_ns;
     size_t buckets;
@@ -128,6 +128,6 @@ int making_begin(struct making *m);
 int making_read_limits(struct making *m);
 void making_done(struct making *m);
 /* Finds the range and makes the series; then `add` adds charts, and all of them are filled. */
-int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct figures **ret);
+int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct chart_set **ret);
 
 #endif
