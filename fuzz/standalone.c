@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a fuzz target without a fuzzer: on each seed of a corpus as it is, truncated to many lengths, and changed at
- * random with a fixed start, so that `./check` gives the same result each time, with any compiler.
+ * random with a fixed start, so that `./check` gives the same result each time, with any compiler. With BARO_FULL=1
+ * there are four times as many of these.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,9 +14,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { CUTS = 256, CHANGED = 1024, SIZE_MAX_READ = 1 << 20 };
+enum { CUTS = 64, CHANGED = 256, FULL = 4, SIZE_MAX_READ = 1 << 20 };
 
 static unsigned long inputs;
+static int times = 1;
 
 /* Each input is a copy of its own, so that a sanitizer sees a read one byte beyond its end. */
 static void run_one(const uint8_t *data, size_t size)
@@ -40,7 +42,7 @@ static uint64_t random_next(uint64_t *state)
 
 static void run_cut(const uint8_t *data, size_t size)
 {
-    size_t step = size / CUTS + 1;
+    size_t step = size / (size_t)(CUTS * times) + 1;
     for (size_t n = 0; n < size; n += step) {
         run_one(data, n);
     }
@@ -58,7 +60,7 @@ static void run_changed(const uint8_t *data, size_t size)
         abort();
     }
     uint64_t state = 0x9e3779b97f4a7c15u + size;
-    for (int i = 0; i < CHANGED; i++) {
+    for (int i = 0; i < CHANGED * times; i++) {
         memcpy(changed, data, size);
         for (uint64_t left = 1 + random_next(&state) % 4; left > 0; left--) {
             uint64_t r = random_next(&state);
@@ -118,6 +120,7 @@ static int run_path(const char *path)
 
 int main(int argc, char **argv)
 {
+    times = getenv("BARO_FULL") != NULL ? FULL : 1;
     int seeds = 0;
     for (int i = 1; i < argc; i++) {
         int one = run_path(argv[i]);

@@ -157,9 +157,10 @@ def unshared(*flags):
     return list(argv)
 
 
-def poll(condition, what="the condition", timeout=PATIENCE, least=0.005):
-    """Returns the first value of condition() that is true. Most conditions run baro. The pause is twice as long as they
-    took, so that tests that wait leave the CPUs to others, and `least` seconds."""
+def poll(condition, what="the condition", timeout=PATIENCE, least=0.01):
+    """Returns the first value of condition() that is true. Most conditions run baro. The pause is five times as long as
+    they took, so that tests that wait leave the CPUs to others (at twice as long they took a fifth of the CPU time of
+    all tests), and `least` seconds."""
     end = time.monotonic() + timeout
     while True:
         began = time.monotonic()
@@ -169,7 +170,7 @@ def poll(condition, what="the condition", timeout=PATIENCE, least=0.005):
         now = time.monotonic()
         if now > end:
             pytest.fail(f"waited {timeout} s for {what}")
-        time.sleep(min(max(2 * (now - began), least), 0.25))
+        time.sleep(min(max(5 * (now - began), least), 0.25))
 
 
 def lock_events(path):

@@ -171,10 +171,12 @@ def test_record_a_group_that_processes_leave(run, tape, work, cgroup, groups, wa
     wait_until(lambda: len(other.pids()) == 3, "those that leave")
     moved = set(other.pids())
     wait_until(lambda: moved & {r["pid"] for r in run.export(tape)}, "one of them as a member")
-    last = lambda: max(r["t_ns"] for r in run.export(tape, "job"))
-    wait_until(
-        lambda: not moved & {r["pid"] for r in run.export(tape) if r["t_ns"] == last()}, "the end of their membership"
-    )
+
+    def members():
+        last = max(r["t_ns"] for r in run.export(tape, "job"))
+        return {r["pid"] for r in run.export(tape) if r["t_ns"] == last}
+
+    wait_until(lambda: not moved & members(), "the end of their membership")
     (work / "end").touch()
     assert recorder.wait(60) == 0, recorder.stderr.read()
     assert len(other.pids()) == 3, "it ended before those that had left"

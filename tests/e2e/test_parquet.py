@@ -77,6 +77,7 @@ def export(run, tape, to, *options, interpreter, status=0):
     return run("export", "--format", "parquet", "-o", to, *options, tape, status=status, env=env)
 
 
+@pytest.mark.not_sanitized("test_arrow has the same rows, without a second of imports each time")
 def test_every_kind(run, tape, work, python):
     run.record(tape, JOB, "--interval", "20ms", "--metrics", "all", status=0)
     files = {kind: str(work / f"{kind}.parquet") for kind in kinds_of(run, tape)}
@@ -90,6 +91,7 @@ def test_every_kind(run, tape, work, python):
     assert meaning["rss_bytes"]["unit"] == "bytes" and meaning["rss_bytes"]["help"]
 
 
+@pytest.mark.not_sanitized("test_arrow has the same rows, without a second of imports each time")
 def test_polars_where_there_is_no_pyarrow(run, tape, work, python):
     run.record(tape, JOB, "--interval", "20ms")
     made = str(work / "process.parquet")
@@ -97,6 +99,7 @@ def test_polars_where_there_is_no_pyarrow(run, tape, work, python):
     compare(run, tape, "process", read_back(python, made)[made])
 
 
+@pytest.mark.not_sanitized("test_arrow has the same rows, without a second of imports each time")
 def test_columns_and_a_pipe(run, tape, work, python):
     run.record(tape, JOB, "--interval", "20ms")
     made = work / "job.parquet"
