@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 
+import environments
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -42,6 +43,15 @@ def isolated(tmp_path, monkeypatch):
     monkeypatch.setenv("BARO_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("BARO_ANNOUNCED", "")
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def others(monkeypatch):
+    """Libraries of other projects can be imported, here and by children: those that are installed, else those of an
+    environment."""
+    packages = environments.packages_of(environments.others())
+    monkeypatch.setattr(sys, "path", [*sys.path, packages])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), packages))))
 
 
 def poll(condition, what="the condition"):

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual environments that tests need, with packages of PyPI."""
 
+import fcntl
+import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 
+import pytest
+
+# Of other projects, for tests that import them; ruff and mypy are programs, and mypy has pytest for its types.
+_OTHERS = "ruff==0.14.6 mypy pytest ipython joblib distributed pandas polars pyarrow duckdb".split()
 _PIP = ("-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1", "--disable-pip-version-check")
 _PIP += ("--no-compile", "--only-binary", ":all:")  # of thousands of modules a few are used
 _WITHIN = 300  # seconds
@@ -30,6 +37,31 @@ def _by_uv(folder, packages):
 
 def _run(command, within=_WITHIN):
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=within)
+
+
+def kept(name, *packages):
+    """Makes one once, in the user's cache, and returns its folder. Skips where the packages can't be had."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "barograph"
+    folder = cache / f"{name}-{sys.version_info[0]}.{sys.version_info[1]}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "ready").exists():
+            try:
+                make(folder, *packages)
+            except (OSError, subprocess.SubprocessError) as error:
+                pytest.skip(f"{' '.join(packages)} can't be installed here: {why(error)}")
+            (folder / "ready").write_text(" ".join(packages))
+    return folder
+
+
+def others():
+    """The folder of an environment with the libraries that tests import."""
+    return kept("others", *_OTHERS)
+
+
+def packages_of(folder):
+    return str(folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages")
 
 
 def why(error):

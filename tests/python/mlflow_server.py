@@ -2,12 +2,10 @@
 """A real MLflow for tests: an interpreter that has it, its server on loopback with a SQLite store, a client that reads
 back, and a proxy that does what networks do."""
 
-import fcntl
 import http.client
 import http.server
 import json
 import os
-import pathlib
 import signal
 import socket
 import subprocess
@@ -40,22 +38,7 @@ def python():
             return candidate
     if given:
         pytest.skip(f"{given} can't import MLflow")
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "barograph"
-    folder = cache / f"mlflow-{sys.version_info[0]}.{sys.version_info[1]}"
-    cache.mkdir(parents=True, exist_ok=True)
-    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "ready").exists():
-            _install(folder)
-    return str(folder / "bin" / "python")
-
-
-def _install(folder):
-    try:
-        environments.make(folder, *_PACKAGES)
-    except (OSError, subprocess.SubprocessError) as error:
-        pytest.skip(f"MLflow can't be imported here, nor installed: {environments.why(error)}")
-    (folder / "ready").touch()
+    return str(environments.kept("mlflow", *_PACKAGES) / "bin" / "python")
 
 
 def free_port():

@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import textwrap
 import time
 import types
 
@@ -132,7 +133,6 @@ def burn(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
-    return os.getpid()
 
 
 @pytest.mark.parametrize("method", ("fork", "spawn", "forkserver", "futures"))
@@ -224,24 +224,44 @@ def test_task_of_a_process_that_is_not_known_yet(monkeypatch):
     assert (task.name, task.processes_started) == ("child", 1)
 
 
-def test_joblib_and_dask():
-    joblib = pytest.importorskip("joblib")
-    with barograph.record("run.baro") as rec:
-        joblib.Parallel(2, backend="loky", initializer=workers.named("fold"))(
-            joblib.delayed(burn)(0.1) for _ in range(4)
-        )
-    (task,) = rec.tape.tasks
+JOBLIB = """
+import joblib
+with barograph.record("run.baro"):
+    joblib.Parallel(2, backend="loky", initializer=workers.named("fold"))(joblib.delayed(burn)(0.1) for _ in range(4))
+"""
+DASK = """
+import distributed
+with (
+    barograph.record("run.baro"),
+    distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
+    distributed.Client(cluster) as client,
+):
+    client.register_plugin(workers.dask_plugin("fold"))
+    client.submit(burn, 0.4).result()
+"""
+BURN = """
+import time
+import barograph
+from barograph.integrations import workers
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+if __name__ == "__main__":
+"""
+LONG = pytest.mark.skipif(os.environ.get("BARO_FULL") != "1", reason="long: BARO_FULL=1")
+
+
+@pytest.mark.parametrize("code", (JOBLIB, pytest.param(DASK, marks=LONG)), ids=("joblib", "dask"))
+def test_workers_of_others_are_tasks(code, tmp_path, others):
+    """In an interpreter of its own: their workers outlive the recording."""
+    (tmp_path / "program.py").write_text(BURN + textwrap.indent(code, "    "), encoding="utf-8")
+    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    (task,) = barograph.open("run.baro").tasks
     assert task.name == "fold" and task.cpu_ns >= 300_000_000
-    distributed = pytest.importorskip("distributed")
-    with barograph.record("dask.baro") as rec:
-        with (
-            distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            client.register_plugin(workers.dask_plugin("dask"))
-            client.submit(burn, 0.2).result()
-    (task,) = rec.tape.tasks
-    assert task.name == "dask" and task.cpu_ns >= 200_000_000
 
 
 def test_logging():
@@ -267,8 +287,9 @@ def test_logging():
     assert second.attributes["error"] == "KeyError"
 
 
-def test_magics():
-    testing = pytest.importorskip("IPython.testing.globalipapp")
+def test_magics(others):
+    from IPython.testing import globalipapp as testing
+
     shell = testing.start_ipython() or testing.get_ipython()
     shell.run_line_magic("load_ext", "barograph")
     shell.run_cell("%%baro fit\nvalue = sum(range(1000))")
@@ -281,9 +302,10 @@ def test_magics():
 
 
 @pytest.mark.parametrize("code", ("1/0", "x = = 1", "raise KeyboardInterrupt", "import asyncio\nawait asyncio.sleep(0)\n1/0"))
-def test_an_error_in_a_recorded_cell(code, capsys):
+def test_an_error_in_a_recorded_cell(code, capsys, others):
     """The cell fails, as it does without the magic: what runs all cells of a notebook stops there. It is shown once."""
-    testing = pytest.importorskip("IPython.testing.globalipapp")
+    from IPython.testing import globalipapp as testing
+
     shell = testing.start_ipython() or testing.get_ipython()
     shell.run_line_magic("load_ext", "barograph")
     bare = shell.run_cell(code)
@@ -299,9 +321,10 @@ def test_an_error_in_a_recorded_cell(code, capsys):
     assert "ZeroDivisionError" in capsys.readouterr().out
 
 
-def test_a_cell_that_awaits_in_a_loop(capsys):
+def test_a_cell_that_awaits_in_a_loop(capsys, others):
     """As in a notebook: a magic can't run it there."""
-    testing = pytest.importorskip("IPython.testing.globalipapp")
+    from IPython.testing import globalipapp as testing
+
     shell = testing.start_ipython() or testing.get_ipython()
     shell.run_line_magic("load_ext", "barograph")
 
@@ -314,8 +337,9 @@ def test_a_cell_that_awaits_in_a_loop(capsys):
     assert asyncio.run(cell("%%baro\nvalue = 7")).success and shell.user_ns["value"] == 7
 
 
-def test_cells_inside_of_a_recorded_session(capsys):
-    testing = pytest.importorskip("IPython.testing.globalipapp")
+def test_cells_inside_of_a_recorded_session(capsys, others):
+    from IPython.testing import globalipapp as testing
+
     shell = testing.start_ipython() or testing.get_ipython()
     shell.run_line_magic("load_ext", "barograph")
     shell.run_cell("%baro on", store_history=True)
@@ -329,8 +353,9 @@ def test_cells_inside_of_a_recorded_session(capsys):
 
 
 @pytest.fixture
-def shell():
-    testing = pytest.importorskip("IPython.testing.globalipapp")
+def shell(others):
+    from IPython.testing import globalipapp as testing
+
     shell = testing.start_ipython() or testing.get_ipython()
     shell.run_line_magic("load_ext", "barograph")
     return shell
