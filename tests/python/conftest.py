@@ -45,13 +45,22 @@ def isolated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def others(monkeypatch):
-    """Libraries of other projects can be imported, here and by children: those that are installed, else those of an
-    environment."""
-    packages = environments.packages_of(environments.others())
+def _take_in(monkeypatch, folder):
+    """What is installed in an environment can be imported, here and by children."""
+    packages = environments.packages_of(folder)
     monkeypatch.setattr(sys, "path", [*sys.path, packages])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), packages))))
+
+
+@pytest.fixture
+def others(monkeypatch):
+    """Libraries of other projects: those that are installed, else those of an environment."""
+    _take_in(monkeypatch, environments.others())
+
+
+@pytest.fixture
+def mlflow_library(monkeypatch):
+    _take_in(monkeypatch, environments.mlflow())
 
 
 def poll(condition, what="the condition"):

@@ -11,7 +11,9 @@ import tempfile
 import pytest
 
 # Of other projects, for tests that import them; ruff and mypy are programs, and mypy has pytest for its types.
-_OTHERS = "ruff==0.14.6 mypy pytest ipython joblib distributed pandas polars pyarrow duckdb".split()
+_OTHERS = "ruff==0.14.6 mypy pytest ipython joblib distributed pandas polars pyarrow duckdb matplotlib".split()
+# What MLflow's server needs of all that `mlflow` requires: a fifth of its size.
+_MLFLOW = "mlflow-skinny>=3 sqlalchemy alembic flask flask-cors aiohttp numpy pandas sqlparse".split()
 _PIP = ("-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1", "--disable-pip-version-check")
 _PIP += ("--no-compile", "--only-binary", ":all:")  # of thousands of modules a few are used
 _WITHIN = 300  # seconds
@@ -58,6 +60,10 @@ def kept(name, *packages):
 def others():
     """The folder of an environment with the libraries that tests import."""
     return kept("others", *_OTHERS)
+
+
+def mlflow():
+    return kept("mlflow", *_MLFLOW)
 
 
 def packages_of(folder):

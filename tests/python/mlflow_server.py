@@ -17,8 +17,6 @@ import urllib.request
 import environments
 import pytest
 
-# What the server needs of all that `mlflow` requires: a fifth of its size.
-_PACKAGES = "mlflow-skinny>=3 sqlalchemy alembic flask flask-cors aiohttp numpy pandas sqlparse".split()
 _STARTS_WITHIN = 120  # seconds
 
 
@@ -38,7 +36,7 @@ def python():
             return candidate
     if given:
         pytest.skip(f"{given} can't import MLflow")
-    return str(environments.kept("mlflow", *_PACKAGES) / "bin" / "python")
+    return str(environments.mlflow() / "bin" / "python")
 
 
 def free_port():

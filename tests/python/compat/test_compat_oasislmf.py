@@ -310,8 +310,7 @@ def test_who_mentions_a_tool_is_none():
         assert not program["gulpy"].search(line), line
 
 
-def test_plots_of_one_row(tmp_path):
-    pytest.importorskip("matplotlib")
+def test_plots_of_one_row(tmp_path, others):
     made = _plots.generate_plots([_row(0.0, "unknown", 1, 1024)], str(tmp_path), 24000.0)
     assert sorted(Path(p).name for p in made.values()) == sorted(_plots.PICTURES.values())
     assert math.isclose(_png(tmp_path / "total_footprint.png")[0], 1800) and json.dumps(made)

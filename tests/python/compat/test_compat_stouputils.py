@@ -198,8 +198,7 @@ time.sleep(60)
 """
 
 
-def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkeypatch):
-    pytest.importorskip("mlflow")
+def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkeypatch, mlflow_library):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     from mlflow.tracking import MlflowClient
 
@@ -219,8 +218,7 @@ def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkey
     assert [p.step for p in points] == list(range(len(points)))
 
 
-def test_the_store_has_what_async_with_logged(tmp_path, script):
-    pytest.importorskip("mlflow")
+def test_the_store_has_what_async_with_logged(tmp_path, script, mlflow_library):
     text = textwrap.dedent("""
         import asyncio, json, os, sys
         os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
