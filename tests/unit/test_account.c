@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "recorder/helper/helper.h"
-#include "recorder/sampler/own_cost.h"
+#include "recorder/sampling/own_cost.h"
 
 #define MS NS_PER_MS
 

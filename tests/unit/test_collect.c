@@ -20,9 +20,9 @@
 #include "recorder/collectors/processes/process.h"
 #include "recorder/collectors/processes/processes.h"
 #include "recorder/collectors/processes/pss.h"
-#include "recorder/sampler/budget.h"
-#include "recorder/sampler/own_cost.h"
-#include "recorder/sampler/schedule.h"
+#include "recorder/sampling/budget.h"
+#include "recorder/sampling/own_cost.h"
+#include "recorder/sampling/schedule.h"
 
 static void auto_interval(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 /* ---- the driver ---- */
 

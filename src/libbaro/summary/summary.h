@@ -241,7 +241,7 @@ bool living_end(struct summary_living *l, uint32_t id);
 void living_count(struct summary_living *l, struct command *counted);
 void living_done(struct summary_living *l);
 
-/* held.c, for summary.c */
+/* since_limit.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);
 void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
                        const struct derive_sum *pss);

@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "kernel/sys/sysfs.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define KFD_NODES_MOST 256u
 

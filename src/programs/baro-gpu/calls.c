@@ -2,7 +2,7 @@
 /* Calls of NVIDIA's library: which are made, and what their codes mean. */
 #include <stdio.h>
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define FIRST(...) FIRST_OF(__VA_ARGS__, )
 #define FIRST_OF(first, ...) first

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "kernel/sys/sysfs.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/span.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define LOST_AGAIN (60 * NS_PER_SEC)
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define INIT_AGAIN (60 * NS_PER_SEC)
 

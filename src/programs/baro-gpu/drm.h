@@ -5,7 +5,7 @@
 
 #include "base/span.h"
 #include "kernel/proc/fdinfo.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define CLIENTS_MOST 65536u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fields: many values with one call, each with a code of its own; and throttling where there is no field of it. */
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define FIELD_SCOPE_ALL UINT32_MAX
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define UJ_PER_NS_TO_UW 1e9
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/span.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define METERS_EVERY (10 * NS_PER_SEC) /* without devices */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Power and energy of a device. */
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 /* Energy without a counter: the mean of two readings of power, by the time between them. Example: 100 W and, two
  * seconds later, 300 W are 400 J. */

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "programs/baro-gpu/gpu_helper.h"
 #include "programs/baro-gpu/smi_text.h"
-#include "programs/baro-gpu/unit.h"
 
 #define EVERY_LEAST (5 * NS_PER_SEC)
 #define COST_SHARE 50u /* it runs a 50th of the time at most */

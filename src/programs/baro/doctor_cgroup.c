@@ -15,7 +15,7 @@
 #include "programs/baro/doctor.h"
 #include "recorder/collectors/cgroups/bounds.h"
 #include "recorder/collectors/cgroups/cgroup.h"
-#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/own_cgroup.h"
 
 #define TOPIC "control groups"
 

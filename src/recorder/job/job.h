@@ -137,7 +137,7 @@ struct job_counts {
     size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
 };
 
-/* How many processes were alive at once: at_once.c. */
+/* How many processes were alive at once: process_peak.c. */
 struct job_at_once {
     uint64_t most; /* upper bound of the peak; valid if it is more than counts.peak */
     bool found;    /* since peak_note() a list has found a member */

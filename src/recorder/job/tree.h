@@ -175,8 +175,8 @@ struct member_life {
     int status;
     bool status_known : 1;
     bool end_reported : 1; /* its end was reported by an event or by the wrapper */
-    bool end_unseen : 1;   /* at_once.c: it may have ended without an event */
-    bool end_awaited : 1;  /* at_once.c: it has ended, and the event of its end has not been read yet */
+    bool end_unseen : 1;   /* process_peak.c: it may have ended without an event */
+    bool end_awaited : 1;  /* process_peak.c: it has ended, and the event of its end has not been read yet */
     bool cpu_final : 1;    /* its CPU clock was read after it had ended */
     bool io_final : 1;     /* the row has its final I/O counters */
     /* it is gone and its parent reaped it: else the wrapper would have adopted and reported it */

@@ -13,7 +13,7 @@
 #define RECORDER_COLLECTORS_PROCESSES_PSS_H
 
 #include "recorder/helper/helper.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 #define SHARED_SLOTS 512u
 

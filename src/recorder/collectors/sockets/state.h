@@ -24,7 +24,7 @@ struct sockets_shared {
     struct sockets_answer answer;
 };
 
-/* child.c: the worker. Its context is a struct sockets_options. */
+/* sockets_child.c: the worker. Its context is a struct sockets_options. */
 void sockets_live(const struct worker_child *c);
 
 /* probe.c: asks the kernel for the TCP sockets of a family in these states. Returns 0 or -errno. */
@@ -37,7 +37,8 @@ bool namespaces_have(const struct namespaces *n, uint64_t inode, uint64_t cookie
 void namespaces_add(struct namespaces *n, uint64_t inode, uint64_t cookie, int32_t pid);
 uint64_t namespace_cookie(int socket_fd); /* cookie of the namespace that the socket is in; 0: not known */
 
-/* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.
+/* job_namespaces.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their
+ * ends.
  */
 #define PLACES_MOST 16u
 #define LEFT_MOST 64u
