@@ -46,6 +46,6 @@ struct drm {
 };
 
 /* Takes the fdinfo of one descriptor of a process. */
-void drm_take_descriptor(struct helper *h, const struct gpu_member *m, struct span text);
+void drm_take_descriptor(struct gpu_helper *h, const struct gpu_member *m, struct span text);
 
 #endif

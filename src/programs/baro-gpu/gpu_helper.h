@@ -43,7 +43,7 @@ struct unit { /* a device or a MIG instance */
     uint16_t code[NVML_FN_COUNT]; /* a call that is not to be made again, and what it said */
     uint16_t field_code[UNIT_FIELDS];
     uint16_t lost;    /* enum nvml_code */
-    uint64_t lost_ns; /* when that was, or was looked at again */
+    uint64_t lost_ns; /* when that was, or was checked again */
     uint64_t read_ns;
     struct stamps samples[NVML_SAMPLES_DECODER + 1];
     struct grown field[UNIT_FIELDS], energy;
@@ -59,7 +59,7 @@ struct unit { /* a device or a MIG instance */
     uint8_t checked_absent[GPU_MAX];
 };
 
-struct helper {
+struct gpu_helper {
     struct gpu_shared *shared;
     struct nvml nv;
     bool has_cards;          /* of DRM: looked for */
@@ -110,7 +110,7 @@ static inline void unit_put_most(struct unit *u, int metric, uint64_t v)
 }
 
 /* The same since the reading that the recorder has taken. */
-static inline void unit_put_peak(struct helper *h, struct unit *u, int metric, uint64_t v)
+static inline void unit_put_peak(struct gpu_helper *h, struct unit *u, int metric, uint64_t v)
 {
     if (h->peaks_taken)
         unit_put(u, metric, v);
@@ -144,7 +144,7 @@ static inline void unit_put_code(struct unit *u, int metric, int code, uint64_t 
 
 /* Calls of the driver: a call that it did not support or allow is not made again, a lost device is not asked, and the
  * recorder sees which call is running. */
-int ask_before(struct helper *h, struct unit *u, enum nvml_function f);
+int ask_before(struct gpu_helper *h, struct unit *u, enum nvml_function f);
 int ask_after(struct unit *u, enum nvml_function f, int code);
 #define ASK(h, u, f, ...)                                                                                              \
     ({                                                                                                                 \
@@ -153,19 +153,19 @@ int ask_after(struct unit *u, enum nvml_function f, int code);
     })
 
 /* device.c */
-void device_read(struct helper *h, struct unit *u);
-void device_events(struct helper *h);
+void device_read(struct gpu_helper *h, struct unit *u);
+void device_events(struct gpu_helper *h);
 /* utilization.c. add_buffer: percentages over time. The buffer has a value for each part of a second, also for the time
  * between two readings. metric and peak: -1 for none. Returns false if there is none, or nothing new in it. */
-void use_read(struct helper *h, struct unit *u, uint64_t since_ns);
-bool use_add_buffer(struct helper *h, struct unit *u, unsigned type, int metric, int peak, uint64_t since_ns);
+void use_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
+bool use_add_buffer(struct gpu_helper *h, struct unit *u, unsigned type, int metric, int peak, uint64_t since_ns);
 /* power.c */
-void power_read(struct helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns);
+void power_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns);
 void power_by_time(struct unit *u, uint64_t uw, uint64_t now_ns); /* energy that no counter has */
 /* fields.c, gpm.c */
-void fields_read(struct helper *h, struct unit *u, uint64_t now_ns);
-void reasons_read(struct helper *h, struct unit *u, uint64_t since_ns);
-void gpm_read(struct helper *h, struct unit *u, uint64_t now_ns);
+void fields_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
+void reasons_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
+void gpm_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
 /* plausible.c: what no device can have is absent */
 void unit_check(struct unit *u);
 double counter_most(int metric); /* what it can grow by in a second */
@@ -177,27 +177,27 @@ bool counter_take(struct grown *g, uint64_t now, uint64_t now_ns, uint64_t range
                   uint64_t *ret_growth);
 /* processes.c: adds the processes of this device to the reading. lists: read the lists, too; false: only what processes
  * used */
-void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
+void processes_read(struct gpu_helper *h, struct unit *u, uint32_t at, bool lists);
 /* cards.c: GPUs of DRM. Files are of the card's folder, or of a folder below it that ends with a slash. */
-void cards_find(struct helper *h);
-void card_read(struct helper *h, struct unit *u);
+void cards_find(struct gpu_helper *h);
+void card_read(struct gpu_helper *h, struct unit *u);
 bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap);
 bool card_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret);
 void card_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor);
-void card_power(struct helper *h, struct unit *u); /* of hwmon; energy is power by time */
+void card_power(struct gpu_helper *h, struct unit *u); /* of hwmon; energy is power by time */
 /* amd.c, intel.c */
 void amd_find_kfd(const char *root, struct unit *u);
-void amd_read(struct helper *h, struct unit *u, uint64_t since_ns);
-void intel_read(struct helper *h, struct unit *u, uint64_t now_ns);
+void amd_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
+void intel_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
 /* drm.c: what the job's processes use of them */
 struct drm *drm_new(void); /* NULL without memory */
-void drm_read(struct helper *h);
+void drm_read(struct gpu_helper *h);
 /* smi.c: all devices by nvidia-smi */
-void smi_read(struct helper *h);
+void smi_read(struct gpu_helper *h);
 /* devices.c: all devices that are to be read */
-struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent);
-void devices_find(struct helper *h);
-void devices_choose(struct helper *h, uint32_t count);
+struct unit *unit_add(struct gpu_helper *h, nvml_device handle, uint32_t index, uint32_t parent);
+void devices_find(struct gpu_helper *h);
+void devices_choose(struct gpu_helper *h, uint32_t count);
 /* chosen.c: as CUDA_VISIBLE_DEVICES (count: how many there are), and as --gpu. index: GPU_NONE where it has none */
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
 bool gpu_is_listed(const char *list, uint32_t index, const char *name, const char *uuid);

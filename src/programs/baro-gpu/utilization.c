@@ -25,7 +25,7 @@ static uint64_t limit_use(struct stamps *s, uint64_t busy, uint64_t since_us)
     return now;
 }
 
-bool use_add_buffer(struct helper *h, struct unit *u, unsigned type, int metric, int peak, uint64_t since_ns)
+bool use_add_buffer(struct gpu_helper *h, struct unit *u, unsigned type, int metric, int peak, uint64_t since_ns)
 {
     static struct nvml_sample at[SAMPLES_MOST];
     struct stamps *s = &u->samples[type];
@@ -71,7 +71,7 @@ static void add_utilisation(struct unit *u, unsigned type, int metric, int code,
         s->covered_us = (s->last_us > s->covered_us ? s->last_us : s->covered_us) + since_ns / 1000;
 }
 
-void use_read(struct helper *h, struct unit *u, uint64_t since_ns)
+void use_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns)
 {
     struct nvml_utilization now = {0};
     unsigned percent = 0, us;

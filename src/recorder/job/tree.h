@@ -71,7 +71,7 @@ struct member_part {
 
 /* How much of the CPU time of ended processes may be too much. unsure: at most this, if the process was not waited for.
  * reported: at most this, if it was: all that perf reported since the processes were last read. See balance(). */
-struct doubt {
+struct cpu_excess {
     uint64_t unsure, reported;
 };
 
@@ -86,7 +86,7 @@ struct settlement {
     uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
     uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
     uint64_t known, weight, share; /* plan_share() */
-    struct doubt doubt;
+    struct cpu_excess excess;
 };
 
 /* Decides whether a tick reads a member: it does if the CPU clock has moved, or if the member is due. */

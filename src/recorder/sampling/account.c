@@ -10,7 +10,7 @@ void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monot
 {
     *a = (struct account){.start_ns = start_monotonic_ns};
     budget_init(&a->budget, overhead_ppm);
-    allowance_init(&a->allowance);
+    read_budget_init(&a->read_budget);
 }
 
 static uint64_t helper_ns(struct account *a)

@@ -19,9 +19,9 @@ struct worker;
 
 struct account {
     struct budget budget;
-    struct allowance allowance; /* for reads that block the process that is read */
-    uint64_t start_ns;          /* CLOCK_MONOTONIC: times of budget and allowance are relative to this */
-    uint64_t charged_own_ns;    /* CPU time of this process that was charged to the budget so far */
+    struct read_budget read_budget; /* for reads that block the process that is read */
+    uint64_t start_ns;              /* CLOCK_MONOTONIC: times of both budgets are relative to this */
+    uint64_t charged_own_ns;        /* CPU time of this process that was charged to the budget so far */
 
     /* If one process has several recordings (an observer), each reports the cost of its own samples, and an equal share
      * of all other costs. */

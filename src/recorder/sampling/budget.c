@@ -5,7 +5,7 @@
 
 /* A start may cost 12 ms, of which 2 ms are reserved for the end: the last sample is written whatever it costs. */
 #define START_NS (10 * NS_PER_MS)
-#define START_ALLOWANCE_NS (4 * NS_PER_MS)
+#define START_READ_BUDGET_NS (4 * NS_PER_MS)
 #define BURST_NS (NS_PER_SEC / 4) /* the account grows to the budget of this time at most */
 #define HELPERS_NS (2 * NS_PER_SEC)
 #define EVENTS_NS NS_PER_SEC
@@ -92,13 +92,13 @@ uint64_t budget_pause(const struct budget *b, uint64_t cost_ns, unsigned parts)
     return (uint64_t)((double)cost_ns * (double)parts * 1e6 / (double)(b->ppm ? b->ppm : NO_LIMIT_PPM));
 }
 
-void allowance_init(struct allowance *a)
+void read_budget_init(struct read_budget *a)
 {
-    *a = (struct allowance){.left_ns = START_ALLOWANCE_NS};
+    *a = (struct read_budget){.left_ns = START_READ_BUDGET_NS};
 }
 
 /* An account that an expensive read has overdrawn recovers before the next one. */
-bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent)
+bool read_budget_take(struct read_budget *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent)
 {
     if (!b->ppm)
         return true;
@@ -114,7 +114,7 @@ bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns
     return true;
 }
 
-void allowance_correct(struct allowance *a, uint64_t estimated_ns, uint64_t spent_ns)
+void read_budget_correct(struct read_budget *a, uint64_t estimated_ns, uint64_t spent_ns)
 {
     a->left_ns += (int64_t)estimated_ns - (int64_t)spent_ns;
 }

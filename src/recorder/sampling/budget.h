@@ -35,7 +35,7 @@ struct budget {
 
 /* A second account, with half of the share, for reads that block the process that is read: CPU time of the helper while
  * it holds the mmap lock of a target. */
-struct allowance {
+struct read_budget {
     int64_t left_ns;
     uint64_t at_ns; /* when it last grew */
 };
@@ -63,10 +63,10 @@ bool budget_update(struct budget *b, uint64_t now_ns);
  * a read of 1 ms that may take half of the budget (2 parts) waits 200 ms. */
 uint64_t budget_pause(const struct budget *b, uint64_t cost_ns, unsigned parts);
 
-void allowance_init(struct allowance *a);
+void read_budget_init(struct read_budget *a);
 /* Does the account allow a read of about cost_ns? If so, subtracts it. An urgent read may overdraw the account once. */
-bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent);
+bool read_budget_take(struct read_budget *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent);
 /* Replaces the estimated cost by the real one. */
-void allowance_correct(struct allowance *a, uint64_t estimated_ns, uint64_t spent_ns);
+void read_budget_correct(struct read_budget *a, uint64_t estimated_ns, uint64_t spent_ns);
 
 #endif

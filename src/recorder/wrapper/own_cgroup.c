@@ -29,7 +29,7 @@ static bool says_one(const char *path, const char *name)
 }
 
 /* systemd sets these with Delegate=yes (since 251 also one that ordinary users can read). */
-bool own_handed_over(const char *path)
+bool own_is_delegated(const char *path)
 {
     return says_one(path, "user.delegate") || says_one(path, "trusted.delegate");
 }
@@ -46,7 +46,7 @@ static bool delegated_place(char *path, size_t cap)
     while (cgroup_membership_next(&rest, &m)) {
         for (size_t i = 0; i < 2 && m.hierarchy == 0 && !m.controllers.len; i++) {
             int len = snprintf(path, cap, "%s%.*s", mounts[i], (int)m.path.len, m.path.at);
-            if (len > 0 && (size_t)len < cap && own_handed_over(path))
+            if (len > 0 && (size_t)len < cap && own_is_delegated(path))
                 return true;
         }
     }

@@ -33,7 +33,7 @@ struct own_group {
 };
 
 /* Was this directory delegated by whatever manages control groups here (systemd's Delegate=yes)? */
-bool own_handed_over(const char *path);
+bool own_is_delegated(const char *path);
 
 /* Makes the group, and removes those that killed recorders left there. Returns 0 with or without a group (OWN_AUTO), or
  * a negative code with the reason (OWN_OWN). */

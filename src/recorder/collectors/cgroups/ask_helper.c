@@ -99,7 +99,7 @@ void groups_ask(struct cgroups *g, bool last)
             continue;
         l->asked = true;
         requests[n++] = (struct helper_request){.key = {(int32_t)g->at[i].entity->id, g->serial + l->tries},
-                                                .what = HELPER_GROUP,
+                                                .what = HELPER_FILE,
                                                 .path = l->path,
                                                 .fn = on_reply,
                                                 .context = g};

@@ -17,7 +17,7 @@
 #define ENDS_BUFFER (4 << 20) /* receive buffer; memory is taken as it fills */
 #define ENDS_GROUPS (1u << (SKNLGRP_INET_TCP_DESTROY - 1) | 1u << (SKNLGRP_INET6_TCP_DESTROY - 1))
 
-static void open_here(struct place *p)
+static void open_here(struct job_namespace *p)
 {
     const char *step;
     p->ask_fd = netlink_open(NETLINK_SOCK_DIAG, 0, 0, &step);
@@ -26,10 +26,10 @@ static void open_here(struct place *p)
     p->ends_known = p->ends_fd >= 0;
 }
 
-void places_init(struct places *p, int proc_fd)
+void job_namespaces_init(struct job_namespaces *p, int proc_fd)
 {
     struct stat st;
-    *p = (struct places){.proc_fd = proc_fd, .own_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)};
+    *p = (struct job_namespaces){.proc_fd = proc_fd, .own_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)};
     if (p->own_fd >= 0 && fstat(p->own_fd, &st) == 0)
         p->at[0].inode = (uint64_t)st.st_ino;
     open_here(&p->at[0]);
@@ -38,8 +38,8 @@ void places_init(struct places *p, int proc_fd)
 
 enum entered { ENTERED, REFUSED, GONE };
 
-/* If the process has ended, or moved, the place is GONE: the next process in that namespace can take its place. */
-static enum entered go_in(const struct places *p, int32_t pid, uint64_t inode)
+/* GONE: the process has ended, or moved. The next process in that namespace can be tried in its stead. */
+static enum entered go_in(const struct job_namespaces *p, int32_t pid, uint64_t inode)
 {
     char path[32];
     struct stat st;
@@ -52,24 +52,24 @@ static enum entered go_in(const struct places *p, int32_t pid, uint64_t inode)
 }
 
 /* If this fails, no other namespace is entered: there would be no way back. */
-static void go_back(struct places *p)
+static void go_back(struct job_namespaces *p)
 {
     if (setns(p->own_fd, CLONE_NEWNET) < 0)
         p->own_fd = fd_close(p->own_fd);
 }
 
-static void enter(struct places *p, struct place *place, int32_t pid)
+static void enter(struct job_namespaces *p, struct job_namespace *netns, int32_t pid)
 {
-    enum entered found = go_in(p, pid, place->inode);
+    enum entered found = go_in(p, pid, netns->inode);
     if (found == ENTERED) {
-        open_here(place);
+        open_here(netns);
         go_back(p);
     }
-    place->refused = found == REFUSED || (found == ENTERED && place->ask_fd < 0);
+    netns->refused = found == REFUSED || (found == ENTERED && netns->ask_fd < 0);
     p->denied = p->denied || found != ENTERED;
 }
 
-void places_theirs(struct places *p, const struct namespaces *theirs)
+void job_namespaces_theirs(struct job_namespaces *p, const struct namespaces *theirs)
 {
     enum entered found = ENTERED;
     p->theirs = *theirs;
@@ -85,24 +85,24 @@ void places_theirs(struct places *p, const struct namespaces *theirs)
 }
 
 /* The counts of its interfaces are read even if the namespace cannot be entered. */
-static void open_dev(struct places *p, struct place *place, int32_t pid)
+static void open_dev(struct job_namespaces *p, struct job_namespace *netns, int32_t pid)
 {
     char path[32];
     snprintf(path, sizeof(path), "%d/net/dev", pid);
-    place->dev_fd = openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);
-    if (namespace_of(p->proc_fd, pid) != place->inode) /* it moved to another namespace, or has ended */
-        place->dev_fd = fd_close(place->dev_fd);
+    netns->dev_fd = openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);
+    if (namespace_of(p->proc_fd, pid) != netns->inode) /* it moved to another namespace, or has ended */
+        netns->dev_fd = fd_close(netns->dev_fd);
 }
 
-static void add_namespace(struct places *p, int32_t pid, uint64_t inode, uint32_t reading)
+static void add_namespace(struct job_namespaces *p, int32_t pid, uint64_t inode, uint32_t reading)
 {
-    struct place *place = &p->at[p->n++];
-    *place = (struct place){.inode = inode, .reading = reading, .ask_fd = -1, .ends_fd = -1};
-    open_dev(p, place, pid);
-    enter(p, place, pid);
+    struct job_namespace *netns = &p->at[p->n++];
+    *netns = (struct job_namespace){.inode = inode, .reading = reading, .ask_fd = -1, .ends_fd = -1};
+    open_dev(p, netns, pid);
+    enter(p, netns, pid);
 }
 
-void places_note(struct places *p, int32_t pid, uint32_t reading)
+void job_namespaces_note(struct job_namespaces *p, int32_t pid, uint32_t reading)
 {
     uint64_t inode = namespace_of(p->proc_fd, pid);
     size_t i = 0;
@@ -116,7 +116,7 @@ void places_note(struct places *p, int32_t pid, uint32_t reading)
             open_dev(p, &p->at[i], pid);
         if (i && p->at[i].ask_fd < 0 && !p->at[i].refused)
             enter(p, &p->at[i], pid);
-    } else if (p->n < PLACES_MOST) {
+    } else if (p->n < JOB_NAMESPACES_MOST) {
         add_namespace(p, pid, inode, reading);
     } else {
         p->denied = p->net_is_bound = true;
@@ -125,11 +125,11 @@ void places_note(struct places *p, int32_t pid, uint32_t reading)
 
 /* ---- what their interfaces have counted ---- */
 
-static struct left_place *find_left(struct places *p, const struct place *place)
+static struct left_namespace *find_left(struct job_namespaces *p, const struct job_namespace *netns)
 {
     for (size_t i = 0; i < p->n_left; i++) {
-        struct left_place *one = &p->left[i];
-        if (one->inode == place->inode && (!one->cookie || !place->cookie || one->cookie == place->cookie))
+        struct left_namespace *one = &p->left[i];
+        if (one->inode == netns->inode && (!one->cookie || !netns->cookie || one->cookie == netns->cookie))
             return one;
     }
     return NULL;
@@ -137,22 +137,22 @@ static struct left_place *find_left(struct places *p, const struct place *place)
 
 /* Without a cookie, the inode may be that of another namespace by now: then what the new one counted until its first
  * reading may be missing. */
-static bool resume_left(struct places *p, struct place *place)
+static bool resume_left(struct job_namespaces *p, struct job_namespace *netns)
 {
-    struct left_place *left = find_left(p, place);
+    struct left_namespace *left = find_left(p, netns);
     if (!left)
         return false;
-    p->net_is_bound = p->net_is_bound || !left->cookie || !place->cookie;
-    place->interfaces = left->interfaces;
+    p->net_is_bound = p->net_is_bound || !left->cookie || !netns->cookie;
+    netns->interfaces = left->interfaces;
     memmove(left, left + 1, (size_t)(p->left + --p->n_left - left) * sizeof(*left));
     return true;
 }
 
 /* Counts up to the first reading belong to others: they may be from before the job entered, or while it was away. */
-static bool begins_as_theirs(struct places *p, struct place *place)
+static bool begins_as_theirs(struct job_namespaces *p, struct job_namespace *netns)
 {
-    bool is_known = resume_left(p, place);
-    return namespaces_have(&p->theirs, place->inode, place->cookie) || (p->all_theirs && !is_known);
+    bool is_known = resume_left(p, netns);
+    return namespaces_have(&p->theirs, netns->inode, netns->cookie) || (p->all_theirs && !is_known);
 }
 
 /* Drops an incomplete last line. */
@@ -164,22 +164,22 @@ static struct span whole_lines(const char *text, size_t n)
 }
 
 /* Returns false if they can't be read. */
-static bool read_interfaces(struct places *p, struct place *place, bool before)
+static bool read_interfaces(struct job_namespaces *p, struct job_namespace *netns, bool before)
 {
     char text[65536];
-    ssize_t n = place->dev_fd < 0 ? -1 : fd_pread_all(place->dev_fd, text, sizeof(text));
+    ssize_t n = netns->dev_fd < 0 ? -1 : fd_pread_all(netns->dev_fd, text, sizeof(text));
     if (n <= 0)
         return false;
-    bool is_theirs = !place->counted && (begins_as_theirs(p, place) || before);
-    int code = interfaces_take(&place->interfaces, whole_lines(text, (size_t)n), is_theirs);
-    bool unknown = is_theirs && !before && interfaces_any(&place->interfaces); /* what the job did there */
+    bool is_theirs = !netns->counted && (begins_as_theirs(p, netns) || before);
+    int code = interfaces_take(&netns->interfaces, whole_lines(text, (size_t)n), is_theirs);
+    bool unknown = is_theirs && !before && interfaces_any(&netns->interfaces); /* what the job did there */
     p->net_is_bound = p->net_is_bound || code < 0 || unknown || (size_t)n == sizeof(text);
-    p->net_any = place->counted = true;
+    p->net_any = netns->counted = true;
     return true;
 }
 
 /* If the job enters the namespace again, what was counted by then does not count. */
-static void forget_oldest(struct places *p)
+static void forget_oldest(struct job_namespaces *p)
 {
     struct interfaces *t = &p->left[0].interfaces;
     p->forgotten[0] += t->total[0];
@@ -189,23 +189,23 @@ static void forget_oldest(struct places *p)
     memmove(p->left, p->left + 1, --p->n_left * sizeof(*p->left));
 }
 
-static void leave(struct places *p, size_t i)
+static void leave(struct job_namespaces *p, size_t i)
 {
-    struct place *place = &p->at[i];
-    bool has_any = interfaces_any(&place->interfaces) || place->interfaces.total[0] || place->interfaces.total[1];
+    struct job_namespace *netns = &p->at[i];
+    bool has_any = interfaces_any(&netns->interfaces) || netns->interfaces.total[0] || netns->interfaces.total[1];
     if (has_any && p->n_left == LEFT_MOST)
         forget_oldest(p);
     if (has_any)
-        p->left[p->n_left++] = (struct left_place){place->inode, place->cookie, place->interfaces};
+        p->left[p->n_left++] = (struct left_namespace){netns->inode, netns->cookie, netns->interfaces};
     else
-        free(place->interfaces.at);
-    fd_close(place->ask_fd);
-    fd_close(place->ends_fd);
-    fd_close(place->dev_fd);
-    *place = p->at[--p->n];
+        free(netns->interfaces.at);
+    fd_close(netns->ask_fd);
+    fd_close(netns->ends_fd);
+    fd_close(netns->dev_fd);
+    *netns = p->at[--p->n];
 }
 
-void places_net(struct places *p, uint32_t reading, bool is_theirs, struct sockets_totals *ret)
+void job_namespaces_net(struct job_namespaces *p, uint32_t reading, bool is_theirs, struct sockets_totals *ret)
 {
     bool unread = false;
     for (size_t i = p->n; i-- > 1;) {

@@ -35,7 +35,7 @@ struct reader {
     struct sockets_shared *shared;
     const struct sockets_options *options;
     struct owners owners;
-    struct places places;
+    struct job_namespaces namespaces;
     struct netlink_batch batch;
     struct sockets_asked asked;
     struct sockets_totals totals;
@@ -49,7 +49,7 @@ struct reader {
 
 /* ---- the kernel's answers ---- */
 
-static void each_socket(struct reader *r, uint64_t place, size_t n, bool ended, bool *ret_done)
+static void each_socket(struct reader *r, uint64_t netns, size_t n, bool ended, bool *ret_done)
 {
     struct netlink_message m;
     struct diag_socket s;
@@ -59,7 +59,7 @@ static void each_socket(struct reader *r, uint64_t place, size_t n, bool ended, 
             *ret_done = *ret_done || m.type == NLMSG_DONE || m.type == NLMSG_ERROR;
             if (m.type != SOCK_DIAG_BY_FAMILY || !diag_parse(m.payload, &s))
                 continue;
-            s.place = place;
+            s.netns = netns;
             if (ended)
                 owners_ended(&r->owners, &s);
             else if (owners_socket(&r->owners, &s) < 0)
@@ -69,7 +69,7 @@ static void each_socket(struct reader *r, uint64_t place, size_t n, bool ended, 
 }
 
 /* Leaves out sockets of a namespace without a process of the job. */
-static void read_ends(struct reader *r, struct place *p)
+static void read_ends(struct reader *r, struct job_namespace *p)
 {
     bool done = false;
     int n;
@@ -89,7 +89,7 @@ static void read_ends(struct reader *r, struct place *p)
 }
 
 /* A dump: the kernel writes each part when the one before was received. Returns false if it is refused. */
-static bool dump(struct reader *r, const struct place *p, uint8_t family)
+static bool dump(struct reader *r, const struct job_namespace *p, uint8_t family)
 {
     bool done = false;
     if (p->ask_fd < 0 || probe_ask(p->ask_fd, family, ~TIME_WAIT_STATES) < 0)
@@ -140,7 +140,7 @@ static uint8_t read_descriptors(struct reader *r, struct baro_key key)
     fd_close(dir);
     if (r->fd_dir < 0)
         return (uint8_t)proc_absent(error);
-    places_note(&r->places, key.pid, r->owners.reading);
+    job_namespaces_note(&r->namespaces, key.pid, r->owners.reading);
     int code = dir_each(r->fd_dir, on_descriptor, r);
     r->fd_dir = fd_close(r->fd_dir);
     return code < 0 ? (uint8_t)proc_absent(-code) : BARO_PRESENT;
@@ -161,9 +161,9 @@ static void read_processes(struct reader *r)
 static void read_all_ends(struct reader *r)
 {
     r->owners.ends_known = true;
-    for (size_t i = 0; i < r->places.n; i++) {
-        read_ends(r, &r->places.at[i]);
-        r->owners.ends_known = r->owners.ends_known && r->places.at[i].ends_known;
+    for (size_t i = 0; i < r->namespaces.n; i++) {
+        read_ends(r, &r->namespaces.at[i]);
+        r->owners.ends_known = r->owners.ends_known && r->namespaces.at[i].ends_known;
     }
 }
 
@@ -177,11 +177,11 @@ static void publish_owners(struct reader *r, uint64_t cpu_ns)
     t->received = o->received;
     t->unattributed_sent = o->unattributed_sent;
     t->unattributed_received = o->unattributed_received;
-    t->is_bound = o->is_bound || r->denied || r->places.denied || !o->ends_known || owners_pending(o);
+    t->is_bound = o->is_bound || r->denied || r->namespaces.denied || !o->ends_known || owners_pending(o);
     t->net_is_bound = t->net_is_bound || r->denied;
     t->any = o->any;
     t->unsettled = listeners_any_unsettled(o->listeners);
-    t->denied = r->places.denied || r->denied;
+    t->denied = r->namespaces.denied || r->denied;
     t->cpu_ns = cpu_ns;
     t->n = (uint32_t)o->n;
     t->asked = r->asked_seen;
@@ -203,10 +203,10 @@ static void read_sockets(struct reader *r)
     r->owners.known_ns = r->asked.known_ns;
     owners_begin(&r->owners, r->asked.of, r->asked.n);
     read_processes(r);
-    for (size_t i = 0; i < r->places.n && (r->owners.holders.n || r->owners.n_sockets); i++) {
-        if (!r->places.at[i].reading)
+    for (size_t i = 0; i < r->namespaces.n && (r->owners.holders.n || r->owners.n_sockets); i++) {
+        if (!r->namespaces.at[i].reading)
             continue;
-        bool ipv4 = dump(r, &r->places.at[i], AF_INET), ipv6 = dump(r, &r->places.at[i], AF_INET6);
+        bool ipv4 = dump(r, &r->namespaces.at[i], AF_INET), ipv6 = dump(r, &r->namespaces.at[i], AF_INET6);
         any |= ipv4 && ipv6;
     }
     r->owners.base = false;
@@ -217,7 +217,7 @@ static void read_sockets(struct reader *r)
         nanosleep(&(struct timespec){.tv_nsec = ENDS_WAIT}, NULL);
         read_all_ends(r);
     }
-    places_net(&r->places, r->owners.reading, first && r->options->attached, &r->totals);
+    job_namespaces_net(&r->namespaces, r->owners.reading, first && r->options->attached, &r->totals);
     clock_process_cpu_ns(0, &end_ns);
     publish_owners(r, end_ns - begin_ns);
 }
@@ -255,9 +255,9 @@ void sockets_live(const struct worker_child *c)
     r->batch = (struct netlink_batch){.slot = DATAGRAM, .most = DATAGRAMS, .at = malloc(DATAGRAM * NETLINK_BATCH)};
     if (!r->batch.at || owners_init(&r->owners) < 0)
         return;
-    places_init(&r->places, r->options->proc_fd);
-    places_theirs(&r->places, &r->options->before); /* a copy: the memory is this process's */
-    r->places.all_theirs = r->options->restarted;
+    job_namespaces_init(&r->namespaces, r->options->proc_fd);
+    job_namespaces_theirs(&r->namespaces, &r->options->before); /* a copy: the memory is this process's */
+    r->namespaces.all_theirs = r->options->restarted;
     while (!r->failed) {
         atomic_store(&r->shared->worker.busy, true);
         bool asked = copy_asked(r);
