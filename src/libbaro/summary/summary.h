@@ -229,7 +229,7 @@ void summary_free(struct baro_summary *s); /* NULL allowed */
 /* subject.c, for summary.c. False: out of memory. */
 bool summary_subject_init(struct summary_subject *s, const struct baro_header *h);
 void summary_subject_done(struct summary_subject *s);
-void summary_copy_text(char *to, size_t cap, const char *from); /* cut off where it is too long */
+void summary_copy_text(char *to, size_t cap, const char *from); /* truncated if it is too long */
 
 /* living.c, for summary.c and finish.c. False: out of memory. */
 bool living_begin(struct summary_living *l, size_t n); /* a sample of n processes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job: its members, and what they have used together. Nothing here makes a system call: recorder/collectors fills the
- * rows; recorder/loop passes on the reports of the wrapper and of the event sources, and asks for totals.
+ * rows; recorder/loop gives it the reports of the wrapper and of the event sources, and asks for totals.
  *
  * The ledger. A total is the sum of
  *   - the own counters of the living members,
