@@ -5,8 +5,8 @@
 
 #include "input.h"
 #include "kernel/proc/fdinfo.h"
+#include "programs/baro-gpu/gpu_helper.h"
 #include "programs/baro-gpu/smi_text.h"
-#include "programs/baro-gpu/unit.h"
 
 static bool is_within(struct span part, struct span text)
 {

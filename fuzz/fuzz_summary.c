@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "libbaro/summary/summary.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/dialect.h"
-#include "output/rows/encode.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

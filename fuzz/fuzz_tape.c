@@ -14,7 +14,7 @@
 #include "baro/tape.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/tape/format.h"
-#include "libbaro/tape/head.h"
+#include "libbaro/tape/header_fields.h"
 #include "libbaro/tape/little.h"
 #include "libbaro/tape/schema.h"
 

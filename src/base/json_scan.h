@@ -9,8 +9,8 @@
 
 void json_blanks(struct span *s);          /* skips blanks, tabs and ends of lines */
 bool json_next_is(struct span *s, char c); /* the byte c, with blanks before it */
-/* A string, unescaped into room for cap bytes. What does not fit is cut off (*ret_len is cap then); NUL and half a pair
- * of surrogates become U+FFFD. */
+/* A string, unescaped into room for cap bytes. What does not fit is left out (*ret_len is cap then); NUL and half a
+ * pair of surrogates become U+FFFD. */
 bool json_string(struct span *s, char *out, size_t cap, size_t *ret_len);
 /* The same, but fails if the string would be truncated or changed. */
 bool json_string_exact(struct span *s, char *out, size_t cap, size_t *ret_len);

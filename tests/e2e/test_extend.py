@@ -45,7 +45,7 @@ COLLECTOR = {
         "END",
         re.search(r"```c\n(.*?)```", (ROOT / "src/recorder/collectors/README.md").read_text(), re.S).group(1),
     ),
-    "src/recorder/collectors/own.def": ("END", "COLLECTOR(pool)\n"),
+    "src/recorder/collectors/independent.def": ("END", "COLLECTOR(pool)\n"),
     "src/recorder/meson.build": ("  'collectors/sampler.c',\n", "  'collectors/pool/pool_row.c',\n"),
 }
 

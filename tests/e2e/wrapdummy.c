@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "recorder/wrapper/link.h"
+#include "recorder/wrapper/messages.h"
 #include "recorder/wrapper/run.h"
 
 struct dummy {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "recorder/helper/helper.h"
-#include "recorder/sampler/own_cost.h"
+#include "recorder/sampling/own_cost.h"
 
 #define MS NS_PER_MS
 
@@ -61,7 +61,7 @@ static void helpers_are_charged_once(void **state)
     assert_ptr_equal(account_files(&a, proc_fd), files);
     uint64_t taken = 0;
     for (int i = 0; i < 2000 && !taken; i++) {
-        const struct helper_request r = {{1, (uint64_t)i}, HELPER_GROUP, "/proc/self/stat", nobody, NULL};
+        const struct helper_request r = {{1, (uint64_t)i}, HELPER_FILE, "/proc/self/stat", nobody, NULL};
         helper_ask(files, &r, 1, 100 * MS, -1, nobody, NULL);
         taken = account_take_helper(&a);
     }

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "base/blocks.h"
+#include "base/block_chars.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/crc32c.h"

@@ -20,9 +20,9 @@
 #include "recorder/collectors/processes/process.h"
 #include "recorder/collectors/processes/processes.h"
 #include "recorder/collectors/processes/pss.h"
-#include "recorder/sampler/budget.h"
-#include "recorder/sampler/own_cost.h"
-#include "recorder/sampler/schedule.h"
+#include "recorder/sampling/budget.h"
+#include "recorder/sampling/own_cost.h"
+#include "recorder/sampling/schedule.h"
 
 static void auto_interval(void **state)
 {
@@ -108,8 +108,9 @@ static void samples_wait_until_they_are_paid_for(void **state)
             uint64_t spent = play(&b, 10 * NS_PER_MS, costs[i], ten, &most);
             assert_true(spent <= allowed + costs[i]);
             assert_true(spent >= allowed / 2 || spent == costs[i] * 999); /* and few are left out without need */
-            assert_true(i == 0 || most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 +
-                                              costs[i]); /* with the cheapest ones the start's allowance lasts longer */
+            assert_true(i == 0 ||
+                        most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 +
+                                    costs[i]); /* with the cheapest ones what the account begins with lasts longer */
         }
     }
     budget_init(&b, 0); /* no limit */
@@ -181,33 +182,33 @@ static void budget_thins_and_recovers(void **state)
 static void no_budget_never_thins(void **state)
 {
     struct budget b;
-    struct allowance a;
+    struct read_budget a;
     (void)state;
     budget_init(&b, 0);
     budget_spend(&b, NS_PER_SEC, 10 * NS_PER_SEC, 0, 0);
     assert_false(budget_update(&b, 10 * NS_PER_SEC));
-    allowance_init(&a);
-    assert_true(allowance_take(&a, &b, 0, NS_PER_SEC, false));
+    read_budget_init(&a);
+    assert_true(read_budget_take(&a, &b, 0, NS_PER_SEC, false));
     assert_int_equal(budget_pause(&b, NS_PER_MS, 4), 400 * NS_PER_MS);
 }
 
 static void smaps_are_paid_for(void **state)
 {
     struct budget b;
-    struct allowance a;
+    struct read_budget a;
     (void)state;
-    budget_init(&b, 10000); /* 10 ms a second, half of it for the allowance */
-    allowance_init(&a);
-    while (allowance_take(&a, &b, 0, NS_PER_MS, false)) {
+    budget_init(&b, 10000); /* 10 ms a second, half of it for such reads */
+    read_budget_init(&a);
+    while (read_budget_take(&a, &b, 0, NS_PER_MS, false)) {
     }
-    assert_false(allowance_take(&a, &b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
-    assert_true(allowance_take(&a, &b, 300 * NS_PER_MS, NS_PER_MS, false));
-    assert_true(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may exceed the account */
-    assert_false(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
-    assert_false(allowance_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 15 ms in 3 s */
-    assert_true(allowance_take(&a, &b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
-                               false)); /* a cost that can never be afforded is paid when the account is full */
-    assert_false(allowance_take(&a, &b, 9310 * NS_PER_MS, NS_PER_MS, false));
+    assert_false(read_budget_take(&a, &b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
+    assert_true(read_budget_take(&a, &b, 300 * NS_PER_MS, NS_PER_MS, false));
+    assert_true(read_budget_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may exceed the account */
+    assert_false(read_budget_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
+    assert_false(read_budget_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 15 ms in 3 s */
+    assert_true(read_budget_take(&a, &b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
+                                 false)); /* a cost that can never be afforded is paid when the account is full */
+    assert_false(read_budget_take(&a, &b, 9310 * NS_PER_MS, NS_PER_MS, false));
 }
 
 static void periods_follow_cost_and_budget(void **state)

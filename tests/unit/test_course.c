@@ -12,7 +12,7 @@
 #include "baro/summary.h"
 #include "golden.h"
 #include "libbaro/summary/summary.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 #define MS 1000000ull
 #define SECOND 1000000000ull

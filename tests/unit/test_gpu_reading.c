@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 /* ---- the driver ---- */
 
@@ -94,14 +94,14 @@ static int process_use(nvml_device d, struct nvml_process_use *at, unsigned *n, 
 
 /* ---- the helper ---- */
 
-static struct helper h;
+static struct gpu_helper h;
 static struct unit *u;
 
 static int setup(void **state)
 {
     (void)state;
     memset(&says, 0, sizeof(says));
-    h = (struct helper){.peaks_taken = true};
+    h = (struct gpu_helper){.peaks_taken = true};
     h.shared = calloc(1, sizeof(*h.shared));
     h.unit = calloc(GPU_DEVICES_MOST, sizeof(*h.unit));
     h.out = calloc(1, sizeof(*h.out));

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "libbaro/summary/groups.h"
 #include "libbaro/summary/limits.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "story.h"
 
 #define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)

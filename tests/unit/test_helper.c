@@ -426,10 +426,10 @@ static void replies_for_removed_processes_are_dropped(void **state)
     assert_true(asprintf(&path[0], "%s/10/stat", dir) > 0 && asprintf(&path[1], "%s/11/smaps_rollup", dir) > 0);
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct helper_request r[] = {{{1, 0}, HELPER_GROUP, path[0], fail_if_asked, path},
-                                 {{2, 0}, HELPER_GROUP, path[1], fail_if_asked, path},
+    struct helper_request r[] = {{{1, 0}, HELPER_FILE, path[0], fail_if_asked, path},
+                                 {{2, 0}, HELPER_FILE, path[1], fail_if_asked, path},
                                  {{10, 77}, HELPER_SMAPS, NULL, NULL, NULL},
-                                 {{3, 0}, HELPER_GROUP, path[0], fail_if_asked, path}};
+                                 {{3, 0}, HELPER_FILE, path[0], fail_if_asked, path}};
     assert_int_equal(helper_ask(h, r, 4, 0, -1, on_reply, s), 0);
     helper_forget(h, path);
     free(path[0]);
@@ -456,12 +456,12 @@ static void each_reply_goes_to_its_own(void **state)
     struct helper *h = new_helper(proc, true);
     struct seen *fs = calloc(1, sizeof(*fs)), *group = calloc(1, sizeof(*group));
     struct helper_request of_fs = {{7, 0}, HELPER_FS, "/", on_reply, fs},
-                          of_group = {{7, 0}, HELPER_GROUP, "/proc/self/stat", on_reply, group};
+                          of_group = {{7, 0}, HELPER_FILE, "/proc/self/stat", on_reply, group};
     helper_ask(h, &of_fs, 1, 0, -1, fail_if_asked, NULL);
     helper_ask(h, &of_group, 1, LONG, -1, fail_if_asked, NULL);
     assert_true(fs->n == 1 && group->n == 1);
     assert_true(fs->at[0].what == HELPER_FS && fs->at[0].host[HELPER_FS_TOTAL] > 0);
-    assert_true(group->at[0].what == HELPER_GROUP && group->at[0].data_len > 0);
+    assert_true(group->at[0].what == HELPER_FILE && group->at[0].data_len > 0);
     helper_free(h);
     free(fs);
     free(group);

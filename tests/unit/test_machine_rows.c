@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "libbaro/interval/derive.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "tape_file.h"
 
 #define MS 1000000ull

@@ -17,7 +17,7 @@
 #include "libbaro/summary/limits.h"
 #include "machine_story.h"
 #include "output/rows/dialect.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "receivers.h"
 
 #define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)

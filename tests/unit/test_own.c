@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "files.h"
-#include "recorder/wrapper/own_dir.h"
+#include "recorder/wrapper/own_cgroup_dir.h"
 
 static void folder(const char *dir, const char *name)
 {

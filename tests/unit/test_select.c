@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "recorder/select/job_wire.h"
 #include "recorder/select/rule.h"
-#include "recorder/select/task_file.h"
+#include "recorder/select/task_lines.h"
 #include "recorder/select/watch.h"
 
 /* ---- rules ---- */

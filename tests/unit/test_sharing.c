@@ -109,7 +109,7 @@ static void an_end_makes_the_pss_of_others_old(void **state)
 {
     struct member *other, *one = two(&other);
     (void)state;
-    memory_left(&y, other, true);
+    sharing_note_left(&y, other, true);
     assert_true(sharing_is_stale(&y, one));
 }
 
@@ -122,7 +122,7 @@ static void files_that_are_unmapped_make_the_pss_of_others_old(void **state)
     assert_true(sharing_is_stale(&y, one));
     ask_and_reply(one, 108 * MB, 108 * MB);
     assert_false(sharing_is_stale(&y, one));
-    memory_left(&y, other, true); /* what is left of it is not worth a read */
+    sharing_note_left(&y, other, true); /* what is left of it is not worth a read */
     assert_false(sharing_is_stale(&y, one));
 }
 
@@ -174,7 +174,7 @@ static void what_is_shared_is_known_when_rss_falls(void **state)
     struct member *other, *one = two(&other);
     (void)state;
     other->row.value[PROCESS_pss] = other->row.value[PROCESS_uss] = 20 * MB;
-    memory_left(&y, other, true);
+    sharing_note_left(&y, other, true);
     assert_true(sharing_is_stale(&y, one));
 }
 
@@ -188,7 +188,7 @@ static void a_late_reply_lacks_what_was_mapped_since(void **state)
     read_files(other, 100 * MB);
     reply(other, 8 * MB + MB / 2, 8 * MB);
     assert_false(sharing_is_stale(&y, one));
-    memory_left(&y, other, true);
+    sharing_note_left(&y, other, true);
     assert_true(sharing_is_stale(&y, one));
 }
 
@@ -202,7 +202,7 @@ static void files_that_status_does_not_show_yet_are_given_up(void **state)
     other->row.value[PROCESS_rss] = other->reading.stat_rss = 108 * MB;
     sharing_note_files(&y, other);
     assert_false(sharing_is_stale(&y, one));
-    memory_left(&y, other, true);
+    sharing_note_left(&y, other, true);
     assert_true(sharing_is_stale(&y, one));
 }
 

@@ -12,7 +12,7 @@
 
 #include "libbaro/sample/row.h"
 #include "baro/baro.h"
-#include "libbaro/tape/row.h"
+#include "libbaro/tape/row_encoding.h"
 #include "tape_file.h"
 
 enum { SECOND = 1000000000 };

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <zstd.h>
 
-#include "libbaro/tape/head.h"
+#include "libbaro/tape/header_fields.h"
 #include "tape_file.h"
 
 enum { TICKS = 3000, FIRST = 3, SECOND = 1000, THIRD = 1001 };

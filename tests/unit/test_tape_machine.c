@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "libbaro/tape/format.h"
-#include "libbaro/tape/row.h"
+#include "libbaro/tape/row_encoding.h"
 #include "tape_file.h"
 
 static char path[64];

@@ -328,7 +328,7 @@ static void test_io_of_children_is_not_the_parents(void **state)
     model_done(&m);
 }
 
-static void assert_memory(const struct baro_sample *s, enum memory_measure measure, uint64_t bytes, unsigned flags,
+static void assert_memory(const struct baro_sample *s, enum top_memory measure, uint64_t bytes, unsigned flags,
                           bool counts_shared)
 {
     struct metrics metric = metrics_find();

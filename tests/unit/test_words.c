@@ -10,7 +10,7 @@
 
 #include "baro/summary.h"
 #include "libbaro/summary/summary.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "story.h"
 
 static struct baro_summary *summary_of(struct baro_header *h, struct baro_sample *sample, uint64_t t_ns)

@@ -12,7 +12,8 @@
 #include "base/span.h"
 
 /* ---- read.c: small files; paths are relative to dir_fd ---- */
-/* Reads a text, NUL-terminated, cut at cap - 1, without blanks and newlines at its end. Returns its length or -errno.
+/* Reads a text, NUL-terminated, truncated to cap - 1 bytes, without blanks and newlines at its end. Returns its length
+ * or -errno.
  */
 ssize_t sys_text(int dir_fd, const char *path, char *to, size_t cap);
 /* Reads a file that is one number. Returns 0, -errno or BARO_E_SYNTAX. */

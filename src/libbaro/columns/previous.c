@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/last.h"
+#include "base/last_value.h"
 #include "libbaro/columns/columns.h"
 
 #define OLD_NS 7200000000000ull /* a process that had no row for two hours is forgotten when room is needed */

@@ -4,7 +4,7 @@
 #define LIBBARO_SERIES_SERIES_H
 
 #include "baro/series.h"
-#include "base/last.h"
+#include "base/last_value.h"
 #include "libbaro/interval/stretches.h"
 #include "libbaro/sample/row.h"
 

@@ -70,12 +70,12 @@ static int rank(const struct machine_group *g, size_t member)
     return of->seen ? 2 : of->absent != BARO_ABSENT_UNSUPPORTED;
 }
 
-static const struct machine_group *innermost(const struct baro_summary *s, uint32_t place, size_t member)
+static const struct machine_group *innermost(const struct baro_summary *s, uint32_t chain, size_t member)
 {
     const struct machine_group *found = NULL;
     for (size_t i = 0; i < s->machine.n_groups; i++) {
         const struct machine_group *g = &s->machine.group[i];
-        if (g->place != place)
+        if (g->chain != chain)
             continue;
         int better = found ? rank(g, member) - rank(found, member) : 1;
         if (better > 0 || (better == 0 && g->length > found->length))
@@ -97,22 +97,22 @@ static int group_grown(const struct baro_summary *s, const struct machine_group 
     return counter->seen ? BARO_PRESENT : counter->absent;
 }
 
-/* Among groups that are above each other, takes the one that was held back most; a job that was moved from one place to
- * another was held back in both. */
+/* Among groups that are above each other, takes the one that was held back most; a job that was moved
+ * was held back in the groups before and after. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret)
 {
     int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
-    uint32_t place = 0;
+    uint32_t chain = 0;
     uint64_t most = 0, ns;
     *ret = 0;
     for (size_t i = 0; i < s->machine.n_groups; i++) {
         const struct machine_group *g = &s->machine.group[i];
         int why = group_grown(s, g, offsetof(struct machine_group, throttled), &ns);
-        if (g->place != place) {
+        if (g->chain != chain) {
             *ret += most;
             most = 0;
-            place = g->place;
+            chain = g->chain;
         }
         if (why == BARO_PRESENT && ns > most)
             most = ns;
@@ -130,8 +130,8 @@ static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *r
     int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
     *ret = 0;
-    for (uint32_t place = 1; place <= s->machine.places; place++) {
-        const struct machine_group *g = innermost(s, place, member);
+    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
+        const struct machine_group *g = innermost(s, chain, member);
         uint64_t n;
         int why = g ? group_grown(s, g, member, &n) : BARO_ABSENT_UNKNOWN;
         if (why == BARO_PRESENT)
@@ -142,19 +142,19 @@ static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *r
     return absent;
 }
 
-const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t place)
+const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t chain)
 {
-    return innermost(s, place, offsetof(struct machine_group, oom_kills));
+    return innermost(s, chain, offsetof(struct machine_group, oom_kills));
 }
 
 bool groups_oom_alone(const struct baro_summary *s)
 {
-    for (uint32_t place = 1; place <= s->machine.places; place++) {
-        const struct machine_group *g = groups_oom(s, place);
+    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
+        const struct machine_group *g = groups_oom(s, chain);
         if (!s->subject.is_cgroup || !g || !(is_made(s, g) || is_target(s, g)))
             return false;
     }
-    return s->machine.places > 0;
+    return s->machine.chains > 0;
 }
 
 int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret)

@@ -129,7 +129,7 @@ static struct machine_group *find_or_add_group(struct machine *m, const struct b
         return g;
     const char *name = e->name ? e->name : "", *slash = strrchr(name, '/');
     g = &m->group[m->n_groups++];
-    *g = (struct machine_group){.id = e->id, .place = m->places, .length = strlen(name)};
+    *g = (struct machine_group){.id = e->id, .chain = m->chains, .length = strlen(name)};
     copy_end(g->end, sizeof(g->end), name, g->length);
     copy_beginning(g->last, sizeof(g->last), slash ? slash + 1 : name);
     copy_beginning(g->label, sizeof(g->label), e->label ? e->label : "");
@@ -180,7 +180,7 @@ static void add_group(struct machine *m, const struct baro_entity *e, const stru
 static void add_groups(struct machine *m, const struct baro_sample *s)
 {
     const struct baro_entities *all = &s->entities[BARO_KIND_CGROUP];
-    m->places += all->n && !find_machine_group(m, all->at[0]->id) && m->n_groups < MACHINE_GROUPS;
+    m->chains += all->n && !find_machine_group(m, all->at[0]->id) && m->n_groups < MACHINE_GROUPS;
     for (size_t i = 0; i < all->n; i++)
         add_group(m, all->at[i], s);
 }

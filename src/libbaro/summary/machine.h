@@ -73,8 +73,8 @@ struct extreme {
 
 struct machine_group {
     uint32_t id;
-    uint32_t place; /* number of the job's place: it gets another one each time it is moved. The groups of a place are
-                     * its innermost groups and those above them */
+    uint32_t chain; /* number of the chain of groups that the job was in: its innermost groups and those above them. It
+                     * is in another one each time it was moved */
     size_t length;  /* of its path */
     char end[128];  /* the end of its path, or all of it: as much as a truncated source keeps */
     char last[32];  /* component of the path, its beginning */
@@ -97,7 +97,7 @@ struct machine {
     struct derive_peak cores;                   /* of MACHINE_BUSY */
     struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found */
     size_t n_groups;
-    uint32_t places;
+    uint32_t chains;
 };
 
 struct baro_sample;

@@ -118,8 +118,8 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
         return none || s->oom.logged ? BARO_PRESENT : absent;
     }
     uint64_t likely = 0;
-    for (uint32_t place = 1; place <= s->machine.places; place++) {
-        const struct machine_group *g = groups_oom(s, place);
+    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
+        const struct machine_group *g = groups_oom(s, chain);
         if (g)
             likely += matched(s, g->oom_rise, g->n_oom_rises);
     }
@@ -139,8 +139,8 @@ void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
         match(s, &whole, of_host->seen && of_host->grown, ret);
         return;
     }
-    for (uint32_t place = 1; place <= s->machine.places; place++) {
-        const struct machine_group *g = groups_oom(s, place);
+    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
+        const struct machine_group *g = groups_oom(s, chain);
         if (!g)
             continue;
         /* A group made for the job starts at 0, so its count in the first reading is the job's. */

@@ -229,7 +229,7 @@ void summary_free(struct baro_summary *s); /* NULL allowed */
 /* subject.c, for summary.c. False: out of memory. */
 bool summary_subject_init(struct summary_subject *s, const struct baro_header *h);
 void summary_subject_done(struct summary_subject *s);
-void summary_copy_text(char *to, size_t cap, const char *from); /* cut off where it is too long */
+void summary_copy_text(char *to, size_t cap, const char *from); /* truncated if it is too long */
 
 /* living.c, for summary.c and finish.c. False: out of memory. */
 bool living_begin(struct summary_living *l, size_t n); /* a sample of n processes */
@@ -241,7 +241,7 @@ bool living_end(struct summary_living *l, uint32_t id);
 void living_count(struct summary_living *l, struct command *counted);
 void living_done(struct summary_living *l);
 
-/* held.c, for summary.c */
+/* since_limit.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);
 void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
                        const struct derive_sum *pss);

@@ -5,7 +5,7 @@
 #define LIBBARO_SUMMARY_TASK_CORES_H
 
 #include "baro/sample.h"
-#include "base/last.h"
+#include "base/last_value.h"
 
 #define TASK_CORES_WITHIN 100000000u /* ns: over less time than that a rate is mostly noise */
 

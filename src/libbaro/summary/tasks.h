@@ -4,7 +4,7 @@
 #define LIBBARO_SUMMARY_TASKS_H
 
 #include "baro/sample.h"
-#include "base/last.h"
+#include "base/last_value.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/summary/task_cores.h"
 

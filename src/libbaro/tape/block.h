@@ -8,7 +8,7 @@
 
 #include "base/span.h"
 #include "libbaro/sample/sample.h"
-#include "libbaro/tape/row.h"
+#include "libbaro/tape/row_encoding.h"
 
 enum { CMDLINE_CUT = 256 };
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "libbaro/tape/cursor.h"
-#include "libbaro/tape/head.h"
+#include "libbaro/tape/header_fields.h"
 #include "libbaro/tape/little.h"
 #include "libbaro/tape/tail.h"
 

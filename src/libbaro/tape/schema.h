@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/span.h"
 #include "libbaro/sample/sample.h"
-#include "libbaro/tape/row.h"
+#include "libbaro/tape/row_encoding.h"
 
 /* Numbers of kinds in records: those below SCHEMA_KINDS are from the schema, the others are declared in blocks. */
 enum { SCHEMA_KINDS = 64, DECLARED_MAX = 64, TAPE_KINDS_MAX = KIND_COUNT + SCHEMA_KINDS + DECLARED_MAX };

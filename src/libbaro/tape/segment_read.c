@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "libbaro/tape/cursor.h"
-#include "libbaro/tape/head.h"
+#include "libbaro/tape/header_fields.h"
 #include "libbaro/tape/tail.h"
 
 static int open_segment(const struct tape_segments *s, size_t i)

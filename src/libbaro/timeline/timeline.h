@@ -109,7 +109,7 @@ void timeline_add_exit(struct baro_timeline *t, const struct baro_exit *e);
 void timeline_add_damage(struct baro_timeline *t, uint64_t t_ns);
 void timeline_name_kills(struct baro_timeline *t);
 
-/* timeline_held.c */
+/* timeline_limit_hits.c */
 void timeline_add_sample(struct baro_timeline *t, const struct baro_sample *s);
 
 #endif

@@ -33,7 +33,7 @@ static void copy_truncated(char *to, size_t size, const char *text)
     int n = snprintf(to, size, "%s", text ? text : "");
     if (n < (int)size)
         return;
-    while (end && ((uint8_t)to[end] & 0xc0) == 0x80) /* do not cut within a UTF-8 character */
+    while (end && ((uint8_t)to[end] & 0xc0) == 0x80) /* not truncated within a UTF-8 character */
         end--;
     memcpy(to + end, "...", 4);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libbaro/tape/head.h"
+#include "libbaro/tape/header_fields.h"
 #include "libbaro/tape/little.h"
 #include "libbaro/tape/schema.h"
 #include "libbaro/writer/writer_state.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libbaro/tape/row.h"
+#include "libbaro/tape/row_encoding.h"
 
 /* ---- memory ---- */
 

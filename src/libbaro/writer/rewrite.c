@@ -10,7 +10,7 @@
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/cursor.h"
 #include "libbaro/tape/folder.h"
-#include "libbaro/tape/head.h"
+#include "libbaro/tape/header_fields.h"
 #include "libbaro/writer/rename.h"
 #include "libbaro/writer/writer.h"
 

@@ -16,11 +16,19 @@ enum stroke { STROKE_LINE, STROKE_THIN, STROKE_DASHED, STROKE_GRID };
 enum fill { FILL_SOLID, FILL_AREA, FILL_BAND, FILL_SPAN };
 
 /* A part of the picture, for formats that have structure. */
-enum part { PART_GRID, PART_CURVE, PART_LIMIT, PART_MARK, PART_SPANS, PART_SPAN, PART_LEGEND };
+enum chart_part {
+    CHART_PART_GRID,
+    CHART_PART_CURVE,
+    CHART_PART_LIMIT,
+    CHART_PART_MARK,
+    CHART_PART_SPANS,
+    CHART_PART_SPAN,
+    CHART_PART_LEGEND
+};
 
 struct canvas {
     /* data: the curve, limit, mark or span; NULL for others. */
-    void (*begin)(struct canvas *c, enum part part, const void *data);
+    void (*begin)(struct canvas *c, enum chart_part part, const void *data);
     void (*end)(struct canvas *c);
     /* A path is made of moves and lines, then drawn and discarded. */
     void (*move)(struct canvas *c, double x, double y);

@@ -39,7 +39,7 @@ static void rectangle(const struct drawing *d, double x, double y, double w, dou
 static void grid(const struct drawing *d)
 {
     const struct layout *l = d->l;
-    d->to->begin(d->to, PART_GRID, NULL);
+    d->to->begin(d->to, CHART_PART_GRID, NULL);
     for (size_t i = 0; i < l->values.n; i++) {
         double y = drawing_y(d, l->values.at[i].at);
         straight(d, l->x, y, l->x + l->width, y, i ? INK_GRID : INK_AXIS, STROKE_GRID);
@@ -94,7 +94,7 @@ static void draw_limits(const struct drawing *d)
         size_t n = chart_limit_steps(d->c, limit, steps);
         if (!n)
             continue;
-        d->to->begin(d->to, PART_LIMIT, limit);
+        d->to->begin(d->to, CHART_PART_LIMIT, limit);
         double y = limit_line(d, steps, n), x = drawing_x_of_bucket(d, steps[n - 1].to);
         limit_text(d, limit, &b);
         if (!b.failed)
@@ -117,7 +117,7 @@ static void marks(const struct drawing *d)
         shown_text(m->text, &b);
         if (b.failed)
             return;
-        d->to->begin(d->to, PART_MARK, m);
+        d->to->begin(d->to, CHART_PART_MARK, m);
         double below = drawing_y(d, chart_below_mark(d->c, m));
         if (below - y > 4) /* the curve is lower at that time: a line leads to it */
             straight(d, x, y + 3, x, below, INK_TEXT, STROKE_GRID);
@@ -152,7 +152,7 @@ static void phase(const struct drawing *d, const struct chart_span *s, double *r
     double w = end - x < 1 ? 1 : end - x;
     *right = x + w;
     shown_text(s->text, &b);
-    d->to->begin(d->to, PART_SPAN, s);
+    d->to->begin(d->to, CHART_PART_SPAN, s);
     rectangle(d, x, y, w > 4 ? w - 0.75 : w, d->l->lane - 2, (struct ink){INK_PHASE, s->color}, FILL_SPAN);
     size_t fit = b.failed ? 0 : text_fit((const char *)b.at, b.len, TEXT_SIZE, w - 8);
     if (fit == b.len && fit)
@@ -168,7 +168,7 @@ static void moment(const struct drawing *d, const struct chart_span *s, double *
     if (x - *before < 1)
         return;
     *before = x;
-    d->to->begin(d->to, PART_SPAN, s);
+    d->to->begin(d->to, CHART_PART_SPAN, s);
     straight(d, x, d->l->y - 3, x, d->l->y + d->l->height, s->bad ? INK_BAD : INK_AXIS, STROKE_DASHED);
     d->to->end(d->to);
 }
@@ -176,7 +176,7 @@ static void moment(const struct drawing *d, const struct chart_span *s, double *
 static void gap(const struct drawing *d, const struct chart_span *s)
 {
     double x = x_of(d, (double)s->begin_ns), end = x_of(d, (double)s->end_ns);
-    d->to->begin(d->to, PART_SPAN, s);
+    d->to->begin(d->to, CHART_PART_SPAN, s);
     rectangle(d, x, d->l->y, end - x < 1 ? 1 : end - x, d->l->height, (struct ink){.kind = INK_GAP}, FILL_SPAN);
     d->to->end(d->to);
 }
@@ -189,7 +189,7 @@ static void spans(const struct drawing *d)
         return;
     for (size_t i = 0; i < LANES_MOST; i++)
         right[i] = d->l->x - 1;
-    d->to->begin(d->to, PART_SPANS, NULL);
+    d->to->begin(d->to, CHART_PART_SPANS, NULL);
     for (size_t i = 0; i < s->n; i++) {
         const struct chart_span *span = &s->at[i];
         if (span->end_ns < d->c->from_ns || span->begin_ns > d->c->to_ns)
@@ -258,7 +258,7 @@ static size_t legend(const struct drawing *d)
         if (d->to) {
             double at = curve ? swatch(d, x, y, curve) : x;
             if (is_limit)
-                d->to->begin(d->to, PART_LIMIT, limit);
+                d->to->begin(d->to, CHART_PART_LIMIT, limit);
             d->to->text(d->to, at, y, ANCHOR_START, (struct ink){.kind = is_limit ? INK_MUTED : INK_TEXT}, false, false,
                         (const char *)b.at, fit);
             if (is_limit)
@@ -317,7 +317,7 @@ void chart_draw(const struct chart *c, const struct chart_picture *p, const stru
     draw_limits(&d);
     marks(&d);
     if (p->has_legend) {
-        canvas->begin(canvas, PART_LEGEND, NULL);
+        canvas->begin(canvas, CHART_PART_LEGEND, NULL);
         legend(&d);
         canvas->end(canvas);
     }

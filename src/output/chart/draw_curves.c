@@ -133,7 +133,7 @@ void draw_curves(const struct drawing *d)
         const struct chart_curve *curve = &d->c->curves[i];
         if (!curve->known)
             continue;
-        d->to->begin(d->to, PART_CURVE, curve);
+        d->to->begin(d->to, CHART_PART_CURVE, curve);
         if (curve->shape == CHART_STACK)
             stacked_curve(d, curve, &w);
         else if (curve->shape == CHART_TOTAL)

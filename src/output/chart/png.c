@@ -67,7 +67,7 @@ static void set_back(struct canvas *c)
         cairo_set_source_rgb(cr_of(c), v, v, v);
 }
 
-static void begin_part(struct canvas *c, enum part part, const void *data)
+static void begin_part(struct canvas *c, enum chart_part part, const void *data)
 {
     (void)c;
     (void)part;

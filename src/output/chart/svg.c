@@ -85,29 +85,29 @@ static void begin_span(struct svg *s, const struct chart_span *span)
     title(s, span->text);
 }
 
-static void begin_part(struct canvas *c, enum part part, const void *data)
+static void begin_part(struct canvas *c, enum chart_part part, const void *data)
 {
     struct svg *s = (struct svg *)c;
-    if (part == PART_CURVE) {
+    if (part == CHART_PART_CURVE) {
         begin_curve(s, data);
         return;
     }
-    if (part == PART_SPAN) {
+    if (part == CHART_PART_SPAN) {
         begin_span(s, data);
         return;
     }
-    static const char *const classes[] = {[PART_GRID] = "grid",
-                                          [PART_LIMIT] = "limit",
-                                          [PART_MARK] = "mark",
-                                          [PART_SPANS] = "spans",
-                                          [PART_LEGEND] = "legend"};
+    static const char *const classes[] = {[CHART_PART_GRID] = "grid",
+                                          [CHART_PART_LIMIT] = "limit",
+                                          [CHART_PART_MARK] = "mark",
+                                          [CHART_PART_SPANS] = "spans",
+                                          [CHART_PART_LEGEND] = "legend"};
     buf_printf(s->out, "<g class=\"%s\"", classes[part]);
-    if (part == PART_LIMIT) {
+    if (part == CHART_PART_LIMIT) {
         const struct chart_limit *limit = data;
         attribute_text(s, "data-limit", limit->name);
         attribute(s, "data-value", limit->value);
     }
-    if (part == PART_MARK) {
+    if (part == CHART_PART_MARK) {
         const struct chart_mark *mark = data;
         attribute(s, "data-value", mark->value);
         attribute_ns(s, "data-t-ns", mark->t_ns);
@@ -115,7 +115,7 @@ static void begin_part(struct canvas *c, enum part part, const void *data)
         title(s, mark->text);
         return;
     }
-    buf_str(s->out, part == PART_GRID || part == PART_LEGEND ? " aria-hidden=\"true\">" : ">");
+    buf_str(s->out, part == CHART_PART_GRID || part == CHART_PART_LEGEND ? " aria-hidden=\"true\">" : ">");
 }
 
 static void end_part(struct canvas *c)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "output/page/parts.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 #define PROCESSES_MOST 20000u
 #define CMDLINES_MOST 1500000u /* bytes of command lines; further ones are left out */

@@ -5,7 +5,7 @@
 #include "base/fmt.h"
 #include "output/page/parts.h"
 #include "output/text/read_fact.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 static void meta(struct page *p, const char *label, const char *text)
 {

@@ -7,7 +7,7 @@
 #include "output/rows/escaped.h"
 #include "output/text/command_line.h"
 #include "output/text/read_fact.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 static bool is_digit(char c)
 {

@@ -59,13 +59,13 @@ void page_flush(struct page *p, bool all);
 /* ---- values ---- */
 /* A value as text for people, with "at least" and "about"; the reason where it is absent. */
 void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
-/* <td data-v="..."> of a value: the number that a table is sorted by. */
 void page_mark(struct buf *html, unsigned flags); /* "at least " in small; nothing before an exact value */
+/* <td data-v="..."> of a value: the number that a table is sorted by. */
 void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 /* The colour of a command in all charts: 0 to CHART_COLORS. */
 unsigned page_color(const struct page *p, const char *command);
 unsigned page_task_color(const struct page *p, const char *task);
-/* A time as a share of the axis in percent, cut to its ends: "12.345". */
+/* A time as a share of the axis in percent, at least 0 and at most 100: "12.345". */
 void page_percent(const struct page *p, struct buf *html, uint64_t t_ns);
 /* "exit 1", "killed by SIGKILL"; "" if it is not known. */
 void page_status(struct buf *html, const struct life *life);

@@ -71,15 +71,16 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
 }
 
 /* Which buckets a path has: known ones but not those with only bounds, or only those with bounds. */
-enum part { PART_ALL, PART_WHOLE, PART_BOUNDS };
+enum bucket_part { BUCKETS_ALL, BUCKETS_WHOLE, BUCKETS_BOUNDS };
 
-static bool has_bucket(const struct chart_curve *curve, size_t i, enum part part)
+static bool has_bucket(const struct chart_curve *curve, size_t i, enum bucket_part part)
 {
     const struct chart_bucket *b = &curve->at[i];
-    return b->known && (part == PART_ALL || b->is_bound == (part == PART_BOUNDS));
+    return b->known && (part == BUCKETS_ALL || b->is_bound == (part == BUCKETS_BOUNDS));
 }
 
-static size_t next_bucket(const struct chart *c, const struct chart_curve *curve, size_t i, enum part part, bool has_it)
+static size_t next_bucket(const struct chart *c, const struct chart_curve *curve, size_t i, enum bucket_part part,
+                          bool has_it)
 {
     while (i < c->buckets && has_bucket(curve, i, part) != has_it)
         i++;
@@ -100,7 +101,9 @@ static void path(const struct plot *w, const struct chart_curve *curve, const do
     buf_printf(html, "<path class=\"%s k%u\" data-k=\"", class, curve->color);
     page_string(html, curve->name);
     buf_str(html, "\" d=\"");
-    enum part part = kind == 'e' ? PART_BOUNDS : curve->shape == CHART_STACK || kind == 'b' ? PART_ALL : PART_WHOLE;
+    enum bucket_part part = kind == 'e'                                  ? BUCKETS_BOUNDS
+                            : curve->shape == CHART_STACK || kind == 'b' ? BUCKETS_ALL
+                                                                         : BUCKETS_WHOLE;
     for (size_t i = next_bucket(w->c, curve, 0, part, true); i < w->c->buckets;
          i = next_bucket(w->c, curve, i, part, true)) {
         size_t to = next_bucket(w->c, curve, i, part, false);

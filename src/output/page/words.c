@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "output/page/parts.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 struct words {
     struct page *p;

@@ -8,7 +8,7 @@
 #include "output/rows/flatbuffer.h"
 
 enum { VERSION_5 = 4, HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
-enum { TYPE_INT = 2, TYPE_FLOATING_POINT = 3, TYPE_UTF8 = 5, TYPE_BOOL = 6, TYPE_TIMESTAMP = 10 };
+enum { IPC_INT = 2, IPC_FLOATING_POINT = 3, IPC_UTF8 = 5, IPC_BOOL = 6, IPC_TIMESTAMP = 10 };
 enum { PRECISION_DOUBLE = 2, UNIT_NANOSECOND = 3, ALIGN = 8, MOST_BUFFERS = 3 };
 
 /* ---- messages ---- */
@@ -60,12 +60,12 @@ static void write_pairs(struct buf *b, size_t place, const char *at)
 static unsigned type_of(const struct ArrowSchema *f)
 {
     if (f->dictionary)
-        return TYPE_UTF8;
+        return IPC_UTF8;
     switch (f->format[0]) {
-    case 'b': return TYPE_BOOL;
-    case 'g': return TYPE_FLOATING_POINT;
-    case 't': return TYPE_TIMESTAMP;
-    default: return TYPE_INT;
+    case 'b': return IPC_BOOL;
+    case 'g': return IPC_FLOATING_POINT;
+    case 't': return IPC_TIMESTAMP;
+    default: return IPC_INT;
     }
 }
 
@@ -84,9 +84,9 @@ static void write_type(struct buf *b, size_t at, const struct ArrowSchema *f)
     const struct flat_member precision = {0, 2, PRECISION_DOUBLE}, timestamp[] = {{1, 4, 0}, {0, 2, UNIT_NANOSECOND}};
     size_t place[FLAT_MEMBERS];
     switch (type_of(f)) {
-    case TYPE_INT: flat_refer(b, at, write_int(b, f->format)); break;
-    case TYPE_FLOATING_POINT: flat_refer(b, at, flat_table(b, &precision, 1, place)); break;
-    case TYPE_TIMESTAMP:
+    case IPC_INT: flat_refer(b, at, write_int(b, f->format)); break;
+    case IPC_FLOATING_POINT: flat_refer(b, at, flat_table(b, &precision, 1, place)); break;
+    case IPC_TIMESTAMP:
         flat_refer(b, at, flat_table(b, timestamp, 2, place));
         flat_text(b, place[0], "UTC", 3);
         break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/escaped.h"
 
 static void field(struct buf *b, const unsigned char *at, size_t len)

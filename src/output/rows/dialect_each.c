@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/dialect_form.h"
-#include "output/rows/encode.h"
 
 struct place {
     uint32_t id;

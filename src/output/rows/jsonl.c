@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 
 static void put_cell_value(struct json *j, const struct cell *c)
 {

@@ -26,7 +26,8 @@ struct table {
 void table_cell(struct table *t, const char *at, size_t len);
 void table_text(struct table *t, const char *text);
 void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
-/* Lines of at most width columns (0: of any length): columns are left out, then the last one is cut or wrapped. */
+/* Lines of at most width columns (0: of any length): columns are left out, then the last one is truncated or wrapped.
+ */
 void table_print(const struct table *t, unsigned width, struct buf *ret);
 /* Columns that the last one has in lines of that width. */
 unsigned table_last_room(const struct table *t, unsigned width);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/fmt.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/trace_parts.h"
 
 struct trace {

@@ -10,7 +10,7 @@
 
 #include "baro/interval.h"
 #include "base/array.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/trace_parts.h"
 
 #define NO_LIFE SIZE_MAX

@@ -5,7 +5,7 @@
 
 #include "baro/timeline.h"
 #include "base/json.h"
-#include "base/last.h"
+#include "base/last_value.h"
 #include "output/rows/row.h"
 
 /* The format groups rows by "pid"; these are groups of rows, and no process ids. */

@@ -3,7 +3,7 @@
  * Phases as bars, one row for each lane; marks as instants; events as instants or, if they took time, as asynchronous
  * events, which may overlap others of their row.
  */
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/trace_parts.h"
 
 static void arguments(struct trace_out *o, const struct baro_timeline *t, size_t i)

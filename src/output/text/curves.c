@@ -3,7 +3,7 @@
  * The course of CPU, memory and I/O as rows of block characters over one time axis: from the start to the end of the
  * command. The figure behind a row is what a full block stands for.
  */
-#include "base/blocks.h"
+#include "base/block_chars.h"
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"

@@ -4,7 +4,7 @@
 #define OUTPUT_TEXT_LINES_H
 
 #include "base/buf.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 #define LINES_INDENT 13u /* columns before the text of a line */
 
@@ -28,9 +28,9 @@ void lines_begin(struct lines *l, const char *label, enum lines_tone tone);
  * than a line is broken at blanks. */
 void lines_part(struct lines *l, struct buf *part);
 void lines_end(struct lines *l);
-/* Text escaped, cut to columns with an ellipsis. */
+/* Text escaped; one that is longer than columns is truncated, with an ellipsis. */
 void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns);
-/* The same, cut in the middle: of a path, both ends tell most. */
+/* The same, truncated in the middle: of a path, both ends are the most useful. */
 void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns);
 void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
 const char *lines_times(const struct lines *l);  /* the sign before a number of processes */

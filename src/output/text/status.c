@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "baro/text.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 const char *report_reason(int absent)
 {

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "output/rows/escaped.h"
 #include "output/text/lines.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 #define VERDICTS_SHOWN 2u
 

@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "kernel/sys/sysfs.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define KFD_NODES_MOST 256u
 
@@ -52,7 +52,7 @@ void amd_find_kfd(const char *root, struct unit *u)
     }
 }
 
-static void add_share(struct helper *h, struct unit *u, int metric, int peak, const char *file, uint64_t since_ns)
+static void add_share(struct gpu_helper *h, struct unit *u, int metric, int peak, const char *file, uint64_t since_ns)
 {
     uint64_t percent;
     if (!card_number(u, "device/", file, &percent) || percent > 100) {
@@ -64,7 +64,7 @@ static void add_share(struct helper *h, struct unit *u, int metric, int peak, co
         unit_put_peak(h, u, peak, percent * PPM_PER_PERCENT);
 }
 
-void amd_read(struct helper *h, struct unit *u, uint64_t since)
+void amd_read(struct gpu_helper *h, struct unit *u, uint64_t since)
 {
     add_share(h, u, GPU_busy, GPU_busy_peak, "gpu_busy_percent", since);
     add_share(h, u, GPU_memory_busy, -1, "mem_busy_percent", since);

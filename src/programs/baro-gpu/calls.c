@@ -2,7 +2,7 @@
 /* Calls of NVIDIA's library: which are made, and what their codes mean. */
 #include <stdio.h>
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define FIRST(...) FIRST_OF(__VA_ARGS__, )
 #define FIRST_OF(first, ...) first
@@ -35,7 +35,7 @@ bool code_is_final(int code)
            code == NVML_NO_PERMISSION;
 }
 
-int ask_before(struct helper *h, struct unit *u, enum nvml_function f)
+int ask_before(struct gpu_helper *h, struct unit *u, enum nvml_function f)
 {
     struct gpu_shared *s = h->shared;
     int code = u ? (u->lost ? u->lost : u->code[f]) : 0;

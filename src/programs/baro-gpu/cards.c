@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "kernel/sys/sysfs.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap)
 {
@@ -38,7 +38,7 @@ void card_gauge(struct unit *u, int metric, const char *folder, const char *file
         unit_lack(u, metric, BARO_ABSENT_UNSUPPORTED);
 }
 
-void card_power(struct helper *h, struct unit *u)
+void card_power(struct gpu_helper *h, struct unit *u)
 {
     uint64_t uw;
     if (!card_number(u, u->hwmon, "power1_average", &uw) && !card_number(u, u->hwmon, "power1_input", &uw)) {
@@ -89,7 +89,7 @@ static int by_card_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static bool is_wanted(const struct helper *h, const struct unit *u, uint32_t index, uint32_t count)
+static bool is_wanted(const struct gpu_helper *h, const struct unit *u, uint32_t index, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("ROCR_VISIBLE_DEVICES");
     char uuid[GPU_TEXT + 4];
@@ -100,7 +100,7 @@ static bool is_wanted(const struct helper *h, const struct unit *u, uint32_t ind
     return u->vendor != VENDOR_AMD || !visible || gpu_is_chosen(visible, index, count, uuid);
 }
 
-static void describe(struct unit *u, const struct helper *h, const struct sys_gpu *gpu)
+static void describe(struct unit *u, const struct gpu_helper *h, const struct sys_gpu *gpu)
 {
     bool is_amd = strcmp(gpu->driver, "amdgpu") == 0, is_intel = u->vendor == VENDOR_I915 || u->vendor == VENDOR_XE;
     u->has_fdinfo = gpu->has_fdinfo;
@@ -118,7 +118,7 @@ static void describe(struct unit *u, const struct helper *h, const struct sys_gp
         amd_find_kfd(h->shared->root, u);
 }
 
-void cards_find(struct helper *h)
+void cards_find(struct gpu_helper *h)
 {
     char path[GPU_PATH + 16];
     struct found f = {0};
@@ -160,7 +160,7 @@ static bool is_derived(int metric)
 }
 
 /* A card that sleeps would be woken by being read. */
-void card_read(struct helper *h, struct unit *u)
+void card_read(struct gpu_helper *h, struct unit *u)
 {
     struct gpu_shared *s = h->shared;
     uint64_t now = clock_monotonic_ns(), since = u->read_ns ? now - u->read_ns : 0;

@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "base/span.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 static struct span next_item(struct span *rest)
 {

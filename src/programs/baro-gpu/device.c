@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/span.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define LOST_AGAIN (60 * NS_PER_SEC)
 
-static void read_memory(struct helper *h, struct unit *u)
+static void read_memory(struct gpu_helper *h, struct unit *u)
 {
     struct nvml_memory_v2 m = {.version = sizeof(m) | 2u << 24};
     struct nvml_memory_v1 old = {0};
@@ -30,7 +30,7 @@ static void read_memory(struct helper *h, struct unit *u)
         unit_lack(u, GPU_memory_used_peak, reason_of(code));
 }
 
-static void read_small(struct helper *h, struct unit *u)
+static void read_small(struct gpu_helper *h, struct unit *u)
 {
     unsigned v = 0;
     int code = ASK(h, u, temperature, u->handle, 0, &v);
@@ -73,7 +73,7 @@ static uint64_t again_ns(void)
 }
 
 /* A device that was lost may have been reset. Its counters begin anew then: of what was between nothing is known. */
-static void look_again(struct helper *h, struct unit *u, uint64_t now_ns)
+static void look_again(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     const struct unit *up = u->is_mig ? &h->unit[u->out.parent] : NULL;
     nvml_device handle = NULL;
@@ -99,7 +99,7 @@ static void look_again(struct helper *h, struct unit *u, uint64_t now_ns)
     memset(u->samples, 0, sizeof(u->samples));
 }
 
-void device_read(struct helper *h, struct unit *u)
+void device_read(struct gpu_helper *h, struct unit *u)
 {
     if (*u->card) {
         card_read(h, u);
@@ -139,7 +139,7 @@ void device_read(struct helper *h, struct unit *u)
         unit_put(u, GPU_read_at, now);
 }
 
-void device_events(struct helper *h)
+void device_events(struct gpu_helper *h)
 {
     struct nvml_event e;
     if (!h->events)

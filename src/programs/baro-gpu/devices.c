@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define INIT_AGAIN (60 * NS_PER_SEC)
 
-struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent)
+struct unit *unit_add(struct gpu_helper *h, nvml_device handle, uint32_t index, uint32_t parent)
 {
     if (h->n_units == GPU_DEVICES_MOST) {
         snprintf(h->out->trouble, sizeof(h->out->trouble), "only the first %u GPUs and instances are recorded",
@@ -26,7 +26,7 @@ struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint
     return u;
 }
 
-static void name_it(struct helper *h, struct unit *u)
+static void name_it(struct gpu_helper *h, struct unit *u)
 {
     struct nvml_pci pci = {0};
     if (ASK(h, u, name, u->handle, u->out.model, sizeof(u->out.model)) != NVML_OK)
@@ -39,7 +39,7 @@ static void name_it(struct helper *h, struct unit *u)
 }
 
 /* Instances can come and go with any call of an administrator; those that are here at the start are read. */
-static void add_instances(struct helper *h, uint32_t parent)
+static void add_instances(struct gpu_helper *h, uint32_t parent)
 {
     struct unit *up = &h->unit[parent];
     unsigned most = 0, on = 0, pending;
@@ -63,7 +63,7 @@ static void add_instances(struct helper *h, uint32_t parent)
 }
 
 /* CUDA counts the fastest first unless it is told otherwise: numbers are the driver's if all are the same. */
-static bool has_other_order(const struct helper *h, const char *list)
+static bool has_other_order(const struct gpu_helper *h, const char *list)
 {
     const char *order = getenv("CUDA_DEVICE_ORDER");
     if (!list || list[strspn(list, "0123456789, -")] || (order && strcmp(order, "PCI_BUS_ID") == 0))
@@ -75,7 +75,7 @@ static bool has_other_order(const struct helper *h, const char *list)
     return false;
 }
 
-void devices_choose(struct helper *h, uint32_t count)
+void devices_choose(struct gpu_helper *h, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("CUDA_VISIBLE_DEVICES");
     bool is_auto = strcmp(select, "auto") == 0, keep[GPU_DEVICES_MOST] = {false};
@@ -114,7 +114,7 @@ void devices_choose(struct helper *h, uint32_t count)
     h->n_units = n;
 }
 
-static void listen_to(struct helper *h)
+static void listen_to(struct gpu_helper *h)
 {
     unsigned long long types;
     if (ASK(h, NULL, event_set, &h->events) != NVML_OK) {
@@ -130,7 +130,7 @@ static void listen_to(struct helper *h)
 }
 
 /* A card that sleeps stays asleep: the query would wake it. */
-static bool sleeps(const struct helper *h, const char *bus)
+static bool sleeps(const struct gpu_helper *h, const char *bus)
 {
     char path[GPU_PATH + 96], text[32];
     const char *tail = strlen(bus) > 12 ? bus + strlen(bus) - 12 : bus; /* 00000000:17:00.0 is 0000:17:00.0 */
@@ -144,7 +144,7 @@ static bool sleeps(const struct helper *h, const char *bus)
     return got >= 9 && memcmp(text, "suspended", 9) == 0;
 }
 
-void devices_find(struct helper *h)
+void devices_find(struct gpu_helper *h)
 {
     unsigned count = 0;
     uint64_t now = clock_monotonic_ns();

@@ -2,7 +2,7 @@
 /*
  * What processes of the job use of GPUs of AMD, Intel and others: fdinfo of their descriptors. A client may have
  * several descriptors in several processes, each with all that it used: it is counted once. The recorder says which
- * processes are the job's; others are not looked at: their files are not ours to read in general.
+ * processes are the job's; foreign ones are not read: their files are not ours to read in general.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct drm *drm_new(void)
     return d;
 }
 
-static void look_through(struct helper *h, int proc_fd, const struct gpu_member *m)
+static void look_through(struct gpu_helper *h, int proc_fd, const struct gpu_member *m)
 {
     char path[64], text[FDINFO_BYTES];
     snprintf(path, sizeof(path), "%d/fd", m->pid);
@@ -69,7 +69,7 @@ static struct gpu_process *process_of(struct gpu_reading *r, const struct drm_cl
     return p;
 }
 
-static void put_client(struct helper *h, const struct drm_client *c, uint64_t now)
+static void put_client(struct gpu_helper *h, const struct drm_client *c, uint64_t now)
 {
     static const int metric[CLASSES] = {GPU_PROCESS_busy, GPU_PROCESS_copy_busy, GPU_PROCESS_decoder_busy,
                                         GPU_PROCESS_encoder_busy};
@@ -94,7 +94,7 @@ static void put_client(struct helper *h, const struct drm_client *c, uint64_t no
 
 /* Compute of ROCm is not in fdinfo's engines: of such a process use is not known, rather than 0; and its memory may be
  * in this file alone. */
-static void take_kfd(struct helper *h, struct gpu_process *p)
+static void take_kfd(struct gpu_helper *h, struct gpu_process *p)
 {
     char path[GPU_PATH + 96], text[32];
     struct unit *u = &h->unit[p->device];
@@ -113,7 +113,7 @@ static void take_kfd(struct helper *h, struct gpu_process *p)
 }
 
 /* Growth is added to what is there; gauges begin anew. */
-static void begin_round(struct helper *h)
+static void begin_round(struct gpu_helper *h)
 {
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
         struct gpu_process *p = &h->out->process[i];
@@ -136,7 +136,7 @@ static void begin_round(struct helper *h)
 }
 
 /* Those that have it no more stay for one reading, with 0 bytes. */
-static void end_round(struct helper *h)
+static void end_round(struct gpu_helper *h)
 {
     struct gpu_reading *r = h->out;
     struct drm *d = h->drm;
@@ -164,7 +164,7 @@ static void end_round(struct helper *h)
     d->n = n;
 }
 
-static void take_members(struct helper *h)
+static void take_members(struct gpu_helper *h)
 {
     struct gpu_shared *s = h->shared;
     struct drm *d = h->drm;
@@ -176,7 +176,7 @@ static void take_members(struct helper *h)
         d->n_members = n;
 }
 
-void drm_read(struct helper *h)
+void drm_read(struct gpu_helper *h)
 {
     struct drm *d = h->drm;
     uint64_t now = clock_monotonic_ns(), cpu = 0, after = 0;

@@ -5,7 +5,7 @@
 
 #include "base/span.h"
 #include "kernel/proc/fdinfo.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define CLIENTS_MOST 65536u
 
@@ -46,6 +46,6 @@ struct drm {
 };
 
 /* Takes the fdinfo of one descriptor of a process. */
-void drm_take_descriptor(struct helper *h, const struct gpu_member *m, struct span text);
+void drm_take_descriptor(struct gpu_helper *h, const struct gpu_member *m, struct span text);
 
 #endif

@@ -141,7 +141,7 @@ static struct drm_client *client_of(struct drm *d, uint32_t device, uint64_t id,
     return &d->client[d->n++];
 }
 
-static uint32_t device_of(const struct helper *h, const struct fdinfo *f)
+static uint32_t device_of(const struct gpu_helper *h, const struct fdinfo *f)
 {
     uint32_t same_driver = GPU_NONE, n = 0;
     for (uint32_t i = 0; i < h->n_units; i++) {
@@ -179,7 +179,7 @@ static uint64_t counts_since(const struct drm *d, const struct gpu_member *m, ui
     return was_there(d, m, (uint32_t)(m - d->member)) ? now_ns - d->round_ns : 0;
 }
 
-void drm_take_descriptor(struct helper *h, const struct gpu_member *m, struct span text)
+void drm_take_descriptor(struct gpu_helper *h, const struct gpu_member *m, struct span text)
 {
     struct drm *d = h->drm;
     struct fdinfo f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fields: many values with one call, each with a code of its own; and throttling where there is no field of it. */
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define FIELD_SCOPE_ALL UINT32_MAX
 
@@ -67,7 +67,7 @@ static int take_counter(struct unit *u, size_t i, unsigned type, uint64_t v, uin
     return NVML_OK;
 }
 
-void fields_read(struct helper *h, struct unit *u, uint64_t now_ns)
+void fields_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     struct nvml_field at[FIELDS];
     size_t which[FIELDS], n = 0;
@@ -105,7 +105,7 @@ void fields_read(struct helper *h, struct unit *u, uint64_t now_ns)
 
 /* Counts the time of a state without a counter of its own: if it is on at a reading, it counts as on since the reading
  * before. */
-void reasons_read(struct helper *h, struct unit *u, uint64_t since_ns)
+void reasons_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns)
 {
     static const struct {
         uint64_t mask;

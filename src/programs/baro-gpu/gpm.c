@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPM, since Hopper: means between two samples. */
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 static void lack_gpm(struct unit *u, int why)
 {
@@ -11,7 +11,7 @@ static void lack_gpm(struct unit *u, int why)
 }
 
 /* That the driver supports it says little: a pair of samples must succeed. */
-static bool begin_gpm(struct helper *h, struct unit *u)
+static bool begin_gpm(struct gpu_helper *h, struct unit *u)
 {
     struct nvml_gpm_support support = {.version = 1};
     if (u->gpm[1])
@@ -26,7 +26,7 @@ static bool begin_gpm(struct helper *h, struct unit *u)
     return true;
 }
 
-void gpm_read(struct helper *h, struct unit *u, uint64_t now_ns)
+void gpm_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     static const int metric[] = {GPU_sm_active, GPU_sm_occupied, GPU_tensor_active, GPU_dram_active};
     static struct nvml_gpm_get get;

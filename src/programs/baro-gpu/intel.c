@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define UJ_PER_NS_TO_UW 1e9
 
 /* The first of two counters is the card's, but some chips have the second alone, that of the package. It has 64 bits,
  * made by the kernel of 32 that are read at least once a minute. */
-static void read_energy(struct helper *h, struct unit *u, uint64_t now_ns)
+static void read_energy(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     uint64_t uj;
     if (!*u->hwmon ||
@@ -56,7 +56,7 @@ static void read_clocks(struct unit *u)
     }
 }
 
-void intel_read(struct helper *h, struct unit *u, uint64_t now_ns)
+void intel_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     read_clocks(u);
     read_energy(h, u, now_ns);

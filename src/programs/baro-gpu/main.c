@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/span.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define METERS_EVERY (10 * NS_PER_SEC) /* without devices */
 
@@ -36,7 +36,7 @@ static struct gpu_shared *map_shared(int fd)
     return s != MAP_FAILED && s->bytes == sizeof(*s) ? s : NULL;
 }
 
-static bool start_helper(struct helper *h)
+static bool start_helper(struct gpu_helper *h)
 {
     const char *why = "";
     struct gpu_shared *s = h->shared;
@@ -69,7 +69,7 @@ static bool has_nvidia(const struct gpu_shared *s)
 }
 
 /* What is in use is copied: the reading has room for far more. */
-static void publish_reading(struct helper *h)
+static void publish_reading(struct gpu_helper *h)
 {
     struct gpu_shared *s = h->shared;
     struct gpu_reading *r = h->out;
@@ -84,7 +84,7 @@ static void publish_reading(struct helper *h)
     worker_write_end(&s->turn);
 }
 
-static void read_devices(struct helper *h)
+static void read_devices(struct gpu_helper *h)
 {
     struct gpu_shared *s = h->shared;
     h->peaks_taken = !h->turns || atomic_load(&s->taken) == atomic_load(&s->turn);
@@ -118,7 +118,7 @@ static void read_devices(struct helper *h)
 int main(int argc, char **argv)
 {
     int shared_fd = -1, wake_fd = -1;
-    struct helper h = {0};
+    struct gpu_helper h = {0};
     if (argc != 3 || !read_fd(argv[1], &shared_fd) || !read_fd(argv[2], &wake_fd)) {
         fputs("baro-gpu reads GPUs for the recorder, which starts it\n", stderr);
         return 2;

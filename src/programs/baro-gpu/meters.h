@@ -3,7 +3,7 @@
 #ifndef PROGRAMS_BARO_GPU_METERS_H
 #define PROGRAMS_BARO_GPU_METERS_H
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 struct meter {
     char file[GPU_PATH + 128];

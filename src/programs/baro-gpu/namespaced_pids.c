@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "kernel/proc/procfs.h"
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define OUTERMOST 0xEFFFFFFCu /* PROC_PID_INIT_INO of linux/proc_ns.h, since 3.8 */
 

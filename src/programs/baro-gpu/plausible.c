@@ -3,7 +3,7 @@
  * A value that no device can have is made absent: a driver gives rubbish when a device fails, and the library may be
  * another one's. A counter that leaps is put back to what it was, and goes on from there when it is plausible again.
  */
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define SLACK_NS NS_PER_SEC /* a reading takes time, and the driver's own clock is another one */
 

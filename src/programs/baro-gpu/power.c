@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Power and energy of a device. */
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 /* Energy without a counter: the mean of two readings of power, by the time between them. Example: 100 W and, two
  * seconds later, 300 W are 400 J. */
@@ -19,7 +19,7 @@ void power_by_time(struct unit *u, uint64_t uw, uint64_t now_ns)
 }
 
 /* The counter is read in the next reading if it fails in this one: power by time would count the same joules twice. */
-static void read_energy(struct helper *h, struct unit *u, int power_code, uint64_t power_uw, uint64_t now_ns)
+static void read_energy(struct gpu_helper *h, struct unit *u, int power_code, uint64_t power_uw, uint64_t now_ns)
 {
     unsigned long long mj = 0;
     uint64_t growth = 0;
@@ -35,7 +35,7 @@ static void read_energy(struct helper *h, struct unit *u, int power_code, uint64
     }
 }
 
-void power_read(struct helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns)
+void power_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns)
 {
     unsigned mw = 0, limit = 0;
     int code = ASK(h, u, power, u->handle, &mw);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/baro-gpu/unit.h"
+#include "programs/baro-gpu/gpu_helper.h"
 
 #define ROUNDS 5
 #define ENTRIES_MOST 4096u
@@ -11,7 +11,7 @@
 #define ACCOUNTED_MS_MOST (100ull * 365 * 24 * 3600 * 1000)
 
 /* The driver's lists have much the same order each time: the next one is mostly behind the one before. */
-static struct gpu_process *find_process(struct helper *h, uint32_t device, int32_t host_pid)
+static struct gpu_process *find_process(struct gpu_helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
     for (uint32_t i = 0; i < r->n_processes; i++) {
@@ -25,7 +25,7 @@ static struct gpu_process *find_process(struct helper *h, uint32_t device, int32
 }
 
 /* A process that the reading before had keeps its counters. */
-static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_t host_pid)
+static struct gpu_process *find_or_add(struct gpu_helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
     struct gpu_process *p = find_process(h, device, host_pid);
@@ -67,8 +67,8 @@ typedef int list_call(nvml_device d, unsigned *n, void *at);
 /* What reading a list came to. One that fails is not empty: what it had is not known. */
 enum listed { LIST_READ, LIST_LACKING, LIST_FAILED };
 
-static enum listed read_list(struct helper *h, struct unit *u, uint32_t device, enum nvml_function f, list_call *call,
-                             bool *seen)
+static enum listed read_list(struct gpu_helper *h, struct unit *u, uint32_t device, enum nvml_function f,
+                             list_call *call, bool *seen)
 {
     size_t one = h->nv.has_32 ? sizeof(struct nvml_process_32) : sizeof(struct nvml_process_24);
     unsigned n = 0, room = 64;
@@ -120,8 +120,8 @@ static const int use_metric[USES] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, 
 
 /* The driver also reports garbage: shares above 100, and processes that do not exist. Leaves what is none out of the
  * list, and sets the sums of the others. Returns how many there are; owner: whose they are. */
-static unsigned accept_uses(struct helper *h, struct unit *u, uint32_t device, struct nvml_process_use *at, unsigned n,
-                            struct gpu_process **owner, unsigned sum[USES])
+static unsigned accept_uses(struct gpu_helper *h, struct unit *u, uint32_t device, struct nvml_process_use *at,
+                            unsigned n, struct gpu_process **owner, unsigned sum[USES])
 {
     static bool counted[GPU_PROCESSES_MOST];
     uint64_t newest = u->process_stamp_us;
@@ -148,7 +148,7 @@ static unsigned accept_uses(struct helper *h, struct unit *u, uint32_t device, s
 
 /* Adds what processes used since the last stamp, as shares of the time since then. Together they are no more than the
  * device: 100 % of one and 60 % of another are 62.5 % and 37.5 %. */
-static void read_process_use(struct helper *h, struct unit *u, uint32_t device)
+static void read_process_use(struct gpu_helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
     static struct gpu_process *owner[ENTRIES_MOST];
@@ -178,7 +178,7 @@ static void read_process_use(struct helper *h, struct unit *u, uint32_t device)
 }
 
 /* Totals of a process that has ended, if an administrator has switched accounting on. */
-static void read_accounting(struct helper *h, struct unit *u, struct gpu_process *p)
+static void read_accounting(struct gpu_helper *h, struct unit *u, struct gpu_process *p)
 {
     struct nvml_accounting a = {0};
     if (ASK(h, u, accounting, u->handle, (unsigned)p->host_pid, &a) != NVML_OK)
@@ -192,7 +192,7 @@ static void read_accounting(struct helper *h, struct unit *u, struct gpu_process
 }
 
 /* Processes that the lists no longer have stay for one reading, with 0 bytes. */
-static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bool *seen, bool accounts)
+static void end_gone(struct gpu_helper *h, struct unit *u, uint32_t device, const bool *seen, bool accounts)
 {
     struct gpu_reading *r = h->out;
     uint32_t kept = 0;
@@ -216,7 +216,7 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
 }
 
 /* What its processes hold is not known, and where has_use what they use: what it was is no answer. */
-static void lack_processes(struct helper *h, uint32_t device, int why, bool has_use)
+static void lack_processes(struct gpu_helper *h, uint32_t device, int why, bool has_use)
 {
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
         struct gpu_process *p = &h->out->process[i];
@@ -228,7 +228,7 @@ static void lack_processes(struct helper *h, uint32_t device, int why, bool has_
     }
 }
 
-void processes_read(struct helper *h, struct unit *u, uint32_t device, bool lists)
+void processes_read(struct gpu_helper *h, struct unit *u, uint32_t device, bool lists)
 {
     static bool seen[GPU_PROCESSES_MOST];
     unsigned is_on = 0;

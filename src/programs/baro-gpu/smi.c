@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "programs/baro-gpu/gpu_helper.h"
 #include "programs/baro-gpu/smi_text.h"
-#include "programs/baro-gpu/unit.h"
 
 #define EVERY_LEAST (5 * NS_PER_SEC)
 #define COST_SHARE 50u /* it runs a 50th of the time at most */
@@ -100,7 +100,7 @@ static bool has_ended(pid_t pid)
 }
 
 /* Waits for its end without ever waiting for it alone: one that hangs in the kernel does not end when it is killed. */
-static bool ends_until(struct helper *h, pid_t pid, uint64_t until_ns)
+static bool ends_until(struct gpu_helper *h, pid_t pid, uint64_t until_ns)
 {
     while (!has_ended(pid)) {
         if (clock_monotonic_ns() >= until_ns)
@@ -124,7 +124,7 @@ static bool read_ready(int fd, char *text, size_t *n)
 }
 
 /* Returns the length of what it printed; -ENOENT: there is no such program; -ETIMEDOUT: it hung and was killed. */
-static ssize_t output_of(struct helper *h, char *const *argv, char *text, int *ret_status)
+static ssize_t output_of(struct gpu_helper *h, char *const *argv, char *text, int *ret_status)
 {
     int fd = -1;
     uint64_t until = clock_monotonic_ns() + DEADLINE;
@@ -155,7 +155,7 @@ static ssize_t output_of(struct helper *h, char *const *argv, char *text, int *r
 }
 
 /* A field that this one does not know makes it fail as a whole: it is asked again without that one. */
-static ssize_t query(struct helper *h, struct smi *s)
+static ssize_t query(struct gpu_helper *h, struct smi *s)
 {
     for (int i = 0; i < TRIES_MOST; i++) {
         char option[1024] = "--query-gpu=";
@@ -191,7 +191,7 @@ static void copy_cell(const struct smi_line *header, const struct smi_line *row,
         snprintf(to, cap, "%.*s", (int)(row->cell[at].len < cap ? row->cell[at].len : cap - 1), row->cell[at].at);
 }
 
-static struct unit *unit_of(struct helper *h, const struct smi_line *header, const struct smi_line *row)
+static struct unit *unit_of(struct gpu_helper *h, const struct smi_line *header, const struct smi_line *row)
 {
     uint64_t index = 0;
     int at = smi_column(header, "index");
@@ -217,7 +217,7 @@ static struct unit *unit_of(struct helper *h, const struct smi_line *header, con
     return u;
 }
 
-static void put_cell(struct helper *h, struct unit *u, int metric, int unit, int why, uint64_t v, uint64_t since_ns)
+static void put_cell(struct gpu_helper *h, struct unit *u, int metric, int unit, int why, uint64_t v, uint64_t since_ns)
 {
     bool is_share = metric == GPU_busy_peak || metric == GPU_memory_busy || metric == GPU_encoder_busy ||
                     metric == GPU_decoder_busy;
@@ -245,7 +245,7 @@ static void put_cell(struct helper *h, struct unit *u, int metric, int unit, int
     unit_put(u, metric, unit == TO_WATTS ? v : unit == TO_RATIO ? v / 100 : v / MICRO * multiply[unit]);
 }
 
-static void add_energy(struct helper *h, struct unit *u, uint64_t now_ns)
+static void add_energy(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     uint64_t uw = u->out.value[GPU_power];
     if (u->out.absent[GPU_power]) {
@@ -257,7 +257,7 @@ static void add_energy(struct helper *h, struct unit *u, uint64_t now_ns)
     unit_put_peak(h, u, GPU_power_peak, uw);
 }
 
-static void take_row(struct helper *h, const struct smi_line *header, const struct smi_line *row)
+static void take_row(struct gpu_helper *h, const struct smi_line *header, const struct smi_line *row)
 {
     struct unit *u = unit_of(h, header, row);
     uint64_t now = clock_monotonic_ns();
@@ -287,7 +287,7 @@ static void take_row(struct helper *h, const struct smi_line *header, const stru
     u->read_ns = now;
 }
 
-static void take_text(struct helper *h, struct span text)
+static void take_text(struct gpu_helper *h, struct span text)
 {
     struct smi_line header, row;
     struct span line;
@@ -306,7 +306,7 @@ static void take_text(struct helper *h, struct span text)
     }
 }
 
-static void lack_devices(struct helper *h, int why)
+static void lack_devices(struct gpu_helper *h, int why)
 {
     for (uint32_t i = 0; i < h->n_units; i++) {
         struct unit *u = &h->unit[i];
@@ -318,12 +318,12 @@ static void lack_devices(struct helper *h, int why)
     }
 }
 
-static void say(struct helper *h, const char *text)
+static void say(struct gpu_helper *h, const char *text)
 {
     snprintf(h->out->trouble, sizeof(h->out->trouble), "%s", text);
 }
 
-void smi_read(struct helper *h)
+void smi_read(struct gpu_helper *h)
 {
     uint64_t now = clock_monotonic_ns();
     struct smi *s = h->smi;

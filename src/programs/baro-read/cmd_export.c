@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/dialect.h"
-#include "output/rows/encode.h"
 #include "output/rows/escaped.h"
 #include "output/rows/runlog.h"
 #include "output/rows/trace.h"

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 

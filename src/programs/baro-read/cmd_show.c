@@ -4,7 +4,7 @@
 #include "baro/summary.h"
 #include "base/clock.h"
 #include "base/fmt.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-read/show.h"
 #include "programs/baro-read/show_gpus.h"
 #include "programs/baro-read/show_machine.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "output/text/tasks.h"
 #include "programs/baro-read/summary_phases.h"
 #include "programs/baro-read/summary_tasks.h"

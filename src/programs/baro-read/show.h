@@ -3,7 +3,7 @@
 #ifndef PROGRAMS_BARO_READ_SHOW_H
 #define PROGRAMS_BARO_READ_SHOW_H
 
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-read/show_phases.h"
 #include "programs/common/moment.h"
 #include "programs/common/tape_args.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON of `baro show`. */
 #include "base/fmt.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-read/show.h"
 #include "programs/baro-read/show_kinds.h"
 #include "programs/baro-read/show_machine.h"

@@ -4,7 +4,7 @@
 #define PROGRAMS_BARO_READ_SHOW_KINDS_H
 
 #include "baro/tape.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 
 /* One line for each entity, a few of each kind; nothing if the sample has none. */
 void show_kinds_text(const struct baro_tape *tape, const struct baro_record *record, struct buf *b);

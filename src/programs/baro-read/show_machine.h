@@ -5,7 +5,7 @@
 #define PROGRAMS_BARO_READ_SHOW_MACHINE_H
 
 #include "baro/tape.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 
 /* Gives memory the reading before that of the sample at t_ns, for the rates of the latter. The cursor moves. Returns 0
  * or a negative code. */

@@ -5,7 +5,7 @@
 
 #include "baro/tape.h"
 #include "baro/timeline.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 
 /* It has a cursor of its own, which goes on where it was as the tape grows. */
 struct show_phases {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/escaped.h"
 #include "programs/common/tape_args.h"
 

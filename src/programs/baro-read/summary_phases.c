@@ -6,7 +6,7 @@
 #include "baro/timeline.h"
 #include "base/fmt.h"
 #include "base/json.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-report/document.h"
 
 static int to_buf(void *context, const char *text, size_t len)

@@ -11,7 +11,7 @@
 #include "base/fmt.h"
 #include "output/text/lines.h"
 #include "output/text/read_fact.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "programs/baro-report/document.h"
 #include "programs/baro-report/markdown_cells.h"
 #include "programs/baro-report/markdown_text.h"

@@ -6,7 +6,7 @@
 
 #include "base/fmt.h"
 #include "output/text/read_fact.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "output/text/tasks.h"
 #include "programs/baro-report/markdown_text.h"
 

@@ -56,7 +56,7 @@ static void put_totals(struct json *j, const struct several *s)
     json_end(j, '}');
 }
 
-/* Passes on nothing before a tape was read: if none can be read, nothing is written. */
+/* Writes nothing before a tape was read: if none can be read, nothing is written. */
 static int pass_on(const struct several *s, struct buf *b, baro_sink *sink, void *context, struct baro_error *err)
 {
     int r = b->failed ? error_set(err, -ENOMEM, "out of memory")

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/route.h"

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/fmt.h"
 #include "base/span.h"
-#include "output/rows/encode.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-serve/request.h"
 #include "programs/common/moment.h"
 

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 
 static void write_value(struct json *j, const struct baro_fact *fact, const struct baro_value *v)
 {

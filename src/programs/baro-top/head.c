@@ -6,7 +6,7 @@
 #include "base/fmt.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "programs/baro-top/view.h"
 
 #define RECENT_NS (120 * NS_PER_SEC)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stays on the terminal when a job of `baro run --top` has ended: the view as it was last, and the summary, which
  * the recorder writes to wherever standard error goes. */
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "programs/baro-top/beside.h"
 #include "programs/baro-top/top.h"
 #include "programs/common/zone.h"

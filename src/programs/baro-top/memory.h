@@ -16,11 +16,11 @@
 #include "baro/baro.h"
 #include "programs/baro-top/metrics.h"
 
-enum memory_measure { MEASURE_RSS, MEASURE_PSS, MEASURE_GROUP, MEASURES };
+enum top_memory { MEASURE_RSS, MEASURE_PSS, MEASURE_GROUP, MEASURES };
 
 struct memory {
     int absent; /* 0, or enum baro_absent */
-    enum memory_measure measure;
+    enum top_memory measure;
     uint64_t bytes;
     unsigned flags;     /* enum baro_value_flag */
     bool counts_shared; /* shared pages may count several times: a sum of rss over more than one process */

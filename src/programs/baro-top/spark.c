@@ -2,7 +2,7 @@
 /* A curve in block characters, of one or more rows. */
 #include <math.h>
 
-#include "base/blocks.h"
+#include "base/block_chars.h"
 #include "programs/baro-top/view.h"
 
 void view_spark(struct grid *g, struct box box, enum style style, const float *value, int n, double scale)

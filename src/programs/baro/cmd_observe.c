@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "libbaro/tape/runs.h"
 #include "programs/baro/programs.h"
-#include "programs/baro/task_file.h"
+#include "programs/baro/run_baro_tasks.h"
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
 #include "recorder/loop/hanging.h"

@@ -14,7 +14,7 @@
 #include "kernel/proc/procfs.h"
 #include "programs/baro/background.h"
 #include "programs/baro/recording.h"
-#include "programs/baro/task_file.h"
+#include "programs/baro/run_baro_tasks.h"
 #include "recorder/marks/marks_file.h"
 #include "recorder/select/select.h"
 

@@ -18,7 +18,7 @@
 #include "recorder/collectors/sockets/sockets.h"
 #include "recorder/marks/marks_file.h"
 #include "recorder/wrapper/seccomp.h"
-#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/own_cgroup.h"
 #include "recorder/wrapper/run.h"
 
 struct running {

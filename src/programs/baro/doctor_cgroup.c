@@ -15,7 +15,7 @@
 #include "programs/baro/doctor.h"
 #include "recorder/collectors/cgroups/bounds.h"
 #include "recorder/collectors/cgroups/cgroup.h"
-#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/own_cgroup.h"
 
 #define TOPIC "control groups"
 
@@ -185,7 +185,7 @@ static void delegated(struct findings *f, const struct cgroup_hierarchies *p)
         finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO,
                                    "a job can't be given one: this one is not delegated to this user"),
                       "%s", grant);
-    else if (v2 && own_handed_over(path))
+    else if (v2 && own_is_delegated(path))
         findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s",
                      auto_memory_of_own(p) ? what : "CPU time");
     else

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "output/text/tasks.h"
 #include "programs/common/zone.h"
 

@@ -19,7 +19,7 @@
 #include "output/rows/wrap.h"
 #include "programs/baro/end_text.h"
 #include "programs/baro/programs.h"
-#include "recorder/wrapper/link.h"
+#include "recorder/wrapper/messages.h"
 
 #define PRUNE_AFTER (50 * NS_PER_MS) /* short commands do not wait for this: it is done after them */
 

@@ -46,7 +46,7 @@ static int take_processes(void *at, const char *text, struct baro_error *err)
     return take_number(at, text, 0, 1000, err);
 }
 
-/* ---- what serve passes on to baro observe ---- */
+/* ---- what serve gives to baro observe ---- */
 
 static int pass_on(struct serve_settings *s, const char *option, const char *text, struct baro_error *err)
 {

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "output/rows/wrap.h"
-#include "output/text/report.h"
+#include "output/text/summary_text.h"
 #include "programs/common/cli.h"
 
 #define WIDTH_DEFAULT 100u

@@ -15,11 +15,11 @@ static uint64_t always_wanted(void)
 }
 
 #define COLLECTOR(name) extern const struct collector name##_collector;
-#include "recorder/collectors/own.def"
+#include "recorder/collectors/independent.def"
 #undef COLLECTOR
 static const struct collector *const own_collectors[] = {
 #define COLLECTOR(name) &name##_collector,
-#include "recorder/collectors/own.def"
+#include "recorder/collectors/independent.def"
 #undef COLLECTOR
     NULL};
 

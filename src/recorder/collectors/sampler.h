@@ -18,7 +18,7 @@
 #include "recorder/collectors/processes/task_row.h"
 #include "recorder/collectors/programs/program_row.h"
 #include "recorder/collectors/sockets/socket_row.h"
-#include "recorder/sampler/own_cost.h"
+#include "recorder/sampling/own_cost.h"
 
 struct sampler {
     struct sampling sampling;

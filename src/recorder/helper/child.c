@@ -236,7 +236,7 @@ static bool serve(struct child *c, const unsigned char **at, size_t *len)
     clear_buffer(&c->raw_name);
     clear_buffer(&c->name);
     clear_buffer(&c->command);
-    if (r.what & (HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY | HELPER_GROUP))
+    if (r.what & (HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY | HELPER_FILE))
         serve_host(c, &r, r.path_len ? path : "", &w);
     else
         serve_process(c, &r, &w);

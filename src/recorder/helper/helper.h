@@ -3,7 +3,7 @@
  * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and
  * walks its page tables), cmdline and exe (fault in the target's pages or touch its file systems); and of the machine:
  * the size of a filesystem (its server may be gone), sensors (a bus may be slow), the frequencies of CPUs (there are
- * many) and sums over control groups (over those that died as well). A thread would not do: one in unkillable sleep
+ * many) and sums over control groups (over removed ones as well). A thread would not do: one in unkillable sleep
  * keeps its whole process from ending.
  */
 #ifndef RECORDER_HELPER_HELPER_H
@@ -22,7 +22,7 @@ enum helper_what {
     HELPER_FS = 1 << 2,        /* path: the mount point, absolute */
     HELPER_SENSOR = 1 << 3,    /* path: as of struct sys_sensor */
     HELPER_FREQUENCY = 1 << 4, /* key.start: the first CPU of at most HELPER_FREQUENCIES; key.pid: how many */
-    HELPER_GROUP = 1 << 5,     /* path: a file of a control group, absolute; its text comes back */
+    HELPER_FILE = 1 << 5,      /* path: any file, absolute, such as one of a control group; its text comes back */
 };
 #define HELPER_FREQUENCIES 256u
 
@@ -46,7 +46,7 @@ typedef void helper_reply_fn(void *context, const struct helper_reply *reply);
 struct helper_request {
     struct baro_key key;
     uint32_t what;    /* enum helper_what */
-    const char *path; /* of HELPER_FS, HELPER_SENSOR and HELPER_GROUP: borrowed until it is answered */
+    const char *path; /* of HELPER_FS, HELPER_SENSOR and HELPER_FILE: borrowed until it is answered */
     /* Gets the reply, whichever caller collects it; NULL: the function of that caller. */
     helper_reply_fn *fn;
     void *context;
@@ -61,7 +61,7 @@ struct helper_reply {
     const char *name, *cmdline; /* borrowed until the next call */
     uint8_t host_absent;
     uint64_t host[HELPER_VALUES]; /* HELPER_FS: bytes and counts; HELPER_SENSOR: millidegrees in two's complement */
-    const void *data;             /* of HELPER_FREQUENCY: struct helper_frequency, not aligned; of HELPER_GROUP: text */
+    const void *data;             /* of HELPER_FREQUENCY: struct helper_frequency, not aligned; of HELPER_FILE: text */
     size_t data_len;
 };
 

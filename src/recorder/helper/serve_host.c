@@ -109,7 +109,7 @@ static size_t read_frequencies(const struct helper_host *host, const struct help
     return c.any ? (size_t)n : 0;
 }
 
-static struct span serve_group_file(const struct helper_host *host, const char *path, struct helper_wire_reply *w)
+static struct span serve_file(const struct helper_host *host, const char *path, struct helper_wire_reply *w)
 {
     ssize_t n = fd_read_file(AT_FDCWD, path, host->text, host->text_cap);
     w->host_absent = n < 0                                      ? read_absent((int)-n)
@@ -124,8 +124,8 @@ struct span helper_host_serve(const struct helper_host *host, const struct helpe
     const char *clocks = (const char *)host->frequencies;
     if (r->what & HELPER_FREQUENCY)
         return span_of(clocks, read_frequencies(host, r, w) * sizeof(*host->frequencies));
-    if (r->what & HELPER_GROUP)
-        return serve_group_file(host, path, w);
+    if (r->what & HELPER_FILE)
+        return serve_file(host, path, w);
     if (r->what & HELPER_SENSOR)
         read_sensor(host->sys_fd, path, w);
     else

@@ -195,7 +195,7 @@ void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
  * whether anything is known. */
 bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
 
-/* at_once.c: counts the processes that are alive. Call it after all members were read. */
+/* process_peak.c: counts the processes that are alive. Call it after all members were read. */
 void peak_note(struct job *j);
 void peak_begin(struct job *j, struct member *m, const struct member *parent);
 void peak_end(struct job *j, struct member *m, uint64_t end_ns);
@@ -205,7 +205,7 @@ void peak_uncertain(struct job *j);
  * reported the new member; if a list found it, others may have ended since it began. */
 bool peak_is_known_at_begin(const struct job *j, enum baro_origin origin);
 
-/* at_once.c: sets whether the member has ended and the event of its end has not been read yet. */
+/* process_peak.c: sets whether the member has ended and the event of its end has not been read yet. */
 void peak_end_awaited(struct job *j, struct member *m, bool awaited);
 
 /* totals.c: notes which of the job's values this member has, and why the others are absent. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job: its members, and what they have used together. Nothing here makes a system call: recorder/collectors fills the
- * rows; recorder/loop passes on the reports of the wrapper and of the event sources, and asks for totals.
+ * rows; recorder/loop gives it the reports of the wrapper and of the event sources, and asks for totals.
  *
  * The ledger. A total is the sum of
  *   - the own counters of the living members,
@@ -137,7 +137,7 @@ struct job_counts {
     size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
 };
 
-/* How many processes were alive at once: at_once.c. */
+/* How many processes were alive at once: process_peak.c. */
 struct job_at_once {
     uint64_t most; /* upper bound of the peak; valid if it is more than counts.peak */
     bool found;    /* since peak_note() a list has found a member */

@@ -80,21 +80,20 @@ void job_settled(const struct job *j, struct member *m)
  * slack: how much may be missing due to rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are
  * expected, and slack is 40 ms. If the successor gained 770 ms, nothing is carried; if it gained nothing, 760 ms are.
  *
- * doubt: how much of the expected CPU time may be too much. Example: perf reported 88 ms, of which 12 are unsure, and
+ * excess: how much of the expected CPU time may be too much. Example: perf reported 88 ms, of which 12 are unsure, and
  * wait4(2) 82 ms: nothing is missing. If wait4(2) reported none, the process was not waited for, and 88 ms are carried.
  * If the successor gained the page faults, the process was waited for, and all that perf reported since it was read
- * last
- * (`reported`) may be too much: on a busy virtual machine perf had 482 ms where the kernel counted 394.
+ * last (`reported`) may be too much: on a busy virtual machine perf had 482 ms where the kernel counted 394.
  *
  * Returns whether CPU time was carried. */
 static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
-                    uint64_t slack, const struct doubt *doubt)
+                    uint64_t slack, const struct cpu_excess *excess)
 {
     uint64_t used = expected[LEDGER_CPU_USER] + expected[LEDGER_CPU_SYSTEM];
     uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM];
     uint64_t missing = used > have ? used - have : 0, faults = expected[LEDGER_FAULTS_MINOR];
     bool waited_for = faults && gained[LEDGER_FAULTS_MINOR] >= faults;
-    uint64_t most = waited_for ? max_u64(doubt->unsure, doubt->reported) : doubt->unsure;
+    uint64_t most = waited_for ? max_u64(excess->unsure, excess->reported) : excess->unsure;
     missing = have && missing <= most ? 0 : missing;
     uint64_t carried = missing > slack ? missing - slack : 0;
     if (carried) {
@@ -146,12 +145,12 @@ static bool is_ignored(const struct member *m)
     return m->account.successor && m->account.successor->account.ignores_children;
 }
 
-static void add_doubt(struct doubt *d, const struct member *m)
+static void add_excess(struct cpu_excess *ret, const struct member *m)
 {
     if (m->life.reaped_by_parent || is_ignored(m))
         return;
-    d->unsure += own_unsure(m);
-    d->reported += own_unsure(m) ? reported_cpu(m) : 0;
+    ret->unsure += own_unsure(m);
+    ret->reported += own_unsure(m) ? reported_cpu(m) : 0;
 }
 
 /* No other process has the CPU time of these gone members, so what was reported when they ended counts in full.
@@ -236,7 +235,7 @@ static struct settlement *list_successors(struct job *j)
         /* attributed to its children, and not yet in its counters */
         e->known += m->account.pool < 0 ? (uint64_t)-m->account.pool : 0;
         e->weight += teardown_expected(m);
-        add_doubt(&e->doubt, m);
+        add_excess(&e->excess, m);
         e->without_cpu += !member_usage(m)->has_cpu;
         e->not_whole |= !ledger_is_whole(j, m);
     }
@@ -285,7 +284,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     struct member *later = gone_hold_back(j, now_ns);
     struct settlement *list = list_successors(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
-    struct doubt doubt = {0};
+    struct cpu_excess excess = {0};
     note_short(j, list);
     for (int c = 0; c < LEDGER_MAX; c++) {
         gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
@@ -296,9 +295,9 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         if (successor && successor->account.settlement)
             continue;
         add_expected(m, expected);
-        add_doubt(&doubt, m);
+        add_excess(&excess, m);
     }
-    if (balance(j, expected, gained, 0, &doubt))
+    if (balance(j, expected, gained, 0, &excess))
         take_as_sure(j, NULL);
     /* Each successor is balanced separately: a surplus of one must not hide what is missing from another. */
     for (struct settlement *e = list; e; e = e->next) {
@@ -308,7 +307,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         leave_out_past(e, one);
         gain_unread_io(e, one);
         shares += e->share;
-        if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, &e->doubt) ||
+        if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, &e->excess) ||
             e->successor->account.ignores_children)
             take_as_sure(j, e->successor);
         note_settled(e->successor);

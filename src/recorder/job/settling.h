@@ -20,7 +20,7 @@ static inline bool is_unreaped(const struct member *m)
     return m->account.parent_reaped_none && !member_is_final(m);
 }
 
-/* held_back.c: gone members that cannot be settled yet. */
+/* unsettled.c: gone members that cannot be settled yet. */
 
 /* Does a gone child wait until this member is read or reported? If so, the counters that it has from that child are
  * settled later. Example: the command is a zombie, has 70 ms from its child, and the wrapper's report is due, for which

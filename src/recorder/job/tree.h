@@ -71,7 +71,7 @@ struct member_part {
 
 /* How much of the CPU time of ended processes may be too much. unsure: at most this, if the process was not waited for.
  * reported: at most this, if it was: all that perf reported since the processes were last read. See balance(). */
-struct doubt {
+struct cpu_excess {
     uint64_t unsure, reported;
 };
 
@@ -86,7 +86,7 @@ struct settlement {
     uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
     uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
     uint64_t known, weight, share; /* plan_share() */
-    struct doubt doubt;
+    struct cpu_excess excess;
 };
 
 /* Decides whether a tick reads a member: it does if the CPU clock has moved, or if the member is due. */
@@ -175,8 +175,8 @@ struct member_life {
     int status;
     bool status_known : 1;
     bool end_reported : 1; /* its end was reported by an event or by the wrapper */
-    bool end_unseen : 1;   /* at_once.c: it may have ended without an event */
-    bool end_awaited : 1;  /* at_once.c: it has ended, and the event of its end has not been read yet */
+    bool end_unseen : 1;   /* process_peak.c: it may have ended without an event */
+    bool end_awaited : 1;  /* process_peak.c: it has ended, and the event of its end has not been read yet */
     bool cpu_final : 1;    /* its CPU clock was read after it had ended */
     bool io_final : 1;     /* the row has its final I/O counters */
     /* it is gone and its parent reaped it: else the wrapper would have adopted and reported it */

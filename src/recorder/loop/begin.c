@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/namespace.h"
 #include "recorder/marks/marks_file.h"
-#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/own_cgroup.h"
 
 #define FIRST_WITHIN (30 * NS_PER_SEC)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u

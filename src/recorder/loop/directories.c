@@ -7,7 +7,7 @@
 
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
-#include "recorder/select/task_file.h"
+#include "recorder/select/task_lines.h"
 
 /* Without asking the file system, which may hang: "." and empty components go, ".." stays. */
 static void put_path(struct buf *b, const char *path)

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
 #include "kernel/sys/sysfs.h"
-#include "libbaro/tape/head.h"
+#include "libbaro/tape/header_fields.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/redact/redact.h"
 #include "recorder/select/select.h"

@@ -66,7 +66,7 @@ struct record_command {
     const char *cwd;   /* the directory in which the command starts */
     uint64_t start_ns; /* CLOCK_MONOTONIC of the start of the tape, before the command starts; 0: now */
     const char *task;  /* the whole job is a task of this name; NULL: none */
-    /* the command's own control group (recorder/wrapper/own.h), removed at the end; NULL or empty: none */
+    /* the command's own control group (recorder/wrapper/own_cgroup.h), removed at the end; NULL or empty: none */
     const struct own_group *own_group;
     int events_fd;                 /* from record_listen(); closed by the recorder */
     struct namespaces *namespaces; /* from record_note_namespaces(), taken over; NULL: none */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "recorder/sampler/schedule.h"
+#include "recorder/sampling/schedule.h"
 
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)

@@ -7,14 +7,14 @@
 
 #include "recorder/collectors/sampler.h"
 #include "recorder/loop/event.h"
-#include "recorder/loop/limits.h"
+#include "recorder/loop/find_limits.h"
 #include "recorder/loop/marks.h"
 #include "recorder/loop/record.h"
 #include "recorder/loop/recorders.h"
 #include "recorder/loop/targets.h"
 #include "recorder/loop/tasks.h"
-#include "recorder/sampler/schedule.h"
-#include "recorder/wrapper/link.h"
+#include "recorder/sampling/schedule.h"
+#include "recorder/wrapper/messages.h"
 #include "libbaro/writer/writer.h"
 
 #define OOM_ENDED_MAX 64u
@@ -91,7 +91,7 @@ struct recorder {
     struct wrapper_side wrapper;
     struct recorder_events events;
     struct targets targets;
-    struct limits_watch *limits;       /* limits.c; NULL: there is no job */
+    struct limits_watch *limits;       /* find_limits.c; NULL: there is no job */
     struct cgroup_hierarchies *places; /* the job's control groups; NULL: they are not read */
     struct selection selection;
     struct label_waits label_waits;

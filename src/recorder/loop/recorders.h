@@ -12,7 +12,7 @@
 #include "recorder/loop/event.h"
 #include "recorder/loop/hanging.h"
 #include "recorder/loop/tasks.h"
-#include "recorder/sampler/account.h"
+#include "recorder/sampling/account.h"
 
 struct recorder;
 

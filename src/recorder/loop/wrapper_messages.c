@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles the wrapper's messages; see recorder/wrapper/link.h. */
+/* Handles the wrapper's messages; see recorder/wrapper/messages.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/redact/redact.h"
-#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/own_cgroup.h"
 
 #define MESSAGES_AT_ONCE 16u
 /* How long an ended member waits for the wrapper's LINK_REAPED. The wrapper sends it a few microseconds after wait4()

@@ -56,7 +56,7 @@ struct mark {
     struct baro_attribute seconds; /* of MARK_WHOLE, as they were written */
     bool beside; /* of an event of a RunLog: its attributes stood beside "data", or are "data" as one */
     size_t n_attributes, left_out;      /* left out: members that can't be kept */
-    char first_left_out[MARK_LEFT_OUT]; /* the name of the first of them, cut to this length; may be no UTF-8 */
+    char first_left_out[MARK_LEFT_OUT]; /* the name of the first of them, truncated to this length; may be no UTF-8 */
     const char *why_left_out;
     struct baro_attribute attribute[MARK_ATTRIBUTES];
     size_t text_len;

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/namespace.h"
 #include "recorder/loop/recorder.h"
-#include "recorder/sampler/schedule.h"
+#include "recorder/sampling/schedule.h"
 
 #define TICKS_MOST 32u /* ticks in a row before events are read */
 #define TURNS_MOST 10u /* a search for jobs comes at the latest after so many of its periods */

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "recorder/observe/jobs.h"
 #include "recorder/select/select.h"
-#include "recorder/select/task_file.h"
+#include "recorder/select/task_lines.h"
 
 struct jobs;
 struct lister;

@@ -25,7 +25,7 @@ struct select_options {
     const struct pin *pins;    /* borrowed */
     size_t n_pins;
     int32_t under;                   /* only processes below this one; 0: all */
-    const struct sandbox *sandboxes; /* recorder/select/task_file.h: directories of tasks; borrowed */
+    const struct sandbox *sandboxes; /* recorder/select/task_lines.h: directories of tasks; borrowed */
     size_t n_sandboxes;
     bool ends; /* the recording ends when no process of a task is left */
 };

@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "recorder/marks/marks_file.h"
-#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/own_cgroup.h"
 #include "recorder/wrapper/wrapper.h"
 
 /* How long the recorder may delay the end. If the wrapper is process 1 of a PID namespace, its end kills the recorder:
@@ -55,7 +55,8 @@ static void recorder_unbind(void)
     prctl(PR_SET_NAME, "baro-recorder");
 }
 
-/* The locks show that the group is in use until both wrapper and recorder have ended (recorder/wrapper/own_dir.h). */
+/* The locks show that the group is in use until both wrapper and recorder have ended
+ * (recorder/wrapper/own_cgroup_dir.h). */
 static size_t locks_of(const struct own_group *own, int *ret)
 {
     size_t n = own ? own->n : 0;

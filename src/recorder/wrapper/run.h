@@ -29,7 +29,8 @@ struct run_options {
     int beside_fd;   /* the view's socket (programs/baro/beside.h); kept open by the wrapper alone; -1: none */
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */
     void (*becoming)(void *context, int error);
-    const struct own_group *own; /* the command's own control group (recorder/wrapper/own.h); NULL or empty: none */
+    const struct own_group
+        *own;         /* the command's own control group (recorder/wrapper/own_cgroup.h); NULL or empty: none */
     bool is_filtered; /* by seccomp(2): fork(3) makes calls that were not tried (recorder/wrapper/seccomp.h) */
 };
 

@@ -52,7 +52,7 @@ static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
 /* Only we reap the command, so its pid can't be another process's; that makes kill(2) as exact as a pidfd, on every
  * kernel. Value and sender are kept where the kernel allows it: rt_sigqueueinfo(2) refuses the codes of kill() and
  * tkill(). */
-static int signal_pass(const struct wrapper *w, const siginfo_t *info)
+static int signal_forward(const struct wrapper *w, const siginfo_t *info)
 {
     pid_t pid = w->command;
 
@@ -76,7 +76,7 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
      */
     if (goes_on && mirror_has_news(w))
         return;
-    if (signal_pass(w, info) == 0)
+    if (signal_forward(w, info) == 0)
         link_report(w, LINK_SIGNAL, info->si_signo);
     if (goes_on)
         mirror_end(w);

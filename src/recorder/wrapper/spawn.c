@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "recorder/marks/marks_file.h"
-#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/own_cgroup.h"
 #include "recorder/wrapper/wrapper.h"
 
 static const int timer_kinds[3] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};

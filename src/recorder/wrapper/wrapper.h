@@ -12,7 +12,7 @@
 
 #include "recorder/wrapper/fds.h"
 #include "recorder/wrapper/seccomp.h"
-#include "recorder/wrapper/link.h"
+#include "recorder/wrapper/messages.h"
 #include "recorder/wrapper/run.h"
 
 struct wrapper {
@@ -43,7 +43,7 @@ typedef uint64_t sigmask;
 #define SIGMASK_ALL (~(sigmask)0)
 #define SIGMASK_OF(signal) ((sigmask)1 << ((signal)-1))
 
-/* link.c: 0 or -errno, which callers may ignore; none of these waits for the recorder. */
+/* messages.c: 0 or -errno, which callers may ignore; none of these waits for the recorder. */
 int link_put(struct wrapper *w, const struct link_message *m);
 int link_report(struct wrapper *w, enum link_kind kind, int64_t number);
 void link_print(struct wrapper *w); /* prints the recorder's messages as far as stderr takes them at once */

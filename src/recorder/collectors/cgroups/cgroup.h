@@ -12,7 +12,7 @@
 #define RECORDER_COLLECTORS_CGROUPS_CGROUP_H
 
 #include "kernel/cgroup/discover.h"
-#include "recorder/sampler/entity.h"
+#include "recorder/sampling/entity.h"
 
 struct cgroups;
 struct helper;

@@ -4,7 +4,7 @@
 #define RECORDER_COLLECTORS_CGROUPS_CGROUP_ROW_H
 
 #include "recorder/collectors/host/host_row.h"
-#include "recorder/sampler/own_cost.h"
+#include "recorder/sampling/own_cost.h"
 
 struct cgroup_row {
     struct sampling *sampling;

@@ -23,7 +23,7 @@ struct group_file {
     enum cgroup_controller at;
     /* How often the file is read, apart from its cost. COUNTS: like FAST, and always in the last tick, whatever its
      * cost before: it counts what ends a job, and the kernel does not sum up anything for it. SLOW: at most once in
-     * SLOW_NS. EXPENSIVE: may take seconds, so the helper reads it (helper.c). */
+     * SLOW_NS. EXPENSIVE: may take seconds, so the helper reads it (ask_helper.c). */
     enum { FAST, COUNTS, SLOW, EXPENSIVE } pace;
     bool (*take)(const struct group_text *t);
     int8_t metric[GROUP_METRICS]; /* enum cgroup_metric + 1 of its metrics; 0: no more */

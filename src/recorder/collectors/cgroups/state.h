@@ -55,7 +55,7 @@ struct cgroups {
 bool group_take(struct cgroups *g, struct cgroup_state *group, size_t i, struct span text);
 void group_lack(struct cgroup_state *g, const struct group_file *f, enum baro_absent why);
 
-/* helper.c: the helper now reads file i, which is open. */
+/* ask_helper.c: the helper now reads file i, which is open. */
 void group_leave(struct cgroup_state *group, size_t i);
 void groups_ask(struct cgroups *g, bool last);
 

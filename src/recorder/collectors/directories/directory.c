@@ -13,7 +13,7 @@
 #include "kernel/proc/procfs.h"
 #include "recorder/collectors/directories/state.h"
 #include "recorder/redact/redact.h"
-#include "recorder/sampler/entity.h"
+#include "recorder/sampling/entity.h"
 
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define BARRED_FIRST (60 * NS_PER_SEC)

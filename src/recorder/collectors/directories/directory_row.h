@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "recorder/collectors/directories/directory.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 struct directory_row {
     struct sampling *sampling;

@@ -42,7 +42,7 @@ struct directories_plan {
     size_t n;
 };
 
-/* child.c: the worker. Its context is a struct directories_plan. */
+/* directories_child.c: the worker. Its context is a struct directories_plan. */
 void directories_live(const struct worker_child *c);
 
 #endif

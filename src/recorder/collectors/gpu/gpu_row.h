@@ -4,7 +4,7 @@
 #ifndef RECORDER_COLLECTORS_GPU_GPU_ROW_H
 #define RECORDER_COLLECTORS_GPU_GPU_ROW_H
 
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 struct gpu_row {
     struct sampling *sampling;

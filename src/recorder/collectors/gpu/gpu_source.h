@@ -7,7 +7,7 @@
 #define RECORDER_COLLECTORS_GPU_GPU_SOURCE_H
 
 #include "recorder/collectors/gpu/gpus.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 struct gpu_source;
 

@@ -5,7 +5,7 @@
 #define RECORDER_COLLECTORS_GPU_GPUS_H
 
 #include "recorder/collectors/gpu/gpu_shared.h"
-#include "recorder/sampler/entity.h"
+#include "recorder/sampling/entity.h"
 
 struct gpu_tables {
     struct entity_table devices, processes, meters;

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "libbaro/sample/sample.h"
-#include "recorder/sampler/budget.h"
+#include "recorder/sampling/budget.h"
 
 struct host_options {
     int proc_fd, sys_fd; /* directory descriptors of /proc and /sys; borrowed; sys_fd may be -1 */

@@ -4,7 +4,7 @@
 #define RECORDER_COLLECTORS_HOST_HOST_ROW_H
 
 #include "recorder/collectors/host/host.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 struct host_row {
     struct sampling *sampling;

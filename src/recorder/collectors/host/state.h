@@ -8,7 +8,7 @@
 #include "kernel/sys/sysfs.h"
 #include "recorder/collectors/host/host.h"
 #include "recorder/helper/helper.h"
-#include "recorder/sampler/entity.h"
+#include "recorder/sampling/entity.h"
 
 enum host_file {
     HOST_FILE_STAT,
@@ -180,7 +180,7 @@ void fs_done(struct host *h);
 void host_sensors(struct host *h);
 void sensors_request(struct host *h);
 void sensor_reply(struct host *h, const struct helper_reply *reply);
-/* helper.c */
+/* ask_helper.c */
 bool host_ask(struct host *h, struct helper_request request);
 void host_ask_helper(struct host *h, enum budget_level level);
 

@@ -14,7 +14,7 @@
 #ifndef RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
 #define RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
 
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 #define BIRTHS_WAITING 64u
 

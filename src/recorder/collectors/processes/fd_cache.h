@@ -7,7 +7,7 @@
 #ifndef RECORDER_COLLECTORS_PROCESSES_FD_CACHE_H
 #define RECORDER_COLLECTORS_PROCESSES_FD_CACHE_H
 
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 enum { FD_CACHE_STAT, FD_CACHE_STATUS, FD_CACHE_IO, FD_CACHE_SCHEDSTAT, FD_CACHE_FD, FD_CACHE_FILES };
 

@@ -6,7 +6,7 @@
 
 #include "kernel/cgroup/meter.h"
 #include "kernel/cgroup/walk.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 struct group_job {
     struct sampling *sampling;

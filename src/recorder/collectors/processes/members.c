@@ -2,6 +2,7 @@
 #include "recorder/collectors/processes/members.h"
 
 #include "recorder/collectors/processes/process.h"
+#include "recorder/collectors/processes/pss_sharing.h"
 #include "recorder/job/task.h"
 
 #define WRAPPER_DEADLINE (100 * NS_PER_MS)
@@ -20,7 +21,7 @@ void members_begin(struct processes *p, struct member *m)
 static void remove_member(struct processes *p, struct member *m, uint64_t t_ns)
 {
     fd_cache_drop(&p->cache, m);
-    memory_left(p->memory, m, true);
+    sharing_note_left(p->memory, m, true);
     /* Processes may have been forked since the tick began. */
     job_gone(p->sampling->job, m, t_ns, sampling_clock_ns(p->sampling));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/collectors/processes/process_parts.h"
+#include "recorder/collectors/processes/pss_sharing.h"
 
 #define YOUNG_NS (20 * NS_PER_MS)
 #define YOUNG_REPORTED_NS (100 * NS_PER_MS)
@@ -242,7 +243,7 @@ static void note_growth(struct processes *p, const struct member *m, uint64_t ke
         return;
     uint64_t faults = moved < now / p->sampling->options.page_size ? moved * p->sampling->options.page_size : now;
     uint64_t rss = now > stat_rss ? now - stat_rss : stat_rss - now;
-    memory_moved_by(p->memory, m, rss > faults ? rss : faults);
+    sharing_note_moved(p->memory, m, rss > faults ? rss : faults);
 }
 
 /* Reads the CPU clock of a process that has ended again, because it may have run between the reads of its clock and of

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "recorder/collectors/processes/process_parts.h"
+#include "recorder/collectors/processes/pss_sharing.h"
 #include "recorder/redact/redact.h"
 
 void process_put_lag(struct member *m)
@@ -201,7 +202,7 @@ void process_put_stat(struct processes *p, struct member *m, const struct pid_st
     m->reading.has_no_memory = !st->vsize;
     /* A process gives up its memory before it is a zombie. Up to here its row has what it shared. */
     if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
-        memory_left(p->memory, m, st->state == 'Z');
+        sharing_note_left(p->memory, m, st->state == 'Z');
     put_shared_memory(p, m, st);
     put_rss(m, st->rss * p->sampling->options.page_size);
     member_set_value(m, PROCESS_virtual, st->vsize);

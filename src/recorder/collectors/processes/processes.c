@@ -5,6 +5,7 @@
 
 #include "recorder/collectors/processes/members.h"
 #include "recorder/collectors/processes/process.h"
+#include "recorder/collectors/processes/pss_sharing.h"
 
 #define REFRESH_LEAST (30 * NS_PER_SEC)
 #define REFRESH_MOST (120 * NS_PER_SEC)
@@ -36,7 +37,7 @@ static void mark_sampled(struct processes *p, struct member *m)
 {
     m->row.read_ns = p->sampling->now_ns;
     if (!m->reading.sampled)
-        memory_moved_by(p->memory, m, m->reading.stat_rss);
+        sharing_note_moved(p->memory, m, m->reading.stat_rss);
     m->reading.sampled = true;
 }
 

@@ -18,7 +18,7 @@
 
 struct processes {
     struct sampling *sampling;
-    struct memory *memory; /* gets memory_moved_by() */
+    struct memory *memory; /* gets sharing_note_moved() */
     struct group_job *group;
     struct fd_cache cache;
     struct threads threads;

@@ -125,7 +125,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
         m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
     }
     uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
-    allowance_correct(&y->sampling->account->allowance, cost_of(m), spent < most ? spent : most);
+    read_budget_correct(&y->sampling->account->read_budget, cost_of(m), spent < most ? spent : most);
     uint64_t mean_us = ((m->reading.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
     m->reading.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
     m->reading.smaps_ns = y->sampling->now_ns;
@@ -147,7 +147,7 @@ static void ask_again(struct memory *y, struct member *m, uint32_t what)
     }
     if (what & HELPER_SMAPS) {
         y->peak_unread = true;
-        allowance_correct(&y->sampling->account->allowance, cost_of(m), 0);
+        read_budget_correct(&y->sampling->account->read_budget, cost_of(m), 0);
     }
     member_wake(m);
 }
@@ -191,8 +191,8 @@ static void on_reply(void *context, const struct helper_reply *reply)
 /* Does the budget allow this read now? */
 static bool may_read(struct memory *y, const struct member *m, bool urgent)
 {
-    return allowance_take(&y->sampling->account->allowance, &y->sampling->account->budget,
-                          sampling_account_ns(y->sampling, y->sampling->now_ns), cost_of(m), urgent);
+    return read_budget_take(&y->sampling->account->read_budget, &y->sampling->account->budget,
+                            sampling_account_ns(y->sampling, y->sampling->now_ns), cost_of(m), urgent);
 }
 
 #define LARGEST 16u

@@ -13,7 +13,7 @@
 #define RECORDER_COLLECTORS_PROCESSES_PSS_H
 
 #include "recorder/helper/helper.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 #define SHARED_SLOTS 512u
 
@@ -51,14 +51,8 @@ uint64_t memory_key(const struct member *m);
  * may have had 62 MB. */
 bool memory_may_have_peaked(uint64_t rss_then, uint64_t rss_now, uint64_t faulted_bytes, uint64_t mark);
 
-/* The member appeared, or grew or shrank by this many bytes. */
-void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes);
-/* The member was read: it may have fewer files than when it was read before. */
-void sharing_note_files(struct memory *y, struct member *m);
-/* The member gives up its memory; is_done: it is a zombie, or does not exist any more. Its row has its last values. */
-void memory_left(struct memory *y, struct member *m, bool is_done);
-
-/* Returns when the helper must be asked about this member; UINT64_MAX: not before the member changes. */
+/* Returns when the helper must be asked about this member because its own memory changed; members that are stale
+ * because of others: request_stale(). UINT64_MAX: not before the member changes. */
 uint64_t memory_due(const struct memory *y, const struct member *m);
 
 /* The number of members whose pss is stale; absent if pss is not read. */

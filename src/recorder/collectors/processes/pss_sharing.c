@@ -20,7 +20,7 @@ static uint64_t program_of(const struct member *m)
     return key;
 }
 
-void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes)
+void sharing_note_moved(struct memory *y, const struct member *m, uint64_t bytes)
 {
     uint32_t kib = (uint32_t)(bytes >> 10);
     if (!kib || !(y->sampling->need & BARO_SOURCE_SMAPS))
@@ -120,11 +120,11 @@ void sharing_note_files(struct memory *y, struct member *m)
 
 /* This is called twice, before and after the kernel unmaps the pages of the process. What is read of others in between
  * is old again when that is done. */
-void memory_left(struct memory *y, struct member *m, bool is_done)
+void sharing_note_left(struct memory *y, struct member *m, bool is_done)
 {
     if (!m->reading.sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
         return;
-    memory_moved_by(y, m, m->reading.stat_rss);
+    sharing_note_moved(y, m, m->reading.stat_rss);
     uint32_t kib = left_kib(y, m, files_most(m));
     kib = kib > m->reading.left_kib ? kib : m->reading.left_kib;
     files_moved_kib(y, kib);
@@ -170,7 +170,7 @@ void sharing_note_change(struct memory *y, const struct member *m, bool was_know
     files_moved_kib(y, kib);
     y->files_asked += kib; /* replies of the same batch include it */
     if (was_known && change > m->row.value[PROCESS_rss] / STALE_PART)
-        memory_moved_by(y, m, change);
+        sharing_note_moved(y, m, change);
 }
 
 /* The read began after the helper was asked: what the member has mapped since may not be in it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that share memory: by how much the pss of a member may be wrong because others have changed since it was
- * read, for pss.c. */
+ * read. The files that read members report what has changed; pss.c decides what is read again. */
 #ifndef RECORDER_COLLECTORS_PROCESSES_PSS_SHARING_H
 #define RECORDER_COLLECTORS_PROCESSES_PSS_SHARING_H
 
@@ -8,6 +8,13 @@
 
 #define SHORT_LIVED (30 * NS_PER_MS) /* many processes end earlier: the helper reads only those that stay */
 #define STALE_PART 16u               /* a possible error of less than a sixteenth is not worth a read */
+
+/* The member appeared, or grew or shrank by this many bytes. */
+void sharing_note_moved(struct memory *y, const struct member *m, uint64_t bytes);
+/* The member was read: it may have fewer files than when it was read before. */
+void sharing_note_files(struct memory *y, struct member *m);
+/* The member gives up its memory; is_done: it is a zombie, or does not exist any more. Its row has its last values. */
+void sharing_note_left(struct memory *y, struct member *m, bool is_done);
 
 /* Returns the memory that the member shares, each page divided by the number of processes that map it; all of its pss
  * if uss is not asked for. */

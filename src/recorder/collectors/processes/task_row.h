@@ -4,8 +4,8 @@
 #define RECORDER_COLLECTORS_PROCESSES_TASK_ROW_H
 
 #include "kernel/cgroup/meter.h"
-#include "recorder/sampler/entity.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/entity.h"
+#include "recorder/sampling/sampling.h"
 #include "recorder/select/select.h"
 
 /* A control group whose processes are a task: the kernel's count of its CPU time. */

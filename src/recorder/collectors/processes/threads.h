@@ -8,7 +8,7 @@
 #ifndef RECORDER_COLLECTORS_PROCESSES_THREADS_H
 #define RECORDER_COLLECTORS_PROCESSES_THREADS_H
 
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 struct threads {
     struct sampling *sampling;

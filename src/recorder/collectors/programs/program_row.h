@@ -4,7 +4,7 @@
 #define RECORDER_COLLECTORS_PROGRAMS_PROGRAM_ROW_H
 
 #include "recorder/collectors/programs/program.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 /* One program: its declared kind, and the rows of it. */
 struct program_row;

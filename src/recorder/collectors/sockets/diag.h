@@ -9,7 +9,7 @@
 #include "base/span.h"
 
 struct diag_socket {
-    uint64_t place;      /* network namespace; set by who received the message */
+    uint64_t netns;      /* network namespace; set by who received the message */
     uint64_t cookie;     /* unique among all sockets since boot */
     uint8_t address[16]; /* its own; all 0: any */
     uint16_t port;       /* its own */

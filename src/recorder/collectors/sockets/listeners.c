@@ -28,7 +28,7 @@ void listeners_note(struct listeners *l, const struct diag_socket *s, uint32_t o
     if (l->is_full)
         return;
     struct listener *one = &l->at[l->n];
-    *one = (struct listener){.place = s->place,
+    *one = (struct listener){.netns = s->netns,
                              .cookie = s->cookie,
                              .port = s->port,
                              .family = s->family,
@@ -66,7 +66,7 @@ void listeners_keep(struct listeners *l, uint32_t reading)
 
 static bool is_at(const struct listener *one, const struct diag_socket *s)
 {
-    return !one->is_closed && one->place == s->place && one->port == s->port && one->family == s->family;
+    return !one->is_closed && one->netns == s->netns && one->port == s->port && one->family == s->family;
 }
 
 /* The kernel prefers the one with this very address to one that listens at any. Several may share it: none counts if
@@ -93,7 +93,7 @@ const struct listener *listeners_same(const struct listeners *l, const struct li
 {
     for (size_t i = last ? last->next : l->of[one->port % LISTENERS_HASH]; i; i = l->at[i - 1].next) {
         const struct listener *same = &l->at[i - 1];
-        if ((same == one || !same->is_closed) && same->place == one->place && same->port == one->port &&
+        if ((same == one || !same->is_closed) && same->netns == one->netns && same->port == one->port &&
             same->family == one->family && !memcmp(same->address, one->address, sizeof(one->address)))
             return same;
     }

@@ -30,7 +30,7 @@ struct unsettled {
 };
 
 struct listener {
-    uint64_t place, cookie;
+    uint64_t netns, cookie;
     uint8_t address[16];
     uint16_t port;
     uint8_t family;

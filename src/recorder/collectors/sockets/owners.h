@@ -2,10 +2,10 @@
 /*
  * Whose sockets are whose, and how much each process's sockets have sent and received: sums that never fall.
  *
- * A socket that several processes hold, because it was passed on by fork(2), counts for the one of them that started
- * first. What a socket grows between two readings counts for the process that it belongs to at the second one; of a
- * socket that nobody holds any more, for the one that it belonged to last. Example: a server accepts a connection and
- * forks a child for it, and closes it: what was received until then is the server's, the rest the child's.
+ * A socket that several processes hold, because a child inherited it in fork(2), counts for the one of them that
+ * started first. What a socket grows between two readings counts for the process that it belongs to at the second one;
+ * of a socket that nobody holds any more, for the one that it belonged to last. Example: a server accepts a connection
+ * and forks a child for it, and closes it: what was received until then is the server's, the rest the child's.
  *
  * A socket that ends before it was seen counts for the process that listens at its address, if one of the job does. If
  * several hold what listens there, or its holder had a child meanwhile, which may have held it, it counts for the job

@@ -81,9 +81,9 @@ static int try_bytes(void)
 
 void sockets_probe(struct sockets_probe *ret)
 {
-    struct places p;
+    struct job_namespaces p;
     ret->bytes = try_bytes();
-    places_init(&p, -1);
+    job_namespaces_init(&p, -1);
     ret->ends = p.at[0].ends_known ? 0 : p.at[0].ends_fd < 0 ? p.at[0].ends_fd : -EPERM;
     ret->enter = p.own_fd >= 0 && setns(p.own_fd, CLONE_NEWNET) == 0 ? 0 : -errno;
     fd_close(p.at[0].ask_fd);

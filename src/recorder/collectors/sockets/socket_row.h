@@ -4,7 +4,7 @@
 #define RECORDER_COLLECTORS_SOCKETS_SOCKET_ROW_H
 
 #include "recorder/collectors/sockets/sockets.h"
-#include "recorder/sampler/sampling.h"
+#include "recorder/sampling/sampling.h"
 
 struct socket_row {
     struct sampling *sampling;

@@ -24,7 +24,7 @@ struct sockets_shared {
     struct sockets_answer answer;
 };
 
-/* child.c: the worker. Its context is a struct sockets_options. */
+/* sockets_child.c: the worker. Its context is a struct sockets_options. */
 void sockets_live(const struct worker_child *c);
 
 /* probe.c: asks the kernel for the TCP sockets of a family in these states. Returns 0 or -errno. */
@@ -37,11 +37,12 @@ bool namespaces_have(const struct namespaces *n, uint64_t inode, uint64_t cookie
 void namespaces_add(struct namespaces *n, uint64_t inode, uint64_t cookie, int32_t pid);
 uint64_t namespace_cookie(int socket_fd); /* cookie of the namespace that the socket is in; 0: not known */
 
-/* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.
+/* job_namespaces.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their
+ * ends.
  */
-#define PLACES_MOST 16u
+#define JOB_NAMESPACES_MOST 16u
 #define LEFT_MOST 64u
-struct place {
+struct job_namespace {
     uint64_t inode, cookie;      /* as in struct namespaces */
     int ask_fd, ends_fd, dev_fd; /* dev_fd: /proc/PID/net/dev of a process that was in it, which may have ended */
     bool ends_known, refused;    /* refused: it may not be entered */
@@ -49,14 +50,14 @@ struct place {
     bool counted;                /* its interfaces were read */
     struct interfaces interfaces;
 };
-struct left_place {
+struct left_namespace {
     uint64_t inode, cookie;
     struct interfaces interfaces;
 };
-struct places {
-    struct place at[PLACES_MOST];
+struct job_namespaces {
+    struct job_namespace at[JOB_NAMESPACES_MOST];
     size_t n;
-    struct left_place left[LEFT_MOST]; /* namespaces without a process now; the job may enter them again */
+    struct left_namespace left[LEFT_MOST]; /* namespaces without a process now; the job may enter them again */
     size_t n_left;
     uint64_t forgotten[2];    /* what those that were left before them had received and sent */
     struct namespaces theirs; /* namespaces that others have used */
@@ -66,12 +67,12 @@ struct places {
     bool net_any;      /* interfaces of some were read */
     bool net_is_bound; /* they may have counted more */
 };
-void places_init(struct places *p, int proc_fd);
+void job_namespaces_init(struct job_namespaces *p, int proc_fd);
 /* Those that others have used, whose cookies are read here; the list is taken over. */
-void places_theirs(struct places *p, const struct namespaces *theirs);
-void places_note(struct places *p, int32_t pid, uint32_t reading);
+void job_namespaces_theirs(struct job_namespaces *p, const struct namespaces *theirs);
+void job_namespaces_note(struct job_namespaces *p, int32_t pid, uint32_t reading);
 /* Reads what their interfaces have counted; is_theirs: all of it so far was before the recording. Those that no process
  * is in any more are closed: open descriptors would keep their interfaces, whose names the job may use again. */
-void places_net(struct places *p, uint32_t reading, bool is_theirs, struct sockets_totals *ret);
+void job_namespaces_net(struct job_namespaces *p, uint32_t reading, bool is_theirs, struct sockets_totals *ret);
 
 #endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A summary as text for people. */
+#ifndef OUTPUT_TEXT_SUMMARY_TEXT_H
+#define OUTPUT_TEXT_SUMMARY_TEXT_H
+
+#include "baro/summary.h"
+#include "baro/timeline.h"
+#include "baro/verdict.h"
+#include "base/buf.h"
+
+struct report_style {
+    unsigned width; /* columns of the terminal */
+    bool utf8;      /* may show more than ASCII */
+    bool color;
+    bool curves; /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
+    const struct baro_timeline *timeline; /* its phases are drawn under the curves, or are a table; NULL: none are */
+    bool running;                         /* the tape is still written */
+    long zone;                            /* of local time when the recording began: seconds east of UTC */
+};
+
+/* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
+void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
+
+/* Writes the two heaviest verdicts above notes, one line each; nothing if there are none. */
+void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
+
+/* Writes, in their place, a line that says where the verdicts are. */
+void report_no_verdicts(struct report_style style, struct buf *ret);
+
+/* Writes only the small curves, for other documents; nothing for a recording of less than a second, or below 80
+ * columns. */
+void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret);
+
+/*
+ * The lines of the block as data, for other documents: a call for each part of each line, in order, with the label of
+ * the line. Without the title, the table of commands, and when and where the recording began. Names are escaped
+ * (text_escaped). Borrowed during the call.
+ */
+typedef void report_visit(void *context, const char *label, const char *part, size_t len);
+void report_words(const struct baro_summary *s, struct report_style style, report_visit *visit, void *context);
+
+/* What was recorded, such as the command: raw bytes. */
+void report_title(const struct baro_summary *s, struct buf *ret);
+
+/* How it ended, in words: "exit 0", "killed by SIGKILL", "running", ... */
+enum report_result { REPORT_GOOD, REPORT_BAD, REPORT_CUT_OFF, REPORT_OTHER };
+enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret);
+
+/* For terminals that show only ASCII: from this position of the text on, replaces the micro sign by u and all other
+ * characters by \xNN. */
+void report_ascii(struct buf *b, size_t from);
+
+/* Writes one argument as a POSIX shell would read it; raw bytes. If it has several lines: the first that is not empty,
+ * and " ...". Several arguments: with single blanks between them. */
+void report_argument(const char *argument, struct buf *ret);
+void report_arguments(const char *const *argv, struct buf *ret);
+/* The name of a recording (raw bytes), or its command. */
+void report_name(const struct baro_header *h, struct buf *ret);
+
+/* Returns why a value is absent, for people. Example: for "gone" (baro_absent_name) "it ended before it was read". */
+const char *report_reason(int absent);
+
+/* "exit 0", "SIGKILL", ... of a wait status. */
+void report_status(int status, struct buf *ret);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/select/task_lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/json_scan.h"
+
+#define KEY_MOST 16u
+
+/* One line: its first member says what it is, the others are about it. */
+struct line {
+    char key[KEY_MOST];
+    const char *text; /* NULL: it is number */
+    uint64_t number;
+    const char *on;
+    bool children, has_uid;
+    uint64_t uid, line, column;
+};
+
+struct reading_lines {
+    struct task_file *file;
+    const char *path;
+    size_t text_len, text_cap;
+    int task; /* index of the last one */
+    struct line of_task;
+    struct baro_error *err;
+};
+
+/* ---- a line ---- */
+
+static bool keep_string(struct reading_lines *r, struct span *s, const char **ret)
+{
+    char *at = r->file->text + r->text_len;
+    size_t len;
+    if (!json_string(s, at, r->text_cap - r->text_len - 1, &len))
+        return false;
+    at[len] = 0;
+    r->text_len += len + 1;
+    *ret = at;
+    return true;
+}
+
+static bool take_member(struct reading_lines *r, struct span *s, const char *key, struct line *l, bool first)
+{
+    const char *text = NULL;
+    uint64_t number = 0;
+    json_blanks(s);
+    bool is_true = json_literal(s, "true");
+    if (!is_true && !(s->len && *s->at == '"' ? keep_string(r, s, &text) : scan_u64(s, &number)))
+        return false;
+    if (first) {
+        memcpy(l->key, key, KEY_MOST);
+        l->text = text;
+        l->number = number;
+    } else if (strcmp(key, "line") == 0) {
+        l->line = number;
+    } else if (strcmp(key, "column") == 0) {
+        l->column = number;
+    } else if (strcmp(key, "on") == 0) {
+        l->on = text;
+    } else if (strcmp(key, "children") == 0) {
+        l->children = is_true;
+    } else if (strcmp(key, "uid") == 0) {
+        l->has_uid = true;
+        l->uid = number;
+    }
+    return true;
+}
+
+static bool parse_line(struct reading_lines *r, struct span s, struct line *ret)
+{
+    *ret = (struct line){.key = ""};
+    if (!json_next_is(&s, '{'))
+        return false;
+    for (bool first = true; first || json_next_is(&s, ','); first = false) {
+        char key[KEY_MOST] = "";
+        size_t len;
+        if (!json_string(&s, key, KEY_MOST - 1, &len) || !json_next_is(&s, ':'))
+            return false;
+        key[len] = 0;
+        if (!take_member(r, &s, key, ret, first))
+            return false;
+    }
+    return json_next_is(&s, '}');
+}
+
+/* ---- what it says ---- */
+
+static int place_error(const struct reading_lines *r, const struct line *l, const char *what)
+{
+    return error_set(r->err, BARO_E_SYNTAX, "%s:%u:%u: %s", r->path, (unsigned)l->line, (unsigned)l->column, what);
+}
+
+static enum match_on on_of(const char *word)
+{
+    if (word && strcmp(word, "exe") == 0)
+        return MATCH_EXE;
+    return word && strcmp(word, "comm") == 0 ? MATCH_COMM : MATCH_CMDLINE;
+}
+
+static int take_rule(struct reading_lines *r, const struct line *l, bool is_name)
+{
+    struct baro_error why = BARO_ERROR_INIT;
+    struct rules *rules = &r->file->rules;
+    const struct rule_request request = {
+        rules->task[r->task].name, l->text, is_name, on_of(r->of_task.on), r->of_task.has_uid,
+        (uint32_t)r->of_task.uid};
+    int code = rules_add(rules, &request, &why);
+    if (rules->n == 1) {
+        r->file->rule_line = (unsigned)l->line;
+        r->file->rule_column = (unsigned)l->column;
+    }
+    return code < 0 ? place_error(r, l, why.text) : 0;
+}
+
+static int take_pin(struct reading_lines *r, const struct line *l, enum pin_kind kind)
+{
+    struct span digits = span_str(l->text);
+    uint64_t pid = 0;
+    if (kind == PIN_PID && (!scan_u64(&digits, &pid) || !pid || pid > INT32_MAX))
+        return place_error(r, l, "no pid");
+    if (r->file->n_pins == PINS_MOST)
+        return place_error(r, l, "too many of pid, pidfile and cgroup; divide the file");
+    struct task_file *f = r->file;
+    struct pin *pins = array_room(f->pin, f->n_pins, &f->cap_pins, sizeof(*pins));
+    if (!pins)
+        return place_error(r, l, "out of memory");
+    f->pin = pins;
+    f->pin[f->n_pins++] = (struct pin){.kind = kind,
+                                       .task = (uint8_t)(r->task + 1),
+                                       .pid = (int32_t)pid,
+                                       .path = l->text,
+                                       .line = (unsigned)l->line,
+                                       .column = (unsigned)l->column};
+    return 0;
+}
+
+static int take_sandbox(struct reading_lines *r, const struct line *l)
+{
+    struct task_file *f = r->file;
+    if (f->n_sandboxes == SANDBOXES_MOST)
+        return place_error(r, l, "too many sandboxes; divide the file");
+    struct sandbox *sandboxes = array_room(f->sandbox, f->n_sandboxes, &f->cap_sandboxes, sizeof(*sandboxes));
+    if (!sandboxes)
+        return place_error(r, l, "out of memory");
+    f->sandbox = sandboxes;
+    f->sandbox[f->n_sandboxes++] = (struct sandbox){(unsigned)r->task, l->text, (unsigned)l->line, (unsigned)l->column};
+    return 0;
+}
+
+static int take_task_line(struct reading_lines *r, const struct line *l)
+{
+    struct baro_error why = BARO_ERROR_INIT;
+    r->task = rules_task(&r->file->rules, l->text, &why);
+    r->of_task = *l;
+    if (r->task < 0)
+        return place_error(r, l, why.text);
+    r->file->rules.task[r->task].whole = l->children;
+    return 0;
+}
+
+static int take_line(struct reading_lines *r, const struct line *l)
+{
+    static const struct {
+        const char *key;
+        enum pin_kind kind;
+    } pins[] = {{"pid", PIN_PID}, {"pidfile", PIN_FILE}, {"cgroup", PIN_GROUP}};
+    if (!l->text)
+        return error_set(r->err, BARO_E_SYNTAX, "baro-tasks is of another version: install both together");
+    if (strcmp(l->key, "error") == 0) {
+        if (r->err) /* what must be escaped in it is */
+            snprintf(r->err->text, sizeof(r->err->text), "%s", l->text);
+        return BARO_E_SYNTAX;
+    }
+    if (strcmp(l->key, "job") == 0) {
+        size_t n = strnlen(l->text, sizeof(r->file->job) - 1);
+        memcpy(r->file->job, l->text, n);
+        r->file->job[n] = 0;
+        return 0;
+    }
+    if (strcmp(l->key, "task") == 0)
+        return take_task_line(r, l);
+    if (r->task < 0)
+        return error_set(r->err, BARO_E_SYNTAX, "baro-tasks wrote what is not understood");
+    if (strcmp(l->key, "match") == 0 || strcmp(l->key, "exact") == 0)
+        return take_rule(r, l, l->key[0] == 'e');
+    for (size_t i = 0; i < sizeof(pins) / sizeof(*pins); i++) {
+        if (strcmp(l->key, pins[i].key) == 0)
+            return take_pin(r, l, pins[i].kind);
+    }
+    if (strcmp(l->key, "sandbox") == 0)
+        return take_sandbox(r, l);
+    return error_set(r->err, BARO_E_SYNTAX, "baro-tasks is of another version: install both together");
+}
+
+int task_file_parse(struct task_file *ret, const char *path, struct span lines, struct baro_error *err)
+{
+    struct reading_lines r = {.file = ret, .path = path, .text_cap = lines.len + 1, .task = -1, .err = err};
+    struct span text;
+    int code = 0;
+    memset(ret, 0, sizeof(*ret));
+    ret->text = malloc(r.text_cap);
+    if (!ret->text)
+        return error_set(err, -ENOMEM, "out of memory");
+    while (code == 0 && lines.len) {
+        struct line l;
+        scan_line(&lines, &text);
+        code = parse_line(&r, text, &l) ? take_line(&r, &l)
+                                        : error_set(err, BARO_E_SYNTAX, "baro-tasks wrote what is not understood");
+    }
+    if (code == 0 && !ret->rules.n_tasks)
+        code = error_set(err, BARO_E_SYNTAX, "baro-tasks found no task in %s", path);
+    return code;
+}
+
+int task_file_take(struct task_file *ret, const char *path, const struct buf *lines, int status, struct baro_error *err)
+{
+    if (status == TASK_FILE_NOT_READ && !lines->len)
+        return error_set(err, -ENOENT,
+                         "the program baro-tasks, which reads task files, is not installed: it belongs "
+                         "to a build with libyaml");
+    if (lines->failed || !lines->len)
+        return error_set(err, BARO_E_SYNTAX,
+                         "%s can't be read: baro-tasks was killed, or took more than 5 s of "
+                         "CPU time",
+                         path);
+    return task_file_parse(ret, path, span_of((const char *)lines->at, lines->len), err);
+}
+
+void task_file_done(struct task_file *f)
+{
+    rules_done(&f->rules);
+    free(f->pin);
+    free(f->sandbox);
+    free(f->text);
+    *f = (struct task_file){0};
+}
