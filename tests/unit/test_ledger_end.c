@@ -515,6 +515,7 @@ static void child_of_the_first_of_a_namespace(void **state)
         job_totals(&j, value, absent);
         static const uint64_t most[] = {380 * MS, 380 * MS, 280 * MS, 80 * MS};
         assert_in_range(value[JOB_cpu], most[way] - (way == PERF ? 5 * MS : 0), most[way]);
+        assert_in_range(value[JOB_cpu_excess], way == PERF ? 15 * MS : 0, way == PERF ? 20 * MS : 0);
         assert_int_equal(value[JOB_cpu_is_lower_bound], way != TASKSTATS);
         assert_int_equal(value[JOB_io_rchar], way == TASKSTATS ? 7000 : 5000);
         assert_int_equal(value[JOB_io_is_lower_bound], 1);

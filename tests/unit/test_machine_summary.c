@@ -43,6 +43,25 @@ static struct baro_summary *told_with(void (*change)(struct baro_header *h))
     return s;
 }
 
+/* Perf's count is all there is of some processes, and the hypervisor took 1.2 s meanwhile: the job's CPU time may be
+ * too large, if what may be too much is not negligible. */
+static void test_stolen_time_makes_the_jobs_an_estimate(void **state)
+{
+    (void)state;
+    struct baro_summary *s = told_with(NULL);
+    assert_false(summary_job_cpu_is_estimate(s));
+    s->rows.job_absent[JOB_cpu] = s->rows.job_absent[JOB_cpu_excess] = BARO_PRESENT;
+    s->rows.job[JOB_cpu] = 1400 * MS;
+    s->rows.job[JOB_cpu_excess] = 20 * MS;
+    assert_true(summary_job_cpu_is_estimate(s));
+    s->rows.job[JOB_cpu_excess] = 10 * MS;
+    assert_false(summary_job_cpu_is_estimate(s));
+    s->rows.job[JOB_cpu] = 300000 * MS; /* 1.2 s are little of it */
+    s->rows.job[JOB_cpu_excess] = 4000 * MS;
+    assert_false(summary_job_cpu_is_estimate(s));
+    summary_free(s);
+}
+
 static void test_machine(void **state)
 {
     (void)state;
@@ -522,6 +541,7 @@ int main(void)
     int fd = mkstemp(path);
     void *at = path;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stolen_time_makes_the_jobs_an_estimate),
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_writes_of_whole_folios),
         cmocka_unit_test(test_limits),

@@ -96,7 +96,8 @@ typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struc
 /* facts_job.c */
 fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_cores, fact_rss, fact_peak, fact_peak_age,
     fact_peak_members, fact_peak_covered, fact_peak_time, fact_threads, fact_processes, fact_processes_most,
-    fact_survivors, fact_holder_of_pss, fact_holder_of_rss, fact_before, fact_job_io_write, fact_job_split;
+    fact_survivors, fact_holder_of_pss, fact_holder_of_rss, fact_before, fact_job_io_write, fact_job_split,
+    fact_job_cpu;
 /* facts_machine.c */
 fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills, fact_refused, fact_held_from,
     fact_host, fact_gauge, fact_grown, fact_share;

@@ -126,6 +126,14 @@ void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_valu
     value_flag(ret, BARO_VALUE_LOWER_BOUND, total_is_bound(s, of, v));
 }
 
+/* A value that may be too large is no lower bound, even if something is missing from it. */
+void fact_job_cpu(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    fact_job(s, of, row, ret);
+    if (ret->absent == BARO_PRESENT && summary_job_cpu_is_estimate(s))
+        ret->flags = BARO_VALUE_ESTIMATE;
+}
+
 /* See summary_job_split_is_estimate(). A value that may be too large is no lower bound, even if something is missing
  * from it. */
 void fact_job_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

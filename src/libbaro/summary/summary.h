@@ -265,6 +265,7 @@ int summary_status(const struct baro_summary *s, int *ret);
 int summary_cores_mean(const struct baro_summary *s, double *ret);
 int summary_cores_peak(const struct baro_summary *s, double *ret);
 bool summary_job_split_is_estimate(const struct baro_summary *s);
+bool summary_job_cpu_is_estimate(const struct baro_summary *s);
 int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
                           double *ret); /* of only a part of the recording */
 /* May the tree have held more than the peak says? Then the peak is a lower bound. */

@@ -121,7 +121,7 @@ static uint64_t missing_cpu(const struct job *j, uint64_t sure)
     return all < (double)(sure + unsure) ? (uint64_t)all : sure + unsure;
 }
 
-uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure)
+uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure, uint64_t *ret_excess)
 {
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
     if (sure <= sum)
@@ -145,6 +145,7 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
     if (is_closed(j) && more > rounded) {
         note_missing(j);
         more = missing_cpu(j, more);
+        *ret_excess = more - (sure - sum);
     }
     uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
     total[LEDGER_CPU_USER] += user;

@@ -188,8 +188,9 @@ void totals_leave(struct job *j, struct member *m);
 /* closure.c: checks that the total is at least the sum of its parts. closure_note() adds an ended process to the parts;
  * closure_raise() and closure_raise_cpu() raise the total to their sum. */
 void closure_note(struct job *j, const struct member *m, const struct baro_exit *e);
-/* sure: CPU time that processes have used for certain. Returns how much was added to the total. */
-uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure);
+/* sure: CPU time that processes have used for certain. Returns how much was added to the total. *ret_excess: the part
+ * of it that may be too much; unchanged if there is none. */
+uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure, uint64_t *ret_excess);
 void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
 /* Gets what the member has read or written itself for certain. ret_whole: it has read or written no more. Returns
  * whether anything is known. */

@@ -381,7 +381,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[LEDGER_CPU_USER] += j->tasks[i].extra_user;
         total[LEDGER_CPU_SYSTEM] += j->tasks[i].extra_system;
     }
-    uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
+    uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick, excess = 0;
     uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->past.counted_ns + j->sums.counted + waiting;
     bool has_group = group_counts(j, total);
     if (has_group) {
@@ -391,7 +391,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         j->seen.known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
     } else if (!is_own_alone(j)) {
         unsure += j->past.unsure_ns + j->sums.unsure;
-        uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0);
+        uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0, &excess);
         shrink_bound(added, waiting + j->sums.reap_pending + j->claims.cpu_ns, &bound);
     }
     closure_raise(j, total);
@@ -403,6 +403,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         ret_value[sums[c].job] = j->shown.ledger[c];
     ret_value[JOB_cpu] = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
     ret_value[JOB_cpu_bound] = bound;
+    ret_value[JOB_cpu_excess] = excess;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     publish_kept(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);
