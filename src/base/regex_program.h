@@ -8,12 +8,12 @@
 #include "base/regex.h"
 
 enum step_what {
-    STEP_CHAR, /* one that is equal */
+    STEP_CHAR, /* matches one given character */
     STEP_ANY,
     STEP_SET,
-    STEP_SPLIT, /* the next step, or another one */
+    STEP_SPLIT, /* continues at the next step and at another one */
     STEP_JUMP,
-    STEP_BEGIN, /* from here to STEP_INSIDE: between which characters it is */
+    STEP_BEGIN, /* the steps from here to STEP_INSIDE match a position between two characters */
     STEP_END,
     STEP_WORD_BEGIN,
     STEP_WORD_END,
@@ -51,7 +51,7 @@ struct regex {
     size_t n_ranges, cap_ranges;
     struct regex_set *set;
     size_t n_sets, cap_sets;
-    /* for matching */
+    /* used while matching */
     uint32_t *mark; /* of each step: at which position it was added */
     uint32_t *now, *next, *stack;
     size_t n_now;
@@ -60,7 +60,7 @@ struct regex {
 
 #define REGEX_NO_CHAR UINT32_MAX /* before the beginning, and at the end */
 
-/* The character at *at, which is moved behind it; REGEX_NO_CHAR at the end. */
+/* Returns the character at *at and moves *at behind it; REGEX_NO_CHAR at the end. */
 uint32_t regex_next(const char **at);
 uint32_t regex_lower(uint32_t c);
 
