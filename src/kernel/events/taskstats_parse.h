@@ -14,7 +14,7 @@ struct taskstats_usage {
     /* cpu: from the scheduler, without the last time slice of a thread that slept at least once; user, system: sampled
      * by ticks. */
     uint64_t cpu_ns, user_ns, system_ns;
-    uint64_t cpu_unsure_ns; /* the part of cpu_ns that is concluded, and not counted */
+    uint64_t cpu_unsure_ns; /* the part of cpu_ns that exact_cpu() added to the kernel's count */
     uint64_t faults_minor, faults_major, run_delay_ns, delays;
     uint64_t io_read, io_write, io_rchar, io_wchar;
     uint64_t rss_peak_bytes; /* of the address space */

@@ -20,7 +20,7 @@ struct fdinfo_engine {
     uint64_t ns, cycles;   /* of this client */
     uint64_t total_cycles; /* of the engine, whoever used it */
     uint64_t maxfreq;      /* Hz: of drivers that have no total_cycles */
-    uint64_t capacity;     /* how many such engines there are, 1 if nothing is said */
+    uint64_t capacity;     /* how many such engines there are; 1 if the file does not say */
 };
 
 enum { FDINFO_RESIDENT = 1, FDINFO_TOTAL = 2 };
