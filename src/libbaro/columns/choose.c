@@ -30,7 +30,7 @@ static const struct {
     const char *name, *alias;
     enum baro_column_kind kind;
     unsigned rows;
-    bool shown; /* also where it was not asked for */
+    bool shown; /* among the default columns */
 } identities[] = {
     {"time", NULL, BARO_COLUMN_TIME, OF_ALL, true},
     {"t_ns", "t", BARO_COLUMN_T, OF_ALL, true},
@@ -149,7 +149,7 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
     return code;
 }
 
-/* The metric or the sum that a word names. Returns its id or -1. */
+/* Finds the metric or the sum that a word names. Returns its id or -1. */
 static int find_metric(const struct baro_columns *c, const struct baro_tape *tape, struct span word, bool *ret_sum)
 {
     char name[METRIC_TEXT_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exits and events that wait for the next commit: copies in the order in which they came, up to a fixed limit. */
+/* Exits and events that wait for the next commit: copies in the order in which they came, up to a fixed size. */
 #include <string.h>
 
 #include "libbaro/writer/writer_state.h"
