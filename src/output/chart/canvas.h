@@ -19,7 +19,7 @@ enum fill { FILL_SOLID, FILL_AREA, FILL_BAND, FILL_SPAN };
 enum part { PART_GRID, PART_CURVE, PART_LIMIT, PART_MARK, PART_SPANS, PART_SPAN, PART_LEGEND };
 
 struct canvas {
-    /* data: the curve, limit, mark or span; NULL for others. */
+    /* data: the curve, limit, mark or span that the part shows; NULL for other parts. */
     void (*begin)(struct canvas *c, enum part part, const void *data);
     void (*end)(struct canvas *c);
     /* A path is made of moves and lines, then drawn and discarded. */
@@ -52,10 +52,10 @@ struct layout {
 void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct layout *ret);
 void chart_draw(const struct chart *c, const struct chart_picture *p, const struct layout *l, struct canvas *canvas);
 
-/* Adds text that can be shown: what text_escaped() makes of it. */
+/* Adds text of a tape in the form in which it is shown: escaped by text_escaped(). */
 void shown_text(const char *at, struct buf *ret);
 
-/* The rules of an SVG file of its own. */
+/* Writes the style sheet of an SVG file that stands alone. */
 void svg_style(struct buf *ret);
 
 /* 0xrrggbb */

@@ -57,7 +57,7 @@ static inline const char *at_most(const char *text, size_t *len)
     return text;
 }
 
-/* The buckets of one of n columns: at least one. */
+/* Finds the buckets that belong to column x of n: at least one. */
 static inline void grid_buckets(const struct plot_grid *g, size_t x, size_t n, size_t *ret_first, size_t *ret_end)
 {
     size_t first = g->c->buckets * x / n, end = g->c->buckets * (x + 1) / n;

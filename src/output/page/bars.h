@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes as bars over time, in the order of a tree. Few processes have a bar each. Of many
- * processes, only those that lived long or used much have one. The others are merged: those of one name under one
- * parent are a strip whose darkness says how many of them lived at a time. Example: a build of 840 processes is a bar
- * for make and strips "gcc ×208", "cc1 ×207".
+ * The processes as bars over time, in the order of a tree. If there are few, each has a bar. If there are many, only
+ * those that lived long or used much have one. The others are merged: those with one name and one parent are a strip,
+ * whose darkness shows how many of them were alive at a time. Example: a build of 840 processes is a bar for make and
+ * strips "gcc ×208", "cc1 ×207".
  */
 #ifndef OUTPUT_PAGE_BARS_H
 #define OUTPUT_PAGE_BARS_H
@@ -20,7 +20,7 @@ struct bar_row {
     uint32_t name;     /* in lives.names; NAMES_NONE: several names */
     uint32_t depth, n; /* n: how many processes */
     uint64_t begin_ns, end_ns;
-    uint16_t *alive; /* of merged processes: the most that lived at once, by bucket; BARS_BUCKETS of them */
+    uint16_t *alive; /* for merged processes: the most that were alive at once, in each of BARS_BUCKETS buckets */
     uint32_t most;   /* the largest of alive */
     uint64_t cpu_ns;
 };

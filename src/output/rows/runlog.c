@@ -42,7 +42,7 @@ void runlog_free(struct runlog *r)
 
 void runlog_record(struct runlog *r, const struct baro_record *record)
 {
-    if (record->kind != BARO_RECORD_SAMPLE) /* what was used is of no matter here */
+    if (record->kind != BARO_RECORD_SAMPLE) /* samples are not needed: RunLog has no resource usage */
         baro_timeline_add(r->timeline, record);
 }
 

@@ -29,7 +29,7 @@ void trace_open(struct trace_out *o, const char *phase, unsigned group, unsigned
 void trace_close(struct trace_out *o);
 /* A time or a duration: microseconds with three decimals. */
 void trace_time(struct trace_out *o, const char *key, uint64_t ns);
-/* Names a group of rows, or a row of it, and says where it stands. */
+/* Names a group of rows or a row of it, and sets its place in the order. */
 void trace_name(struct trace_out *o, unsigned group, unsigned row, const char *name, unsigned order);
 
 /* ---- processes as bars: trace_bars.c ---- */

@@ -74,7 +74,7 @@ static void measure(struct lines *l, const struct baro_summary *s, const char *f
     buf_done(&b);
 }
 
-/* "30 % of 512 MB", and what that is a share of where it is no resident memory. */
+/* Writes "30 % of 512 MB", and which memory it is a share of, if that is not resident memory. */
 static void share(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value peak = report_fact(s, "limits", "memory_peak_bytes"),
@@ -100,8 +100,8 @@ static void share(struct buf *b, const struct baro_summary *s)
     buf_str(b, strcmp(of, "pss") == 0 ? " by pss" : "");
 }
 
-/* The headline is the sum of rss, always: it is known at each sample. PSS, which counts shared pages once, stands
- * beside it. */
+/* Writes the line of memory. Its first figure is always the sum of rss, which every sample has. PSS, which counts
+ * shared pages once, follows it. */
 void report_memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
