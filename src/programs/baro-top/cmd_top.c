@@ -16,7 +16,7 @@
 #include "programs/common/moment.h"
 
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
-/* The summary is finished again after this many times the time that finishing took, but at the latest after
+/* The summary is finished again after this many times the time that finishing took; at the latest after
  * FINISH_MOST_NS. */
 #define FINISH_PAUSE 2000
 #define FINISH_MOST_NS (5 * NS_PER_SEC)

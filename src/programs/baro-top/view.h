@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From data to cells. Pure: nothing here asks the system, and each part writes into its own rows of the grid. */
+/* Draws data into cells. Pure: nothing here makes system calls, and each part writes into its own rows of the grid. */
 #ifndef PROGRAMS_BARO_TOP_VIEW_H
 #define PROGRAMS_BARO_TOP_VIEW_H
 

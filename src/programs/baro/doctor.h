@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of baro doctor: each was really tried on this machine. */
+/* Findings of baro doctor. Each was tried on this machine. */
 #ifndef PROGRAMS_BARO_DOCTOR_H
 #define PROGRAMS_BARO_DOCTOR_H
 

@@ -77,8 +77,8 @@ static struct row tried_row(const struct tried *t, enum baro_kind kind, int id)
 
 /* ---- samples ---- */
 
-/* Except for totals of the job and of tasks, which are sums over processes, and for tasks and directories, which
- * options make. */
+/* Is the metric one that a collector reads? Totals of the job and of tasks are sums over processes, and tasks and
+ * directories exist only with options. */
 static bool is_served(const struct collectors *c, int kind, int id)
 {
     if (kind == BARO_KIND_JOB || kind == KIND_task || kind == BARO_KIND_DIRECTORY ||
@@ -154,7 +154,8 @@ static const struct cgroup_location *file_of_metric(const struct tried *t, const
     return p;
 }
 
-/* The group exists and has the value that the limit is for: so it has no limit. */
+/* Is the metric that of a limit which is not set? That is so if the group exists and has the value to which the
+ * limit would apply. */
 static bool is_unlimited(const struct tried *t, const struct row *r)
 {
     static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options of all commands say. One struct, so that tables of different commands can share rows. */
+/* The values of the options of all commands. They are in one struct, so that tables of different commands can share
+ * rows. */
 #ifndef PROGRAMS_COMMON_SETTINGS_H
 #define PROGRAMS_COMMON_SETTINGS_H
 
@@ -140,7 +141,7 @@ struct settings {
     int dialect;            /* index into dialect_names; -1: none */
 };
 
-/* What holds where no option says otherwise: of all commands, and of those that read tapes. */
+/* Sets the default values: those of all commands, and those of the commands that read tapes. */
 void settings_init(struct settings *s);
 void settings_init_reading(struct settings *s);
 
