@@ -32,7 +32,7 @@ struct dictionary {
 struct column {
     const struct baro_column *is;
     enum column_type type;
-    void *data;     /* of TYPE_BOOL bits */
+    void *data;     /* the values; bits for TYPE_BOOL */
     uint8_t *valid; /* bits; NULL as long as there are no nulls */
     size_t n, cap, nulls;
     struct dictionary words;
@@ -61,7 +61,7 @@ void column_null(struct column *c);
 void column_i64(struct column *c, int64_t v); /* for all types of integers; converts v to the column's type */
 void column_f64(struct column *c, double v);
 void column_bool(struct column *c, bool v);
-void column_number(struct column *c, int32_t number); /* of a text */
+void column_number(struct column *c, int32_t number); /* the number of a text */
 void column_text(struct column *c, const char *at, size_t len);
 void column_json(struct column *c, const char *at, size_t len); /* a text that is added without escaping */
 /* Escapes a text, adds it to the dictionary if it is new, and returns its number; -1 if out of memory. */

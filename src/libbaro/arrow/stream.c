@@ -22,7 +22,7 @@ struct stream {
     /* The record whose rows are being delivered: the rows from `next` to n - 1 are left. keep: its sample is kept
      * for comparison once all its rows were delivered. */
     struct baro_record record;
-    uint64_t t_ns; /* of these rows */
+    uint64_t t_ns; /* time of these rows */
     size_t next, n;
     bool keep;
     bool any_read; /* rows of the machine or of entities were delivered, last those of read_ns */

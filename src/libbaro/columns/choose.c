@@ -18,10 +18,10 @@ enum {
     OF_JOB = 4,
     OF_EVENT = 8,
     OF_HOST = 16,
-    OF_ENTITY = 32, /* of a kind of this library */
-    OF_OTHER = 64,  /* of a kind that only the tape has */
+    OF_ENTITY = 32, /* rows of a kind of this library */
+    OF_OTHER = 64,  /* rows of a kind that only the tape has */
     OF_ALL = 127,
-    CORES = 128 /* of a kind of which cores can be derived */
+    CORES = 128 /* rows of a kind for which cores can be derived */
 };
 #define WHO (OF_PROCESS | OF_EXIT)
 #define ENTITIES (OF_ENTITY | OF_OTHER)

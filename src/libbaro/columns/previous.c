@@ -13,10 +13,10 @@
 
 struct baro_previous {
     struct last_table cpu;
-    uint64_t t_ns, before_ns; /* of the present rows, and of those before: UINT64_MAX if there were none */
+    uint64_t t_ns, before_ns; /* time of the present rows, and of those before: UINT64_MAX if none */
     int process_cpu, job_cpu, cgroup_cpu, task_cpu; /* ids of metrics */
     struct baro_sample *kept;                       /* the sample with the previous rows; NULL: there is none */
-    struct last_table place;                        /* where each process or entity stands in it, by id */
+    struct last_table place;                        /* by id: the place of each process or entity in `kept` */
 };
 
 static int find_stem(enum baro_kind kind, const char *stem)
@@ -62,7 +62,7 @@ static void begin_sample(struct baro_previous *m, uint64_t t_ns)
 struct who {
     uint32_t id;
     uint32_t cpus;    /* cores that it can use at once; 0: not known */
-    bool began_since; /* it began since the rows before: it had used nothing then, and its first row has a rate, too */
+    bool began_since; /* it began since the previous rows, when it had used nothing: even its first row has a rate */
 };
 
 /* Growth of CPU time since the previous row, in cores. Example: 1.50 s at +2.0 s and 1.75 s at +2.5 s are 0.5 cores. */

@@ -93,7 +93,7 @@ static bool began_after(const struct baro_header *h, enum baro_origin origin, ui
 {
     uint64_t begin = begin_of(h, start_ticks);
     if (origin == BARO_ORIGIN_TARGET && begin == UINT64_MAX)
-        return false; /* it may have run before it was found */
+        return false; /* the process may have run before it was found */
     return (begin < first_ns ? begin : first_ns) > t_ns;
 }
 

@@ -95,8 +95,8 @@ struct baro_event {
  * owner; the GPU itself has none. */
 struct baro_entity_owner {
     enum baro_owner kind;
-    struct baro_key process; /* of BARO_OWNER_PROCESS */
-    uint32_t id;             /* of BARO_OWNER_ENTITY: another entity's id */
+    struct baro_key process; /* for BARO_OWNER_PROCESS */
+    uint32_t id;             /* for BARO_OWNER_ENTITY: another entity's id */
 };
 
 /* Attributes with a meaning of their own (baro/event.h) on marks and phases. If the job gives an attribute with such a
@@ -201,8 +201,8 @@ bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b)
 
 struct baro_header {
     enum baro_mode mode;
-    char id[33];      /* of the tape: 32 hexadecimal digits; the same in all of its segments */
-    char version[32]; /* of barograph that wrote it */
+    char id[33];      /* id of the tape: 32 hexadecimal digits; the same in all segments */
+    char version[32]; /* version of the barograph that wrote it */
     char host[65];
     char kernel[65];  /* release */
     char machine[65]; /* x86_64, aarch64, ... */
@@ -217,7 +217,7 @@ struct baro_header {
     uint32_t cpus; /* online */
     uint64_t page_size;
     uint64_t memory_total;     /* bytes */
-    struct baro_limits limits; /* of tapes without a record of limits; not yet known if the record is still to come */
+    struct baro_limits limits; /* for tapes without a record of limits; not known if that record is still to come */
     char cpu_model[128];
     uint32_t numa_nodes;
     char cgroup_mode[16]; /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no

@@ -70,7 +70,7 @@ static bool sockets_read_since(const struct baro_series *s, struct curve *c, con
 /* The process or entity that a reading belongs to. */
 struct who {
     uint32_t id, called; /* called: the number of the last name of a process */
-    const char *name;    /* of an entity */
+    const char *name;    /* name of an entity */
 };
 
 static bool is_of(const struct curve *c, const struct who *who)

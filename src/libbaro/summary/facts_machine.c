@@ -58,7 +58,7 @@ struct limit {
     bool is_real; /* for cores: the limit is in `real`, else in u64 */
     double real;
     uint64_t u64;       /* the tightest limit that is known; 0: none */
-    const char *source; /* what sets it */
+    const char *source; /* what sets the limit */
     int absent;         /* why a tighter limit may exist */
     int source_absent;
 };

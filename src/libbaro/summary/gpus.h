@@ -14,7 +14,7 @@ struct gpu_total {
     uint64_t first_ns, last_ns;     /* in the first and in the last reading */
     uint64_t first[GPU_MAX], last[GPU_MAX], most[GPU_MAX];
     uint8_t absent[GPU_MAX];     /* present if at least one reading had it */
-    uint8_t absent_now[GPU_MAX]; /* of the last sample */
+    uint8_t absent_now[GPU_MAX]; /* reasons in the last sample */
     bool is_estimated;           /* its energy is an estimate */
 };
 

@@ -75,7 +75,7 @@ struct machine_group {
     uint32_t id;
     uint32_t place; /* number of the job's place: it gets another one each time it is moved. The groups of a place are
                      * its innermost groups and those above them */
-    size_t length;  /* of its path */
+    size_t length;  /* length of its path */
     char end[128];  /* the end of the path, or the whole path: as much as a truncated source keeps */
     char last[32];  /* the beginning of the last component of the path */
     char label[64]; /* which hierarchies see the job there, as on the tape */
@@ -94,7 +94,7 @@ struct machine {
     uint64_t readings, read_ns; /* how many, and when the last one was */
     struct growth counter[MACHINE_COUNTERS];
     struct extreme gauge[MACHINE_GAUGES];
-    struct derive_peak cores;                   /* of MACHINE_BUSY */
+    struct derive_peak cores;                   /* peak of MACHINE_BUSY */
     struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found */
     size_t n_groups;
     uint32_t places;

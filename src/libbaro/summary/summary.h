@@ -68,9 +68,9 @@ struct summary_largest {
 struct summary_rss {
     uint64_t value;
     int absent;      /* enum baro_absent */
-    bool is_bound;   /* it may have been more */
+    bool is_bound;   /* the peak may have been higher */
     bool of_process; /* value is the mark of one process, which exceeds every sampled sum over the tree */
-    bool unsampled;  /* that mark exceeds every sampled sum by over 5 %: the peak was between samples */
+    bool unsampled;  /* the mark exceeds every sampled sum by over 5 %: the peak was between samples */
     /* The peak may have been higher by 3 % or more: the marks of processes that were alive together allow it, or
      * processes that no sample has used enough CPU time for it. */
     bool exceeded;
@@ -111,13 +111,13 @@ struct summary_subject {
     bool is_cgroup;        /* the job is a control group: the one made for it, or the target */
     size_t n_targets;
     int32_t *targets;     /* attach: their pids */
-    char target_name[64]; /* of the first one, when it was first sampled */
+    char target_name[64]; /* name of the first one in its first sample */
 };
 
 /* What was seen of the tape. */
 struct summary_extent {
     uint64_t samples;           /* seen here; the recorder's own count is in its row */
-    uint64_t first_ns, last_ns; /* of samples */
+    uint64_t first_ns, last_ns; /* times of samples */
     uint64_t damaged_bytes;
     bool removed; /* the beginning of the tape was removed (--keep) */
 };
@@ -187,7 +187,7 @@ struct summary_finished {
     size_t n_order;
     uint64_t nameless;     /* processes whose name is not known */
     uint64_t nameless_ns;  /* and their CPU time */
-    bool tcp_is_exact;     /* of the job */
+    bool tcp_is_exact;     /* the job's total is exact */
     bool tcp_is_whole;     /* all TCP traffic of the job is attributed to processes */
     bool tcp_is_of_living; /* only living processes have the remainder: the traffic of all others is known */
     uint64_t rest_ns;      /* the job's CPU time that no command has */
@@ -266,7 +266,7 @@ int summary_cores_mean(const struct baro_summary *s, double *ret);
 int summary_cores_peak(const struct baro_summary *s, double *ret);
 bool summary_job_split_is_estimate(const struct baro_summary *s);
 int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
-                          double *ret); /* of only a part of the recording */
+                          double *ret); /* for only a part of the recording */
 /* May the tree have held more than the peak says? Then the peak is a lower bound. */
 bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind);
 /* May there have been more processes than were counted? Then their numbers are lower bounds. */
@@ -276,7 +276,7 @@ bool summary_processes_are_bound(const struct baro_summary *s);
 bool summary_processes_peak_is_bound(const struct baro_summary *s);
 /* May there have been more processes of this name than were counted? */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c);
-int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* that were started */
+int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* how many were started */
 /* Is the job charged with more writes to storage than it passed to write(2), and than the machine's disks wrote? */
 bool summary_writes_are_estimate(const struct baro_summary *s);
 int summary_remainder(const struct baro_summary *s, double *ret);

@@ -79,7 +79,7 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
     uint64_t rss = row ? row->rss : 0;
     struct together_life l = {.begin_ns = row ? 0 : t->sampled_ns, .end_ns = e->t_ns};
     if (row && row->is_zombie)
-        return; /* it was counted when it ended */
+        return; /* the process was counted when it ended */
     if (row)
         row->is_zombie = true; /* until its parent waits for it, samples have it as a zombie */
     if (has_value(e, EXIT_elapsed) && e->value[EXIT_elapsed] <= e->t_ns)

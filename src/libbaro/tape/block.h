@@ -16,7 +16,7 @@ struct block {
     uint64_t t_ns, step_ns; /* time of the last sample; its distance to the one before */
     uint32_t id;
     int32_t pid;
-    uint64_t start, first_ns; /* of the last info or exit */
+    uint64_t start, first_ns; /* those of the last info or exit */
     struct row fresh, exit; /* rows of the last new process and the last exit: the next ones are differences to them */
 };
 

@@ -45,7 +45,7 @@ struct kind_state {
     struct tape_entity *free;
     bool whole;       /* its infos have owner and attributes */
     uint64_t weight;  /* the part of its rows in the cursor's entity_weight */
-    uint32_t last_id; /* of the last info */
+    uint32_t last_id; /* id in the last info */
 };
 
 struct tape_block {
@@ -75,7 +75,7 @@ struct baro_tape {
     enum tape_part part;
     struct tape_segments *segments; /* NULL: the tape is one file */
     const uint8_t *memory;          /* the whole tape, borrowed; NULL: it is read through fd */
-    uint64_t size;                  /* of the file when it was read last */
+    uint64_t size;                  /* size of the file when it was read last */
     int inotify_fd;                 /* inotify descriptor, readable when the tape was written to; -1: none */
     int watch;                      /* its watch of the file */
     uint64_t seen_size;             /* wait.c: its size at the last wait */

@@ -306,7 +306,7 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         if (gap == 0)
             return 0;
         size_t at = *next + (size_t)gap - 1;
-        bool same = body.len > 0 && *body.at == 0; /* it was read and has not changed */
+        bool same = body.len > 0 && *body.at == 0; /* the process was read and has not changed */
         *next = at + 1;
         int r = at < t->n ? scan_row(t, &body, t->processes[at], false) : scan_new(t, &body);
         if (r < 0)

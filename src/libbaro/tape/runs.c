@@ -389,7 +389,7 @@ static int prune_list(int dir, const struct runs_list *l, const struct keep *kee
         int r = remove_run(dir, l->at[i].name);
         if (r < 0 && r != -ENOENT)
             continue;
-        removed += r == 0; /* it is not if another baro has removed it */
+        removed += r == 0; /* -ENOENT: another baro has removed it */
         n--;
         bytes -= l->at[i].bytes;
     }

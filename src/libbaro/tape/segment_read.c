@@ -145,7 +145,7 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
     int r = enter(t, s->next, err);
     if (r != -ENOENT)
         return r < 0 ? r : 1;
-    s->current = s->next; /* it was removed since then */
+    s->current = s->next; /* the segment was removed meanwhile */
     s->next = 0;
     return 1;
 }

@@ -17,7 +17,7 @@ struct timeline_item {
     const char *id;  /* tells a phase from others of its name; "" */
     uint64_t amount; /* for an interval that grows: the sum of nanoseconds or of times so far */
     bool is_hidden;
-    struct phase_usage *usage; /* of a phase; NULL: out of memory */
+    struct phase_usage *usage; /* for a phase; NULL: out of memory */
     struct timeline_item *next[CHAINS];
     uint32_t hash[CHAINS];
 };

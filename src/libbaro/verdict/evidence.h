@@ -140,7 +140,7 @@ struct evidence {
     const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is not on the
                                              * tape */
     const struct history *history;          /* NULL: none */
-    const char (*names)[HISTORY_NAME_ROOM]; /* of its runners */
+    const char (*names)[HISTORY_NAME_ROOM]; /* names of its runners */
     struct stretch job;
 };
 

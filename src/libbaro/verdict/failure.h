@@ -35,7 +35,7 @@ struct failure_end {
     struct failure_process process;
     uint64_t t_ns;
     bool status_known;
-    int status; /* of wait4(2) */
+    int status; /* as of wait4(2) */
     char name[FAILURE_NAME];
     char command[FAILURE_COMMAND]; /* "": not read */
 };

@@ -21,7 +21,7 @@ struct kind_rows {
     bool declared;            /* in this block */
     bool written;             /* in this block */
     bool dropped;             /* for the rest of this block */
-    uint64_t read_ns;         /* of the last record */
+    uint64_t read_ns;         /* as in the last record */
     struct entity_base *at;
     uint64_t *value;
     uint8_t *absent;
@@ -32,7 +32,7 @@ struct entity_writer {
     bool machine_written; /* in this block */
     uint64_t machine_ns;
     struct kind_rows *kind[KIND_COUNT], *declared[DECLARED_MAX];
-    uint64_t weight; /* of the rows in records of their own: see WEIGHT_MAX */
+    uint64_t weight; /* weight of the rows in records of their own: see WEIGHT_MAX */
 };
 
 /* One kind while its record is written. */

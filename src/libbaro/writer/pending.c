@@ -5,7 +5,7 @@
 #include "libbaro/writer/writer_state.h"
 
 struct item_head {
-    uint32_t size; /* of all of it */
+    uint32_t size; /* size of the whole item */
     bool is_exit, has_second;
     size_t attributes; /* bytes, after the texts */
 };
