@@ -7,7 +7,7 @@
 #include "kernel/cgroup/discover.h"
 
 struct cgroup_walked {
-    int dir_fd, procs_fd; /* of a group and of its cgroup.procs; stay open; -1: opened for each read */
+    int dir_fd, procs_fd; /* the group and its cgroup.procs; stay open; -1: opened for each read */
     /* link count of the directory when it was listed: 2 plus one for each group below; 0: to be listed (again) */
     uint64_t links;
     uint64_t name;        /* hash of the name: two names in one directory have the same with a probability of 2^-64 */

@@ -42,7 +42,7 @@
 struct partial {
     int32_t tgid;
     bool has_comm;
-    char comm[32]; /* of the first thread if that has ended: the name of the process */
+    char comm[32]; /* name of the first thread, if that has ended: the name of the process */
     struct taskstats_usage sum;
 };
 

@@ -60,7 +60,7 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
 }
 
 #define TICK_MOST 10000000u        /* ns: HZ is at least 100 */
-#define LIFE_MOST (10 * TICK_MOST) /* of a process whose CPU time is corrected */
+#define LIFE_MOST (10 * TICK_MOST) /* the longest life of a process whose CPU time is corrected */
 
 /* The scheduler adds to the CPU time at each tick and when a time slice ends. The last slice has not ended when the
  * record is made, so a process that ran without a break for less than a tick has 0. But a thread that never slept

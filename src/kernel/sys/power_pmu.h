@@ -18,7 +18,7 @@
 struct power_event {
     char name[16]; /* "pkg", "cores", "ram", "gpu", "psys" */
     uint64_t config;
-    double joules; /* of one count */
+    double joules; /* energy of one count */
 };
 
 struct power_pmu {
