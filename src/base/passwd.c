@@ -17,7 +17,7 @@ struct search {
     uint32_t uid;
 
     /* state within a line */
-    size_t len; /* of the name */
+    size_t len; /* length of the name */
     unsigned field;
     uint64_t number;
     bool has_number, is_wrong; /* is_wrong: name or number is invalid, the line is ignored */

@@ -52,7 +52,7 @@ struct regex {
     struct regex_set *set;
     size_t n_sets, cap_sets;
     /* used while matching */
-    uint32_t *mark; /* of each step: at which position it was added */
+    uint32_t *mark; /* for each step: the position at which it was added last */
     uint32_t *now, *next, *stack;
     size_t n_now;
     uint32_t position; /* counted through all texts */
@@ -82,7 +82,7 @@ enum regex_problem {
     REGEX_BACK
 };
 enum regex_problem regex_bracket(struct regex *r, const char **at); /* after the '[' */
-enum regex_problem regex_letter_set(struct regex *r, char letter);  /* of "wWsS" */
+enum regex_problem regex_letter_set(struct regex *r, char letter);  /* letter: one of "wWsS" */
 bool regex_set_has(const struct regex *r, const struct regex_set *s, uint32_t c);
 
 /* regex_match.c */
