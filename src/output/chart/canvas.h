@@ -8,7 +8,7 @@
 enum ink_kind { INK_CURVE, INK_TEXT, INK_MUTED, INK_GRID, INK_AXIS, INK_LIMIT, INK_BAD, INK_PHASE, INK_GAP };
 struct ink {
     enum ink_kind kind;
-    unsigned color; /* of INK_CURVE and INK_PHASE */
+    unsigned color; /* colour of INK_CURVE and INK_PHASE */
 };
 
 enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
@@ -43,7 +43,7 @@ double text_width(const char *at, size_t len, double size);
 size_t text_fit(const char *at, size_t len, double size, double width);
 
 struct layout {
-    double x, y, width, height; /* of the plot */
+    double x, y, width, height; /* place and size of the plot */
     double legend_y, spans_y;
     double lane; /* height of a lane of phases */
     struct chart_ticks values, times;

@@ -224,7 +224,7 @@ void chart_limit_text(const struct chart *c, const struct chart_limit *limit, st
     }
 }
 
-#define FLAT 0.02 /* of the axis */
+#define FLAT 0.02 /* share of the axis */
 
 bool chart_is_flat(const struct chart *c)
 {

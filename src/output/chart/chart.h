@@ -190,8 +190,8 @@ unsigned chart_phase_color(struct chart_phase_colors *known, const char *name);
 /* ---- drawing ---- */
 struct chart_picture {
     unsigned width, height; /* in CSS pixels */
-    double scale;           /* of PNG: pixels of the file per CSS pixel; 0 is 1 */
-    bool dark;              /* of PNG; SVG has both themes */
+    double scale;           /* for PNG: pixels of the file per CSS pixel; 0 is 1 */
+    bool dark;              /* for PNG; SVG has both themes */
     bool has_title;         /* the title stands above the plot */
     bool has_time; /* the ticks of the time axis have labels: if charts stand below each other, only the last one needs
                       them */

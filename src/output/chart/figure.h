@@ -17,7 +17,7 @@
 #include "output/chart/chart.h"
 
 enum figure_set {
-    FIGURE_PAGE = 1, /* of the report: cpu, memory, ... */
+    FIGURE_PAGE = 1, /* figures of the report: cpu, memory, ... */
     FIGURE_SEED = 2, /* the six plots of other monitors' reports, by their names: aggregate_uss, rss_vs_uss,
                         total_footprint, aggregate_cpu, cpu_time, instance_count */
     FIGURE_MORE = 4  /* needed rarely: page faults, context switches, ... */

@@ -72,7 +72,7 @@ struct making;
 struct heaviest {
     const char *name[CHART_COLORS];
     size_t n;
-    const char *section; /* of the summary: "commands" or "tasks" */
+    const char *section; /* section of the summary: "commands" or "tasks" */
 };
 /* Sorts by CPU time, or by memory (first the commands that held the peak). */
 struct heaviest heaviest_of(const struct making *m, enum row_order order, bool tasks);

@@ -12,7 +12,7 @@
 #include "output/chart/figure_parts.h"
 
 #define FIGURES_MOST 12u
-#define CURVES_MOST 8u /* of one number */
+#define CURVES_MOST 8u /* curves of one number */
 #define POINTS_LEAST 2u
 #define NAME_MOST 64u
 #define LEAST 1e-300 /* axes go down to this */

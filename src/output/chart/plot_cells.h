@@ -13,7 +13,7 @@ struct plot_cell {
     unsigned glyph;     /* a code point; 0: dots, if there are any */
     unsigned char dots; /* braille */
     char letter;        /* replaces dots if only ASCII can be shown */
-    int color, back;    /* of 256; -1: none */
+    int color, back;    /* one of 256 colours; -1: none */
 };
 
 struct plot_grid {

@@ -12,10 +12,10 @@
 
 #define BARS_SINGLE 48u   /* rows of single processes; all have one if there are no more than BARS_MOST */
 #define BARS_MOST 72u     /* rows */
-#define BARS_BUCKETS 500u /* of a strip */
+#define BARS_BUCKETS 500u /* buckets of a strip */
 
 struct bar_row {
-    uint32_t life;     /* of a single process; LIFE_NONE: merged processes */
+    uint32_t life;     /* a single process; LIFE_NONE: merged processes */
     uint32_t parent;   /* row of the nearest process above that has one; LIFE_NONE */
     uint32_t name;     /* in lives.names; NAMES_NONE: several names */
     uint32_t depth, n; /* n: how many processes */
@@ -28,7 +28,7 @@ struct bar_row {
 struct bars {
     struct bar_row *row; /* in the order of drawing */
     uint32_t n;
-    uint64_t end_ns; /* of the time axis */
+    uint64_t end_ns; /* end of the time axis */
 };
 
 int bars_make(struct bars *out, const struct lives *l); /* 0 or -ENOMEM */

@@ -9,7 +9,7 @@
 /* If there are too many processes, only those are kept that the page may show: the heaviest, and those that have not
  * ended. The others are only counted. A million processes take 40 MB. */
 #define LIVES_THIN 100000u
-#define LIVES_THIN_BYTES (12u << 20) /* of names and command lines */
+#define LIVES_THIN_BYTES (12u << 20) /* bytes of names and command lines */
 #define LIVES_BY_CPU 20000u
 #define LIVES_BY_OTHER 5000u /* by memory, and by how long they lived */
 #define LIVES_FAILED 100u
@@ -51,7 +51,7 @@ struct lives {
     uint64_t left_out, left_out_failed, left_out_cpu_ns; /* processes that were left out; how many of them ended with a
                                                           * status other than 0 */
     size_t thin_at, thin_at_bytes; /* how many processes and bytes there are when lives_are_many() is true next */
-    uint64_t end_ns;               /* of the last record */
+    uint64_t end_ns;               /* time of the last record */
     struct names names;
     struct map by_id; /* positions by the id that the tape gives a process */
     uint32_t *order;  /* after lives_finish(): all positions, each process after its parent, siblings by begin */

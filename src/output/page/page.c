@@ -9,7 +9,7 @@
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
-#define BUCKETS 800u /* of charts: about a pixel each on a large screen */
+#define BUCKETS 800u /* buckets of a chart: about a pixel each on a large screen */
 
 /* One walk for the summary, the timeline, the verdicts and the processes. */
 static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_verdicts *verdicts, struct baro_error *err)

@@ -27,12 +27,12 @@ struct page {
     struct bars bars;
     struct kinds kinds;
     struct chart_set *figures;
-    struct chart_set *numbers;         /* of marks */
+    struct chart_set *numbers;         /* charts of numbers in marks */
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
     uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */
     baro_sink *sink;
     void *context;
-    int code; /* of the first failure */
+    int code; /* code of the first failure */
 };
 
 /* ---- text: html.c. Each context has one function, and all text of a tape goes through one of them. ---- */

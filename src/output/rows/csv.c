@@ -42,7 +42,7 @@ void csv_text(struct buf *b, const char *at, size_t len, bool safe)
 {
     struct buf escaped = {0};
     if (is_plain_cell((const unsigned char *)at, len) &&
-        !(safe && needs_apostrophe(at, len))) { /* as in nearly all texts */
+        !(safe && needs_apostrophe(at, len))) { /* nearly all texts need no apostrophe */
         buf_add(b, at, len);
         return;
     }

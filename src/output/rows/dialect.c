@@ -32,7 +32,7 @@ struct dialect {
     struct baro_tape *tape;    /* NULL: wall-clock times are computed from the header */
     struct dialect_gpu *gpu;   /* NULL: its rows are not about GPUs */
     struct dialect_each *each; /* NULL: its rows are not about single processes */
-    struct shares shares;      /* of GPUs */
+    struct shares shares;      /* shares of GPUs */
     struct instant before;
     bool begun; /* `before` is valid */
     bool ended; /* the original program would have ended by now */
@@ -242,7 +242,7 @@ static int put_column(const struct dialect *d, const struct instant *now, size_t
         if (now->gpu_absent == BARO_PRESENT)
             form_float(b, now->gpu_share, 4);
         return now->gpu_absent;
-    case FORM_TEXT: /* of single processes */
+    case FORM_TEXT: /* only for single processes */
     case FORM_SECONDS:
     case FORM_OF_CORE: break;
     }

@@ -11,7 +11,7 @@
 
 enum dialect_from {
     FROM_TIME,
-    FROM_PID,      /* of the command, or of the first target */
+    FROM_PID,      /* pid of the command, or of the first target */
     FROM_CHILDREN, /* all processes of the job except that one */
     FROM_JOB,
     FROM_SUM, /* over the processes of the job */
@@ -40,7 +40,7 @@ enum dialect_form {
     FORM_KIB,
     FORM_GIB,     /* two decimals */
     FORM_MIB,     /* four decimals */
-    FORM_GB,      /* of 10^9 bytes, two decimals */
+    FORM_GB,      /* in 10^9 bytes, two decimals */
     FORM_GROWN,   /* growth since the previous row */
     FORM_TICKS,   /* growth of a time since the previous row, in clock ticks */
     FORM_GROWN_S, /* growth of a time since the previous row, in seconds, six decimals */

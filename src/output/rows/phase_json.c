@@ -61,7 +61,7 @@ void json_attribute(const struct baro_attribute *a, struct json *j)
     case BARO_ATTRIBUTE_TEXT: json_text(j, a->text); break;
     case BARO_ATTRIBUTE_BOOLEAN: json_bool(j, a->u64); break;
     case BARO_ATTRIBUTE_JSON: json_embed(j, a->text); break;
-    default: json_null(j); /* of a later version */
+    default: json_null(j); /* a type of a later version */
     }
 }
 

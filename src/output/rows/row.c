@@ -225,7 +225,7 @@ static void put_exit(struct cell *cell, const struct output_row *r, enum baro_co
     if (absent != BARO_PRESENT) {
         put_absent(cell, absent);
     } else if (WIFSIGNALED(status) != (kind == BARO_COLUMN_SIGNAL)) {
-        put_text_cell(cell, ""); /* it ended the other way */
+        put_text_cell(cell, ""); /* the process ended in the other way */
         cell->kind = CELL_ABSENT;
         cell->absent = BARO_PRESENT;
     } else {

@@ -23,7 +23,7 @@
 void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap);
 
 struct columns {
-    int kind; /* of the rows */
+    int kind; /* kind of the rows */
     const struct baro_column **at;
     size_t n;
     struct baro_columns *chosen;
@@ -47,7 +47,7 @@ void columns_names(int kind, const struct baro_tape *tape, const char **ret, siz
 struct baro_previous *row_previous_new(void); /* NULL: out of memory, and rows have no rates */
 
 struct output_row {
-    int kind; /* what it is a row of, as above */
+    int kind; /* kind of the row, as above */
     const struct baro_header *header;
     struct baro_tape *tape; /* for wall-clock times; NULL: they are what the header says */
     uint64_t t_ns;
@@ -65,9 +65,9 @@ struct output_row {
     const struct baro_row *entity_before;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
-    const struct row_names *names;        /* of entities that values name; NULL: those of the sample are enough */
-    struct row_time *time;                /* NULL: the text of times is not kept */
-    struct buf *attributes;               /* room for their text, and for other lists; NULL: these are absent */
+    const struct row_names *names; /* names of entities that values refer to; NULL: those of the sample are enough */
+    struct row_time *time;         /* NULL: the text of times is not kept */
+    struct buf *attributes;        /* room for their text, and for other lists; NULL: these are absent */
     const struct baro_timeline *timeline; /* NULL: phases are absent */
 };
 

@@ -19,7 +19,7 @@ static const struct trace_counter {
     enum from from;
     bool rate;
     const char *metric, *name, *unit;
-    double scale; /* of the value, or of its growth in a second */
+    double scale; /* factor of the value, or of its growth in a second */
 } counters[] = {
     {FROM_JOB, true, "cpu", "cpu", "cores", 1e-9},
     {FROM_JOB, true, "run_delay", "waiting for a core", "threads", 1e-9},

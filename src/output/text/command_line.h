@@ -17,7 +17,7 @@
 struct command_line {
     struct span program; /* without its folder */
     struct span rest;    /* all behind the program, with the blank before it */
-    struct span subject; /* of rest: what the command works on; at == NULL: none was found */
+    struct span subject; /* the part of `rest` that the command works on; at == NULL: none was found */
     bool is_path;        /* the subject is a file of which the last component says enough */
 };
 

@@ -18,7 +18,7 @@ struct curve {
     enum lines_tone tone;
     bool most;               /* a cell shows the largest value; else the mean over its time */
     double cell[CELLS_MOST]; /* below 0: not known */
-    double full;             /* what a full block stands for */
+    double full;             /* the value of a full block */
 };
 
 struct span_ns {

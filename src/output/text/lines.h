@@ -13,11 +13,11 @@ enum lines_tone { TONE_PLAIN, TONE_STRONG, TONE_GOOD, TONE_BAD, TONE_WARN, TONE_
 struct lines {
     struct buf *out;
     struct report_style style;
-    unsigned column;     /* where the line has come to */
+    unsigned column;     /* column at the end of the line so far */
     unsigned parts;      /* on this line */
     report_visit *visit; /* takes parts as data, and nothing is written to out; or NULL */
     void *context;
-    const char *label; /* of this line, for visit */
+    const char *label; /* label of this line, for visit */
 };
 
 /* Returns the style with its width limited, as if a very narrow or very wide terminal were less so. */

@@ -6,7 +6,7 @@
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
-#define LEAST_SHARE 0.01 /* of the machine's memory; a share of a limit is always shown */
+#define LEAST_SHARE 0.01 /* share of the machine's memory; a share of a limit is always shown */
 #define HOLDERS 3u
 
 /* The commands that held most at the peak: ": cc1 ×2 489 MB, make 1.00 MB". */

@@ -15,7 +15,7 @@ struct report_style {
     bool curves; /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
     const struct baro_timeline *timeline; /* its phases are drawn under the curves, or are a table; NULL: none are */
     bool running;                         /* the tape is still written */
-    long zone;                            /* of local time when the recording began: seconds east of UTC */
+    long zone;                            /* local time zone when the recording began: seconds east of UTC */
 };
 
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
