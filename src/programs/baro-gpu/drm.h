@@ -38,7 +38,7 @@ struct drm {
     uint64_t not_before_ns;
     struct drm_client *client;
     size_t n, cap;
-    struct gpu_member member[GPU_MEMBERS_MOST], before[GPU_MEMBERS_MOST]; /* of this round, and of the one before */
+    struct gpu_member member[GPU_MEMBERS_MOST], before[GPU_MEMBERS_MOST]; /* in this round, and in the one before */
     uint32_t n_members, n_before, seen_turn;
     uint64_t round_ns;                      /* when the round before was */
     double cycles_per_ns[GPU_DEVICES_MOST]; /* rate of the clock total-cycles; 0: not known yet */

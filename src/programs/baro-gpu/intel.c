@@ -65,7 +65,7 @@ void intel_read(struct helper *h, struct unit *u, uint64_t now_ns)
         return;
     card_gauge(u, GPU_power_limit, u->hwmon, "power1_max", 1);
     card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
-    if (u->out.absent[GPU_temperature]) /* of xe: temp2 is the package's, temp3 the memory's */
+    if (u->out.absent[GPU_temperature]) /* for xe, temp2 is the package's, temp3 the memory's */
         card_gauge(u, GPU_temperature, u->hwmon, "temp2_input", 1);
     card_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);
 }

@@ -172,7 +172,7 @@ static void on_supply(struct meters *m, const char *folder, const char *name)
     if (!read_word(path, type, sizeof(type)) || strcmp(type, "Battery") != 0)
         return;
     snprintf(path, sizeof(path), "%s/%.40s/scope", folder, name);
-    if (read_word(path, scope, sizeof(scope)) && strcmp(scope, "Device") == 0) /* of a mouse or the like */
+    if (read_word(path, scope, sizeof(scope)) && strcmp(scope, "Device") == 0) /* a mouse or the like */
         return;
     snprintf(title, sizeof(title), "battery/%.40s", name);
     struct meter *one = begin(m, OF_BATTERY, title);

@@ -39,7 +39,7 @@ struct nvml_process_24 { /* since driver 510 */
     uint64_t memory;
     unsigned gpu_instance, compute_instance;
 };
-struct nvml_process_32 { /* of drivers 535 and some 536 */
+struct nvml_process_32 { /* drivers 535 and some 536 */
     unsigned pid;
     uint64_t memory;
     unsigned gpu_instance, compute_instance;

@@ -205,7 +205,7 @@ static struct unit *unit_of(struct helper *h, const struct smi_line *header, con
         if (h->unit[i].vendor == VENDOR_SMI && h->unit[i].index == index)
             return &h->unit[i];
     }
-    if (h->smi_found) /* it was not chosen */
+    if (h->smi_found) /* the device was not chosen */
         return NULL;
     struct unit *u = unit_add(h, NULL, (uint32_t)index, GPU_NONE);
     if (!u)

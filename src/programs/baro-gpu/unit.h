@@ -8,7 +8,7 @@
 #include "recorder/collectors/gpu/gpu_shared.h"
 
 #define UNIT_FIELDS 17u
-#define PLAUSIBLE_BYTES_MOST (1ull << 50) /* what no device has: plausible.c */
+#define PLAUSIBLE_BYTES_MOST (1ull << 50) /* more than any device has: plausible.c */
 #define PLAUSIBLE_WATTS_MOST 100000ull
 #define PPM_PER_PERCENT 10000ull
 #define MHZ 1000000ull
@@ -39,7 +39,7 @@ struct unit { /* a device or a MIG instance */
     char card[GPU_PATH]; /* folder /sys/class/drm/cardN of a GPU in DRM; "": it is read with NVIDIA's library */
     bool has_fdinfo;     /* its driver says what its clients use */
     char hwmon[48];      /* hwmon folder, relative to the card's folder; "": it has none */
-    uint32_t kfd_id;     /* of the kernel's compute driver (ROCm); 0: none */
+    uint32_t kfd_id;     /* id in the kernel's compute driver (ROCm); 0: none */
     uint16_t code[NVML_FN_COUNT]; /* codes of calls that are not made again; 0: the call is made */
     uint16_t field_code[UNIT_FIELDS];
     uint16_t lost;    /* enum nvml_code */

@@ -26,7 +26,7 @@ struct exporting {
     const char *output; /* NULL: standard output */
     struct baro_tape *tape;
     const char *path;
-    int kind; /* of the rows */
+    int kind; /* kind of the rows */
     struct columns columns;
     struct dialect *dialect;        /* NULL: barograph's own rows */
     struct trace *trace;            /* NULL: rows */

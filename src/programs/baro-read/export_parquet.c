@@ -94,7 +94,7 @@ int export_parquet(struct export_arrow *e, struct output *out, struct baro_error
     }
     r = export_arrow(e, &rows, err);
     if (r < 0 && r != -EPIPE)
-        kill(pid, SIGKILL); /* what it has is not all */
+        kill(pid, SIGKILL); /* the program did not get all rows */
     fd_close(ends[1]);
     return wait_for_writer(pid, r, err);
 }

@@ -16,7 +16,7 @@ enum curve {
     CURVE_CORES,
     CURVE_RSS,   /* sums over the processes */
     CURVE_PSS,   /* if all processes have one */
-    CURVE_GROUP, /* of the job's control group */
+    CURVE_GROUP, /* count of the job's control group */
     CURVE_READ,
     CURVE_WRITE,
     CURVE_PROCESSES,

@@ -39,7 +39,7 @@ struct feed {
     struct feed_base base;
     struct instant newest, next; /* next: only the exits since newest.now */
     enum baro_tape_state state;
-    uint64_t first_ns, last_ns; /* of the samples */
+    uint64_t first_ns, last_ns; /* first and last sample */
     uint64_t work_ns;           /* the last sample in which the job had processes */
     bool has_sample;
     bool is_read; /* everything on the tape has been read */

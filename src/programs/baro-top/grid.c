@@ -83,7 +83,7 @@ static int point_columns(uint32_t point)
  * character of any width. */
 struct glyph {
     char ascii[16];
-    int columns;    /* of it all */
+    int columns;    /* columns of the whole text */
     uint32_t point; /* 0: ascii */
 };
 
@@ -102,7 +102,7 @@ static struct glyph next_glyph(const struct grid *g, struct span *s)
         ret.point = decode(written, n);
         ret.columns = point_columns(ret.point);
     } else if (!escaped && decode(written, n) == 0xb5) {
-        ret.point = 'u'; /* of microseconds */
+        ret.point = 'u'; /* the u of microseconds */
         ret.columns = 1;
     } else {
         static const char hex[] = "0123456789abcdef";

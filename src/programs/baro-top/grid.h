@@ -23,7 +23,7 @@ enum style {
     STYLE_MEMORY,
     STYLE_READ,
     STYLE_WRITE,
-    STYLE_COUNT, /* of processes */
+    STYLE_COUNT, /* a number of processes */
     STYLE_PRESSURE,
     STYLE_PHASE,
     STYLE_HEADING,  /* the titles of a table */

@@ -357,7 +357,7 @@ int view_head(struct view *v, int most_rows)
         n = most_rows - 1; /* no axis then */
     for (int i = 0; i < FIGURES; i++) {
         if (figures[i].rank >= n || (!has_job && figures[i].curve != CURVE_PRESSURE_CPU))
-            continue; /* of the machine there is the pressure */
+            continue; /* for the machine, the pressure is shown */
         int rows = figures[i].is_tall ? tall : 1;
         draw_figure(v, &figures[i], (struct box){.row = row, .rows = rows}, c, from_ns, to_ns);
         row += rows;

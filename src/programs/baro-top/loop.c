@@ -26,7 +26,7 @@ struct loop {
     int beside_fd;    /* beside a job: the wrapper's socket; -1: on our own */
     uint64_t read_ns; /* when the tape was read last */
     bool is_written;  /* the tape has more */
-    bool is_behind;   /* it was not read to its end yet */
+    bool is_behind;   /* the tape was not read to its end yet */
     bool is_changed;  /* the terminal does not show the present state */
     bool is_over;
     bool is_job_over; /* beside a job */

@@ -7,9 +7,9 @@
 #include "programs/baro-top/ui.h"
 
 struct terminal {
-    void *screen;      /* of ncurses */
+    void *screen;      /* the screen of ncurses */
     void *in, *out;    /* FILE */
-    struct grid shown; /* what stands on the terminal */
+    struct grid shown; /* the cells that the terminal shows */
     bool is_suspended;
     bool color;
 };

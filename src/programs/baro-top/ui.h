@@ -60,13 +60,13 @@ struct ui {
     bool help, details;
     size_t details_top;
     bool mouse;
-    int click_row;     /* of the table */
+    int click_row;     /* row of the table */
     char message[160]; /* in the last line until the next key */
     /* Set by the code that draws: */
     size_t rows[TABS]; /* how many rows each list has; lists of tasks and of GPUs are left out if they are empty */
     size_t page;       /* how many are drawn */
     size_t details_rows;
-    uint64_t first_ns, last_ns; /* of the recording */
+    uint64_t first_ns, last_ns; /* begin and end of the recording */
 };
 
 /* The list that comes behind this one. */

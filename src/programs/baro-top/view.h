@@ -18,7 +18,7 @@ struct view {
     const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
     void *user_context;
     bool is_once;         /* printed, without keys */
-    struct memory memory; /* of the job at the instant; set by view_head() */
+    struct memory memory; /* memory of the job at the instant; set by view_head() */
 };
 
 /* A part of the screen. */

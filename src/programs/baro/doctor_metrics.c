@@ -203,7 +203,7 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
     const char *v2 = baro_metric_cgroup_file(r->kind, r->id, 2); /* each has one */
     const struct cgroup_location *p = file_of_metric(t, r, &here);
     const char *name = r->metric->name, *word = cgroup_controller_name(controller, true);
-    int first = (int)strcspn(v2, ","); /* it may be made from several files */
+    int first = (int)strcspn(v2, ","); /* the value may be made from several files */
     bool pressure = controller == CGROUP_AT_UNIFIED && !v1;
     if ((p && !p->root && !here) || (!p && pressure))
         finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: not in v1", first, v2), V2);

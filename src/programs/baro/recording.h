@@ -17,7 +17,7 @@ struct recording {
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
     bool segment_reported;           /* it was reported that no segment can be made */
-    struct buf dir;                  /* of the kept runs; empty if -o was given */
+    struct buf dir;                  /* folder of the kept runs; empty if -o was given */
     int tape_fd;
     bool begun;          /* the header is in the file */
     bool reported;       /* the summary was printed */

@@ -36,7 +36,7 @@ struct reader_start {
 static void limit(void)
 {
     setrlimit(RLIMIT_CPU, &(struct rlimit){CPU_MOST, CPU_MOST});
-#ifndef __SANITIZE_ADDRESS__ /* it maps terabytes */
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer maps terabytes */
     setrlimit(RLIMIT_AS, &(struct rlimit){MEMORY_MOST, MEMORY_MOST});
 #endif
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});

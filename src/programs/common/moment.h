@@ -16,7 +16,7 @@ enum moment_kind { MOMENT_TIME, MOMENT_START, MOMENT_END, MOMENT_PEAK };
 
 struct moment {
     enum moment_kind kind;
-    int64_t ns;       /* of MOMENT_TIME: since the tape began; may be negative or after the end */
+    int64_t ns;       /* for MOMENT_TIME: since the tape began; may be negative or after the end */
     uint64_t unit_ns; /* how exactly it was written: 10 ms of "+4.83s", a minute of "12:30" */
     bool is_wall;     /* it was given as wall-clock time; ns is valid if the clock was not set during the recording */
     bool is_of_a_day; /* only the time of day was given */

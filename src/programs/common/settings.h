@@ -45,7 +45,7 @@ struct record_settings {
     uint64_t interval_ns;         /* 0: auto */
     uint64_t wanted;              /* mask of process metrics */
     bool cmdline;                 /* keep command lines */
-    uint64_t overhead_ppm;        /* of a core; 0: no limit */
+    uint64_t overhead_ppm;        /* millionths of a core; 0: no limit */
     bool subreaper;               /* run: adopt orphans */
     const char *task;             /* run: --task NAME; NULL: none */
     bool host;                    /* the machine is recorded, too */
@@ -68,11 +68,11 @@ struct record_settings {
 
 #define SETTINGS_PATTERNS_MAX 64
 struct observe_settings {
-    const char *dir;                             /* of the tapes; NULL: that of the user */
-    const char *patterns[SETTINGS_PATTERNS_MAX]; /* of control groups */
+    const char *dir;                             /* folder of the tapes; NULL: that of the user */
+    const char *patterns[SETTINGS_PATTERNS_MAX]; /* patterns of control groups */
     int n_patterns;
     const char *tasks;    /* a folder of task files; NULL: none */
-    uint64_t total_bytes; /* of all tapes; 0: no limit */
+    uint64_t total_bytes; /* bytes of all tapes; 0: no limit */
 };
 
 /* serve */
@@ -86,7 +86,7 @@ struct serve_settings {
     int n_hosts;
     const char *token_file;                    /* NULL: none */
     uint32_t clients;                          /* connections at once; 0: the default */
-    uint64_t unsent_bytes;                     /* of answers that clients have not taken; 0: the default */
+    uint64_t unsent_bytes;                     /* bytes of answers that clients have not taken; 0: the default */
     uint32_t metrics_processes;                /* processes of each job in /metrics */
     const char *observe[SETTINGS_OBSERVE_MAX]; /* arguments of the baro observe that it starts */
     int n_observe;
