@@ -114,8 +114,8 @@ struct baro_arrow_options {
 
 /**
  * Makes a stream of rows. The stream reads the tape piece by piece: it needs memory for one array, the cursor, and for
- * derived metrics two samples. It ends at what is the end of the tape when it gets there. It steps over damage, as
- * baro_tape_next() does.
+ * derived metrics two samples. It ends at the end that the tape has when the stream reaches it. It steps over damage,
+ * as baro_tape_next() does.
  *
  * The stream decodes only what it needs, as far as the format permits: rows of the job without sums over processes,
  * events, and rows of the machine and of entities are read without the processes of their samples.

@@ -3,13 +3,14 @@
  * @file
  * Tables of a tape: the rows and columns that `baro export` writes as CSV and baro/arrow.h as Arrow.
  *
- * A kind of entity has rows: a process has one for each sample that it is in, the job one for each sample, the machine
- * and entities one for each time they were read, an exit and an event one each. The recorder has no table; each sample
- * has its row. A row has columns: some say whose it is
- * and when (`pid`, `t_ns`), some are recorded metrics, some are computed (`cores`, derived metrics).
+ * Each kind has a table of rows: a process has a row for each sample that it is in, the job one for each sample, the
+ * machine and entities one for each time they were read; each exit and each event has one row. The recorder has no
+ * table, because each sample has its row. A row has columns: some identify the row (`pid`, `t_ns`), some are recorded
+ * metrics, and some are computed (`cores`, derived metrics).
  *
- * Lifetimes: the caller owns a selection of columns; columns are borrowed from it. It borrows metrics from the tape, so
- * free it before you close the tape. A selection and a struct baro_previous belong to one thread at a time.
+ * Lifetimes: the caller owns a selection of columns; columns are borrowed from it. A selection borrows metrics from the
+ * tape, so free the selection before you close the tape. A selection and a struct baro_previous belong to one thread at
+ * a time.
  */
 #ifndef BARO_COLUMNS_H
 #define BARO_COLUMNS_H
@@ -26,7 +27,10 @@
 extern "C" {
 #endif
 
-/** Stands for a kind where rows of events are asked for: events have no metrics, and so no kind. No kind has it. */
+/**
+ * Asks for rows of events where a function takes a kind: events have no metrics, and so no kind. It is not the number
+ * of any kind.
+ */
 #define BARO_ROWS_EVENT 1000000
 
 /** What a column is. Later versions may add some. */
@@ -130,13 +134,13 @@ BARO_API size_t baro_sample_bounds_text(const struct baro_sample *s, char *ret, 
 /* ---- values that are computed from a row and the previous one ---- */
 
 /**
- * The previous rows of one kind, from which `cores` and derived metrics are computed. It takes rows in the order of the
+ * The previous rows of one kind, from which `cores` and derived metrics are computed. Pass it rows in the order of the
  * tape.
  */
 struct baro_previous;
 /** @return 0 and an object without rows, to be freed with baro_previous_free(); -ENOMEM. */
 BARO_API int baro_previous_new(struct baro_previous **ret);
-/** Frees it. NULL is allowed. */
+/** Frees the object. NULL is allowed. */
 BARO_API void baro_previous_free(struct baro_previous *m);
 /**
  * Takes a row and computes its CPU time per second since the previous row of the same process, entity, job or machine:

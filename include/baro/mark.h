@@ -17,7 +17,7 @@
  * busy with other work).
  *
  * The functions may be called from any thread, as long as no thread changes the environment (getenv(3)). They do not
- * allocate memory, and keep nothing that they are given.
+ * allocate memory, and keep no pointer to their arguments.
  */
 #ifndef BARO_MARK_H
 #define BARO_MARK_H

@@ -107,10 +107,10 @@ BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t 
 
 /**
  * Gets the time at which the counters of a row were 0, in nanoseconds since the tape began; negative: before that. It
- * is the start time that OpenTelemetry wants of a counter. For a process and an exit it is the beginning of the
+ * is the start time that OpenTelemetry requires for a counter. For a process and an exit it is the beginning of the
  * process; for the machine and its CPUs the boot; for what barograph itself counts (the recorder, GPUs, energy,
- * directories), and for the job and its tasks if the recording started the job, the beginning of the tape. Where it is
- * absent, use the first value as the beginning.
+ * directories), and for the job and its tasks if the recording started the job, the beginning of the tape. If it is
+ * absent, count growth from the first value on.
  * @param header of the tape
  * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED for disks, interfaces and control groups: they count from when they
  * were made, which is the boot (the time of the host's row) or later, and the kernel does not say when;
@@ -201,7 +201,7 @@ BARO_API const char *baro_row_label(const struct baro_row *row);
 enum baro_owner {
     BARO_OWNER_NONE,    /**< it has no owner */
     BARO_OWNER_JOB,     /**< the job as a whole */
-    BARO_OWNER_PROCESS, /**< a process: that which uses a GPU, for example */
+    BARO_OWNER_PROCESS, /**< a process, such as one that uses a GPU */
     BARO_OWNER_ENTITY   /**< another entity: the filesystem of a directory, for example */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * The catalogue of kept runs: the tapes that `baro run` and `baro record` wrote where no file was named.
+ * The catalogue of kept runs: the tapes that `baro run` and `baro record` wrote when the user named no file.
  *
  * They are in one folder: $BARO_DIR, else $XDG_STATE_HOME/barograph, else ~/.local/state/barograph. Users name them
  * `@last` (or `@1`), `@2`, ..., the newest first.

@@ -57,7 +57,7 @@ BARO_API void baro_summary_free(struct baro_summary *summary);
 BARO_API int baro_summary_new(struct baro_summary **ret, const struct baro_header *header, struct baro_error *err);
 /**
  * Adds one record. Add the records in the order of the tape, each once. It allocates memory only for new commands,
- * entities and the like; where there is none left, something is missing and the fact "is_incomplete" is true.
+ * entities and the like. If memory runs out, the summary lacks something, and the fact "is_incomplete" is true.
  */
 BARO_API void baro_summary_add(struct baro_summary *summary, const struct baro_record *record);
 /**
@@ -147,10 +147,10 @@ BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics
 BARO_API const char *baro_fact_trend_name(enum baro_fact_trend trend);
 
 /**
- * Finds the key of a table: the fact by which a program that compares two summaries matches their rows. It is a
- * text, such as "name" of commands, tasks and GPUs or "path" of directories; for targets their pid, for the course
- * "t_ns", in whose order its rows are. Two rows have the same key only if a directory or GPU was replaced by another
- * one of its name.
+ * Finds the key of a table: the fact by which a program that compares two summaries matches their rows. It is a text,
+ * such as "name" for commands, tasks and GPUs, or "path" for directories. For targets it is "pid"; for the course it is
+ * "t_ns", which its rows are ordered by. Two rows have the same key only if a directory or GPU was replaced by another
+ * one with the same name.
  * @return the number of the fact; -1 for a section that is not a table, and for the arguments of the command, which
  * only their position identifies.
  */
@@ -209,14 +209,15 @@ BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary,
 /**
  * Finds a row of a table by its key: the same command in another summary.
  * @param section a table whose key (baro_summary_key()) is a text, as of commands, tasks and directories
- * @param key bytes that end with NUL, as baro_value.text has them
- * @return the first such row, or -1: there is none.
+ * @param key the key, terminated by NUL, as in baro_value.text
+ * @return the first row with this key; -1 if there is none.
  */
 BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int section, const char *key);
 /**
- * A value as a number, whatever the type of its fact: to compare, to sum up, to draw. From 2^53 on it is rounded.
+ * Converts a value to a number, whatever the type of its fact, for programs that compare, add up or draw values. Above
+ * 2^53 the result is rounded.
  * @param fact of a summary, a header or a phase
- * @return NAN of a text, and where there is no value; of a flag 0 or 1; of a time nanoseconds since 1970.
+ * @return NAN for a text and for an absent value; 0 or 1 for a flag; nanoseconds since 1970 for a time.
  */
 BARO_API double baro_fact_real(const struct baro_fact *fact, const struct baro_value *value);
 

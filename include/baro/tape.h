@@ -149,8 +149,9 @@ BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uin
  *
  * To get each record once even if it is killed at any time, a program saves the position in one step with what it makes
  * of the record: in one transaction of a database, or in the line that it appends to its output.
- * @param ret a word without blanks. It is valid for this recording only, also after its file has grown, or was renamed
- * or copied. baro_tape_seek_to() refuses that of another recording: the program begins anew then, without a position.
+ * @param ret a word without blanks. It is valid only for this recording, and stays valid when its file grows, or is
+ * renamed or copied. baro_tape_seek_to() refuses a position of another recording: the program then begins anew, without
+ * a position.
  */
 BARO_API void baro_tape_tell(const struct baro_tape *tape, char ret[BARO_POSITION_SIZE]);
 /**
@@ -171,12 +172,12 @@ BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, str
  */
 BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_t *ret, struct baro_error *err);
 /**
- * Tells when the wall clock showed a time: the inverse of baro_tape_realtime_ns(). Where the clock was set back and
- * showed a time twice, it is the first instant on the tape; where the clock was set forward over a time, or the machine
- * slept, the instant at which that was noticed. It reads the events up to the end of what is there of the tape. The
- * cursor stays where it is.
+ * Finds the instant at which the wall clock showed a time: the inverse of baro_tape_realtime_ns(). If the clock was set
+ * back and showed the time twice, it is the first of these instants. If the clock was set forward over the time, or the
+ * machine was suspended at that time, it is the instant at which the recorder noticed it. The function reads the events
+ * up to the present end of the tape. It does not move the cursor.
  * @param realtime_ns nanoseconds since 1970, UTC
- * @param ret nanoseconds since the tape began; negative: it was before that.
+ * @param ret nanoseconds since the tape began; negative: before the tape began.
  * @return 0 or a negative code.
  */
 BARO_API int baro_tape_find_realtime(struct baro_tape *tape, int64_t realtime_ns, int64_t *ret, struct baro_error *err);
@@ -260,8 +261,8 @@ BARO_API int baro_tape_read_kinds(struct baro_tape *tape, struct baro_error *err
 
 /**
  * Counts the metrics that this tape may have for a kind. The metrics of this library come first, with the ids of
- * baro_metric_get(). They are followed by those that only the program knew that wrote the tape. A declared kind may get
- * more metrics as the cursor moves on.
+ * baro_metric_get(). They are followed by metrics that this library does not have, but the program that wrote the tape
+ * had. A declared kind may get more metrics as the cursor moves on.
  * @return how many metrics of the kind the cursor knows so far.
  */
 BARO_API int baro_tape_metric_count(const struct baro_tape *tape, int kind);

@@ -8,10 +8,12 @@
 
 #define BLOCKS_LEVELS 8u
 
-/* Returns the height of a value in eighths of a cell, where `full` is this many cells high. A value above 0 is at least
- * one eighth; a value above full is drawn as full. Example: 3 of 8 in one cell are 3, 0.01 of 8 is 1. */
+/* Returns the height of a value in eighths of a cell. A value of `full` is `cells` cells high, and a larger one no
+ * higher. A value above 0 has a height of at least 1. Example: in one cell, 3 of 8 has the height 3, and 0.01 of 8
+ * has the height 1. */
 unsigned blocks_height(double value, double full, unsigned cells);
-/* Returns the character of a cell that is filled to this many eighths, 0 to 8; ASCII has as many. */
+/* Returns the character for a cell of which 0 to 8 eighths are filled: a block character, or an ASCII character of
+ * about that density. */
 uint32_t blocks_point(unsigned eighths, bool utf8);
 
 #endif

@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) void buf_printf(struct buf *b, const char 
 __attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *b, const char *format, va_list args);
 void buf_u64(struct buf *b, uint64_t v); /* decimal text */
 #define BUF_U64_MOST 20
-unsigned char *buf_put_u64(unsigned char *at, uint64_t v); /* to a place with room; returns its end */
+unsigned char *buf_put_u64(unsigned char *at, uint64_t v); /* into memory that has room; returns its end */
 /* A finite number with 15 significant digits, or 17 where 15 would be read as another number; as %g writes it. */
 void buf_double(struct buf *b, double v);
 void buf_varint(struct buf *b, uint64_t v); /* LEB128 */

@@ -11,7 +11,7 @@
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_boottime_ns(void);
 int64_t clock_realtime_ns(void);
-uint64_t clock_thread_cpu_ns(void); /* of the calling thread */
+uint64_t clock_thread_cpu_ns(void); /* CPU time of the calling thread */
 
 /* CPU time of a whole thread group, living or zombie, of any user: through the dynamic POSIX clock id of
  * clock_getcpuclockid(3), without its checks. Returns 0, -EINVAL (no such process) or another -errno. */

@@ -10,8 +10,9 @@
  * piece. */
 uint32_t crc32c(uint32_t crc, const void *at, size_t len);
 
-/* The same, thirty times as fast, with the processor's CRC instruction. Check once: in a virtual machine the check
- * takes some microseconds. */
+/* crc32c_by_instruction() computes the same with the processor's CRC instruction, thirty times as fast; only where
+ * crc32c_has_instruction() returns true. Call that once and keep the result: in a virtual machine the check takes
+ * some microseconds. */
 bool crc32c_has_instruction(void);
 uint32_t crc32c_by_instruction(uint32_t crc, const void *at, size_t len);
 

@@ -8,7 +8,7 @@
 #include "base/escape.h"
 
 /* The text is made on the stack, because errors must also work when memory is short. The raw text may be truncated
- * within a character, but well beyond what is kept; what is kept ends with a whole character or escape. */
+ * within a character. That is far beyond the part that is kept, which ends with a whole character or escape. */
 __attribute__((format(printf, 2, 0))) static void set_text(struct baro_error *err, const char *format, va_list args)
 {
     char raw[4 * sizeof(err->text)], room[4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes text harmless. Code above the library's public API uses baro/text.h instead. */
+/* Escapes text, so that it is safe to print. Code above the library's public API uses baro/text.h instead. */
 #ifndef BASE_ESCAPE_H
 #define BASE_ESCAPE_H
 
@@ -8,8 +8,8 @@
 /* Makes bytes harmless for terminals, CSV and JSON readers: control bytes, DEL, C1, characters that reorder or break
  * lines, and bytes that are not valid UTF-8 become \xNN; a backslash becomes two. The result can be reversed. */
 void buf_escaped(struct buf *b, const char *at, size_t len);
-/* One step of the same: takes a character, or an invalid byte, off a span that is not empty. Returns how it is written:
- * a pointer into the span, or into `room`. */
+/* Does one step of buf_escaped(): takes a character, or an invalid byte, off a span that is not empty. Returns the
+ * text that stands for it: a pointer into the span, or into `room`. */
 struct span escape_next(struct span *s, char room[4]);
 
 /* Returns the length of the character at the start of a span that is not empty; 0 if it is not valid by RFC 3629
@@ -18,7 +18,7 @@ size_t utf8_next(struct span s, uint32_t *ret_point);
 /* Does this character control a terminal or reorder text, so that it is written escaped? */
 bool escape_needed(uint32_t point);
 
-/* Returns how many columns harmless text takes: one for each character. */
+/* Returns how many columns escaped text takes: one for each character. */
 size_t utf8_columns(const char *at, size_t len);
 
 #endif

@@ -92,8 +92,8 @@ void fmt_decimal(struct buf *b, double v, int digits)
     static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
     uint64_t power = powers[digits < 0 ? 0 : digits > 9 ? 9 : digits];
     double size = v < 0 ? -v : v;
-    /* Too large to have decimals, or no number; written so that a NaN comes here too. %.0f has no point in any locale.
-     */
+    /* The value is too large to have decimals, or it is not finite; the condition is negated so that NaN fulfils it.
+     * %.0f writes no decimal point in any locale. */
     if (!(size * (double)power < 1e18)) {
         buf_printf(b, "%.0f", v);
         return;

@@ -168,7 +168,7 @@ void json_double(struct json *j, double v)
     buf_double(j->out, v);
 }
 
-/* ---- JSON of others ---- */
+/* ---- JSON that other programs wrote ---- */
 
 void buf_python_point(struct buf *b, uint32_t point)
 {
@@ -192,7 +192,7 @@ static void put_character(struct buf *b, struct span *s, bool python)
     *s = span_of(s->at + n, s->len - n);
 }
 
-/* s: behind the quote that begins it. */
+/* s begins after the opening quote. */
 static void put_string(struct buf *b, struct span *s, bool python)
 {
     buf_byte(b, '"');

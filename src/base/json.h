@@ -28,7 +28,7 @@ void json_null(struct json *j);
 void json_bool(struct json *j, bool v);
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
-void json_double(struct json *j, double v);                /* what is not finite becomes null */
+void json_double(struct json *j, double v);                /* a value that is not finite becomes null */
 void json_raw(struct json *j, const char *at, size_t len); /* a value that is JSON already */
 /* Writes a value that another program wrote as JSON (json_is_value()): characters that control a terminal are escaped,
  * and NaN and infinite numbers become null. */
@@ -77,7 +77,7 @@ static inline void json_key_begin(struct json *j, const char *name, char bracket
 }
 
 /* JSON as json.dumps() of Python writes it: ASCII only, ", " and ": ", NaN and Infinity. */
-void buf_python_json(struct buf *b, const char *text); /* what json_embed() takes */
+void buf_python_json(struct buf *b, const char *text); /* text: as for json_embed() */
 void buf_python_point(struct buf *b, uint32_t point);  /* a character as \uNNNN, or as a pair of them */
 
 #endif

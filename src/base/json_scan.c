@@ -208,7 +208,7 @@ static bool skip_key(struct span *s)
     return skip_string(s) && json_next_is(s, ':');
 }
 
-/* Checks without recursion: foreign JSON must not decide how deep our stack gets. close: the closing bracket of each
+/* Checks a value without recursion, so that foreign JSON cannot use up the stack. close: the closing bracket of each
  * level. */
 bool json_value(struct span *s, unsigned *ret_levels)
 {

@@ -9,15 +9,16 @@
 
 void json_blanks(struct span *s);          /* skips blanks, tabs and ends of lines */
 bool json_next_is(struct span *s, char c); /* the byte c, with blanks before it */
-/* A string, unescaped into room for cap bytes. What does not fit is left out (*ret_len is cap then); NUL and half a
- * pair of surrogates become U+FFFD. */
+/* Reads a string and unescapes it into room for cap bytes. Text that does not fit is truncated (*ret_len is cap
+ * then). NUL and half a pair of surrogates become U+FFFD. */
 bool json_string(struct span *s, char *out, size_t cap, size_t *ret_len);
-/* The same, but fails if the string would be truncated or changed. */
+/* Does the same, but fails if the string would be truncated or changed. */
 bool json_string_exact(struct span *s, char *out, size_t cap, size_t *ret_len);
 bool json_literal(struct span *s, const char *word);
 
-/* A value of any type, blanks before it included: checks it, and counts its levels. Strings may hold bytes that are not
- * UTF-8. NaN, Infinity and -Infinity are numbers, as Python writes them and no RFC allows. */
+/* Checks a value of any type, skips blanks before it, and counts its nesting levels. Strings may contain bytes that
+ * are not UTF-8. NaN, Infinity and -Infinity count as numbers: Python writes them, although RFC 8259 does not allow
+ * them. */
 bool json_value(struct span *s, unsigned *ret_levels);
 /* Is the whole text one value, in UTF-8 and with JSON_LEVELS_MOST levels at most? */
 bool json_is_value(struct span text);

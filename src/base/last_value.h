@@ -19,8 +19,8 @@ struct last_table {
 
 /* Returns the entry of id, or NULL. */
 struct last *last_find(const struct last_table *t, uint32_t id);
-/* Returns the entry of id; adds it with t_ns and value 0 if it is new, and *ret_added says whether. When the table is
- * full, entries that were last used before old_ns are dropped. Returns NULL if out of memory. */
+/* Returns the entry of id. If there is none, it adds one with t_ns and value 0, and *ret_added is true. When the
+ * table is full, entries that were last used before old_ns are dropped. Returns NULL if out of memory. */
 struct last *last_get(struct last_table *t, uint32_t id, uint64_t old_ns, bool *ret_added);
 void last_done(struct last_table *t);
 

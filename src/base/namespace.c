@@ -10,7 +10,8 @@
 
 #define SECONDS_MOST 9000000000 /* in nanoseconds it fits; the kernel allows less (KTIME_SEC_MAX / 2) */
 
-/* The link names the reader by its number in that /proc's namespace; it leads nowhere where it has none. */
+/* /proc/self leads to the caller's pid in the PID namespace of that /proc. If the caller has no pid there, the link
+ * cannot be read. */
 bool namespace_proc_is_own(int proc_fd)
 {
     char text[16];

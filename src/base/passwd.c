@@ -13,14 +13,14 @@ enum { FIELD_NAME, FIELD_UID = 2 };
 
 struct search {
     struct passwd_user *user;
-    const char *name; /* NULL: the number counts */
+    const char *name; /* the name to find; NULL: finds uid */
     uint32_t uid;
 
-    /* within a line */
-    size_t len; /* of the name */
+    /* state within a line */
+    size_t len; /* length of the name */
     unsigned field;
     uint64_t number;
-    bool has_number, is_wrong; /* wrong: the line names nobody */
+    bool has_number, is_wrong; /* is_wrong: name or number is invalid, the line is ignored */
 };
 
 static void begin_line(struct search *s)
@@ -40,14 +40,14 @@ static void take_char(struct search *s, char c)
     s->has_number |= s->field == FIELD_UID && is_digit;
 }
 
-/* Is the line that of the user? Known at the end of its third field. */
+/* Is the line that of the user? This is known at the end of its third field. */
 static bool end_field(struct search *s)
 {
     struct passwd_user *u = s->user;
     if (s->field++ != FIELD_UID)
         return false;
     u->name[s->len] = 0;
-    /* + and -: what is included from elsewhere */
+    /* a name that begins with + or - includes users of another database */
     if (s->is_wrong || !s->has_number || s->number > UINT32_MAX || !s->len || strchr("+-#", u->name[0]))
         return false;
     u->uid = (uint32_t)s->number;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Users of /etc/passwd, without getpwuid_r(3) and getpwnam(3). A static program has no other databases of users; and
- * those of glibc 2.36 end the program where the first or the third of their 15 allocations fails (NULL is used, an
- * assertion fails), so they are asked for users alone that the file does not have.
+ * Users of /etc/passwd, read without getpwuid_r(3) and getpwnam(3). A static program can use no other database of
+ * users. In glibc 2.36 these functions end the program if the first or the third of their 15 allocations fails (they
+ * use NULL, or an assertion fails). So callers use them only for users that the file does not have.
  */
 #ifndef BASE_PASSWD_H
 #define BASE_PASSWD_H
@@ -18,8 +18,8 @@ struct passwd_user {
     uint32_t uid;
 };
 
-/* The first user of a file with this number or name. Nothing is allocated. Returns 1; 0: there is none; a negative
- * code: the file can't be read. */
+/* Finds the first user in a file with this number or name. Allocates nothing. Returns 1; 0 if there is none; a
+ * negative code if the file can't be read. */
 int passwd_by_uid(const char *path, uint32_t uid, struct passwd_user *ret);
 int passwd_by_name(const char *path, const char *name, struct passwd_user *ret);
 

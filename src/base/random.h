@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Fills memory with random bytes and never waits for them: early at boot, when the kernel has none, they are what
- * nobody outside of this process knows exactly. */
+/* Fills memory with random bytes and never waits for them. Early at boot, before the kernel has any, they are
+ * computed from the clocks and an address, which nobody outside of this process knows exactly. */
 void random_fill(void *ret, size_t len);
 
 #endif

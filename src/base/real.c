@@ -19,9 +19,9 @@ static const uint64_t powers[] = {
 static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* v * 10^places as a whole number, halves to even. v is from LEAST on and below MOST, and the result has 17 digits at
- * most: v has 53 bits and 10^22 has 74, so the product has 126 bits at most, and nothing is lost.
- * Example: 0.5 and 1 place is 5. */
+/* Computes v * 10^places as a whole number, with halves rounded to even. v is at least LEAST and below MOST, and the
+ * result has at most 17 digits. v has 53 bits and 10^22 has 74, so the product has 126 bits at most, and nothing is
+ * lost. Example: 0.5 and 1 place is 5. */
 #define LEAST 1e-6
 #define MOST 1e15
 static uint64_t scaled(double v, int places)
@@ -80,7 +80,7 @@ static char *write_digits(char *at, uint64_t digits, int places)
     return at + 4;
 }
 
-/* Returns how many places after the point make 15 digits of it. */
+/* Returns the number of decimal places with which the number has 15 digits. */
 static int places_of(double v)
 {
     int places = 14;

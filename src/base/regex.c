@@ -13,7 +13,7 @@
 #define NO_LIMIT UINT32_MAX
 #define IS_DIGIT(c) ((c) >= '0' && (c) <= '9')
 
-/* What is being read. */
+/* The state of parsing an expression. */
 struct reading_regex {
     struct regex *r;
     const char *at;
@@ -64,7 +64,7 @@ static bool append_copies(struct reading_regex *m, size_t at, size_t len, uint64
     return true;
 }
 
-/* ---- repetition of the steps from `at` on ---- */
+/* ---- repetition: of the steps from `at` on ---- */
 
 static bool repeat_any(struct reading_regex *m, size_t at)
 {
@@ -164,7 +164,7 @@ static bool set_of(struct reading_regex *m, enum regex_problem problem)
     return problem == REGEX_GOOD ? append_step(m, STEP_SET, (uint32_t)m->r->n_sets - 1, 0) : fail_parsing(m, problem);
 }
 
-/* Nothing repeats them, as with the C library: "^*" is an error. */
+/* Is it an anchor? An anchor cannot be repeated, as in the C library: "^*" is an error. */
 static bool is_place(const char *at, enum step_what *ret)
 {
     static const struct {
@@ -227,8 +227,8 @@ static bool branch(struct reading_regex *m)
     return true;
 }
 
-/* Adds a branch that is followed by another one: a split before it, and a jump after it whose target is known at the
- * end. Until then the jump holds the place of the jump before it. */
+/* Adds a branch that is followed by another one: inserts a split before it, and appends a jump. The target of the
+ * jumps is known at the end; until then each jump holds the index of the previous one. */
 static bool alternatives(struct reading_regex *m)
 {
     uint32_t jump = NO_JUMP;

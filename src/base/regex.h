@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regular expressions of users: extended ones, as of grep -E, with \b \B \< \> \w \W \s \S \` and \', and without
- * back-references. Both the expression and the text may be hostile (the command line of a process of another user).
- * An expression becomes a list of steps, and all steps that a text can be at are followed together (Thompson 1968):
- * matching takes no more than steps × characters, and allocates nothing. The C library's regexec() keeps a state for
- * each set of steps that it meets: "a.*a.{20}c" took 0.65 s and 51 MB for 4,000 characters, which it kept, and more
- * for each text after that; and regcomp() took 3 GB for "((a?){1,90}){1,90}".
+ * back-references. Both the expression and the text may be hostile (the command line of a process of another user). An
+ * expression becomes a list of steps. Matching follows all steps that are possible at a character together (Thompson
+ * 1968), so it takes at most steps × characters, and allocates nothing. The C library's regexec() keeps a state for
+ * each set of steps that it meets: "a.*a.{20}c" took 0.65 s and 51 MB for 4,000 characters, which it kept, and more for
+ * each text after that; and regcomp() took 3 GB for "((a?){1,90}){1,90}".
  *
- * Text is UTF-8. What is no UTF-8 is a character for each byte. Classes and case know the characters of the locale:
- * only those of ASCII in a program that has called no setlocale().
+ * Text is UTF-8; each byte that is not valid UTF-8 counts as a character. Classes and case follow the locale: in a
+ * program that has not called setlocale() they know only ASCII.
  */
 #ifndef BASE_REGEX_H
 #define BASE_REGEX_H
@@ -25,8 +25,8 @@
 
 struct regex;
 
-/* flags: 0 or REGEX_IGNORE_CASE. Returns 0 or a negative code: BARO_E_SYNTAX with what is wrong in err, one line that
- * begins with the expression. */
+/* Parses an expression. flags: 0 or REGEX_IGNORE_CASE. Returns 0 or a negative code: for BARO_E_SYNTAX, err says
+ * what is wrong, in one line that begins with the expression. */
 int regex_make(struct regex **ret, const char *text, unsigned flags, struct baro_error *err);
 void regex_free(struct regex *r); /* NULL allowed */
 

@@ -5,8 +5,8 @@
 
 #include "base/regex.h"
 
-/* at: after a "[". Returns what follows the "]" that ends the brackets: one in the first place, or within [:class:] and
- * the like, does not. */
+/* at: after a "[". Returns the position after the "]" that ends the bracket expression. A "]" that is its first
+ * character, or that is within [:class:] and the like, does not end it. */
 static const char *end_of_brackets(const char *at)
 {
     at += *at == '^';
@@ -20,7 +20,7 @@ static const char *end_of_brackets(const char *at)
     return at + (*at != 0);
 }
 
-/* at: after a '('. Returns what follows the ')' that closes it. */
+/* at: after a '('. Returns the position after the ')' that closes it. */
 static const char *end_of_group(const char *at)
 {
     for (unsigned depth = 1; *at && depth;) {
@@ -56,7 +56,7 @@ static size_t without_last(const char *text, size_t len)
     return len ? len - 1 : 0;
 }
 
-/* at: a special character. Returns what follows the group, the bracket or the repetition that it begins. */
+/* at: a special character. Returns the position after the group, bracket expression or repetition that it begins. */
 static const char *behind(const char *at)
 {
     char c = *at++;

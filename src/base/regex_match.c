@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matching: at each character, follows all steps that the text can be at. */
+/* Matching: at each character, follows all steps that are possible there. */
 #include <string.h>
 #include <wctype.h>
 
@@ -69,7 +69,8 @@ static bool holds(enum step_what what, uint32_t before, uint32_t after)
     }
 }
 
-/* Adds a step to those at this position, and all that follow it without a character. Returns whether the text fits. */
+/* Adds a step to those of this position, and all steps that follow it without a character. Returns whether the text
+ * fits. */
 static bool add_step(struct regex *r, uint32_t first, uint32_t before, uint32_t after, uint32_t *list, size_t *n_list)
 {
     size_t n = 0;
@@ -103,7 +104,7 @@ static bool may_begin(const struct regex *r, uint32_t c)
     return r->begins_anywhere || (c >= 128 ? c != REGEX_NO_CHAR : !r->skips[c]);
 }
 
-/* Each position has another number, so that marks need not be removed. */
+/* Each position has a new number, so that the marks of the previous one need not be cleared. */
 static void next_position(struct regex *r)
 {
     if (++r->position)
@@ -154,7 +155,7 @@ bool regex_fits(struct regex *r, const char *text)
     }
 }
 
-/* ---- how it can begin ---- */
+/* ---- characters with which a match can begin ---- */
 
 static void note_begin(struct regex *r, const struct step *s)
 {

@@ -8,12 +8,12 @@
 #include "base/regex.h"
 
 enum step_what {
-    STEP_CHAR, /* one that is equal */
+    STEP_CHAR, /* matches one given character */
     STEP_ANY,
     STEP_SET,
-    STEP_SPLIT, /* the next step, or another one */
+    STEP_SPLIT, /* continues at the next step and at another one */
     STEP_JUMP,
-    STEP_BEGIN, /* from here to STEP_INSIDE: between which characters it is */
+    STEP_BEGIN, /* the steps from here to STEP_INSIDE match a position between two characters */
     STEP_END,
     STEP_WORD_BEGIN,
     STEP_WORD_END,
@@ -51,8 +51,8 @@ struct regex {
     size_t n_ranges, cap_ranges;
     struct regex_set *set;
     size_t n_sets, cap_sets;
-    /* for matching */
-    uint32_t *mark; /* of each step: at which position it was added */
+    /* used while matching */
+    uint32_t *mark; /* for each step: the position at which it was added last */
     uint32_t *now, *next, *stack;
     size_t n_now;
     uint32_t position; /* counted through all texts */
@@ -60,7 +60,7 @@ struct regex {
 
 #define REGEX_NO_CHAR UINT32_MAX /* before the beginning, and at the end */
 
-/* The character at *at, which is moved behind it; REGEX_NO_CHAR at the end. */
+/* Returns the character at *at and moves *at behind it; REGEX_NO_CHAR at the end. */
 uint32_t regex_next(const char **at);
 uint32_t regex_lower(uint32_t c);
 
@@ -82,7 +82,7 @@ enum regex_problem {
     REGEX_BACK
 };
 enum regex_problem regex_bracket(struct regex *r, const char **at); /* after the '[' */
-enum regex_problem regex_letter_set(struct regex *r, char letter);  /* of "wWsS" */
+enum regex_problem regex_letter_set(struct regex *r, char letter);  /* letter: one of "wWsS" */
 bool regex_set_has(const struct regex *r, const struct regex_set *s, uint32_t c);
 
 /* regex_match.c */

@@ -102,7 +102,8 @@ enum regex_problem regex_letter_set(struct regex *r, char letter)
 
 /* ---- brackets ---- */
 
-/* "[:alpha:]", "[=a=]" and "[.-.]", of which *at is at the '['. ret: the character; REGEX_NO_CHAR: it was a class. */
+/* Reads "[:alpha:]", "[=a=]" or "[.-.]", where *at is at the '['. ret: the character; REGEX_NO_CHAR if it was a
+ * class. */
 static enum regex_problem named(struct regex_set *s, const char **at, uint32_t *ret)
 {
     char kind = (*at)[1], name[NAME_MOST + 1];
@@ -132,8 +133,8 @@ static enum regex_problem element(struct regex_set *s, const char **at, uint32_t
     return REGEX_GOOD;
 }
 
-/* One character, a class, or a range. A '-' stands for itself at the beginning, at the end, and as the end of a
- * range. */
+/* Reads one character, a class, or a range. A '-' stands for itself at the beginning, at the end, and as the end of
+ * a range. */
 static enum regex_problem take_set_item(struct regex *r, struct regex_set *s, const char **at, bool first)
 {
     uint32_t from, to;

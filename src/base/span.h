@@ -57,7 +57,7 @@ static inline uint64_t span_u64(struct span s, size_t at)
 bool span_equal(struct span a, const char *b);
 bool span_starts(struct span s, const char *prefix);
 bool span_ends(struct span s, const char *ending);
-bool span_is_one_of(struct span s, const char *const *list); /* which ends with NULL */
+bool span_is_one_of(struct span s, const char *const *list); /* the list ends with NULL */
 bool span_has_word(struct span list, const char *word);      /* one of the words between blanks, tabs and newlines */
 
 /* Each returns true and advances, or false and leaves *s alone. Overflow is a failure. */

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "kernel/cgroup/discover.h"
 
-#define ASKED_MOST 16u /* several, because some end before they are read, and for a zombie v1 reports "/" */
+#define ASKED_MOST 16u /* enough, although some end before they are read, and v1 reports "/" for a zombie */
 #define DEPTH_MOST 16
 
 struct people {
@@ -69,7 +69,7 @@ static void find_people(int root_fd, const struct cgroup_location *p, struct peo
     ret->dir_fd = fd_close(ret->dir_fd);
 }
 
-/* The index of the directory that a line of /proc/PID/cgroup is about, or -1. */
+/* Returns the index of the directory that belongs to a line of /proc/PID/cgroup, or -1. */
 static int directory_index(const struct cgroup_hierarchies *p, const struct cgroup_membership *m)
 {
     if (!m->controllers.len)

@@ -50,8 +50,8 @@ enum cgroup_memory_field {
     CGMEM_SWAP,
     CGMEM_FAULTS,
     CGMEM_FAULTS_MAJOR,
-    /* v1: the tightest limit of the group and all its ancestors, also of those outside of the mount; CGROUP_NO_LIMIT.
-     */
+    /* v1: the tightest limit of the group and all its ancestors, even those outside of the mount; or
+     * CGROUP_NO_LIMIT. */
     CGMEM_HIERARCHICAL_LIMIT,
     CGMEM_MAX
 };
@@ -83,7 +83,8 @@ typedef bool cgroup_device_fn(void *context, uint32_t major, uint32_t minor);
 int cgroup_io_stat_parse(struct span text, cgroup_device_fn *counts, void *context, struct cgroup_io *ret);
 int cgroup_blkio_parse(struct span text, bool bytes, cgroup_device_fn *counts, void *context, struct cgroup_io *ret);
 
-/* A file with one value: a number, "max", or "-1". What v1 writes for no memory limit is CGROUP_NO_LIMIT as well. */
+/* A file with one value: a number, "max", or "-1". The number that v1 writes if there is no memory limit becomes
+ * CGROUP_NO_LIMIT, too. */
 int cgroup_value_parse(struct span text, uint64_t *ret);
 
 /* How many CPUs a list such as "0-3,8" has; 0 for an empty one (in v1: those of the parent). */

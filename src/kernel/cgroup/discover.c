@@ -120,7 +120,7 @@ static bool below(struct span path, const char *root, struct span *ret)
     return true;
 }
 
-/* "/../x" is outside of this control group namespace. The file system must not resolve the "..". */
+/* Is the path outside of this control group namespace, such as "/../x"? The file system must not resolve the "..". */
 static bool has_dots(struct span s)
 {
     return memmem(s.at, s.len, "/../", 4) || (s.len >= 3 && memcmp(s.at + s.len - 3, "/..", 3) == 0);
@@ -161,8 +161,8 @@ struct search {
     bool found;
 };
 
-/* The group is at this mount or below it. If the path does not fit, as in a container without a control group
- * namespace, the group is the mount itself if the process is in it. */
+/* Tries to find the group at this mount or below it. If the path does not fit, as in a container without a control
+ * group namespace, the group is the mount itself if the process is in it. */
 static void try_mount(struct search *s, const struct proc_mount *m, const struct cgroup_membership *of)
 {
     char root[CGROUP_PATH_MAX], target[256];
@@ -225,7 +225,7 @@ static void search_mounts(struct search *s, struct span mounts, const struct cgr
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all hierarchies ---- */
 
 static void add_place(struct cgroup_hierarchies *ret, const struct cgroup_location *p, struct span controllers)
 {
@@ -285,7 +285,7 @@ static void find_all(struct search *s, struct span mounts, struct span membershi
         else if (!s->initial || m.path.len != 1) /* the root of a hierarchy is not needed */
             ret->hidden |= these;
     }
-    if (ret->hidden >> CGROUP_AT_UNIFIED & 1) /* hidden as well: every controller that is in no v1 hierarchy */
+    if (ret->hidden >> CGROUP_AT_UNIFIED & 1) /* then each controller that is in no v1 hierarchy is hidden as well */
         ret->hidden |= ~claimed & ((1u << CGROUP_AT_UNIFIED) - 1);
     share_unified(ret, claimed);
 }

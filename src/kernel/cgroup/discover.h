@@ -51,8 +51,9 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret);
  * ("/sys/fs/cgroup/a") or as in /proc/PID/cgroup ("/a"). Returns the number of hierarchies. */
 int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *ret);
 
-/* Finds the group that a user named, by its path below /sys/fs/cgroup or as in /proc/PID/cgroup: at[0] is where its
- * processes are listed. Returns 0, or a negative code: there is none, or it is the whole machine. */
+/* Finds the group that a user named, by its path below /sys/fs/cgroup or as in /proc/PID/cgroup. at[0] becomes the
+ * hierarchy from which its processes are listed. Returns 0; or a negative code if there is no such group, or if it
+ * is the root, which is the whole machine. */
 int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret, struct baro_error *err);
 
 /* Reduces the directories that a path names to those that are one group, that is, have the same processes. at[0]
@@ -85,8 +86,8 @@ int cgroup_read_quota(int dir_fd, bool v2, uint64_t *ret_ppm);
  * to groups below, and their usage does not include them. */
 bool cgroup_memory_alone(int dir_fd);
 
-/* How many processes and threads the groups of a process allow beside those that there are, and the limit that says so;
- * CGROUP_NO_LIMIT: no limit is seen. mount_fd: /sys/fs/cgroup; membership: text of /proc/PID/cgroup. */
+/* left: how many more processes and threads the groups of a process allow; most: the limit from which that follows.
+ * CGROUP_NO_LIMIT: no limit was found. mount_fd: /sys/fs/cgroup; membership: text of /proc/PID/cgroup. */
 struct cgroup_room {
     uint64_t left, most;
 };

@@ -19,8 +19,8 @@ int cgroup_meter_open(struct cgroup_meter *m, int root_fd, const struct cgroup_h
                       uint64_t ns_per_tick);
 /* Returns 0, or -ENODEV once the group is gone. */
 int cgroup_meter_read(const struct cgroup_meter *m, struct cgroup_reading *ret);
-/* Takes a newer reading. The split between user and system is an estimate of the kernel's and may go back: neither part
- * falls, and the sum stays exact. Example: after 30 + 10 ms, 35 + 8 counts as 33 + 10. */
+/* Takes a newer reading. The split between user and system time is an estimate of the kernel, and a part of it may
+ * decrease. Here no part decreases, and the sum stays exact. Example: after 30 + 10 ms, 35 + 8 counts as 33 + 10. */
 void cgroup_reading_advance(struct cgroup_reading *last, const struct cgroup_reading *now);
 void cgroup_meter_close(struct cgroup_meter *m);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many processes the control groups of a process allow beside those that there are: pids.max less pids.current, of
- * the group or of an ancestor. Mount points are taken to be the usual ones, so that it costs some microseconds: a
- * command waits for it. */
+/* How many more processes the control groups of a process allow: pids.max minus pids.current, of the group or of an
+ * ancestor. A command waits for the result, so mountinfo is not read: the usual mount points are assumed, and it
+ * takes some microseconds. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

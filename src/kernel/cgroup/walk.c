@@ -184,7 +184,7 @@ static void drop_gone(struct cgroup_walk *w)
             w->at[w->at[i].moved] = w->at[i];
     }
     w->n = n;
-    put_names(w); /* its memory is there */
+    put_names(w); /* its memory is allocated already, so it cannot fail */
 }
 
 static bool any_gone(const struct cgroup_walk *w)
@@ -209,7 +209,7 @@ int cgroup_walk_groups(struct cgroup_walk *w)
         return -ENOENT;
     for (size_t i = 1; i < w->n; i++) {
         if (w->at[i].gone)
-            w->at[w->at[i].parent].links = 0; /* perhaps made again with its name: the number of links is the same */
+            w->at[w->at[i].parent].links = 0; /* a new group may have its name: then the number of links is the same */
     }
     if (any_gone(w))
         drop_gone(w);

@@ -7,7 +7,7 @@
 #include "kernel/cgroup/discover.h"
 
 struct cgroup_walked {
-    int dir_fd, procs_fd; /* of a group and of its cgroup.procs; stay open; -1: opened for each read */
+    int dir_fd, procs_fd; /* the group and its cgroup.procs; stay open; -1: opened for each read */
     /* link count of the directory when it was listed: 2 plus one for each group below; 0: to be listed (again) */
     uint64_t links;
     uint64_t name;        /* hash of the name: two names in one directory have the same with a probability of 2^-64 */
@@ -24,8 +24,8 @@ struct cgroup_walk {
     size_t n, cap;
     struct map by_name; /* indexes by parent and name */
     size_t left_now;    /* left out by the current walk */
-    /* most: the most groups to walk, as each takes descriptors. left_out: further groups, which are not walked; a lower
-     * bound if some are nested too deep. */
+    /* most: how many groups are walked at most, because each takes descriptors. left_out: how many others there are;
+     * a lower bound if some are nested too deep. */
     size_t most, left_out;
 };
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_location *place);

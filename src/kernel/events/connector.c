@@ -42,7 +42,7 @@ struct connector {
     unsigned char text[NETLINK_BATCH * DATAGRAM];
     uint64_t next[SEQ_CPUS]; /* expected sequence number of each CPU, plus 1; 0: not known */
     uint64_t lost;           /* losses not reported yet */
-    bool overflown; /* since the queue was last empty: the overflow was reported, so the gaps that it left are not */
+    bool overflown; /* since the queue was last empty: the gaps that the reported overflow left are not reported */
 };
 
 static int listen_to(int fd, uint32_t cookie)
@@ -58,9 +58,9 @@ static int listen_to(int fd, uint32_t cookie)
     return netlink_send(fd, message, sizeof(message));
 }
 
-/* Looks for the reply, which the kernel queues before send() returns. No reply means that it ignored the request:
- * cn_proc_mcast_ctl() silently drops requests from other namespaces. Returns 1 with the reply's errno in *ret_error, 0
- * if there is no reply. */
+/* Reads the queue up to the reply, which the kernel queues before send() returns. If there is no reply, the kernel
+ * ignored the request: cn_proc_mcast_ctl() silently drops requests from other namespaces. Returns 1 with the reply's
+ * errno in *ret_error, 0 if there is no reply. */
 static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
 {
     int n;
@@ -84,7 +84,7 @@ static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
     return 0;
 }
 
-/* Events queued behind the reply happened after it; they are left for the first drain. */
+/* Events that are queued behind the reply happened after it: they are left for the first drain. */
 static int check_answer(struct connector *c, uint32_t cookie, struct baro_error *err)
 {
     uint32_t refused = 0;

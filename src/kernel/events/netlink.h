@@ -11,13 +11,13 @@
 #include "base/span.h"
 
 /* Opens a non-blocking socket that is bound to the groups. buffer: the receive buffer in bytes, beyond
- * net.core.rmem_max if the process is allowed to, else up to it; 0: the default. It is set before the socket is bound:
- * once a message did not fit, the kernel sends none, also no reply to a request, until the socket was read empty.
- * Returns a descriptor or -errno; *ret_step names the system call that failed. */
+ * net.core.rmem_max if the process is allowed to, else up to it; 0: the default. It is set before the socket is
+ * bound: if a message does not fit, the kernel sends nothing more, not even the reply to a request, until all queued
+ * messages have been read. Returns a descriptor or -errno; *ret_step names the system call that failed. */
 int netlink_open(int protocol, uint32_t groups, int buffer, const char **ret_step);
 /* The size of the receive buffer that was granted, in the bytes that the kernel charges per message. */
 uint64_t netlink_granted(int fd);
-/* It gets no more messages of the group, whoever has the descriptor as well. */
+/* Ends the membership in a group: no more of its messages come, even if another process has the descriptor, too. */
 void netlink_leave(int fd, int group);
 /* Sends one message to the kernel. Returns 0 or -errno. */
 int netlink_send(int fd, const void *at, size_t len);

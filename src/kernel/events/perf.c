@@ -16,9 +16,9 @@
  * CPU time that wait4() returned.
  *
  * Some kernels write no READ record when a task exits: Debian's 6.1.192 (x86-64 and arm64) does not, 6.18.44 does.
- * There the CPU time of tasks that inherited the events is unknown. A process that was attached has only the counters
- * of its attached threads then, e.g. 2.4 s where it had used 8.4 s: they are withdrawn when another of its threads has
- * ended.
+ * There the CPU time of tasks that inherited the events is unknown. For a process that was attached to, only the
+ * counters of its attached threads are known, e.g. 2.4 s of the 8.4 s that it had used. They are withdrawn
+ * (EVENT_USAGE_PARTIAL) when another of its threads has ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,9 +53,9 @@ static bool is_among(const int32_t ids[PERF_ENDED], int32_t id)
     return false;
 }
 
-/* perf's clock goes on while a hypervisor or an interrupt has the CPU; the scheduler's does not. Example: 88 ms by perf
- * where the kernel counted 82, on a virtual machine whose host was busy. How much that is can't be read: assumed are
- * 10 ms, about a time slice of the host, and 3 % of the rest. */
+/* perf's clock also runs while a hypervisor or an interrupt has the CPU; the scheduler's clock does not. Example: 88
+ * ms by perf where the kernel counted 82 ms, in a virtual machine whose host was busy. That time can't be read. It
+ * is assumed to be 10 ms, about a time slice of the host, plus 3 % of the CPU time. */
 #define UNSURE_NS 10000000u
 #define UNSURE_SHARE 32u
 static uint64_t unsure_of(uint64_t cpu_ns)
@@ -151,10 +151,10 @@ static int report_record(struct perf *p, const struct perf_record *r, exits_even
 
 /* ---- draining ---- */
 
-/* The ring with the oldest record, or NULL. A fork and the exit of the child may be in the rings of two CPUs. If one
- * ring is read before the fork and the other after the exit, the exit would come without its fork. The kernel writes
- * the fork before the child runs, so only forks and exits before until_ns (taken before any ring is read) are used:
- * then no exit comes before its fork. */
+/* Returns the ring with the oldest record, or NULL. The fork of a child and its exit may be in the rings of two
+ * CPUs. If one ring is read before the fork and the other after the exit, the exit would come without its fork. The
+ * kernel writes the fork before the child runs, so only forks and exits before until_ns (taken before any ring is
+ * read) are used: then no exit comes before its fork. */
 static struct perf_ring *oldest(struct perf *p, uint64_t until_ns)
 {
     struct perf_ring *found = NULL;
@@ -168,8 +168,8 @@ static struct perf_ring *oldest(struct perf *p, uint64_t until_ns)
     return found;
 }
 
-/* Once all tasks of an event have ended, its descriptor reports EPOLLHUP for ever. It is removed; its ring is then read
- * when another event wakes the recorder, and with every sample. */
+/* Once all tasks of an event have ended, its descriptor reports EPOLLHUP for ever, so it is removed. From then on
+ * its ring is read when another event wakes the recorder, and with every sample. */
 static void drop_hung_up(struct perf *p)
 {
     struct epoll_event e[16];

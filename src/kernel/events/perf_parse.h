@@ -14,7 +14,7 @@ struct perf_record {
     enum perf_what what;
     uint64_t t_ns; /* CLOCK_MONOTONIC; 0 if the record has no time */
     int32_t pid, tid, ppid;
-    uint64_t id;      /* of the perf event that wrote it; an inherited event has the id of the one that was opened */
+    uint64_t id;      /* id of the perf event that wrote it; an inherited event has that of the opened one */
     uint64_t value;   /* PERF_USED: the counter in nanoseconds; PERF_MISSED: number of records */
     struct span comm; /* PERF_NAMED, PERF_EXECUTED: points into the record */
 };

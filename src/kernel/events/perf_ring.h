@@ -20,7 +20,7 @@ struct ring_seen {
 };
 
 struct perf_ring {
-    int fd;              /* of the event that owns the ring; not closed here; -1: not mapped */
+    int fd;              /* descriptor of the event that owns the ring; not closed here; -1: not mapped */
     void *pages;         /* struct perf_event_mmap_page, then the data */
     size_t size;         /* bytes of data, a power of two */
     uint64_t head, tail; /* in bytes since the ring was mapped */

@@ -42,7 +42,7 @@
 struct partial {
     int32_t tgid;
     bool has_comm;
-    char comm[32]; /* of the first thread if that has ended: the name of the process */
+    char comm[32]; /* name of the first thread, if that has ended: the name of the process */
     struct taskstats_usage sum;
 };
 
@@ -184,7 +184,8 @@ static struct exits_event translate(const struct taskstats_record *r)
     e.has_comm = r->has_comm;
     if (e.has_comm)
         memcpy(e.comm, r->comm, sizeof(r->comm));
-    /* The kernel fills in the status only for first threads, and it is the group's only if the first was the last. */
+    /* The kernel fills in the status only for the first thread. It is the status of the group only if that thread
+     * ended last. */
     e.has_status = e.pid == r->pid;
     e.status = e.has_status ? (int32_t)r->status : 0;
     e.elapsed_ns = r->elapsed_ns;

@@ -60,15 +60,15 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
 }
 
 #define TICK_MOST 10000000u        /* ns: HZ is at least 100 */
-#define LIFE_MOST (10 * TICK_MOST) /* of a process whose CPU time is corrected */
+#define LIFE_MOST (10 * TICK_MOST) /* the longest life of a process whose CPU time is corrected */
 
 /* The scheduler adds to the CPU time at each tick and when a time slice ends. The last slice has not ended when the
- * record is made, so a process that ran in one go for less than a tick has 0. But a thread that never slept was always
- * either running or waiting for a CPU, and the kernel reports its lifetime and its waiting time. Example: lived 3 ms,
- * waited 1 ms, counted 0: it ran for 2 ms.
- * Time is also lost to a hypervisor and to interrupts, which nothing reports. So the correction is limited to one tick,
- * and to short lives. Example: of 400 ms a hypervisor took 6 and the last slice had 2: it was counted as 392, ran for
- * 394, and the difference would be 400. */
+ * record is made, so a process that ran without a break for less than a tick has 0. But a thread that never slept
+ * was always either running or waiting for a CPU, and the kernel reports its lifetime and its run delay. Example:
+ * lived 3 ms, waited 1 ms, counted 0: it ran for 2 ms. Time is also lost to a hypervisor and to interrupts, and
+ * nothing reports how much. So the correction is at most one tick, and only processes with a short life are
+ * corrected. Example: of 400 ms a hypervisor took 6 and the last slice had 2: it was counted as 392, ran for 394,
+ * and the difference would be 400. */
 static uint64_t exact_cpu(struct span s, size_t shift)
 {
     uint64_t counted = span_u64(s, AT_RUN_VIRTUAL + shift);

@@ -22,7 +22,7 @@
 struct event_group {
     int32_t tgid;     /* 0: free */
     uint32_t threads; /* not counting the first */
-    uint32_t status;  /* of the first thread, once that has ended */
+    uint32_t status;  /* status of the first thread, once that has ended */
     bool leaderless;  /* the first thread has ended */
 };
 

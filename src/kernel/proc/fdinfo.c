@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines "key:\tvalue[ unit]" in any order. A key ends with the name of an engine or a region, so one that is longer is
- * to be tried first: drm-engine-capacity-X before drm-engine-X, drm-total-cycles-X before drm-total-X. A number without
- * a unit is bytes; "KiB" and "MiB" are the kernel's words for 2^10 and 2^20. A truncated last line is no line.
+ * Lines "key:\tvalue[ unit]" in any order. A key ends with the name of an engine or a region, so longer keys are tried
+ * first: drm-engine-capacity-X before drm-engine-X, drm-total-cycles-X before drm-total-X. A number without a unit is
+ * bytes; "KiB" and "MiB" are the kernel's words for 2^10 and 2^20. A truncated last line is no line.
  */
 #include "kernel/proc/fdinfo.h"
 

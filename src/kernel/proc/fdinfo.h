@@ -16,11 +16,11 @@
 enum { FDINFO_NS = 1, FDINFO_CYCLES = 2, FDINFO_TOTAL_CYCLES = 4, FDINFO_MAXFREQ = 8 };
 struct fdinfo_engine {
     struct span name;      /* "render", "gfx", "rcs" */
-    unsigned valid;        /* of ns, cycles, total_cycles, maxfreq */
-    uint64_t ns, cycles;   /* of this client */
-    uint64_t total_cycles; /* of the engine, whoever used it */
+    unsigned valid;        /* bits for ns, cycles, total_cycles, maxfreq */
+    uint64_t ns, cycles;   /* busy time of this client */
+    uint64_t total_cycles; /* cycles of the engine, whoever used it */
     uint64_t maxfreq;      /* Hz: of drivers that have no total_cycles */
-    uint64_t capacity;     /* how many such engines there are, 1 if nothing is said */
+    uint64_t capacity;     /* how many such engines there are; 1 if the file does not say */
 };
 
 enum { FDINFO_RESIDENT = 1, FDINFO_TOTAL = 2 };

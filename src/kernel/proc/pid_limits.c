@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /proc/PID/limits (fs/proc/base.c, proc_pid_limits): "%-25s %-20s %-20s %-10s\n" of name, soft, hard and unit. The
- * soft limit is the one that binds.
+ * kernel enforces the soft limit.
  */
 #include "kernel/proc/procfs.h"
 #include "kernel/proc/text.h"

@@ -123,10 +123,11 @@ ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, s
 int proc_read_stat(int root_fd, int32_t pid, struct pid_stat *ret);
 /* The same with PID/status. */
 int proc_read_status(int root_fd, int32_t pid, struct pid_status *ret);
-/* When the process that has this pid now was started, in ticks since boot; 0: there is none, or it can't be read. */
+/* Returns when the process that has this pid now was started, in ticks since boot; 0 if there is none, or it can't
+ * be read. */
 uint64_t proc_read_start(int root_fd, int32_t pid);
-/* Do two processes have the same address space? kcmp(2): 1, 0, or a negative code where it is refused (it asks for the
- * rights of ptrace(2), and filters of containers forbid it), or the kernel was built without it. */
+/* Do two processes have the same address space? kcmp(2) knows: 1, 0, or a negative code if the kernel refuses it (it
+ * needs the rights of ptrace(2), and seccomp filters of containers forbid it) or was built without it. */
 int proc_same_memory(int32_t a, int32_t b);
 /* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. Reading an open /proc/PID file
  * fails with ESRCH once the process has ended, even if the pid is reused. */

@@ -15,8 +15,8 @@ struct cards {
     void *context;
 };
 
-/* The driver of the device, and the name that DRM has for it, which fdinfo says. Those of nouveau and asahi never had
- * fdinfo; that of lima was in no released kernel: the scheduler's times that it took were removed in Linux 6.3. */
+/* A driver has a name as a driver of the device, and one in DRM, which fdinfo reports. nouveau and asahi never had
+ * fdinfo. lima had it in no released kernel: Linux 6.3 removed the scheduler's times that it used. */
 static const struct {
     const char *device, *drm;
     bool has_fdinfo;

@@ -72,7 +72,8 @@ static bool chip(void *context, const char *name, size_t len)
     return true;
 }
 
-/* Names in hwmon have no '-': for a zone "cpu-thermal" the kernel makes a chip "cpu_thermal" (thermal_hwmon.c). */
+/* Is the zone this chip? Names in hwmon have no '-': for a zone "cpu-thermal" the kernel makes a chip "cpu_thermal"
+ * (thermal_hwmon.c). */
 static bool is_chip(const char *chip, const char *type)
 {
     while (*chip && *chip == (*type == '-' ? '_' : *type)) {

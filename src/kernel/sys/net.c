@@ -37,8 +37,8 @@ static bool lower(void *any, const char *name, size_t len)
     return !*(bool *)any;
 }
 
-/* Is it a member whose master counts the same bytes? The master of a bridge's port or of a VRF's port is not counted
- * itself. */
+/* Is the interface a member whose master counts the same bytes? A port of a bridge or of a VRF is none: its master
+ * is not counted itself. */
 static bool is_member(int dir)
 {
     char kind[KIND_MAX];

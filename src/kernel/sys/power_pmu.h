@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The PMU "power" of perf (arch/x86/events/rapl.c): energy of a package, of its memory, ... as counters of 64 bits,
- * which the kernel keeps from wrapping. An event is of a package or die, and is opened on one CPU of each (cpumask). It
- * takes CAP_PERFMON, or perf_event_paranoid of 0 or less.
+ * which the kernel keeps from wrapping. An event counts for a package or die, and is opened on one CPU of each
+ * (cpumask). Opening needs CAP_PERFMON, or perf_event_paranoid of at most 0.
  */
 #ifndef KERNEL_SYS_POWER_PMU_H
 #define KERNEL_SYS_POWER_PMU_H
@@ -18,7 +18,7 @@
 struct power_event {
     char name[16]; /* "pkg", "cores", "ram", "gpu", "psys" */
     uint64_t config;
-    double joules; /* of one count */
+    double joules; /* energy of one count */
 };
 
 struct power_pmu {
@@ -37,7 +37,7 @@ struct power_pmu {
 int power_scale_parse(struct span text, double *ret);
 /* "event=0x02". Returns 0 or BARO_E_SYNTAX. */
 int power_event_parse(struct span text, uint64_t *ret);
-/* Returns 0; -errno, or -ENOENT where it is not there or does not know packages. */
+/* Returns 0; -ENOENT if there is no such PMU, or if it does not know packages; or another -errno. */
 int power_pmu_read(int sys_fd, struct power_pmu *ret);
 /* Returns a descriptor, from which the count is read as a uint64_t; or -errno. */
 int power_pmu_open(const struct power_pmu *p, size_t event, size_t place);

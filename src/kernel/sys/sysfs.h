@@ -56,9 +56,9 @@ struct sys_net {
     bool may_lead;  /* neither hardware, nor a bond or team, nor a member of one: call sys_net_way() */
 };
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret);
-/* For an interface with may_lead; for others only *ret_link is valid. Reads some ten files, and is needed only where
- * there is no hardware. *ret_link is the index of the other end, in whatever namespace that is; if there is no other
- * end it is its own index or 0. */
+/* Call it for an interface with may_lead; for others only *ret_link is valid. It reads about ten files, and is
+ * needed only if there is no hardware. *ret_link: the index of the other end, in the namespace of that end; if there
+ * is no other end, the interface's own index or 0. */
 enum sys_net_way sys_net_way(int sys_fd, const char *name, uint32_t *ret_link);
 /* A number that changes when the interface gets another master; 0: it has none. One system call. */
 uint64_t sys_net_master(int sys_fd, const char *name);
@@ -79,12 +79,11 @@ int sys_sensor_critical(int sys_fd, const char *path, int64_t *ret_temperature);
 struct sys_gpu {
     uint32_t number;
     char name[16];   /* "card0" */
-    char driver[24]; /* what DRM calls it: "amdgpu", "i915", "xe", ... */
-    char device[32]; /* "0000:03:00.0"; of those that are not on PCI, what their bus calls them */
-    bool has_fdinfo; /* its driver says what each client uses */
+    char driver[24]; /* the name that DRM has for it: "amdgpu", "i915", "xe", ... */
+    char device[32]; /* "0000:03:00.0"; if it is not on PCI, its name on its own bus */
+    bool has_fdinfo; /* its driver reports in fdinfo what each client uses */
 };
-/* Calls fn, which may be NULL, for each GPU that DRM has, of the drivers that are known. Not in the order of their
- * numbers. Returns how many. */
+/* Calls fn, which may be NULL, for each GPU in DRM whose driver is known, in no particular order. Returns how many. */
 int sys_gpus(int sys_fd, void (*fn)(void *context, const struct sys_gpu *gpu), void *context);
 
 #endif

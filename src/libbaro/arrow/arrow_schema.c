@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types of columns, and what is said of them. */
+/* The Arrow types of columns, and the metadata of their fields. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,7 @@ static void release(struct ArrowSchema *s)
     s->release = NULL;
 }
 
-/* Takes the metadata. */
+/* Makes a schema; it takes over the memory of the metadata. Returns 0 or -ENOMEM. */
 static int schema_init(struct ArrowSchema *ret, const char *format, const char *name, struct buf *metadata,
                        size_t n_children)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of a batch while they are filled, and as arrays. */
+/* The columns of a batch: they are filled row by row, and then become arrays. */
 #ifndef LIBBARO_ARROW_BUILD_H
 #define LIBBARO_ARROW_BUILD_H
 
@@ -24,7 +24,7 @@ enum column_type {
  * has. */
 struct dictionary {
     struct buf bytes; /* all texts, one behind the other */
-    int32_t *end;     /* of each; before the first one stands 0 */
+    int32_t *end;     /* the offset at which each text ends; the element in front of the first one is 0 */
     size_t n, cap;
     struct map by_text;
 };
@@ -32,16 +32,16 @@ struct dictionary {
 struct column {
     const struct baro_column *is;
     enum column_type type;
-    void *data;     /* of TYPE_BOOL bits */
+    void *data;     /* the values; bits for TYPE_BOOL */
     uint8_t *valid; /* bits; NULL as long as there are no nulls */
     size_t n, cap, nulls;
     struct dictionary words;
-    int32_t of_char[256]; /* the numbers of texts of one character; -1: none so far */
-    int32_t of_last;      /* the number of the text of the last row, by what that row had; -1: none so far */
+    int32_t of_char[256]; /* for each byte, the number of the text that consists of it; -1: none so far */
+    int32_t of_last;      /* the number of the text that was added last for the value `last`; -1: none so far */
     uint64_t last;
-    struct hint *hint; /* processes: the numbers of their texts, by their places in a sample */
+    struct hint *hint; /* for columns of processes: by place in a sample, the number of the text */
     size_t n_hints;
-    bool failed; /* without memory */
+    bool failed; /* out of memory */
 };
 
 /* The number of the text that a process had at this place of the last sample. */
@@ -53,18 +53,18 @@ struct hint {
 /* Begins a batch: the column is empty. */
 void column_begin(struct column *c);
 void column_done(struct column *c);
-/* Makes room for more values. Returns false without memory. */
+/* Makes room for more values. Returns false if out of memory. */
 bool column_reserve(struct column *c, size_t more);
 
 /* Add a value. There has to be room. */
 void column_null(struct column *c);
-void column_i64(struct column *c, int64_t v); /* of all types of integers, as far as it fits */
+void column_i64(struct column *c, int64_t v); /* for all types of integers; converts v to the column's type */
 void column_f64(struct column *c, double v);
 void column_bool(struct column *c, bool v);
-void column_number(struct column *c, int32_t number); /* of a text */
+void column_number(struct column *c, int32_t number); /* the number of a text */
 void column_text(struct column *c, const char *at, size_t len);
-void column_json(struct column *c, const char *at, size_t len); /* as it is */
-/* The number of a text, escaped; -1 without memory. */
+void column_json(struct column *c, const char *at, size_t len); /* a text that is added without escaping */
+/* Escapes a text, adds it to the dictionary if it is new, and returns its number; -1 if out of memory. */
 int32_t column_word(struct column *c, const char *at, size_t len);
 
 /* Makes one array of all columns and empties them. Returns 0 or -ENOMEM. */

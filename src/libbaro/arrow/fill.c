@@ -412,7 +412,8 @@ static void put_real(struct column *c, int absent, double v)
 
 /* ---- columns ---- */
 
-/* Where the events can't be read, it is what the header says. */
+/* Returns the wall-clock time of an instant. If the tape's events can't be read, it is computed from the header
+ * alone. */
 static int64_t realtime_of(struct filling *f, uint64_t t_ns)
 {
     if (f->has_time && f->time_of == t_ns)

@@ -11,7 +11,7 @@
 /* Rows are filled in chunks of this size: their values stay in the cache while the columns are filled. */
 enum { CHUNK_ROWS = 256, TASK_NAMES = 64 };
 
-/* What rows share, and what is remembered from row to row. */
+/* The state that the rows of a stream share. */
 struct filling {
     const struct baro_header *header;
     struct baro_tape *tape; /* for wall-clock times */
@@ -24,7 +24,7 @@ struct filling {
     void *user_context;
     struct buf text; /* reused for each text */
     uint32_t batch;  /* the number of the batch */
-    /* Names of tasks, for rows that have no sample. */
+    /* Names of the tasks in earlier samples, for rows without a sample (exits). */
     size_t n_names;
     struct {
         uint32_t id;

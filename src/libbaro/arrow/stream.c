@@ -19,13 +19,13 @@ struct stream {
     size_t batch_rows;
     bool begun, ended, derived;
     struct filling filling;
-    /* The record whose rows are taken: those from next to n - 1 are left. keep: its sample is kept when all are taken.
-     */
+    /* The record whose rows are being delivered: the rows from `next` to n - 1 are left. keep: its sample is kept
+     * for comparison once all its rows were delivered. */
     struct baro_record record;
-    uint64_t t_ns; /* of these rows */
+    uint64_t t_ns; /* time of these rows */
     size_t next, n;
     bool keep;
-    bool any_read; /* rows of the machine or of entities were taken, the last ones as they were at read_ns */
+    bool any_read; /* rows of the machine or of entities were delivered, last those of read_ns */
     uint64_t read_ns;
     struct baro_error err;
     size_t n_columns;
@@ -34,8 +34,8 @@ struct stream {
 
 /* ---- the rows of a record ---- */
 
-/* How many rows of the kind the sample has. The machine and entities are not read with every sample: 0 if this is no
- * new reading. */
+/* Returns how many rows of the kind are new in the sample. The machine and entities are not read for every sample:
+ * if this sample has no new reading of them, it returns 0. */
 static size_t entity_rows(struct stream *s, const struct baro_sample *sample)
 {
     uint64_t at;
@@ -80,8 +80,8 @@ static size_t rows_of(struct stream *s, const struct baro_record *r)
     return s->rows == BARO_KIND_JOB ? 1 : baro_sample_rows(r->u.sample, BARO_KIND_PROCESS);
 }
 
-/* Finds the first record: the last sample before the range, with which the first rows of the range are compared. Exits
- * and events before the first sample have no sample to begin with. */
+/* Moves to the first record: the last sample before the range, with which the first rows of the range are compared.
+ * If there is none, it is the first record of the tape, because exits and events may stand before the first sample. */
 static int first_record(struct stream *s, struct baro_record *ret)
 {
     int r = s->from_ns ? baro_tape_seek(s->tape, s->from_ns - 1, ret, &s->err) : 0;
@@ -91,7 +91,7 @@ static int first_record(struct stream *s, struct baro_record *ret)
     return r < 0 ? r : baro_tape_next(s->tape, ret, &s->err);
 }
 
-/* When all rows of a record are taken. */
+/* Is called when all rows of a record were delivered. */
 static int keep_record(struct stream *s)
 {
     const bool keep = s->keep && s->derived;
@@ -99,9 +99,10 @@ static int keep_record(struct stream *s)
     return keep ? baro_previous_keep(s->filling.previous, s->record.u.sample, s->rows) : 0;
 }
 
-/* Goes to the next record that has rows. Returns 1, 0 at the end, or a negative code. A reading of the machine or of
- * entities may be older than the sample that has it: the first sample behind the range is the last one with rows. Exits
- * and events may be later on the tape than they happened: they are looked for to its end. */
+/* Moves to the next record that has rows. Returns 1, 0 at the end, or a negative code. A reading of the machine or
+ * of entities may be older than the sample that has it, so the first sample after the range is the last one that may
+ * have rows. Exits and events may stand later on the tape than they happened, so they are searched for up to its
+ * end. */
 static int next_record(struct stream *s)
 {
     int r = 1;

@@ -18,10 +18,10 @@ enum {
     OF_JOB = 4,
     OF_EVENT = 8,
     OF_HOST = 16,
-    OF_ENTITY = 32, /* of a kind of this library */
-    OF_OTHER = 64,  /* of a kind that only the tape has */
+    OF_ENTITY = 32, /* rows of a kind of this library */
+    OF_OTHER = 64,  /* rows of a kind that only the tape has */
     OF_ALL = 127,
-    CORES = 128 /* of a kind of which cores can be derived */
+    CORES = 128 /* rows of a kind for which cores can be derived */
 };
 #define WHO (OF_PROCESS | OF_EXIT)
 #define ENTITIES (OF_ENTITY | OF_OTHER)
@@ -30,7 +30,7 @@ static const struct {
     const char *name, *alias;
     enum baro_column_kind kind;
     unsigned rows;
-    bool shown; /* also where it was not asked for */
+    bool shown; /* among the default columns */
 } identities[] = {
     {"time", NULL, BARO_COLUMN_TIME, OF_ALL, true},
     {"t_ns", "t", BARO_COLUMN_T, OF_ALL, true},
@@ -149,7 +149,7 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
     return code;
 }
 
-/* The metric or the sum that a word names. Returns its id or -1. */
+/* Finds the metric or the sum that a word names. Returns its id or -1. */
 static int find_metric(const struct baro_columns *c, const struct baro_tape *tape, struct span word, bool *ret_sum)
 {
     char name[METRIC_TEXT_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A selection of columns, from the inside. */
+/* The private parts of a selection of columns, for the files of this folder. */
 #ifndef LIBBARO_COLUMNS_COLUMNS_H
 #define LIBBARO_COLUMNS_COLUMNS_H
 

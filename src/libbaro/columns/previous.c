@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is remembered of previous rows, and what a row has only in comparison with one: cores, derived metrics. */
+/* Keeps the previous rows, and computes from them the values that need two rows: cores, derived metrics. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 
 struct baro_previous {
     struct last_table cpu;
-    uint64_t t_ns, before_ns; /* of the rows now, and of those before; before_ns: UINT64_MAX if there were none */
+    uint64_t t_ns, before_ns; /* time of the present rows, and of those before: UINT64_MAX if none */
     int process_cpu, job_cpu, cgroup_cpu, task_cpu; /* ids of metrics */
-    struct baro_sample *kept;                       /* whose rows came before; NULL: there were none */
-    struct last_table place;                        /* where each process or entity stands in it, by id */
+    struct baro_sample *kept;                       /* the sample with the previous rows; NULL: there is none */
+    struct last_table place;                        /* by id: the place of each process or entity in `kept` */
 };
 
 static int find_stem(enum baro_kind kind, const char *stem)
@@ -58,11 +58,11 @@ static void begin_sample(struct baro_previous *m, uint64_t t_ns)
     m->t_ns = t_ns;
 }
 
-/* Whose CPU time it is. */
+/* The process, entity, job or machine that used the CPU time. */
 struct who {
     uint32_t id;
     uint32_t cpus;    /* cores that it can use at once; 0: not known */
-    bool began_since; /* it began since the rows before: it had used nothing then, and its first row has a rate, too */
+    bool began_since; /* it began since the previous rows, when it had used nothing: even its first row has a rate */
 };
 
 /* Growth of CPU time since the previous row, in cores. Example: 1.50 s at +2.0 s and 1.75 s at +2.5 s are 0.5 cores. */
@@ -80,7 +80,8 @@ static int rate(struct baro_previous *m, uint64_t t_ns, struct who who, uint64_t
     if (t_ns <= before.t_ns || cpu < before.value)
         return BARO_ABSENT_UNKNOWN;
     *ret = (double)(cpu - before.value) * 1e9 / (double)(t_ns - before.t_ns) / 1e9;
-    /* A value is read a moment after the sample's instant: over very short intervals that is too much. */
+    /* A value is read a moment after the instant of its sample, so over a very short interval the rate may be too
+     * high. */
     if (who.cpus && *ret > who.cpus)
         *ret = who.cpus;
     return BARO_PRESENT;
@@ -91,7 +92,7 @@ static uint32_t cpus_of(const struct baro_header *header)
     return header ? baro_header_cpus(header) : 0;
 }
 
-/* Its CPU time. */
+/* Reads the CPU time of a row. */
 static enum baro_absent row_cpu(const struct baro_previous *m, const struct baro_row *row, uint64_t *ret)
 {
     switch (baro_row_kind(row)) {
@@ -155,7 +156,8 @@ const struct baro_sample *baro_previous_kept(const struct baro_previous *m)
     return m->kept;
 }
 
-/* A place is that of the previous sample, or of an older one if the process or entity was not in that one. */
+/* Finds the place of a process or entity in the kept sample. A recorded place may be that of an older sample, if the
+ * process or entity was not in the kept one. */
 static bool previous_place(const struct baro_previous *m, uint32_t id, size_t *ret)
 {
     const struct last *place = m->kept ? last_find(&m->place, id) : NULL;

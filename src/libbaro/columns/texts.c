@@ -75,7 +75,7 @@ size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size)
     return give_text(&b, b.len ? b.len - 1 : 0, ret, size); /* without the end of the line */
 }
 
-/* Its threads have run since their wait for a CPU was last read: the value is old. */
+/* Have threads of the job run since the run delay was last read? Then its value is old. */
 static bool delay_lags(const struct baro_sample *s)
 {
     uint64_t lag;
@@ -85,7 +85,7 @@ static bool delay_lags(const struct baro_sample *s)
 
 /*
  * Example: five processes share 300 MB, and the budget has let two of them be read so far. Their pss adds up to 133 MB,
- * where all five have 329 MB: the row says "pss_bytes uss_bytes" until the other three are read.
+ * that of all five to 329 MB: the text is "pss_bytes uss_bytes" until the other three have been read.
  */
 size_t baro_sample_bounds_text(const struct baro_sample *s, char *ret, size_t size)
 {

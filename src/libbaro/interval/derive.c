@@ -16,8 +16,8 @@ bool derive_adds_nothing(const struct baro_process *p, int metric)
     return p->absent[metric] == BARO_ABSENT_SHARED || (p->absent[metric] != BARO_PRESENT && holds_nothing(p));
 }
 
-/* The kernel counts a zombie as a thread: of its first thread, which has ended, while others run, and of the whole
- * process. */
+/* Is the process a zombie that the kernel still counts as one thread? The kernel counts a thread until it is reaped:
+ * the first thread, even if it ended before the others, and the only thread of a process that has ended. */
 static bool is_zombie_alone(const struct baro_process *p, enum process_metric metric)
 {
     return metric == PROCESS_threads && p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' &&
@@ -115,7 +115,7 @@ uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uin
     return derive_tick_ns(t, start_ticks, 1) <= known_ns ? derive_tick_ns(t, start_ticks, 0) : known_ns;
 }
 
-/* Adds up some counters. Every kernel has the first; another one that an older kernel does not count is left out. */
+/* Adds up counters. Every kernel has the first one; another one that the kernel does not have is left out. */
 static int busy(const uint64_t *value, const uint8_t *absent, const int *of, size_t n, uint64_t *ret)
 {
     *ret = 0;

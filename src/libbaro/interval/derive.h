@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from samples: sums over the tree, rates, closure. Pure functions; nothing else subtracts counters. */
+/* What follows from samples: sums over the processes of a job, rates, remainders. Pure functions; nothing else
+ * subtracts counters. */
 #ifndef LIBBARO_INTERVAL_DERIVE_H
 #define LIBBARO_INTERVAL_DERIVE_H
 
@@ -22,12 +23,12 @@ struct derive_sum {
     uint64_t value;
     size_t members;   /* processes that could have the value */
     size_t covered;   /* processes that had the value */
-    uint64_t lacking; /* rss of the processes that lacked it: their pss or uss is at most that */
+    uint64_t lacking; /* rss of the processes without a value: an upper bound of their pss or uss */
     int absent;       /* enum baro_absent: no process had the value (reason of the last one); 0: value is valid */
 };
 
-/* Does the process lack the value without making the sum too small? True if it has ended and holds no memory, or if its
- * memory is counted with another process. */
+/* May the process be left out of the sum although it has no value? True if it has ended and holds no memory, or if
+ * its memory is counted with another process. */
 bool derive_adds_nothing(const struct baro_process *p, int metric);
 
 struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric);
@@ -42,32 +43,33 @@ bool derive_has_job(const struct baro_sample *s);
  * or too low. */
 bool derive_is_stale(const struct baro_sample *s);
 
-/* Returns the most pss or uss that the job can have had: rss stands in for values that were not read yet, and for all
- * where the sum is old. Example: 41 MB of `cargo`, and two compilers that have just begun with 113 MB of rss each: 267
- * MB. */
+/* Returns an upper bound of the pss or uss of the job. A value that was not read counts as the process's rss; if the
+ * sum is stale, all processes count with their rss. Example: 41 MB of `cargo`, and two compilers that have just
+ * begun with 113 MB of rss each: 267 MB. */
 uint64_t derive_sum_at_most(const struct derive_sum *sum, const struct derive_sum *rss, const struct baro_sample *s);
 
 /* Can the metric be summed over processes? Only if each process has the value for itself. */
 int derive_adds_up(enum process_metric metric);
 
-/* Growth of a counter a second, in its unit a second. Returns 0, or BARO_ABSENT_UNKNOWN where it fell (another counter
- * than before) or no time passed. */
+/* Computes the growth of a counter per second. Returns 0; BARO_ABSENT_UNKNOWN if the value fell (it is another
+ * counter than before) or if no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
 
-/* Sets the times between which a rate between two rows holds. Returns 0, or the reason why there is none. */
+/* Finds the times between which a rate of two rows holds. Returns 0, or the reason why there is none. */
 enum baro_absent derive_between(const struct baro_row *before, const struct baro_row *now, uint64_t *ret_t0_ns,
                                 uint64_t *ret_t1_ns);
 
-/* baro_derived_find(), of a name that need not end with NUL. */
+/* baro_derived_find() for a name that need not end with NUL. */
 int derive_find(int kind, const char *name, size_t len);
 
-/* Start times of processes are counted in ticks since the machine was booted, of 10 ms mostly. */
+/* Converts start times of processes, which are clock ticks (mostly of 10 ms) since the machine was booted. */
 struct derive_ticks {
     uint64_t boottime_ns; /* when the tape began */
     uint32_t per_second;  /* 0: not known */
 };
 struct derive_ticks derive_ticks_of(const struct baro_header *h);
-/* A start time in the tape's time, `later` ticks later; UINT64_MAX: not known. */
+/* Returns the instant `later` ticks after a start time, in nanoseconds since the tape began; UINT64_MAX if it is not
+ * known. */
 uint64_t derive_tick_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t later);
 /* baro_row_begin_ns() */
 uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t known_ns);
@@ -77,12 +79,12 @@ uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uin
     HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice
 #define DERIVE_CPU_BUSY CPU_user, CPU_nice, CPU_system, CPU_irq, CPU_softirq, CPU_guest, CPU_guest_nice
 
-/* Returns the CPU time in which the machine, or one CPU, ran something: not idle, not waiting for I/O, not stolen by
- * the hypervisor. Returns 0, or the reason why it is absent. */
+/* Reads the CPU time in which the machine, or one CPU, ran something: it was not idle, did not wait for I/O, and was
+ * not stolen by the hypervisor. Returns 0, or the reason why it is absent. */
 int derive_host_busy(const struct baro_sample *s, uint64_t *ret);
 int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret);
 
-/* Returns the share of total that is not in counted; negative if more was counted than total; 0 for 0. */
+/* Returns the share of `total` that `counted` does not include; negative if counted is larger; 0 if total is 0. */
 double derive_remainder(uint64_t counted, uint64_t total);
 
 /* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies

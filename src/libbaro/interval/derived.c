@@ -15,7 +15,7 @@
 #define HOST_ALL HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal, HOST_BUSY
 #define CPU_BUSY DERIVE_CPU_BUSY
 #define CPU_ALL CPU_idle, CPU_iowait, CPU_steal, CPU_BUSY
-#define BARO_KIND_GPU KIND_gpu /* kinds that have names alone */
+#define BARO_KIND_GPU KIND_gpu /* the public API has no constants for these kinds */
 #define BARO_KIND_GPU_PROCESS KIND_gpu_process
 
 /* Rows stand in the order of the kinds. A new row goes to the end of its kind, because programs may have stored the
@@ -152,8 +152,8 @@ int derive_find(int kind, const char *name, size_t len)
 
 /* ---- computing ---- */
 
-/* Returns the growth of the sum of some counters. One of them may fall a little, as time waiting for I/O does; their
- * sum may not. */
+/* Computes the growth of the sum of counters. One of them may fall a little, as time waiting for I/O does; their sum
+ * may not. */
 static enum baro_absent summed_growth(const struct baro_row *before, const struct baro_row *now, const int *id,
                                       size_t n, uint64_t *ret)
 {

@@ -77,23 +77,23 @@ static struct derive_ticks ticks_of(const struct baro_header *h)
     return h ? derive_ticks_of(h) : (struct derive_ticks){0};
 }
 
-/* The end of the tick in which a process began, since the tape began; UINT64_MAX: not known. The machine may have slept
- * since: then it began earlier. */
+/* Returns the end of the tick in which a process began, in nanoseconds since the tape began; UINT64_MAX if it is not
+ * known. If the machine was suspended since then, the process began earlier. */
 static uint64_t begin_of(const struct baro_header *h, uint64_t start_ticks)
 {
     struct derive_ticks ticks = ticks_of(h);
     return derive_tick_ns(&ticks, start_ticks, 1);
 }
 
-/* Example of a process that was found by a scan at 1.7 s: it began in the tick that ended at 1.65 s, so after a sample
- * at 1.6 s, and not after one at 1.68 s. A process that an event names may have been forked long before, too: one that
- * executes a program that a rule fits is known from then on. */
+/* Did the process begin after t_ns? Example: a process that a scan found at 1.7 s began in the tick that ended at
+ * 1.65 s, so it began after a sample at 1.6 s, and not after one at 1.68 s. A process that an event reported may
+ * have been forked long before that: one that executes a program which a rule fits is known only from then on. */
 static bool began_after(const struct baro_header *h, enum baro_origin origin, uint64_t start_ticks, uint64_t first_ns,
                         uint64_t t_ns)
 {
     uint64_t begin = begin_of(h, start_ticks);
     if (origin == BARO_ORIGIN_TARGET && begin == UINT64_MAX)
-        return false; /* it may have run before it was found */
+        return false; /* the process may have run before it was found */
     return (begin < first_ns ? begin : first_ns) > t_ns;
 }
 
@@ -113,7 +113,8 @@ uint64_t baro_row_begin_ns(const struct baro_header *header, const struct baro_r
     return derive_begin_ns(&ticks, baro_row_start_ticks(row), known_ns);
 }
 
-/* Negative: before the tape began. What a damaged tape says may be anything: it wraps. */
+/* Finds when a process began; negative: before the tape began. The numbers of a damaged tape may be anything, so the
+ * arithmetic is unsigned and wraps. */
 static enum baro_absent process_since(const struct baro_header *h, const struct baro_row *row, int64_t *ret)
 {
     uint64_t begin_ns = baro_row_begin_ns(h, row), ticks = baro_row_start_ticks(row), second = ticks_of(h).per_second;
@@ -175,7 +176,8 @@ static int exit_metric_of(int process_metric)
     }
 }
 
-/* Samples include what a process had used before the recording began, exits do not: the difference is too small. */
+/* Did the process run before the recording began? Samples include what it had used before, exits do not, so their
+ * difference is too small. */
 static bool ran_before(const struct baro_header *h, const struct baro_row *row)
 {
     return row && (begin_of(h, baro_row_start_ticks(row)) == 0 ||

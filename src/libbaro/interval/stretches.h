@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Growth of a counter over stretches of time, held back until it is clear that it is not of a longer stretch: what
- * wait4(2) reports at the end of a job was used before the sample that shows it. Example: of two CPUs, 1.0 s of CPU
- * time in 1 s and then 100 ms more in the last 40 ms would be 2.5 cores; together they are 1.1 s in 1.04 s.
+ * Growth of a counter over stretches of time. A stretch is held back until it is clear that its growth does not belong
+ * to a longer stretch: the CPU time that wait4(2) returns at the end of a job was used before the sample that has it.
+ * Example: with two CPUs, 1.0 s of CPU time in 1 s and then 0.1 s more in the last 40 ms would be 2.5 cores; together
+ * they are 1.1 s in 1.04 s.
  */
 #ifndef LIBBARO_INTERVAL_STRETCHES_H
 #define LIBBARO_INTERVAL_STRETCHES_H
@@ -32,7 +33,7 @@ bool stretches_are_one(const struct stretch_grown *first, const struct stretch_g
 /* Appends a stretch. Returns true if there was no room: then the first stretch was removed into *ret. Growth beyond the
  * possible rate goes to earlier stretches. */
 bool stretches_add(struct stretches *s, struct stretch_grown one, struct stretch_grown *ret);
-/* Removes the first one; false: there is none. */
+/* Removes the first stretch into *ret; returns false if there is none. */
 bool stretches_take(struct stretches *s, struct stretch_grown *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of marks that BARO_EVENTS names, and the locks that show that a recorder reads it: each recorder holds a
- * lock of one of these bytes. */
+/* The file of marks that BARO_EVENTS names. Each recorder that reads it holds a lock on one of the bytes below,
+ * which shows that it has a reader. */
 #ifndef LIBBARO_MARK_LOCK_H
 #define LIBBARO_MARK_LOCK_H
 

@@ -8,9 +8,9 @@
 
 #include "baro/metric.h"
 
-#define ABSENT_COUNT (BARO_ABSENT_SHARED + 1) /* no members of public enums: they change with versions */
+#define ABSENT_COUNT (BARO_ABSENT_SHARED + 1) /* not in the public enum: later versions would change its value */
 
-/* PROCESS_cpu, PROCESS_rss, ..., and PROCESS_MAX: how many there are; the same of each kind. */
+/* PROCESS_cpu, PROCESS_rss, ..., and PROCESS_MAX, the number of metrics; the same for each kind. */
 #define METRIC_ID_(kind, stem) kind##_##stem
 #define METRIC_ID(kind, stem) METRIC_ID_(kind, stem)
 #define METRIC(stem, ...) METRIC_ID(KIND, stem),
@@ -26,7 +26,7 @@
 #undef KIND_BEGIN
 #undef METRIC
 
-/* Numbers of kinds: those of enum baro_kind, and on from there. */
+/* Numbers of kinds: those of enum baro_kind, followed by those of later kinds. */
 enum kind {
 #define METRIC(...)
 #define KIND_BEGIN(name) KIND_##name,
@@ -44,7 +44,7 @@ _Static_assert((int)KIND_process == BARO_KIND_PROCESS && (int)KIND_host == BARO_
 /** @return the column that has the time at which an entity of @p kind was read; -1: they are all read together. */
 int metric_time(int kind);
 
-/* Since when the counters of a kind count. */
+/* The time from which the counters of a kind count. */
 enum counts_since {
     COUNTS_UNKNOWN, /* a kind that the tape declares: nobody knows */
     COUNTS_NONE,    /* the kind has no counters */
@@ -55,7 +55,7 @@ enum counts_since {
     COUNTS_BOOT     /* the start of the machine */
 };
 enum counts_since metric_counts_since(int kind);
-/* baro_metric_find(), of a name that need not end with NUL. */
+/* baro_metric_find() for a name that need not end with NUL. */
 int metric_find(int kind, const char *name, size_t len);
 
 /* Masks of these metrics are one word. */

@@ -232,7 +232,7 @@ void baro_row_free(struct baro_row *row)
 
 /* ---- interpolation ---- */
 
-/* How far between two samples: at of out_of. */
+/* A position between two samples: `at` nanoseconds of `out_of`. */
 struct between {
     uint64_t at, out_of;
 };

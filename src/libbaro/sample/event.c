@@ -4,7 +4,8 @@
 
 #include "libbaro/sample/sample.h"
 
-/* On the tape an event is one number and one text. This table names them; NULL: the kind gives it no meaning. */
+/* On the tape an event has one number and one text. This table names the attributes that they are; NULL: the kind
+ * does not use it. */
 static const struct event_kind {
     const char *name;
     const char *number;
@@ -85,7 +86,8 @@ size_t baro_event_attribute_count(const struct baro_event *e)
     return from_kind(kind_row(e)) + e->n_attributes;
 }
 
-/* The attributes that number and text are come first, then those given with the event. */
+/* The attributes that the number and the text stand for come first, then the attributes that were given with the
+ * event. */
 int baro_event_attribute(const struct baro_event *e, size_t i, struct baro_attribute *ret)
 {
     const struct event_kind *k = kind_row(e);

@@ -13,7 +13,7 @@ struct link {
     size_t row;
 };
 
-/* Rows; parents are in the caller's array. */
+/* Links from a row to its first child, last child and next sibling. The parents are in the caller's array. */
 struct kin {
     size_t first, last, next;
 };
@@ -24,8 +24,8 @@ static int compare_links(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Another process may have the pid of a parent that has ended: then the start times differ. One that is 0 is not known.
- */
+/* Is p the parent? A pid may belong to another process after the parent has ended: then the start times differ. A
+ * start time of 0 is not known. */
 static bool is_parent(const struct baro_key *of_child, const struct baro_key *p)
 {
     return !of_child->start || !p->start || of_child->start == p->start;

@@ -8,7 +8,7 @@
 struct values {
     const uint64_t *value;
     const uint8_t *absent;
-    int own; /* how many there are besides those in extra */
+    int own; /* number of values, without those in extra */
     const struct baro_extra *extra;
 };
 

@@ -60,7 +60,7 @@ struct baro_process {
     uint8_t cmdline_absent; /* enum baro_absent */
     uint64_t value[PROCESS_MAX];
     uint8_t absent[PROCESS_MAX];    /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
-    const struct baro_extra *extra; /* of a process read from a tape; NULL elsewhere */
+    const struct baro_extra *extra; /* set by a cursor; else NULL */
 };
 
 struct baro_exit {
@@ -78,7 +78,7 @@ struct baro_exit {
     const char *cmdline; /* NULL where not known */
     uint64_t value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
-    const struct baro_extra *extra; /* of an exit read from a tape; NULL elsewhere */
+    const struct baro_extra *extra; /* set by a cursor; else NULL */
 };
 
 struct baro_event {
@@ -95,8 +95,8 @@ struct baro_event {
  * owner; the GPU itself has none. */
 struct baro_entity_owner {
     enum baro_owner kind;
-    struct baro_key process; /* of BARO_OWNER_PROCESS */
-    uint32_t id;             /* of BARO_OWNER_ENTITY: another entity's id */
+    struct baro_key process; /* for BARO_OWNER_PROCESS */
+    uint32_t id;             /* for BARO_OWNER_ENTITY: another entity's id */
 };
 
 /* Attributes with a meaning of their own (baro/event.h) on marks and phases. If the job gives an attribute with such a
@@ -125,17 +125,16 @@ struct baro_entity {
     int kind;    /* enum baro_kind; of declared kinds that of baro_tape_kind_find(), and 0 elsewhere */
     char *name;  /* "cpu0", "nvme0n1", "/home", "eth0" */
     char *label; /* more about it, such as the model; "" */
-    struct baro_entity_owner owner;         /* as the attributes not of the kinds up to BARO_KIND_CGROUP */
+    struct baro_entity_owner owner;         /* this and the attributes are unset for kinds up to BARO_KIND_CGROUP */
     size_t n_attributes;                    /* ATTRIBUTES_MAX at most */
     const struct baro_attribute *attribute; /* such as the labels of OpenMetrics */
     uint32_t info_version;                  /* grows with each change of label, owner or attributes */
-    uint64_t read_ns;               /* of a tape: when its values were read; elsewhere the list's time says it */
-    size_t n_values;                /* of a tape: how many there are */
-    uint64_t *value;                /* one for each metric of its kind */
-    uint8_t *absent;                /* as many */
-    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
-    const struct baro_metric *const
-        *metric; /* of a tape: of a kind that was declared n_values descriptors; else NULL */
+    uint64_t read_ns; /* set by a cursor: when its values were read; elsewhere struct baro_entities has the time */
+    size_t n_values;  /* set by a cursor: how many values it has */
+    uint64_t *value;  /* one for each metric of its kind */
+    uint8_t *absent;  /* a reason for each value */
+    const struct baro_extra *extra;          /* set by a cursor; else NULL */
+    const struct baro_metric *const *metric; /* set by a cursor for a declared kind: n_values descriptors; else NULL */
 };
 
 struct baro_entities {
@@ -166,8 +165,8 @@ struct baro_sample {
         *moved; /* a bit for each: it may have changed since the sample before; NULL: all may have; borrowed */
     uint64_t
         removals; /* with moved: how many have left the list so far. If none did since, new ones stand at its end */
-    const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
-    /* The machine's values, as of host_ns: it is not read for every sample. */
+    const struct baro_extra *job_extra, *self_extra, *host_extra; /* set by a cursor; else NULL */
+    /* Values of the machine, read at host_ns. It is not read for every sample. */
     bool has_host; /* the machine was read at least once */
     uint64_t host_ns;
     uint64_t host[HOST_MAX];
@@ -180,10 +179,10 @@ struct baro_sample {
     struct baro_declared *const *declared;
 };
 
-/* The job's limits: the tightest one of its control groups, ulimits, affinity and the batch system's environment. The
- * source says which, for example "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a
- * value of 0: no limit below the machine's. If a limit is absent, a tighter one may exist that is not visible, and the
- * value is only an upper bound. */
+/* The job's limits: the tightest one of its control groups, ulimits, affinity and the batch system's environment.
+ * The source says which, for example "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; ""
+ * with a value of 0: no limit below the machine's. If a limit is marked absent, a tighter one may exist that is not
+ * visible: the value is then an upper bound of the limit. */
 struct baro_limits {
     uint64_t memory_bytes;
     char memory_source[128];
@@ -202,8 +201,8 @@ bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b)
 
 struct baro_header {
     enum baro_mode mode;
-    char id[33];      /* of the tape: 32 hexadecimal digits; the same in all of its segments */
-    char version[32]; /* of barograph that wrote it */
+    char id[33];      /* id of the tape: 32 hexadecimal digits; the same in all segments */
+    char version[32]; /* version of the barograph that wrote it */
     char host[65];
     char kernel[65];  /* release */
     char machine[65]; /* x86_64, aarch64, ... */
@@ -218,7 +217,7 @@ struct baro_header {
     uint32_t cpus; /* online */
     uint64_t page_size;
     uint64_t memory_total;     /* bytes */
-    struct baro_limits limits; /* of tapes without a record of limits; not yet known if the record is still to come */
+    struct baro_limits limits; /* for tapes without a record of limits; not known if that record is still to come */
     char cpu_model[128];
     uint32_t numa_nodes;
     char cgroup_mode[16]; /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no
@@ -236,10 +235,12 @@ struct baro_header {
     /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
     struct baro_key recorder;
     uint64_t pid_namespace; /* inode of /proc/PID/ns/pid: the namespace in which the recorder's pid is valid */
-    /* a tape in segments: which of them this is, from 1 on, and how much is kept; 0: a tape in one file; no limit */
+    /* segment: the number of this file, from 1 on; 0: the tape is one file. The others: how much is kept; 0: no
+     * limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
-    /* a control group as the job: CPU time that it had used before the recording, for a recorder that continues it */
+    /* for a control group as the job: the CPU time that it had used before the recording, for a recorder that
+     * continues it */
     uint64_t group_user_ns, group_system_ns;
     /* the same for control groups that tasks name, in the order of the tasks */
     struct header_group {

@@ -11,7 +11,7 @@
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 
-#define SCALE_RATE 1e9 /* of growth per nanosecond: per second */
+#define SCALE_RATE 1e9 /* growth per nanosecond times this is growth per second */
 
 /* ---- making ---- */
 

@@ -11,11 +11,11 @@
 #define SERIES_NEVER UINT64_MAX
 #define SERIES_COUNT (-2) /* used as the metric of a curve: counts the processes */
 
-/* A curve that a counter is part of. */
+/* A curve that uses the growth of a counter. */
 struct term {
     size_t curve;
-    bool first; /* if it is absent, the curve has no value */
-    bool per;   /* its growth divides */
+    bool first; /* while this counter is absent, the curve has no value */
+    bool per;   /* the growth of this counter is part of the divisor */
 };
 
 /* The readings that rates of one metric are taken from; shared by all curves of that metric. */
@@ -32,30 +32,30 @@ struct curve {
     int kind;
     uint32_t id;
     char *name;      /* NULL: any */
-    uint32_t called; /* of processes: number of the name, from 1 on; 0: any */
+    uint32_t called; /* for processes: number of the name, from 1 on; 0: any name */
     int metric;
-    int counter;      /* index of the first; -1: a curve of values */
-    double scale;     /* of growth per nanosecond */
+    int counter;      /* index of its first counter; -1: it is a curve of values */
+    double scale;     /* factor from growth per nanosecond to the unit of the curve */
     bool share;       /* growth is divided by that of other counters, not by time */
-    double per;       /* the growth of these */
-    uint64_t read_ns; /* as of a counter */
-    uint64_t own_ns;  /* of one entity: when it was read itself */
-    size_t row;       /* and where it was in the sample then */
+    double per;       /* growth of these counters since since_ns */
+    uint64_t read_ns; /* entities: when they were read last, as in struct counter */
+    uint64_t own_ns;  /* for a curve of one entity: when that was read last */
+    size_t row;       /* its row in the sample with that reading */
     struct baro_bucket *at;
-    bool has; /* values: one holds since since_ns. Rates: growth is counted since then */
+    bool has; /* curves of values: `value` holds since since_ns; rates: growth is counted since then */
     uint64_t since_ns;
-    double value; /* that holds, or that grew since then */
-    bool known;   /* in the sample that is being read */
-    double now;   /* values: of that sample */
+    double value; /* the value that holds, or the growth since since_ns */
+    bool known;   /* the sample that is being read has a value */
+    double now;   /* curves of values: the value in that sample */
     struct bounds {
         bool unsure; /* the value is an incomplete or old sum: baro_bucket.unsure_ns */
         double high, at_least;
-    } bounds, bounds_now;  /* of value, and of now */
-    struct stretches held; /* rates: growth that no bucket has so far */
+    } bounds, bounds_now;  /* bounds of `value`, and of `now` */
+    struct stretches held; /* rates: growth that was not added to buckets yet */
 };
 
 struct baro_series {
-    struct last_table called; /* by process: number of the name that it had last, if a curve has that */
+    struct last_table called; /* by process: number of its last name, if a curve has that name */
     uint32_t n_called;
     uint64_t from_ns, to_ns;
     size_t n_buckets;
@@ -66,20 +66,22 @@ struct baro_series {
     const struct baro_tape *tape;
     bool begun;      /* a sample was read */
     bool has_job;    /* the sample that is being read is of a job, and not of the machine alone */
-    bool from_begin; /* the walk began with the tape's first record: tasks had used nothing before */
-    bool from_start; /* the first sample is the tape's first: all that processes had used is of this recording */
+    bool from_begin; /* reading began with the tape's first sample: until then tasks had used nothing */
+    bool from_start; /* that, and the tape has the start of the job: all that its processes had used belongs to the
+                        recording */
     bool failed;     /* out of memory */
 };
 
 bool series_one_of_a_kind(int kind);
 
-/* The value held from a to b. While the walk goes on, mean is the sum of value times nanoseconds. */
+/* Adds a value that held from a to b to the buckets. Until series_finish(), `mean` is the sum of value times
+ * nanoseconds. */
 void series_spread(const struct baro_series *s, struct curve *c, uint64_t a, uint64_t b, double value);
-/* The same of a value of which only bounds are known. */
+/* Does the same for a value of which only bounds are known. */
 void series_spread_unsure(const struct baro_series *s, struct curve *c, uint64_t a, uint64_t b);
-/* A sample at that time, with the value of a curve of values. */
+/* Counts a sample at t_ns with its value, for a curve of values. */
 void series_point(const struct baro_series *s, struct curve *c, uint64_t t_ns, double value);
-/* Means from sums. */
+/* Divides the sums in `mean` by the time that they cover. */
 void series_finish(struct baro_series *s);
 
 /* Returns the number of a name for which a curve exists; 0: no curve has that name. */
@@ -88,7 +90,7 @@ uint32_t series_name_number(const struct baro_series *s, const char *name);
 int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro_error *err);
 /* Returns the number of a process's last name; 0: no curve asks for it. */
 uint32_t series_called(const struct baro_series *s, uint32_t id);
-/* The same for a process that has ended, even if no sample has it. */
+/* Does the same for a process that has ended, even if no sample has it. */
 uint32_t series_called_at_exit(const struct baro_series *s, const struct baro_exit *e);
 
 #endif

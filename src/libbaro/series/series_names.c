@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which command a process counts as: the last name that it had, over all of its time, as in the summary. A compiler
- * that "sh" forked is called "sh" until it executes "cc1"; all of its CPU time is cc1's.
+ * Finds the command that a process counts for: the last name that it had, for all of its life, as in the summary. A
+ * compiler that "sh" forked is called "sh" until it executes "cc1"; all of its CPU time is counted for cc1.
  */
 #include <errno.h>
 #include <string.h>

@@ -12,12 +12,12 @@
 
 #define RATE_OVER STRETCHES_SHORT_NS
 #define FORGET_NS (7200 * NS_PER_SEC)
-#define ENDED 0   /* as the time of the last value: the process has ended */
-#define ONE_ID 1u /* what exists once: the job, the recorder, the machine */
+#define ENDED 0   /* stands for the time of the last value: the process has ended */
+#define ONE_ID 1u /* the id of a kind with one row: the job, the recorder, the machine */
 
 /* ---- readings ---- */
 
-/* The machine and entities, which are read at their own times. */
+/* Is the kind read at its own times? The machine and entities are. */
 static bool has_own_time(int kind)
 {
     return kind >= BARO_KIND_HOST;
@@ -43,8 +43,8 @@ static const struct baro_metric *metric_of_curve(const struct baro_series *s, in
     return baro_tape_metric(s->tape, kind, metric);
 }
 
-/* Sockets are read less often than the rest. Between two readings their counters are not known; counting them as
- * unchanged would look as if nothing was sent. */
+/* Sockets are read less often than the rest. Between two readings their counters are not known: if they counted as
+ * unchanged, it would look as if nothing was sent. */
 static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
 {
     const struct baro_metric *m = c->counter < 0 ? NULL : metric_of_curve(s, c->kind, s->counter[c->counter].metric);
@@ -67,10 +67,10 @@ static bool sockets_read_since(const struct baro_series *s, struct curve *c, con
     return true;
 }
 
-/* What a reading belongs to. */
+/* The process or entity that a reading belongs to. */
 struct who {
     uint32_t id, called; /* called: the number of the last name of a process */
-    const char *name;    /* of an entity */
+    const char *name;    /* name of an entity */
 };
 
 static bool is_of(const struct curve *c, const struct who *who)
@@ -108,7 +108,8 @@ static double counter_growth(const struct counter *c, uint64_t before, uint64_t 
     return growth > 0 ? growth : 0;
 }
 
-/* One reading of a counter. fresh: what it shows at first has grown since the sample before. */
+/* Takes one reading of a counter. fresh: if it is the first reading, its value has grown from 0 since the previous
+ * sample. */
 static void read_counter(struct baro_series *s, int counter, const struct who *who, uint64_t t_ns, uint64_t value,
                          bool fresh)
 {
@@ -129,7 +130,7 @@ static int one_value(const struct baro_sample *sample, int kind, int metric, uin
     return baro_row_value(baro_sample_row(sample, kind, 0), metric, ret);
 }
 
-/* Is all that a process has counted the job's, when it is in a sample for the first time? */
+/* The process is in a sample for the first time: does all that it has used so far belong to the job? */
 static bool is_fresh(const struct baro_series *s, const struct baro_process *p)
 {
     const struct baro_header *h = baro_tape_header(s->tape);
@@ -178,8 +179,8 @@ static void read_counters(struct baro_series *s, const struct baro_sample *sampl
     }
 }
 
-/* Nothing follows on a process that has ended: its values are dropped, and those of one that no sample has are not even
- * kept, as there may be millions. */
+/* No reading follows after the exit of a process, so its last value is marked as one to be dropped. For a process
+ * that no sample has, none is stored, because there may be millions. */
 static void read_exit(struct baro_series *s, const struct baro_exit *e)
 {
     const struct who who = {.id = e->id, .called = series_called_at_exit(s, e), .name = ""};
@@ -189,14 +190,15 @@ static void read_exit(struct baro_series *s, const struct baro_exit *e)
         bool has = c->exit_metric >= 0 && baro_row_value(row_of_exit(e), c->exit_metric, &v) == BARO_PRESENT;
         struct last *l = last_find(&c->last, e->id);
         uint64_t before = l ? l->value : 0;
-        if (has && v > before) /* attached, an exit leaves out what was used before: less than the last sample */
+        if (has && v > before) /* an exit leaves out what was used before the recorder attached: it may be less than the
+                                  last sample */
             take_growth(s, c, &who, counter_growth(c, before, v));
         if (l)
             l->t_ns = ENDED;
     }
 }
 
-/* m: NULL where it is not known. Only units that are no counts are converted: signed numbers, and real ones. */
+/* Adds a value to that of a curve. Only signed and real numbers have to be converted. m: NULL if it is not known. */
 static void add_curve_value(struct curve *c, int absent, uint64_t value, const struct baro_metric *m)
 {
     if (absent != BARO_PRESENT)
@@ -209,14 +211,14 @@ static void add_curve_value(struct curve *c, int absent, uint64_t value, const s
     c->known = true;
 }
 
-/* What a process without pss or uss has of it at most. */
+/* Returns an upper bound of the value of a process that lacks its pss or uss. */
 static double most_of_process(const struct baro_process *p, int metric)
 {
     bool is_part = metric == PROCESS_pss || metric == PROCESS_uss;
     return is_part && p->absent[PROCESS_rss] == BARO_PRESENT ? (double)p->value[PROCESS_rss] : 0;
 }
 
-/* What a sum over processes lacks. */
+/* What is missing from a sum over processes. */
 struct lack {
     bool any;
     double most;
@@ -260,7 +262,7 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
     note_bounds(c, sample, &lack, c->metric);
 }
 
-/* A task's value is a sum over its processes, and has the bounds of such a sum. metric: that of processes; -1: none */
+/* A task's value is a sum over its processes, and has the bounds of such a sum. metric: that of processes; -1: none. */
 static void note_lack_of_task(struct lack *lack, const struct baro_sample *sample, uint32_t task, int metric)
 {
     for (size_t i = 0; i < sample->n && metric >= 0; i++) {
@@ -326,8 +328,8 @@ static double greatest_growth(const struct baro_series *s, const struct curve *c
     return is_cpu && !c->share ? baro_header_cpus(baro_tape_header(s->tape)) : 0;
 }
 
-/* CPUs that came online since the tape began. The kernel counts the time of each CPU in ticks of 10 ms: within 100 ms,
- * two CPUs may seem to have been busy for 220 ms. */
+/* Raises the limit when CPUs came online. It is needed because the kernel counts each CPU's time in ticks of 10 ms:
+ * within 100 ms, two CPUs may seem to have been busy for 220 ms. */
 static void raise_most(struct curve *c, const struct baro_sample *sample)
 {
     if (c->kind != BARO_KIND_HOST || c->held.most <= 0 || sample->host_absent[HOST_cpus] != BARO_PRESENT)
@@ -342,7 +344,7 @@ static void spread_growth(const struct baro_series *s, struct curve *c, const st
                   grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
 }
 
-/* What grew since since_ns, as a rate over that time. */
+/* Turns the growth since since_ns into a rate over that time. */
 static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_ns, bool at_once)
 {
     if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
@@ -356,7 +358,7 @@ static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_
     c->value = c->per = 0;
 }
 
-/* The value of the last sample held until t_ns. */
+/* Adds the value of the last sample, which held until t_ns, to the buckets. */
 static void close_value(const struct baro_series *s, struct curve *c, uint64_t t_ns)
 {
     if (c->has && c->bounds.unsure)
@@ -368,8 +370,8 @@ static void close_value(const struct baro_series *s, struct curve *c, uint64_t t
 static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
 {
     if (c->counter >= 0) {
-        /* Processes and tasks come and go: there is always a rate of them, if only 0; a counter that is absent has
-         * none. */
+        /* Processes and tasks come and go: they always have a rate, even if it is 0. Any other curve has none while
+         * its counter is absent. */
         bool come_and_go = c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_TASK;
         bool goes_on = (come_and_go && s->has_job) || c->known;
         if (c->has && goes_on)
@@ -388,9 +390,8 @@ static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t
         series_point(s, c, t_ns, c->now);
 }
 
-/* Growth of one entity is over the time between its own readings, which may differ from its kind's: a GPU that is read
- * 0.2 s later than the others now and then would be busy for more than all the time. Returns false if it was not read
- * since the reading before. */
+/* Was the entity read since its previous reading? Its growth is divided by the time between its own readings: with
+ * those of its kind, a GPU that is sometimes read 0.2 s later than the others would be busy for over 100 %. */
 static bool entity_read_since(struct curve *c, const struct baro_sample *sample, uint64_t *ret)
 {
     bool has_time = c->id && c->counter >= 0 && metric_time(c->kind) >= 0;
@@ -436,8 +437,7 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
     s->begun = true;
 }
 
-/* Nothing was recorded for a while up to now: what a value was then is not known. Growth is: its mean is that of the
- * whole gap. */
+/* Handles a gap, in which nothing was recorded. Values in it are not known; growth is, and is spread over the gap. */
 static void on_gap(struct baro_series *s, const struct baro_event *e)
 {
     uint64_t begin_ns = e->t_ns > e->number ? e->t_ns - e->number : 0;
@@ -450,7 +450,7 @@ static void on_gap(struct baro_series *s, const struct baro_event *e)
     }
 }
 
-/* The last growth: exits after the last sample are of the time up to them. */
+/* Adds the last growth to the buckets: exits after the last sample belong to the time up to them. */
 static void close_all(struct baro_series *s, uint64_t end_ns)
 {
     for (size_t i = 0; i < s->n_curves; i++) {
@@ -478,7 +478,7 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
     for (size_t i = 0; i < s->n_curves; i++) {
         struct curve *c = &s->curve[i];
         bool from_zero = c->kind == BARO_KIND_TASK ? s->from_begin : s->from_start && !has_own_time(c->kind);
-        c->has = c->counter >= 0 && from_zero; /* nothing, since 0 */
+        c->has = c->counter >= 0 && from_zero; /* counting begins with 0 at time 0 */
         c->held.most = greatest_growth(s, c);
     }
     for (; r > 0; r = baro_tape_next(tape, &record, err)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes by the name of their command. Names are kept once, in a table of at most COMMANDS_MAX; the processes of
- * further ones count together under COMMANDS_OTHER, so that a job in which each process calls itself differently can't
- * eat the recorder's memory.
+ * Processes by the name of their command. Each name is stored once, in a table of at most COMMANDS_MAX. Processes with
+ * further names are counted together as COMMANDS_OTHER, so that a job whose processes all have different names cannot
+ * exhaust the recorder's memory.
  */
 #ifndef LIBBARO_SUMMARY_COMMANDS_H
 #define LIBBARO_SUMMARY_COMMANDS_H
@@ -16,7 +16,7 @@
 #define COMMANDS_MAX 4096u
 #define COMMANDS_OTHER "(others)"
 
-/* What is kept of a process by name. All but the peak add up. */
+/* The values that are kept for a command. All but the peak are sums over its processes. */
 enum command_value {
     COMMAND_CPU,
     COMMAND_CPU_USER,
@@ -33,18 +33,18 @@ struct command {
     char *name;
     uint64_t processes;
     uint64_t value[COMMAND_MAX];
-    uint64_t covered[COMMAND_MAX]; /* processes that had it */
+    uint64_t covered[COMMAND_MAX]; /* how many processes had the value */
     uint8_t absent[COMMAND_MAX];   /* reason of the last process that lacked the value */
-    uint64_t cpu_unsure_ns;        /* the part of their CPU time that may be too much */
-    uint64_t teardown_ns;          /* of those that ended, what freeing their memory takes, which taskstats lacks */
-    bool split_is_fitted;          /* finish.c: a part of their CPU time was more than the job's */
-    bool cpu_is_of_perf;           /* of one that ended perf reported it */
-    bool cpu_is_short;             /* of one that ended only the CPU time up to its last reading is known */
-    bool io_is_short;              /* of one that ended it is not known all that it had read and written */
-    bool tcp_is_short;             /* the same of the traffic of its sockets */
-    bool rss_is_short;             /* of one that ended only the high-water mark of its last reading is known */
-    uint64_t held;                 /* scratch: memory at this moment */
-    uint32_t holders;              /* scratch: of how many processes */
+    uint64_t cpu_unsure_ns;        /* the part of their CPU time that may not be theirs */
+    uint64_t teardown_ns; /* estimated CPU time for freeing their memory, which taskstats and perf do not report */
+    bool split_is_fitted; /* finish.c changed its split, because the parts of all commands exceeded those of the job */
+    bool cpu_is_of_perf;  /* perf reported the CPU time of at least one that ended */
+    bool cpu_is_short;    /* for at least one that ended, only the CPU time up to its last reading is known */
+    bool io_is_short;     /* for at least one that ended, not all of its I/O is known */
+    bool tcp_is_short;    /* the same for the TCP traffic */
+    bool rss_is_short;    /* for at least one that ended, only the high-water mark of its last reading is known */
+    uint64_t held;        /* work variable: memory in the sample that is being added */
+    uint32_t holders;     /* work variable: the number of processes that hold it */
 };
 
 struct commands {
@@ -55,14 +55,14 @@ struct commands {
     bool overflowed;
 };
 
-/* Is what they read and wrote a lower bound? */
+/* Is the I/O of the command a lower bound? */
 static inline bool command_io_is_bound(const struct command *c)
 {
     return c->covered[COMMAND_IO_READ] && (c->io_is_short || c->covered[COMMAND_IO_READ] < c->processes);
 }
 
-/* Index of the command with this name, which is added if need be. Without memory: that of COMMANDS_OTHER, which is 0.
- */
+/* Returns the index of the command with this name; adds it if it is new. If out of memory: 0, the index of
+ * COMMANDS_OTHER. */
 uint32_t commands_find(struct commands *c, const char *name);
 void command_add(struct command *c, const uint64_t value[COMMAND_MAX], const uint8_t absent[COMMAND_MAX]);
 int commands_init(struct commands *c);

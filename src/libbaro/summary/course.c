@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* As in series/series.c: the kernel counts much in steps of 10 ms, so growth is spread over this time at least. */
+/* The kernel counts much in steps of 10 ms, so growth is spread over at least this time, as in series/series.c. */
 #define RATE_OVER STRETCHES_SHORT_NS
 #define WIDTH_FIRST NS_PER_MS
 #define WIDTH_MOST (UINT64_MAX / (2 * COURSE_BUCKETS))
@@ -18,7 +18,7 @@ void course_init(struct course *c, bool from_start, uint32_t cpus)
     c->limit[COURSE_CPU] = cpus;
 }
 
-/* Each two buckets become one. */
+/* Merges each two buckets into one. */
 static void fold(struct course *c)
 {
     size_t half = COURSE_BUCKETS / 2;
@@ -48,7 +48,7 @@ static void spread(struct course *c, int k, uint64_t from_ns, uint64_t to_ns, do
     }
 }
 
-/* What exceeds the most that a bucket can hold was used earlier: moves it to the buckets before. */
+/* Growth beyond what a bucket can hold was used earlier: moves it to the buckets before. */
 static void carry_back(struct course *c, int k, uint64_t to_ns)
 {
     double excess = 0;
@@ -88,7 +88,8 @@ static void grow_course(struct course *c, int k, uint64_t t_ns, uint64_t value, 
     *s = (struct course_since){true, t_ns, value, t_ns, value};
 }
 
-/* A value holds until the next sample. A sum of pss that lacks a process, or is old, says nothing of the job. */
+/* Takes the value of a gauge, which holds until the next sample. counts: false for a sum of pss that lacks a process
+ * or is stale, which does not describe the job. */
 static void hold(struct course *c, int k, uint64_t t_ns, const struct derive_sum *sum, bool counts)
 {
     struct course_held *h = &c->held[k];

@@ -10,7 +10,7 @@
 struct directories_last {
     struct directory_last {
         uint32_t id;
-        uint32_t task; /* the entity that it belongs to; 0: none */
+        uint32_t task; /* id of the task that the directory belongs to; 0: none */
         char *path;
         uint64_t value[DIRECTORY_MAX];
         uint8_t absent[DIRECTORY_MAX];

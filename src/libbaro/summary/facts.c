@@ -63,7 +63,7 @@ static const struct baro_fact facts[FACTS] = {
 };
 
 static const struct {
-    fact_getter *get; /* of a flag: what says whether it is known; NULL: its values */
+    fact_getter *get; /* for a flag: reads if it is known; NULL: its values decide that */
     int of;
     unsigned flag;
     const char *covers;
@@ -103,8 +103,8 @@ unsigned fact_flag(int fact)
     return getters[fact].flag;
 }
 
-/* A flag says what its values say of themselves: one of them that may be too small is enough. Beside values none of
- * which is known it is not known either: "false" would call them exact. */
+/* Reads a flag from the values that it covers: it is true if one of them has the flag, such as "may be too small".
+ * If none of the values is known, the flag is absent as well: "false" would say that they are exact. */
 static void get_flag(const struct baro_summary *s, int flag, size_t row, struct baro_value *ret)
 {
     const struct baro_section *in = &sections[facts[flag].section];
@@ -164,7 +164,7 @@ int baro_summary_fact_find(const char *section, const char *name)
     return -1;
 }
 
-/* It is the first one of each table. */
+/* The key is the first fact of each table. */
 int baro_summary_key(int section)
 {
     const struct baro_section *s = baro_summary_section(section);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts of a summary: src/libbaro/summary/facts.def names them, and the functions here get their values. Each is
- * given what the table has as its argument: a metric, or a value of one of the enums below.
+ * The facts of a summary: facts.def names them, and the functions here get their values. The argument `of` of a
+ * function is what its row in the table says: a metric, or a value of one of the enums below.
  */
 #ifndef LIBBARO_SUMMARY_FACTS_H
 #define LIBBARO_SUMMARY_FACTS_H
@@ -90,7 +90,7 @@ enum { TREND_NONE = BARO_TREND_NONE, TREND_WORSE = BARO_TREND_MORE_IS_WORSE, TRE
             (enum baro_fact_trend)TREND_##trend, in_json                                                               \
     }
 
-/* Fills the values that it has; the others are 0. */
+/* Sets the members of *ret that have a value; all members are 0 before. */
 typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struct baro_value *ret);
 
 /* facts_job.c */
@@ -114,8 +114,8 @@ fact_getter fact_gpu_text, fact_gpu_grown, fact_gpu_share, fact_gpu_most, fact_g
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 
-/* facts.c. Is the fact one of the numbers that this flag is about? fact_flag(): which bit of enum baro_value_flag a
- * flag reports; 0: the fact is no flag. */
+/* facts.c. fact_is_covered(): does this flag describe the fact? fact_flag(): the bit of enum baro_value_flag that a
+ * flag reports; 0 if the fact is no flag. */
 bool fact_is_covered(int flag, int fact);
 unsigned fact_flag(int fact);
 /* Is the CPU time of the job a lower bound? Then all that is computed from it is one, too. */

@@ -25,22 +25,24 @@ static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
     return c->covered[COMMAND_TCP_SENT] && !s->finished.tcp_is_whole && is_short;
 }
 
-/* Less than this is within what a reading of the clock may miss. */
+/* Is a part more than the error that reading a clock may have? */
 static bool is_much(uint64_t part, uint64_t all)
 {
     return part > 5 * NS_PER_MS + all / 100;
 }
 
-/* Processes of this name may be among those that were not seen, or whose name is not known, and have used something.
- * Example: of a job of 350 ms three sh have 20 ms, and 193 ms are those of one whose name is not known. */
+/* May processes of this name be missing that used something? Processes that were not seen, or whose name is not
+ * known, may have this name. Example: of a job of 350 ms, three sh used 20 ms, and 193 ms belong to a process whose
+ * name is not known. */
 static bool lacks_some(const struct baro_summary *s, const struct command *c)
 {
     uint64_t others = s->finished.rest_ns + (*c->name ? s->finished.nameless_ns : 0);
     return summary_command_may_have_more(s, c) && is_much(others, c->value[COMMAND_CPU]);
 }
 
-/* Example: of python3, which has ended, 248 MB were read, and no process of the job had more than 248 MB: that is its
- * peak. If wait4(2) says that one had 258 MB, 248 are a lower bound. */
+/* Is the peak of a command a lower bound? It is exact if no process of the job held more. Example: 248 MB were read
+ * for python3, which has ended, and no process of the job held more than 248 MB: that is its peak. If wait4(2)
+ * reports a process with 258 MB, the 248 MB are a lower bound. */
 static bool rss_is_bound(const struct baro_summary *s, const struct command *c)
 {
     bool is_largest = s->subject.mode == BARO_MODE_RUN && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
@@ -48,18 +50,19 @@ static bool rss_is_bound(const struct baro_summary *s, const struct command *c)
     return !is_largest && (c->rss_is_short || c->covered[COMMAND_RSS_PEAK] < c->processes || lacks_some(s, c));
 }
 
-/* It may be too much: what is unsure of it counts, and is not small. Or too little: perf's clock does not count the
- * time that switching to a process takes. Example: of 480 ms of a pipeline that switched 34,000 times the commands have
- * 459 by perf. */
+/* Is the CPU time of a command an estimate? It may be too large, if the part that is unsure is not small. It may be
+ * too small if perf reported it, because perf's clock does not count the time for switching to a process. Example: a
+ * pipeline switched 34,000 times and used 480 ms; by perf its commands used 459 ms. */
 static bool cpu_is_estimate(const struct baro_summary *s, const struct command *c)
 {
     return is_much(c->cpu_unsure_ns, c->value[COMMAND_CPU]) ||
            (c->cpu_is_of_perf && is_much(s->finished.rest_ns, s->rows.job[JOB_cpu]));
 }
 
-/* Example: the one child of 400 MB has 180 ms by taskstats, and the job 191: up to 10 of the other 11 ms are of freeing
- * its memory. Where the total is a lower bound, it may lack that as well. */
-#define TEARDOWN_MOST 8u /* times what is expected */
+/* May the CPU time lack what freeing the memory of its processes took? Example: the one child of a job, with 400 MB,
+ * has 180 ms by taskstats, and the job has 191 ms: up to 10 of the other 11 ms were spent on freeing its memory. If
+ * the total is a lower bound, it may lack that time, too. */
+#define TEARDOWN_MOST 8u /* times the expected time */
 static bool lacks_teardown(const struct baro_summary *s, const struct command *c)
 {
     uint64_t most = TEARDOWN_MOST * c->teardown_ns;
@@ -148,8 +151,9 @@ void fact_recorder_mean(const struct baro_summary *s, int of, size_t row, struct
     value_u64(ret, absent, v);
 }
 
-/* Starting takes as much in a short run as in a long one, so it is a large share of a short one. Example: 12 ms at the
- * first sample, at 1 ms, and 22 ms at the last, at 1001 ms: 2.2 % in all, 12 ms to start, then 1 %. */
+/* Starting the recorder costs the same in a short run as in a long one, so it is a large share of a short run.
+ * Example: 12 ms were used at the first sample, at 1 ms, and 22 ms at the last, at 1001 ms: 2.2 % in all; 12 ms for
+ * starting, then 1 %. */
 void fact_own_cost(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     uint64_t cpu;

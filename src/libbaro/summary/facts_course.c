@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of the course: stretches of the recording. */
+/* Facts of the course: a row for each bucket. */
 #include "libbaro/summary/facts.h"
 
 static double per_second(const struct course *c, int k, size_t row)

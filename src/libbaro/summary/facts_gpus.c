@@ -17,13 +17,15 @@ static double growth(const struct gpu_total *t, int metric)
     return (double)(t->last[metric] - t->first[metric]);
 }
 
-/* Processes that can't be found here may be the job's, as in a container that has PIDs of its own. */
+/* Were there processes that could not be identified? They may belong to the job, as in a container that has PIDs of
+ * its own. */
 static bool has_unattributed(const struct gpu_total *t)
 {
     return t->most[GPU_memory_unattributed] || t->most[GPU_busy_unattributed];
 }
 
-/* It is not known for a device that can't be read, or whose driver does not say what processes do, or of which. */
+/* Is the use by the job known? It is not if the device can't be read, or if its driver does not report the use by
+ * processes or their pids. */
 static bool is_use_known(const struct gpu_total *t)
 {
     return (!t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job]) && !has_unattributed(t);
@@ -56,7 +58,7 @@ void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct bar
     value_u64(ret, t->absent[of], t->last[of] - t->first[of]);
 }
 
-/* Divides by the time in which the device was watched. */
+/* The growth of a time, as a share of the time in which the device was watched. */
 void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];
@@ -76,14 +78,15 @@ void fact_gpu_most_real(const struct baro_summary *s, int of, size_t row, struct
     value_real(ret, t->absent[of], baro_metric_real(baro_metric_get(KIND_gpu, of), t->most[of]));
 }
 
-/* The job's share of a device's energy, as far as it can be known. Example: 300 J, of whose GPU time the job had 20 s,
- * others 40 s: 100 J, an estimate. If nobody else used the device, all is the job's, also while it was idle. */
+/* Computes the job's share of a device's energy, as far as it can be known. Example: the device used 300 J; of its
+ * busy time 20 s are the job's and 40 s those of others: 100 J, an estimate. If nobody else used the device, all of
+ * its energy is the job's, even that of its idle time. */
 static void get_job_energy(const struct gpus_total *g, const struct gpu_total *t, struct baro_value *ret)
 {
     static const int users[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
     double all = 0, share = 1;
     int absent = t->absent[GPU_energy];
-    if (!absent) /* without a list of processes, times of 0 say nothing */
+    if (!absent) /* without a list of processes, a busy time of 0 proves nothing */
         absent = t->absent[GPU_processes_job];
     for (size_t i = 0; i < 3 && !absent; i++) {
         absent = t->absent[users[i]];
@@ -98,7 +101,7 @@ static void get_job_energy(const struct gpus_total *g, const struct gpu_total *t
         share = 0;
     else if (!absent && !is_alone && all > 0)
         share = growth(t, GPU_busy_job) / all;
-    else if (!is_alone && !absent) /* both held memory, and nobody computed */
+    else if (!is_alone && !absent) /* both held memory, and neither computed */
         absent = BARO_ABSENT_UNKNOWN;
     value_real(ret, absent, absent ? 0 : growth(t, GPU_energy) / 1e6 * share);
     value_flag(ret, BARO_VALUE_ESTIMATE, t->is_estimated || (share > 0 && !is_alone));
@@ -137,7 +140,7 @@ static bool is_whole(const struct gpu_total *t)
     return !t->is_instance;
 }
 
-/* Memory of a device that is divided is known by its instances. */
+/* Is the memory of the device known? That of a divided device is known if that of its instances is. */
 static bool has_all_memory(const struct gpus_total *g, const struct gpu_total *t)
 {
     bool has = !t->absent[GPU_memory_job_peak];
@@ -146,7 +149,7 @@ static bool has_all_memory(const struct gpus_total *g, const struct gpu_total *t
     return has && !t->lacks_memory && !has_unattributed(t);
 }
 
-/* What is added up of all devices is a lower bound where one of them lacks it. */
+/* Is a sum over all devices a lower bound, because one of them lacks the value? */
 static bool is_all_bound(const struct gpus_total *g, int of)
 {
     for (size_t i = 0; i < g->n; i++) {

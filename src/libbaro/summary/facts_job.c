@@ -67,14 +67,15 @@ void fact_exit(const struct baro_summary *s, int of, size_t row, struct baro_val
 
 /* ---- totals of the job ---- */
 
-/* For processes that ended, the recorder's own sum has only what their last sample showed. */
+/* Is a total of the job a lower bound? The recorder's own sum ("ledger") has, for processes that ended, only the
+ * values of their last sample. */
 static bool total_is_bound(const struct baro_summary *s, int metric, uint64_t v)
 {
     const char *source = summary_kernel_source(s);
     uint64_t flag;
     switch (metric) {
     case JOB_cpu_user:
-    case JOB_cpu_system: return fact_cpu_is_bound(s); /* though it is 0 itself */
+    case JOB_cpu_system: return fact_cpu_is_bound(s); /* even if this part is 0 */
     case JOB_cpu:
         return v && (strcmp(source, "ledger") == 0 ||
                      (summary_job(s, JOB_cpu_is_lower_bound, &flag) == BARO_PRESENT && flag));
@@ -105,8 +106,8 @@ bool fact_cpu_is_bound(const struct baro_summary *s)
     return summary_job(s, JOB_cpu, &v) == BARO_PRESENT && total_is_bound(s, JOB_cpu, v);
 }
 
-/* Example: four threads used 1.41 s of CPU time and ended before the second sample: how long they waited is not known
- * for any of it. */
+/* Was run delay read for more than a hundredth of the CPU time? Example: four threads used 1.41 s of CPU time and
+ * ended before the second sample: it is not known how long they waited. */
 static bool delay_was_read(const struct baro_summary *s)
 {
     uint64_t cpu, lag;
@@ -134,8 +135,8 @@ void fact_job_cpu(const struct baro_summary *s, int of, size_t row, struct baro_
         ret->flags = BARO_VALUE_ESTIMATE;
 }
 
-/* See summary_job_split_is_estimate(). A value that may be too large is no lower bound, even if something is missing
- * from it. */
+/* Reads user or system time, which may be an estimate: see summary_job_split_is_estimate(). A value that may be too
+ * large is not marked as a lower bound, even if something is missing from it. */
 void fact_job_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     fact_job(s, of, row, ret);
@@ -143,7 +144,8 @@ void fact_job_split(const struct baro_summary *s, int of, size_t row, struct bar
         ret->flags = BARO_VALUE_ESTIMATE;
 }
 
-/* A figure that may be too large is no lower bound, even if something is missing from it. */
+/* Reads the bytes written, which may be too many: see summary_writes_are_estimate(). Such a value is not marked as a
+ * lower bound, even if something is missing from it. */
 void fact_job_io_write(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     fact_job(s, of, row, ret);
@@ -210,8 +212,8 @@ void fact_peak(const struct baro_summary *s, int of, size_t row, struct baro_val
     value_flag(ret, BARO_VALUE_UPPER_BOUND, s->incidents.memory_counts_twice && of <= PEAK_SWAP);
 }
 
-/* Each process has a thread, and events count processes between samples. Example: a job of seven was sampled when it
- * had begun one: 7. */
+/* The peak of threads is at least the peak of processes, because each process has a thread, and events count
+ * processes between samples. Example: a job of seven processes was sampled when one had begun: 7 threads. */
 void fact_threads(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct summary_peak *peak = &s->peaks.sum[PEAK_THREADS];

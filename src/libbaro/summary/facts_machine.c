@@ -12,8 +12,8 @@ static bool is_hidden(int absent)
     return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
 }
 
-/* A sum over processes has the flags of the sum; a control group may have held more than was read,
- * unless the kernel's own mark of a group that was made for the job was read. */
+/* Returns the flags of the job's memory. A sum over processes has the flags of that sum. A control group may have
+ * held more than was read, unless the group was made for the job and its own peak was read. */
 static unsigned memory_flags(const struct baro_summary *s, enum memory_measure measure, const struct summary_rss *rss)
 {
     const struct machine_group *g = groups_job(s);
@@ -53,13 +53,13 @@ static void memory_peak(const struct baro_summary *s, int of, struct baro_value 
     ret->flags = ret->absent ? 0 : flags;
 }
 
-/* What the facts of memory, cores and processes have in common. */
+/* What the facts of the limits on memory, cores and processes have in common. */
 struct limit {
-    bool is_real; /* cores: real has it, else u64 */
+    bool is_real; /* for cores: the limit is in `real`, else in u64 */
     double real;
-    uint64_t u64;       /* the least that is known to bound it; 0: nothing does */
-    const char *source; /* what sets it */
-    int absent;         /* why it is not known to be the tightest one */
+    uint64_t u64;       /* the tightest limit that is known; 0: none */
+    const char *source; /* what sets the limit */
+    int absent;         /* why a tighter limit may exist */
     int source_absent;
 };
 

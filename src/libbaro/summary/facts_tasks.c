@@ -2,8 +2,9 @@
 /* Facts of tasks. */
 #include "libbaro/summary/facts.h"
 
-/* The peak of a task's rss is that of samples. Example: 85 MB at most in a sample, and a process that had 299 MB
- * between two of them. A mark is a little above most samples (libbaro/summary/rss_peak.c). */
+/* Is a value of a task a lower bound? The peak of rss comes from samples, so it is one if a process had a much
+ * higher mark. Example: the task had 85 MB at most in a sample, and one of its processes 299 MB between two samples.
+ * Up to a twentieth is ignored, because a mark is a little above most samples (libbaro/summary/rss_peak.c). */
 static bool task_is_bound(const struct task_row *one, int of)
 {
     uint64_t rss = 0, mark = 0;
@@ -14,7 +15,8 @@ static bool task_is_bound(const struct task_row *one, int of)
     return mark > rss + rss / 20;
 }
 
-/* Each one may have lived at the same time as the others, unless the processes that there were at once are known. */
+/* Is the peak of processes a lower bound? All processes of the task may have been alive at the same time, unless
+ * events show how many were. */
 static bool peak_is_bound(const struct baro_summary *s, const struct task_row *one)
 {
     uint64_t peak = 0, started = 0;
@@ -60,7 +62,7 @@ void fact_task_uss_mean(const struct baro_summary *s, int of, size_t row, struct
     value_u64(ret, absent, v);
 }
 
-/* The end of a process is reported a little later: over a short interval that may be more than the machine has. */
+/* The end of a process is reported a little late, so over a short interval the rate may exceed what the machine has. */
 static double at_most_all(const struct baro_summary *s, double cores)
 {
     return s->subject.cpus && cores > s->subject.cpus ? s->subject.cpus : cores;

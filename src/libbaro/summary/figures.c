@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a finished summary says. */
+/* Figures of a finished summary. */
 #include "libbaro/summary/limits.h"
 #include "libbaro/summary/summary.h"
 
@@ -41,7 +41,7 @@ int summary_cores_mean(const struct baro_summary *s, double *ret)
     int r = derive_rate(0, 0, summary_wall_ns(s), s->rows.job[JOB_cpu], ret);
     *ret = r == BARO_PRESENT ? *ret / 1e9 : 0;
     if (s->subject.cpus && *ret > s->subject.cpus)
-        *ret = s->subject.cpus; /* what it used before its first instruction and after its last is in it too */
+        *ret = s->subject.cpus; /* the total includes CPU time from before its first and after its last instruction */
     return r;
 }
 
@@ -50,7 +50,8 @@ int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak
     *ret = peak->rate / 1e9;
     if (!peak->found) /* no two samples are far enough apart */
         return s->rows.job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->rows.job_absent[JOB_cpu];
-    /* What a parent has reaped shows in steps of 10 ms; a rate above what the machine has is that step. */
+    /* CPU time of reaped children comes in steps of 10 ms: such a step can make the rate exceed the CPUs of the
+     * machine. */
     if (s->subject.cpus && *ret > s->subject.cpus)
         *ret = s->subject.cpus;
     return BARO_PRESENT;
@@ -60,8 +61,8 @@ int summary_cores_peak(const struct baro_summary *s, double *ret)
 {
     double mean;
     int r = summary_cores_peak_of(s, &s->peaks.cores, ret);
-    /* What was used before the first sample and after the last lies between no two; but the mean, which is at most all
-     * there is as well, was reached at some time. */
+    /* CPU time from before the first sample and after the last one is in no interval between samples, so the mean
+     * may be above the peak. The rate reached the mean at some time, so the peak is at least the mean. */
     if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
         *ret = mean;
     return r;
@@ -130,8 +131,9 @@ bool summary_processes_are_bound(const struct baro_summary *s)
            remainder * (double)s->rows.job[JOB_cpu] > (double)UNKNOWN_LEAST;
 }
 
-/* The kernel splits CPU time by the ticks that hit a process, and what none hit is user time. Example: 15,000 processes
- * that fork and exit: 0.73 s of user time by wait4(2), 0.08 s by their control group. For a group it splits the sum. */
+/* Are user and system time of the job estimates? The kernel splits CPU time by the ticks that hit a process; CPU
+ * time of a process that no tick hit counts as user time. Example: 15,000 processes that fork and exit: 0.73 s of
+ * user time by wait4(2), 0.08 s by their control group. For a group it splits the sum. */
 bool summary_job_split_is_estimate(const struct baro_summary *s)
 {
     uint64_t cpu = s->rows.job[JOB_cpu], counted = s->rows.job[JOB_cpu_counted];
@@ -154,7 +156,7 @@ bool summary_job_cpu_is_estimate(const struct baro_summary *s)
            excess > cpu / 100 && summary_machine_grown(s, MACHINE_STEAL, &stolen) == BARO_PRESENT && stolen > cpu / 200;
 }
 
-/* Example: of three processes one ended before its name was read. It may be another sh or not, so "2 sh" is a lower
+/* Example: of three processes one ended before its name was read. It may have been another sh, so "2 sh" is a lower
  * bound. */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c)
 {
@@ -177,7 +179,7 @@ int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret)
         return s->rows.job_absent[JOB_processes_started];
     if (is_bound && (s->incidents.lossy_samples || s->rows.job_absent[JOB_processes_unseen] != BARO_PRESENT))
         return BARO_ABSENT_UNKNOWN;
-    if (is_bound && !s->rows.job[JOB_processes_unseen]) /* CPU time of others shows that there were more */
+    if (is_bound && !s->rows.job[JOB_processes_unseen]) /* unattributed CPU time proves that there were */
         return BARO_ABSENT_UNKNOWN;
     *ret = s->rows.job[JOB_processes_started] + (is_bound ? s->rows.job[JOB_processes_unseen] : 0);
     return BARO_PRESENT;
@@ -214,11 +216,11 @@ const char *summary_kernel_source(const struct baro_summary *s)
 }
 
 /*
- * For some processes only the CPU time is known, not how it splits (perf reports no more, and some never were
- * sampled at). What their split was all together follows from the job's, less the splits that are known; each command
- * takes part in that as its share of the unknown is. Example: the job has 100 ms user and 48 ms system; of make 4 and 1
- * are known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an
- * estimate.
+ * For some processes only the CPU time is known, and not its split (perf does not report the split, and some processes
+ * were in no sample). The split of all these processes together is that of the job minus the known splits. Each command
+ * gets a part of it, in proportion to its CPU time without a split. Example: the job has 100 ms user and 48 ms system
+ * time; of that, make has 4 and 1 ms; true has 24 ms without a split: 24 * 96 / (96 + 47) = 16.1 ms are its user time,
+ * an estimate.
  */
 void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret)
 {
@@ -240,7 +242,7 @@ void summary_command_split(const struct baro_summary *s, const struct command *c
         return;
     }
     ret->is_estimate = true;
-    double part = (double)unknown * (rest_user / rest); /* rounded, it may be more than a number of a tape can be */
+    double part = (double)unknown * (rest_user / rest); /* a double can round to more than the number on the tape */
     ret->user_ns = user + (part < (double)unknown ? (uint64_t)part : unknown);
     ret->system_ns = cpu - ret->user_ns;
 }

@@ -37,7 +37,7 @@ static void order_commands(struct baro_summary *s)
     free(rank);
 }
 
-/* Rounded, it may be more than a number of a tape can be. */
+/* Returns a part of `whole`. It is limited to `whole`, because a double can round up. */
 static uint64_t part_of(uint64_t whole, double part)
 {
     double v = (double)whole * part;
@@ -50,19 +50,20 @@ static uint64_t less_or_zero(uint64_t a, uint64_t b)
 }
 
 /*
- * The kernel's clock of a process stands still while an interrupt or a hypervisor has the CPU; that of perf does not.
- * So where the commands add up to more than the job, what is unsure of them is taken off, in proportion. Example: the
- * job has 119 ms; dd has 112 by perf, of which 13 are unsure, rm 12 and 10, sh 1.4 and 0, 125.4 in all: 6.4 ms are too
- * much, of which 3.6 are taken off dd and 2.8 off rm. How much is unsure is a guess, so what is still too much after
- * that is taken off all that perf reported. What is too much without perf is what ended processes are thought to have
- * used last, by what their parents took over in ticks: it is taken off all. Example: of 2,429 ms the commands have
- * 2,437.
+ * The kernel's clock of a process stands still while an interrupt or a hypervisor has the CPU; perf's clock does not.
+ * So if the commands together have more CPU time than the job, the excess is subtracted in three steps.
+ * 1. It is subtracted from the unsure parts, in proportion. Example: the job has 119 ms; by perf, dd has 112 ms, of
+ *    which 13 are unsure, rm 12 and 10, sh 1.4 and 0, 125.4 in all: of the excess of 6.4 ms, 3.6 are subtracted from dd
+ *    and 2.8 from rm.
+ * 2. The size of the unsure parts is a guess. What is left is subtracted from all CPU time that perf reported.
+ * 3. A small rest comes from the last CPU time of ended processes, which is estimated from what their parents took over
+ *    in ticks. It is subtracted from all commands. Example: the job has 2,429 ms, the commands 2,437 ms.
  */
 static void take_off(struct command *c, uint64_t off)
 {
     off = off < c->value[COMMAND_CPU] ? off : c->value[COMMAND_CPU];
     c->value[COMMAND_CPU] -= off;
-    /* As much of each part, if both are known. */
+    /* Subtracts in proportion from user and system time, if both are known. */
     uint64_t user = c->value[COMMAND_CPU_USER], split = user + c->value[COMMAND_CPU_SYSTEM];
     uint64_t too_much = less_or_zero(split, c->value[COMMAND_CPU]);
     uint64_t of_user = split ? part_of(too_much, (double)user / (double)split) : 0;
@@ -70,14 +71,14 @@ static void take_off(struct command *c, uint64_t off)
     c->value[COMMAND_CPU_SYSTEM] = less_or_zero(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
 }
 
-#define SHARES_PART 32u /* more than this part of the job is no such thing: the tape has no row of the job since */
+#define SHARES_PART 32u /* an excess above this part of the job has another cause */
 
 static uint64_t cpu_to_cut(const struct command *c, bool of_perf_alone)
 {
     return c->cpu_is_of_perf || !of_perf_alone ? c->value[COMMAND_CPU] : 0;
 }
 
-/* Returns what could not be taken off. */
+/* Subtracts CPU time from all commands, or only from those that perf reported. Returns what could not be subtracted. */
 static uint64_t take_off_all(struct baro_summary *s, uint64_t excess, bool of_perf_alone)
 {
     uint64_t all = 0;
@@ -93,8 +94,8 @@ static uint64_t take_off_all(struct baro_summary *s, uint64_t excess, bool of_pe
     return less_or_zero(excess, all);
 }
 
-/* More than the job has, and too much to take off: processes that left the control group that is the job, and ended
- * before it was read again. How much of them was in the group is not known. */
+/* The excess is too large to be subtracted: processes left the control group that is the job, and ended before the
+ * group was read again. How much of their CPU time was used in the group is not known. */
 static void mark_all_unsure(struct baro_summary *s, uint64_t excess)
 {
     for (uint32_t i = 0; i < s->commands.n; i++)
@@ -141,9 +142,9 @@ static void note_rest(struct baro_summary *s)
 }
 
 /*
- * The kernel scales user and system time from ticks for the job and for each process anew: a part of all processes may
- * come out larger than that of the job. What is too much is of the other part. Example: java has 4.04 s of user time
- * and 0.10 s of system time, the job with it 4.00 and 0.20 s: java has 4.00 and 0.14.
+ * The kernel scales user and system time from ticks, separately for the job and for each process: a part of all
+ * processes together may be larger than that part of the job. The excess is moved to the other part. Example: java has
+ * 4.04 s of user time and 0.10 s of system time, the job with java alone 4.00 and 0.20 s: java gets 4.00 and 0.14 s.
  */
 static void fit_part(struct baro_summary *s, enum command_value part, enum command_value other, uint64_t whole)
 {
@@ -172,8 +173,9 @@ static void fit_splits(struct baro_summary *s)
     fit_part(s, COMMAND_CPU_SYSTEM, COMMAND_CPU_USER, system);
 }
 
-/* If the processes, most of which have lower bounds, add up to what the job has exactly, each bound is exact. Example:
- * the job received 5 MB in all; of curl, which has ended, 5 MB were seen, of sh and make 0: that is all. */
+/* If the TCP traffic of the processes, which may be lower bounds, adds up to the exact total of the job, each of
+ * them is exact. Example: the job received 5 MB in all. 5 MB were seen for curl, which has ended, and 0 for sh and
+ * make: curl received no more. */
 static void note_tcp(struct baro_summary *s)
 {
     uint64_t sent = 0, received = 0;

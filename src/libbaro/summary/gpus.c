@@ -30,7 +30,7 @@ static struct gpu_total *find_gpu(struct gpus_total *g, const struct baro_entity
     return at;
 }
 
-/* A peak of 0 that was read before the job's processes came says nothing of them. */
+/* A peak of 0 that was read before processes of the job used the device does not describe them. */
 static void take_lacking_memory(struct gpu_total *t, const struct baro_entity *e)
 {
     if (!e->absent[GPU_memory_job] || e->absent[GPU_processes_job] || !e->value[GPU_processes_job])
@@ -94,8 +94,9 @@ static uint64_t memory_of_job(const struct baro_entity *e)
     return e->absent[GPU_memory_job] == BARO_PRESENT ? e->value[GPU_memory_job] : 0;
 }
 
-/* What the job holds on a device. That of a device which is divided may list the processes of its instances, too, or
- * none: they count once. Example: 5 GB by the device, 2 and 3 GB by its instances are 5 GB. */
+/* Returns the memory that the job holds on a device. A device that is divided into instances may list the processes
+ * of its instances, or none: they count once. Example: 5 GB by the device, and 2 and 3 GB by its instances, are 5
+ * GB. */
 static uint64_t memory_on_device(const struct baro_entities *all, const struct baro_entity *device)
 {
     uint64_t own = memory_of_job(device), parts = 0;

@@ -13,7 +13,7 @@ static bool says(const struct machine_group *g, const char *word)
     return at && (at[n] == 0 || at[n] == ',') && (at == g->label || at[-1] == ' ');
 }
 
-/* A group made for the job is where CPU time is counted: v2, else cpuacct. */
+/* Returns the group where CPU time is counted: v2, else cpuacct. If a group was made for the job, it is there. */
 static const struct machine_group *counting(const struct baro_summary *s)
 {
     static const char *const where[] = {"v2", "cpuacct"};
@@ -28,8 +28,8 @@ static const struct machine_group *counting(const struct baro_summary *s)
     return found;
 }
 
-/* Was it made for the job? Groups of one recorder have its pid in their names; one above may have been made by another.
- */
+/* Was the group made for the job? The groups that a recorder makes have its pid in their names; a group above them
+ * may have been made by another recorder. */
 static bool is_made(const struct baro_summary *s, const struct machine_group *g)
 {
     const struct machine_group *one = s->subject.own_cgroup ? counting(s) : NULL;
@@ -63,7 +63,7 @@ static const struct growth *group_member(const struct machine_group *g, size_t m
     return (const struct growth *)((const char *)g + member);
 }
 
-/* 2: has the value; 1: could have had it, but it was not read; 0: does not have it. */
+/* Returns 2 if the group has the value; 1 if it could have the value, but it was not read; 0 if it does not have it. */
 static int rank(const struct machine_group *g, size_t member)
 {
     const struct growth *of = group_member(g, member);
@@ -86,7 +86,7 @@ static const struct machine_group *innermost(const struct baro_summary *s, uint3
 
 /* ---- what was refused ---- */
 
-/* A control group made for the job counts from nothing: what came before the first reading is the job's too. */
+/* The counters of a group that was made for the job begin at 0: growth before the first reading is the job's, too. */
 static int group_grown(const struct baro_summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
 {
     const struct growth *counter = group_member(g, member);
@@ -97,8 +97,8 @@ static int group_grown(const struct baro_summary *s, const struct machine_group 
     return counter->seen ? BARO_PRESENT : counter->absent;
 }
 
-/* Among groups that are above each other, takes the one that was held back most; a job that was moved
- * was held back in the groups before and after. */
+/* Takes, among groups that are above each other, the group that was throttled most. If a job was moved, the times of
+ * its chains are added up. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret)
 {
     int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
@@ -123,8 +123,8 @@ int summary_throttled(const struct baro_summary *s, uint64_t *ret)
     return absent;
 }
 
-/* The sum of the job's innermost group that counts it, and of those that it was in before. A controller is at one
- * hierarchy: those that count the same are above each other. */
+/* Adds up a counter over the chains of groups in which the job was, taking of each chain the innermost group that
+ * counts it. A controller belongs to one hierarchy, so groups that have the same counter are above each other. */
 static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *ret)
 {
     int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
@@ -186,8 +186,8 @@ uint64_t groups_memory(const struct baro_summary *s, const struct machine_group 
         return most;
     if (groups_memory_is_exact(s, g) && mark > most)
         most = mark;
-    /* The group hit its limit, so it held what its mark says, up to the limit. v2 also counts hits of limits further
-     * down. */
+    /* The group hit its limit, so it held as much as its peak says, up to the limit. In v2 the counter also includes
+     * hits of limits further down. */
     bool ran_into = limit && says(g, "memory") &&
                     group_grown(s, g, offsetof(struct machine_group, limit_hits), &hits) == BARO_PRESENT && hits;
     uint64_t there = mark < limit ? mark : limit;

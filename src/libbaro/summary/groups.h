@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the control groups on a tape is the job's, and what its values say. */
+/* Finds out which of the control groups on a tape is the job's, and what its values mean for the job. */
 #ifndef LIBBARO_SUMMARY_GROUPS_H
 #define LIBBARO_SUMMARY_GROUPS_H
 
@@ -8,13 +8,13 @@
 /* Returns the group that is the job and whose memory is known; NULL if no group is the job, or none of those counts
  * memory. */
 const struct machine_group *groups_job(const struct baro_summary *s);
-/* Returns the innermost group of this chain (struct machine_group) that counts OOM kills, or may count them.
- * groups_oom_alone(): does it hold only the job, in all chains? */
+/* groups_oom(): returns the innermost group of this chain (struct machine_group) that counts OOM kills, or may count
+ * them. groups_oom_alone(): is the job alone in that group, in all chains? */
 const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t chain);
 bool groups_oom_alone(const struct baro_summary *s);
-/* Is the kernel's own mark known for a group that was made for the job? Then groups_memory() covers all of its life. */
+/* Was the group made for the job, and was its own peak read? Then groups_memory() covers all of its life. */
 bool groups_memory_is_exact(const struct baro_summary *s, const struct machine_group *g);
-/* Returns the most that a group held while it was watched. limit: the group's own limit, or 0. */
+/* Returns the most memory that a group held while it was watched. limit: the group's own limit, or 0. */
 uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit);
 
 /*
@@ -22,10 +22,11 @@ uint64_t groups_memory(const struct baro_summary *s, const struct machine_group 
  * counts while it was watched, whichever process caused it. A job that was moved adds up its chains. Each function
  * returns 0 and the value, or enum baro_absent.
  */
-/* How long a CPU quota held back the group that it held back most: among the groups of a chain. */
+/* The time for which a CPU quota throttled the job: of each chain, that of the group of the job, or of a group above
+ * it, that was throttled most. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret);
-/* Processes that were OOM-killed (of the job or not) and forks that were refused, by the innermost group of a chain
- * that counts them, less what was refused to the recorder itself there. */
+/* OOM kills of processes (of the job or not) and refused forks, as counted by the innermost group of a chain that
+ * counts them, without those of the recorder itself. */
 int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret);
 int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret);
 

@@ -96,7 +96,7 @@ const char *summary_memory_measure_name(enum memory_measure measure)
     return names[measure];
 }
 
-/* Samples have what RLIMIT_AS limits; no sample has what RLIMIT_DATA limits. */
+/* RLIMIT_AS limits the address space, which samples have. What RLIMIT_DATA limits is in no sample. */
 static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret,
                            enum memory_measure *ret_measure)
 {
@@ -113,8 +113,8 @@ static int most_of_tree(const struct baro_summary *s, uint64_t *ret, enum memory
     const struct summary_held *h = &s->limit.held;
     bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->rss_without_pss <= h->pss.value;
     const struct extreme *peak = whole ? &h->pss : &h->rss;
-    /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little
-     * is nothing; nor is what pss leaves out. */
+    /* If the recorder attached, a mark may be older than the recording. A difference up to a twentieth is ignored:
+     * the kernel counts rss in batches on each CPU (6.2 to 6.15), and pss leaves out a little as well. */
     bool marked = s->subject.mode == BARO_MODE_RUN && h->process.seen && h->process.value,
          there = peak->seen && peak->value;
     if (marked && (!there || h->process.value > h->rss.value + h->rss.value / 20)) {
@@ -132,8 +132,8 @@ int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory
     const char *source;
     uint64_t limit = summary_memory_limit(s, &source);
     const struct machine_group *g = groups_job(s);
-    /* In a group that was made for the job there can be nothing else; the mark of one that was there before may be
-     * older than the recording. */
+    /* A group that was made for the job has held nothing else. The peak of an older group may be from before the
+     * recording. */
     bool marked = g && s->subject.own_cgroup && g->memory_mark.seen;
     *ret = 0;
     if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
@@ -144,8 +144,8 @@ int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory
     if (begins(source, "RLIMIT_"))
         return most_of_process(s, source, ret, ret_measure);
     int absent = most_of_tree(s, ret, ret_measure);
-    /* The group never held more: what is above that is charged to another, which had read those pages first, or counted
-     * with each who shares it. */
+    /* The group never held more than its peak. A larger sum has pages that are charged to another group, which read
+     * them first, or shared pages that are counted with each process. */
     g = limiting_group(s, source);
     if (g && g->memory_mark.seen && *ret > g->memory_mark.value)
         *ret = g->memory_mark.value;
@@ -245,7 +245,7 @@ int summary_machine_gauge(const struct baro_summary *s, enum machine_gauge gauge
     return e->seen ? BARO_PRESENT : e->absent;
 }
 
-/* Counted in steps of 10 ms on each CPU; more than there is is that step. */
+/* CPU times come in steps of 10 ms on each CPU, which can make the rate exceed the number of CPUs. */
 static void at_most_all(const struct baro_summary *s, double *cores)
 {
     uint64_t cpus;

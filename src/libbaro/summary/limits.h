@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much the job held of its limits, and of the machine: figures of a finished summary. */
+/* How much of its limits and of the machine the job used: figures of a finished summary. */
 #ifndef LIBBARO_SUMMARY_LIMITS_H
 #define LIBBARO_SUMMARY_LIMITS_H
 
@@ -7,10 +7,10 @@
 
 #define LIMIT_ADDRESS_SPACE "RLIMIT_AS"
 #define LIMIT_DATA "RLIMIT_DATA"
-#define LIMIT_MACHINE "machine" /* the source where no limit lies below what the machine has */
+#define LIMIT_MACHINE "machine" /* the source, if no limit is below what the machine has */
 
-/* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the
- * limit, unless summary_..._unknown() says why there may be a tighter one. */
+/* Each returns the tightest limit that is known, which may be the machine's own amount, and its source; 0 if none is
+ * known. It is the limit that holds, unless summary_..._unknown() returns a reason why a tighter one may exist. */
 uint64_t summary_memory_limit(const struct baro_summary *s, const char **ret_source);
 double summary_cores_limit(const struct baro_summary *s, const char **ret_source);
 uint64_t summary_pids_limit(const struct baro_summary *s, const char **ret_source);
@@ -18,16 +18,16 @@ int summary_memory_unknown(const struct baro_summary *s);
 int summary_cores_unknown(const struct baro_summary *s);
 int summary_pids_unknown(const struct baro_summary *s);
 
-/* What counts against the memory limit, and the most of it that the job held. */
+/* What counts against the memory limit. summary_memory_most() reads the most of it that the job held. */
 enum memory_measure {
-    MEMORY_CGROUP, /* of the control group that the job is: such a limit counts page cache as well */
+    MEMORY_CGROUP, /* memory of the control group that is the job: its limit includes page cache */
     MEMORY_PSS,
     MEMORY_RSS,
     MEMORY_PROCESS,       /* largest mark of one process, if it exceeds the sum of all processes in any sample */
-    MEMORY_ADDRESS_SPACE, /* largest of one process in any sample: what RLIMIT_AS limits */
+    MEMORY_ADDRESS_SPACE, /* largest address space of one process in any sample: RLIMIT_AS limits it */
 };
 int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure);
-/* The same including what was not sampled: the most that the marks allow. */
+/* Reads an upper bound of that memory, which includes peaks between samples as far as high-water marks allow them. */
 int summary_memory_at_most(const struct baro_summary *s, uint64_t *ret);
 const char *summary_memory_measure_name(enum memory_measure measure);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of the last sample, until their exits come; and what those had used that ran before the recording. */
+/* The processes of the last sample, until their exits come; and what processes had used that ran before the
+ * recording. */
 #include <stdlib.h>
 
 #include "base/array.h"

@@ -44,7 +44,7 @@ int machine_all(const struct baro_sample *s, uint64_t *ret)
     return absent;
 }
 
-/* What an older kernel does not count is not there. */
+/* Adds up time in user mode. A counter that an older kernel lacks counts as 0. */
 static uint64_t user_time(const struct baro_sample *s)
 {
     static const enum host_metric parts[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_guest, HOST_cpu_guest_nice};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine around a job did while it was watched, and the control groups that the job is in: how much counters
- * grew, how far gauges went. A reading of the machine counts once, however many samples carry it. Adding one is
- * O(control groups) and allocates nothing.
+ * What happened on the machine around a job while it was watched, and in the control groups that the job is in: how
+ * much counters grew, and the extremes of gauges. A reading of the machine counts once, even if several samples have
+ * it. Adding one takes O(control groups) and allocates nothing.
  */
 #ifndef LIBBARO_SUMMARY_MACHINE_H
 #define LIBBARO_SUMMARY_MACHINE_H
@@ -40,8 +40,8 @@ enum machine_counter {
 };
 
 enum machine_gauge {
-    MACHINE_MEMORY_USED,      /* most of it */
-    MACHINE_MEMORY_AVAILABLE, /* least of it */
+    MACHINE_MEMORY_USED,      /* the highest value */
+    MACHINE_MEMORY_AVAILABLE, /* the lowest value */
     MACHINE_SWAP_USED,
     MACHINE_LOAD, /* averages over a minute, in millionths */
     MACHINE_CPUS,
@@ -49,7 +49,7 @@ enum machine_gauge {
     MACHINE_GAUGES
 };
 
-/* If a counter falls, it is a new counter, or has lost a part (a disk was removed): the growth so far is kept. */
+/* If a counter falls, it is another counter, or has lost a part (a disk was removed): the growth so far is kept. */
 struct growth {
     uint64_t from_ns, to_ns; /* first and last reading that had it */
     uint64_t last, grown;
@@ -75,26 +75,26 @@ struct machine_group {
     uint32_t id;
     uint32_t chain; /* number of the chain of groups that the job was in: its innermost groups and those above them. It
                      * is in another one each time it was moved */
-    size_t length;  /* of its path */
-    char end[128];  /* the end of its path, or all of it: as much as a truncated source keeps */
-    char last[32];  /* component of the path, its beginning */
+    size_t length;  /* length of its path */
+    char end[128];  /* the end of the path, or the whole path: as much as a truncated source keeps */
+    char last[32];  /* the beginning of the last component of the path */
     char label[64]; /* which hierarchies see the job there, as on the tape */
     struct growth throttled, oom_kills, fork_refusals, limit_hits;
     struct growth_rise oom_rise[MACHINE_RISES]; /* growth of oom_kills; the last element stands for all that follow */
     size_t n_oom_rises;
-    struct growth self_refusals; /* of the recorder, in the same readings */
+    struct growth self_refusals; /* refusals that hit the recorder, by the same readings */
     bool counts_memory;
-    bool outlived_limit;        /* the mark may have been reached under an earlier limit, */
-    bool reading_is_due;        /* and so may its growth until the next reading */
-    struct extreme memory;      /* the most it held while watched under this limit: read, or a mark that rose */
-    struct extreme memory_mark; /* the kernel's own mark, which covers the life of the group */
+    bool outlived_limit;        /* an earlier limit held while the group existed: its peak may be from then, */
+    bool reading_is_due;        /* and so may be the growth up to the next reading */
+    struct extreme memory;      /* the most held under the present limit: a reading, or a peak that rose */
+    struct extreme memory_mark; /* the kernel's own peak, which covers all of the group's life */
 };
 
 struct machine {
     uint64_t readings, read_ns; /* how many, and when the last one was */
     struct growth counter[MACHINE_COUNTERS];
     struct extreme gauge[MACHINE_GAUGES];
-    struct derive_peak cores;                   /* of MACHINE_BUSY */
+    struct derive_peak cores;                   /* peak of MACHINE_BUSY */
     struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found */
     size_t n_groups;
     uint32_t chains;
@@ -105,7 +105,8 @@ struct baro_sample;
 void machine_init(struct machine *m);
 void machine_add(struct machine *m, const struct baro_sample *s);
 
-/* The memory limit has changed: what groups held until now, and how often they hit it, belongs to the old limit. */
+/* Is called when the memory limit has changed: the peak of the groups so far, and how often they hit the limit,
+ * belong to the old limit. */
 void machine_limit_changed(struct machine *m);
 
 /* All CPU time of the machine, busy or not. Returns 0 or enum baro_absent. */

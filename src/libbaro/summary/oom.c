@@ -33,8 +33,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Returns how many kills of a reading match an end by SIGKILL at about that time. Example: the counter rises by 2
- * between the readings at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
+/* Returns how many kills of one reading match a process that SIGKILL ended at about that time. Example: the counter
+ * rises by 2 between the readings at 1.0 and 2.0 s, and processes ended at 0.4, 1.7 and 9.0 s: one matches. */
 static uint64_t match(const struct baro_summary *s, const struct growth_rise *rise, size_t n, bool taken[OOM_TIMES])
 {
     uint64_t all = 0;
@@ -58,7 +58,7 @@ static uint64_t matched(const struct baro_summary *s, const struct growth_rise *
     return match(s, rise, n, taken);
 }
 
-/* Ends by SIGKILL before the first reading of the counter, which may have counted them already. */
+/* Counts processes that SIGKILL ended before the counter was first read: that reading may include them already. */
 static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
 {
     uint64_t n = 0;
@@ -112,7 +112,8 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
         return by_machine(s, absent, ret);
     first = groups_oom(s, 1);
     if (absent != BARO_PRESENT) {
-        /* Seen once: what it counted until then may be the job's, if SIGKILL ended one of it. */
+        /* There is only one reading. The kills that it counted may be the job's, if SIGKILL ended one of its
+         * processes. */
         bool none = first && first->oom_kills.seen && !s->oom.ended && !any_unknown(s);
         bound(s, 0, 0, 0, ret);
         return none || s->oom.logged ? BARO_PRESENT : absent;

@@ -2,10 +2,10 @@
 /*
  * The most memory that the job had resident, from samples and from the high-water marks of its processes.
  *
- * A process that grows and ends between two samples is in no sum over the tree, but the record of its end has its mark.
- * Example: samples saw 11.8 MB at most, and one process had 514 MB: the job had at least 514 MB, and more if others
- * lived at that moment. So the larger of the two is the peak. Several processes can have had their marks together,
- * which together.c sums up: if these sums are more, the peak is a lower bound.
+ * A process that grows and ends between two samples is in no sum over processes, but its exit has its high-water mark.
+ * Example: samples have at most 11.8 MB, and one process had 514 MB: the job had at least 514 MB, and more if others
+ * were alive at that moment. So the larger of the two values is the peak. Several processes may have reached their
+ * marks at the same time: together.c adds these up. If that sum is larger, the peak is a lower bound.
  */
 #include "baro/summary.h"
 #include "base/clock.h"
@@ -51,8 +51,8 @@ static struct summary_largest largest_of(const struct baro_summary *s)
     return best;
 }
 
-/* The job's mark can be one that wait4(2) returned for a process and for all that it had waited for: then it is known
- * whose it was only if the record of an end says as much. */
+/* Reads the job's mark. wait4(2) may have returned it for a process together with all children that it had waited
+ * for: the process is known only if its exit has about that mark. */
 static void take_mark(const struct baro_summary *s, struct summary_rss *r)
 {
     struct summary_largest best = largest_of(s);
@@ -65,11 +65,13 @@ static void take_mark(const struct baro_summary *s, struct summary_rss *r)
     r->holder = best.command;
 }
 
-/* CPU time without a known process: up to this, rounding in the kernel and the end of processes explain it. */
+/* CPU time of no known process up to this amount has other causes: rounding in the kernel, and the ends of
+ * processes. */
 #define UNSEEN_LEAST (10 * NS_PER_MS)
 
-/* Processes that came and went unseen left no mark. Example: a scan each second saw none of ten that held 50 MB
- * for 0.1 s, but 150 ms of CPU time are nobody's: enough for 2.4 GB. */
+/* May processes that no sample has have held more? They left no mark, but their CPU time limits how much they can
+ * have mapped. Example: a scan each second saw none of ten processes that held 50 MB for 0.1 s; 150 ms of CPU time
+ * belong to no process, which is enough for 2.4 GB. */
 static bool unseen_may_exceed(const struct baro_summary *s, uint64_t bytes)
 {
     if (!summary_processes_are_bound(s) || s->rows.job_absent[JOB_cpu] || s->rows.job_absent[JOB_cpu_counted])
@@ -79,7 +81,7 @@ static bool unseen_may_exceed(const struct baro_summary *s, uint64_t bytes)
     return unseen > UNSEEN_LEAST && unseen > bytes / TOGETHER_GROWTH_MOST;
 }
 
-/* No process had more than this; UINT64_MAX: not known. */
+/* Returns a mark that no process exceeded; UINT64_MAX if it is not known. */
 static uint64_t largest_mark(const struct baro_summary *s)
 {
     if (s->rows.job_absent[JOB_process_rss_most] == BARO_PRESENT && s->rows.job[JOB_process_rss_most])
@@ -89,11 +91,11 @@ static uint64_t largest_mark(const struct baro_summary *s)
     return is_exact && s->rows.job[JOB_process_rss_peak] ? s->rows.job[JOB_process_rss_peak] : UINT64_MAX;
 }
 
-/* Without any last mark, the time since the last sample is all that bounds how far a process grew. Example: a shell of
- * 1.8 MB that another process began was read 1 s before it ended: 16 GB were possible, which is no size to ask for. */
+/* If no last mark is known, only the time since the last sample limits how far a process grew, and the bound is
+ * useless. Example: a shell of 1.8 MB was read 1 s before it ended: 16 GB were possible. */
 #define AT_MOST_VAGUE 2
 
-/* If it is known what processes can have held together, that decides whether the peak is a lower bound. */
+/* Decides whether the peak is a lower bound, by what processes can have held together. */
 static void take_together(const struct baro_summary *s, struct summary_rss *r)
 {
     uint64_t mark = largest_mark(s), slack = r->value / 32;
@@ -123,8 +125,8 @@ static void take_sampled(const struct baro_summary *s, struct summary_rss *ret)
     ret->value = ret->mark;
     ret->absent = BARO_PRESENT;
     ret->of_process = true;
-    /* rss is counted in lots on each CPU (6.2 to 6.15), and a mark is a little above most samples: that is no other
-     * moment, unless others held the most then. */
+    /* The kernel counts rss in batches on each CPU (6.2 to 6.15), so a mark is a little above most samples. Such a
+     * mark is not a peak between samples, unless another command held the most in the sample. */
     bool others = ret->has_holder && seen->n_top && seen->top[0].command != ret->holder;
     ret->unsampled = others || ret->mark > sampled + sampled / 20;
 }

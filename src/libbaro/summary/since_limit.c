@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the job held since its limits last changed. */
+/* The memory that the job held since its limits last changed. */
 #include <string.h>
 
 #include "libbaro/summary/summary.h"

@@ -79,7 +79,7 @@ static void insert_holder(struct summary_peak *peak, const struct command *c, ui
     peak->top[at] = h;
 }
 
-/* Notes the holders; called only at a new peak. */
+/* Notes the commands that hold the most; called only at a new peak. */
 static void note_holders(struct baro_summary *s, const struct baro_sample *sample, enum process_metric metric,
                          struct summary_peak *peak)
 {
@@ -122,8 +122,8 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
         note_holders(s, sample, of_peak[kind], peak);
 }
 
-/* What a new member had used before the recording is not the job's: of those in the first sample, and of those that
- * came later, such as from another control group. */
+/* Did a new member run before the recording? What it had used then does not belong to the job. This concerns members
+ * of the first sample, and later ones, such as those that came from another control group. */
 static bool ran_before(const struct baro_summary *s, const struct baro_process *p)
 {
     return s->subject.mode == BARO_MODE_ATTACH && p->id > s->living.newest_id &&
@@ -183,7 +183,8 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
 
 /* ---- exits and events ---- */
 
-/* An older tape lacks this metric: it does not say how much of perf's count may be too much. */
+/* Returns the part of an exit's CPU time that may be too much. An older tape lacks that metric: then all CPU time
+ * that perf reported is unsure. */
 static uint64_t unsure_of(const struct baro_exit *e)
 {
     if (e->absent[EXIT_cpu] != BARO_PRESENT)
@@ -193,8 +194,8 @@ static uint64_t unsure_of(const struct baro_exit *e)
     return e->value[EXIT_cpu_unsure] < e->value[EXIT_cpu] ? e->value[EXIT_cpu_unsure] : e->value[EXIT_cpu];
 }
 
-/* The kernel writes the records of taskstats and perf before it frees the memory of a process: 0.2 us per page and
- * more. The parent takes over the time for it. */
+/* The kernel writes the records of taskstats and perf before it frees the memory of a process, which takes 0.2 us
+ * per page and more. The parent's counters include that time. */
 #define TEARDOWN_NS 200000u
 #define TEARDOWN_NS_PER_PAGE 200u
 static uint64_t teardown_of(const struct baro_exit *e)

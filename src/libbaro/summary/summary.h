@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording in a nutshell, made record by record: by the recorder as it writes, and by readers from the tape. Both
- * get the same, because both come through here. Adding a sample is O(processes) and allocates nothing once the tables
- * have grown.
+ * A recording in a nutshell, made record by record: by the recorder while it writes, and by readers from the tape. Both
+ * get the same result, because they use the same code. Adding a sample takes O(processes), and allocates nothing once
+ * the tables have grown.
  *
- * Totals are those of the last job row and are never computed anew; sums over the tree are lower bounds where not every
- * member had the value, and say so.
+ * Totals are those of the last row of the job, and are never computed anew. A sum over processes is a lower bound if a
+ * member lacks the value, and is marked as one.
  */
 #ifndef LIBBARO_SUMMARY_SUMMARY_H
 #define LIBBARO_SUMMARY_SUMMARY_H
@@ -36,10 +36,10 @@ struct summary_holder {
 
 struct summary_peak {
     uint64_t value, t_ns;
-    size_t members, covered; /* then */
+    size_t members, covered; /* members in the sample of the peak, and how many of them had the value */
     int absent;              /* enum baro_absent */
     bool stale;              /* pss and uss: no sum without stale values was found (derive_is_stale()) */
-    struct summary_holder top[SUMMARY_HOLDERS]; /* memory: the commands that held most of it; largest first */
+    struct summary_holder top[SUMMARY_HOLDERS]; /* for memory: the commands that held most of it, largest first */
     size_t n_top;
 };
 
@@ -68,28 +68,28 @@ struct summary_largest {
 struct summary_rss {
     uint64_t value;
     int absent;      /* enum baro_absent */
-    bool is_bound;   /* it may have been more */
+    bool is_bound;   /* the peak may have been higher */
     bool of_process; /* value is the mark of one process, which exceeds every sampled sum over the tree */
-    bool unsampled;  /* that mark exceeds every sampled sum by over 5 %: the peak was between samples */
-    /* by the marks of processes that were alive together it may have been more than value, by 3 % at least; or
-     * processes came and went unseen that used enough CPU time for that */
+    bool unsampled;  /* the mark exceeds every sampled sum by over 5 %: the peak was between samples */
+    /* The peak may have been higher by 3 % or more: the marks of processes that were alive together allow it, or
+     * processes that no sample has used enough CPU time for it. */
     bool exceeded;
-    uint64_t at_most;    /* by these marks */
+    uint64_t at_most;    /* the upper bound that these marks give */
     int at_most_absent;  /* why at_most is absent; BARO_ABSENT_NONE: value is no lower bound */
     bool at_most_unsure; /* some processes, or their last marks, are not known */
     uint64_t mark;       /* largest mark of any one process; 0: not known */
-    bool has_holder;     /* the process of that mark is known: */
+    bool has_holder;     /* the process with that mark is known: */
     uint32_t holder;     /* index into commands */
 };
 
 /* What the job held under its present limits: since they changed, or from the start. */
 struct summary_held {
-    uint64_t since_ns;            /* 0: from the start */
-    struct extreme rss, pss;      /* largest sum over the tree */
-    uint64_t rss_without_pss;     /* the largest at a sample of which pss is not whole */
+    uint64_t since_ns;            /* when the limits changed; 0: from the start */
+    struct extreme rss, pss;      /* largest sum over processes */
+    uint64_t rss_without_pss;     /* the largest rss in a sample whose pss is not complete */
     bool pss_partly;              /* the largest sum lacks some members */
     struct extreme process;       /* largest mark of one process; after a change of limits only marks that rose since */
-    struct extreme address_space; /* largest of one process, in any sample */
+    struct extreme address_space; /* largest address space of one process in any sample */
     struct derive_peak cores;
 };
 
@@ -105,21 +105,21 @@ struct summary_subject {
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;
-    uint64_t overhead_ppm; /* what the recorder was allowed, of a core; 0: no limit */
+    uint64_t overhead_ppm; /* the budget of the recorder, in millionths of a core; 0: no limit */
     char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
-    bool own_cgroup;       /* the command was put into a control group made for it */
-    bool is_cgroup;        /* the job is a control group, that one or the target */
+    bool own_cgroup;       /* a control group was made for the command */
+    bool is_cgroup;        /* the job is a control group: the one made for it, or the target */
     size_t n_targets;
     int32_t *targets;     /* attach: their pids */
-    char target_name[64]; /* of the first one, when it was first sampled */
+    char target_name[64]; /* name of the first one in its first sample */
 };
 
 /* What was seen of the tape. */
 struct summary_extent {
     uint64_t samples;           /* seen here; the recorder's own count is in its row */
-    uint64_t first_ns, last_ns; /* of samples */
+    uint64_t first_ns, last_ns; /* times of samples */
     uint64_t damaged_bytes;
-    bool removed; /* the beginning of the tape (--keep) */
+    bool removed; /* the beginning of the tape was removed (--keep) */
 };
 
 /* The job's start and end. */
@@ -131,7 +131,7 @@ struct summary_life {
     int status;           /* wait status, if status_known */
     char exit_signal[16]; /* "SIGKILL"; the number of a signal without a name */
     struct {
-        bool known; /* attached, and what was used before that is known */
+        bool known; /* the recorder attached, and what the targets had used before is known */
         uint64_t cpu_ns;
     } before;
 };
@@ -140,11 +140,11 @@ struct summary_life {
 struct summary_incidents {
     uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
     bool is_resumed;                              /* another recorder went on with the tape */
-    bool memory_counts_twice;                     /* it may: processes with one address space each count its memory */
+    bool memory_counts_twice;                     /* processes with one address space may each count its memory */
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
 };
 
-/* The limits that held last, and what is held against them. */
+/* The limits that hold now, and what the job held under them. */
 struct summary_limits {
     struct baro_limits now;
     bool known;
@@ -157,12 +157,12 @@ struct summary_rows {
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
-    uint64_t self_first_ns, self_first_cpu_ns; /* what the recorder had used at the first sample that knows: to start */
+    uint64_t self_first_ns, self_first_cpu_ns; /* use at the first sample that has it: the cost of starting */
 };
 
 struct summary_peaks {
     struct summary_peak sum[PEAK_MAX];
-    /* pss, uss: the most that they may have been at a sample in which they are not known of all members, or are old */
+    /* for pss and uss: the largest upper bound in a sample in which some members lack the value or it is stale */
     uint64_t unsure_most[PEAK_MAX];
     struct summary_largest largest;
     struct together together;
@@ -173,7 +173,7 @@ struct summary_peaks {
 struct summary_living {
     struct summary_alive *alive; /* of the last sample */
     size_t n_alive, cap_alive;
-    struct summary_alive *base; /* attach: of the first one, and of members that came later and had run before */
+    struct summary_alive *base; /* attached: of the first sample, and of later members that had run before */
     size_t n_base, cap_base;
     uint32_t newest_id;
     uint32_t *ended_ids; /* since the last sample */
@@ -182,16 +182,16 @@ struct summary_living {
 
 /* What summary_finish() makes of all that was added. */
 struct summary_finished {
-    struct command *counted; /* a copy of commands in which those that live are counted as well */
-    uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
+    struct command *counted; /* a copy of the commands that includes the living processes */
+    uint32_t *order;         /* indexes into counted, most CPU time first, without commands that have no processes */
     size_t n_order;
-    uint64_t nameless;                     /* processes whose name is not known */
-    uint64_t nameless_ns;                  /* and their CPU time */
-    bool tcp_is_exact;                     /* of the job */
-    bool tcp_is_whole;                     /* all TCP traffic of the job is attributed to processes */
-    bool tcp_is_of_living;                 /* the rest belongs to living processes: all others have theirs */
-    uint64_t rest_ns;                      /* the part of the job's CPU time that no command has */
-    uint64_t rest_user_ns, rest_system_ns; /* the part of it whose split no process has */
+    uint64_t nameless;     /* processes whose name is not known */
+    uint64_t nameless_ns;  /* and their CPU time */
+    bool tcp_is_exact;     /* the job's total is exact */
+    bool tcp_is_whole;     /* all TCP traffic of the job is attributed to processes */
+    bool tcp_is_of_living; /* only living processes have the remainder: the traffic of all others is known */
+    uint64_t rest_ns;      /* the job's CPU time that no command has */
+    uint64_t rest_user_ns, rest_system_ns; /* the job's split minus the known ones */
 };
 
 struct baro_summary {
@@ -247,13 +247,13 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
                        const struct derive_sum *pss);
 
 /* rss_peak.c */
-/* Is the high-water mark known that the process ended with? */
+/* Is the high-water mark of an exit the one that the process ended with? */
 bool summary_mark_is_final(const struct baro_exit *e);
 /* May a process have had a higher mark than the largest one that is known? */
 bool summary_mark_is_bound(const struct baro_summary *s);
 void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command);
 void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret);
-/* Returns how many commands are known to have held most at that peak: one if the peak is the mark of one process
+/* Returns how many commands are known to have held the most at the peak: one, if the peak is the mark of one process
  * between samples. */
 size_t summary_rss_holders(const struct baro_summary *s);
 
@@ -267,16 +267,17 @@ int summary_cores_peak(const struct baro_summary *s, double *ret);
 bool summary_job_split_is_estimate(const struct baro_summary *s);
 bool summary_job_cpu_is_estimate(const struct baro_summary *s);
 int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
-                          double *ret); /* of only a part of the recording */
+                          double *ret); /* for only a part of the recording */
 /* May the tree have held more than the peak says? Then the peak is a lower bound. */
 bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind);
 /* May there have been more processes than were counted? Then their numbers are lower bounds. */
 bool summary_processes_are_bound(const struct baro_summary *s);
-/* Without events it may be known which processes began, and still not how many lived at one time. */
+/* May more processes have been alive at one time? Without events this may be so although it is known which processes
+ * began. */
 bool summary_processes_peak_is_bound(const struct baro_summary *s);
 /* May there have been more processes of this name than were counted? */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c);
-int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* that were started */
+int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* how many were started */
 /* Is the job charged with more writes to storage than it passed to write(2), and than the machine's disks wrote? */
 bool summary_writes_are_estimate(const struct baro_summary *s);
 int summary_remainder(const struct baro_summary *s, double *ret);

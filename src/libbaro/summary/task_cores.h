@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cores that single processes of a task used between samples. What one used before its first or after its last
- * sample is not in them. */
+/* The cores that single processes of a task used between samples. CPU time before the first and after the last
+ * sample of a process is not included. */
 #ifndef LIBBARO_SUMMARY_TASK_CORES_H
 #define LIBBARO_SUMMARY_TASK_CORES_H
 
 #include "baro/sample.h"
 #include "base/last_value.h"
 
-#define TASK_CORES_WITHIN 100000000u /* ns: over less time than that a rate is mostly noise */
+#define TASK_CORES_WITHIN 100000000u /* ns: over less time than this, a rate is mostly noise */
 
 struct task_cores {
     double peak, used_ns, time_ns;

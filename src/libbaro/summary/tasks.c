@@ -65,8 +65,8 @@ static struct task_row *task_of(struct tasks *t, const struct baro_row *e)
     return one;
 }
 
-/* For the mean over all rows of its processes. Example: two samples of two processes with 10 and 30 MB each are four
- * rows, and 20 MB. A process of which it is not known does not count. */
+/* Adds to the mean of uss over all rows of the task's processes. Example: two samples of two processes with 10 and
+ * 30 MB each are four rows with a mean of 20 MB. A process whose uss is not known is not counted. */
 static void add_uss(struct task_row *one, const uint64_t *value, const uint8_t *absent)
 {
     bool first = one->absent[TASK_FIELD_SAMPLES] != BARO_PRESENT;
@@ -88,7 +88,7 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
             one->absent[i] = was ? one->absent[i] : absent[i];
             continue;
         }
-        /* nothing was read in time of processes that lived so shortly */
+        /* the processes ended before anything was read, so 0 is no value */
         if (fields[i].is_memory && !value[i] && !one->value[i] && one->any_unread) {
             one->absent[i] = BARO_ABSENT_NOT_YET;
             continue;
@@ -99,7 +99,7 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
         one->value[i] = value[i];
         one->is_bound[i] = fields[i].is_sum && fields[i].is_memory && value[TASK_FIELD_MEMORY_UNREAD] > 0;
     }
-    /* once it was unknown, it stays unknown */
+    /* once these are absent, they stay absent */
     one->absent[TASK_FIELD_COMMANDS_UNREAD] = absent[TASK_FIELD_COMMANDS_UNREAD];
     one->absent[TASK_FIELD_COMMANDS_UNREAD_CPU] = absent[TASK_FIELD_COMMANDS_UNREAD_CPU];
     for (int i = TASK_FIELD_CPU; i <= TASK_FIELD_CPU_SYSTEM; i++)
@@ -173,8 +173,8 @@ void tasks_done(struct tasks *t)
 
 /* ---- values ---- */
 
-/* No process holds 0 bytes of rss, pss or uss: a peak of 0 says that none was in any sample. Example: three processes
- * of 100 ms, and a sample each second. */
+/* A living process holds some rss, pss and uss, so a peak of 0 means that no sample has a process of the task.
+ * Example: three processes of 100 ms, and a sample each second. */
 int task_row_value(const struct task_row *one, enum task_field f, uint64_t *ret)
 {
     bool of_memory = f == TASK_FIELD_RSS || f == TASK_FIELD_PSS || f == TASK_FIELD_USS || f == TASK_FIELD_RSS_ONE ||

@@ -45,7 +45,8 @@ static void add_life(struct together *t, const struct together_life *l)
         t->life[t->n_lives++] = *l;
 }
 
-/* A child that began since the last sample. Its parent may have begun since then, too: that is not known here. */
+/* Notes a child that began since the last sample: it began with a copy of its parent's memory. The parent is not
+ * found if it began since then, too. */
 static void note_copy(struct together *t, int32_t ppid, uint64_t mark)
 {
     for (size_t i = 0; i < t->n_rows; i++) {
@@ -61,7 +62,7 @@ static bool has_value(const struct baro_exit *e, enum exit_metric m)
     return e->absent[m] == BARO_PRESENT;
 }
 
-/* Upper bound of the CPU time that it used after its last reading. */
+/* Returns an upper bound of the CPU time that a process used after its last reading. */
 static uint64_t ran_ns(const struct together *t, const struct baro_exit *e, const struct together_row *row,
                        bool attached)
 {
@@ -78,7 +79,7 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
     uint64_t rss = row ? row->rss : 0;
     struct together_life l = {.begin_ns = row ? 0 : t->sampled_ns, .end_ns = e->t_ns};
     if (row && row->is_zombie)
-        return; /* it was counted when it ended */
+        return; /* the process was counted when it ended */
     if (row)
         row->is_zombie = true; /* until its parent waits for it, samples have it as a zombie */
     if (has_value(e, EXIT_elapsed) && e->value[EXIT_elapsed] <= e->t_ns)
@@ -98,15 +99,15 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
 
 /* ---- the processes of a sample ---- */
 
-/* It is ending and has given up its memory, but is no zombie yet: its mark is that of an earlier reading. Example:
- * 45 MB at the last sample, 126 MB before it ended; now rss is 0, and the mark still 45 MB. */
+/* Is the process ending? It has given up its memory and is no zombie yet, so its mark is that of an earlier reading.
+ * Example: 45 MB at the last sample, 126 MB before it ended; now its rss is 0, and its mark still 45 MB. */
 static bool is_emptied(const struct baro_process *p)
 {
     return p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
 }
 
-/* Its memory is that of another process, whose mark counts. It may execute a program and end before the next sample:
- * then its exit counts, as of a process that had nothing so far. */
+/* Does the process share its memory with another one, whose mark counts? If it executes a program and ends before
+ * the next sample, its exit counts, as for a process that held nothing before. */
 static bool is_sharing(const struct baro_process *p)
 {
     return p->absent[PROCESS_rss] == BARO_ABSENT_SHARED;
@@ -126,7 +127,7 @@ static struct together_row row_of_process(const struct baro_process *p)
     return r;
 }
 
-/* Updates the mark since the last sample. A mark that fell belongs to another program. */
+/* Returns the most that a process held since the last sample. If its mark fell, it executed another program. */
 static uint64_t held_most(const struct together_row *now, const struct together_row *before)
 {
     if (!before)
@@ -136,10 +137,11 @@ static uint64_t held_most(const struct together_row *now, const struct together_
     return least(now->mark, grown(largest(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
 }
 
-/* What it held at most before it ended, t_ns being the sample that has it as a zombie: memory takes page faults, which
- * the zombie's stat has to the end, or time. The time is that of the clock: the CPU time in the row may be of before
- * its end. Example: its clock was read at 40 ms, then it ran for 60 ms, grew by 40 MB and ended, and its parent waited
- * for it before its clock could be read again. */
+/* Returns the most that a process held before it ended; t_ns is the sample that has it as a zombie. Memory needs
+ * page faults, which a zombie's stat still counts to the end; if they are not known, it needs time. That is
+ * wall-clock time, because the CPU time in the row may have been read before the end. Example: the CPU time was read
+ * at 40 ms; then the process ran for 60 ms, grew by 40 MB and ended, and its parent waited for it before its CPU
+ * time could be read again. */
 static uint64_t ended_most(const struct together *t, const struct together_row *now, const struct together_row *before,
                            uint64_t t_ns)
 {
@@ -150,7 +152,8 @@ static uint64_t ended_most(const struct together *t, const struct together_row *
     return grown(had->rss, t_ns > t->sampled_ns ? t_ns - t->sampled_ns : 0, TOGETHER_GROWTH_MOST);
 }
 
-/* Returns the most that it held if it lived through the whole interval; otherwise adds it to the lives. */
+/* Returns the most that the process held, if it was alive during the whole interval; otherwise adds it to the list
+ * of lives. */
 static uint64_t take_mark(struct together *t, const struct baro_process *p, const struct together_row *now,
                           const struct together_row *before, const struct derive_ticks *ticks, uint64_t t_ns)
 {
@@ -204,7 +207,7 @@ static uint64_t life_at_most(const struct together_life *l, uint64_t mark)
     return l->known + least(l->unsure, mark);
 }
 
-/* Returns when the most was held, if no process held more than mark. */
+/* Returns the time at which most was held, if no process held more than `mark`. */
 static uint64_t best_time(const struct together *t, size_t n_edges, uint64_t mark)
 {
     uint64_t sum = 0, best = 0, best_ns = 0;

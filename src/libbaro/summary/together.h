@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much processes that were alive at the same moment can have held between two samples: the sum of their high-water
- * marks. A process counts from its start to its end, so processes that followed each other do not add up.
+ * An upper bound of the memory that processes held between two samples: the sum of the high-water marks of those that
+ * were alive at the same moment. A process counts from its start to its end, so processes that followed each other do
+ * not add up.
  *
  * Example: samples at 2 s and 3 s see eleven processes with 71 MB together. At 3 s ten of them have a mark of 53 MB,
  * and one of 60 MB: between the samples they can have held 590 MB, and not more.
  *
- * A process did not reach its mark again between two samples if it had too few page faults for that: one fault maps
- * 2 MiB at most. If a process ended and its last mark is not known, the CPU time that it used after it was read last
- * says how far it can have grown; and no process had more than the largest mark of all (wait4(2)).
+ * A process did not reach its mark again between two samples if it had too few page faults for that: one fault maps 2
+ * MiB at most. If a process ended and its last mark is not known, the CPU time that it used after it was read last says
+ * how far it can have grown; and no process had more than the largest mark of all (wait4(2)).
  *
- * A child begins with a copy of its parent's pages, and exec(2) begins a new mark: until then it held what the parent
- * held, which its own mark does not have. wait4(2) reports the larger of both.
+ * A child begins with a copy of its parent's pages, and exec(2) begins a new mark. So until exec(2) the child held as
+ * much as its parent, and its later mark does not show that. wait4(2) reports the larger of both.
  */
 #ifndef LIBBARO_SUMMARY_TOGETHER_H
 #define LIBBARO_SUMMARY_TOGETHER_H
@@ -23,7 +24,7 @@
 struct together_life {
     uint64_t begin_ns, end_ns;
     uint64_t known;  /* the most bytes that it held */
-    uint64_t unsure; /* the same of one whose last mark is not known; not more than the largest mark of all */
+    uint64_t unsure; /* the same if its last mark is not known: an upper bound, at most the largest mark of all */
 };
 
 /* A process in the last sample. */
@@ -58,11 +59,11 @@ struct together {
     struct together_edge *edge;
     size_t n_rows, cap_rows, cap_next, n_lives, cap_lives, cap_edges;
     uint64_t sampled_ns; /* the last sample */
-    /* the most by what was known then: with unsure values as they are, and with those above the largest mark lowered to
-     * it */
+    /* The largest sum so far: [0] with unsure values unchanged; [1] with each unsure value limited to the largest
+     * mark at that time. */
     struct together_sum most[2];
-    uint64_t copies;      /* since the last sample: copies of their parents' memory that children held beyond their
-                           * marks */
+    uint64_t copies;      /* since the last sample: memory that children held beyond their own marks, as copies of their
+                             parents */
     uint64_t copies_most; /* the most of that in any interval */
     bool is_unread;       /* a process had no mark: it may have held more than the sample says */
     bool failed;          /* out of memory */
@@ -74,8 +75,8 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
 /* mark: the largest mark of any process so far. */
 void together_add_sample(struct together *t, const struct baro_sample *s, const struct derive_ticks *ticks,
                          uint64_t mark);
-/* The most, in bytes. mark: the largest mark of all; UINT64_MAX: it is not known. ret_unsure: it depends on processes
- * whose mark is not known, or copies of parents may add more than 3 % to it. */
+/* Returns the largest sum in bytes. mark: the largest mark of all; UINT64_MAX: it is not known. ret_unsure: the sum
+ * depends on processes whose mark is not known, or copies of parents may add more than 3 % to it. */
 uint64_t together_most(const struct together *t, uint64_t mark, bool *ret_unsure);
 void together_done(struct together *t);
 

@@ -59,7 +59,7 @@ static void make_folder(char *path)
     (void)!mkdir(path, 0700);
 }
 
-/* Is the process alive whose pid ends the name: "...-123.baro"? */
+/* A name ends with a pid: "...-123.baro". Is that process alive? */
 static bool lives(const char *name)
 {
     uint64_t pid = 0;

@@ -27,8 +27,8 @@ int baro_tape_previous(struct baro_tape *t, struct baro_record *ret, struct baro
     return r > 0 && ret->t_ns >= now_ns ? 0 : r;
 }
 
-/* Reads the sample after `before`, and gets the interpolated sample or the nearer one of the two. Takes `before`, which
- * is a copy. Sets *ret only if it returns 1. */
+/* Reads the sample after `before`, and makes the interpolated sample or takes the nearer one of the two. `before` is
+ * a copy, which the function frees or returns. Sets *ret only if it returns 1. */
 static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample *before,
                    struct baro_sample **ret, struct baro_error *err)
 {

@@ -16,7 +16,7 @@ struct block {
     uint64_t t_ns, step_ns; /* time of the last sample; its distance to the one before */
     uint32_t id;
     int32_t pid;
-    uint64_t start, first_ns; /* of the last info or exit */
+    uint64_t start, first_ns; /* those of the last info or exit */
     struct row fresh, exit; /* rows of the last new process and the last exit: the next ones are differences to them */
 };
 
@@ -32,7 +32,7 @@ enum exit_flag { EXIT_SAMPLED = 1, EXIT_STATUS = 2, EXIT_TEXTS = 4 };
 
 enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX };
 
-/* cut: writes only the first bytes of the command line, because an earlier block has all of it. */
+/* cut: writes only the first bytes of the command line, because an earlier block has the whole one. */
 void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
 /* texts_known: name and command line are those of the process with this id in the last sample of this block. */
 void exit_write(struct buf *out, struct block *b, const struct tape_columns *c, const struct baro_exit *e,
@@ -64,7 +64,7 @@ struct exit_texts {
 bool scan_byte(struct span *in, unsigned *ret);
 bool info_scan(struct span *in, struct block *b, struct info *ret);
 bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret);
-/* Fills all but the values, which are in b->exit afterwards. */
+/* Fills all members except the values, which are in b->exit afterwards. */
 bool exit_scan(struct span *in, struct block *b, const struct tape_columns *c, struct baro_exit *ret,
                struct exit_texts *ret_texts);
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,

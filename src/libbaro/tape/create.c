@@ -50,8 +50,9 @@ static bool has_end(int fd)
            memcmp(mark, TAPE_END_MARK, sizeof mark) == 0;
 }
 
-/* A recorder holds a lock as long as it is alive. On a network file system a lock may be visible on one machine only:
- * there a tape without a footer counts as being written for STILL_WRITTEN seconds after its last write. */
+/* Is a recorder writing the tape? A recorder holds a lock as long as it is alive. On a network file system a lock
+ * may be visible on one machine only: there a tape without a footer counts as being written for STILL_WRITTEN
+ * seconds after its last write. */
 bool tape_in_work(int fd)
 {
     struct stat st;

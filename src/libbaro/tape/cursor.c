@@ -83,7 +83,8 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
         int r = file_frame(t, t->pos, &head, &payload);
         if (r == FRAME_SHORT)
             return error_set(err, BARO_E_EMPTY, "%s ends within its header: nothing was recorded", path);
-        /* If the disk was full at the beginning and the file could not be truncated, the writer began again behind. */
+        /* If the disk was full at the beginning and the file could not be truncated, the writer wrote the header
+         * again after those bytes. */
         if (r == FRAME_BAD && file_find(t, t->pos + 1, &t->pos) == 1)
             continue;
         if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK)))

@@ -45,7 +45,7 @@ struct kind_state {
     struct tape_entity *free;
     bool whole;       /* its infos have owner and attributes */
     uint64_t weight;  /* the part of its rows in the cursor's entity_weight */
-    uint32_t last_id; /* of the last info */
+    uint32_t last_id; /* id in the last info */
 };
 
 struct tape_block {
@@ -75,15 +75,15 @@ struct baro_tape {
     enum tape_part part;
     struct tape_segments *segments; /* NULL: the tape is one file */
     const uint8_t *memory;          /* the whole tape, borrowed; NULL: it is read through fd */
-    uint64_t size;                  /* of the file when it was read last */
+    uint64_t size;                  /* size of the file when it was read last */
     int inotify_fd;                 /* inotify descriptor, readable when the tape was written to; -1: none */
     int watch;                      /* its watch of the file */
     uint64_t seen_size;             /* wait.c: its size at the last wait */
     uint64_t grown_ns;              /* wait.c: when it had last grown; 0: never waited for */
     bool abandoned;                 /* its recorder has ended, and it has no footer */
     uint64_t present;               /* bytes on disk: a sparse file has fewer than its size */
-    uint64_t wasted;                /* bytes that were read for frames that turned out not to be frames */
-    /* CPU time of this thread from which on reads fail with -ETIME; 0: no limit */
+    uint64_t wasted;                /* bytes that were read as a frame and turned out to be none */
+    /* limit on the CPU time of this thread: once it is reached, reads fail with -ETIME; 0: no limit */
     uint64_t cpu_until_ns;
     uint64_t pos;     /* offset of the next frame */
     uint64_t stop_at; /* frames from this offset on are not read; 0: no limit */
@@ -110,7 +110,7 @@ struct baro_tape {
     struct baro_process **old; /* processes of the previous block, for their command lines */
     size_t n_old, old_next, cap_old;
     struct tape_process *free;
-    struct kind_state *kinds[TAPE_KINDS_MAX]; /* NULL: no entity was read so far. The host has one entity */
+    struct kind_state *kinds[TAPE_KINDS_MAX]; /* NULL: no entity was read so far. The machine has one entity */
     struct baro_declared *declared[SCHEMA_KINDS + DECLARED_MAX]; /* the sample's view of them */
     uint64_t entity_weight; /* weight of the rows in records of their own: see WEIGHT_MAX */
     struct baro_sample sample;
@@ -140,8 +140,9 @@ struct baro_tape {
     bool index_tried;
 };
 
-/* cursor.c: opens another cursor on the same tape, before its first record, that decodes a part of it. It uses nothing
- * of the first one but the memory of a tape in memory. The CPU time limit of the first one holds for it, too. */
+/* cursor.c: opens another cursor on the same tape, before its first record, that decodes only a part of it. The two
+ * cursors share nothing but the memory of a tape in memory. The CPU time limit of the first cursor holds for the new
+ * one, too. */
 int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum tape_part part, struct baro_error *err);
 /* cursor.c: reads what is before the first block of the file. Returns 0 or a negative code. */
 int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
@@ -157,8 +158,8 @@ void segments_close(struct baro_tape *t);
 /* Goes to the next segment at the end of a file. Returns 1; 0 if there is nothing more; or a negative code.
  * *ret_damage: bytes that were left out. */
 int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error *err);
-/* Go to the beginning of the segment that holds a time, of the first or last segment, or of the one before this one
- * (1; 0: this is the first). Each returns a negative code if that fails. */
+/* Each goes to the beginning of a segment: the one that holds a time, the first, the last, or the previous one (1;
+ * 0: there is none). Each returns a negative code on failure. */
 int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err);
 int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err);
 int segments_enter_before(struct baro_tape *t, struct baro_error *err);
@@ -176,8 +177,8 @@ int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at);
 /* Gives at least `need` bytes from offset `at` on, if the file has them; *ret_len is how many there are. */
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len);
 int file_look(struct baro_tape *t); /* reads the size of the file; returns 0 or -errno */
-/* Bytes of the file from offset `at` on, by the size that was read last; 0 if the file was cut before that. Anybody can
- * cut a file that is open: its size may be less than all that is known of it. */
+/* Bytes of the file from offset `at` on, by the size that was read last; 0 if the file ends before `at`. Another
+ * process may truncate the open file: its size may be less than any offset that is known. */
 uint64_t file_rest(const struct baro_tape *t, uint64_t at);
 
 /* block_find.c: where the file's blocks are. Each returns 0 or a negative code if nothing else is said. */
@@ -186,8 +187,8 @@ int blocks_find(struct baro_tape *t, uint64_t t_ns);
 int blocks_find_all(struct baro_tape *t);
 int blocks_find_anew(struct baro_tape *t);  /* finds all blocks, without those that are known and without the index */
 int blocks_read_index(struct baro_tape *t); /* reads the index if there is one and it was not read yet */
-/* Is there a block with that time at the offset that the index has? Entries are checked when they are used: checking
- * all of them when the tape is opened would read a page of the file for each. */
+/* Does the file have a block with that time at the offset that the index has? Entries are checked when they are
+ * used: checking all of them when the tape is opened would read a page of the file for each. */
 bool block_holds(struct baro_tape *t, size_t i);
 /* Finds the first good block between *at and end, and moves *at behind it. Returns 1, 0 if there is none, or a negative
  * code. */

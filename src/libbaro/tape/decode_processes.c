@@ -214,8 +214,8 @@ static struct baro_process *find_old(struct baro_tape *t, uint32_t id)
     return t->old_next < t->n_old && t->old[t->old_next]->id == id ? t->old[t->old_next] : NULL;
 }
 
-/* Sets a command line of which only the first bytes were read: uses the whole one if the last block had it, else marks
- * it as truncated. */
+/* Sets a command line of which the tape has only the first bytes here: takes the whole one from the last block, or
+ * marks it as truncated if that block does not have it. */
 static bool set_front(struct baro_tape *t, struct baro_process *p, struct span front)
 {
     struct baro_process *old = find_old(t, p->id);
@@ -306,7 +306,7 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         if (gap == 0)
             return 0;
         size_t at = *next + (size_t)gap - 1;
-        bool same = body.len > 0 && *body.at == 0; /* it was read and has not changed */
+        bool same = body.len > 0 && *body.at == 0; /* the process was read and has not changed */
         *next = at + 1;
         int r = at < t->n ? scan_row(t, &body, t->processes[at], false) : scan_new(t, &body);
         if (r < 0)

@@ -50,7 +50,7 @@ static struct tape_entity *make(const struct tape_kind *k, unsigned kind)
     return made;
 }
 
-/* Puts an entity into the list of those that are used again. */
+/* Puts an entity into the list of unused ones. */
 static void give(struct kind_state *l, struct baro_entity *e)
 {
     free(e->name);

@@ -29,9 +29,9 @@ int file_in_time(const struct baro_tape *t)
     return t->cpu_until_ns && clock_thread_cpu_ns() >= t->cpu_until_ns ? -ETIME : 0;
 }
 
-/* May the CRC of a frame of this length be computed, although it may turn out not to be a frame? A malicious file can
- * consist of overlapping frames that claim to be long. All such CRCs together are limited to a small multiple of the
- * bytes of the file. */
+/* May the CRC of a frame of this length be computed? The frame may turn out not to be one, and a malicious file can
+ * consist of overlapping frames that claim to be long. So all such CRCs together are limited to a small multiple of
+ * the bytes of the file. */
 static bool may_waste(const struct baro_tape *t, uint64_t len)
 {
     return t->wasted + len <= 4 * t->present + FRAME_PAYLOAD_MAX + (16u << 20);

@@ -10,10 +10,10 @@
 /* The first byte is not ASCII, so a text file cannot look like a tape. Both kinds of line ends show whether a transfer
  * has changed line ends. */
 #define TAPE_MAGIC "\211BARO\r\n\n"
-#define TAPE_MAGIC_BEFORE "\211BARO\r\n\032" /* of tapes written before version 1 was final */
+#define TAPE_MAGIC_BEFORE "\211BARO\r\n\032" /* in tapes written before version 1 was final */
 #define TAPE_MAGIC_SIZE 8
 #define TAPE_PREAMBLE_SIZE 24
-#define TAPE_FORMAT 1 /* what this library writes */
+#define TAPE_FORMAT 1 /* the format that this library writes */
 #define TAPE_NEEDS 1  /* the oldest reader that understands it */
 
 #define FRAME_SYNC "\xb2\xe5\x9a\x0d"
@@ -58,7 +58,7 @@ enum record_tag {
 struct frame_head {
     uint8_t type;
     uint8_t seq;  /* 0 in a block's first frame, then one more each, modulo 256 */
-    uint32_t len; /* of the payload */
+    uint32_t len; /* length of the payload */
     uint32_t crc;
 };
 

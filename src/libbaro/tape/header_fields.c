@@ -23,7 +23,7 @@ enum field {
 };
 /* clang-format on */
 
-#define GROUP_NUMBERS 5u /* of FIELD_TASK_GROUP, 8 bytes each */
+#define GROUP_NUMBERS 5u /* numbers in FIELD_TASK_GROUP, 8 bytes each */
 
 #define CLK_TCK_MOST 1000000u /* times are computed with it; Linux has 100, and 1024 on Alpha */
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "libbaro/tape/cursor.h"
 
-/* From t_ns on the wall clock is ahead by this much of the time that baro_header_realtime_ns() computes. */
+/* From t_ns on, the wall clock is ahead by this much of the time that baro_header_realtime_ns() returns. */
 struct tape_step {
     uint64_t t_ns;
     int64_t ahead_ns;
@@ -56,7 +56,7 @@ static int add_step(struct tape_clock *c, const struct baro_event *e)
     return 0;
 }
 
-/* Reads on until all events up to t_ns are known, or all that there are. */
+/* Reads until all events up to t_ns are known, or until the tape has no more. */
 static int read_steps(struct baro_tape *t, uint64_t t_ns, struct baro_error *err)
 {
     struct baro_record r;
@@ -77,7 +77,8 @@ static int read_steps(struct baro_tape *t, uint64_t t_ns, struct baro_error *err
     return code < 0 ? code : 0;
 }
 
-/* CLOCK_MONOTONIC stands still while the machine sleeps, and does not follow where the wall clock is set. */
+/* CLOCK_MONOTONIC does not count the time in which the machine is suspended, and does not change when the wall clock
+ * is set. */
 int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
 {
     int code = read_steps(t, t_ns, err);
@@ -90,7 +91,8 @@ int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, stru
     return 0;
 }
 
-/* What the header and steps say may be anything: the arithmetic wraps. */
+/* Returns when the wall clock showed a time, by the first `step` steps alone. A damaged tape may have any numbers,
+ * so the arithmetic is unsigned and wraps. */
 static int64_t shown_at(const struct tape_clock *c, size_t step, uint64_t since)
 {
     return (int64_t)(since - (step ? (uint64_t)c->at[step - 1].ahead_ns : 0));
@@ -103,7 +105,7 @@ int baro_tape_find_realtime(struct baro_tape *t, int64_t realtime_ns, int64_t *r
         return code;
     const struct tape_clock *c = t->clock;
     uint64_t since = (uint64_t)realtime_ns - (uint64_t)t->header.start_realtime_ns;
-    int64_t over_ns = (int64_t)since; /* where no stretch between two steps has it: the step that went over it */
+    int64_t over_ns = (int64_t)since; /* if no stretch between two steps has the time: the step that jumped over it */
     for (size_t i = 0; i <= c->n; i++) {
         int64_t at_ns = shown_at(c, i, since), from_ns = i ? (int64_t)c->at[i - 1].t_ns : 0;
         if (at_ns >= from_ns && (i == c->n || at_ns < (int64_t)c->at[i].t_ns)) {

@@ -15,9 +15,9 @@ enum { COLUMNS_MAX = 128 };
 __extension__ typedef unsigned __int128 column_mask;
 
 struct tape_column {
-    uint8_t scale; /* differences are mostly multiples of 1 << scale, or of ten to the power of scale - 64 */
-    /* 0, or 1 + the number of an earlier column. The expected change is that of column `with` less that of column
-     * `without`. Example: cpu_system is with cpu and without cpu_user. */
+    uint8_t scale; /* differences are mostly multiples of 2^scale, or if scale is at least 64, of 10^(scale - 64) */
+    /* 0, or 1 + the number of an earlier column. The column is expected to change by as much as column `with` minus
+     * column `without`. Example: cpu_system has `with` cpu and `without` cpu_user. */
     uint8_t with, without;
 };
 
@@ -57,7 +57,7 @@ void columns_of_kind(enum baro_kind kind, struct tape_columns *ret);
 void row_write(struct buf *out, const struct tape_columns *c, const uint64_t *old_value, const uint8_t *old_absent,
                const uint64_t *value, const uint8_t *absent, unsigned flags);
 
-/* value and absent have the old row, and get the new one. */
+/* value and absent: the old row, which the new one replaces. */
 bool row_scan(struct span *in, const struct tape_columns *c, uint64_t *value, uint8_t *absent, unsigned *ret_flags);
 
 #endif

@@ -217,9 +217,8 @@ static bool made_when(int dir, const char *name, int64_t *ret_s)
 }
 
 /* Is the time in a name later than the time at which the file was made, or in the future? A recorder makes the file
- * when the recording begins, so it did not choose this name (or its clock was wrong). Such a file comes last, and is
- * never
- * @last. */
+ * when the recording begins, so no recorder chose this name, unless its clock was wrong. Such a file comes last in
+ * the list, and @last never means it. */
 static bool is_untimely(int dir, const char *name, const char *now)
 {
     char made[STAMP_SIZE + 40];
@@ -390,7 +389,7 @@ static int prune_list(int dir, const struct runs_list *l, const struct keep *kee
         int r = remove_run(dir, l->at[i].name);
         if (r < 0 && r != -ENOENT)
             continue;
-        removed += r == 0; /* it is not if another baro has removed it */
+        removed += r == 0; /* -ENOENT: another baro has removed it */
         n--;
         bytes -= l->at[i].bytes;
     }
@@ -422,7 +421,7 @@ static bool may_exceed(DIR *d, struct keep *keep)
             memcpy(newest, e->d_name, strlen(e->d_name) + 1);
     }
     if (n > keep->runs) {
-        keep->runs -= keep->runs / SIZES_EVERY; /* so that the next ones find nothing to do */
+        keep->runs -= keep->runs / SIZES_EVERY; /* the next calls then find nothing to do */
         return true;
     }
     return n % SIZES_EVERY == 0 || (*newest && fstatat(dirfd(d), newest, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

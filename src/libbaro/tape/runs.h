@@ -43,8 +43,7 @@ enum runs_flags {
 int runs_list(const char *dir, unsigned flags, struct runs_list *ret, struct baro_error *err);
 void runs_list_done(struct runs_list *l);
 
-/* Finds the path of a tape that the user named: a path, or @last, @1 (the same), @2 ... of the kept runs, or NULL for
- * @last. */
+/* Finds the path of a tape that the user named: a path, or a kept run: @last, @1 (the same), @2 ...; NULL: @last. */
 int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err);
 
 /* Removes the oldest finished runs until the limits of $BARO_KEEP hold: a number of runs, a size, or both ("200

@@ -82,9 +82,8 @@ static bool id_taken(const struct tape_kind *k, unsigned n, int id)
     return false;
 }
 
-/* Finds the metric of the registry that a column is: it has the same name and unit, and no earlier column is that
- * metric.
- */
+/* Finds the metric of the registry that a column stands for: it has the same name and unit, and no earlier column
+ * stands for it. */
 static int own_id(const struct tape_kind *k, int kind, unsigned i, const struct texts *t)
 {
     const struct baro_metric *same = baro_metric_get(kind, (int)i); /* mostly it has the same number */

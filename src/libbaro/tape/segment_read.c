@@ -3,8 +3,8 @@
  * A cursor over a tape in segments (libbaro/tape/segments.h). It reads one segment like any other tape, and at its end
  * goes to the next one. Segments that are removed meanwhile are left out.
  *
- * The writer makes the header of a segment after the last sample of the segment before. So if a reader has seen the
- * next segment and then reads this one to its end, it has read all of it.
+ * The writer makes the header of a segment after the last sample of the previous segment. So a reader that has seen the
+ * next segment, and then reads this one to its end, has read all of this one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static int enter(struct baro_tape *t, size_t i, struct baro_error *err)
 
 /* ---- going to the next segment ---- */
 
-/* Returns the number of bytes after the last good frame: a frame that was never completed. */
+/* Returns the number of bytes after the last good frame: the beginning of a frame that was never completed. */
 static uint64_t left_over(struct baro_tape *t)
 {
     return file_look(t) == 0 ? file_rest(t, t->pos) : 0;
@@ -145,7 +145,7 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
     int r = enter(t, s->next, err);
     if (r != -ENOENT)
         return r < 0 ? r : 1;
-    s->current = s->next; /* it was removed since then */
+    s->current = s->next; /* the segment was removed meanwhile */
     s->next = 0;
     return 1;
 }
@@ -156,7 +156,7 @@ static uint64_t first_ns(struct tape_segments *s, size_t i)
 {
     struct segment *at = &s->list.at[i];
     uint64_t t_ns;
-    if (at->first_ns == 0 || at->first_ns == UINT64_MAX) /* it may have a sample by now */
+    if (at->first_ns == 0 || at->first_ns == UINT64_MAX) /* not read yet, or it had no sample then */
         at->first_ns = try_segment(s, i, &t_ns) == 0 ? t_ns : UINT64_MAX;
     return at->first_ns;
 }

@@ -79,8 +79,8 @@ uint64_t segments_drop_first(struct segments_writer *w);
 /* Removes the oldest segments, which exceed the limits. */
 void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
 
-/* Does all of this after a sample at t_ns. Returns the descriptor of another segment; -EAGAIN if it is not time for
- * one; or -errno if none can be made (it tries again a second later). */
+/* Creates the next segment and removes the oldest ones if that is due after a sample at t_ns. Returns the descriptor
+ * of the new segment; -EAGAIN if none is due; or -errno if it can't be made (it tries again a second later). */
 int segments_roll(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
 
 void segments_writer_done(struct segments_writer *w);

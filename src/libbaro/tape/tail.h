@@ -15,8 +15,8 @@ int tape_open_fd(struct baro_tape **ret, int fd, const char *path, uint64_t cpu_
  * negative code. */
 int tape_seek_tail(struct baro_tape *tape, unsigned n, struct baro_error *err);
 
-/* Was its recorder told to stop while the job was alive, so that another one may continue the tape? Such a tape has a
- * footer and no event `end`. Call it when all of the tape was read. ended: it has that event. */
+/* Was the recorder stopped while the job was alive, so that another recorder may continue the tape? Such a tape has
+ * a footer and no event `end`. Call it when all of the tape was read. ended: the tape has that event. */
 bool tape_is_stopped(const struct baro_tape *tape, bool ended);
 
 #endif

@@ -134,8 +134,8 @@ static int has_grown(struct baro_tape *t)
     return t->seen_size != before || t->abandoned;
 }
 
-/* The tape has not grown for a while. If it has no writer, the caller reads once more before it gets BARO_E_ENDED,
- * because the writer may have written between the last read and its end. */
+/* Is called when the tape has not grown for a while. If it has no writer, the caller reads once more before it gets
+ * BARO_E_ENDED, because the writer may have written between the last read and its end. */
 static int still(struct baro_tape *t, uint64_t now_ns)
 {
     if (now_ns - t->grown_ns < STILL_NS)

@@ -120,9 +120,9 @@ static void get_counter(const struct phase_usage *u, int counter, uint64_t wall_
     value_flag(ret, BARO_VALUE_ESTIMATE, u->error[counter] > u->grown[counter] / 20);
 }
 
-/* Example: in the phase 2 s of CPU time were used, and the run delay of 1.2 s of it was read: a lower bound. If it was
- * read of 0.8 s, nobody knows. If it was read of 2.4 s, some of it is of the time before. On tapes that do not say what
- * was read, it is a lower bound. */
+/* Computes the run delay of a phase, and how exact it is. Example: the phase used 2 s of CPU time. If run delay was
+ * read for 1.2 s of that, it is a lower bound; if for only 0.8 s, it is absent; if for 2.4 s, some of it belongs to
+ * the time before. On a tape that does not say for how much it was read, it is a lower bound. */
 static void get_delay(const struct phase_usage *u, uint64_t wall_ns, struct baro_value *ret)
 {
     double cpu = u->grown[USAGE_CPU], read = u->grown[USAGE_DELAY_CPU];
@@ -164,7 +164,7 @@ static void get_peak(const struct phase_usage *u, int gauge, struct baro_value *
     bool by_edge = p->absent == BARO_ABSENT_NOT_YET && edge->absent == BARO_PRESENT;
     p = by_edge ? edge : p;
     value_u64(ret, p->absent, p->value);
-    /* There may have been more between two samples: of a phase no mark of the kernel says that there was not. */
+    /* The peak may have been higher between two samples: the kernel has no high-water mark for a phase. */
     value_flag(ret, BARO_VALUE_LOWER_BOUND, !ret->absent);
     value_flag(ret, BARO_VALUE_ESTIMATE, p->is_stale || by_edge);
 }

@@ -125,8 +125,9 @@ static void fill_usage_row(struct usage_history *h, struct usage_row *row, const
 
 /* ---- a phase, and two rows after each other ---- */
 
-/* The part of an interval that lies in the phase. Example: of 2 to 4 s in a phase from 3 s on it is the half. The error
- * is the most by which that can be off: all of the growth may lie on one side of the edge. */
+/* Adds the part of an interval's growth that belongs to the phase. Example: of an interval from 2 to 4 s, a phase
+ * that begins at 3 s gets one half. The error is the largest possible one: all of the growth may lie on one side of
+ * the edge. */
 static void count_part(struct phase_usage *u, int i, const struct usage_row *a, const struct usage_row *b, double part)
 {
     int absent = b->counter_absent[i] ? b->counter_absent[i] : a->counter_absent[i];
@@ -185,7 +186,7 @@ static void reach_row(struct phase_usage *u, const struct usage_row *row)
         derive_peak_add(&u->cores, row->t_ns, row->counter[USAGE_CPU]);
 }
 
-/* From one row to the next. */
+/* Takes the growth from one row to the next. */
 static void feed(struct phase_usage *u, const struct usage_row *a, const struct usage_row *b)
 {
     double part = a->t_ns < b->t_ns ? overlap(u, a->t_ns, b->t_ns, &u->covered_ns[0]) : 0;

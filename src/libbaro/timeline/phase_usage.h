@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the job used during a phase: the growth of counters between its edges, and the largest of what goes up and down.
- * A phase is reported at the next tick or later, so it often begins before samples that were read already: the last
- * USAGE_ROWS of them are kept.
+ * What the job used during a phase: the growth of counters between its edges, and the peaks of gauges. A phase is
+ * reported at the next tick or later, so it often begins before samples that were read already: the last USAGE_ROWS
+ * samples are kept for it.
  */
 #ifndef LIBBARO_TIMELINE_PHASE_USAGE_H
 #define LIBBARO_TIMELINE_PHASE_USAGE_H
@@ -19,7 +19,7 @@ enum usage_counter {
     USAGE_CPU_USER,
     USAGE_CPU_SYSTEM,
     USAGE_RUN_DELAY,
-    USAGE_DELAY_CPU, /* the part of the CPU time for which run delay was read */
+    USAGE_DELAY_CPU, /* the CPU time for which run delay was read */
     USAGE_SWITCHES_VOLUNTARY,
     USAGE_SWITCHES_INVOLUNTARY,
     USAGE_IO_READ,
@@ -30,7 +30,7 @@ enum usage_counter {
     USAGE_FAULTS_MAJOR,
     USAGE_STARTED,
     USAGE_ENDED,
-    USAGE_OF_MACHINE, /* read with the machine, at times of their own: */
+    USAGE_OF_MACHINE, /* the counters from here on are read with the machine, at its own times */
     USAGE_THROTTLED = USAGE_OF_MACHINE,
     USAGE_HOST_BUSY,
     USAGE_HOST_CPU_SOME,
@@ -85,15 +85,15 @@ struct phase_usage {
     uint64_t samples;
     uint64_t covered_ns[2]; /* intervals between samples: of the job, of the machine */
     double grown[USAGE_COUNTERS], error[USAGE_COUNTERS];
-    uint8_t missing[USAGE_COUNTERS]; /* reason why some growth is not known; 0: all is known */
+    uint8_t missing[USAGE_COUNTERS]; /* the reason why some growth is not known; 0: all growth is known */
     bool counted[USAGE_COUNTERS];
     struct usage_peak peak[USAGE_GAUGES]; /* from samples during the phase */
     struct usage_peak edge[USAGE_GAUGES]; /* interpolated at the phase's begin and end */
-    uint64_t process_rss;                 /* the largest mark of a process that lived within the phase */
+    uint64_t process_rss; /* the largest high-water mark of a process that was alive only within the phase */
     struct derive_peak cores;
 };
 
-/* Returns 0 or -ENOMEM. attached: what counters showed at the beginning was used before. */
+/* Returns 0 or -ENOMEM. attached: what counters have at the beginning was used before the recording. */
 int usage_history_init(struct usage_history *h, bool attached);
 void usage_history_done(struct usage_history *h);
 /* Adds a sample. The row is given to active phases only with the next one, because an end of a phase before it may

@@ -115,7 +115,7 @@ static bool is_number(const struct baro_attribute *a)
     return a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED || a->type == BARO_ATTRIBUTE_REAL;
 }
 
-/* What the job wrote in a line of a RunLog, for readers that write the line again. */
+/* Takes the values that the job wrote in a line of a RunLog, so that a reader can write the same line again. */
 static void take_written(struct timeline_item *i, const struct baro_event *e)
 {
     const struct baro_attribute *ts = timeline_meaning(e, ATTRIBUTE_WRITTEN_TS),
@@ -341,7 +341,7 @@ enum baro_absent baro_timeline_value(const struct baro_timeline *t, size_t item,
     return (enum baro_absent)usage_value(&u, i->view.end_ns - i->view.begin_ns, fact, ret);
 }
 
-/* ---- of a tape: first all phases are found, then what was used during each; so a phase may be reported late ---- */
+/* ---- of a tape: first finds all phases, because a phase may be reported late, then measures them ---- */
 
 typedef void take_record(struct baro_timeline *t, const struct baro_record *r);
 

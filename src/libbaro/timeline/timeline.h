@@ -15,9 +15,9 @@ struct timeline_item {
     struct baro_timeline_item view; /* its texts are in block */
     char *block;
     const char *id;  /* tells a phase from others of its name; "" */
-    uint64_t amount; /* of an interval that grows: nanoseconds or times */
+    uint64_t amount; /* for an interval that grows: the sum of nanoseconds or of times so far */
     bool is_hidden;
-    struct phase_usage *usage; /* of a phase; NULL: out of memory */
+    struct phase_usage *usage; /* for a phase; NULL: out of memory */
     struct timeline_item *next[CHAINS];
     uint32_t hash[CHAINS];
 };
@@ -27,7 +27,7 @@ struct timeline_chains {
     size_t size, n; /* size: 0 or a power of two */
 };
 
-/* What held back the job: a counter of its control groups, and the item that further growth extends. */
+/* A cause that held the job back: a counter of its control groups, and the item that further growth extends. */
 enum { HELD_CPU, HELD_MEMORY_LIMIT, HELD_MEMORY_HIGH, HELD_FORKS, HELD_MAX };
 struct timeline_held {
     struct timeline_item *item; /* the last item; NULL: none so far */
@@ -35,7 +35,7 @@ struct timeline_held {
     bool seen[MACHINE_GROUPS];
 };
 
-/* Processes that SIGKILL ended, in the order of struct summary_oom.end_ns. */
+/* Processes that SIGKILL ended, in the same order as struct summary_oom.end_ns. */
 struct timeline_killed {
     struct timeline_item *item[OOM_TIMES];
     size_t n;
@@ -49,7 +49,7 @@ struct timeline_ended {
     uint64_t t_ns;
 };
 
-/* For each moment at which it changes: the innermost phase from then on. */
+/* A moment at which the innermost phase changes, and that phase. */
 struct timeline_turn {
     uint64_t t_ns;
     ptrdiff_t phase;
@@ -60,7 +60,7 @@ struct baro_timeline {
     size_t n_all, cap_all;
     struct timeline_item **sorted;
     size_t n_sorted;
-    size_t n_measured; /* of a tape: those of sorted that were given to the history */
+    size_t n_measured; /* for a timeline of a tape: how many of `sorted` were given to the history */
     struct timeline_turn *turn;
     size_t n_turns;
     int lanes;

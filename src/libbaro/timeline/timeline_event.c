@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notable events, from the events and exits of a tape. Which processes were OOM-killed is only known later, from the
- * counters of the job's control groups: the summary's rules say that, so the timeline keeps the part of a summary that
- * they need.
+ * Notable events, from the events and exits of a tape. Which processes were OOM-killed is known only later, from the
+ * counters of the job's control groups. The rules for that are the summary's, so the timeline keeps the part of a
+ * summary that they need.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -193,7 +193,7 @@ void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
 
 /* ---- processes that were killed ---- */
 
-/* Other signals are usual ways in which programs end each other. */
+/* Does the signal mean that something went wrong? Programs use other signals to end each other as usual. */
 static bool is_fault(int number)
 {
     switch (number) {
@@ -266,7 +266,7 @@ void timeline_name_kills(struct baro_timeline *t)
         struct timeline_item *i = t->killed.item[k];
         bool is_oom = logged ? is_logged(&t->killed, process_of(i)) : counted[k];
         name_kill(t, i, is_oom, logged || groups_oom_alone(t->summary));
-        /* If the command was killed, its end says so. */
+        /* If it is the command, the item of the command's end says the same. */
         i->is_hidden = !is_oom && i->view.pid == t->command.pid && i->view.start_ticks == t->command.start;
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What held the job back, from the counters of its control groups: between which readings they grew. Example: readings
- * at 1, 2, 3 and 9 s with 0, 0.4, 0.9 and 0.9 s throttled make one interval, from 1 to 3 s, "throttled 900 ms".
+ * Intervals in which something held the job back: the readings between which counters of its control groups grew.
+ * Example: readings at 1, 2, 3 and 9 s with 0, 0.4, 0.9 and 0.9 s throttled make one interval, from 1 to 3 s,
+ * "throttled 900 ms".
  */
 #include "base/fmt.h"
 #include "libbaro/timeline/timeline.h"
@@ -38,7 +39,7 @@ static void describe_item(struct baro_timeline *t, struct timeline_item *i, int 
     timeline_set_text(t, i, &text);
 }
 
-/* One quiet reading does not end an interval. */
+/* Adds growth to the last interval, or begins a new one. An interval goes on over one reading without growth. */
 static void extend(struct baro_timeline *t, int what, uint64_t from_ns, uint64_t to_ns, uint64_t amount)
 {
     struct timeline_item *i = t->held[what].item;
@@ -74,7 +75,8 @@ static size_t group_index(const struct machine *m, uint32_t id)
     return i;
 }
 
-/* Groups above each other count the same: the largest growth stands for all. */
+/* Returns the growth of a counter. Groups that are above each other count the same events, so the largest growth is
+ * taken. */
 static uint64_t largest(struct baro_timeline *t, int what, const struct baro_entities *groups)
 {
     uint64_t most = 0;

@@ -174,7 +174,8 @@ void timeline_add_end(struct baro_timeline *t, const struct baro_event *e)
     timeline_describe(t, i, e);
 }
 
-/* The end that it reported itself may come later: an exit event overtakes a line that is read at the next tick. */
+/* A process that began a phase has ended. The end of the phase that it reported itself may come later: its exit
+ * event is faster than a line that is read at the next tick. */
 void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e)
 {
     t->ended[t->n_ended++ % TIMELINE_ENDED] = (struct timeline_ended){e->key, e->t_ns};
@@ -184,7 +185,8 @@ void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e)
 
 /* ---- order ---- */
 
-/* Among those that begin together the longer ones come first, and phases before what lies in them. */
+/* Orders items by their begin. Of those that begin together, longer ones come first, and a phase comes before what
+ * lies in it. */
 static int compare_items(const void *a, const void *b)
 {
     const struct timeline_item *x = *(struct timeline_item *const *)a, *y = *(struct timeline_item *const *)b;
@@ -226,8 +228,8 @@ static int sort(struct baro_timeline *t)
 
 /* ---- lanes and parents: one walk over begins and ends ---- */
 
-/* Phases that have begun and perhaps not ended, in order of their begin. Those that have ended leave when nothing
- * younger is above them, so each comes and goes once. */
+/* A stack of the phases that have begun, in the order of their begin. A phase that has ended is removed once no
+ * younger one is above it, so each phase is pushed and popped once. */
 struct stack {
     ptrdiff_t *at;
     size_t n;
@@ -254,7 +256,7 @@ static void add_turn(struct baro_timeline *t, uint64_t t_ns, ptrdiff_t phase)
     t->turn[t->n_turns++] = (struct timeline_turn){t_ns, phase};
 }
 
-/* Phases on top of the stack that end until then reveal those below. */
+/* Pops the phases on top of the stack that end until then; those below become the innermost ones. */
 static void reveal_until(struct baro_timeline *t, struct stack *s, uint64_t until_ns)
 {
     for (ptrdiff_t top = s->n ? s->at[s->n - 1] : -1; top >= 0 && end_of(t, top) <= until_ns;) {

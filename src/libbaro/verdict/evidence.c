@@ -6,11 +6,11 @@
 
 #include "libbaro/verdict/verdict_rule.h"
 
-#define SURE_SHARE 0.05 /* the same; with more than this, growth is an estimate */
+#define SURE_SHARE 0.05 /* share of a stretch; if readings are farther from its edges, growth is an estimate */
 #define NEAR_SHARE 0.25 /* share of a stretch that may lie between the edges of its pieces and readings */
 
-/* Between readings, growth is interpolated. How long threads waited after their last reading is not known; whether a
- * process waits for storage is known only in samples. */
+/* Returns how exact a growth is. Between readings it is interpolated. It is not known how long threads waited after
+ * the last reading of run delay. Whether a process waits for storage is known only in samples. */
 static unsigned flags_of(enum curve curve, double away_ns, double wall_ns)
 {
     if (curve == CURVE_RUN_DELAY)
@@ -29,7 +29,7 @@ void stretch_fill(struct stretch *s, const struct history *c, const char *phase,
     }
 }
 
-/* Time between the edges of the pieces and their nearest readings. */
+/* Returns the sum of the times between the edges of the pieces and their nearest readings. */
 static double distance_ns(const struct stretch *s, const struct history *c, enum curve curve)
 {
     double sum = 0;
@@ -80,14 +80,14 @@ double stretch_demand(const struct stretch *s)
 }
 
 #define READ_SHARE 0.8    /* share of the CPU time */
-#define UNREAD_CORES 0.02 /* a job that used at most this many cores did not wait for one for long */
+#define UNREAD_CORES 0.02 /* a job that used at most this many cores without a reading did not wait long for a core */
 #define READ_EDGE 0.05    /* share of a stretch: between the last reading and its end */
 #define SPARE_CORES 0.25  /* share of the cores: while this many are idle, no thread waits for one */
 
 bool stretch_demand_is_known(const struct stretch *s)
 {
     double cpu = s->grown[CURVE_CPU], unread = cpu - s->grown[CURVE_DELAY_CPU];
-    /* NAN: the tape does not say what was read */
+    /* unread is NAN if the tape does not say for how much run delay was read: then the result is true */
     return !(unread > (1 - READ_SHARE) * cpu) || unread <= UNREAD_CORES * s->wall_ns;
 }
 
@@ -120,9 +120,9 @@ double stretch_demand_within(const struct evidence *e, const struct stretch *s, 
 
 #define CARRIED_NS 0.25e9
 
-/* The kernel counts the time that a thread waited when it gets its core, so it may belong to the parts before. Example:
- * one thread waits 150 ms, and parts of 50 ms have a demand of 0, 0, 0 and 3.5: what is above the mean is carried back,
- * over a quarter of a second at most, to parts that are below it. */
+/* The kernel counts the time that a thread waited when the thread gets its core, so that time may belong to earlier
+ * parts. Example: one thread waits 150 ms, and parts of 50 ms have a demand of 0, 0, 0 and 3.5. Demand above the
+ * mean is moved back, by at most a quarter of a second, to parts that are below the mean. */
 static void carry_back(const struct evidence *e, const struct stretch *s, int n, double *demand)
 {
     double length = s->wall_ns / n, mean = 0;
@@ -262,8 +262,8 @@ static void agree(struct stretch *job, enum curve curve, double fact, unsigned f
     job->flags[curve] = flags;
 }
 
-/* The totals of a job of one process are those of that process, and exact; what samples have of its threads is less.
- * How many threads it had when it switched is known from samples alone. */
+/* If a job has one process, the totals of the job are those of the process, and they are exact; samples have less
+ * for its threads. Only the number of threads at the time of the switches comes from samples. */
 static void agree_on_contender(struct evidence *e)
 {
     struct contender *c = &e->contender;

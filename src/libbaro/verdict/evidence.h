@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rules see, and all that they see: facts of the summary, the history of the job, and stretches of time with what
- * was used in them. Rules are pure functions of it, and unit tests fill it in by hand.
+ * The evidence that rules see: facts of the summary, the history of the job, and stretches of time with what was used
+ * in them. Rules see nothing else. They are pure functions of it, and unit tests fill it in by hand.
  *
  * A number that is not known is NAN, so a condition such as `e->throttled_ns >= least` is false. Rules are written so
  * that they make no verdict when a condition is false.
@@ -73,8 +73,8 @@ struct piece {
     uint64_t begin_ns, end_ns;
 };
 
-/* What was used within a stretch of time. It may be made of pieces: phases of one name. Example: "epoch" from 1 to 2 s
- * and from 4 to 5 s is a stretch from 1 to 5 s of 2 s. */
+/* What was used within a stretch of time. It may be made of pieces: the phases of one name. Example: the phases
+ * "epoch" from 1 to 2 s and from 4 to 5 s are a stretch from 1 to 5 s with a length of 2 s. */
 struct stretch {
     const char *phase; /* NULL: the whole job */
     uint64_t begin_ns, end_ns;
@@ -99,7 +99,7 @@ struct group {
 struct heavy {
     const char *name;
     double processes, cpu_ns;
-    unsigned flags, processes_flags; /* its CPU time; its processes */
+    unsigned flags, processes_flags; /* flags of its CPU time, and of its processes */
 };
 #define COMMANDS_MOST 3u
 
@@ -124,7 +124,7 @@ struct evidence {
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
     bool is_running;     /* the tape has no end yet */
-    const char *holder;  /* the command that held most at the peak of memory; "" */
+    const char *holder;  /* the command that held the most at the peak of memory; "": not known */
     const char *victims; /* names of OOM-killed processes; "" */
     struct heavy command[COMMANDS_MOST];
     size_t n_commands, n_all_commands;
@@ -135,23 +135,24 @@ struct evidence {
     struct contender {
         const char *name; /* the process with several threads that gave up its CPU most often; "" */
         double threads, switches, cpu_ns, read_write_bytes;
-        unsigned flags; /* of its switches */
+        unsigned flags; /* flags of its switches */
     } contender;
     const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is not on the
                                              * tape */
     const struct history *history;          /* NULL: none */
-    const char (*names)[HISTORY_NAME_ROOM]; /* of its runners */
+    const char (*names)[HISTORY_NAME_ROOM]; /* names of its runners */
     struct stretch job;
 };
 
 /* Fills a stretch from the history. */
 void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns);
 
-/* Fills one made of pieces, which are borrowed. A counter is known (not NAN) only if its readings lie near the edges of
- * the pieces: what was used beside them would count as used within. */
+/* Fills a stretch that is made of pieces, which are borrowed. A counter is known (not NAN) only if its readings lie
+ * near the edges of the pieces: otherwise growth outside of them would count as growth within. */
 void stretch_fill_pieces(struct stretch *s, const struct history *c, const char *phase, const struct piece *piece,
                          size_t n);
-/* The growth of a counter within a part of a stretch: from and to are times within it, its pieces put together. */
+/* Returns the growth of a counter within a part of a stretch. from_ns and to_ns are offsets in the stretch, whose
+ * pieces are joined. */
 double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
                       uint64_t to_ns);
 
@@ -163,16 +164,17 @@ void evidence_of_summary(struct evidence *e, const struct baro_summary *s);
 /* Gives the whole job the summary's numbers wherever the summary has them: they include the job's end exactly. */
 void evidence_agree(struct evidence *e);
 
-/* Threads that ran or could have run, on average: one that computes all the time is 1, also on a busy machine, where it
- * has to wait. Example: 3 s of CPU time and 7 s of run delay in 10 s are 1. At least, where how long they waited was
- * not read for all of the CPU time. */
+/* Returns how many threads ran or could have run, on average. A thread that always computes counts as 1, even on a
+ * busy machine, where it has to wait. Example: 3 s of CPU time and 7 s of run delay in 10 s are 1. It is a lower
+ * bound if run delay was not read for all of the CPU time. */
 double stretch_demand(const struct stretch *s);
-/* "about" if waiting was read for nearly all of the CPU time; else "at least". */
+/* Returns the flag for an estimate if run delay was read for nearly all of the CPU time; else those of a lower
+ * bound. */
 unsigned stretch_demand_flags(const struct stretch *s);
-/* Was waiting read for nearly all of the CPU time of the stretch? A condition such as `stretch_demand(s) <= most` needs
- * that. */
+/* Was run delay read for nearly all of the CPU time of the stretch? A condition such as `stretch_demand(s) <= most`
+ * needs that. */
 bool stretch_demand_is_known(const struct stretch *s);
-/* The demand within a part of a stretch, as stretch_growth(). NAN where it is not known. */
+/* Returns the demand within a part of a stretch, as stretch_growth() does; NAN if it is not known. */
 double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns);
 /* Fills the demand of n equal parts of a stretch. Returns false if one of them is not known. */
 bool stretch_demands(const struct evidence *e, const struct stretch *s, int n, double *ret);

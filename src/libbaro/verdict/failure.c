@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "libbaro/metric/ids.h"
 
-/* A process that fails because a child did ends within this time: of the child's end, or of that of the last sibling
- * that ran besides. Example: `make -j2` ends when its other compiler has, 40 s after the first one failed. */
+/* A process that fails because of a child ends within this time after the child, or after the last sibling that ran
+ * beside it. Example: `make -j2` ends when its other compiler has ended, 40 s after the first one failed. */
 #define FOLLOWS_WITHIN (2 * NS_PER_SEC)
 #define STATUS_OF_TIMEOUT 124
-#define STATUS_OF_SIGPIPE (128 + SIGPIPE) /* of a shell with `set -o pipefail` */
+#define STATUS_OF_SIGPIPE (128 + SIGPIPE) /* status of a shell with `set -o pipefail` after SIGPIPE */
 
 /* ---- processes ---- */
 
@@ -38,7 +38,7 @@ static void copy_truncated(char *to, size_t size, const char *text)
     memcpy(to + end, "...", 4);
 }
 
-/* /usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet a.c: cc1 -quiet a.c */
+/* Drops the folder of the program: "/usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet a.c" becomes "cc1 -quiet a.c". */
 static const char *without_folder(const char *command)
 {
     const char *program = command;
@@ -62,7 +62,8 @@ static bool is_good(const struct baro_row *e)
     return baro_row_status(e, &status) == BARO_PRESENT && status == 0;
 }
 
-/* Whether it failed is not known. Or SIGPIPE ended it, which is no failure in most pipelines: `yes | head`. */
+/* May the process not have failed? That is so if its status is not known, or if SIGPIPE ended it, which is no
+ * failure in most pipelines: `yes | head`. */
 static bool is_weak(const struct baro_row *e)
 {
     int status;
@@ -84,7 +85,7 @@ static uint64_t began_ns(const struct baro_row *e)
     return baro_row_end_ns(e) - elapsed;
 }
 
-/* ---- families: a process, and the child that it may fail because of ---- */
+/* ---- families: a process, and the child whose failure may be the cause of its own ---- */
 
 static struct failure_family *find_family(struct failures *f, struct failure_process parent)
 {
@@ -113,7 +114,8 @@ static struct failure_family *make_family_room(struct failures *f)
     return oldest;
 }
 
-/* A child ended well. If it is not known whether the kept child failed, and the parent went on, it did not fail. */
+/* A child ended with status 0. If it is not known whether the kept child failed, and the parent started another
+ * process after it, the kept child did not fail. */
 static void add_good(struct failures *f, const struct baro_row *e)
 {
     struct failure_family *family = find_family(f, parent_of(e));
@@ -134,7 +136,8 @@ static void keep_failed_child(struct failure_family *family, const struct baro_r
     family->is_weak = is_weak(e);
 }
 
-/* A child failed, or may have. Two compilers of one `make -j2` that fail together: the first is kept. */
+/* A child failed, or may have failed. If two compilers of one `make -j2` fail at the same time, the first one is
+ * kept. */
 static void add_failed(struct failures *f, const struct baro_row *e, const struct failure *why)
 {
     struct failure_family *family = find_family(f, parent_of(e));
@@ -161,7 +164,7 @@ static void add_failed(struct failures *f, const struct baro_row *e, const struc
 
 /* ---- why a process failed ---- */
 
-/* timeout(1) ends its child by a signal: that child did not fail first. */
+/* Did timeout(1) end its child by a signal? Then that child did not fail first. */
 static bool is_timeout(const struct baro_row *e, const struct failure *child)
 {
     return has_status(e, STATUS_OF_TIMEOUT) && child->first.status_known && WIFSIGNALED(child->first.status);
@@ -180,7 +183,7 @@ static bool follows(const struct baro_row *e, const struct failure_family *famil
     return is_soon && (!is_closed_pipe(family) || has_status(e, STATUS_OF_SIGPIPE));
 }
 
-/* It failed because the child did. */
+/* The process failed because its child did: takes over the child's reason. */
 static void follow_child(struct failure *why, const struct baro_row *e, const struct failure_family *family,
                          bool is_command)
 {

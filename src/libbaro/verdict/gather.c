@@ -136,10 +136,11 @@ static void curves_of(const struct gather *g, const struct baro_sample *s, struc
         p->at[CURVE_MEMORY] = (double)v;
 }
 
-/* A value of run delay is new if since the last such value it was read for most of the CPU time that was used. Between
- * new values it lies on a line. Example: 900 threads are read every 3 s and use 2 cores: 2.9 s after a reading the
- * counter is still the same, and says nothing; at the next one it covers the 6 s of CPU time since then. Tapes that do
- * not say what was read have no lag: each of their values counts as new. */
+/* Keeps a value of run delay only if it is new, that is, if run delay was read for most of the CPU time used since
+ * the last new value. Between new values it is interpolated. Example: 900 threads are read every 3 s and use 2
+ * cores. 2.9 s after a reading the counter is unchanged and means nothing; at the next reading it covers the 6 s of
+ * CPU time since then. A tape that does not say for how much run delay was read has no lag: each of its values
+ * counts as new. */
 #define DELAY_READ 0.8
 
 static void keep_new_delay(struct gather *g, struct history_point *p)
@@ -168,8 +169,8 @@ static uint32_t name_number(struct gather *g, const char *name)
     return i + 1;
 }
 
-/* Returns how many threads it had in most of its switches. Example: 419 threads made 9,000 switches, then 8 threads
- * that fight for a lock make 80,000: the answer is 8. */
+/* Returns the number of threads with which most of the switches happened. Example: 419 threads make 9,000 switches,
+ * then 8 threads that fight for a lock make 80,000: the result is 8. */
 static double switching_threads(struct gather *g, double threads, double switches)
 {
     size_t i = 0, most = 0;
@@ -271,7 +272,8 @@ static void keep_group(struct gather *g, const struct baro_row *e)
     g->group[i] = now;
 }
 
-/* The growth of pressure in the innermost group that has it; a job that is moved goes on in its new group. */
+/* Adds the growth of pressure in the innermost group that has it. If the job is moved, its new group continues the
+ * sum. */
 static void add_pressure(struct gather *g, const struct baro_row *e)
 {
     const double now[2] = {of_group(g, e, WANT_GROUP_PRESSURE_IO_SOME),
@@ -308,7 +310,8 @@ static void look_at_groups(struct gather *g, const struct baro_sample *s, struct
 
 /* ---- records ---- */
 
-/* A command starts at 0. For processes that ran before, the first sample has the starting values. */
+/* Begins the history: the counters of a command start at 0; for processes that ran before, the first sample has the
+ * starting values. */
 static void begin_history(struct gather *g)
 {
     struct history_point p = {.t_ns = g->start_ns};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rules need and no summary has, taken from the records of a tape one by one, in bounded memory. */
+/* Takes from the records of a tape, one by one and in bounded memory, the evidence that no summary has. */
 #ifndef LIBBARO_VERDICT_GATHER_H
 #define LIBBARO_VERDICT_GATHER_H
 
@@ -41,12 +41,12 @@ struct gather {
     bool has_start;                     /* baro_header_has_start() */
     uint64_t start_ns, end_ns, last_ns; /* the command's start and end; the last record */
     bool started, ended;
-    double blocked_ns;                       /* curves that are summed up here */
+    double blocked_ns;                       /* curves that are added up here */
     double pressure_ns[2], pressure_last[2]; /* I/O and memory of the innermost group that has them */
     uint32_t pressure_group;
-    struct group group[GROUPS_MOST], group_first[GROUPS_MOST]; /* counters as read, now and first */
+    struct group group[GROUPS_MOST], group_first[GROUPS_MOST]; /* counters as they were read: last, and first */
     size_t n_groups;
-    char name[HISTORY_NAMES][HISTORY_NAME_ROOM]; /* from processes that ran when a sample was taken */
+    char name[HISTORY_NAMES][HISTORY_NAME_ROOM]; /* names of processes that ran when a sample was taken */
     unsigned n_names;
     char contender_name[HISTORY_NAME_ROOM];
     struct contender contender;
@@ -55,10 +55,11 @@ struct gather {
         double threads, switches;
     } switching[SWITCHING_MOST]; /* context switches of the contender, by its number of threads then */
     size_t n_switching;
-    double delay_cpu[2]; /* CPU time at the last new value of run delay, and the part of it that was read */
+    double delay_cpu[2]; /* at the last new value of run delay: CPU time, and the part of it for which run delay was
+                            read */
     char victims[256];
     struct failures failures;
-    int id[WANT_COUNT];      /* of metrics */
+    int id[WANT_COUNT];      /* ids of the metrics of enum want */
     int metric[CURVE_COUNT]; /* ids in the registry; -1: the curve is not one metric */
 };
 

@@ -19,15 +19,15 @@ void history_done(struct history *c)
     memset(c, 0, sizeof(*c));
 }
 
-/* When a point is dropped, its readings go to its neighbour if that has none. Example: run delay is read every 3 s, and
- * points are 3.5 s apart: the reading of 9 s is kept at 10 s. */
+/* Gives the readings of a dropped point to its neighbour, as far as that has none. Example: run delay is read every
+ * 3 s, and points are 3.5 s apart: the reading at 9 s is kept at 10 s. */
 static void inherit(struct history_point *p, const struct history_point *of)
 {
     for (int i = 0; i < CURVE_COUNT; i++)
         p->at[i] = isnan(p->at[i]) ? of->at[i] : p->at[i];
 }
 
-/* The first and the last point stay. */
+/* Drops every second point; the first and the last one stay. */
 static void thin(struct history *c)
 {
     size_t kept = 0;
@@ -41,8 +41,8 @@ static void thin(struct history *c)
     c->n = kept;
 }
 
-/* A point that is too near to the one before takes its place, unless that is the first one: so the last point is
- * always the last sample. */
+/* Adds a point. If it is too near to the last one, it replaces it, unless that is the first point: so the last point
+ * is always the last sample. */
 void history_add(struct history *c, const struct history_point *p)
 {
     if (c->n > 1 && p->t_ns < c->point[c->n - 2].t_ns + c->apart_ns) {

@@ -16,7 +16,7 @@
 #define HISTORY_POINTS 1024u
 
 enum curve {
-    /* of the job */
+    /* counters of the job */
     CURVE_CPU,
     CURVE_RUN_DELAY, /* at samples with a new value: gather.c */
     CURVE_DELAY_CPU, /* the part of CURVE_CPU for which it is known how long threads waited */
@@ -26,7 +26,7 @@ enum curve {
     CURVE_CALLED, /* bytes passed to read(2), write(2) and the like */
     CURVE_FAULTS, /* major */
     CURVE_STARTED,
-    /* of the machine; CURVE_HOST_TIME is the time over which the others were read */
+    /* counters of the machine; CURVE_HOST_TIME: the time over which the others were read */
     CURVE_HOST_TIME,
     CURVE_HOST_BUSY,
     CURVE_HOST_STEAL,
@@ -34,11 +34,11 @@ enum curve {
     CURVE_HOST_MEMORY,
     CURVE_SWAP_IN,
     CURVE_PACKETS, /* received by any interface, lo included */
-    /* of the job's control groups */
+    /* counters of the job's control groups */
     CURVE_THROTTLED,
     CURVE_GROUP_IO, /* pressure in the innermost group that has it */
     CURVE_GROUP_MEMORY,
-    /* summed up from sample to sample */
+    /* curves that are added up from sample to sample */
     CURVE_BLOCKED, /* ns in which a process was in uninterruptible sleep (state D) */
     /* gauges */
     CURVE_MEMORY, /* rss of all processes */
@@ -64,15 +64,16 @@ int history_init(struct history *c); /* 0 or -ENOMEM */
 void history_done(struct history *c);
 void history_add(struct history *c, const struct history_point *p);
 
-/* A curve at an instant: on the straight line between two points. NAN where it is not known, such as behind the start
- * if it was never read; before the first point and behind the last one that was read a counter is what it is there. */
+/* Returns the value of a curve at an instant, interpolated linearly between two points. A counter keeps its value
+ * before the first and after the last point with a reading. NAN if the value is not known, such as after the start
+ * if the curve was never read. */
 double history_at(const struct history *c, enum curve curve, uint64_t t_ns);
 /* Returns the distance from an instant to the nearest point at which the curve is known, before or after it; NAN: there
  * is none. */
 double history_distance(const struct history *c, enum curve curve, uint64_t t_ns);
 /* Returns the last instant at which the curve is known; 0: none. */
 uint64_t history_last_ns(const struct history *c, enum curve curve);
-/* Returns how much a counter grew; NAN: not known at both ends. */
+/* Returns the growth of a counter; NAN if it is not known at both ends. */
 double history_growth(const struct history *c, enum curve curve, uint64_t begin_ns, uint64_t end_ns);
 
 /* How many points lie in [begin, end]. */

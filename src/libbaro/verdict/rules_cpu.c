@@ -40,7 +40,7 @@ static const struct group *most_throttled(const struct evidence *e)
     return most;
 }
 
-/* How many cores its threads could have used, as a whole number; at least one, at most what the machine has. */
+/* Returns how many cores its threads could have used: a whole number from 1 to the cores of the machine. */
 static double cores_wanted(const struct evidence *e, const struct stretch *s)
 {
     double wanted = whole_up(stretch_demand(s) - 0.25);
@@ -88,7 +88,7 @@ const struct verdict_rule rule_cpu_quota = {{"cpu-quota", BARO_VERDICT_PROBLEM,
 #define NEIGHBOUR_SHARE 0.2
 #define NEIGHBOUR_CORES 0.25
 #define NEIGHBOUR_FULL 0.8
-#define NEIGHBOUR_OWN 0.1 /* share of the time lost to others: own contention from here on is mentioned */
+#define NEIGHBOUR_OWN 0.1 /* own contention of at least this share of the time lost to others is mentioned */
 
 static double machine_cores(const struct evidence *e, const struct stretch *s)
 {
@@ -100,15 +100,16 @@ static double others_cores(const struct evidence *e, const struct stretch *s)
     return s->phase ? machine_cores(e, s) - s->grown[CURVE_CPU] / s->wall_ns : e->host_others_cores;
 }
 
-/* Subtracts what the job used: if that may be more, the result may be less. */
+/* The use by others is the machine's minus the job's: if the job's may be too small, the result may be too large. */
 static unsigned others_flags(const struct evidence *e, const struct stretch *s)
 {
     return s->phase ? s->flags[CURVE_HOST_BUSY] | inverted(s->flags[CURVE_CPU]) : e->flags.host_others_cores;
 }
 
-/* Run delay that is not the job's own doing. Example: 8 threads that can run, on 2 cores of which others use one, wait
- * 7 s each second; 6 s of it they would wait on both cores, too. And it is no more than what the others used: where two
- * threads waited 42 s in bursts while others used 38 s of CPU time, 38 s. */
+/* Returns the run delay that others caused. Example: 8 threads that can run, on 2 cores of which others use one,
+ * wait 7 s each second; 6 s of that they would also wait if they had both cores, so others cost them 1 s. The result
+ * is at most what the others used: if two threads waited 42 s in bursts while others used 38 s of CPU time, it is 38
+ * s. */
 static double lost_to_others(const struct evidence *e, const struct stretch *s)
 {
     double own = (stretch_demand(s) - e->cores) * s->wall_ns, lost = s->grown[CURVE_RUN_DELAY] - (own > 0 ? own : 0),

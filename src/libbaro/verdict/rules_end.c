@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about what ended the job, or what was refused to it: these are certain even for a short job. */
+/* Rules about what ended the job, or was refused to it. They are certain even for a short job. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -142,7 +142,7 @@ static struct words of_signal(int number)
     return w;
 }
 
-/* What a status means by the convention of shells and other programs. */
+/* Explains a status by the convention of shells and other programs. */
 static void find_custom(struct finding *f, double status)
 {
     if (status == 127)

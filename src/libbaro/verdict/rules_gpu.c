@@ -15,7 +15,7 @@ static const char *model(const struct gpu_seen *g)
     return *g->model ? g->model : "GPU";
 }
 
-/* The one with the largest value; NULL: none has it. */
+/* Returns the GPU with the largest value; NULL if none has it. */
 static const struct gpu_seen *most(const struct evidence *e, double (*of)(const struct gpu_seen *g), double least)
 {
     const struct gpu_seen *found = NULL;
@@ -227,7 +227,7 @@ static bool gpu_unused(const struct evidence *e, const struct stretch *s, struct
     (void)s;
     for (size_t i = 0; i < e->n_gpus; i++) {
         const struct gpu_seen *one = &e->gpu[i];
-        if (one->is_instance > 0 || isnan(one->is_used)) /* whether it was used is not known of all */
+        if (one->is_instance > 0 || isnan(one->is_used)) /* not known for all GPUs */
             continue;
         known++;
         g = g || one->is_used > 0 ? g : one;

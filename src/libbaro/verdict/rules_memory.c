@@ -6,8 +6,8 @@
 
 #define PRESSURE_SHARE 0.1
 
-/* Share of the time in which threads waited for memory: those of the job's innermost control group; without that, those
- * of the machine. */
+/* Returns the share of the time in which threads waited for memory: in the job's innermost control group; if that is
+ * not known, on the machine. */
 static double memory_pressure(const struct stretch *s)
 {
     double own = s->grown[CURVE_GROUP_MEMORY] / s->wall_ns;
@@ -34,7 +34,7 @@ static double limit_of(const struct group *g)
     return smaller(g->memory_limit, g->memory_high);
 }
 
-/* The hit group with the tightest limit. */
+/* Returns the group with the tightest limit of those that hit their limit. */
 #define LIMIT_HITS 20.0
 static const struct group *hit_group(const struct evidence *e)
 {
@@ -60,8 +60,8 @@ static bool is_swapping(const struct evidence *e)
     return e->swap_peak_bytes >= SWAP_BYTES && e->host_swap_in_bytes >= SWAP_BYTES;
 }
 
-/* Pages that were dropped are read again: threads wait for memory while that is done; of pages that were used only once
- * before the kernel counts little as waiting for memory, but each is a major fault. */
+/* Are pages read again that the kernel had dropped? Threads wait for memory during such a read. The kernel counts
+ * little of that wait for pages that were used only once before, but each of them is a major fault. */
 static bool is_rereading(const struct stretch *s, const struct group *g)
 {
     double pressure = memory_pressure(s), faults = s->grown[CURVE_FAULTS] / s->wall_ns * SECOND_NS;
@@ -181,8 +181,8 @@ const struct verdict_rule rule_swap = {
 #define NEAR_RATIO 0.9
 #define NEAR_ANON 0.7
 
-/* Resident memory includes mapped files, which the kernel drops when it has to. A group that was never read while it
- * was near its limit says nothing of that. Example: a limit of 100 MB, a process with 94 MB, and a group that was read
+/* Is most of the memory mapped files, which the kernel drops when it has to? A group that was never read while it
+ * was near its limit does not show that. Example: a limit of 100 MB, a process with 94 MB, and a group that was read
  * at the start and after the end of that process, with 2 MB. */
 static bool is_mostly_files(const struct evidence *e)
 {
@@ -233,8 +233,9 @@ const struct verdict_rule rule_near_limit = {
 #define LEAK_LAST 0.2
 #define LEAK_TIME_NS (60 * SECOND_NS)
 
-/* Memory at the ends of the windows, from LEAK_FROM of the time to the last sample with a living process. Returns how
- * long that is; 0 if it is not known, or ends long before the job did. */
+/* Reads the memory at the ends of the windows, which divide the time from LEAK_FROM to the last sample with a living
+ * process. Returns the length of that time; 0 if the memory is not known, or if the time ends long before the job
+ * did. */
 static double memory_history(const struct evidence *e, const struct stretch *s, double *ret)
 {
     uint64_t begin_ns = s->begin_ns + whole_of(LEAK_FROM * s->wall_ns), end_ns;

@@ -89,7 +89,7 @@ const struct verdict_rule rule_one_core = {
 #define EDGE_IDLE 0.3
 #define EDGE_BUSY 0.7
 
-/* How many windows at one end of the job have no more demand than `low`; smoothed over three of them. */
+/* Returns how many windows at one end of the job have a demand of at most `low`, smoothed over three windows. */
 static int edge(const struct windows *w, bool at_end, double low)
 {
     int n = 0;
@@ -99,7 +99,7 @@ static int edge(const struct windows *w, bool at_end, double low)
             break;
         n++;
     }
-    /* The smoothing takes up to two windows from the edge. */
+    /* Smoothing loses up to two windows at the border: adds them if they are low themselves. */
     for (int i = 0; i < 2 && n < WINDOWS && w->demand[at_end ? WINDOWS - 1 - n : n] <= low; i++)
         n++;
     return n;

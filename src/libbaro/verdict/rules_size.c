@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about processes: too many of them, one that dominates; and what to ask for next time. */
+/* Rules about processes (too many of them, one that dominates), and about what to ask for next time. */
 #include <math.h>
 
 #include "libbaro/verdict/verdict_rule.h"
@@ -9,8 +9,9 @@
 #define MANY_STARTED 500.0
 #define MANY_CPU_NS 4e6
 
-/* To start and end a dynamic program that does nothing takes about a millisecond. That the kernel's share is high is no
- * evidence: it counts user and system time by ticks of some milliseconds, and such a process ends before the first. */
+/* A dynamic program that does nothing takes about a millisecond to start and end. A high share of system time is no
+ * evidence: the kernel counts user and system time by ticks of some milliseconds, and such a process ends before the
+ * first tick. */
 static bool many_processes(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     double each = e->cpu_ns / e->processes_started;
@@ -85,24 +86,25 @@ const struct verdict_rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
 #define SIZE_MEMORY_STEP 67108864.0 /* 64 MiB */
 #define SIZE_TIME 1.5
 #define SIZE_CORES 0.25
-#define SIZE_OTHERS 0.25 /* cores: with neighbours this busy, the most that it used at once proves nothing */
+#define SIZE_OTHERS 0.25 /* cores: if neighbours are this busy, the peak of cores proves nothing */
 #define SIZE_WINDOWS 20
 #define SIZE_WINDOWS_LEAST 5
-#define SIZE_WINDOW_NS 0.25e9 /* at least: a thread may have waited that long at once (carry_back()) */
+#define SIZE_WINDOW_NS 0.25e9 /* minimum: a thread may have waited that long at once (carry_back()) */
 
 static double round_up(double value, double step)
 {
     return whole_up(value / step) * step;
 }
 
-/* whole_up() is 0 for what is not known or below 0 */
+/* whole_up() returns 0 for NAN and for numbers below 0. */
 static double at_most(double cores, double most)
 {
     double whole = whole_up(most);
     return whole >= 1 && cores > whole ? whole : cores;
 }
 
-/* Cores for which there was work in all but a tenth of the time: a peak of a moment is no reason to ask for a core. */
+/* Returns for how many cores there was work in all but a tenth of the time: a short peak is no reason to ask for a
+ * core. */
 static double cores_needed(const struct evidence *e, const struct stretch *s)
 {
     double most[3] = {0, 0, 0}, demand[SIZE_WINDOWS];
@@ -136,9 +138,9 @@ static bool may_have_held_more(const struct evidence *e)
     return e->memory_at_most_bytes > e->memory_peak_bytes;
 }
 
-/* Memory that it held, plus what it would have held without the limit. Example: 67 MB resident at a limit of 67 MB and
- * 63 MB swapped out are 130 MB. What ten processes may have held between two samples counts: if 71 MB were sampled, and
- * their marks allow 590 MB, 590 MB. */
+/* Returns the memory that the job held, plus what it would have held without the limit. Example: 67 MB resident at a
+ * limit of 67 MB, and 63 MB swapped out, are 130 MB. Memory that processes may have held between two samples is
+ * included: if samples have 71 MB, and the marks allow 590 MB, it is 590 MB. */
 static double memory_needed(const struct evidence *e, const struct stretch *s)
 {
     double held = may_have_held_more(e) ? e->memory_at_most_bytes : e->memory_peak_bytes;
@@ -171,8 +173,8 @@ static void size_with_cores(const struct evidence *e, struct finding *f, double 
                 words_cores(cores, 0).at, mib);
 }
 
-/* For how many cores it had work is not known: the machine was busy, and its threads ended before anybody read how long
- * they had waited. */
+/* Writes the advice if it is not known for how many cores the job had work: the machine was busy, and threads ended
+ * before it was read how long they had waited. */
 static void size_without_cores(const struct evidence *e, struct finding *f, double mib, double minutes)
 {
     find_title(f, "It ");

@@ -11,7 +11,7 @@
 #define IO_BYTES 1e6
 #define IO_FAULTS 100.0
 
-/* A group that holds only the job. */
+/* Does the job have a control group that holds nothing else? */
 static bool has_own_group(const struct evidence *e)
 {
     return strcmp(e->cgroup, "own") == 0 || strcmp(e->cgroup, "target") == 0;

@@ -134,8 +134,8 @@ static bool is_named(const struct stretch *s, const struct stretch *other)
     return strcmp(s->phase, other->phase) == 0;
 }
 
-/* Phases of one name (epochs) get one verdict: on all of them together, else on the longest that has it. Those
- * before the first were judged. */
+/* Phases of one name (epochs) get one verdict: on all of them together, else on the longest one for which the rule
+ * makes a verdict. Names that occur before index `first` have been judged already. */
 static int apply_to_name(struct baro_verdicts *v, const struct verdict_rule *rule, const struct evidence *e,
                          const struct stretch *phases, size_t n_phases, size_t first)
 {
@@ -244,7 +244,7 @@ int baro_verdicts_add_tape(struct baro_verdicts *verdicts, struct baro_summary *
         baro_summary_add(summary, &record);
         baro_verdicts_add(verdicts, &record);
     }
-    /* No record is left, but the summary asks the tape what was damaged. */
+    /* all records were read, but the summary still asks the tape how much is damaged */
     return code < 0 ? code : baro_summary_add_tape(summary, tape, err);
 }
 

@@ -64,19 +64,21 @@ void find_text(struct finding *f, const char *name, const char *text);
 void finding_done(struct finding *f);
 
 /*
- * Each number has flags that say how exact it is: enum baro_value_flag of its fact or curve, FACT(e, cpu_ns) and
- * GROWN(s, CURVE_CPU). For a number made of several, or their flags together; for a divisor, inverted(). 0: exact.
+ * Each number has flags that say how exact it is: the enum baro_value_flag of its fact or curve, by FACT(e, cpu_ns) and
+ * GROWN(s, CURVE_CPU). A number made of several has the flags of all of them together; those of a divisor go through
+ * inverted(). 0: exact.
  */
 #define FACT(e, member) (e)->member, (e)->flags.member
 #define GROWN(s, curve) (s)->grown[curve], (s)->flags[curve]
-/* A divisor that may be too small makes the result possibly too large. */
+/* A divisor that may be too small makes the result one that may be too large. */
 static inline unsigned inverted(unsigned flags)
 {
     return (flags & BARO_VALUE_ESTIMATE) | (flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : 0) |
            (flags & BARO_VALUE_UPPER_BOUND ? BARO_VALUE_LOWER_BOUND : 0);
 }
 
-/* Writes numbers as words after their mark: words_duration(9.8e9, BARO_VALUE_LOWER_BOUND).at is "at least 9.8 s". */
+/* A number as words, after words for its flags: words_duration(9.8e9, BARO_VALUE_LOWER_BOUND).at is "at least 9.8
+ * s". */
 struct words {
     char at[48];
 };

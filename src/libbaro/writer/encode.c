@@ -78,8 +78,7 @@ static int encode_pending(struct tape_writer *w)
     return r;
 }
 
-/* The event of a gap is written before the first thing after it. Each attempt to write has it, because any of them may
- * fail. */
+/* Writes the event of a gap before anything else. Each attempt to write contains it, because any of them may fail. */
 static int encode_gap(struct tape_writer *w, uint64_t t_ns)
 {
     char text[160];
@@ -94,7 +93,7 @@ static int encode_gap(struct tape_writer *w, uint64_t t_ns)
     return encode_record(w, RECORD_EVENT);
 }
 
-/* A block begins with the limits that hold; new ones are in the next frame after they were found. */
+/* Each block begins with the current limits. New limits are in the next frame after they were found. */
 static int encode_limits(struct tape_writer *w, bool opens)
 {
     w->limits_due = w->limits_due || (w->has_limits && opens);
@@ -192,7 +191,7 @@ static void open_block(struct tape_writer *w, uint64_t t_ns)
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns)
 {
     uint8_t head[FRAME_HEAD_SIZE] = {0}, t[8];
-    bool most = w->raw >= BLOCK_RAW_MAX - FRAME_RAW_MAX; /* one more frame is what a reader accepts */
+    bool most = w->raw >= BLOCK_RAW_MAX - FRAME_RAW_MAX; /* a reader accepts just one more frame */
     bool opens = !w->block_open || most || (s && block_is_full(w, t_ns));
     buf_clear(&w->frame);
     buf_clear(&w->record);

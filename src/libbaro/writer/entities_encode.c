@@ -14,14 +14,14 @@ struct entity_base {
 /* What the tape holds of one kind in this block, in the order of the last record; row i stands at i times the kind's
  * columns. */
 struct kind_rows {
-    uint32_t last_id; /* of the last info */
+    uint32_t last_id; /* the id in the last info */
     const struct tape_columns *c;
     struct tape_columns *own; /* c of a declared kind */
-    bool usable;              /* declared kinds: its name is one that a reader takes */
+    bool usable;              /* for declared kinds: a reader accepts its name */
     bool declared;            /* in this block */
     bool written;             /* in this block */
     bool dropped;             /* for the rest of this block */
-    uint64_t read_ns;         /* of the last record */
+    uint64_t read_ns;         /* as in the last record */
     struct entity_base *at;
     uint64_t *value;
     uint8_t *absent;
@@ -32,7 +32,7 @@ struct entity_writer {
     bool machine_written; /* in this block */
     uint64_t machine_ns;
     struct kind_rows *kind[KIND_COUNT], *declared[DECLARED_MAX];
-    uint64_t weight; /* of the rows in records of their own: see WEIGHT_MAX */
+    uint64_t weight; /* weight of the rows in records of their own: see WEIGHT_MAX */
 };
 
 /* One kind while its record is written. */
@@ -134,7 +134,8 @@ static bool unchanged(const struct kind_rows *k, const struct baro_entities *e)
     return true;
 }
 
-/* Matches what the tape has with what there is now, in order; writes who is gone. Returns how many stay. */
+/* Matches, in order, the entities on the tape with those that there are now, and writes which are gone. Returns how
+ * many stay. */
 static size_t drop_gone(struct kind_walk *k, const struct baro_entities *e)
 {
     struct kind_rows *l = k->rows;
@@ -238,15 +239,15 @@ int encode_machine(struct tape_writer *w, const struct baro_sample *s)
 
 /* ---- kinds with records of their own ---- */
 
-/* The most rows that there may be of a kind now, beside those of the others. */
+/* Returns how many rows the kind may have now, given those of the other kinds. */
 static size_t most_rows(const struct entity_writer *e, const struct kind_rows *k)
 {
     uint64_t each = k->c->n + ROW_WEIGHT;
     return (size_t)((WEIGHT_MAX - (e->weight - k->n * each)) / each);
 }
 
-/* A reading that would make the frame too long is left out. The reader then does not have what the writer compares
- * with, so the kind waits for the next block. */
+/* Leaves out a reading that would make the frame too long. The reader then lacks the rows to which the next ones
+ * would be differences, so the kind waits for the next block. */
 static int leave_out_kind(struct tape_writer *w, struct kind_rows *k, size_t n_before)
 {
     uint64_t each = k->c->n + ROW_WEIGHT;
@@ -280,7 +281,7 @@ static int encode_reading(struct tape_writer *w, const struct baro_sample *s, st
     return encode_record(w, RECORD_ENTITIES);
 }
 
-/* A name that a reader takes: not empty, not long, not another kind's. */
+/* Does a reader accept the name? It is not empty, not too long, and not that of another kind. */
 static bool name_usable(const struct baro_sample *s, size_t number)
 {
     const char *name = s->declared[number]->name;
@@ -321,7 +322,7 @@ static void write_columns(struct tape_writer *w, const struct kind_rows *k, cons
     buf_clear(&w->declaration);
 }
 
-/* Once in each block, and when there are more columns: all rows are then written anew. */
+/* Declares a kind: once in each block, and again when it has more columns; then all rows are written anew. */
 static int declare(struct tape_writer *w, struct kind_rows *k, uint64_t number, const struct baro_declared *d)
 {
     size_t n = d->n_metrics < COLUMNS_MAX ? d->n_metrics : COLUMNS_MAX;

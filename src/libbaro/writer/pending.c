@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exits and events that wait for the next commit: copies in the order in which they came, up to a fixed limit. */
+/* Exits and events that wait for the next commit: copies in the order in which they came, up to a fixed size. */
 #include <string.h>
 
 #include "libbaro/writer/writer_state.h"
 
 struct item_head {
-    uint32_t size; /* of all of it */
+    uint32_t size; /* size of the whole item */
     bool is_exit, has_second;
     size_t attributes; /* bytes, after the texts */
 };

@@ -29,7 +29,7 @@ static void *take(struct renamer *r, size_t size)
     return at;
 }
 
-/* The room that was made last stays. */
+/* Frees all memory but the piece that was allocated last, which is used again. */
 void renamer_clear(struct renamer *r)
 {
     struct room *before = r->room ? r->room->before : NULL;
@@ -180,8 +180,8 @@ static struct baro_entity *entity_of(struct renamer *r, int kind, const struct b
     return to;
 }
 
-/* A declared kind may have got columns after the row was read; n: how many values the copy of a row has. 0: as many as
- * it has. */
+/* Gives an entity as many values as the copy of its kind has columns (n), because a declared kind may have got
+ * columns after the row was read. n is 0: the row stays as it is. */
 static void fill_up(struct renamer *r, struct baro_entity *e, size_t n)
 {
     if (e->n_values >= n)

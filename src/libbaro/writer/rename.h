@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a copy has instead of the original's records: the same values, with other texts. */
+/* Copies of records with the same values and other texts. */
 #ifndef LIBBARO_WRITER_RENAME_H
 #define LIBBARO_WRITER_RENAME_H
 
@@ -22,8 +22,8 @@ struct renamer {
 void renamer_clear(struct renamer *r);
 void renamer_done(struct renamer *r);
 
-/* Each makes *ret, which is valid until renamer_clear(). What is not changed is borrowed from the original. Check
- * r->failed afterwards. */
+/* Each makes *ret, which is valid until renamer_clear(). Parts that do not change are borrowed from the original.
+ * Check r->failed afterwards. */
 void rename_header(struct renamer *r, struct baro_header *ret, const struct baro_header *from);
 void rename_sample(struct renamer *r, struct baro_sample *ret, const struct baro_sample *from);
 void rename_exit(struct renamer *r, struct baro_exit *ret, const struct baro_exit *from);

@@ -26,7 +26,7 @@ struct baro_writer {
     bool finished;
 };
 
-/* A struct of an older program is shorter. */
+/* Copies the options of a program that may be older: its struct is then shorter. */
 static struct baro_writer_options take_options(const struct baro_writer_options *from)
 {
     struct baro_writer_options to = BARO_WRITER_OPTIONS_INIT;
@@ -87,7 +87,7 @@ static int add_sample(struct baro_writer *w, const struct baro_sample *from, str
     return w->renamer.failed ? error_set(err, -ENOMEM, "out of memory") : tape_writer_commit(w->tape, &s, err);
 }
 
-/* What waits is written when there is much of it, and that may fail. */
+/* Finds out what failed. Many pending exits or events are written at once, and that may have failed. */
 static int what_failed(struct baro_writer *w, struct baro_error *err)
 {
     if (w->renamer.failed)

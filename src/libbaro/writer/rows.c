@@ -93,7 +93,7 @@ int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kep
 {
     enum { FULL = 8 << 10 };
     struct walk k = {.w = w, .t_ns = s->t_ns};
-    size_t sleeping = fresh ? 0 : n_kept; /* as far as those that did not move are left out */
+    size_t sleeping = fresh ? 0 : n_kept; /* up to here, processes that did not move are left out */
     int r = 0;
     if (!base_reserve(w, s->n))
         return -ENOMEM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How each metric is scaled, and which it grows with. What stands here goes into the tape's schema, so it can change
- * freely. */
+/* How the values of each metric are scaled, and with which other metric each grows. The tape's schema has these
+ * numbers, so they can be changed freely. */
 #include <string.h>
 
 #include "libbaro/tape/schema.h"
@@ -12,8 +12,9 @@ enum {
     TICKS = SCALE_DECIMAL + 7
 };
 
-/* What the kernel counts the machine in: clock ticks of 10 ms, milliseconds (diskstats), microseconds (pressure,
- * cpu.stat), sectors of 512 bytes, kHz, whole degrees, load in hundredths. */
+/* Returns the scale of a metric of the machine, by the unit in which the kernel counts: clock ticks of 10 ms,
+ * milliseconds (diskstats), microseconds (pressure, cpu.stat), sectors of 512 bytes, kHz, whole degrees, load in
+ * hundredths. */
 static uint8_t machine_scale(enum baro_kind kind, int id)
 {
     const struct baro_metric *m = baro_metric_get(kind, id);

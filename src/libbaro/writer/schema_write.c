@@ -36,8 +36,7 @@ void schema_write(struct buf *out)
         buf_varint(out, columns.n);
         for (unsigned i = 0; i < columns.n; i++) {
             buf_clear(&row);
-            /* Help and file are in every reader's own table; here they would be two thirds of what is written twice
-             * into each tape. */
+            /* Every reader has help and file in its own table. Here they would be two thirds of the schema. */
             column_write(&row, baro_metric_get(kind, (int)i), &columns.at[i], false);
             buf_varint(out, row.len);
             buf_add(out, row.at, row.len);

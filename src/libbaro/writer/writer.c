@@ -79,7 +79,7 @@ int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *
         tape_writer_free(w);
         return error_set(err, r, "can't prepare a tape: %s", strerror(-r));
     }
-    /* What was written behind a whole frame is cut off; the next write must then go to the new end. */
+    /* Bytes after the last whole frame are truncated; the next write must then go to the new end. */
     int flags = fcntl(fd, F_GETFL);
     if (flags >= 0)
         fcntl(fd, F_SETFL, flags | O_APPEND);
@@ -107,7 +107,7 @@ void tape_writer_free(struct tape_writer *w)
     free(w);
 }
 
-/* A little room: doubling would cost megabytes at 10,000 processes. */
+/* Grows by a little: doubling would take megabytes for 10,000 processes. */
 bool base_reserve(struct tape_writer *w, size_t n)
 {
     if (n <= w->cap_base)
@@ -121,7 +121,7 @@ bool base_reserve(struct tape_writer *w, size_t n)
     return true;
 }
 
-/* A disk that fills up first takes a part, and only the next call says why. */
+/* When a disk becomes full, a write first takes only a part; only the next call returns the error. */
 static int write_whole(const struct tape_writer *w, int fd, const uint8_t *at, size_t len, size_t *ret_done)
 {
     size_t done = 0;
@@ -137,14 +137,14 @@ static int write_whole(const struct tape_writer *w, int fd, const uint8_t *at, s
     return 0;
 }
 
-/* After a failed sync the pages may be gone (the kernel drops them), so the frame counts as lost. It is truncated, so
- * that it is not on the tape twice. */
+/* After a failed sync the kernel may have dropped the pages, so the frame counts as lost. The file is truncated
+ * before it, so that the frame is not on the tape twice. */
 static int sync_or_take_back(struct tape_writer *w, size_t len)
 {
     if (w->io.sync(w->io.context, w->fd) == 0)
         return 0;
     int r = -errno;
-    /* fsync(2): such a file has nothing that could be synchronized, which says nothing of what was written. */
+    /* fsync(2) returns these for a file that cannot be synchronized: they do not mean that data was lost. */
     if (r == -EINVAL || r == -EOPNOTSUPP || r == -ENOSYS || r == -EROFS) {
         w->network = false;
         return 0;
@@ -231,8 +231,8 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err)
     return 0;
 }
 
-/* Handles a truncation by another process: what is appended after it would be decoded with a lost state, or without a
- * header. */
+/* Handles a truncation by another process. Without it, frames that are appended afterwards would be decoded with a
+ * lost state, or without a header. */
 static void look_for_cut(struct tape_writer *w)
 {
     struct stat st;
@@ -272,7 +272,7 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
     return 0;
 }
 
-/* Many exits within one tick are written before they reach the limit of what may wait. */
+/* Writes pending exits and events before they reach the limit of their size: many processes may end within one tick. */
 static void relieve(struct tape_writer *w)
 {
     if (w->pending.at.len > PENDING_MAX / 2 && !w->failing)
@@ -312,7 +312,7 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
     return r < 0 ? fail_write(w, NULL, r, err) : 0;
 }
 
-/* Everything of the file begins anew. What the writer knows of the job stays: limits, declared kinds. */
+/* Begins a file: its state is new, but the limits and the declared kinds of the job stay. */
 static void begin_file(struct tape_writer *w, int fd, const struct buf *preface)
 {
     buf_done(&w->preface);
@@ -343,7 +343,7 @@ int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *he
         fd_close(fd);
         return error_set(err, r, "can't write the next segment of the tape: %s", strerror(-r));
     }
-    tape_writer_finish(w, NULL); /* where that fails the old file has no footer, and is whole up to its last sample */
+    tape_writer_finish(w, NULL); /* if this fails, the old file has no footer, and is complete up to its last sample */
     begin_file(w, fd, &preface);
     w->seed = frame_seed(nonce);
     return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a tape: append-only, one write() for each sample, readable up to the last byte that a write() took.
+ * Writes a tape. It only appends, with one write() for each sample, and the tape is readable up to the last byte that a
+ * write() took.
  *
  * A failing write never stops the caller. The writer truncates the file to its last whole frame, keeps exits and events
  * (up to a limit), and tries again at the next commit with a new block; an event on the tape reports the gap. If
@@ -54,9 +55,10 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
 /* Commits what is pending, then writes the footer: index and end mark. */
 int tape_writer_finish(struct tape_writer *w, struct baro_error *err);
 
-/* Goes on in another file, for a tape in segments: writes the header there, then the footer of the old file, and closes
- * that. Takes over fd. Call it when everything is committed: a reader that finds the new file then has all of the old
- * one. Returns 0, or -errno if nothing could be written to the new file: fd is closed, and the old file goes on. */
+/* Continues in another file, for a tape in segments: writes the header there, then writes the footer of the old file
+ * and closes it. Takes over fd. Call it when everything is committed: a reader that finds the new file then has all
+ * of the old one. Returns 0; or -errno if nothing could be written to the new file: then fd is closed, and the
+ * writer stays with the old file. */
 int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *header, struct baro_error *err);
 
 uint64_t tape_writer_bytes(const struct tape_writer *w); /* bytes written so far */

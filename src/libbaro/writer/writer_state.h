@@ -38,26 +38,26 @@ struct tape_writer {
     uint64_t cut; /* bytes that another process cut off the file */
     bool started; /* preamble, header and schema are in the file */
     bool failing;
-    struct frame_seed seed; /* of the CRCs */
-    uint64_t end;           /* of the last whole frame, and of bytes after it that could not be truncated */
+    struct frame_seed seed; /* seed of the CRCs */
+    uint64_t end;           /* end of the last whole frame, or of bytes after it that could not be truncated */
 
     ZSTD_CCtx *zstd;
     struct buf preface; /* until it is written */
     struct buf record, frame;
-    struct buf declaration; /* of one kind, while it is written */
+    struct buf declaration; /* declaration of one kind, while it is written */
     struct tape_columns columns[KIND_COUNT];
 
     struct baseline *base; /* in the order of the last sample */
     size_t n_base, cap_base;
     bool base_sorted;               /* ids ascend */
-    uint64_t removals;              /* of the last sample */
+    uint64_t removals;              /* as in the last sample */
     struct entity_writer *entities; /* NULL until a sample has some */
     uint64_t job[JOB_MAX], self[RECORDER_MAX];
     uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
 
     struct block *block;
     bool block_open;  /* the next frame may continue it */
-    bool block_keyed; /* it has a sample */
+    bool block_keyed; /* the block has a sample */
     uint8_t seq;
     uint64_t block_t_ns, key_bytes, delta_bytes;
     uint64_t raw;       /* bytes of this block so far, before compression */
@@ -69,7 +69,7 @@ struct tape_writer {
     bool has_limits, limits_due;
     uint64_t lost_samples, lost_exits, lost_events;
     int lost_code;
-    uint64_t good_t_ns; /* of the last sample that reached the file */
+    uint64_t good_t_ns; /* time of the last sample that reached the file */
     uint64_t n_samples, n_exits, n_events;
 
     struct index_entry *index;
@@ -101,7 +101,7 @@ struct pending_item {
     bool is_exit;
     struct baro_exit exit;
     struct baro_event event;
-    struct span attributes; /* of the event, as the tape has them */
+    struct span attributes; /* attributes of the event, as the tape has them */
 };
 /* Walks the items: *at is 0 at first. */
 bool pending_next(const struct pending *p, size_t *at, struct pending_item *ret);

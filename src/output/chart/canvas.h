@@ -8,7 +8,7 @@
 enum ink_kind { INK_CURVE, INK_TEXT, INK_MUTED, INK_GRID, INK_AXIS, INK_LIMIT, INK_BAD, INK_PHASE, INK_GAP };
 struct ink {
     enum ink_kind kind;
-    unsigned color; /* of INK_CURVE and INK_PHASE */
+    unsigned color; /* colour of INK_CURVE and INK_PHASE */
 };
 
 enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
@@ -27,7 +27,7 @@ enum chart_part {
 };
 
 struct canvas {
-    /* data: the curve, limit, mark or span; NULL for others. */
+    /* data: the curve, limit, mark or span that the part shows; NULL for other parts. */
     void (*begin)(struct canvas *c, enum chart_part part, const void *data);
     void (*end)(struct canvas *c);
     /* A path is made of moves and lines, then drawn and discarded. */
@@ -51,7 +51,7 @@ double text_width(const char *at, size_t len, double size);
 size_t text_fit(const char *at, size_t len, double size, double width);
 
 struct layout {
-    double x, y, width, height; /* of the plot */
+    double x, y, width, height; /* place and size of the plot */
     double legend_y, spans_y;
     double lane; /* height of a lane of phases */
     struct chart_ticks values, times;
@@ -60,10 +60,10 @@ struct layout {
 void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct layout *ret);
 void chart_draw(const struct chart *c, const struct chart_picture *p, const struct layout *l, struct canvas *canvas);
 
-/* Adds text that can be shown: what text_escaped() makes of it. */
+/* Adds text of a tape in the form in which it is shown: escaped by text_escaped(). */
 void shown_text(const char *at, struct buf *ret);
 
-/* The rules of an SVG file of its own. */
+/* Writes the style sheet of an SVG file that stands alone. */
 void svg_style(struct buf *ret);
 
 /* 0xrrggbb */

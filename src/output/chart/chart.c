@@ -12,7 +12,7 @@
 
 static void *grow_list(void **list, size_t n, size_t size)
 {
-    /* To the next power of two whenever n is one. */
+    /* Grows to the next power of two whenever n is one. */
     if (n && (n & (n - 1)))
         return *list;
     void *grown = realloc(*list, (n ? 2 * n : 1) * size);
@@ -95,7 +95,8 @@ static void survey(const struct chart *c, struct chart_curve *curve)
     }
 }
 
-/* Returns a lower bound of the highest value. A stale sum is no bound, but counts if nothing better is known. */
+/* Returns a lower bound of the highest value. A stale sum is no lower bound, but is taken if there is nothing
+ * better. */
 static double highest_of(const struct chart_bucket *b, bool has_better)
 {
     double most = !b->is_bound || !has_better ? b->max : 0;
@@ -148,7 +149,8 @@ static double stack_top(const struct chart *c)
     return top;
 }
 
-/* In curves with bounds, stale sums may exceed what counts as the highest value. */
+/* Returns the highest value of the buckets with bounds: a stale sum may exceed what counts as the highest value of
+ * the curve. */
 static double bounds_top(const struct chart *c, const struct chart_curve *curve)
 {
     double top = 0;
@@ -222,7 +224,7 @@ void chart_limit_text(const struct chart *c, const struct chart_limit *limit, st
     }
 }
 
-#define FLAT 0.02 /* of the axis */
+#define FLAT 0.02 /* share of the axis */
 
 bool chart_is_flat(const struct chart *c)
 {

@@ -46,11 +46,12 @@ enum chart_shape {
     CHART_LINE,  /* mean as a line, in a band from min to max */
     CHART_AREA,  /* the same, filled down to 0 */
     CHART_STACK, /* area on top of the stacked curves before it */
-    CHART_TOTAL, /* the sum of the stacked curves: drawn as a thin line over them, with its peaks. Not in the legend */
+    CHART_TOTAL, /* the sum of the stacked curves, drawn as a thin line over them, with its peaks. It is not in the
+                    legend */
     CHART_DASHED /* a dashed line, as for a curve to compare with */
 };
 
-#define CHART_COLORS 10u       /* colours of curves: tell them apart in all usual kinds of colour blindness */
+#define CHART_COLORS 10u /* colours of curves: people with all usual kinds of colour blindness can tell them apart */
 #define CHART_COLOR_OTHERS 10u /* grey: all others, in a stack */
 
 struct chart_curve {
@@ -60,10 +61,10 @@ struct chart_curve {
     struct chart_bucket *at; /* as many as the chart has buckets */
     bool known;              /* some bucket is known; otherwise max, mean and last are not valid */
     double max, mean, last;  /* over the whole chart; last: of its last known bucket */
-    bool max_is_bound;       /* it may have been more: some buckets have only bounds */
-    bool has_bounds;         /* some buckets have only bounds: these are dashed, or gaps in a terminal */
-    bool has_whole;          /* some bucket has a known value */
-    uint64_t max_ns;         /* the middle of the bucket that has max */
+    bool max_is_bound;       /* the true maximum may be higher: for some buckets only bounds are known */
+    bool has_bounds; /* for some buckets only bounds are known: they are dashed in pictures, and gaps in a terminal */
+    bool has_whole;  /* some bucket has a known value */
+    uint64_t max_ns; /* the middle of the bucket that has max */
 };
 
 /* A horizontal line, such as a memory limit. A limit far above all values is not drawn; the legend names it. */
@@ -109,7 +110,7 @@ struct chart {
     char *help;  /* one sentence of explanation, shown on demand */
     enum chart_unit unit;
     uint64_t from_ns, to_ns;
-    uint64_t start_ns; /* where time 0 of the axis is: when the command started */
+    uint64_t start_ns; /* the instant at which the axis has its 0: when the command started */
     size_t buckets;
     struct chart_curve *curves;
     size_t n_curves;
@@ -146,15 +147,15 @@ uint64_t chart_bucket_ns(const struct chart *c, size_t i);
 double chart_top(const struct chart *c);
 /* Is the chart a flat line: do all curves stay within a fiftieth of the axis, with no limit near? */
 bool chart_is_flat(const struct chart *c);
-/* Returns the highest drawn value at the time of a mark that is not above the mark. A peak between two samples is above
- * its curve: 1.35 GB by the high-water mark of a process, 1.26 GB in the samples. */
+/* Returns the highest drawn value at the time of a mark, if that is below the mark. A peak between two samples is
+ * above its curve: 1.35 GB by the high-water mark of a process, 1.26 GB in the samples. */
 double chart_below_mark(const struct chart *c, const struct chart_mark *mark);
 /* Is the limit drawn as a line? If not, the legend names it. */
 bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit);
 /* Fills the lines of a limit from left to right, except those far above all values. Returns how many there are. */
 size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit,
                          struct chart_step ret[CHART_STEPS_MOST]);
-/* "2.00 GB"; of one that changed "1.00 GB, then 2.00 GB", "2.00 GB, then none" */
+/* Writes the limit: "2.00 GB"; if it changed: "1.00 GB, then 2.00 GB", "2.00 GB, then none". */
 void chart_limit_text(const struct chart *c, const struct chart_limit *limit, struct buf *ret);
 
 #define CHART_TICKS_MAX 24u
@@ -168,8 +169,8 @@ struct chart_ticks {
     size_t n;
     double end; /* for values: where the axis ends, the tick at or above the highest value */
 };
-/* At most `most` ticks (2 or more) from 0 on, at steps of 1, 2 or 5 times a power of ten. The last is at or above
- * top. */
+/* Finds at most `most` ticks (`most` is at least 2), from 0 on, at steps of 1, 2 or 5 times a power of ten. The last
+ * one is at or above top. */
 void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret);
 /* Ticks within the time of a chart, counted from its start_ns: at steps of 1, 2, 5 s, 15 s, 1 min, 1 h, ... */
 void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret);
@@ -189,10 +190,11 @@ unsigned chart_phase_color(struct chart_phase_colors *known, const char *name);
 /* ---- drawing ---- */
 struct chart_picture {
     unsigned width, height; /* in CSS pixels */
-    double scale;           /* of PNG: pixels of the file per CSS pixel; 0 is 1 */
-    bool dark;              /* of PNG; SVG has both themes */
+    double scale;           /* for PNG: pixels of the file per CSS pixel; 0 is 1 */
+    bool dark;              /* for PNG; SVG has both themes */
     bool has_title;         /* the title stands above the plot */
-    bool has_time;          /* the ticks of time have labels: among charts below each other the last one needs them */
+    bool has_time; /* the ticks of the time axis have labels: if charts stand below each other, only the last one needs
+                      them */
     bool has_legend;
     bool has_spans; /* phases, marks and events are drawn */
 };

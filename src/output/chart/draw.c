@@ -141,7 +141,7 @@ static void marks(const struct drawing *d)
 
 #define LANES_MOST 6u /* deeper phases are not drawn */
 
-/* right: up to where the lane is covered. Bars that would add less than half a pixel are left out. */
+/* right: the x up to which the lane is drawn already. A bar that would add less than half a pixel is left out. */
 static void phase(const struct drawing *d, const struct chart_span *s, double *right)
 {
     double x = x_of(d, (double)s->begin_ns), end = x_of(d, (double)s->end_ns);
@@ -231,7 +231,7 @@ static void shown_name(const struct chart_curve *curve, struct buf *ret, size_t 
     *ret_fit = ret->failed ? 0 : ret->len;
 }
 
-/* Returns the number of lines that it takes; draws only if d->to is set. */
+/* Returns the number of lines of the legend; draws it only if d->to is set. */
 static size_t legend(const struct drawing *d)
 {
     double x = d->l->x, y = d->l->legend_y, right = d->p->width - 8;
@@ -282,7 +282,7 @@ void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct 
         double w = text_width(l.values.at[i].text, strlen(l.values.at[i].text), TEXT_SIZE);
         labels = w > labels ? w : labels;
     }
-    l.x = labels + 12 < 56 ? 56 : labels + 12; /* the same for charts below each other, as far as that goes */
+    l.x = labels + 12 < 56 ? 56 : labels + 12; /* the same for charts below each other, if labels permit */
     l.width = p->width - l.x - 12 < 20 ? 20 : p->width - l.x - 12;
     l.top = l.values.end;
     l.legend_y = y + 10;

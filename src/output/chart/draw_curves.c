@@ -5,7 +5,7 @@
 
 #include "output/chart/drawing.h"
 
-/* Values hold over their bucket, so curves are steps. low: NULL is 0. */
+/* A run of known buckets. Each value holds for its whole bucket, so curves are steps. low: NULL stands for 0. */
 struct run {
     size_t begin, end;
 };
@@ -61,7 +61,7 @@ static bool is_apart(const struct drawing *d, double a, double b)
     return fabs(drawing_y(d, a) - drawing_y(d, b)) >= 0.75;
 }
 
-/* Where the min and max of a bucket differ, draws a band. */
+/* Draws a band from the minimum to the maximum where they differ. */
 static void band(const struct drawing *d, const struct chart_curve *curve, struct work *w, bool from_mean)
 {
     bool any = false;

@@ -18,8 +18,8 @@ static bool has_tasks(const struct making *m)
     return fact_rows(m->summary, "tasks") > 0;
 }
 
-/* Does a row have a curve for each task? Those of other monitors' reports are by tool: by task if there are tasks, else
- * by command. */
+/* Does a row have a curve for each task, instead of one for each command? In the plots of other monitors' reports
+ * curves are by task if there are tasks. */
 static bool is_by_task(const struct making *m, const struct figure_row *row)
 {
     return row->by_task || (row->info.set == FIGURE_SEED && has_tasks(m));
@@ -46,7 +46,8 @@ static bool is_among(const struct heaviest *h, const char *name)
     return false;
 }
 
-/* If a figure has no curve of all others, its title names what it lacks: "(not drawn: evepy, fmpy and 3 others)". */
+/* A figure without a curve for all others says in its title which ones are missing: "(not drawn: evepy, fmpy and 3
+ * others)". */
 static void name_rest(struct making *m, size_t chart, const struct heaviest *h)
 {
     struct chart *c = &m->figures->charts[chart];
@@ -97,7 +98,7 @@ static void add_names(struct making *m, size_t chart, const struct figure_row *r
         name_rest(m, chart, &h);
 }
 
-/* Texts of the table say "command"; replaces it by "task". */
+/* Replaces "command" in a text of the table by "task", if curves are by task. */
 static const char *said_of(const char *text, bool tasks, char *room, size_t size)
 {
     static const char word[] = "command", task[] = "task";
@@ -167,7 +168,7 @@ static int choose_rows(const struct figure_options *o, struct wanted *ret, struc
     return 0;
 }
 
-/* Was the metric recorded? Some are not recorded by default. */
+/* Was TCP recorded? It is not one of the default metrics. */
 static bool recorded_tcp(const struct making *m)
 {
     struct baro_value v = {.absent = BARO_ABSENT_NOT_ASKED};
@@ -176,7 +177,8 @@ static bool recorded_tcp(const struct making *m)
     return v.absent != BARO_ABSENT_NOT_ASKED && v.absent != BARO_ABSENT_UNKNOWN;
 }
 
-/* Without tasks no figure is made of them, and without TCP none of TCP, unless the user asked for it. */
+/* Leaves out figures of tasks if there are no tasks, and those of TCP if it was not recorded, unless the user asked
+ * for them. */
 static void leave_out_absent(const struct making *m, struct wanted *w)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Figures: which charts there are of a tape, and how each is made. One walk over the tape fills all that are wanted.
+ * Figures: the charts that can be made from a tape. One walk over the tape fills all charts that are wanted.
  *
  *     struct figure_options options = {.buckets = 400};
  *     figures_of_tape(tape, &options, &figures, &err);
@@ -17,7 +17,7 @@
 #include "output/chart/chart.h"
 
 enum figure_set {
-    FIGURE_PAGE = 1, /* of the report: cpu, memory, ... */
+    FIGURE_PAGE = 1, /* figures of the report: cpu, memory, ... */
     FIGURE_SEED = 2, /* the six plots of other monitors' reports, by their names: aggregate_uss, rss_vs_uss,
                         total_footprint, aggregate_cpu, cpu_time, instance_count */
     FIGURE_MORE = 4  /* needed rarely: page faults, context switches, ... */
@@ -59,19 +59,19 @@ const struct chart *figures_find(const struct chart_set *f, const char *id); /* 
 void figures_free(struct chart_set *f);
 
 /*
- * A figure for each number that the job gives with marks ("loss" of `baro mark epoch loss=0.31`), if it came twice or
- * more; a curve for each name of marks. like: a chart with the same axis of time. only: this number; NULL: all. Returns
- * 0 or -ENOMEM.
+ * Makes a figure for each number that the job gave with its marks at least twice ("loss" of `baro mark epoch
+ * loss=0.31`), with a curve for each name of marks. like: a chart that has the axis of time to use. only: the name of
+ * the one number that is wanted; NULL: all. Returns 0 or -ENOMEM.
  */
 int figures_of_marks(const struct baro_timeline *timeline, const struct chart *like, const char *only,
                      struct chart_set **ret, struct baro_error *err);
 
 /*
- * A figure of one metric. What: "KIND.NAME" or NAME, of recorded and of derived metrics, such as "rss" (of processes,
- * the sum of all), "job.cores", "host.memory_used", "disk.read_bytes_per_second"; NAME alone is looked for in the
- * kinds process, job, host and then all others. "@ENTITY" behind it takes one process name or entity: "rss@cc1",
- * "disk.busy_ratio@sda"; "mark.loss" is a number of marks. A counter is drawn as growth per second. Returns 0 and
- * figures with one chart; BARO_E_RANGE if there is no such metric.
+ * Makes a figure of one metric. what: "KIND.NAME" or NAME, of a recorded or derived metric, such as "rss" (of
+ * processes: the sum over all), "job.cores", "host.memory_used", "disk.read_bytes_per_second". NAME alone is searched
+ * for in the kinds process, job and host, and then in all others. "@ENTITY" after it selects one process name or
+ * entity: "rss@cc1", "disk.busy_ratio@sda". "mark.loss" is a number of marks. A counter is drawn as its growth per
+ * second. Returns 0 and figures with one chart; BARO_E_RANGE if there is no such metric.
  */
 int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
                       struct chart_set **ret, struct baro_error *err);

@@ -144,7 +144,7 @@ static int of_marks(struct making *m, const char *name, struct chart_set **ret)
     int r = making_run(m, add_axis, NULL, &axis);
     if (r >= 0)
         r = figures_of_marks(m->timeline, &axis->charts[0], name, ret, m->err);
-    if (r >= 0 && (*ret)->n) { /* what lies over the chart */
+    if (r >= 0 && (*ret)->n) { /* adds the phases, marks and events that are drawn over the chart */
         (*ret)->spans = axis->spans;
         axis->spans = (struct chart_spans){0};
         (*ret)->charts[0].spans = &(*ret)->spans;

@@ -25,7 +25,7 @@ struct curve_row {
 
 #define ROW_CURVES 6u
 
-/* A limit of the job from a moment on. 0: nothing below the machine's own, or not known. */
+/* The limits of the job from an instant on. 0: there is no limit below the machine's own, or it is not known. */
 struct limit_change {
     uint64_t t_ns;
     double memory_bytes, cores, pids;
@@ -44,7 +44,7 @@ struct figure_row {
     struct curve_row curve[ROW_CURVES];
     enum row_order order;
     bool by_task;       /* by_command curves are by task; without tasks the figure is not made */
-    const char *others; /* the curve between the stacked ones and the CHART_TOTAL; NULL: none */
+    const char *others; /* name of the curve between the stacked ones and the CHART_TOTAL; NULL: there is none */
     /* Adds limits and marks once the curves are known. NULL: none. */
     decorate_function *decorate;
 };
@@ -53,9 +53,9 @@ extern const struct figure_row figure_rows[];
 extern const size_t figure_rows_count;
 
 /* ---- facts ---- */
-/* A fact as a number; false: it is absent. */
+/* Reads a fact as a number; returns false if it is absent. */
 bool fact_number(const struct baro_summary *s, const char *section, const char *name, size_t row, double *ret);
-/* NULL: the fact is absent. */
+/* Returns a fact that is text; NULL if it is absent. */
 const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row);
 size_t fact_rows(const struct baro_summary *s, const char *section);
 
@@ -72,7 +72,7 @@ struct making;
 struct heaviest {
     const char *name[CHART_COLORS];
     size_t n;
-    const char *section; /* of the summary: "commands" or "tasks" */
+    const char *section; /* section of the summary: "commands" or "tasks" */
 };
 /* Sorts by CPU time, or by memory (first the commands that held the peak). */
 struct heaviest heaviest_of(const struct making *m, enum row_order order, bool tasks);
@@ -94,7 +94,8 @@ struct curve_source {
     size_t chart, curve;
     int series;
     double scale; /* to the chart's unit */
-    double most;  /* higher values are artefacts of the steps in which the kernel counts time; 0: no such bound */
+    double most;  /* values above this come from the steps in which the kernel counts time, and are lowered to it; 0: no
+                     such bound */
     bool cumulative;
 };
 
@@ -118,8 +119,8 @@ struct making {
 
 /* Adds a chart without curves. Returns its number, or -1. */
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit);
-/* Adds a curve that is fed by a metric of its kind. False: there is no such metric. name: of a process or an
- * entity; NULL: all of them. */
+/* Adds a curve whose values are a metric of the row's kind. Returns false if there is no such metric. name: a
+ * process or an entity; NULL: all of them. */
 bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
                   unsigned color);
 /* Makes the summary and the timeline if they are not given. Returns 0 or a negative code. */
@@ -127,7 +128,7 @@ int making_begin(struct making *m);
 /* Reads the limits of a tape on which they changed. Returns 0 or a negative code. */
 int making_read_limits(struct making *m);
 void making_done(struct making *m);
-/* Finds the range and makes the series; then `add` adds charts, and all of them are filled. */
+/* Finds the range and makes the series; then calls `add`, which adds charts, and fills all of them. */
 int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct chart_set **ret);
 
 #endif

@@ -40,7 +40,7 @@ static bool is_ns(int kind, int metric, const struct baro_tape *tape)
     return m && m->unit == BARO_UNIT_NS;
 }
 
-/* A series holds gauges as they are stored. */
+/* Returns the factor for gauges, which a series holds in the unit in which they are stored. */
 static double stored_scale(const struct baro_metric *m)
 {
     switch (m ? m->unit : BARO_UNIT_NONE) {
@@ -146,7 +146,7 @@ static double above_zero(double v)
     return v > 0 ? v : 0;
 }
 
-/* The rest: what the total has beyond the stacked curves. */
+/* Fills the curve of all others: the total minus the stacked curves. */
 static void fill_others(const struct chart *c, struct chart_curve *others, const struct chart_curve *total)
 {
     for (size_t i = 0; i < c->buckets; i++) {
@@ -211,7 +211,7 @@ static void finish_chart(struct chart *c)
 
 /* ---- the walk ---- */
 
-/* Makes both in one walk. */
+/* Makes the summary and the timeline in one walk over the tape. */
 static int feed_from_tape(struct making *m)
 {
     const struct baro_header *header = baro_tape_header(m->tape);

@@ -73,7 +73,8 @@ static size_t rank_of(const struct making *m, const char *section, const char *n
     return before;
 }
 
-/* A name has the same colour in all figures, as far as there are enough colours: its rank by CPU time. */
+/* Returns the colour of a name, by its rank by CPU time. So a name has the same colour in all figures, as long as
+ * there are enough colours. */
 unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken)
 {
     size_t place = rank_of(m, h->section, name);

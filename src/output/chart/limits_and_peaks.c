@@ -106,7 +106,8 @@ void decorate_peak(struct chart *c, const struct baro_summary *s, const struct l
                  most->shape == CHART_TOTAL || c->n_curves == 1 ? NULL : most->name);
 }
 
-/* A limit of the summary as a line: its fact, the fact that names its source, and its place in the history. */
+/* Draws a limit of the summary as a line. limit: its fact; source_of: the fact that names its source; at: its place
+ * in the history. */
 static void limit_line(struct chart *c, const struct baro_summary *s, const char *limit, const char *source_of,
                        const struct limit_history *limits, size_t at)
 {
@@ -144,7 +145,8 @@ static void holders(const struct baro_summary *s, const char *section, struct bu
     buf_byte(ret, 0);
 }
 
-/* Marks the peak that a fact gives if the chart shows the whole recording; otherwise the highest value of the curve. */
+/* Marks a peak: the one that the fact has, if the chart shows the whole recording; otherwise the highest value of
+ * the curve. */
 static void fact_peak(struct chart *c, const struct baro_summary *s, const char *name, uint64_t t_ns,
                       const struct chart_curve *curve, const char *who)
 {

@@ -12,7 +12,7 @@
 #include "output/chart/figure_parts.h"
 
 #define FIGURES_MOST 12u
-#define CURVES_MOST 8u /* of one number */
+#define CURVES_MOST 8u /* curves of one number */
 #define POINTS_LEAST 2u
 #define NAME_MOST 64u
 #define LEAST 1e-300 /* axes go down to this */
@@ -91,7 +91,8 @@ static struct chart_bucket held(double v)
     return (struct chart_bucket){.known = true, .min = v, .max = v, .mean = v, .last = v};
 }
 
-/* The value before holds up to the bucket of this one. A bucket with several has all of them, and their mean. */
+/* Adds a point. The previous value holds up to its bucket. A bucket with several points has their minimum, maximum
+ * and mean. */
 static void add_point(const struct chart *c, struct chart_curve *curve, struct filled *last, uint64_t t_ns, double v)
 {
     if (t_ns < c->from_ns || t_ns > c->to_ns)

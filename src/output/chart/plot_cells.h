@@ -13,7 +13,7 @@ struct plot_cell {
     unsigned glyph;     /* a code point; 0: dots, if there are any */
     unsigned char dots; /* braille */
     char letter;        /* replaces dots if only ASCII can be shown */
-    int color, back;    /* of 256; -1: none */
+    int color, back;    /* one of 256 colours; -1: none */
 };
 
 struct plot_grid {
@@ -57,7 +57,7 @@ static inline const char *at_most(const char *text, size_t *len)
     return text;
 }
 
-/* The buckets of one of n columns: at least one. */
+/* Finds the buckets that belong to column x of n: at least one. */
 static inline void grid_buckets(const struct plot_grid *g, size_t x, size_t n, size_t *ret_first, size_t *ret_end)
 {
     size_t first = g->c->buckets * x / n, end = g->c->buckets * (x + 1) / n;

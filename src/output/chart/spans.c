@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases, marks and events of the timeline, as they are drawn over charts. */
+/* Makes the spans that are drawn over charts from the phases, marks and events of a timeline. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SVG: classes in place of colours, numbers for programs in attributes, as few bytes as that takes. */
+/* Draws charts as SVG in few bytes: elements have classes instead of colours, and attributes have the numbers for
+ * programs. */
 #include <math.h>
 #include <string.h>
 
@@ -11,12 +12,13 @@ struct svg {
     struct buf *out;
     struct buf path;
     bool has_point;
-    long x, y;           /* where the path is, in tenths */
-    long next_x, next_y; /* a point that is not written yet: the next one may lie on the same line */
+    long x, y;           /* end of the path so far, in tenths of a pixel */
+    long next_x, next_y; /* the next point, which is not written yet: if the one after it lies on the same line, it is
+                            left out */
     bool pending;
 };
 
-/* In tenths; without a needless ".0". */
+/* Writes tenths as a number, without ".0". */
 static void tenths(struct buf *b, long v)
 {
     if (v < 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The style sheet of an SVG file. It has the colours themselves and no variables, which many programs that show SVG do
- * not know. */
+/* The style sheet of an SVG file. It has colours and no variables, because many programs that show SVG do not know
+ * variables. */
 #include "output/chart/canvas.h"
 
 static const struct {
     enum ink_kind ink;
-    const char *fills, *strokes; /* selectors of what has it */
+    const char *fills, *strokes; /* selectors of the elements that are filled or drawn with the colour */
 } inks[] = {
     {INK_TEXT, ".t", NULL},   {INK_MUTED, ".m", NULL},       {INK_GRID, NULL, ".l.g"},
     {INK_AXIS, NULL, ".l.x"}, {INK_LIMIT, "text.b", ".l.b"}, {INK_GAP, ".f.gap", NULL},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts as lines of text: braille dots for lines, blocks for stacks; letters where the locale has ASCII alone or
- * there is no colour to tell stacked curves apart. */
+/* Draws charts as lines of text: braille dots for lines, blocks for stacks. Letters are used if the locale has only
+ * ASCII, or if there are no colours to tell stacked curves apart. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +148,7 @@ static void line_curve(struct plot_grid *g, const struct chart_curve *curve, cha
     }
 }
 
-/* Above the stack: the highest value within a column, if it is higher by a good part of a cell. */
+/* Marks the highest value within a column above the stack, if it is higher by a good part of a cell. */
 static void peaks(struct plot_grid *g, const struct chart_curve *total)
 {
     for (size_t x = 0; x < 2 * g->columns; x++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in pictures: its approximate width, and which characters can be shown. */
+/* Estimates the width of text in pictures, and says which characters can be shown. */
 #include <string.h>
 
 #include "baro/text.h"

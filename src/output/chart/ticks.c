@@ -64,7 +64,8 @@ static bool has_power(double size)
     return size >= NUMBER_LARGE || (size > 0 && size < NUMBER_SMALL);
 }
 
-/* v as a number from 1 to 10 and a power of ten; size: of v. Below 1e-300 the power alone would be 0. */
+/* Splits v into a number from 1 to 10, which it returns, and a power of ten. size: the magnitude of v. Powers below
+ * 1e-300 are computed in two steps, because the power alone would be 0. */
 static double without_power(double v, double size, int *ret_power)
 {
     *ret_power = (int)floor(log10(size));

@@ -9,7 +9,8 @@
 
 struct build {
     const struct lives *l;
-    uint32_t *row_of;    /* by life: its own row, or that of the merged processes it belongs to; LIFE_NONE: none yet */
+    uint32_t *row_of; /* for each life, its row: its own, or that of the merged processes that it belongs to; LIFE_NONE:
+                         none yet */
     struct bar_row *row; /* rows of single processes first, then of merged ones */
     uint32_t n, singles;
     size_t room;
@@ -57,7 +58,7 @@ static void single_with_parents(struct build *b, uint32_t i)
 static int choose_singles(struct build *b)
 {
     const struct lives *l = b->l;
-    uint64_t cpu = 1 + l->left_out_cpu_ns, rss = 1, span = l->end_ns + 1; /* cpu: the total */
+    uint64_t cpu = 1 + l->left_out_cpu_ns, rss = 1, span = l->end_ns + 1; /* cpu is the total */
     if (l->n <= BARS_MOST) {
         for (uint32_t k = 0; k < l->n; k++)
             single(b, l->order[k]);

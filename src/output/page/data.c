@@ -36,7 +36,8 @@ static int compare_heavy(const void *a, const void *b)
     return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
 }
 
-/* Processes of moments come first, since trees need them; then those with most CPU time. */
+/* Chooses the processes that the page has: first those in moments, because trees need them, then those with the most
+ * CPU time. */
 static int choose_processes(const struct page *p, struct chosen *c)
 {
     const struct lives *l = &p->lives;

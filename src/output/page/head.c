@@ -111,7 +111,7 @@ static const struct key_figure of_host[] = {
     FIGURE("load", "host", "load_peak", NULL, NULL, NULL, NULL, {0}),
 };
 
-/* Behind these, where there are GPUs. */
+/* Shown after the others, if there are GPUs. */
 static const struct key_figure of_gpus =
     FIGURE("GPU time", "gpu", "busy_job_ns", NULL, NULL, NULL, NULL, {"", "gpu", "used", " used"},
            {"of ", "gpu", "visible", ""}, {"memory ", "gpu", "memory_job_peak_bytes", ""});

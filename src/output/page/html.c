@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in its contexts, and values as text. */
+/* Writes text for each of its contexts, and values as text. */
 #include <string.h>
 
 #include "base/fmt.h"
@@ -14,7 +14,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Does a unit begin here? Its length; 0: no. */
+/* Returns the length of the unit that begins here; 0: none does. */
 static size_t unit_at(const char *at, size_t len)
 {
     static const char *const units[] = {"ns",  "µs",  "ms",  "s",    "min",  "h",    "B",    "kB",   "MB", "GB",
@@ -88,7 +88,7 @@ void page_string(struct buf *html, const char *text)
     chart_xml_text(html, text, strlen(text));
 }
 
-/* These characters occur only in strings of JSON, where they may be written as escapes. */
+/* These characters occur only within strings of JSON, where escapes may stand for them. */
 void page_script_json(struct buf *html, const char *json, size_t len)
 {
     size_t from = 0;

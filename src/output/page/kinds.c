@@ -24,7 +24,7 @@ static void note_entity(struct kinds *k, int kind, const struct baro_row *e, siz
     if (so_far >= KINDS_ENTITIES || k->n == sizeof(k->entity) / sizeof(*k->entity))
         return;
     if (kind < baro_kind_count() &&
-        strcmp(baro_kind_name(kind), "gpu") == 0) /* mostly all are of one model, which the summary has */
+        strcmp(baro_kind_name(kind), "gpu") == 0) /* devices are mostly of one model, which the summary names */
         label = "";
     int n = baro_row_owner(e) == BARO_OWNER_PROCESS && *name
                 ? asprintf(&text, "%d on %s", (int)baro_row_owner_pid(e), name)
@@ -62,7 +62,7 @@ static const struct drawn *drawn_of(const struct baro_tape *tape, int kind)
         {"sm_active", "GPU: multiprocessors with work"},
         {"memory_used", "GPU: memory in use"},
         {"busy_others", "GPU: use by others"},
-        {"energy", "GPU: power"}, /* its mean between two readings: that at a reading misses what is between */
+        {"energy", "GPU: power"}, /* mean between two readings: power at a reading would miss the rest */
         {"temperature", "GPU: temperature"},
         {"throttled_power", "GPU: throttled by power"},
         {"throttled_thermal", "GPU: throttled by heat"},
@@ -103,7 +103,7 @@ static enum chart_unit chart_unit_of(const struct baro_metric *m, bool of_device
     }
 }
 
-/* What a value of a series is multiplied by to be in the unit of the chart. */
+/* Returns the factor from a value of a series to the unit of the chart. */
 static double factor_of(const struct baro_metric *m)
 {
     switch (m->unit) {

@@ -7,7 +7,7 @@
 #include "baro/baro.h"
 #include "output/chart/chart.h"
 
-#define KINDS_ENTITIES 8u /* of one kind */
+#define KINDS_ENTITIES 8u /* entities of one kind */
 #define KINDS_CHARTS 16u
 
 struct kinds_entity {

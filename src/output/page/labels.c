@@ -59,7 +59,7 @@ int lives_label(struct lives *l)
     }
     for (uint32_t i = 0; i < l->n; i++) {
         struct life *life = &l->at[i];
-        char text[LABEL_MOST]; /* of its own: adding a name may move all of them */
+        char text[LABEL_MOST]; /* a copy, because adding a name may move all texts */
         if (!read_line(l, life, &c))
             continue;
         struct span label = label_of(&c, &common[life->name]);

@@ -93,7 +93,8 @@ static uint64_t growth_since(uint64_t base, uint64_t value)
     return value > base ? value - base : 0;
 }
 
-/* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
+/* Adds the I/O of a process. The kernel adds the I/O of a child that was waited for to that of its parent, and does
+ * not report the two separately. */
 static void add_io(struct lives *l, struct life *life, const struct baro_row *p, bool is_base)
 {
     uint64_t children = 1, read = 0, write = 0;
@@ -126,7 +127,7 @@ static void add_living(struct lives *l, const struct baro_row *p)
         life->start_ticks = baro_row_start_ticks(p);
         life->begin_ns = baro_row_begin_ns(l->header, p);
     }
-    if (!life->ppid) { /* the first parent: the later one of an orphan is the wrapper */
+    if (!life->ppid) { /* keeps the first parent: an orphan gets the wrapper as its parent later */
         life->ppid = baro_row_ppid(p);
         life->parent_start_ticks = baro_row_parent_start_ticks(p);
     }
@@ -241,7 +242,7 @@ bool life_has_failed(const struct life *life)
     return (life->has & LIFE_STATUS) && life->status;
 }
 
-/* Keeps also those that have not ended, the first that failed, and the parents of all that stay. */
+/* Also keeps those that have not ended, the first that failed, and the parents of all that are kept. */
 static void choose_kept(const struct lives *l, struct rank *rank, bool *keep)
 {
     uint32_t failed = 0;
@@ -265,7 +266,8 @@ static void move_text(struct lives *l, struct names *to, uint32_t *at)
         *at = names_add(to, text, strlen(text));
 }
 
-/* Each place becomes to[place]; those that become LIFE_NONE are removed. False: out of memory. */
+/* Changes each value of the map to to[value], and removes those that become LIFE_NONE. Returns false if out of
+ * memory. */
 static bool keep_places(struct map *m, const uint32_t *to)
 {
     struct map kept = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parents, and the order of the tree. */
+/* Finds the parents of processes, and the order of the tree. */
 #include <errno.h>
 #include <stdlib.h>
 

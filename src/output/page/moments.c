@@ -23,8 +23,9 @@ void moments_done(struct moments *m)
     free(m->room);
 }
 
-/* As baro_interval_derived(): growth over the time since the sample before; one that began since then had used
- * nothing before. Example: samples at 1 and 3 s, a compiler forked at 2 s has used 0.5 s: 250 thousandths of a core. */
+/* Computes the cores of a process as baro_interval_derived() does: growth divided by the time since the previous
+ * sample. A process that began after that sample had used nothing before. Example: samples at 1 and 3 s, and a
+ * compiler forked at 2 s that has used 0.5 s: 250 thousandths of a core. */
 static void changed(struct moments *m, const struct baro_row *p, uint64_t t_ns)
 {
     uint32_t i = lives_find(m->lives, baro_row_id(p));
@@ -66,7 +67,7 @@ static bool grow_values(struct moments *m, size_t processes)
 
 static uint64_t weight(const struct moment_row *r)
 {
-    return r->rss_bytes / 1000 + (uint64_t)r->millicores * 1000; /* a core counts as much as 1 GB */
+    return r->rss_bytes / 1000 + (uint64_t)r->millicores * 1000; /* one core weighs as much as 1 GB */
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -120,7 +121,7 @@ static void store(struct moments *m, struct sample_rows *at, uint64_t t_ns, uint
     at->rss_is_bound = is_bound;
 }
 
-/* Two neighbours become one: the one with more memory. */
+/* Merges each two neighbours into one: the one with more memory is kept. */
 static void halve(struct moments *m)
 {
     for (uint32_t i = 0; i < m->n / 2; i++) {

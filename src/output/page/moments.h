@@ -12,7 +12,7 @@
 
 #define MOMENTS_MOST 512u        /* stretches */
 #define MOMENT_ROWS_MOST 300u    /* processes of one moment; of the others there is a sum */
-#define MOMENTS_ROWS_MOST 40000u /* of all moments */
+#define MOMENTS_ROWS_MOST 40000u /* rows of all moments */
 
 struct moment_row {
     uint32_t life;

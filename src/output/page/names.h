@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that occur many times, kept once, by position. */
+/* Texts that occur many times: each is stored once, and has a position. */
 #ifndef OUTPUT_PAGE_NAMES_H
 #define OUTPUT_PAGE_NAMES_H
 
@@ -11,7 +11,7 @@
 
 #define NAMES_NONE UINT32_MAX
 
-/* All-zero is empty. If an allocation fails, what was asked for is NAMES_NONE. */
+/* All-zero is empty. If an allocation fails, the result is NAMES_NONE. */
 struct names {
     struct buf text;  /* all texts, each with its NUL */
     uint32_t *offset; /* where each text is */

@@ -9,7 +9,7 @@
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
-#define BUCKETS 800u /* of charts: about a pixel each on a large screen */
+#define BUCKETS 800u /* buckets of a chart: about a pixel each on a large screen */
 
 /* One walk for the summary, the timeline, the verdicts and the processes. */
 static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_verdicts *verdicts, struct baro_error *err)
@@ -46,7 +46,7 @@ static int make_figures(struct page *p, struct baro_tape *tape, struct baro_erro
     p->to_ns = p->lives.end_ns ? p->lives.end_ns : 1;
     p->start_ns = report_u64(p->summary, "", "start_ns");
     int code = figures_of_tape(tape, &options, &p->figures, err);
-    if (code == BARO_E_RANGE) /* nothing but a header: no charts */
+    if (code == BARO_E_RANGE) /* the tape has nothing but a header, so there are no charts */
         return 0;
     if (code == 0 && figures_count(p->figures)) {
         const struct chart *c = figures_chart(p->figures, 0);

@@ -8,7 +8,7 @@
 
 struct page_options {
     const char *tape_name; /* what the page calls the tape, such as the name of its file; bytes */
-    long zone;             /* of local time when the recording began: seconds east of UTC */
+    long zone;             /* local time zone when the recording began: seconds east of UTC */
 };
 
 /*

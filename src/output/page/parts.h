@@ -27,33 +27,33 @@ struct page {
     struct bars bars;
     struct kinds kinds;
     struct chart_set *figures;
-    struct chart_set *numbers;         /* of marks */
+    struct chart_set *numbers;         /* charts of numbers in marks */
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
     uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */
     baro_sink *sink;
     void *context;
-    int code; /* of the first failure */
+    int code; /* code of the first failure */
 };
 
 /* ---- text: html.c. Each context has one function, and all text of a tape goes through one of them. ---- */
-/* Text of a tape, in elements and in attributes between double quotes: chart_xml_text() of a string. */
+/* Writes text of a tape for elements and for attributes between double quotes: chart_xml_text() for a string. */
 void page_string(struct buf *html, const char *text);
-/* A sentence of barograph's own, as text_escaped() left it: no line ends between a number and its unit or within an
- * option such as "--mem=2G". */
+/* Writes a sentence of barograph's own, escaped by text_escaped(). No line ends between a number and its unit, or
+ * within an option such as "--mem=2G". */
 void page_prose(struct buf *html, const char *at, size_t len);
-/* The same of a sentence that has names of the tape in it: raw bytes. */
+/* Does the same for a sentence that contains names from the tape: raw bytes. */
 void page_prose_string(struct buf *html, const char *text);
-/* When it was, counted from the start of the command as on the time axis: "+1min02.345s". */
+/* Writes an instant, counted from the start of the command as on the time axis: "+1min02.345s". */
 void page_moment(const struct page *p, struct buf *html, uint64_t t_ns);
-/* A duration whose parts stay on one line. */
+/* Writes a duration whose parts stay on one line. */
 void page_duration(struct buf *html, uint64_t ns);
-/* JSON inside <script type="application/json">: no "<" of it can end the script. */
+/* Writes JSON inside <script type="application/json">: no "<" in it can end the script. */
 void page_script_json(struct buf *html, const char *json, size_t len);
 /* Text of a tape is never written as a CSS or HTML class, an id or the like. */
 
 void page_begin_section(struct page *p, const char *id, const char *title);
 void page_end_section(struct page *p);
-/* Passes what was written so far to the sink, if it is much. */
+/* Passes what was written so far to the sink, if it is much, or if `all` is true. */
 void page_flush(struct page *p, bool all);
 
 /* ---- values ---- */
@@ -70,9 +70,9 @@ void page_percent(const struct page *p, struct buf *html, uint64_t t_ns);
 /* "exit 1", "killed by SIGKILL"; "" if it is not known. */
 void page_status(struct buf *html, const struct life *life);
 void page_life_name(const struct page *p, struct buf *html, const struct life *life);
-/* " alpha", as a small text behind the name: what tells it from others of its name. */
+/* Writes " alpha", in small type after the name: the label that tells the process from others of its name. */
 void page_life_label(const struct page *p, struct buf *html, const struct life *life);
-/* The cell of its command line, without the program's folder, which the title has. */
+/* Writes the cell of a command line, without the program's folder, which is in the title of the cell. */
 void page_command_cell(const struct page *p, struct buf *html, const struct life *life);
 
 /* ---- parts of the page, in order ---- */

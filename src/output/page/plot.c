@@ -28,7 +28,7 @@ static int down(const struct plot *w, double v)
 
 /* ---- paths: a point where the value changes, at the middle of its bucket ---- */
 
-/* One stretch of known buckets [from, to): y of each by value(). */
+/* Draws one stretch of known buckets [from, to); value() gives the y of each. */
 typedef double value_function(const struct chart_curve *curve, const double *below, size_t i);
 
 static double value_mean(const struct chart_curve *curve, const double *below, size_t i)
@@ -70,7 +70,7 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
     }
 }
 
-/* Which buckets a path has: known ones but not those with only bounds, or only those with bounds. */
+/* The buckets that a path has: all known ones, only those with a known value, or only those with bounds. */
 enum bucket_part { BUCKETS_ALL, BUCKETS_WHOLE, BUCKETS_BOUNDS };
 
 static bool has_bucket(const struct chart_curve *curve, size_t i, enum bucket_part part)
@@ -367,7 +367,7 @@ static enum how how_of(const struct chart *c, size_t i)
     return i >= TALL_CHARTS && chart_is_flat(c) ? HOW_FOLDED : HOW_DRAWN;
 }
 
-/* "Network of the machine: received 0 B/s, sent 0 B/s": a line, which opens to the chart. */
+/* Writes "Network of the machine: received 0 B/s, sent 0 B/s": a line that opens the chart. */
 static void folded(struct page *p, const struct chart *c, size_t i)
 {
     struct buf *html = &p->html, text = {0};

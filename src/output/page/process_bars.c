@@ -71,7 +71,8 @@ static void begin_row(struct page *p, const struct bar_row *row, const char *cla
     title(p, row);
 }
 
-/* Its darkness is how many cores it used on average: a process that only waits is pale. */
+/* Draws the bar of one process. Its darkness shows how many cores the process used on average: one that only waits
+ * is pale. */
 static void single(struct page *p, const struct bar_row *row, unsigned y)
 {
     const struct life *life = &p->lives.at[row->life];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict: what held the job up, what ended it, and what to ask for next time, with evidence. */
+/* Writes the verdicts: what held the job up, what ended it, and what to ask for next time, with evidence. */
 #include "output/page/parts.h"
 
 static void evidence(struct page *p, const struct baro_verdict *v)

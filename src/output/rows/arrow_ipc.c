@@ -38,7 +38,7 @@ static void end_message(struct buf *metadata, struct buf *ret)
 
 /* ---- schema ---- */
 
-/* The metadata of the C interface as pairs. */
+/* Writes the metadata of the C interface as pairs of key and value. */
 static void write_pairs(struct buf *b, size_t place, const char *at)
 {
     int32_t n, len;
@@ -135,7 +135,7 @@ void arrow_ipc_schema(const struct ArrowSchema *schema, struct buf *ret)
 
 /* ---- batches ---- */
 
-/* The buffers of a column as they stand in a body. */
+/* The buffers of a column, as they are in a body. */
 struct part {
     const void *at;
     size_t len;
@@ -169,7 +169,7 @@ static void put_le64(struct buf *b, uint64_t v)
     buf_le32(b, (uint32_t)(v >> 32));
 }
 
-/* Collects the metadata of the arrays of a body, and the body itself. */
+/* A body, and the metadata of its arrays. */
 struct body {
     struct buf nodes, buffers, bytes;
     size_t n_nodes, n_buffers;

@@ -20,7 +20,7 @@ void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap)
     ret[n] = NULL;
 }
 
-/* Finds the unknown word of the list: the one that alone is no selection either. */
+/* Finds the unknown word of a list: the word that is no selection even if it stands alone. */
 static void find_unknown(int kind, const char *list, const struct baro_tape *tape, char ret[64])
 {
     for (;; list++) {

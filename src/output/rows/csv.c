@@ -27,8 +27,8 @@ static bool needs_apostrophe(const char *at, size_t len)
     return len && memchr("=+-@\t\r'", at[0], 7);
 }
 
-/* Needs neither escaping nor quoting: printable ASCII without comma, quote or backslash, and without a blank at an
- * end. */
+/* Can the text be written as it is? It can if it is printable ASCII without comma, quote or backslash, and has no
+ * blank at either end. */
 static bool is_plain_cell(const unsigned char *at, size_t len)
 {
     bool plain = !len || (at[0] != ' ' && at[len - 1] != ' ');
@@ -37,12 +37,12 @@ static bool is_plain_cell(const unsigned char *at, size_t len)
     return plain;
 }
 
-/* text_escaped() leaves no line break, so commas, quotes and blanks at the ends are all that RFC 4180 asks for. */
+/* text_escaped() leaves no line break, so RFC 4180 requires quotes only for commas, quotes and blanks at the ends. */
 void csv_text(struct buf *b, const char *at, size_t len, bool safe)
 {
     struct buf escaped = {0};
     if (is_plain_cell((const unsigned char *)at, len) &&
-        !(safe && needs_apostrophe(at, len))) { /* as in nearly all texts */
+        !(safe && needs_apostrophe(at, len))) { /* nearly all texts need no apostrophe */
         buf_add(b, at, len);
         return;
     }
@@ -74,7 +74,7 @@ void csv_header(const struct columns *c, bool safe, struct buf *ret)
     buf_byte(ret, '\n');
 }
 
-/* Most cells are numbers: they are written without asking for room each time. */
+/* Most cells are numbers: room is made once for all of them. */
 #define CELL_MOST (BUF_U64_MOST + 1) /* and the comma */
 
 void csv_row(const struct columns *c, const struct output_row *r, bool safe, struct buf *ret)

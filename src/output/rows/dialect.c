@@ -22,7 +22,7 @@
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
-    double gpu_share;                                  /* between the last two readings of each GPU */
+    double gpu_share;                                  /* share of the time between the last two readings of each GPU */
     int gpu_absent;
 };
 
@@ -32,7 +32,7 @@ struct dialect {
     struct baro_tape *tape;    /* NULL: wall-clock times are computed from the header */
     struct dialect_gpu *gpu;   /* NULL: its rows are not about GPUs */
     struct dialect_each *each; /* NULL: its rows are not about single processes */
-    struct shares shares;      /* of GPUs */
+    struct shares shares;      /* shares of GPUs */
     struct instant before;
     bool begun; /* `before` is valid */
     bool ended; /* the original program would have ended by now */
@@ -40,7 +40,7 @@ struct dialect {
     uint64_t vague_samples;
     uint64_t first_ns;      /* when the machine was read first */
     bool left_out;          /* the last row was left out, and the next one includes its growth */
-    struct instant waiting; /* the row that was left out, which is written at the end if there is no other */
+    struct instant waiting; /* the row that was left out: it is written at the end if no other row follows */
     struct dialect_source source;
     uint64_t tick_ns;
 };
@@ -122,7 +122,7 @@ uint64_t dialect_vague_samples(const struct dialect *d)
 
 /* ---- instants ---- */
 
-/* Takes the share of time between the last two readings of each GPU, which holds until the next reading. */
+/* Takes the share of the time between the last two readings of each GPU. It holds until the next reading. */
 static void take_share(struct dialect *d, const struct baro_sample *s, int metric, struct instant *ret)
 {
     const enum baro_kind kind = dialect_kind_of(FROM_GPU);
@@ -152,7 +152,8 @@ static int growth(const struct dialect_value *now, const struct dialect_value *b
     return now->absent ? now->absent : before->absent;
 }
 
-/* Converts the growth to ticks. Both values are rounded down, so that the sum of a column is the total. */
+/* Converts the growth of a time to clock ticks. Both values are rounded down first, so that the column adds up to
+ * the total. */
 static int ticks(const struct dialect *d, const struct dialect_value *now, const struct dialect_value *before,
                  uint64_t *ret)
 {
@@ -178,7 +179,7 @@ static int put_cores_column(const struct dialect *d, const struct instant *now, 
     if (cores > 0)
         form_float(b, cores, 4);
     else
-        buf_byte(b, '0'); /* in the original max(0, 0.0) is the integer 0 */
+        buf_byte(b, '0'); /* the original writes max(0, 0.0), which is the integer 0 */
     return BARO_PRESENT;
 }
 
@@ -241,7 +242,7 @@ static int put_column(const struct dialect *d, const struct instant *now, size_t
         if (now->gpu_absent == BARO_PRESENT)
             form_float(b, now->gpu_share, 4);
         return now->gpu_absent;
-    case FORM_TEXT: /* of single processes */
+    case FORM_TEXT: /* only for single processes */
     case FORM_SECONDS:
     case FORM_OF_CORE: break;
     }
@@ -286,10 +287,10 @@ static void put_dialect_row(struct dialect *d, const struct instant *now, struct
     d->silent = false;
 }
 
-/* Does the row have all of its numbers? Readers of the original program's output accept no row without them. A value
- * that was not read yet, such as the PSS of a job that has just begun, is read soon; until then rows are left out, and
- * the next one includes their growth. Example: samples at 0, 10 and 20 ms, PSS from 20 ms on: one row, with the CPU
- * time of 20 ms. Rows wait for filesystems at the beginning only, because a filesystem may never answer. */
+/* Does the row have all of its numbers? Programs that read the original's output accept no row without them. A value
+ * that was not read yet, such as the PSS of a job that has just begun, is read soon. Until then rows are left out,
+ * and the next row includes their growth. Example: samples at 0, 10 and 20 ms, PSS from 20 ms on: one row, with the
+ * CPU time of 20 ms. For filesystems, rows wait only at the beginning, because a filesystem may never answer. */
 static bool is_complete(const struct dialect *d, const struct instant *now)
 {
     for (size_t i = 0; i < d->table->n; i++) {

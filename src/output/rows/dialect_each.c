@@ -24,23 +24,23 @@ struct dialect_each {
     int state, task, exit_task, process_user, process_system, exit_user, exit_system;
     struct row_names names;
     struct baro_sample *before; /* NULL: there was none */
-    struct place *places;       /* its processes, by id */
+    struct place *places;       /* by id: the place of each process in `before` */
     size_t n_places;
-    struct baro_row **ended; /* since then */
+    struct baro_row **ended; /* exits since that sample */
     size_t n_ended, cap_ended;
     struct missed { /* gone from the samples, as a ring: the end may be reported later */
         uint32_t id;
         uint64_t user, system;
     } missed[MISSED];
     size_t n_missed;
-    bool has_tasks; /* then processes of no task have no rows */
+    bool has_tasks; /* if so, processes without a task have no rows */
 };
 
-/* Who a row is of: a living process, or the exit of one. */
+/* The subject of a row: a living process, or the exit of one. */
 struct subject {
     int32_t pid;
     uint64_t start_ticks;
-    const struct baro_row *process, *before; /* before: the same in the sample before; NULL: not in it */
+    const struct baro_row *process, *before; /* before: the same in the previous sample, or NULL */
     const struct baro_row *end;
 };
 
@@ -127,7 +127,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What was in the sample before and is not in this one. Its exit record may come some samples later. */
+/* Notes the processes of the previous sample that this one does not have. Their exits may come some samples later. */
 static void note_missed(struct dialect_each *d, const struct baro_sample *s)
 {
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
@@ -211,7 +211,8 @@ static void put_task(const struct dialect_each *d, const struct baro_sample *s, 
     csv_text(b, name, strlen(name), false);
 }
 
-/* As in the original the first row of a process has 0, but where it is known what it used since the row before. */
+/* Writes the cores of a process. Its first row has 0, as in the original, unless it is known what the process used
+ * since the previous sample. */
 static void put_process_cores(const struct dialect_each *d, const struct baro_sample *s, const struct subject *of,
                               int derived, struct buf *b)
 {
@@ -222,9 +223,10 @@ static void put_process_cores(const struct dialect_each *d, const struct baro_sa
     form_float(b, absent == BARO_PRESENT ? use.rate * 100 : 0, 1);
 }
 
-/* Exits have another split than samples (raw ticks), and the original's report takes the largest user and the largest
- * system time of a process. So neither falls, and their sum is that of the exit. Example: 1.36 s and 0.02 s were read,
- * and the exit has 1.34 s and 0.05 s: 1.36 s and 0.03 s. */
+/* Finds user and system time at the end of a process. Exits have another split (raw ticks) than samples, and the
+ * original's report takes the largest user time and the largest system time of a process. So neither part may fall,
+ * and their sum is that of the exit. Example: samples have 1.36 s and 0.02 s, the exit has 1.34 s and 0.05 s: the
+ * result is 1.36 s and 0.03 s. */
 static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, uint64_t *ret_user, uint64_t *ret_system)
 {
     uint64_t user, system, user_before, system_before;
@@ -246,7 +248,7 @@ static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, u
     return known || read;
 }
 
-/* A column of seconds is of CPU time. */
+/* Writes a column of seconds, which is CPU time. */
 static bool put_seconds(const struct dialect_each *d, const struct subject *of, size_t column, struct buf *b)
 {
     uint64_t user, system;
@@ -257,7 +259,7 @@ static bool put_seconds(const struct dialect_each *d, const struct subject *of, 
     return known;
 }
 
-/* A process that has ended holds no memory. */
+/* Writes memory; 0 for a process that has ended, which holds none. */
 static void put_memory(const struct dialect_each *d, const struct subject *of, size_t column, struct buf *b)
 {
     uint64_t v = 0;
@@ -267,7 +269,7 @@ static void put_memory(const struct dialect_each *d, const struct subject *of, s
         buf_u64(b, v / 1024);
 }
 
-/* Returns false where there is no value: then there is no row. */
+/* Returns false if there is no value: then the process has no row. */
 static bool put_column(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns,
                        const struct subject *of, size_t i, struct buf *b)
 {
@@ -308,14 +310,14 @@ static int compare_pids(const void *a, const void *b)
     return x->start_ticks < y->start_ticks ? -1 : x->start_ticks > y->start_ticks;
 }
 
-/* It has ended, and its parent has not waited for it yet: there is nothing more to be read of it. */
+/* Has the process ended without its parent having waited for it? Then nothing more can be read for it. */
 static bool is_zombie(const struct dialect_each *d, const struct baro_row *p)
 {
     uint64_t state;
     return baro_row_value(p, d->state, &state) == BARO_PRESENT && (state == 'Z' || state == 'X');
 }
 
-/* Where tasks were named, what else was recorded (--pid with --name) has no rows. */
+/* Is the process left out? If tasks were named, other recorded processes (--pid with --name) have no rows. */
 static bool is_left_out(const struct dialect_each *d, const struct subject *of)
 {
     uint64_t id;
@@ -323,7 +325,7 @@ static bool is_left_out(const struct dialect_each *d, const struct subject *of)
                                     : baro_row_value(of->process, d->task, &id)) != BARO_PRESENT;
 }
 
-/* s NULL: there is no sample behind what ended. */
+/* Writes the rows of a sample. s: NULL if no sample follows the exits. */
 static bool rows(struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, struct buf *ret)
 {
     size_t living = s ? baro_sample_rows(s, BARO_KIND_PROCESS) : 0, n = 0;

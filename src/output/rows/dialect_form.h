@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and times as the programs write them whose dialects these are: Python's. */
+/* Numbers and times in the form of the original programs, which are written in Python. */
 #ifndef OUTPUT_ROWS_DIALECT_FORM_H
 #define OUTPUT_ROWS_DIALECT_FORM_H
 
@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 
-/* As Python writes a float: no zeros at the end but one behind the point. */
+/* Writes a float as Python does: no zeros at the end, but one after the point if it is whole. */
 void form_float(struct buf *b, double v, int digits);
-/* Seconds since 1970 as such a float, to the microsecond. */
+/* Writes seconds since 1970 as such a float, to the microsecond. */
 void form_epoch(struct buf *b, int64_t realtime_ns);
 void form_epoch_ms(struct buf *b, int64_t realtime_ns);
 /* UTC, to the millisecond, with +00:00. */

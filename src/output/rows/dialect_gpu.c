@@ -42,7 +42,7 @@ void dialect_gpu_free(struct dialect_gpu *d)
     free(d);
 }
 
-/* `--query-gpu ... --format=csv,nounits,noheader` has no header; that of dmon has two lines. */
+/* Writes the header: none for `--query-gpu ... --format=csv,nounits,noheader`, two lines for dmon. */
 void dialect_gpu_header(const struct dialect_gpu *d, struct buf *ret)
 {
     if (d->rows == DIALECT_GPU_DMON)
@@ -68,7 +68,7 @@ static struct before *before_of(struct dialect_gpu *d, uint32_t id)
     return &d->before[d->n++];
 }
 
-/* As nvidia-smi has it: local time, without a zone. */
+/* Writes a time as nvidia-smi does: local time, without a zone. */
 static void put_time(const struct dialect_gpu *d, uint64_t t_ns, struct buf *b)
 {
     int64_t ns = row_realtime_ns(d->tape, d->header, t_ns);
@@ -97,7 +97,7 @@ static void put_number_cell(struct buf *b, int absent, double v)
         buf_str(b, "      -");
 }
 
-/* The device's number is what stands behind "gpu". */
+/* Returns the device's number, which follows "gpu" in its name. */
 static unsigned index_of(const struct baro_row *e)
 {
     const char *name = baro_row_name(e);
@@ -140,7 +140,7 @@ static void put_dmon(const struct dialect_gpu *d, const struct baro_row *e, cons
     buf_str(b, " \n");
 }
 
-/* Nothing of a device's first reading: what it was busy since is not known. */
+/* A device has no row at its first reading: how busy it was is known only between two readings. */
 static bool put_gpu_row(struct dialect_gpu *d, const struct baro_row *e, struct buf *ret)
 {
     static const char *const stems[] = {"busy", "memory_busy", "encoder_busy", "decoder_busy"};

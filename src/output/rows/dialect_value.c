@@ -36,7 +36,7 @@ static struct dialect_value host_of(const struct baro_sample *s, int metric)
     return v;
 }
 
-/* Adds up metrics. The first one decides whether the sum is known, because some kernels do not count the others. */
+/* Adds up metrics. The first one decides whether the sum is known, because some kernels do not have the others. */
 static struct dialect_value sum_of_host(const struct baro_sample *s, const char *const *stems, size_t n)
 {
     struct dialect_value sum = host_of(s, baro_metric_find(BARO_KIND_HOST, stems[0]));
@@ -149,8 +149,8 @@ static struct dialect_value job_of(const struct baro_sample *s, int metric)
     return v;
 }
 
-/* The sum of pss. A process that was not read so far counts with its rss, which is an upper bound: a row has no place
- * for a mark, and two young compilers of 113 MB beside `cargo` with 41 MB must not count as 0. */
+/* Computes the sum of pss. A process that was not read so far counts with its rss, which is an upper bound: a row
+ * has no place for a mark, and two new compilers of 113 MB beside `cargo` with 41 MB must not count as 0. */
 static struct dialect_value sum_of(const struct baro_sample *s, int metric)
 {
     uint64_t sum = 0;

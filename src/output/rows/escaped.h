@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers write of a tape's text: baro/text.h, into buffers. */
+/* Writes text of a tape in its escaped form (baro/text.h) into buffers. */
 #ifndef OUTPUT_ROWS_ESCAPED_H
 #define OUTPUT_ROWS_ESCAPED_H
 
 #include "base/buf.h"
 
-/* Adds what baro_text_escape() makes of it. */
+/* Adds text, escaped by baro_text_escape(). */
 void text_escaped(struct buf *b, const char *at, size_t len);
 
 #endif

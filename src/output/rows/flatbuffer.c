@@ -19,7 +19,7 @@ void flat_pad(struct buf *b, size_t from, size_t align)
         buf_byte(b, 0);
 }
 
-/* A vtable says where in its table each member stands; it is in front of the table here. */
+/* A vtable has the place of each member in its table; here it stands in front of the table. */
 size_t flat_table(struct buf *b, const struct flat_member *m, size_t n, size_t ret_place[FLAT_MEMBERS])
 {
     uint16_t offset[FLAT_MEMBERS] = {0};

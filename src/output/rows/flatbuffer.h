@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes FlatBuffers from their beginning to their end: a table first with empty places for what it refers to, then
- * that, and then the place is filled in. Example: a table with a text has a place of 4 bytes, which gets the distance
- * from itself to the text.
+ * Writes FlatBuffers from their beginning to their end. A table is written with empty places for its references; then
+ * each object that it refers to is written, and its place is filled in. Example: a table with a text has a place of 4
+ * bytes, which gets the distance from itself to the text.
  */
 #ifndef OUTPUT_ROWS_FLATBUFFER_H
 #define OUTPUT_ROWS_FLATBUFFER_H
@@ -20,11 +20,12 @@ enum { FLAT_MEMBERS = 8 };
 /* Writes a table of n members, those of the largest size first. ret_place: where each member stands. Returns where the
  * table stands. */
 size_t flat_table(struct buf *b, const struct flat_member *m, size_t n, size_t ret_place[FLAT_MEMBERS]);
-/* What is written next is what the place refers to. */
+/* Makes a place refer to the object at `to`. */
 void flat_refer(struct buf *b, size_t place, size_t to);
-/* Writes a text for a place. */
+/* Writes a text, and makes the place refer to it. */
 void flat_text(struct buf *b, size_t place, const char *text, size_t len);
-/* Writes the head of a vector for a place. align: of its elements, 4 or 8. The n elements are written next. */
+/* Writes the head of a vector, and makes the place refer to it. align: alignment of its elements, 4 or 8. The caller
+ * then writes the n elements. */
 void flat_vector(struct buf *b, size_t place, size_t n, size_t align);
 /* Writes a vector of n references. Returns the place of the first one; the others follow, 4 bytes each. */
 size_t flat_references(struct buf *b, size_t place, size_t n);

@@ -13,7 +13,8 @@ static void put_fact_value(struct json *j, enum baro_fact_type type, const struc
     }
 }
 
-/* A list of the facts that have a flag, or of why there is none; nothing if there is none such. */
+/* Writes a list of the facts that have a flag, or an object with the reasons why facts are absent; nothing if there
+ * are none. */
 static void put_flagged(struct json *j, const struct baro_timeline *t, size_t item, const char *key, unsigned flag)
 {
     struct baro_value v;
@@ -60,7 +61,7 @@ void json_attribute(const struct baro_attribute *a, struct json *j)
     case BARO_ATTRIBUTE_TEXT: json_text(j, a->text); break;
     case BARO_ATTRIBUTE_BOOLEAN: json_bool(j, a->u64); break;
     case BARO_ATTRIBUTE_JSON: json_embed(j, a->text); break;
-    default: json_null(j); /* of a later version */
+    default: json_null(j); /* a type of a later version */
     }
 }
 

@@ -189,7 +189,8 @@ static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
     return baro_sample_sum(s, metric, ret, NULL);
 }
 
-/* The job's and the machine's values are one row of a sample; all others are read in one call. */
+/* Reads values one by one: those of the job and the machine are one row of a sample; all other rows are read in one
+ * call. */
 static void read_one_by_one(const struct output_row *r, const struct columns *c)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -224,7 +225,7 @@ static void put_exit(struct cell *cell, const struct output_row *r, enum baro_co
     if (absent != BARO_PRESENT) {
         put_absent(cell, absent);
     } else if (WIFSIGNALED(status) != (kind == BARO_COLUMN_SIGNAL)) {
-        put_text_cell(cell, ""); /* it ended the other way */
+        put_text_cell(cell, ""); /* the process ended in the other way */
         cell->kind = CELL_ABSENT;
         cell->absent = BARO_PRESENT;
     } else {
@@ -315,14 +316,14 @@ static size_t bounds_text(const void *of, char *ret, size_t size)
     return baro_sample_bounds_text(of, ret, size);
 }
 
-/* What a mark or a phase was given besides its name. */
+/* Writes the attributes of a mark or phase, without its name. */
 static void put_given(struct cell *cell, const struct output_row *r)
 {
     if (put_made(cell, r->attributes, given_json, r->event) && cell->len)
         cell->kind = CELL_JSON;
     else
         cell->kind = CELL_ABSENT;
-    cell->absent = BARO_PRESENT; /* there is none, and none is missing */
+    cell->absent = BARO_PRESENT; /* there are no attributes, which is not an absent value */
 }
 
 static void put_reason(struct cell *cell, int absent)
@@ -372,7 +373,7 @@ static void put_derived(struct cell *cell, const struct output_row *r, int deriv
     put_real(cell, absent, v);
 }
 
-/* The wall clock can be set back: the number of that event is below 0. */
+/* Writes the number of an event, which can be negative: that of a wall clock that was set back. */
 static void put_event_number(struct cell *ret, const struct baro_event *e)
 {
     struct baro_attribute a;

@@ -15,14 +15,15 @@
 #include "baro/baro.h"
 #include "base/buf.h"
 
-/* Whose rows: an enum baro_kind, or a kind of the tape's own; or events, which have no metrics and so no kind. */
+/* The kind of a row: an enum baro_kind, or a kind that only the tape has; or this for events, which have no metrics
+ * and so no kind. */
 #define ROW_EVENT BARO_ROWS_EVENT
 
 /* The names that baro_rows_find() takes: fills at most cap - 1 and ends with NULL. */
 void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap);
 
 struct columns {
-    int kind; /* of the rows */
+    int kind; /* kind of the rows */
     const struct baro_column **at;
     size_t n;
     struct baro_columns *chosen;
@@ -46,7 +47,7 @@ void columns_names(int kind, const struct baro_tape *tape, const char **ret, siz
 struct baro_previous *row_previous_new(void); /* NULL: out of memory, and rows have no rates */
 
 struct output_row {
-    int kind; /* what it is a row of, as above */
+    int kind; /* kind of the row, as above */
     const struct baro_header *header;
     struct baro_tape *tape; /* for wall-clock times; NULL: they are what the header says */
     uint64_t t_ns;
@@ -59,22 +60,22 @@ struct output_row {
     double cores;                 /* set by row_begin() */
     int cores_absent;
     const struct baro_sample
-        *before; /* the same: what baro_previous_keep() kept, and who the row is of in it, or NULL */
+        *before; /* the sample that baro_previous_keep() kept, and the row's process or entity in it; or NULL */
     const struct baro_row *process_before;
     const struct baro_row *entity_before;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
-    const struct row_names *names;        /* of entities that values name; NULL: those of the sample are enough */
-    struct row_time *time;                /* NULL: the text of times is not kept */
-    struct buf *attributes;               /* room for their text, and for other lists; NULL: these are absent */
+    const struct row_names *names; /* names of entities that values refer to; NULL: those of the sample are enough */
+    struct row_time *time;         /* NULL: the text of times is not kept */
+    struct buf *attributes;        /* room for their text, and for other lists; NULL: these are absent */
     const struct baro_timeline *timeline; /* NULL: phases are absent */
 };
 
-/* The wall-clock time of an instant, which knows when the clock was set and the machine slept. tape NULL, or its events
- * can't be read: by the header. */
+/* Returns the wall-clock time of an instant, which takes into account that the clock was set or the machine
+ * suspended. If tape is NULL, or its events can't be read, it is computed from the header alone. */
 int64_t row_realtime_ns(struct baro_tape *tape, const struct baro_header *header, uint64_t t_ns);
 
-/* The time of the previous row as text: all rows of a sample have the same. Begins as all zero. */
+/* The text of the previous row's time: all rows of a sample have the same time. All-zero at first. */
 struct row_time {
     uint64_t t_ns;
     char text[32];
@@ -113,7 +114,7 @@ struct cell {
 /* A derived metric of a row: 0 or why it is absent (BARO_ABSENT_NOT_YET in the first row of a process, entity, ...). */
 int row_derived(const struct output_row *r, int derived, double *ret);
 
-/* The cells of a row: row_read() first, then each. */
+/* Reads the cells of a row: call row_read() first, then the other function for each cell. */
 void row_read(const struct output_row *r, const struct columns *c);
 void row_cell(const struct output_row *r, const struct columns *c, size_t i, struct cell *ret);
 

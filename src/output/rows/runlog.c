@@ -42,7 +42,7 @@ void runlog_free(struct runlog *r)
 
 void runlog_record(struct runlog *r, const struct baro_record *record)
 {
-    if (record->kind != BARO_RECORD_SAMPLE) /* what was used is of no matter here */
+    if (record->kind != BARO_RECORD_SAMPLE) /* samples are not needed: RunLog has no resource usage */
         baro_timeline_add(r->timeline, record);
 }
 
@@ -101,7 +101,7 @@ static void put_attribute_value(struct buf *b, const struct baro_attribute *a)
     case BARO_ATTRIBUTE_TEXT: put_json_text(b, a->text); break;
     case BARO_ATTRIBUTE_BOOLEAN: buf_str(b, a->u64 ? "true" : "false"); break;
     case BARO_ATTRIBUTE_JSON: buf_python_json(b, a->text); break;
-    default: buf_str(b, "null"); /* of a later version */
+    default: buf_str(b, "null"); /* a type of a later version */
     }
 }
 

@@ -22,8 +22,8 @@ int runlog_new(struct runlog **ret, const struct baro_header *header, struct bar
 void runlog_free(struct runlog *r); /* NULL allowed */
 /* Takes each record, in the order of the tape. */
 void runlog_record(struct runlog *r, const struct baro_record *record);
-/* Writes what ended or was marked since the last call, in order of "ts"; all_read: with what is open. Returns 0 or
- * -ENOMEM. */
+/* Writes phases that ended and marks since the last call, in the order of "ts". all_read: also those phases that are
+ * still open. Returns 0 or -ENOMEM. */
 int runlog_write(struct runlog *r, bool all_read, struct buf *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aligned columns for people. Cells are copied; their text must be harmless already. */
+/* A table with aligned columns for people. Cells are copied; their text must be escaped already. */
 #ifndef OUTPUT_ROWS_TABLE_H
 #define OUTPUT_ROWS_TABLE_H
 
@@ -17,8 +17,8 @@ struct table {
     unsigned width[TABLE_COLUMNS]; /* so far */
     struct buf text;               /* cells, each ended by NUL */
     size_t cells;
-    unsigned char drop[TABLE_COLUMNS]; /* columns to leave out, in this order, where a line would leave the last column
-                                          less than TABLE_LAST_LEAST */
+    unsigned char drop[TABLE_COLUMNS]; /* the columns to leave out, in this order, while the last column would be
+                                          narrower than TABLE_LAST_LEAST */
     unsigned n_drop;
     bool wrap; /* the last column is broken at blanks instead of truncated */
 };
@@ -26,10 +26,12 @@ struct table {
 void table_cell(struct table *t, const char *at, size_t len);
 void table_text(struct table *t, const char *text);
 void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
-/* Lines of at most width columns (0: of any length): columns are left out, then the last one is truncated or wrapped.
+/* Writes lines of at most `width` columns (0: of any length). If they would be longer, columns are left out, then
+
+ * the last column is truncated or wrapped.
  */
 void table_print(const struct table *t, unsigned width, struct buf *ret);
-/* Columns that the last one has in lines of that width. */
+/* Returns the width of the last column in lines of that width. */
 unsigned table_last_room(const struct table *t, unsigned width);
 void table_done(struct table *t);
 

@@ -40,7 +40,7 @@ void trace_bars_done(struct trace_bars *b)
 
 /* ---- lanes ---- */
 
-/* The first lane that is free since begin_ns; a new one if there is none. Without memory: the last one. */
+/* Returns the first lane that is free since begin_ns, or a new one. If out of memory, it is the last one. */
 static uint32_t lane_of(struct trace_bars *b, uint64_t begin_ns, struct trace_out *o)
 {
     char name[32];
@@ -126,7 +126,8 @@ static void open_bar(struct trace_out *o, const char *name, uint32_t lane, uint6
     json_key(&o->json, "args");
 }
 
-/* The tape has no exit of it, and it is not in the last sample: that part is damaged, or not yet written. */
+/* The process has no exit on the tape, and is not in the last sample: that part of the tape is damaged, or not
+ * written yet. */
 static void lost(struct trace_bars *b, size_t i, struct trace_out *o)
 {
     const struct trace_life *l = &b->life[i];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values as counters. A viewer draws a counter as steps: a value holds until the next one. So a gauge is written when
- * it was sampled, and a rate, which is that of the time up to a sample, with the beginning of that time. A value that
- * has not changed is not written again. A sum that lacks the value of some process is not written: there is no mark for
- * a lower bound, and 41 MB of one process would be drawn as the job's.
+ * Values as counters. A viewer draws a counter as steps: a value holds until the next one. So a gauge is written with
+ * the time of its sample. A rate holds for the time up to a sample, so it is written with the beginning of that time. A
+ * value that has not changed is not written again. A sum that lacks the value of a process is not written: a viewer has
+ * no mark for a lower bound, and 41 MB of one process would look like the job's.
  */
 
 #include "base/clock.h"
 #include "output/rows/trace_parts.h"
 
-/* Growth is spread over at least so long, as in a series (baro/series.h): the kernel counts much in steps of 10 ms. */
+/* Growth is spread over at least this time, as in a series (baro/series.h), because the kernel counts much in steps
+ * of 10 ms. */
 #define RATE_OVER (100 * NS_PER_MS)
 
 enum from { FROM_END, FROM_JOB, FROM_SUM, FROM_HOST, FROM_BUSY, FROM_RECORDER };
@@ -18,7 +19,7 @@ static const struct trace_counter {
     enum from from;
     bool rate;
     const char *metric, *name, *unit;
-    double scale; /* of the value, or of its growth in a second */
+    double scale; /* factor of the value, or of its growth in a second */
 } counters[] = {
     {FROM_JOB, true, "cpu", "cpu", "cores", 1e-9},
     {FROM_JOB, true, "run_delay", "waiting for a core", "threads", 1e-9},
@@ -144,7 +145,7 @@ void trace_counters_sample(struct trace_counters *c, const struct baro_sample *s
     }
 }
 
-/* A rate ends where it was counted last. */
+/* Ends each rate at the time at which its counter was read last. */
 void trace_counters_end(struct trace_counters *c, uint64_t end_ns, struct trace_out *o)
 {
     for (size_t i = 0; counters[i].from; i++) {

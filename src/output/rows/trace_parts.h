@@ -29,7 +29,7 @@ void trace_open(struct trace_out *o, const char *phase, unsigned group, unsigned
 void trace_close(struct trace_out *o);
 /* A time or a duration: microseconds with three decimals. */
 void trace_time(struct trace_out *o, const char *key, uint64_t ns);
-/* Names a group of rows, or a row of it, and says where it stands. */
+/* Names a group of rows or a row of it, and sets its place in the order. */
 void trace_name(struct trace_out *o, unsigned group, unsigned row, const char *name, unsigned order);
 
 /* ---- processes as bars: trace_bars.c ---- */
@@ -41,11 +41,11 @@ struct trace_life {
 
 struct trace_bars {
     const struct baro_header *header;
-    struct columns process, exit; /* what stands in the arguments of a bar */
+    struct columns process, exit; /* columns that are the arguments of a bar */
     struct trace_life *life;      /* the processes that live */
     size_t n, cap;
     struct last_table where; /* id: its index in life */
-    uint64_t *free_ns;       /* of each lane: since when it is free; UINT64_MAX: it is not */
+    uint64_t *free_ns;       /* for each lane: since when it is free; UINT64_MAX: it is not */
     size_t n_lanes, cap_lanes;
 };
 
@@ -64,8 +64,8 @@ struct trace_counters {
     struct trace_course {
         int metric;
         bool has, shown;
-        uint64_t before, since_ns; /* of a rate: the value then */
-        double last;               /* what was written last */
+        uint64_t before, since_ns; /* for a rate: the value at since_ns */
+        double last;               /* the value that was written last */
     } course[TRACE_COUNTERS_MAX];
     bool from_start;  /* the tape begins with the job: its counters were 0 then */
     uint64_t host_ns; /* when the machine was read last */

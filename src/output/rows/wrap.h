@@ -5,11 +5,11 @@
 
 #include "base/buf.h"
 
-/* Text that is harmless already, broken at blanks: from column on; further lines begin with indent blanks. A number
- * keeps its unit. Returns the column at the end. */
+/* Writes escaped text, broken at blanks. The first line begins at `column`; further lines begin with `indent`
+ * blanks. A number and its unit stay together. Returns the column at the end. */
 unsigned wrap_words(struct buf *b, const char *at, size_t len, unsigned column, unsigned indent, unsigned width);
 
-/* Wraps what stands in b from there on, line by line; what is broken is indented by two more. */
+/* Wraps the text in b from offset `from` on, line by line; continuations are indented by two more. */
 void wrap_lines(struct buf *b, size_t from, unsigned width);
 
 #endif

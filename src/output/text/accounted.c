@@ -27,7 +27,7 @@ static void unsampled(struct buf *b, const struct baro_summary *s)
 static void share(struct buf *b, double v)
 {
     double percent = v > 1 && v < 1.005 ? 100 : v * 100; /* wait4 counts in microseconds */
-    /* 99.97 must not read as 100.0: what is missing is shown. */
+    /* 99.97 must not be shown as 100.0: the difference shows. */
     int digits = percent > 99.9 && percent < 100 ? 2 : percent < 1 ? 2 : 1;
     if (percent >= 99.995 && percent < 100)
         percent = 99.99;
@@ -35,7 +35,8 @@ static void share(struct buf *b, double v)
     buf_str(b, " %");
 }
 
-/* To start takes as much in a short run as in a long one, so it is a large share of a short one. */
+/* Writes what starting the recorder cost: the same in a short run as in a long one, so it is a large share of a
+ * short one. */
 static void cost_to_start(struct buf *b, const struct baro_summary *s)
 {
     uint64_t to_start;

@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-#define NARROW 70u /* columns: the table then stands below its label */
+#define NARROW 70u /* columns; in a narrower block the table stands below its label */
 
 static bool is_narrow(const struct lines *l)
 {

@@ -13,7 +13,7 @@ struct cells {
 };
 
 void cells_put(struct cells *c, unsigned i, struct buf *b); /* empties it */
-unsigned cells_name_width(const struct lines *l);           /* of the first column, at most */
+unsigned cells_name_width(const struct lines *l);           /* largest width of the first column */
 /* rows: the titles first. A column without text is left out. If the table is too wide, columns are left out in the
  * order of first_to_go, which ends with 0. */
 void cells_print(struct lines *l, const char *label, const struct cells *rows, unsigned n,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/text/command_line.h"
 
-/* What a compiler reads, and what an interpreter does; both by the end of the name. */
+/* The endings of files that a compiler reads, and of scripts that an interpreter executes. */
 static const char *const sources[] = {".c", ".cc",   ".cpp", ".cxx",   ".C",   ".c++", ".m",  ".mm", ".i",   ".ii",
                                       ".s", ".S",    ".asm", ".f",     ".f90", ".F90", ".rs", ".go", ".zig", ".swift",
                                       ".d", ".java", ".kt",  ".scala", ".cs",  ".hs",  ".ml", ".cu", ".tex", ".proto"};
@@ -30,7 +30,7 @@ static struct span base_name(struct span path)
     return name.len ? name : path;
 }
 
-/* Words that may be the subject. */
+/* Words that may be the subject of the command. */
 struct found {
     struct span crate, source, script, output, folder;
     unsigned sources;

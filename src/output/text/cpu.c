@@ -51,7 +51,7 @@ static void cores(struct buf *b, const struct baro_summary *s)
     }
 }
 
-/* Nobody reads how long the threads of a short job waited. */
+/* Is run delay not known? In a short job, the threads end before anything reads how long they waited. */
 static bool delay_is_unknown(const struct baro_summary *s)
 {
     uint64_t lag = report_u64(s, "job", "run_delay_lag_ns");

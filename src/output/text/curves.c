@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The course of CPU, memory and I/O as rows of block characters over one time axis: from the start to the end of the
- * command. The figure behind a row is what a full block stands for.
+ * The course of CPU, memory and I/O as rows of block characters over one time axis, from the start to the end of the
+ * command. The number after a row is the value of a full block.
  */
 #include "base/block_chars.h"
 #include "base/clock.h"
@@ -10,15 +10,15 @@
 #include "output/text/read_fact.h"
 
 #define WIDTH_LEAST 80u
-#define SCALE_COLUMNS 12u /* for what a full block stands for */
+#define SCALE_COLUMNS 12u /* room for the value of a full block */
 #define CELLS_MOST 128u
 
 struct curve {
     const char *label, *fact;
     enum lines_tone tone;
-    bool most;               /* of a cell the largest value is drawn; else the mean over its time */
+    bool most;               /* a cell shows the largest value; else the mean over its time */
     double cell[CELLS_MOST]; /* below 0: not known */
-    double full;             /* what a full block stands for */
+    double full;             /* the value of a full block */
 };
 
 struct span_ns {
@@ -37,7 +37,7 @@ static double course_value(const struct baro_value *v, const char *fact)
     return f && f->type == BARO_FACT_REAL ? v->real : (double)v->u64;
 }
 
-/* One cell, of the stretches that its time has a part of, from row *from on. */
+/* Computes one cell from the stretches that overlap its time, from row *from on. */
 static double cell_of(const struct baro_summary *s, const struct curve *c, struct span_ns cell, size_t *from)
 {
     double sum = 0, most = 0;
@@ -60,7 +60,7 @@ static double cell_of(const struct baro_summary *s, const struct curve *c, struc
     return !covered ? -1 : c->most ? most : sum / (double)covered;
 }
 
-/* The time that the curves show: what is on the tape of the time from the start to the end. */
+/* Returns the time that the curves show: from the start to the end of the command, as far as the tape has it. */
 static struct span_ns shown(const struct baro_summary *s)
 {
     uint64_t start = report_u64(s, "", "start_ns"), end = start + report_u64(s, "", "wall_ns"), removed;
@@ -108,7 +108,7 @@ static void draw_curve(struct lines *l, const struct curve *c, unsigned cells, s
     buf_clear(full);
 }
 
-/* Against the cores that the job may use, unless that leaves next to nothing to be seen. */
+/* Draws CPU time relative to the cores that the job may use, unless the curve would then be nearly flat. */
 static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
     struct curve c = {.label = "cpu", .fact = "cores", .tone = TONE_CPU};

@@ -16,7 +16,8 @@ static struct baro_value gpu_fact(const struct baro_summary *s, const char *name
     return report_row(s, "gpus", name, i);
 }
 
-/* 412 J, 12.3 kJ, 1.24 MJ, and what people pay for. */
+/* Writes energy: "412 J", "12.3 kJ", "1.24 MJ"; from 36 kJ on also in watt-hours, the unit in which people pay for
+ * it. */
 static void joules(struct buf *b, struct baro_value v)
 {
     static const char *const units[] = {"J", "kJ", "MJ", "GJ"};
@@ -239,7 +240,7 @@ static void put_grams(struct lines *l, struct buf *b, const char *what, struct b
     lines_part(l, b);
 }
 
-/* Said as what it is: a product. */
+/* Writes the emissions together with their factors, because they are only a product. */
 static void carbon(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};

@@ -12,7 +12,8 @@ static void amount(struct buf *b, const struct baro_summary *s, const char *befo
     buf_str(b, v.absent ? "not known" : "");
 }
 
-/* For a job that is charged with 10 MB and more; what the disks wrote beside less was mostly for others. */
+/* Do the two differ by more than a tenth, for a job that is charged with at least 10 MB? If it is charged with less,
+ * most of what the disks did was for others. */
 static bool differ(uint64_t disks, uint64_t charged)
 {
     uint64_t more = disks > charged ? disks : charged, less = disks > charged ? charged : disks;
@@ -20,9 +21,10 @@ static bool differ(uint64_t disks, uint64_t charged)
 }
 
 /*
- * The kernel charges a process when it makes a folio of the page cache dirty, with the whole folio: 4 kB written into
- * each 1 MB of a 512 MB file, four times, were counted as 2,147 MB where write() took 8.4 MB and the disk wrote 8.8 MB
- * (ext4, Linux 6.18). What the disks did is the whole machine's, and may come later.
+ * Writes what the machine's disks wrote, if that differs from what the job was charged with. The kernel charges a
+ * process that makes a folio of the page cache dirty with the whole folio: 4 kB written into each 1 MB of a 512 MB
+ * file, four times, were counted as 2,147 MB, where write() took 8.4 MB and the disk wrote 8.8 MB (ext4, Linux 6.18).
+ * What the disks wrote belongs to the whole machine, and may come later.
  */
 static void disks(struct buf *b, const struct baro_summary *s)
 {
@@ -39,8 +41,8 @@ static void disks(struct buf *b, const struct baro_summary *s)
     fmt_bytes(b, written);
 }
 
-/* More was fetched from storage than was passed to read(): example: a program that maps a file of 200 MB passes nothing
- * to it. */
+/* Was more fetched from storage than passed to read()? Example: a program maps a file of 200 MB, which read() never
+ * passes to it. */
 static bool fetched_more(const struct baro_summary *s)
 {
     uint64_t passed, fetched;

@@ -59,7 +59,7 @@ static void put_memory_limit(struct lines *l, const struct baro_summary *s, stru
     by(l, b, source);
     if (strcmp(source, "RLIMIT_DATA") == 0)
         buf_str(b, ", which no sample counts");
-    /* The group holds more than the job. */
+    /* the group holds more than the job */
     if (report_has_real(s, "limits", "memory_group_ratio", &group) &&
         (!report_has_real(s, "limits", "memory_peak_ratio", &job) || group > job)) {
         buf_str(b, ", ");

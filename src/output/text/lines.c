@@ -159,7 +159,7 @@ void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned
     if (!whole.len || (unsigned)utf8_columns(at, whole.len) <= columns || columns < dots + 8) {
         buf_add(b, whole.at, whole.len);
     } else {
-        unsigned last = (columns - dots) * 2 / 3; /* the file's name and the innermost group tell more than the root */
+        unsigned last = (columns - dots) * 2 / 3; /* its end (file, innermost group) says more than its beginning */
         size_t tail = tail_of(l, at, whole.len, last), head = 0;
         while (head < whole.len) {
             char c[32];

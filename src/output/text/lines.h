@@ -13,24 +13,24 @@ enum lines_tone { TONE_PLAIN, TONE_STRONG, TONE_GOOD, TONE_BAD, TONE_WARN, TONE_
 struct lines {
     struct buf *out;
     struct report_style style;
-    unsigned column;     /* where the line has come to */
+    unsigned column;     /* column at the end of the line so far */
     unsigned parts;      /* on this line */
     report_visit *visit; /* takes parts as data, and nothing is written to out; or NULL */
     void *context;
-    const char *label; /* of this line, for visit */
+    const char *label; /* label of this line, for visit */
 };
 
-/* For a terminal that is very narrow or very wide: as if it were less so. */
+/* Returns the style with its width limited, as if a very narrow or very wide terminal were less so. */
 struct report_style lines_fit(struct report_style style);
 void lines_tone(struct lines *l, enum lines_tone tone);
 void lines_begin(struct lines *l, const char *label, enum lines_tone tone);
-/* Adds what is in part (and empties it), after a separator, on a new line if it does not fit; a part that is longer
- * than a line is broken at blanks. */
+/* Adds a part and empties it: after a separator, and on a new line if it does not fit. A part that is longer than a
+ * line is broken at blanks. */
 void lines_part(struct lines *l, struct buf *part);
 void lines_end(struct lines *l);
-/* Text escaped; one that is longer than columns is truncated, with an ellipsis. */
+/* Adds text, escaped and truncated to `columns` with an ellipsis. */
 void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns);
-/* The same, truncated in the middle: of a path, both ends are the most useful. */
+/* Does the same, but leaves out the middle: both ends of a path are the most useful parts. */
 void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns);
 void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
 const char *lines_times(const struct lines *l);  /* the sign before a number of processes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine around the job, where it was busy with something else or short of something. */
+/* The line about the machine, if it was busy with something else or short of something. */
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/text/parts.h"

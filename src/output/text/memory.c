@@ -6,7 +6,7 @@
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
-#define LEAST_SHARE 0.01 /* of the machine's memory; a share of a limit is always shown */
+#define LEAST_SHARE 0.01 /* share of the machine's memory; a share of a limit is always shown */
 #define HOLDERS 3u
 
 /* The commands that held most at the peak: ": cc1 ×2 489 MB, make 1.00 MB". */
@@ -74,7 +74,7 @@ static void measure(struct lines *l, const struct baro_summary *s, const char *f
     buf_done(&b);
 }
 
-/* "30 % of 512 MB", and what that is a share of where it is no resident memory. */
+/* Writes "30 % of 512 MB", and which memory it is a share of, if that is not resident memory. */
 static void share(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value peak = report_fact(s, "limits", "memory_peak_bytes"),
@@ -100,8 +100,8 @@ static void share(struct buf *b, const struct baro_summary *s)
     buf_str(b, strcmp(of, "pss") == 0 ? " by pss" : "");
 }
 
-/* The headline is the sum of rss, always: it is known at each sample. PSS, which counts shared pages once, stands
- * beside it. */
+/* Writes the line of memory. Its first figure is always the sum of rss, which every sample has. PSS, which counts
+ * shared pages once, follows it. */
 void report_memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};

@@ -16,7 +16,7 @@ static void traffic(struct lines *l, struct buf *b, const char *what, struct bar
     lines_part(l, b);
 }
 
-/* "At least 0" is not nothing. */
+/* Is there a value other than 0? "At least 0" may stand for any value, so it counts as one. */
 static bool is_some(struct baro_value v)
 {
     return !v.absent && (v.u64 || v.flags & BARO_VALUE_LOWER_BOUND);
@@ -35,7 +35,7 @@ void report_network(struct lines *l, const struct baro_summary *s)
         sent.absent == BARO_ABSENT_NOT_YET ||
         (!sent.absent && !is_some(sent) && !is_some(received) && !is_some(other_sent) && !is_some(other_received) &&
          !is_some(net_sent) && !is_some(net_received)))
-        return; /* not asked for, an older tape, a very short job, or nothing */
+        return; /* TCP was not recorded, the tape is older, the job was very short, or there was no traffic */
     lines_begin(l, "network", TONE_FAINT);
     if (sent.absent) {
         buf_printf(&b, "tcp not known: %s",

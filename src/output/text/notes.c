@@ -59,7 +59,8 @@ static void note_removed(struct lines *l, struct buf *b, const struct baro_summa
     put_note(l, b);
 }
 
-/* Example: 152 samples in 17.4 s, 172 left out and 27 missed: one each 114 ms instead of 49.6 ms. */
+/* Writes the distance between samples. Example: 152 samples in 17.4 s, with 172 left out and 27 missed: one each 114
+ * ms instead of 49.6 ms. */
 static void put_distance(struct buf *b, const struct baro_summary *s, uint64_t samples, uint64_t lacking)
 {
     uint64_t wall_ns = report_u64(s, "", "wall_ns"), all;
@@ -71,7 +72,7 @@ static void put_distance(struct buf *b, const struct baro_summary *s, uint64_t s
     fmt_duration(b, wall_ns / all);
 }
 
-/* What it cost the reader that samples and reads were left out: nothing, or one sentence. */
+/* Writes what the reader lacks because samples and reads were left out: nothing, or one sentence. */
 static void note_left_out(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     uint64_t samples = report_u64(s, "recorder", "samples"), missed = report_u64(s, "recorder", "missed"),

@@ -5,7 +5,8 @@
 
 #include "output/text/lines.h"
 
-/* curves.c: the course of CPU, memory and I/O; false, and nothing, of a recording of less than a second */
+/* curves.c: writes the course of CPU, memory and I/O. Returns false, and writes nothing, for a recording of less
+ * than a second. */
 bool report_curves(struct lines *l, const struct baro_summary *s);
 /* The time axis of the curves. */
 struct axis {
@@ -36,7 +37,7 @@ void report_commands(struct lines *l, const struct baro_summary *s);
 void report_notes(struct lines *l, const struct baro_summary *s);
 /* limits.c: the limits of the job, and what they refused; nothing if none is below what the machine has */
 void report_limits(struct lines *l, const struct baro_summary *s);
-bool report_is_limit(const char *source);       /* and not simply what the machine has */
+bool report_is_limit(const char *source);       /* Is the source a limit, and not simply what the machine has? */
 void report_cores(struct buf *b, double cores); /* "2", "0.50" */
 /* "12 processes" between two texts */
 void report_kills(struct buf *b, const char *before, uint64_t n, const char *after);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases as a small table, where they are not drawn under curves. Phases of one name are one row. Example: "epoch"
- * from 1 to 3 s and from 4 to 5 s with 2 and 1 s of CPU time is a row that begins at 1 s, took 3 s and used 3 s. If
- * phases of one name overlap, the CPU time of the job in that time would be counted twice: it is not shown.
+ * The phases as a small table, used if they are not drawn under curves. Phases of one name are one row. Example:
+ * "epoch" from 1 to 3 s and from 4 to 5 s with 2 and 1 s of CPU time is a row that begins at 1 s, took 3 s and used 3
+ * s. If phases of one name overlap, the CPU time of the job in that time would be counted twice: it is not shown.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct named {
 
 struct names {
     struct named at[NAMES_MOST];
-    size_t n, left_out; /* of phases: those in no row */
+    size_t n, left_out; /* n: phases in the table; left_out: phases in no row */
 };
 
 static struct named *named_of(struct names *names, const struct baro_timeline_item *v)
@@ -72,7 +72,7 @@ static void collect(struct names *names, const struct baro_timeline *t)
     }
 }
 
-/* Leaves the ROWS longest, in their order, if there is more than one too many. */
+/* Keeps the ROWS longest ones, in their order, unless there is only one too many. */
 static void keep_longest(struct names *names)
 {
     while (names->n > ROWS + 1 || (names->left_out && names->n > ROWS)) {

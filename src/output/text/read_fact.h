@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of a summary by name, for text: what is absent is 0 or "" where it makes no difference to what is written. */
+/* Reads facts of a summary by name, for text. An absent fact is read as 0 or "" where the text would be the same. */
 #ifndef OUTPUT_TEXT_READ_FACT_H
 #define OUTPUT_TEXT_READ_FACT_H
 
@@ -16,7 +16,8 @@ bool report_has_real(const struct baro_summary *s, const char *section, const ch
 
 /* It is absent, or "at least 0". */
 bool report_says_nothing(struct baro_value v);
-/* The value after its mark, "at least 3.10 s"; "not known" instead of "at least 0"; nothing if it is absent. */
+/* Writes the value after the words for its flags: "at least 3.10 s"; "not known" instead of "at least 0"; nothing if
+ * it is absent. */
 void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t));
 
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name);

@@ -32,7 +32,7 @@ void report_title(const struct baro_summary *s, struct buf *ret)
         buf_str(ret, "(no command)");
 }
 
-/* By an observer: the tape has no end, as another observer may go on with it. */
+/* Was the recording stopped by an observer? Then the tape has no end, because another observer may continue it. */
 static bool is_stopped(const struct baro_summary *s)
 {
     return report_is(s, "exit", "is_detached") && report_fact(s, "exit", "wait_status").absent == BARO_ABSENT_NOT_YET;
@@ -68,7 +68,7 @@ static void head(struct lines *l, const struct baro_summary *s)
     buf_str(&end, report_is(s, "exit", "is_detached") && !is_stopped(s) ? " " : l->style.utf8 ? " · " : " - ");
     fmt_duration(&end, report_u64(s, "", "wall_ns"));
     unsigned taken = (unsigned)utf8_columns((const char *)end.at, end.len), width = l->style.width;
-    bool apart = taken + 2 + 20 > width; /* too little of the line is left for the command */
+    bool apart = taken + 2 + 20 > width; /* too little room for the command on this line */
     lines_tone(l, TONE_STRONG);
     size_t from = l->out->len;
     lines_name(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
@@ -144,7 +144,7 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     report_machine(l, s);
 }
 
-/* How complete the recording is, and what it cost: below what was asked for. */
+/* Writes how complete the recording is, and what it cost: after the figures that the user asked for. */
 static void lines_about_recording(struct lines *l, const struct baro_summary *s)
 {
     report_accounted(l, s);

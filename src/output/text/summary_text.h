@@ -15,7 +15,7 @@ struct report_style {
     bool curves; /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
     const struct baro_timeline *timeline; /* its phases are drawn under the curves, or are a table; NULL: none are */
     bool running;                         /* the tape is still written */
-    long zone;                            /* of local time when the recording began: seconds east of UTC */
+    long zone;                            /* local time zone when the recording began: seconds east of UTC */
 };
 
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
@@ -32,9 +32,9 @@ void report_no_verdicts(struct report_style style, struct buf *ret);
 void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret);
 
 /*
- * The lines of the block as data, for other documents: a call for each part of each line, in order, with the label of
- * the line. Without the title, the table of commands, and when and where the recording began. Names are escaped
- * (text_escaped). Borrowed during the call.
+ * Calls `visit` with the lines of the block as data, for other documents: once for each part of each line, in order,
+ * with the label of the line. The title, the table of commands, and when and where the recording began are left out.
+ * Names are escaped (text_escaped). The texts are borrowed during the call.
  */
 typedef void report_visit(void *context, const char *label, const char *part, size_t len);
 void report_words(const struct baro_summary *s, struct report_style style, report_visit *visit, void *context);
@@ -50,8 +50,8 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
  * characters by \xNN. */
 void report_ascii(struct buf *b, size_t from);
 
-/* Writes one argument as a POSIX shell would read it; raw bytes. If it has several lines: the first that is not empty,
- * and " ...". Several arguments: with single blanks between them. */
+/* Writes one argument as a POSIX shell would read it, as raw bytes. If it has several lines: the first one that is
+ * not empty, and " ...". report_arguments() puts single blanks between several arguments. */
 void report_argument(const char *argument, struct buf *ret);
 void report_arguments(const char *const *argv, struct buf *ret);
 /* The name of a recording (raw bytes), or its command. */

@@ -18,7 +18,8 @@ struct command_figures {
 
 static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
 
-/* The largest mark of one process is not a sum; with a lower bound among several, it is one. */
+/* Adds the figures of a command. The peak of several commands is the largest mark of one process, and no sum; it is
+ * a lower bound if one of them is. */
 static void add_figures(struct command_figures *f, const struct baro_summary *s, size_t i)
 {
     struct baro_value cpu = report_row(s, "commands", "cpu_ns", i),

@@ -21,7 +21,7 @@ static uint64_t task_cpu(const struct baro_summary *s, size_t row)
     return report_row(s, "tasks", "cpu_ns", row).u64;
 }
 
-/* By insertion: tasks are few, and nearly all rows of a summary are asked for once. */
+/* Sorts by insertion: there are few tasks, and nearly all rows are asked for once. */
 size_t report_tasks_order(const struct baro_summary *s, size_t *ret, size_t cap)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs of AMD's driver: files of /sys/class/drm/cardN/device. Without counters: utilisation and energy are what the
- * files say at each reading, by time. */
+/* GPUs of AMD's driver, by the files of /sys/class/drm/cardN/device. They have no counters: utilisation and energy
+ * are the values at each reading, multiplied by time. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 
 #define KFD_NODES_MOST 256u
 
-/* "location_id 768\n": bus, device and function as on PCI. Which node of the kernel's compute driver it is says what a
- * process of ROCm holds. */
+/* Is this the node of the GPU in the kernel's compute driver? Its text has "location_id 768\n": bus, device and
+ * function as on PCI. The node is needed for the memory that processes of ROCm hold. */
 static bool is_node_of(const struct unit *u, struct span text)
 {
     struct span line;

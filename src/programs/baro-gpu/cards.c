@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs that DRM has: which there are, and what is common to their drivers. */
+/* Finds the GPUs in DRM, and has what their drivers have in common. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -96,7 +96,7 @@ static bool is_wanted(const struct gpu_helper *h, const struct unit *u, uint32_t
     if (strcmp(select, "auto") != 0)
         return gpu_is_listed(select, GPU_NONE, u->out.name, u->out.uuid);
     visible = visible ? visible : getenv("HIP_VISIBLE_DEVICES");
-    snprintf(uuid, sizeof(uuid), "GPU-%s", u->out.uuid); /* as ROCm has it */
+    snprintf(uuid, sizeof(uuid), "GPU-%s", u->out.uuid); /* the form that ROCm uses */
     return u->vendor != VENDOR_AMD || !visible || gpu_is_chosen(visible, index, count, uuid);
 }
 
@@ -159,7 +159,7 @@ static bool is_derived(int metric)
            (metric >= GPU_memory_job && metric <= GPU_processes_others);
 }
 
-/* A card that sleeps would be woken by being read. */
+/* Reads a card, unless it sleeps: reading would wake it. */
 void card_read(struct gpu_helper *h, struct unit *u)
 {
     struct gpu_shared *s = h->shared;
@@ -190,7 +190,7 @@ void card_read(struct gpu_helper *h, struct unit *u)
         amd_read(h, u, since);
     } else if (u->vendor != VENDOR_DRM) {
         intel_read(h, u, now);
-    } else if (*u->hwmon) { /* nouveau's; some of its chips have no sensor of power */
+    } else if (*u->hwmon) { /* nouveau: some of its chips have no sensor of power */
         card_power(h, u);
         card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
     }

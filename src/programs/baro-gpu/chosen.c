@@ -32,7 +32,7 @@ bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char 
             if (number == index)
                 return true;
         } else if (!item.len || *item.at == '-') {
-            return false; /* -1: none from here on */
+            return false; /* -1: no entry from here on counts */
         } else if (strncmp(uuid, item.at, item.len) == 0) {
             return true;
         }
@@ -40,7 +40,7 @@ bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char 
     return false;
 }
 
-/* The beginning of a UUID. That of AMD's is hexadecimal: ROCm writes GPU- before it. */
+/* Does the item begin the UUID? AMD's UUIDs are hexadecimal; ROCm writes GPU- before them. */
 static bool is_uuid(struct span item, const char *uuid)
 {
     if (span_starts(item, "GPU-") && strncmp(uuid, "GPU-", 4) != 0)
@@ -48,7 +48,8 @@ static bool is_uuid(struct span item, const char *uuid)
     return item.len && item.len <= strlen(uuid) && strncasecmp(uuid, item.at, item.len) == 0;
 }
 
-/* Parses what --gpu takes: each entry is for itself. One of digits is a number, or a UUID if it has eight or more. */
+/* Parses the argument of --gpu, whose entries are independent of each other. An entry of digits is a number, or a
+ * UUID if it has eight digits or more. */
 bool gpu_is_listed(const char *list, uint32_t index, const char *name, const char *uuid)
 {
     struct span rest = span_str(list);

@@ -62,7 +62,7 @@ static void lack_all(struct unit *u, int why)
         if (i != GPU_memory_used_peak && i != GPU_xid_errors && i != GPU_xid_last && i != GPU_read_at)
             unit_lack(u, i, why);
     }
-    u->power_ns = 0; /* power is not that of the time in which it was not known */
+    u->power_ns = 0; /* a later reading of power must not count for the time in which it was not known */
 }
 
 static uint64_t again_ns(void)
@@ -72,7 +72,8 @@ static uint64_t again_ns(void)
     return scan_u64(&s, &ms) && ms ? ms * NS_PER_MS : LOST_AGAIN;
 }
 
-/* A device that was lost may have been reset. Its counters begin anew then: of what was between nothing is known. */
+/* Tries to reach a lost device again. It may have been reset, and its counters begin anew then: their growth in
+ * between is not known. */
 static void look_again(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     const struct unit *up = u->is_mig ? &h->unit[u->out.parent] : NULL;
@@ -121,7 +122,7 @@ void device_read(struct gpu_helper *h, struct unit *u)
         look_again(h, u, now);
         since = 0;
     }
-    if (u->lost) { /* read_at stays: it says since when */
+    if (u->lost) { /* read_at is unchanged: it says since when the device is lost */
         lack_all(u, reason_of(u->lost));
         return;
     }

@@ -38,7 +38,7 @@ static void name_it(struct gpu_helper *h, struct unit *u)
     u->out.model[GPU_TEXT - 1] = u->out.uuid[GPU_TEXT - 1] = 0;
 }
 
-/* Instances can come and go with any call of an administrator; those that are here at the start are read. */
+/* Adds the MIG instances that exist at the start. An administrator may add and remove instances at any time. */
 static void add_instances(struct gpu_helper *h, uint32_t parent)
 {
     struct unit *up = &h->unit[parent];
@@ -62,7 +62,8 @@ static void add_instances(struct gpu_helper *h, uint32_t parent)
     }
 }
 
-/* CUDA counts the fastest first unless it is told otherwise: numbers are the driver's if all are the same. */
+/* May CUDA number the devices differently? By default it counts the fastest first, so its numbers are the driver's
+ * only if all devices are alike. */
 static bool has_other_order(const struct gpu_helper *h, const char *list)
 {
     const char *order = getenv("CUDA_DEVICE_ORDER");
@@ -96,7 +97,7 @@ void devices_choose(struct gpu_helper *h, uint32_t count)
         if (!is_whole)
             keep[i] |= keep[u->out.parent];
     }
-    for (uint32_t i = 0; i < h->n_units; i++) { /* an instance is shown with the device that it is a part of */
+    for (uint32_t i = 0; i < h->n_units; i++) { /* an instance is listed with its device */
         if (keep[i] && h->unit[i].out.parent != GPU_NONE)
             keep[h->unit[i].out.parent] = true;
     }
@@ -129,7 +130,7 @@ static void listen_to(struct gpu_helper *h)
     }
 }
 
-/* A card that sleeps stays asleep: the query would wake it. */
+/* Is the card asleep? Then it is not asked, because that would wake it. */
 static bool sleeps(const struct gpu_helper *h, const char *bus)
 {
     char path[GPU_PATH + 96], text[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What processes of the job use of GPUs of AMD, Intel and others: fdinfo of their descriptors. A client may have
- * several descriptors in several processes, each with all that it used: it is counted once. The recorder says which
- * processes are the job's; foreign ones are not read: their files are not ours to read in general.
+ * several descriptors in several processes, and each descriptor reports all that the client used: it is counted once.
+ * The recorder passes the processes of the job. Others are not read, because in general we may not read their files.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "programs/baro-gpu/drm.h"
 
 #define FDINFO_BYTES 8192u
-#define COST_SHARE 100u /* looking through descriptors takes a hundredth of the time at most */
+#define COST_SHARE 100u /* reading descriptors takes at most one hundredth of the time */
 
 struct drm *drm_new(void)
 {
@@ -50,7 +50,7 @@ static void look_through(struct gpu_helper *h, int proc_fd, const struct gpu_mem
     worker_progress(&h->shared->worker);
 }
 
-/* ---- what processes have of it ---- */
+/* ---- what processes use of a device ---- */
 
 static struct gpu_process *process_of(struct gpu_reading *r, const struct drm_client *c)
 {
@@ -78,7 +78,7 @@ static void put_client(struct gpu_helper *h, const struct drm_client *c, uint64_
         return;
     for (int i = 0; c->has_use && i < CLASSES; i++)
         process_put(p, metric[i], p->value[metric[i]] + c->growth[i]);
-    if (!c->has_use) /* panfrost and panthor measure once an administrator wants it, etnaviv never does */
+    if (!c->has_use) /* panfrost and panthor measure only if an administrator switched it on, etnaviv never does */
         h->unit[c->device].out.absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
     if (!c->has_memory && !c->has_system) { /* i915 before Linux 6.8 */
         h->unit[c->device].out.absent[GPU_memory_job] = BARO_ABSENT_UNSUPPORTED;
@@ -92,8 +92,8 @@ static void put_client(struct gpu_helper *h, const struct drm_client *c, uint64_
     p->is_gone = false;
 }
 
-/* Compute of ROCm is not in fdinfo's engines: of such a process use is not known, rather than 0; and its memory may be
- * in this file alone. */
+/* Reads the file of ROCm for a process. fdinfo does not include compute of ROCm, so the use by such a process is not
+ * known, rather than 0; and its memory may be in this file alone. */
 static void take_kfd(struct gpu_helper *h, struct gpu_process *p)
 {
     char path[GPU_PATH + 96], text[32];
@@ -112,7 +112,7 @@ static void take_kfd(struct gpu_helper *h, struct gpu_process *p)
         process_put(p, GPU_PROCESS_memory, bytes);
 }
 
-/* Growth is added to what is there; gauges begin anew. */
+/* Begins a round: counters keep their values, to which growth is added; gauges begin at 0. */
 static void begin_round(struct gpu_helper *h)
 {
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
@@ -135,7 +135,7 @@ static void begin_round(struct gpu_helper *h)
     }
 }
 
-/* Those that have it no more stay for one reading, with 0 bytes. */
+/* Ends a round: a process that does not use the device any more is kept for one reading, with 0 bytes. */
 static void end_round(struct gpu_helper *h)
 {
     struct gpu_reading *r = h->out;

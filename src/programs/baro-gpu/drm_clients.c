@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients of GPUs of DRM say by fdinfo: memory, and the growth of what their engines were busy for. */
+/* Takes the values of clients of GPUs in DRM from fdinfo: memory, and the growth of the busy time of their engines. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +26,8 @@ static bool is_device_memory(struct span name)
     return span_starts(name, "vram") || span_starts(name, "local");
 }
 
-/* What the firmware took is within system memory; of amdgpu, what is on the chip or a range of its registers. */
+/* Is the region part of another one, or no memory? Memory that firmware has reserved is part of system memory;
+ * amdgpu also has regions for memory on the chip and for ranges of registers. */
 static bool is_other_memory(struct span name)
 {
     static const char *const others[] = {"gds", "gws", "oa", "doorbell", "mmioremap"};
@@ -37,7 +38,8 @@ static bool is_other_memory(struct span name)
     return span_starts(name, "stolen");
 }
 
-/* Memory that the client holds: what is resident, else what it asked for. Regions of the device, and of the system. */
+/* Reads the memory that the client holds, in regions of the device and of the system: what is resident, or if that
+ * is not known, what it asked for. */
 static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
 {
     uint64_t device = 0, system = 0;
@@ -55,7 +57,7 @@ static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
     c->system = system > c->system ? system : c->system;
 }
 
-/* Growth in nanoseconds of one engine. */
+/* Returns the growth of one engine's busy time in nanoseconds. */
 static uint64_t growth_of(const struct fdinfo_engine *e, const struct drm_use *before, uint64_t since_ns,
                           double cycles_per_ns)
 {
@@ -73,10 +75,10 @@ static uint64_t growth_of(const struct fdinfo_engine *e, const struct drm_use *b
     return ns < (double)since_ns ? (uint64_t)ns : since_ns;
 }
 
-/* xe counts in cycles of a clock whose rate it does not say: total-cycles is that clock. One value of it says nothing
- * (it ran since the machine was started), two say the rate. What a new client has used waits for the second.
- * Example: 28 of 7655 million cycles at first, 29 of 7674 one second later: 19 million a second, so 1.53 s since it
- * began. */
+/* Must the growth wait until the rate of the clock is known? xe counts cycles of a clock, total-cycles, whose rate
+ * it does not report. One value of the clock means nothing, because it has run since the machine was started; two
+ * values give the rate. So the use by a new client is counted at the second reading. Example: 28 of 7655 million
+ * cycles at first, 29 of 7674 one second later: 19 million a second, so the client has used 1.53 s since it began. */
 static bool waits_for_rate(struct drm *d, const struct drm_client *c, const struct fdinfo_engine *e,
                            struct drm_use *use, uint64_t since_ns)
 {
@@ -158,7 +160,7 @@ static uint32_t device_of(const struct gpu_helper *h, const struct fdinfo *f)
     return !f->pdev.len && n == 1 ? same_driver : GPU_NONE; /* not on PCI: the only one */
 }
 
-/* Was this process looked through in the round before? Processes stand in much the same order each time. */
+/* Was this process read in the round before? Processes are in much the same order each time. */
 static bool was_there(const struct drm *d, const struct gpu_member *m, uint32_t guess)
 {
     for (uint32_t i = 0; i < d->n_before; i++) {
@@ -169,12 +171,13 @@ static bool was_there(const struct drm *d, const struct gpu_member *m, uint32_t 
     return false;
 }
 
-/* For how long does what a client has used count, that is seen for the first time? Where its process began under our
- * eyes, or did not have it in the round before: all of it. Else it had used something before, which is not ours. */
+/* A client is seen for the first time. Returns the time for which its use counts: all of it, if its process began
+ * while we were watching; the time since the last round, if that round read the process without it; else 0, because
+ * the client had used something before that. */
 static uint64_t counts_since(const struct drm *d, const struct gpu_member *m, uint64_t now_ns)
 {
     uint64_t tick = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK), now = clock_boottime_ns() + tick;
-    if (m->start >= d->began_ticks) /* no engine was busy for longer than it has been there */
+    if (m->start >= d->began_ticks) /* no engine was busy for longer than the process exists */
         return m->start < now / tick ? now - m->start * tick : tick;
     return was_there(d, m, (uint32_t)(m - d->member)) ? now_ns - d->round_ns : 0;
 }
@@ -190,7 +193,7 @@ void drm_take_descriptor(struct gpu_helper *h, const struct gpu_member *m, struc
         device == GPU_NONE ? NULL : client_of(d, device, f.has_client ? f.client : (uint64_t)m->pid, !f.has_client);
     d->left_out += device != GPU_NONE && (!c || f.is_truncated);
     if (!c || (c->round == d->round && !c->by_pid))
-        return; /* another descriptor of it was there already */
+        return; /* another descriptor of the client was read already */
     uint64_t now = clock_monotonic_ns();
     bool is_new = !c->read_ns, again = c->round == d->round;
     if (!again) {
@@ -203,7 +206,7 @@ void drm_take_descriptor(struct gpu_helper *h, const struct gpu_member *m, struc
     }
     uint64_t since = is_new ? counts_since(d, m, now) : now - c->read_ns;
     take_engines(d, c, &f, since > 0 && !again, since);
-    c->has_use |= span_equal(f.driver, "amdgpu"); /* it has no line of an engine that was not used so far */
+    c->has_use |= span_equal(f.driver, "amdgpu"); /* amdgpu has no line for an engine that was not used yet */
     read_client_memory(c, &f);
     c->round = d->round;
     c->read_ns = now;

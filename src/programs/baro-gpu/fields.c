@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields: many values with one call, each with a code of its own; and throttling where there is no field of it. */
+/* Fields: many values with one call, each with a code of its own. Also counts throttling if no field has it. */
 #include "programs/baro-gpu/gpu_helper.h"
 
 #define FIELD_SCOPE_ALL UINT32_MAX
@@ -56,7 +56,7 @@ static bool field_number(const struct nvml_field *f, uint64_t *ret)
     return *ret < FIELD_MOST;
 }
 
-/* A field of 32 bits begins again at 0 after its largest value. */
+/* Takes a counter of 32 or 64 bits; one of 32 bits begins again at 0 after its largest value. */
 static int take_counter(struct unit *u, size_t i, unsigned type, uint64_t v, uint64_t now_ns)
 {
     uint64_t growth, range = type == NVML_TYPE_U32 ? (uint64_t)UINT32_MAX + 1 : 0;
@@ -103,8 +103,8 @@ void fields_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
         unit_put(u, GPU_retired_pages, retired);
 }
 
-/* Counts the time of a state without a counter of its own: if it is on at a reading, it counts as on since the reading
- * before. */
+/* Counts the time of states that have no counter of their own: a state that is on at a reading counts as on since
+ * the reading before. */
 void reasons_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns)
 {
     static const struct {
@@ -121,7 +121,8 @@ void reasons_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns)
     unsigned long long mask = 0;
     int code = ASK(h, u, reasons, u->handle, &mask);
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
-        /* One that failed this time is not replaced: it has the time until now when it is read again. */
+        /* A counter that failed at this reading is not replaced: when it is read again, it includes the time until
+         * then. */
         bool lacks_counter = own[i].metric == GPU_throttled_hardware || !h->nv.fields || u->code[NVML_FN_fields];
         for (size_t k = 0; k < FIELDS; k++)
             lacks_counter |= fields[k].metric == own[i].metric && u->field_code[k];

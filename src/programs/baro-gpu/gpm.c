@@ -10,7 +10,7 @@ static void lack_gpm(struct unit *u, int why)
     unit_lack(u, GPU_dram_active, why);
 }
 
-/* That the driver supports it says little: a pair of samples must succeed. */
+/* Begins with GPM. A driver that claims to support it may not: a pair of samples must succeed. */
 static bool begin_gpm(struct gpu_helper *h, struct unit *u)
 {
     struct nvml_gpm_support support = {.version = 1};

@@ -8,53 +8,53 @@
 #include "recorder/collectors/gpu/gpu_shared.h"
 
 #define UNIT_FIELDS 17u
-#define PLAUSIBLE_BYTES_MOST (1ull << 50) /* what no device has: plausible.c */
+#define PLAUSIBLE_BYTES_MOST (1ull << 50) /* more than any device has: plausible.c */
 #define PLAUSIBLE_WATTS_MOST 100000ull
 #define PPM_PER_PERCENT 10000ull
 #define MHZ 1000000ull
 
-/* A counter of the driver, of which only the growth counts. */
+/* A counter of the driver. Only its growth is used. */
 struct grown {
-    bool known, is_odd; /* is_odd: the last value was passed over */
-    bool has_gap;       /* it began anew, or was not read: a part of its growth is not known */
+    bool known, is_odd; /* is_odd: the last value was not plausible and is kept aside */
+    bool has_gap;       /* the counter began anew, or was not read: a part of its growth is not known */
     uint64_t before, odd;
     uint64_t before_ns, odd_ns;
 };
 
-/* A buffer of the driver, whose values have times of their own. */
+/* A buffer of the driver, whose values each have a time. */
 struct stamps {
     uint64_t last_us;    /* the newest value seen: the next query begins after it */
     uint64_t covered_us; /* time up to here is already counted */
-    uint64_t waits;      /* percents of microseconds that count with the next reading */
-    uint64_t lacks_us;   /* since when nothing was counted */
+    uint64_t waits;      /* use that is left for the next reading, in percents of microseconds */
+    uint64_t lacks_us;   /* time for which no use was counted yet */
 };
 
 enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };
 
 struct unit { /* a device or a MIG instance */
     nvml_device handle;
-    uint32_t index; /* of the driver */
+    uint32_t index; /* the driver's number of the device */
     bool is_mig;
     enum unit_vendor vendor;
-    char card[GPU_PATH];          /* of DRM: its folder /sys/class/drm/cardN; "": it is NVIDIA's */
-    bool has_fdinfo;              /* its driver says what its clients use */
-    char hwmon[48];               /* relative to that; "": it has none */
-    uint32_t kfd_id;              /* of the kernel's compute driver (ROCm); 0: none */
-    uint16_t code[NVML_FN_COUNT]; /* a call that is not to be made again, and what it said */
+    char card[GPU_PATH]; /* folder /sys/class/drm/cardN of a GPU in DRM; "": it is read with NVIDIA's library */
+    bool has_fdinfo;     /* its driver says what its clients use */
+    char hwmon[48];      /* hwmon folder, relative to the card's folder; "": it has none */
+    uint32_t kfd_id;     /* id in the kernel's compute driver (ROCm); 0: none */
+    uint16_t code[NVML_FN_COUNT]; /* codes of calls that are not made again; 0: the call is made */
     uint16_t field_code[UNIT_FIELDS];
     uint16_t lost;    /* enum nvml_code */
-    uint64_t lost_ns; /* when that was, or was checked again */
+    uint64_t lost_ns; /* when the device was lost, or when it was last tried again */
     uint64_t read_ns;
     struct stamps samples[NVML_SAMPLES_DECODER + 1];
     struct grown field[UNIT_FIELDS], energy;
-    uint64_t power_uw, power_ns; /* as read last, and when, for energy without a counter; 0: not so far */
+    uint64_t power_uw, power_ns; /* the last reading of power and its time, for energy without a counter; 0: none yet */
     uint64_t process_stamp_us, process_read_ns;
     bool has_process_stamp;
     nvml_gpm_sample gpm[2];
-    uint64_t gpm_ns; /* when gpm[0] was taken; 0: it was not */
+    uint64_t gpm_ns; /* when gpm[0] was taken; 0: it was not taken */
     bool gpm_off;
     struct gpu_device out;
-    uint64_t checked[GPU_MAX], checked_ns; /* the reading before, as it was checked */
+    uint64_t checked[GPU_MAX], checked_ns; /* the previous reading, as plausible.c left it */
     uint64_t present_ns[GPU_MAX];          /* when a value was there last: a counter may have been absent since then */
     uint8_t checked_absent[GPU_MAX];
 };
@@ -62,7 +62,7 @@ struct unit { /* a device or a MIG instance */
 struct gpu_helper {
     struct gpu_shared *shared;
     struct nvml nv;
-    bool has_cards;          /* of DRM: looked for */
+    bool has_cards;          /* GPUs in DRM were searched for */
     struct smi *smi;         /* nvidia-smi in the place of the library */
     bool smi_found;          /* its devices were found, and chosen from */
     struct drm *drm;         /* NULL: there are none */
@@ -75,11 +75,11 @@ struct gpu_helper {
     uint64_t turns; /* readings so far */
     struct gpu_reading *out;
     struct meters *meters;
-    bool peaks_taken;       /* the recorder has the reading before: peaks begin again */
+    bool peaks_taken;       /* the recorder has taken the previous reading: peaks begin again */
     uint32_t process_guess; /* where the next process is looked for first */
     void *list;             /* room for lists of processes */
     size_t list_bytes;
-    const char *host_proc; /* NULL: PIDs of the driver mean nothing in this namespace */
+    const char *host_proc; /* NULL: the driver's PIDs mean nothing in this namespace */
 };
 
 /* Values of a reading. */
@@ -102,14 +102,14 @@ static inline void unit_grow(struct unit *u, int metric, uint64_t growth)
     u->out.absent[metric] = BARO_PRESENT;
 }
 
-/* A gauge that is kept at its largest. */
+/* A gauge of which the largest value is kept. */
 static inline void unit_put_most(struct unit *u, int metric, uint64_t v)
 {
     if (u->out.absent[metric] || v > u->out.value[metric])
         unit_put(u, metric, v);
 }
 
-/* The same since the reading that the recorder has taken. */
+/* The largest value since the reading that the recorder took last. */
 static inline void unit_put_peak(struct gpu_helper *h, struct unit *u, int metric, uint64_t v)
 {
     if (h->peaks_taken)
@@ -123,7 +123,7 @@ static inline uint64_t unit_multiplied(uint64_t v, uint64_t factor)
     return v > UINT64_MAX / factor ? UINT64_MAX : v * factor;
 }
 
-/* A process's. */
+/* Sets a value of a process. */
 static inline void process_put(struct gpu_process *p, int metric, uint64_t v)
 {
     p->value[metric] = v;
@@ -132,7 +132,7 @@ static inline void process_put(struct gpu_process *p, int metric, uint64_t v)
 
 /* calls.c */
 int reason_of(int nvml_code);      /* enum baro_absent */
-bool code_is_final(int nvml_code); /* it would say the same again */
+bool code_is_final(int nvml_code); /* a further call would return the same code */
 
 static inline void unit_put_code(struct unit *u, int metric, int code, uint64_t v)
 {
@@ -168,11 +168,12 @@ void reasons_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
 void gpm_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
 /* plausible.c: what no device can have is absent */
 void unit_check(struct unit *u);
-double counter_most(int metric); /* what it can grow by in a second */
-/* The growth of a counter since the value before. One value that cannot be, less than before or more than
- * most_a_second allows, is passed over, and the next one counts from the value before it: 100, 4294967295, 103 have
- * grown by 3. If the next one goes on from that value, the counter began anew there: 100, 5, 7 have grown by 2, and
- * has_gap is set. range: where it begins again at 0; 0: nowhere. Returns false for a value that was passed over. */
+double counter_most(int metric); /* the most that it can grow in a second */
+/* The growth of a counter since the value before. A single impossible value, which is smaller than the previous one
+ * or larger than most_a_second allows, is ignored, and the next value is compared with the one before it: 100,
+ * 4294967295, 103 have grown by 3. If the next value continues from the impossible one, the counter began anew
+ * there: 100, 5, 7 have grown by 2, and has_gap is set. range: the value at which the counter begins again at 0; 0:
+ * none. Returns false if the value was ignored. */
 bool counter_take(struct grown *g, uint64_t now, uint64_t now_ns, uint64_t range, double most_a_second,
                   uint64_t *ret_growth);
 /* processes.c: adds the processes of this device to the reading. lists: read the lists, too; false: only what processes
@@ -184,7 +185,7 @@ void card_read(struct gpu_helper *h, struct unit *u);
 bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap);
 bool card_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret);
 void card_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor);
-void card_power(struct gpu_helper *h, struct unit *u); /* of hwmon; energy is power by time */
+void card_power(struct gpu_helper *h, struct unit *u); /* power from hwmon; energy is computed from power and time */
 /* amd.c, intel.c */
 void amd_find_kfd(const char *root, struct unit *u);
 void amd_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);

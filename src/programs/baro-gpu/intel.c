@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPUs of Intel's drivers i915 and xe: clocks, and of discrete ones a counter of energy, temperatures and a limit. That
- * its engines were busy only its performance counters and its clients (fdinfo) say: how long it was in a state of low
- * power is not how long it was idle.
+ * GPUs of Intel's drivers i915 and xe: clocks, and of discrete ones a counter of energy, temperatures and a limit. Busy
+ * time of its engines is in its performance counters and in the fdinfo of its clients alone: the time in states of low
+ * power is not the idle time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 #define UJ_PER_NS_TO_UW 1e9
 
-/* The first of two counters is the card's, but some chips have the second alone, that of the package. It has 64 bits,
- * made by the kernel of 32 that are read at least once a minute. */
+/* The first of two counters is that of the card; some chips have only the second, that of the package. It has 64
+ * bits: the kernel extends a counter of 32 bits, which it reads at least once a minute. */
 static void read_energy(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
 {
     uint64_t uj;
@@ -65,7 +65,7 @@ void intel_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
         return;
     card_gauge(u, GPU_power_limit, u->hwmon, "power1_max", 1);
     card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
-    if (u->out.absent[GPU_temperature]) /* of xe: temp2 is the package's, temp3 the memory's */
+    if (u->out.absent[GPU_temperature]) /* for xe, temp2 is the package's, temp3 the memory's */
         card_gauge(u, GPU_temperature, u->hwmon, "temp2_input", 1);
     card_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * baro-gpu: the recorder's helper for drivers that may block. It reads devices at its own pace and writes what it found
- * into memory that it shares with the recorder, which never waits for it, and kills it if a call hangs. One thread: the
- * driver has one lock.
+ * baro-gpu: the recorder's helper for drivers that may block. It reads devices at its own pace and writes readings into
+ * memory that it shares with the recorder. The recorder never waits for the helper, and kills it if a call hangs. There
+ * is one thread, because the driver has one lock.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,9 +49,9 @@ static bool start_helper(struct gpu_helper *h)
     snprintf(h->proc, sizeof(h->proc), "%.500s/proc", s->root);
     if (*s->root && access(h->proc, F_OK) < 0)
         snprintf(h->proc, sizeof(h->proc), "/proc");
-    if (atomic_load(&s->turn) & 1) /* the one before was killed as it wrote */
+    if (atomic_load(&s->turn) & 1) /* the previous helper was killed while it wrote */
         worker_write_end(&s->turn);
-    unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it hides nearly all */
+    unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it would hide nearly all devices */
     if (s->devices) {
         snprintf(s->call, sizeof(s->call), "dlopen");
         h->has_library = nvml_load(&h->nv, &why);
@@ -68,7 +68,7 @@ static bool has_nvidia(const struct gpu_shared *s)
     return access(path, F_OK) == 0;
 }
 
-/* What is in use is copied: the reading has room for far more. */
+/* Publishes a reading. Only the part that is in use is copied, because a reading has room for far more. */
 static void publish_reading(struct gpu_helper *h)
 {
     struct gpu_shared *s = h->shared;

@@ -8,11 +8,11 @@
 #include "kernel/sys/sysfs.h"
 #include "programs/baro-gpu/meters.h"
 
-#define WATTS_MOST 1000ull    /* of one domain: it wraps at most once in so many microjoules */
-#define POWERCAP_UW_MOST 25e8 /* of one domain: with more than that between two readings it did not wrap */
-#define SENSOR_UW_MOST 1e12   /* a megawatt: what no machine takes */
+#define WATTS_MOST 1000ull    /* W that a domain takes at most: within range_uj / 1000 us it wraps at most once */
+#define POWERCAP_UW_MOST 25e8 /* uW of one domain: growth that means more power than this is no wrap */
+#define SENSOR_UW_MOST 1e12   /* a megawatt, more than any machine takes */
 
-/* What a battery gives away, while it does. */
+/* Reads the power that a battery supplies while it discharges. */
 static int battery_power(const struct meter *one, uint64_t *ret_uw)
 {
     char path[sizeof(one->file) + 16], status[24];
@@ -52,12 +52,12 @@ static void read_one(struct meter *one, uint64_t now_ns)
         lack_meter(one, code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN);
         return;
     }
-    if (one->range_uj && now > one->range_uj) { /* as seen with zones that are switched off */
+    if (one->range_uj && now > one->range_uj) { /* seen with zones that are switched off */
         one->is_bad = true;
         lack_meter(one, BARO_ABSENT_UNKNOWN);
         return;
     }
-    /* After a pause in which it can have wrapped more than once, the growth is not known. */
+    /* After a pause in which the counter may have wrapped more than once, its growth is not known. */
     bool is_lost = one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj;
     if (is_lost)
         one->counter.known = false;
@@ -70,7 +70,7 @@ static void read_one(struct meter *one, uint64_t now_ns)
         one->read_ns = now_ns;
         one->out.value[ENERGY_wraps] += wraps && one->counter.has_gap == had_gap;
     }
-    if (!is_taken || is_lost) { /* absent once: what is added up may be too small, and the summary says so */
+    if (!is_taken || is_lost) { /* it is absent once: the summary then marks the sum as a lower bound */
         lack_meter(one, BARO_ABSENT_UNKNOWN);
         return;
     }
@@ -110,7 +110,7 @@ static void find_mirrors(struct meters *m)
     }
 }
 
-/* Power is what it is at a reading: energy is its mean with the one before, by time. */
+/* Reads a meter that reports power: energy is the mean of two readings, multiplied by the time between them. */
 static void read_power(struct meter *one, uint64_t now_ns)
 {
     uint64_t uw = 0;

@@ -11,7 +11,7 @@ struct meter {
     bool is_known, is_bad;
     struct grown counter;
     enum { OF_POWERCAP, OF_PMU, OF_ENERGY, OF_POWER, OF_BATTERY } of;
-    int fd; /* of the PMU */
+    int fd; /* descriptor of the PMU */
     double joules;
     struct gpu_meter out;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which meters there are: energy of CPUs and memory, from powercap, or the PMU "power" of perf where powercap is not
- * there or may not be read, and what hwmon and batteries say beside it.
+ * Finds the meters: of the energy of CPUs and memory, by powercap, or by the PMU "power" of perf if powercap is not
+ * there or may not be read; and the meters of hwmon and of batteries.
  *
  * Powercap has a counter in microjoules for each domain, which begins again at 0 after max_energy_range_uj. package
- * holds core and uncore; dram is beside it; psys holds all of them; intel-rapl-mmio counts the package once more. What
- * is to be added up is each package and each dram.
+ * holds core and uncore; dram is beside it; psys holds all of them; intel-rapl-mmio counts the package once more. The
+ * sum is that of all packages and all dram.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static bool read_word(const char *path, char *ret, size_t cap)
     return sys_text(-1, path, ret, cap) > 0;
 }
 
-/* The name of the zone that one lies in: intel-rapl:0:1 is in intel-rapl:0. */
+/* Reads the name of the zone that contains a zone: intel-rapl:0:1 is in intel-rapl:0. */
 static bool read_parent(const char *base, const char *zone, char *ret, size_t cap)
 {
     const char *last = strrchr(zone, ':');
@@ -81,11 +81,11 @@ static struct meter *begin(struct meters *m, int of, const char *name)
     one->out.absent[ENERGY_wraps] = BARO_ABSENT_UNSUPPORTED;
     if (of == OF_ENERGY)
         one->out.absent[ENERGY_power] = BARO_ABSENT_UNSUPPORTED;
-    one->out.absent[ENERGY_counted] = BARO_PRESENT; /* 0: it may be a part of what RAPL counts, or all of the machine */
+    one->out.absent[ENERGY_counted] = BARO_PRESENT; /* 0: RAPL may count it too, or it is the whole machine */
     return one;
 }
 
-/* Chips of GPUs are read with these. */
+/* Is the chip that of a GPU? Then it is read with the GPU. */
 static bool is_of_gpu(const char *chip)
 {
     static const char *const names[] = {"amdgpu", "i915", "xe", "nouveau", "radeon"};
@@ -172,7 +172,7 @@ static void on_supply(struct meters *m, const char *folder, const char *name)
     if (!read_word(path, type, sizeof(type)) || strcmp(type, "Battery") != 0)
         return;
     snprintf(path, sizeof(path), "%s/%.40s/scope", folder, name);
-    if (read_word(path, scope, sizeof(scope)) && strcmp(scope, "Device") == 0) /* of a mouse */
+    if (read_word(path, scope, sizeof(scope)) && strcmp(scope, "Device") == 0) /* a mouse or the like */
         return;
     snprintf(title, sizeof(title), "battery/%.40s", name);
     struct meter *one = begin(m, OF_BATTERY, title);
@@ -199,7 +199,7 @@ static bool has_readable(const struct meters *m)
     return false;
 }
 
-/* Names as powercap has them. */
+/* Writes the name that powercap would use. */
 static void name_event(const struct power_pmu *p, size_t event, size_t place, char *ret, size_t cap)
 {
     static const struct {
@@ -220,7 +220,7 @@ static void name_event(const struct power_pmu *p, size_t event, size_t place, ch
     snprintf(ret, cap, p->place[place].package ? "%s-%u" : "%s", name, (unsigned)p->place[place].package);
 }
 
-/* Takes the place of powercap's zones if the PMU may be read. */
+/* Adds the PMU instead of powercap's zones, if it may be read. */
 static void add_pmu(struct meters *m, const char *root)
 {
     struct power_pmu p;

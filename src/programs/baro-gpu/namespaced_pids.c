@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver uses PIDs of the outermost PID namespace. If that is our namespace, they are ours. In any other namespace
- * they mean nothing, unless the host's /proc is visible (BARO_HOST_PROC): its lines NSpid have a process's numbers in
- * all its namespaces, and the start time tells which of them is in ours.
+ * Translates PIDs of the driver, which are those of the outermost PID namespace. If we are in that namespace, they are
+ * ours. In any other namespace they mean nothing, unless the host's /proc is visible (BARO_HOST_PROC): its lines NSpid
+ * have a process's PIDs in all of its namespaces, and the start time tells which of them is that of our namespace.
  */
 #include <fcntl.h>
 #include <stdio.h>

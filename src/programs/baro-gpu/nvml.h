@@ -39,7 +39,7 @@ struct nvml_process_24 { /* since driver 510 */
     uint64_t memory;
     unsigned gpu_instance, compute_instance;
 };
-struct nvml_process_32 { /* of drivers 535 and some 536 */
+struct nvml_process_32 { /* drivers 535 and some 536 */
     unsigned pid;
     uint64_t memory;
     unsigned gpu_instance, compute_instance;
@@ -197,7 +197,8 @@ struct nvml {
 
 extern const char *const nvml_names[NVML_FN_COUNT]; /* the newest of each */
 
-/* Loads it; functions that it lacks are NULL. Returns false if there is none; ret_why is then the loader's word. */
+/* Loads the library; functions that it lacks are NULL. Returns false if there is none; ret_why is then the text of
+ * the dynamic linker. */
 bool nvml_load(struct nvml *n, const char **ret_why);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Only in the archive for any Linux (-Dreaders=static): baro-gpu is its one program that needs the system's libc, which
- * may be older than the one that it is linked with. glibc 2.34 gave the symbols below new versions, and so no program
- * that is linked with it would start with an older one. Here they are taken by the versions of 1997 (aarch64: 2012),
- * which each glibc has.
+ * may be older than the one that it is linked with. glibc 2.34 gave the symbols below new versions, so a program that
+ * is linked with it does not start with an older glibc. Here the symbols are bound to their versions of 1997 (aarch64:
+ * 2012), which each glibc has.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A value that no device can have is made absent: a driver gives rubbish when a device fails, and the library may be
- * another one's. A counter that leaps is put back to what it was, and goes on from there when it is plausible again.
+ * Makes values absent that no device can have: a driver returns garbage when a device fails, and the library may be
+ * that of another driver. If a counter jumps, its previous value is kept, and it continues from there once it is
+ * plausible again.
  */
 #include "programs/baro-gpu/gpu_helper.h"
 
 #define SLACK_NS NS_PER_SEC /* a reading takes time, and the driver's own clock is another one */
 
-/* The most that a gauge can be; 0: anything. */
+/* Returns the largest plausible value of a gauge; 0: any value. */
 static uint64_t most_of(int metric)
 {
     switch (metric) {
@@ -38,7 +39,7 @@ double counter_most(int metric)
     }
 }
 
-/* Is it a step that the counter can have made? */
+/* Can the counter have made this step? */
 static bool is_step(uint64_t from, uint64_t from_ns, uint64_t to, uint64_t to_ns, uint64_t range, double most_a_second,
                     uint64_t *ret_growth)
 {
@@ -85,7 +86,7 @@ static bool is_checked(int metric)
 
 void unit_check(struct unit *u)
 {
-    if (u->read_ns <= u->checked_ns) /* not read since then: nvidia-smi is run seldom */
+    if (u->read_ns <= u->checked_ns) /* no new reading: nvidia-smi is executed seldom */
         return;
     for (int m = 0; m < GPU_MAX; m++) {
         uint64_t since = u->present_ns[m] ? u->read_ns - u->present_ns[m] : 0;

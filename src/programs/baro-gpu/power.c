@@ -2,8 +2,8 @@
 /* Power and energy of a device. */
 #include "programs/baro-gpu/gpu_helper.h"
 
-/* Energy without a counter: the mean of two readings of power, by the time between them. Example: 100 W and, two
- * seconds later, 300 W are 400 J. */
+/* Computes energy without a counter: the mean of two readings of power, multiplied by the time between them.
+ * Example: 100 W, and two seconds later 300 W, are 400 J. */
 void power_by_time(struct unit *u, uint64_t uw, uint64_t now_ns)
 {
     double since = u->power_ns ? (double)(now_ns - u->power_ns) : 0;
@@ -18,7 +18,8 @@ void power_by_time(struct unit *u, uint64_t uw, uint64_t now_ns)
     u->power_ns = now_ns;
 }
 
-/* The counter is read in the next reading if it fails in this one: power by time would count the same joules twice. */
+/* Reads the counter of energy. If it fails once, the next reading of the counter includes that time: computing the
+ * energy from power would count the same joules twice. */
 static void read_energy(struct gpu_helper *h, struct unit *u, int power_code, uint64_t power_uw, uint64_t now_ns)
 {
     unsigned long long mj = 0;

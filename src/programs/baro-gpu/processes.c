@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of a device: what they hold, what they used, and which processes of ours they are. */
+/* The processes of a device: the memory that they hold, their use of it, and which of our processes they are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 #define SLACK 16u
 #define ACCOUNTED_MS_MOST (100ull * 365 * 24 * 3600 * 1000)
 
-/* The driver's lists have much the same order each time: the next one is mostly behind the one before. */
+/* Finds a process. The driver's lists have much the same order each time, so the next one is mostly behind the last
+ * one that was found. */
 static struct gpu_process *find_process(struct gpu_helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
@@ -24,7 +25,7 @@ static struct gpu_process *find_process(struct gpu_helper *h, uint32_t device, i
     return NULL;
 }
 
-/* A process that the reading before had keeps its counters. */
+/* Finds or adds a process. One that was in the previous reading keeps its counters. */
 static struct gpu_process *find_or_add(struct gpu_helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
@@ -48,7 +49,8 @@ static uint64_t memory_most(const struct unit *u)
     return u->out.absent[GPU_memory_total] ? PLAUSIBLE_BYTES_MOST : u->out.value[GPU_memory_total];
 }
 
-/* A process may be in several lists: its memory is the most that one of them says. More than there is, is not known. */
+/* Takes the memory of a process, which may be in several lists: the largest value counts. A value above the memory
+ * of the device is not known. */
 static void take_memory(const struct unit *u, struct gpu_process *p, uint64_t bytes)
 {
     if (bytes > memory_most(u)) {
@@ -64,7 +66,7 @@ static void take_memory(const struct unit *u, struct gpu_process *p, uint64_t by
 
 typedef int list_call(nvml_device d, unsigned *n, void *at);
 
-/* What reading a list came to. One that fails is not empty: what it had is not known. */
+/* Result of reading a list. If it failed, the list is not empty: its processes are not known. */
 enum listed { LIST_READ, LIST_LACKING, LIST_FAILED };
 
 static enum listed read_list(struct gpu_helper *h, struct unit *u, uint32_t device, enum nvml_function f,
@@ -76,7 +78,7 @@ static enum listed read_list(struct gpu_helper *h, struct unit *u, uint32_t devi
     if (code)
         return code_is_final(code) ? LIST_LACKING : LIST_FAILED;
     for (int i = 0; i < ROUNDS; i++) {
-        /* room for the longer entries in any case: a wrong guess of their size overruns nothing */
+        /* room for the longer entries, so that a wrong guess of their size overruns nothing */
         size_t bytes = (room + SLACK) * sizeof(struct nvml_process_32);
         if (bytes > h->list_bytes) {
             void *at = realloc(h->list, bytes);
@@ -118,8 +120,8 @@ enum { USES = 4 };
 static const int use_metric[USES] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, GPU_PROCESS_encoder_busy,
                                      GPU_PROCESS_decoder_busy};
 
-/* The driver also reports garbage: shares above 100, and processes that do not exist. Leaves what is none out of the
- * list, and sets the sums of the others. Returns how many there are; owner: whose they are. */
+/* The driver also reports garbage: shares above 100, and processes that do not exist. Removes such entries from the
+ * list, and adds up the others. Returns how many are left; owner: the process of each. */
 static unsigned accept_uses(struct gpu_helper *h, struct unit *u, uint32_t device, struct nvml_process_use *at,
                             unsigned n, struct gpu_process **owner, unsigned sum[USES])
 {
@@ -134,7 +136,7 @@ static unsigned accept_uses(struct gpu_helper *h, struct unit *u, uint32_t devic
         if (!p || !is_share || at[i].stamp_us <= u->process_stamp_us)
             continue;
         newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
-        if (counted[p - h->out->process]) /* it is in the list once */
+        if (counted[p - h->out->process]) /* the list has the process already */
             continue;
         counted[p - h->out->process] = true;
         for (size_t k = 0; k < USES; k++)
@@ -146,8 +148,8 @@ static unsigned accept_uses(struct gpu_helper *h, struct unit *u, uint32_t devic
     return kept;
 }
 
-/* Adds what processes used since the last stamp, as shares of the time since then. Together they are no more than the
- * device: 100 % of one and 60 % of another are 62.5 % and 37.5 %. */
+/* Adds the use by processes since the last stamp, as shares of the time since then. Their sum is at most the time of
+ * the device: 100 % for one and 60 % for another count as 62.5 % and 37.5 %. */
 static void read_process_use(struct gpu_helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
@@ -162,11 +164,11 @@ static void read_process_use(struct gpu_helper *h, struct unit *u, uint32_t devi
             continue;
         for (size_t k = 0; k < USES; k++)
             p->absent[use_metric[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
-        if (is_known) /* it is over the time until now that these grow */
+        if (is_known) /* the counters have grown up to now */
             process_put(p, GPU_PROCESS_read_at, now);
     }
     n = code == NVML_OK ? accept_uses(h, u, device, at, n < ENTRIES_MOST ? n : ENTRIES_MOST, owner, sum) : 0;
-    for (unsigned i = 0; i < n && u->has_process_stamp; i++) { /* at first all is of the time before the recording */
+    for (unsigned i = 0; i < n && u->has_process_stamp; i++) { /* the first values are from before the recording */
         const unsigned share[USES] = {at[i].sm, at[i].memory, at[i].encoder, at[i].decoder};
         for (size_t k = 0; k < USES; k++)
             owner[i]->value[use_metric[k]] += since / (sum[k] > 100 ? sum[k] : 100) * share[k];
@@ -177,7 +179,7 @@ static void read_process_use(struct gpu_helper *h, struct unit *u, uint32_t devi
     u->process_read_ns = now;
 }
 
-/* Totals of a process that has ended, if an administrator has switched accounting on. */
+/* Reads the totals of a process that has ended, which exist only if an administrator switched accounting on. */
 static void read_accounting(struct gpu_helper *h, struct unit *u, struct gpu_process *p)
 {
     struct nvml_accounting a = {0};
@@ -191,7 +193,7 @@ static void read_accounting(struct gpu_helper *h, struct unit *u, struct gpu_pro
         process_put(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
 }
 
-/* Processes that the lists no longer have stay for one reading, with 0 bytes. */
+/* Removes processes that are in no list any more, after one reading in which they have 0 bytes. */
 static void end_gone(struct gpu_helper *h, struct unit *u, uint32_t device, const bool *seen, bool accounts)
 {
     struct gpu_reading *r = h->out;
@@ -215,7 +217,7 @@ static void end_gone(struct gpu_helper *h, struct unit *u, uint32_t device, cons
     r->n_processes = kept;
 }
 
-/* What its processes hold is not known, and where has_use what they use: what it was is no answer. */
+/* Makes the memory of a device's processes absent, and if has_use their use: old values would be wrong. */
 static void lack_processes(struct gpu_helper *h, uint32_t device, int why, bool has_use)
 {
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
@@ -266,7 +268,7 @@ void processes_read(struct gpu_helper *h, struct unit *u, uint32_t device, bool 
     if (!u->is_mig)
         read_process_use(h, u, device);
     bool accounts = !u->is_mig && ASK(h, u, accounting_mode, u->handle, &is_on) == NVML_OK && is_on;
-    if (failed) /* those that it did not say may be there */
+    if (failed) /* after a failed read, processes that were not listed may still be there */
         lack_processes(h, device, why, false);
     else
         end_gone(h, u, device, seen, accounts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia-smi, where the library that it is made with can't be loaded: in containers that have the program alone. Each
- * reading is a process of its own, so it is run seldom, and killed when it hangs. It says what is now: there are no
- * counters, and nothing of what was between.
+ * Reads nvidia-smi if NVIDIA's library can't be loaded, as in containers that have only the program. Each reading is a
+ * process of its own, so it is executed seldom, and killed if it hangs. It reports only the present state: it has no
+ * counters, and nothing about the time between two readings.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "programs/baro-gpu/smi_text.h"
 
 #define EVERY_LEAST (5 * NS_PER_SEC)
-#define COST_SHARE 50u /* it runs a 50th of the time at most */
+#define COST_SHARE 50u /* it runs for at most one fiftieth of the time */
 #define DEADLINE (10 * NS_PER_SEC)
 #define HUNG_FIRST (60 * NS_PER_SEC)
 #define TEXT_MOST (1u << 20)
@@ -61,7 +61,7 @@ static const struct {
 _Static_assert(COLUMNS <= SMI_COLUMNS_MOST, "a line has room for all");
 
 struct smi {
-    bool lacks[COLUMNS]; /* of an older nvidia-smi */
+    bool lacks[COLUMNS]; /* columns that an older nvidia-smi lacks */
     bool is_over;        /* there is no such program */
     unsigned hangs;
     uint64_t not_before_ns;
@@ -78,10 +78,10 @@ static pid_t start(char *const *argv, int *ret_fd)
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        setpgid(0, 0); /* what it starts ends with it */
+        setpgid(0, 0); /* so that processes that it starts are killed with it */
         dup2(to[1], STDOUT_FILENO);
         dup2(to[1], STDERR_FILENO);
-        fcntl(STDOUT_FILENO, F_SETFL, 0); /* a pipe that is full may wait */
+        fcntl(STDOUT_FILENO, F_SETFL, 0); /* the program expects that a write to a full pipe waits */
         execvp(argv[0], argv);
         _exit(127);
     }
@@ -92,14 +92,15 @@ static pid_t start(char *const *argv, int *ret_fd)
     return pid;
 }
 
-/* Has it ended? It is not reaped: until then its number is its own, and that of its group. */
+/* Has the process ended? It is not reaped here: until it is, no other process gets its pid or the id of its group. */
 static bool has_ended(pid_t pid)
 {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-/* Waits for its end without ever waiting for it alone: one that hangs in the kernel does not end when it is killed. */
+/* Waits until the process has ended, but not longer than until_ns: one that hangs in the kernel does not end when it
+ * is killed. */
 static bool ends_until(struct gpu_helper *h, pid_t pid, uint64_t until_ns)
 {
     while (!has_ended(pid)) {
@@ -123,7 +124,8 @@ static bool read_ready(int fd, char *text, size_t *n)
     return false;
 }
 
-/* Returns the length of what it printed; -ENOENT: there is no such program; -ETIMEDOUT: it hung and was killed. */
+/* Executes the program. Returns the length of its output; -ENOENT: there is no such program; -ETIMEDOUT: it hung and
+ * was killed. */
 static ssize_t output_of(struct gpu_helper *h, char *const *argv, char *text, int *ret_status)
 {
     int fd = -1;
@@ -133,7 +135,8 @@ static ssize_t output_of(struct gpu_helper *h, char *const *argv, char *text, in
     bool is_open = true, has_end = false;
     if (pid < 0)
         return -EAGAIN;
-    /* What it left behind may hold the pipe. All that it printed itself is there once it has ended. */
+    /* A process that it started may keep the pipe open, so the loop also ends when the program has ended: then its
+     * own output is complete. */
     while (is_open && !has_end && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         worker_progress(&h->shared->worker);
@@ -145,7 +148,7 @@ static ssize_t output_of(struct gpu_helper *h, char *const *argv, char *text, in
     bool is_over = n < TEXT_MOST && (has_end || (!is_open && ends_until(h, pid, until)));
     kill(-pid, SIGKILL);
     if (!is_over) {
-        kill(pid, SIGKILL); /* it may not have got to its own group */
+        kill(pid, SIGKILL); /* it may not be in its own group yet */
         ends_until(h, pid, clock_monotonic_ns() + NS_PER_SEC);
     }
     waitpid(pid, ret_status, WNOHANG);
@@ -154,7 +157,7 @@ static ssize_t output_of(struct gpu_helper *h, char *const *argv, char *text, in
     return WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == 127 ? -ENOENT : (ssize_t)n;
 }
 
-/* A field that this one does not know makes it fail as a whole: it is asked again without that one. */
+/* nvidia-smi fails if it does not know one of the fields, so it is executed again without that field. */
 static ssize_t query(struct gpu_helper *h, struct smi *s)
 {
     for (int i = 0; i < TRIES_MOST; i++) {
@@ -182,7 +185,7 @@ static ssize_t query(struct gpu_helper *h, struct smi *s)
     return -EIO;
 }
 
-/* ---- what it says ---- */
+/* ---- its output ---- */
 
 static void copy_cell(const struct smi_line *header, const struct smi_line *row, const char *name, char *to, size_t cap)
 {
@@ -202,7 +205,7 @@ static struct unit *unit_of(struct gpu_helper *h, const struct smi_line *header,
         if (h->unit[i].vendor == VENDOR_SMI && h->unit[i].index == index)
             return &h->unit[i];
     }
-    if (h->smi_found) /* it was not chosen */
+    if (h->smi_found) /* the device was not chosen */
         return NULL;
     struct unit *u = unit_add(h, NULL, (uint32_t)index, GPU_NONE);
     if (!u)
@@ -229,7 +232,7 @@ static void put_cell(struct gpu_helper *h, struct unit *u, int metric, int unit,
             unit_lack(u, GPU_busy, why);
         return;
     }
-    if (is_share) /* as long as it is so at a reading it was so since the one before */
+    if (is_share) /* a share at a reading counts for the time since the reading before */
         unit_grow(u, metric == GPU_busy_peak ? GPU_busy : metric, since_ns / 100 * (v / MICRO));
     if (metric == GPU_busy_peak) {
         unit_put_peak(h, u, metric, v / 100);
@@ -237,7 +240,7 @@ static void put_cell(struct gpu_helper *h, struct unit *u, int metric, int unit,
     }
     if (is_share)
         return;
-    if (v / MICRO > PLAUSIBLE_BYTES_MOST >> 20) { /* of no unit is there so much */
+    if (v / MICRO > PLAUSIBLE_BYTES_MOST >> 20) { /* no device has so much, in any unit */
         unit_lack(u, metric, BARO_ABSENT_UNKNOWN);
         return;
     }

@@ -63,7 +63,7 @@ int smi_number(struct span cell, uint64_t *ret)
 {
     struct span s = cell;
     uint64_t whole, v;
-    if (s.len > 1 && *s.at == 'P') /* of performance states */
+    if (s.len > 1 && *s.at == 'P') /* a performance state */
         s = span_of(s.at + 1, s.len - 1);
     if (!scan_u64(&s, &whole) || whole > UINT64_MAX / MILLION - 1)
         return reason(cell);

@@ -19,8 +19,8 @@ struct smi_line {
 bool smi_line(struct span line, struct smi_line *ret);
 /* The column of this name, "power.draw" of "power.draw [W]"; -1: it is not there. */
 int smi_column(const struct smi_line *header, const char *name);
-/* A number in millionths of the unit: "34.39 W" is 34390000, "P8" 8000000. Returns enum baro_absent: what is there
- * instead of a number says why. */
+/* Parses a number in millionths of its unit: "34.39 W" is 34390000, "P8" 8000000. Returns enum baro_absent: if there
+ * is a text instead of a number, the reason that follows from it. */
 int smi_number(struct span cell, uint64_t *ret);
 /* Finds x in 'Field "x" is not a valid field to query.'. */
 bool smi_bad_field(struct span text, struct span *ret);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How busy a device was: the driver's buffers of values, and one value for each reading where there are none. */
+/* How busy a device was: from the driver's buffers of values; if it has none, from one value for each reading. */
 #include "programs/baro-gpu/gpu_helper.h"
 
 #define WINDOW_MOST_US 1000000ull /* a value of utilisation covers a second at most */
 #define SAMPLES_MOST 1024u
 
-/* A value of the buffer; UINT64_MAX: it is none. */
+/* Returns a value of the buffer; UINT64_MAX if it is not valid. */
 static uint64_t sample_number(unsigned type, const struct nvml_sample *s)
 {
     if (type == NVML_TYPE_DOUBLE)
@@ -13,10 +13,10 @@ static uint64_t sample_number(unsigned type, const struct nvml_sample *s)
     return type == NVML_TYPE_U64 ? s->value.u64 : s->value.u32;
 }
 
-/* Returns percents of microseconds, no more than there was time since something was counted. The rest waits for the
- * next reading: a value is that of a part of a second, and the driver may be late with it. No more than a second waits:
- * its clock may be too fast. Example: 0.9 and 1.1 s of 100 %, each a second after the reading before, are 0.9 and 1 s,
- * and 0.1 s wait. */
+/* Returns the use to be counted now, in percents of microseconds: at most as much as the time since use was counted
+ * last. The rest waits for the next reading, because a value covers a part of a second, and the driver may report it
+ * late. At most one second waits, because the driver's clock may be too fast. Example: 0.9 and 1.1 s of 100 %, each
+ * a second after the reading before, count as 0.9 and 1 s, and 0.1 s wait. */
 static uint64_t limit_use(struct stamps *s, uint64_t busy, uint64_t since_us)
 {
     uint64_t all = s->waits + busy, most = 100 * (s->lacks_us + since_us), now = all < most ? all : most;
@@ -47,9 +47,9 @@ bool use_add_buffer(struct gpu_helper *h, struct unit *u, unsigned type, int met
         s->last_us = at[i].stamp_us;
         most = first ? v : v > most ? v : most;
     }
-    if (!is_new) /* after rubbish the next value counts for its time as well */
+    if (!is_new) /* if all values are garbage, the next valid one covers their time as well */
         return false;
-    if (metric >= 0) /* at first all values in the buffer are of the time before the recording */
+    if (metric >= 0) /* the first values in the buffer are from before the recording */
         unit_grow(u, metric, limit_use(s, busy, since_ns / 1000) * 10);
     if (peak >= 0)
         unit_put_peak(h, u, peak, type == NVML_SAMPLES_POWER ? most * 1000 : most * PPM_PER_PERCENT);

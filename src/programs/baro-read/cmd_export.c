@@ -26,7 +26,7 @@ struct exporting {
     const char *output; /* NULL: standard output */
     struct baro_tape *tape;
     const char *path;
-    int kind; /* of the rows */
+    int kind; /* kind of the rows */
     struct columns columns;
     struct dialect *dialect;        /* NULL: barograph's own rows */
     struct trace *trace;            /* NULL: rows */
@@ -143,7 +143,7 @@ static int choose_dialect(struct exporting *x)
     return 0;
 }
 
-/* A format without rows and columns. */
+/* Chooses a format that has no rows and columns. */
 static int choose_whole(struct exporting *x)
 {
     const struct settings *s = x->settings;
@@ -214,7 +214,7 @@ static int put_entities(struct exporting *x, struct output_row *row)
     return status ? status : keep_sample(x, row);
 }
 
-/* On a growing tape: what is known when the row is written. */
+/* Keeps the timeline up to date. On a growing tape it has what is known when the row is written. */
 static void keep_timeline(struct exporting *x, const struct baro_record *record)
 {
     if (!x->timeline || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
@@ -275,7 +275,7 @@ static bool of_arrays(int format)
     return format == FORMAT_ARROW || format == FORMAT_PARQUET;
 }
 
-/* Formats of arrays, which use a cursor of their own. */
+/* Writes a format of arrays, which uses a cursor of its own. */
 static int arrow_rows(struct exporting *x)
 {
     struct export_arrow rows = {x->tape, x->kind, x->settings->columns, users_name, &x->users, 0};
@@ -309,7 +309,7 @@ static int rows(struct exporting *x)
     }
 }
 
-/* The last sample says what lives at the end. */
+/* Ends a trace. The last sample has the processes that are alive at the end. */
 static int end_trace(struct exporting *x)
 {
     struct baro_record record;

@@ -12,7 +12,7 @@
 
 #define COMMAND_MOST 300u           /* bytes of a command; --json has all of it */
 #define TARGET_SAMPLES 32u          /* samples that are searched for the command line of a target */
-#define EACH_MOST (200 * NS_PER_MS) /* of CPU time for one tape; an emulated CPU took more than 50 ms for 6 kB */
+#define EACH_MOST (200 * NS_PER_MS) /* CPU time for one tape; an emulated CPU took more than 50 ms for 6 kB */
 
 struct run {
     const char *name;

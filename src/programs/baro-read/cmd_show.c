@@ -105,8 +105,8 @@ static void remember(struct show *w, const struct baro_record *record, int kind,
     }
 }
 
-/* Stores the sample that rates are computed from, and of processes that came after it the last row before t_ns: one
- * that came 50 ms ago has no row 100 ms ago. */
+/* Stores the sample from which rates are computed, and, for processes that began after it, their last row before
+ * t_ns: a process that began 50 ms ago has no row of 100 ms ago. */
 static int remember_before(struct show *w, uint64_t t_ns, struct baro_record *record)
 {
     struct baro_sample *older;

@@ -57,8 +57,8 @@ static int start_writer(int in, int out, pid_t *ret, struct baro_error *err)
     return error ? error_set(err, -error, "can't execute %s: %s", interpreter(), strerror(error)) : 0;
 }
 
-/* Takes the program's status. It has read all rows if it ends with status 0; then only a broken pipe
- * is our error. */
+/* Takes the exit status of the program. If it is 0, the program has read all rows: then no error but a broken pipe
+ * is ours. */
 static int wait_for_writer(pid_t pid, int r, struct baro_error *err)
 {
     int status;
@@ -94,7 +94,7 @@ int export_parquet(struct export_arrow *e, struct output *out, struct baro_error
     }
     r = export_arrow(e, &rows, err);
     if (r < 0 && r != -EPIPE)
-        kill(pid, SIGKILL); /* what it has is not all */
+        kill(pid, SIGKILL); /* the program did not get all rows */
     fd_close(ends[1]);
     return wait_for_writer(pid, r, err);
 }

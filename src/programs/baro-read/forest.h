@@ -11,7 +11,7 @@
 struct forest_node {
     const struct baro_row *process;
     unsigned depth;
-    bool last;         /* of its siblings */
+    bool last;         /* the last of its siblings */
     size_t parent;     /* index of its parent's node; SIZE_MAX: none */
     size_t last_child; /* index of that node; 0: none */
 };

@@ -6,8 +6,8 @@
 #include "baro/tape.h"
 #include "base/buf.h"
 
-/* Keeps the reading before that of the sample at t_ns, for the rates of the latter: *ret is freed with
- * baro_sample_free(), and NULL where there is none. The cursor moves. Returns 0 or a negative code. */
+/* Keeps the last reading before that of the sample at t_ns, from which rates are computed. *ret is to be freed with
+ * baro_sample_free(); NULL if there is none. It moves the cursor. Returns 0 or a negative code. */
 int show_gpus_before(struct baro_tape *tape, uint64_t t_ns, struct baro_sample **ret, struct baro_error *err);
 /* before: NULL: without rates. */
 void show_gpus_text(const struct baro_record *record, const struct baro_sample *before, struct buf *b);

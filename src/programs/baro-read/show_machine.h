@@ -7,7 +7,7 @@
 #include "baro/tape.h"
 #include "output/rows/csv_json.h"
 
-/* Gives memory the reading before that of the sample at t_ns, for the rates of the latter. The cursor moves. Returns 0
+/* Stores the last reading before that of the sample at t_ns in `memory`, for rates. It moves the cursor. Returns 0
  * or a negative code. */
 int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previous *memory, struct baro_error *err);
 

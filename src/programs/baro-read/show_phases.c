@@ -6,7 +6,7 @@
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
 
-#define PHASES_MOST 6u /* of a line; JSON has all */
+#define PHASES_MOST 6u /* phases in a line; JSON has all */
 
 static int open_phases(struct show_phases *p, const char *path, struct baro_error *err)
 {

@@ -341,7 +341,7 @@ static void make_table(struct show *w, const struct baro_sample *s, const struct
         process_cells(w, ret, s, f, &lines[i], n == f->n, room);
 }
 
-/* Once all other columns are known, so is the room for commands. */
+/* Prints the table. How much room commands have is known only when all other columns are filled. */
 static void print_table(struct show *w, const struct baro_sample *s, const struct forest *f, const struct line *lines,
                         size_t n, struct buf *b)
 {

@@ -14,7 +14,7 @@
 #define TAPES_MAX ((size_t)CHART_COLORS)
 #define WIDTH_PIXELS 900u
 #define HEIGHT_PIXELS 320u
-#define WIDTH_LEAST 200u /* of a picture */
+#define WIDTH_LEAST 200u /* pixels of a picture */
 #define HEIGHT_LEAST 80u
 
 enum plot_format { PLOT_TEXT, PLOT_SVG, PLOT_PNG };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of a report folder: the facts, and the pictures with descriptions. Only for reporter/. */
+/* The page of a report folder: the facts, and the pictures with descriptions. Only for the files of this folder. */
 #ifndef PROGRAMS_BARO_REPORT_FOLDER_PAGE_H
 #define PROGRAMS_BARO_REPORT_FOLDER_PAGE_H
 

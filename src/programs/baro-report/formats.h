@@ -8,10 +8,10 @@
 /* The source of a report. */
 struct report_input {
     struct baro_tape *tape; /* at its beginning; a format may move it */
-    const char *path;       /* of the tape */
-    const char *name;       /* of the tape in the report */
+    const char *path;       /* path of the tape */
+    const char *name;       /* name of the tape in the report */
     size_t number;          /* number of the tape in a report of several, from 1; 0: a report of one */
-    long zone;              /* of local time when the recording began: seconds east of UTC */
+    long zone;              /* local time zone when the recording began: seconds east of UTC */
 };
 
 /* Writes one file through a sink. Returns 0, a negative code with its text in err, or what the sink returned. */
@@ -22,8 +22,8 @@ struct several;
 typedef int report_several_function(struct several *s, baro_sink *sink, void *context, struct baro_error *err);
 
 struct report_format {
-    const char *name;   /* of --format, in the order of report_format_names */
-    const char *ending; /* of the names of such files, with the dot */
+    const char *name;   /* value of --format, in the order of report_format_names */
+    const char *ending; /* ending of the names of such files, with the dot */
     report_function *write;
     report_several_function *write_several; /* NULL: the format takes one tape */
 };

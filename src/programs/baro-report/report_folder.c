@@ -25,7 +25,7 @@ struct folder {
     bool force;
     char path[4096];      /* without a slash at its end */
     char temporary[4128]; /* made beside it */
-    int fd;               /* of the temporary one; -1: there is none */
+    int fd;               /* the temporary folder; -1: there is none */
     struct baro_error *err;
 };
 

@@ -6,9 +6,10 @@
 #include "programs/baro-report/formats.h"
 
 /*
- * Writes report.md and its pictures: PNG, or SVG where there is no cairo. They are made in a folder beside it, which
- * gets its name when all is written: after a failure there is nothing. A folder that is there must be empty, unless
- * force: then files of the same names are replaced. Returns 0 or a negative code with its text in err.
+ * Writes report.md and its pictures: PNG, or SVG where there is no cairo. They are made in a temporary folder beside
+ * `path`, which gets that name when all is written; after a failure there is no folder. An existing folder must be
+ * empty, unless `force` is true: then files of the same names are replaced. Returns 0 or a negative code with its text
+ * in err.
  */
 int report_folder(const struct report_input *in, const char *path, bool force, struct baro_error *err);
 /* The same of several tapes: the numbers of tapes are in the names of pictures. */

@@ -19,7 +19,7 @@ struct several {
     struct several_sum cpu, processes;
     struct baro_value rss; /* the highest peak of a tape; if of_rss > 0 */
     size_t of_rss;
-    const char *rss_name; /* of that tape */
+    const char *rss_name; /* name of that tape */
 };
 
 #define SEVERAL_STOP 1

@@ -112,7 +112,8 @@ static int add_operand(struct tape_list *l, const char *operand, struct baro_err
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add_tape(l, path, err);
 }
 
-/* Makes names that tell the tapes from each other: log/a/job.baro and log/b/job.baro are a/job.baro and b/job.baro. */
+/* Gives the tapes names that tell them from each other: log/a/job.baro and log/b/job.baro become a/job.baro and
+ * b/job.baro. */
 static void name_them(struct tape_list *l)
 {
     const char *first = l->n ? l->at[0].path : "";

@@ -194,7 +194,7 @@ struct client *clients_add(struct clients *c, int fd, const struct peer *peer)
     bool wakes = c->n == 1 || is_crowded(c);
     pthread_mutex_unlock(&c->lock);
     if (!one)
-        shutdown(fd, SHUT_RDWR); /* it would have no time limit */
+        shutdown(fd, SHUT_RDWR); /* the connection would have no time limit */
     if (wakes)
         eventfd_write(c->wake_fd, 1);
     return one;

@@ -92,7 +92,7 @@ static bool add_job(struct catalogue *c, struct job *job)
 static void note(struct catalogue *c, struct job *job, uint64_t bytes)
 {
     if (job->bytes != bytes && job->state != JOB_RUNNING)
-        job->state = JOB_NEW; /* it is read again */
+        job->state = JOB_NEW; /* the tape is read again */
     job->bytes = bytes;
     job->listing = c->listing;
 }
@@ -192,7 +192,7 @@ void folder_read(struct catalogue *c)
     bool is_whole = shortage_count() == failures; /* if not, tapes may be missing from the list */
     if (code >= 0 && !(is_whole && all.at && sorted && note_all(c, &all, sorted))) {
         snprintf(c->error, sizeof(c->error), "out of memory: jobs may not be in the list");
-        c->soon = 1; /* it is tried again */
+        c->soon = 1; /* the folder is listed again soon */
     }
     pthread_mutex_unlock(&c->lock);
     free(sorted);

@@ -167,7 +167,7 @@ void follow_read(struct job *job, struct found *ret)
         see_state(job, ret);
         ret->is_summed = code >= 0;
         row_make(job, job->tape, ret);
-        ret->is_summed = true; /* it is not tried again */
+        ret->is_summed = true; /* the tape is not read again */
     } else {
         make_failure(job, &err, ret);
     }

@@ -131,7 +131,7 @@ static void serve_stream(struct live *live, struct stream *s)
         buf_str(&made, ":\n\n");
     if (made.len)
         s->sent_ns = now_ns;
-    if (shortage_count() != failures) { /* it ends, and the client comes back for what follows its last event */
+    if (shortage_count() != failures) { /* the stream ends; the client comes back for the events that it lacks */
         buf_clear(&made);
         made.failed = true;
     }

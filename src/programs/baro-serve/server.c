@@ -338,7 +338,7 @@ static int start_one(struct server *s, int i)
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
     if (s->daemon[i])
         return 0;
-    int code = errno ? -errno : -EIO; /* it says no more than that it failed */
+    int code = errno ? -errno : -EIO; /* libmicrohttpd reports only that it failed */
     fd_close(fd);
     return code;
 }

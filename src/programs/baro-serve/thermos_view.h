@@ -26,7 +26,7 @@ struct named {
 struct owned {
     uint64_t owner;   /* the id of a task */
     size_t place;     /* its row in the sample */
-    const char *path; /* of a directory: those of one owner are sorted by it, so that subdirectories follow */
+    const char *path; /* path of a directory: those of one owner are sorted by it, so that subdirectories follow */
 };
 
 struct owned_list {

@@ -5,7 +5,7 @@
 #include "programs/baro-tape/stretch.h"
 #include "programs/common/tape_args.h"
 
-#define LATE_NS 2000000000u /* records are at most so much later than their time */
+#define LATE_NS 2000000000u /* a record is on the tape at most this long after its time */
 
 struct trimming {
     struct stretch stretch;
@@ -27,7 +27,7 @@ static size_t first_item_at(const struct baro_timeline *timeline, uint64_t t_ns)
     return from;
 }
 
-/* Did this begin a phase that reaches into the stretch? */
+/* Does the event begin a phase that reaches into the stretch? */
 static bool reaches_in(const struct trimming *t, const struct baro_event *e)
 {
     const struct baro_timeline_item *item;
@@ -39,8 +39,9 @@ static bool reaches_in(const struct trimming *t, const struct baro_event *e)
     return false;
 }
 
-/* Is this event from before the stretch needed to read it? It says how the wall clock went, which phases reach into the
- * stretch, or what is not known of the recording: after "kcmp(2) is refused ..." sums of memory are upper bounds. */
+/* Is an event from before the stretch needed to read it? It may change the wall clock, begin a phase that reaches
+ * into the stretch, or say what is not known in the recording: after "kcmp(2) is refused ..." sums of memory are
+ * upper bounds. */
 static bool is_needed_later(const struct trimming *t, const struct baro_event *e)
 {
     switch (baro_event_kind_of(e)) {
@@ -52,8 +53,9 @@ static bool is_needed_later(const struct trimming *t, const struct baro_event *e
     }
 }
 
-/* Exits and events are written before the sample that follows them. A few are written after it: a mark that was read
- * late, an exit that waited a second for its sockets (recorder/job/late.c). So the tape is read a little further. */
+/* Chooses the records to copy. Exits and events are written before the sample that follows them. A few are written
+ * after it: a mark that was read late, or an exit that waited a second for its sockets (recorder/job/late.c). So the
+ * tape is read a little beyond the end of the stretch. */
 static int choose(void *context, const struct baro_record *record)
 {
     struct trimming *t = context;

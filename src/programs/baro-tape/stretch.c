@@ -9,7 +9,7 @@
 #include "base/span.h"
 #include "programs/common/moment.h"
 
-/* As baro plot takes times; "10s" is "+10s". */
+/* Parses a time as baro plot does, except that "10s" means "+10s". */
 static int parse_time(const char *text, struct baro_tape *tape, uint64_t last_ns, struct moment *ret,
                       struct baro_error *err)
 {

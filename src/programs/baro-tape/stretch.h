@@ -8,8 +8,8 @@
 
 struct stretch {
     uint64_t from_ns, to_ns; /* both included */
-    bool begins_later;       /* samples before it are left out */
-    size_t phases;           /* of that name, where it is a phase */
+    bool begins_later;       /* samples before the stretch are left out */
+    size_t phases;           /* if the stretch is a phase: how many phases have that name */
 };
 
 /* Reads the options. timeline: of the tape. Returns 0 or a negative code. The cursor is moved. */

@@ -102,7 +102,7 @@ static int check_value(const struct check *c, struct item *item)
 
 /* ---- items: keys that take one value or a list ---- */
 
-/* Is one control group below the other? A process in it would be in both. */
+/* Is one control group below the other? A process in the lower one would then be in both. */
 static bool is_within(const char *path, const char *of)
 {
     size_t n = strlen(of);
@@ -293,7 +293,7 @@ static int each_pair(const struct check *c, const yaml_node_t *map, const char *
     return code;
 }
 
-/* Is the key in this mapping? For an error that concerns it. */
+/* Finds the key in this mapping, for an error about it. */
 static const yaml_node_t *find_key_node(const struct check *c, const yaml_node_t *map, const char *name)
 {
     for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
@@ -354,8 +354,8 @@ static int take_tasks(const struct check *c, const yaml_node_t *value)
     return each_pair(c, value, "tasks", take_named_task);
 }
 
-/* A file without these keys may be any file, and its content must not get into root's log: only keys that are nearly
- * right are quoted. */
+/* Takes a key of the top level. A file without these keys may be any file, and its content must not get into root's
+ * log, so only keys that are nearly right are quoted. */
 static int take_top_key(const struct check *c, const yaml_node_t *key, const yaml_node_t *value)
 {
     static const char *const keys[] = {"name", "tasks", NULL};

@@ -9,7 +9,7 @@
 #define RULES_MOST 255u
 #define NAMED_MOST 1024u /* pids, PID files and control groups */
 #define SANDBOX_MOST 256u
-#define KEYS_MOST 512u /* of one mapping: each is compared with all others */
+#define KEYS_MOST 512u /* keys of one mapping: each is compared with all others */
 
 enum item_kind { ITEM_PID, ITEM_PIDFILE, ITEM_CGROUP, ITEM_MATCH, ITEM_EXACT, ITEM_SANDBOX, ITEM_KINDS };
 extern const char *const item_names[ITEM_KINDS];
@@ -17,14 +17,14 @@ extern const char *const item_names[ITEM_KINDS];
 struct item {
     enum item_kind kind;
     size_t task;
-    const char *text; /* of the document, or of own_text */
+    const char *text; /* borrowed from the document or from own_text */
     const yaml_node_t *at;
 };
 
 struct task {
     const char *name;
     const yaml_node_t *at;
-    const char *on; /* of match: cmdline, exe or comm; NULL: not given */
+    const char *on; /* what match applies to: cmdline, exe or comm; NULL: not given */
     bool children, has_uid;
     uint32_t uid;
     size_t n[ITEM_KINDS];

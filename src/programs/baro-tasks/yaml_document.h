@@ -23,9 +23,9 @@ struct document {
 };
 
 /* Returns 0 or a negative code, with one line in err: "FILE:LINE:COLUMN: what; what to do". document_parse(): the
- * same for text that was read already; path: what it is called. in_folder: others may write into its folder, and
- * could link to a file that they can't read. So no link is followed, and it has to belong to root or to the owner
- * of the folder. */
+ * same for text that was read already; path: what it is called. in_folder: other users may write into its folder,
+ * and could make a link to a file that they can't read. So no link is followed, and the file has to belong to root
+ * or to the owner of the folder. */
 int document_read(struct document *d, const char *path, bool in_folder, struct baro_error *err);
 int document_parse(struct document *d, const char *path, struct span text, struct baro_error *err);
 void document_done(struct document *d);

@@ -118,7 +118,7 @@ static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
     }
 }
 
-/* Sorts the siblings that are shown, and leaves out the others. Returns the first; MODEL_NONE: there is none. */
+/* Sorts those siblings that are shown, and drops the others. Returns the first one; MODEL_NONE: there is none. */
 static size_t order_siblings(struct model *m, const struct wish *w, size_t first)
 {
     struct comparison c = {m, w};

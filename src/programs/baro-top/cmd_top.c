@@ -16,11 +16,11 @@
 #include "programs/common/moment.h"
 
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
-/* The summary is finished again after this many times the time that finishing took, but at the latest after
+/* The summary is finished again after this many times the time that finishing took; at the latest after
  * FINISH_MOST_NS. */
 #define FINISH_PAUSE 2000
 #define FINISH_MOST_NS (5 * NS_PER_SEC)
-#define OPEN_MOST_NS 20000000ULL /* of CPU time, to see whether a kept tape is still written */
+#define OPEN_MOST_NS 20000000ULL /* CPU time to find out whether a kept tape is still written */
 
 /* Finishing the summary takes time for each living process, so the facts of a very large job may be some seconds old.
  * Example: 1 ms for 10,000 processes, so every 2 s. At the end of the recording all facts are complete. */
@@ -95,7 +95,7 @@ static int print_once(struct top *t)
 {
     struct buf b = {0};
     size_t most = t->settings->count ? t->settings->count : ONCE_ROWS;
-    if (most < t->model.n_rows) { /* of too many processes the heaviest */
+    if (most < t->model.n_rows) { /* if there are too many, only the heaviest */
         t->ui.wish.is_tree = false;
         model_arrange(&t->model, &t->ui.wish);
         t->model.n_rows = t->model.n_rows > most ? most : t->model.n_rows;

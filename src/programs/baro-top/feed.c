@@ -71,7 +71,7 @@ static struct feed_base base_of(const struct feed *f, const struct baro_sample *
     return b;
 }
 
-/* Growth per nanosecond; NaN where one of the values is absent or it fell. */
+/* Returns the growth per nanosecond; NaN if one of the values is absent, or if the value fell. */
 static float growth(uint64_t before, uint64_t now, uint64_t ns)
 {
     if (before == UINT64_MAX || now == UINT64_MAX || now < before || !ns)
@@ -79,7 +79,7 @@ static float growth(uint64_t before, uint64_t now, uint64_t ns)
     return (float)((double)(now - before) / (double)ns);
 }
 
-/* Until the machine is read again, its pressure counts as unchanged. */
+/* Takes over the pressure of the last sample: until the machine is read again, it counts as unchanged. */
 static void take_pressure(const struct feed_base *was, struct feed_base *now)
 {
     bool is_read = now->host_ns > was->host_ns;
@@ -145,7 +145,7 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
 
 /* ---- reading on ---- */
 
-/* When the first GPU of a sample was read; 0: there is none. */
+/* Returns when the first GPU of a sample was read; 0 if there is none. */
 static uint64_t gpus_read_ns(const struct baro_sample *s)
 {
     int kind = baro_kind_find("gpu");
@@ -154,8 +154,8 @@ static uint64_t gpus_read_ns(const struct baro_sample *s)
     return first && baro_row_value(first, baro_metric_find(kind, "read_at_ns"), &t_ns) == BARO_PRESENT ? t_ns : 0;
 }
 
-/* A sample with a new reading of GPUs is compared with the one before. Others are compared with what
- * the sample before was compared with. */
+/* Keeps the sample with which the GPUs of the newest one are compared. If the newest sample has a new reading of
+ * GPUs, it is the sample before; otherwise it stays the same. */
 static int take_earlier(struct baro_sample **earlier, const struct baro_sample *last, const struct baro_sample *now,
                         struct baro_error *err)
 {
@@ -167,7 +167,7 @@ static int take_earlier(struct baro_sample **earlier, const struct baro_sample *
     return baro_sample_copy(last, earlier, err);
 }
 
-/* The sample becomes the newest instant; rates are taken from the one that was the newest. */
+/* Makes the sample the newest instant. Its rates are computed from the sample that was the newest one before. */
 static int take_newest(struct feed *f, const struct baro_sample *s, struct baro_error *err)
 {
     struct baro_sample *copy;
@@ -250,7 +250,7 @@ static int copy_at(struct feed *f, uint64_t t_ns, struct baro_sample **ret, stru
     return code > 0 && (code = baro_sample_copy(record.u.sample, ret, err)) >= 0 ? 1 : code;
 }
 
-/* From the earlier sample, where the cursor stands, to the later one. */
+/* Collects the exits from the earlier sample, where the cursor is, to the later one. */
 static int collect_exits(struct feed *f, struct instant *ret, struct baro_error *err)
 {
     struct baro_record record;
@@ -272,7 +272,7 @@ int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_erro
     if (code <= 0)
         return code;
     uint64_t now_ns = baro_sample_t_ns(made.now), gpus_ns = gpus_read_ns(made.now);
-    gpus_ns = gpus_ns < now_ns ? gpus_ns : now_ns; /* waits for the last reading of a job */
+    gpus_ns = gpus_ns < now_ns ? gpus_ns : now_ns; /* a job's last reading may be newer than the sample */
     if (gpus_ns > 1 && (code = copy_at(f, gpus_ns - 1, &made.earlier, err)) < 0) {
         instant_done(&made);
         return code;

@@ -15,7 +15,8 @@
 #include "programs/baro-top/memory.h"
 #include "programs/baro-top/metrics.h"
 
-/* Samples that are shown, and the base samples of their rates, are at least this far apart. */
+/* Minimum distance between two samples that are shown, and between a sample and the one that its rates are computed
+ * from. */
 #define FEED_STEP_NS 500000000ULL
 
 /* Time of the sample behind the last point of the curves. */
@@ -36,9 +37,9 @@ struct feed {
     struct baro_timeline *timeline;
     struct curves curves;
     struct feed_base base;
-    struct instant newest, next; /* next: only exits, since newest.now */
+    struct instant newest, next; /* next: only the exits since newest.now */
     enum baro_tape_state state;
-    uint64_t first_ns, last_ns; /* of the samples */
+    uint64_t first_ns, last_ns; /* first and last sample */
     uint64_t work_ns;           /* the last sample in which the job had processes */
     bool has_sample;
     bool is_read; /* everything on the tape has been read */

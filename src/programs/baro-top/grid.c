@@ -71,19 +71,19 @@ static uint32_t decode(const char *text, size_t len)
     return point;
 }
 
-/* The columns of a character. The locale's wcwidth(3) does not know the newest ones: they take one, as in most
- * terminals. */
+/* Returns how many columns a character takes. The locale's wcwidth(3) does not know the newest characters: they take
+ * one column, as in most terminals. */
 static int point_columns(uint32_t point)
 {
     int width = point < 0x80 ? 1 : wcwidth((wchar_t)point);
     return width < 0 ? 1 : width > 2 ? 2 : width;
 }
 
-/* Decodes one character, or one invalid byte, as it is written: at most 16 ASCII characters, or one character of any
- * width. */
+/* One character, or one invalid byte, in the form in which it is written: at most 16 ASCII characters, or one
+ * character of any width. */
 struct glyph {
     char ascii[16];
-    int columns;    /* of it all */
+    int columns;    /* columns of the whole text */
     uint32_t point; /* 0: ascii */
 };
 
@@ -102,7 +102,7 @@ static struct glyph next_glyph(const struct grid *g, struct span *s)
         ret.point = decode(written, n);
         ret.columns = point_columns(ret.point);
     } else if (!escaped && decode(written, n) == 0xb5) {
-        ret.point = 'u'; /* of microseconds */
+        ret.point = 'u'; /* the u of microseconds */
         ret.columns = 1;
     } else {
         static const char hex[] = "0123456789abcdef";

@@ -23,7 +23,7 @@ enum style {
     STYLE_MEMORY,
     STYLE_READ,
     STYLE_WRITE,
-    STYLE_COUNT, /* of processes */
+    STYLE_COUNT, /* a number of processes */
     STYLE_PRESSURE,
     STYLE_PHASE,
     STYLE_HEADING,  /* the titles of a table */
@@ -62,7 +62,7 @@ int grid_take(struct grid *g, int row, int column, int end, enum style style, st
 void grid_take_right(struct grid *g, int row, int column, int end, enum style style, struct buf *b);
 __attribute__((format(printf, 6, 7))) int grid_printf(struct grid *g, int row, int column, int end, enum style style,
                                                       const char *format, ...);
-/* Writes one character unchanged; in ASCII the second one. */
+/* Writes one character unchanged; if the grid is ASCII only, `ascii` instead. */
 void grid_point(struct grid *g, int row, int column, enum style style, uint32_t point, char ascii);
 /* Changes the style of cells and keeps their characters. */
 void grid_restyle(struct grid *g, int row, int column, int end, enum style style);

@@ -23,7 +23,7 @@ struct figure {
     enum style style;
     void (*value)(const struct view *v, struct buf *b, enum style *ret_style);
     void (*note)(const struct view *v, struct buf *b);
-    double (*scale)(const struct view *v, double most); /* what the full height stands for; most: of the curve */
+    double (*scale)(const struct view *v, double most); /* the value at full height; most: the largest of the curve */
     int rank;                                           /* the lowest ranks are shown first */
     bool is_tall;                                       /* has more rows if there is room */
 };
@@ -94,7 +94,7 @@ static void note_cores(const struct view *v, struct buf *b)
     cell_cores(b, mean);
 }
 
-/* Scales to the limit, unless the curve would be flat. */
+/* Scales a curve to the limit, unless it would then be flat. */
 static double against(double limit, double most)
 {
     return limit > 0 && limit <= 4 * most ? limit : most * 1.05;
@@ -129,7 +129,7 @@ static void value_write(const struct view *v, struct buf *b, enum style *ret_sty
     value_rate(v, b, v->feed->metric.job.write_rate);
 }
 
-/* The end of a line: the total of the whole recording, whichever moment is shown. */
+/* Writes the end of a line: the total of the whole recording, at whatever moment. */
 static void in_all(const struct view *v, struct buf *b)
 {
     buf_str(b, v->ui->live ? "so far " : "in all ");
@@ -186,7 +186,7 @@ static void note_processes(const struct view *v, struct buf *b)
     fmt_count(b, all.u64);
 }
 
-/* The machine is read less often than the job: its values are as of the last reading. */
+/* Reads the pressure at the last reading of the machine, which is read less often than the job. */
 static int last_pressure(const struct view *v, int i, double *ret)
 {
     float value;
@@ -357,7 +357,7 @@ int view_head(struct view *v, int most_rows)
         n = most_rows - 1; /* no axis then */
     for (int i = 0; i < FIGURES; i++) {
         if (figures[i].rank >= n || (!has_job && figures[i].curve != CURVE_PRESSURE_CPU))
-            continue; /* of the machine there is the pressure */
+            continue; /* for the machine, the pressure is shown */
         int rows = figures[i].is_tall ? tall : 1;
         draw_figure(v, &figures[i], (struct box){.row = row, .rows = rows}, c, from_ns, to_ns);
         row += rows;

@@ -11,7 +11,7 @@ static double limit_of(const struct view *v)
     return limit.u64 ? (double)limit.u64 : (double)baro_header_memory_bytes(baro_tape_header(v->feed->tape));
 }
 
-/* Walks all processes, so it is called once per drawing. */
+/* Reads the job's memory. It takes all processes into account, so it is called once per drawing. */
 struct memory head_memory(const struct view *v)
 {
     bool by_group = report_text_is(v->feed->summary, "limits", "memory_peak_of", "cgroup");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-top/view.h"
 
-static const char marks[] = "≥ ≈"; /* of cell_mark() */
+static const char marks[] = "≥ ≈"; /* the marks of cell_mark() */
 
 /* Keys and what they do; a line without a key is a heading. */
 static const struct {

@@ -24,7 +24,7 @@ static void draw_phase(struct view *v, struct box box, const struct baro_timelin
     if (item->end_ns < from_ns || item->begin_ns >= to_ns)
         return;
     end = end <= begin ? begin + 1 : end;
-    /* The last column stays free, so that neighbours are seen as two. */
+    /* The last column stays free, so that two neighbouring phases can be told apart. */
     int body = end - begin > 2 && end < box.end ? end - 1 : end;
     for (int i = begin; i < body; i++)
         grid_point(v->grid, row, i, STYLE_PHASE, ' ', '=');

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stays on the terminal when a job of `baro run --top` has ended: the view as it was last, and the summary, which
- * the recorder writes to wherever standard error goes. */
+/* Prints what stays on the terminal when a job of `baro run --top` has ended: the last view, and the summary. The
+ * recorder writes a summary to standard error, which goes elsewhere. */
 #include "output/text/summary_text.h"
 #include "programs/baro-top/beside.h"
 #include "programs/baro-top/top.h"
 #include "programs/common/zone.h"
 
-/* Goes to the last moment with processes: at the end there are none. */
+/* Goes to the last moment with processes, because at the end there are none. */
 static int last_moment(struct top *t)
 {
     int code = feed_read(&t->feed, 0, &t->err);

@@ -26,7 +26,7 @@ struct loop {
     int beside_fd;    /* beside a job: the wrapper's socket; -1: on our own */
     uint64_t read_ns; /* when the tape was read last */
     bool is_written;  /* the tape has more */
-    bool is_behind;   /* it was not read to its end yet */
+    bool is_behind;   /* the tape was not read to its end yet */
     bool is_changed;  /* the terminal does not show the present state */
     bool is_over;
     bool is_job_over; /* beside a job */
@@ -59,8 +59,8 @@ static void let_signal(int signal)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Beside a job ^C and ^Z are meant for the job. If it stops, the wrapper asks for the terminal. This program does not
- * stop: a job that ignores ^Z goes on, and no shell would continue the view. */
+/* Is the signal meant for the job? Beside a job, ^C and ^Z are. If the job stops, the wrapper asks for the terminal.
+ * This program does not stop: a job that ignores ^Z continues, and no shell would continue the view. */
 static bool is_for_job(const struct loop *l, int signal)
 {
     return l->beside_fd >= 0 && (signal == SIGTSTP || signal == SIGINT || signal == SIGQUIT || signal == SIGCONT);
@@ -169,7 +169,8 @@ static int read_new_records(struct loop *l)
     return first && !l->is_behind ? top_move(t) : top_refresh(t);
 }
 
-/* Is it time to read the tape? Not more often than a person can see, and not at all once the tape has no writer. */
+/* Follows the tape: reads it when it was written to, but not more often than a person can see, and not at all once
+ * it has no writer. */
 static int follow_tape(struct loop *l)
 {
     struct top *t = l->top;
@@ -188,7 +189,7 @@ static int follow_tape(struct loop *l)
     return code;
 }
 
-/* Beside a job: checks whether the terminal is ours now; restores it, or takes it again. */
+/* Beside a job: checks whether the terminal belongs to us now, and gives it back or takes it again. */
 static bool has_terminal(struct loop *l)
 {
     if (l->beside_fd < 0)

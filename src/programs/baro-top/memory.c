@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The job's group is the deepest on the tape; those above it are there for their limits. */
+/* The job's group is the innermost one on the tape; those above it are there for their limits. */
 int memory_of_group(const struct baro_sample *s, const struct metrics *m, uint64_t *ret)
 {
     int absent = BARO_ABSENT_UNKNOWN;
@@ -39,7 +39,7 @@ struct memory memory_of(const struct baro_sample *s, const struct metrics *m, bo
         return ret;
     }
     if (baro_sample_sum(s, m->process.pss, &ret.bytes, &lacking) == BARO_PRESENT && ret.bytes && !lacking &&
-        !memory_pss_is_stale(s, m)) { /* else it may be above the peak, which counts no such sum */
+        !memory_pss_is_stale(s, m)) { /* a stale sum may be above the peak, which does not include such sums */
         ret.absent = BARO_PRESENT;
         ret.measure = MEASURE_PSS;
     } else {

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "output/rows/row.h"
 
-#define CLIMB_MOST 64 /* a tape may say anything: no circle of parents holds us up */
+#define CLIMB_MOST 64 /* limits the search: on a damaged tape parents may form a circle */
 
 static int grow_nodes(struct model *m, const struct instant *i, size_t n)
 {
@@ -35,7 +35,7 @@ static int grow_nodes(struct model *m, const struct instant *i, size_t n)
     return has_maps ? 0 : -ENOMEM;
 }
 
-/* The position of a pid or an id; there is room for all. 0 is none's. */
+/* Stores the position of a pid or an id. There is room for all. 0 belongs to no process. */
 static void put_place(struct map *m, uint32_t number, size_t place)
 {
     if (number)
@@ -48,7 +48,7 @@ static size_t node_index(const struct map *m, uint32_t number)
     return place ? (size_t)*place : MODEL_NONE;
 }
 
-/* 0 where it is absent. */
+/* Computes a rate; 0 if it is absent. Returns 0 or enum baro_absent. */
 static int rate_of(const struct baro_interval *between, const struct baro_row *before, const struct baro_row *p,
                    int derived, double *ret)
 {
@@ -58,7 +58,8 @@ static int rate_of(const struct baro_interval *between, const struct baro_row *b
     return absent;
 }
 
-/* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
+/* Has the process waited for a child since the previous sample? Then its I/O is not known: the kernel adds that of
+ * the child to it, and does not report the two separately. */
 static bool has_reaped(const struct baro_row *before, const struct baro_row *p, int children_faults)
 {
     uint64_t had = 0, has = 0;
@@ -120,8 +121,8 @@ static void add_to_command(struct model *m, const char *name, double cores, bool
     c->living += lives;
 }
 
-/* Where the process stood in the sample before; MODEL_NONE: it was not there. Those that stayed are in the same order,
- * so it mostly is the one behind the last that was found. */
+/* Returns the row of a process in the previous sample; MODEL_NONE if it has none. Processes that stayed are in the
+ * same order, so it is mostly the row behind the last one that was found. */
 static size_t find_before(struct model *m, const struct baro_sample *before, uint32_t id, size_t *guess)
 {
     if (!before)
@@ -145,7 +146,7 @@ const struct command_now *model_command(const struct model *m, const char *name)
     return find_command(m, name, map_hash(name, strlen(name)));
 }
 
-/* Parents stand before their children in a sample. */
+/* Adds a node. In a sample, parents come before their children. */
 static void add_node(struct model *m, const struct instant *i, const struct metrics *metric, const struct baro_row *p,
                      size_t *guess)
 {
@@ -173,7 +174,8 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
     up->last = at;
 }
 
-/* The living process that stands above one that ended: its parent, or the parent of that if it ended as well. */
+/* Returns the nearest living ancestor of a process that ended: its parent, or if that ended as well, the parent's
+ * parent, and so on. */
 static size_t living_above(const struct model *m, const struct instant *i, const struct baro_row *e)
 {
     int32_t ppid = baro_row_ppid(e);
@@ -189,7 +191,7 @@ static size_t living_above(const struct model *m, const struct instant *i, const
     return MODEL_NONE;
 }
 
-/* What processes used between the two samples before they ended belongs to the living ones above them. */
+/* Adds what processes used between the two samples before they ended to their nearest living ancestors. */
 static void add_ended(struct model *m, const struct instant *i, const struct metrics *metric)
 {
     size_t n = i->before ? i->n_ended : 0, nowhere = MODEL_NONE;
@@ -201,7 +203,7 @@ static void add_ended(struct model *m, const struct instant *i, const struct met
         const struct baro_row *earlier =
             before == MODEL_NONE ? NULL : baro_sample_row(i->before, BARO_KIND_PROCESS, before);
         struct baro_use use = {.is_lower_bound = true};
-        baro_interval_derived(&m->between, earlier, e, metric->process.cores, &use); /* absent: 0 at least */
+        baro_interval_derived(&m->between, earlier, e, metric->process.cores, &use); /* if it is absent, at least 0 */
         add_to_command(m, baro_row_name(e), use.rate, use.is_lower_bound, false);
         if (up == MODEL_NONE)
             continue;

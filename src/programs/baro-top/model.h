@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is shown of a moment: the tree of processes with what each one and all below it use, in the order and the choice
- * that the user asked for. Pure: made from samples and settings alone.
+ * The rows that are shown for a moment: the tree of processes with what each one, and all processes below it, use,
+ * filtered and ordered as the user asked. Pure: made only from samples and settings.
  */
 #ifndef PROGRAMS_BARO_TOP_MODEL_H
 #define PROGRAMS_BARO_TOP_MODEL_H
@@ -16,24 +16,25 @@
 
 #define MODEL_NONE SIZE_MAX
 
-/* What adds up over processes. What is absent counts as 0 in a sum, and is said of the process itself. */
+/* Values that are added up over processes. An absent value counts as 0 in a sum; struct node has the reason for each
+ * process. */
 struct process_sums {
     double cores, read, write; /* bytes per second */
     uint64_t rss, pss;
-    bool cores_is_least, rss_is_least; /* of a sum: a lower bound, as one of those in it is not known in full */
+    bool cores_is_least, rss_is_least; /* the sum is a lower bound: a value in it is one, or is absent */
 };
 
 struct node {
     const struct baro_row *process;
     uint32_t id;
     size_t parent, first, last, next; /* positions in the model: its parent, children, and next sibling */
-    struct process_sums own, tree;    /* tree: with all that are below it now, or were until they ended a moment ago */
-    int cores_absent, read_absent, rss_absent; /* of own; enum baro_absent */
+    struct process_sums own, tree;    /* tree: sum with all below it, even those that ended since the last sample */
+    int cores_absent, read_absent, rss_absent; /* reasons why values of `own` are absent (enum baro_absent) */
     uint64_t cpu_ns;
     uint32_t below; /* processes below it */
-    bool is_match;  /* by the filter */
-    bool is_shown;  /* it, or one below it */
-    bool is_last;   /* of the siblings that are shown */
+    bool is_match;  /* the filter fits the process */
+    bool is_shown;  /* the process, or one below it, fits the filter */
+    bool is_last;   /* the last of the siblings that are shown */
     bool is_folded;
 };
 
@@ -43,7 +44,7 @@ struct model_row {
     unsigned depth;
 };
 
-/* Processes of one name: those that live, and those that ended since the sample before. */
+/* Processes of one name: those that are alive, and those that ended since the previous sample. */
 struct command_now {
     const char *name;
     double cores;
@@ -57,11 +58,11 @@ enum sort { SORT_CORES, SORT_CPU, SORT_MEMORY, SORT_IO, SORT_PID, SORT_NAME, SOR
 struct wish {
     enum sort sort;
     bool is_reversed, is_tree;
-    bool folds_all;         /* each with children is folded, but those in the list */
-    const uint32_t *folded; /* ids, sorted; with folds_all those that are not */
+    bool folds_all;         /* each process with children is folded, except those in the list */
+    const uint32_t *folded; /* sorted ids of the folded processes; with folds_all, of those that are not folded */
     size_t n_folded;
     const char *filter;  /* "": none */
-    struct regex *regex; /* NULL: the filter is text to be found as it stands */
+    struct regex *regex; /* NULL: the filter is plain text */
 };
 
 struct model {
@@ -72,9 +73,9 @@ struct model {
     size_t n_matches;
     struct command_now *command;
     size_t n_commands, cap_commands;
-    struct baro_interval between; /* what is used is used in this time */
+    struct baro_interval between; /* the two samples between which use is computed */
     size_t *order, *spare;        /* for sorting */
-    size_t last_command;          /* that a process was added to; MODEL_NONE: none */
+    size_t last_command;          /* the command to which a process was added last; MODEL_NONE: none */
     bool has_by_id;
     struct map by_pid, by_id, by_ended_pid, by_name;
 };

@@ -174,8 +174,8 @@ static int draw_branch(struct view *v, int row, int column, int end, struct mode
     return column;
 }
 
-/* The command without the folder of its program: the name first, as that tells most. Where there is no room for all of
- * it, what it works on is shown, and what stands before that is left out. */
+/* Draws the command, beginning with the program's name, without its folder. If there is no room for all of it, its
+ * subject is shown, and the text before that is left out. */
 static void draw_command(struct view *v, int row, int column, int end, struct model_row r, enum style style)
 {
     const struct node *node = &v->model->at[r.node];
@@ -228,7 +228,7 @@ static void draw_process(struct view *v, struct box box, int row, size_t at, con
     buf_done(&b);
 }
 
-/* Points down where the largest value is on top, and up where the smallest is. */
+/* Writes an arrow: down if the largest value is at the top, up if the smallest is. */
 static void put_direction(const struct view *v, struct buf *b)
 {
     const struct wish *w = &v->ui->wish;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tasks of a recording at the moment, also those whose processes have ended: what was selected by a rule. */
+/* The tasks of a recording at the moment that is shown, including those whose processes have ended. */
 
 #include "base/fmt.h"
 #include "programs/baro-top/view.h"
@@ -36,7 +36,7 @@ static enum style put_now_cores(const struct view *v, struct buf *b, const struc
     return cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
 }
 
-/* What lacks the values of some processes is a lower bound. */
+/* Is the value a lower bound, because it lacks the values of some processes? */
 static bool is_least(const struct baro_row *e, int c)
 {
     uint64_t unread = 0;

@@ -71,11 +71,11 @@ static struct {
     volatile bool is_taken;
     int in_fd, out_fd;
     struct termios modes;
-    char leave[128]; /* what it is sent */
+    char leave[128]; /* the bytes that leave the terminal */
     size_t n;
 } was;
 
-/* A capability without its padding, $<...>, which no terminal of today needs. */
+/* Adds a capability without its padding, $<...>, which no terminal needs today. */
 static void add_leave(const char *name)
 {
     const char *at = tigetstr(name);

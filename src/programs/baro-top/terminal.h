@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A terminal that shows a grid and gives keys. The only part that knows of ncurses. */
+/* A terminal that shows a grid and delivers keys. Only this part uses ncurses. */
 #ifndef PROGRAMS_BARO_TOP_TERMINAL_H
 #define PROGRAMS_BARO_TOP_TERMINAL_H
 
@@ -7,9 +7,9 @@
 #include "programs/baro-top/ui.h"
 
 struct terminal {
-    void *screen;      /* of ncurses */
+    void *screen;      /* the screen of ncurses */
     void *in, *out;    /* FILE */
-    struct grid shown; /* what stands on the terminal */
+    struct grid shown; /* the cells that the terminal shows */
     bool is_suspended;
     bool color;
 };
@@ -18,18 +18,20 @@ struct terminal {
 bool terminal_is_built(void);
 /* Takes the terminal at these descriptors over. Returns 0, or a negative code with one line in err. */
 int terminal_open(struct terminal *t, int in_fd, int out_fd, bool color, struct baro_error *err);
-/* Gives it back as it was. May be called twice. */
+/* Restores the terminal. May be called twice. */
 void terminal_close(struct terminal *t);
-/* The same in whatever state ncurses and the heap are: the program ends. Without a terminal it does nothing. */
+/* Restores the terminal when the program has to end at once, in whatever state ncurses and the heap are. Does
+ * nothing if no terminal was taken. */
 void terminal_abandon(void);
-/* Gives it back for a while; what is shown is drawn anew afterwards. */
+/* Restores the terminal for a while. Everything is drawn anew afterwards. */
 void terminal_suspend(struct terminal *t);
 void terminal_resume(struct terminal *t);
 /* How large it is now. */
 void terminal_size(struct terminal *t, int *ret_rows, int *ret_columns);
-/* Draws what is not yet shown so. */
+/* Draws the cells that differ from what the terminal shows. */
 void terminal_draw(struct terminal *t, const struct grid *g);
-/* The next key that was pressed; false: none. ret_row: of KEY_IS_CLICK, the row of the screen. */
+/* Reads the next key that was pressed; returns false if there is none. ret_row: the row of the screen, for
+ * KEY_IS_CLICK. */
 bool terminal_key(struct terminal *t, uint32_t *ret, int *ret_row);
 void terminal_mouse(struct terminal *t, bool wanted);
 

@@ -26,7 +26,8 @@ struct top {
     struct baro_error err;
 };
 
-/* After more was read, or another moment was chosen: all that is drawn is made anew. Returns 0 or a negative code. */
+/* Makes everything that is drawn anew. Call it after more was read, or another moment was chosen. Returns 0 or a
+ * negative code. */
 int top_refresh(struct top *t);
 /* Moves to the moment of ui.at_ns, or to the newest one. */
 int top_move(struct top *t);

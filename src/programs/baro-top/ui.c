@@ -22,7 +22,7 @@ void ui_done(struct ui *u)
     u->folded = NULL;
 }
 
-/* Takes a filter as typed. What is no regular expression is searched for as it stands. */
+/* Takes a filter as the user typed it. If it is not a regular expression, it is searched for as plain text. */
 static void set_filter(struct ui *u, const char *text)
 {
     snprintf(u->filter, sizeof(u->filter), "%s", text);
@@ -58,7 +58,7 @@ static void keep_on_screen(struct ui *u)
         *top = *row - page + 1;
 }
 
-/* The process that is selected stays so, wherever its row has gone. Until one was selected it is the first row. */
+/* Keeps the selected process selected, wherever its row is now. If none was selected so far, the first row is. */
 void ui_settle(struct ui *u, const struct model *m)
 {
     if (u->tab == TAB_PROCESSES) {
@@ -146,7 +146,7 @@ static enum action go_to(struct ui *u, uint64_t t_ns)
     return ACTION_MOVE;
 }
 
-/* A hundredth of the recording, a tenth if it is to be far. Forward over the newest sample is to follow it again. */
+/* Moves by a hundredth of the recording, or by a tenth if `far`. A step beyond the newest sample follows it again. */
 static enum action step_time(struct ui *u, bool back, bool far)
 {
     uint64_t length = u->last_ns - u->first_ns, by = length / (far ? 10 : 100), at = u->live ? u->last_ns : u->at_ns;

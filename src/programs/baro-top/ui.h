@@ -27,14 +27,14 @@ enum key {
 enum tab { TAB_PROCESSES, TAB_TASKS, TAB_GPUS, TAB_COMMANDS, TAB_EVENTS, TABS };
 enum prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_TIME };
 
-/* What a key asks for beyond a change of what is drawn. */
+/* What a key asks for, besides changing what is drawn. */
 enum action {
     ACTION_NONE, /* nothing has changed */
     ACTION_DRAW,
     ACTION_ARRANGE, /* other rows, or another order */
     ACTION_MOVE,    /* to another moment: ui.live, ui.at_ns */
-    ACTION_BACK,    /* to the sample before */
-    ACTION_ON,      /* to the sample behind */
+    ACTION_BACK,    /* to the previous sample */
+    ACTION_ON,      /* to the next sample */
     ACTION_GO,      /* to the moment that ui.input names */
     ACTION_PEAK,    /* to the peak of memory */
     ACTION_MOUSE,   /* the wheel is wanted, or no longer */
@@ -60,13 +60,13 @@ struct ui {
     bool help, details;
     size_t details_top;
     bool mouse;
-    int click_row;     /* of the table */
+    int click_row;     /* row of the table */
     char message[160]; /* in the last line until the next key */
-    /* Set by who draws: */
-    size_t rows[TABS]; /* how many there are; lists of tasks and of GPUs are left out without any */
+    /* Set by the code that draws: */
+    size_t rows[TABS]; /* how many rows each list has; lists of tasks and of GPUs are left out if they are empty */
     size_t page;       /* how many are drawn */
     size_t details_rows;
-    uint64_t first_ns, last_ns; /* of the recording */
+    uint64_t first_ns, last_ns; /* begin and end of the recording */
 };
 
 /* The list that comes behind this one. */

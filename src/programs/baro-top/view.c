@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout: the job above, lists below, at the side of a wide screen what else there is, keys in the last line. */
+/* The layout: the job at the top, lists below, further lists at the side of a wide screen, keys in the last line. */
 #include "programs/baro-top/view.h"
 
 #include <string.h>

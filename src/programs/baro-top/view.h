@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From data to cells. Pure: nothing here asks the system, and each part writes into its own rows of the grid. */
+/* Draws data into cells. Pure: nothing here makes system calls, and each part writes into its own rows of the grid. */
 #ifndef PROGRAMS_BARO_TOP_VIEW_H
 #define PROGRAMS_BARO_TOP_VIEW_H
 
@@ -18,7 +18,7 @@ struct view {
     const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
     void *user_context;
     bool is_once;         /* printed, without keys */
-    struct memory memory; /* of the job at the instant; set by view_head() */
+    struct memory memory; /* memory of the job at the instant; set by view_head() */
 };
 
 /* A part of the screen. */

@@ -30,14 +30,15 @@ static uint64_t own_start_ticks(void)
     return read_stat(getpid(), &st) ? st.starttime : 0;
 }
 
-/* Another process may have its pid soon after it was reaped. */
+/* Does the starter still exist? Once it has been reaped, another process may soon have its pid. */
 static bool is_there(const struct baro_key *starter)
 {
     struct pid_stat st;
     return read_stat(starter->pid, &st) && st.starttime == starter->start;
 }
 
-/* Its parent reaps it. One that waits for a CPU has not had the time to: only the time in which it sleeps counts. */
+/* Waits until the starter's parent has reaped it. A parent that waits for a CPU could not do that yet, so only the
+ * time in which it sleeps counts. */
 static void wait_until_gone(const struct baro_key *starter, pid_t parent)
 {
     const struct timespec pause = {.tv_nsec = NS_PER_MS / 5};

@@ -3,9 +3,9 @@
  * record --background: the recorder is a process that nobody waits for, in a session of its own, without any descriptor
  * of the program that started it.
  *
- * The process that was started ends at once, and the recorder waits a moment until it was reaped: where the target is
- * the program that started us, our start is neither a member of the job nor part of what it used. So success and
- * failure are reported on standard output and error and not by an exit status.
+ * The process that was started ends at once, and the recorder waits a moment until it has been reaped. So if the target
+ * is the program that started us, the starter is neither a member of the job nor part of what the job used. So success
+ * and failure are reported on standard output and error and not by an exit status.
  */
 #ifndef PROGRAMS_BARO_BACKGROUND_H
 #define PROGRAMS_BARO_BACKGROUND_H

@@ -17,12 +17,12 @@
 #include "programs/baro/programs.h"
 #include "recorder/wrapper/fds.h"
 
-/* A view that was stopped or hangs must not keep the job from its end. One that waits for a CPU may take its time: what
- * it writes after that would overwrite the shell's prompt. */
+/* A view that was stopped or hangs must not keep the job from ending. A view that waits for a CPU gets this much
+ * time, because anything that it wrote later would overwrite the shell's prompt. */
 #define END_NS (10 * NS_PER_SEC)
 
-/* The descriptors go where the view expects them; nothing else of the job's is kept but standard error, for the message
- * of a failure. */
+/* Becomes the view. Its descriptors get the numbers that it expects. It keeps no other descriptor of the job except
+ * standard error, for the message of a failure. */
 static _Noreturn void become_view(const struct cli *cli, int terminal, int end, int tape_fd, bool quiet)
 {
     char path[32], program[] = "baro-top", command[] = "top";
@@ -30,7 +30,7 @@ static _Noreturn void become_view(const struct cli *cli, int terminal, int end, 
     const int keep[] = {BESIDE_SOCKET, BESIDE_TAPE};
     snprintf(path, sizeof(path), "/proc/self/fd/%d", tape_fd);
     int tape = open(path, O_RDONLY | O_CLOEXEC); /* an open file of its own: the recorder's open file has the lock */
-    /* First above all that is overwritten. */
+    /* First above all numbers that are overwritten below. */
     int high_end = fcntl(end, F_DUPFD, BESIDE_TAPE + 1), high_tape = fcntl(tape, F_DUPFD, BESIDE_TAPE + 1);
     if (tape >= 0 && dup2(terminal, STDIN_FILENO) >= 0 && dup2(terminal, STDOUT_FILENO) >= 0 &&
         dup2(high_end, BESIDE_SOCKET) >= 0 && dup2(high_tape, BESIDE_TAPE) >= 0) {
@@ -56,7 +56,7 @@ int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, st
         close(terminal);
         return error_set(err, -errno, "--top: %s", strerror(errno));
     }
-    /* A Ctrl-Z must not stop the view, not even before it has begun: it answers when the wrapper asks. */
+    /* ^Z must not stop the view, not even before it has begun: it gives the terminal back when the wrapper asks. */
     sigset_t stop, before;
     sigemptyset(&stop);
     sigaddset(&stop, SIGTSTP);

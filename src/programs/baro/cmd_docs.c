@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baro docs: sources of what is made from the tables. Called by the build; not for people. */
+/* baro docs: writes the sources of documents that are made from the tables. The build calls it; it is not for
+ * people. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

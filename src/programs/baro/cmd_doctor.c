@@ -60,7 +60,7 @@ static void as_text(const struct cli *cli, const struct findings *f, struct buf 
         text_escaped(out, one->text, strlen(one->text));
         buf_byte(out, '\n');
         bool again = i + 1 < f->n && strcmp(one[1].topic, topic) == 0 &&
-                     strcmp(one[1].grant, one->grant) == 0; /* said once, after the last of them */
+                     strcmp(one[1].grant, one->grant) == 0; /* shown once, after the last row with it */
         if (one->grant[0] && !again)
             buf_printf(out, "%*swould be granted by %s\n", width + 10, "", one->grant);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * baro phase: a command is a phase of the job. The lines that say when it began and ended carry the process, so that a
- * phase whose wrapper was killed ends with that.
+ * baro phase: runs a command as a phase of the job. The lines that report its begin and end name this process, so that
+ * the phase ends with it even if it is killed.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void note_failure(const struct phase *p, int code)
         cli_note(p->cli, "%s is no phase: %s", p->name, mark_line_why(code));
 }
 
-/* This process and the time tell the phase from others of its name. */
+/* Adds an id, made from this process and the time, that tells the phase from others with its name. */
 static void put_id(struct buf *line, const struct phase *p)
 {
     struct buf id = {0};

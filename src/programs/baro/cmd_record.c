@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baro record: attach to what runs, processes or a control group, or record the machine alone. */
+/* baro record: attaches to running processes or to a control group, or records the machine alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 #include "recorder/marks/marks_file.h"
 #include "recorder/select/select.h"
 
-/* The name that the tape of this recording gets: that of the first target. */
+/* Gets the name of the first target, which becomes part of the tape's name. */
 static void target_name(int32_t pid, char *name, size_t cap)
 {
     struct buf path = {0};
@@ -88,8 +88,8 @@ static void target_of(const struct record_settings *s, const struct task_file *f
         snprintf(name, cap, "host");
 }
 
-/* The user's file of --events: it stays. Opened without waiting, as it could be a FIFO. If this user may not write to
- * it, it has no lock, and `baro mark` refuses to write to it. */
+/* Opens the user's file of --events, which is not removed at the end. Opening does not wait, as the file could be a
+ * FIFO. If this user may not write to it, it is not locked, and `baro mark` refuses to write to it. */
 static int open_events(const char *path, struct marks_file *ret, struct baro_error *err)
 {
     char absolute[PATH_MAX];

@@ -27,7 +27,7 @@ struct running {
     struct own_group own;
     struct marks_file marks;
     struct namespaces namespaces;
-    struct baro_error no_helpers; /* why there is no room for them; empty: there is */
+    struct baro_error no_helpers; /* the reason why there is no room for helpers; empty: there is room */
 };
 
 static int recorder(void *context, const struct link_end *link)
@@ -50,7 +50,8 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* If the recorder hangs in the tape's file system, this process would hang, too: then the tape is not opened. */
+/* Reports that the recorder was lost. If it hangs in the tape's file system, this process would hang there, too, so
+ * it does not open the tape then. */
 static void say_lost(struct running *run, const struct run_result *result, struct baro_error *line)
 {
     struct recording *r = &run->recording;
@@ -106,7 +107,7 @@ static int execute_at_once(struct cli *cli, char **argv, const char *why)
     run_die_like(&result);
 }
 
-/* Returns false if there can be a wrapper. */
+/* Is no wrapper possible? Fills `why` in that case. */
 static bool wrapper_refused(const struct cli *cli, struct baro_error *why)
 {
     if (cli->filter->forbidden)
@@ -137,7 +138,8 @@ static int start_view(struct running *run, const struct cli *cli, bool quiet, in
     return code;
 }
 
-/* Call this before the process ends: the recorder reads the line before it takes the last sample. */
+/* Reports the end of a task. Call it before the process ends: the recorder reads the line before it takes the last
+ * sample. */
 static void report_task_end(void *context, const struct run_result *result)
 {
     const char *name = context;
@@ -200,7 +202,7 @@ static void remove_made(struct running *run)
 
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
-    static struct running run; /* larger than anything that a short command should wait for */
+    static struct running run; /* static, because it is large: initializing it would delay a short command */
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
     const char *events = getenv("BARO_EVENTS");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of baro doctor: each was really tried on this machine. */
+/* Findings of baro doctor. Each was tried on this machine. */
 #ifndef PROGRAMS_BARO_DOCTOR_H
 #define PROGRAMS_BARO_DOCTOR_H
 
@@ -32,7 +32,7 @@ void doctor_place(struct findings *f);     /* kernel, namespaces, user, where ru
 void doctor_processes(struct findings *f); /* files of own and of others' processes */
 void doctor_sockets(struct findings *f);   /* TCP of processes */
 void doctor_events(struct findings *f);    /* sources of fork and exit events */
-void doctor_machine(struct findings *f);   /* what the machine says of itself */
+void doctor_machine(struct findings *f);   /* files about the machine */
 void doctor_metrics(struct findings *f);   /* each metric that a collector serves */
 /* control groups: their values, which limits bind, and whether a job may have one */
 void doctor_cgroup(struct findings *f);

@@ -137,8 +137,8 @@ static bool word_in(const struct cgroup_location *p, const char *file, const cha
     return span_has_word(own_read(dir, file, text, sizeof(text)), word);
 }
 
-/* Lists which memory values a group below this one would have. Only this process is considered: doctor's caller is
- * another process in the group. */
+/* Names the memory values that a group below this one would have. Other processes of this group are not considered:
+ * one of them is the caller of doctor. */
 static const char *memory_of_own(const struct cgroup_hierarchies *all, const struct cgroup_location *p)
 {
     const struct cgroup_location *memory = cgroup_location_of(all, CGROUP_AT_MEMORY);

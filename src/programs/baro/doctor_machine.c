@@ -358,7 +358,7 @@ static void energy(struct look *l)
             "the modules intel_rapl_common and intel_rapl_msr, on a machine of one's own");
 }
 
-/* The values of /proc are not always those of the machine. */
+/* Reports environments in which the values of /proc are not those of the machine. */
 static void made_up(struct look *l)
 {
     if (read_text(l, "/proc/self/mountinfo") == 0 && has_line(l, " - fuse.lxcfs "))

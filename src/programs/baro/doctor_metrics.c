@@ -77,8 +77,8 @@ static struct row tried_row(const struct tried *t, enum baro_kind kind, int id)
 
 /* ---- samples ---- */
 
-/* Except for totals of the job and of tasks, which are sums over processes, and for tasks and directories, which
- * options make. */
+/* Is the metric one that a collector reads? Totals of the job and of tasks are sums over processes, and tasks and
+ * directories exist only with options. */
 static bool is_served(const struct collectors *c, int kind, int id)
 {
     if (kind == BARO_KIND_JOB || kind == KIND_task || kind == BARO_KIND_DIRECTORY ||
@@ -154,7 +154,8 @@ static const struct cgroup_location *file_of_metric(const struct tried *t, const
     return p;
 }
 
-/* The group exists and has the value that the limit is for: so it has no limit. */
+/* Is the metric that of a limit which is not set? That is so if the group exists and has the value to which the
+ * limit would apply. */
 static bool is_unlimited(const struct tried *t, const struct row *r)
 {
     static const struct {
@@ -202,7 +203,7 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
     const char *v2 = baro_metric_cgroup_file(r->kind, r->id, 2); /* each has one */
     const struct cgroup_location *p = file_of_metric(t, r, &here);
     const char *name = r->metric->name, *word = cgroup_controller_name(controller, true);
-    int first = (int)strcspn(v2, ","); /* it may be made from several files */
+    int first = (int)strcspn(v2, ","); /* the value may be made from several files */
     bool pressure = controller == CGROUP_AT_UNIFIED && !v1;
     if ((p && !p->root && !here) || (!p && pressure))
         finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: not in v1", first, v2), V2);

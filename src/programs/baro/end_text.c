@@ -46,8 +46,8 @@ static uint64_t fact_number(const struct recording *r, const char *section, cons
     return baro_summary_value(r->summary, baro_summary_fact_find(section, name), 0, &v) == BARO_PRESENT ? v.u64 : 0;
 }
 
-/* A signal ended it, or something in it (a shell exits with 128 and the signal's number), or it failed and had other
- * processes, or a limit refused forks. */
+/* Did the job end badly? That is so if a signal ended the command or something in it (a shell exits with 128 plus
+ * the signal's number), if it failed and had other processes, or if a limit killed processes or refused forks. */
 static bool ended_badly(const struct recording *r)
 {
     int status = (int)fact_number(r, "exit", "wait_status");

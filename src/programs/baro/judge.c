@@ -10,8 +10,8 @@
 #include "libbaro/verdict/verdict.h"
 
 #define JUDGED_FROM NS_PER_SEC         /* rules do not judge the course of a shorter job */
-#define CATCH_UP_MOST (30 * NS_PER_MS) /* of CPU time; 216 samples of 843 processes took 2 ms */
-#define ITEMS_MOST 2000u               /* of the timeline; a phase takes about 2 kB */
+#define CATCH_UP_MOST (30 * NS_PER_MS) /* CPU time; 216 samples of 843 processes took 2 ms */
+#define ITEMS_MOST 2000u               /* items of the timeline; a phase takes about 2 kB */
 
 static void give_up(struct judge *j)
 {

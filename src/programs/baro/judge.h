@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Verdicts and phases for the summary at the end of `run` and `record`. They need the history of the job. Nothing is
- * kept of it before the job has lived for a second or has begun a phase: then what was recorded so far is read from the
- * tape, and from then on records are added as they are written. So verdicts are those that `baro summary` makes, and
- * short commands pay nothing for them.
+ * Verdicts and phases for the summary at the end of `run` and `record`. They need the history of the job. Before the
+ * job is a second old or has begun a phase, nothing is kept for them; then the records so far are read from the tape,
+ * and later ones are added as they are written. So the verdicts are those of `baro summary`, and short commands pay
+ * nothing for them.
  */
 #ifndef PROGRAMS_BARO_JUDGE_H
 #define PROGRAMS_BARO_JUDGE_H

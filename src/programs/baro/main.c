@@ -11,8 +11,8 @@
 #include "programs/common/cli.h"
 #include "recorder/wrapper/seccomp.h"
 
-/* Call this first: a command under a filter that kills must not be killed for system calls of ours
- * (recorder/wrapper/seccomp.h). */
+/* Finds out about a seccomp filter. Call this first: a filter that kills must not kill the command because of our
+ * system calls (recorder/wrapper/seccomp.h). */
 static struct seccomp_filter filter_of(int argc, char **argv)
 {
     struct seccomp_filter f = {0};
@@ -43,7 +43,7 @@ static int begin_on_stack(int argc, char **argv, const struct seccomp_filter *fi
     struct cli cli = {.filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
     struct settings settings;
     struct buf b = {0};
-    /* Those of 0, 1 and 2 that are closed must not become files of ours. */
+    /* Opens those of 0, 1 and 2 that are closed, so that no file of ours gets their numbers. */
     if (!filter->forbidden && !filter->process_errno)
         fd_hold_standard();
     cli_init(&cli);
@@ -70,7 +70,7 @@ static int begin_on_stack(int argc, char **argv, const struct seccomp_filter *fi
 #define STACK_LEAST (512u << 10)
 #define STACK_OWN (1u << 20)
 
-/* The arguments of the signal handler. Written before it runs, and never after. */
+/* Arguments of the signal handler. They are written before it runs, and never after. */
 struct entry {
     int argc;
     char **argv;
@@ -95,8 +95,9 @@ static void on_own_stack(int signal)
     exit(begin_on_stack(e->argc, e->argv, e->filter));
 }
 
-/* A handler runs on the stack of sigaltstack(2), and this one never returns: the only way in C to another stack in the
- * same process. The stack limit stays as it is for the command. Returns if this fails. */
+/* Moves to a larger stack. The handler runs on the stack of sigaltstack(2) and never returns: in C there is no other
+ * way to another stack in the same process. The stack limit stays as it is for the command. Returns only if this
+ * fails. */
 static void move_to_own_stack(int argc, char **argv, const struct seccomp_filter *filter)
 {
     struct entry e = {.argc = argc, .argv = argv, .filter = filter};

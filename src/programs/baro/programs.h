@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs behind commands that this one does not have, as git has them. `baro summary` executes baro-read with the
- * same words (the table of commands says which program has a command); `baro foo` executes baro-foo. They are searched
- * for in libexec/barograph as it was installed beside this program's folder, in that folder itself (a build tree), and
- * along PATH.
+ * Executes the programs of commands that this program does not have, as git does. `baro summary` executes baro-read
+ * with the same words (the table of commands has the program of each command); `baro foo` executes baro-foo. Programs
+ * are searched for in the libexec/barograph that was installed with this program, in this program's folder (a build
+ * tree), and along PATH.
  */
 #ifndef PROGRAMS_BARO_PROGRAMS_H
 #define PROGRAMS_BARO_PROGRAMS_H

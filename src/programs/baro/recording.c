@@ -23,8 +23,8 @@
 
 #define PRUNE_AFTER (50 * NS_PER_MS) /* short commands do not wait for this: it is done after them */
 
-/* The recorder has no terminal or output of the job: its messages go through the wrapper. This also reports when memory
- * runs out. */
+/* Prints a message of the recorder. The recorder has no terminal and no output of the job, so its messages go
+ * through the wrapper. If memory ran out, that is reported instead. */
 static void put_message(const struct recording *r, const struct buf *text, bool now)
 {
     static const char none[] = "baro: out of memory\n";
@@ -62,8 +62,8 @@ static void on_begun(void *context)
     r->begun = true;
 }
 
-/* Gives the tape its name with the first sample: until then the command may turn out not to exist, and an existing file
- * stays. */
+/* Gives the tape its name with the first sample. Until then the command may turn out not to exist: then an existing
+ * file of that name stays. */
 static void publish_tape(struct recording *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
@@ -90,7 +90,7 @@ static void remove_tape(struct recording *r)
         segments_remove(r->file.dir_fd, r->file.name, true);
 }
 
-/* The folder is the same; its name may have changed. */
+/* Takes over the name of the tape's file, which may have changed. The folder is the same. */
 static void take_name(struct recording *r)
 {
     const char *path = (const char *)r->path.at, *slash = strrchr(path, '/');
@@ -99,8 +99,9 @@ static void take_name(struct recording *r)
     buf_byte(&r->path, 0);
 }
 
-/* `baro rm` clears the mode first: a tape with mode 0 was removed on purpose and is not re-created. Neither is a folder
- * of segments: most of it may be gone. */
+/* Checks whether the tape still has its name, and makes it again if it was removed. `baro rm` first clears the mode:
+ * a tape with mode 0 was removed on purpose and is not made again. Neither is a folder of segments, of which most
+ * may be gone. */
 static void look_for_tape(struct recording *r)
 {
     struct stat st;
@@ -197,7 +198,7 @@ static void put_text_of(struct recording *r, void make(struct recording *r, stru
     buf_done(&text);
 }
 
-/* The wrapper waits for a second; after that the shell's prompt is back, and nothing more may be printed. */
+/* Does the wrapper still wait? It waits for a second; then the shell's prompt is back, and nothing may be printed. */
 static bool wrapper_waits(int link_fd)
 {
     struct pollfd p = {.fd = link_fd};
@@ -240,8 +241,8 @@ static void on_finished(void *context, bool recorded)
         link_done(r->link);
 }
 
-/* If no segment can be made, the last one grows, and it is tried again each second. That the folder was removed is
- * reported at the end. */
+/* If no new segment can be made, the last one grows, and a new one is tried each second. It is reported at the end
+ * that the folder was removed. */
 static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
 {
     struct recording *r = context;
@@ -294,9 +295,9 @@ void recording_options(struct recording *r, struct record_options *ret)
     };
 }
 
-/* A short command is kept waiting by it (0.2 to 0.3 ms with 480 kept runs), so after such a one it is done one time in
- * 64, by a random number: a pid may be the same in each container, and the time of a run that others start regularly is
- * not random. */
+/* Removing old runs keeps a short command waiting (0.2 to 0.3 ms with 480 kept runs), so after a short command it is
+ * done only once in 64 times. A random number decides: a pid may be the same in each container, and the start time
+ * of a run that is started regularly is not random. */
 void recording_tidy(struct recording *r)
 {
     uint8_t chance = 0;

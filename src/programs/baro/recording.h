@@ -17,13 +17,13 @@ struct recording {
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
     bool segment_reported;           /* it was reported that no segment can be made */
-    struct buf dir;                  /* of the kept runs; empty if -o was given */
+    struct buf dir;                  /* folder of the kept runs; empty if -o was given */
     int tape_fd;
-    bool begun;          /* its header is in the file */
+    bool begun;          /* the header is in the file */
     bool reported;       /* the summary was printed */
-    bool moved, removed; /* by another process, while it was written */
-    int again_errno;     /* why no other one could be made; 0: there is one */
-    uint64_t look_ns;    /* when it is checked next */
+    bool moved, removed; /* another process moved or removed the tape while it was written */
+    int again_errno;     /* why no new tape could be made after that; 0: there is one */
+    uint64_t look_ns;    /* when it is checked next whether the tape still has its name */
     char *announced;     /* the name under which the run is announced; NULL: already announced, or impossible */
     bool kept;           /* among the kept runs */
     bool pruned;
@@ -42,10 +42,10 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
 void recording_options(struct recording *r, struct record_options *ret);
 /* Removes old kept runs, unless that was done while recording. */
 void recording_tidy(struct recording *r);
-/* The recorder went away: removes a tape that cannot be read because its header is incomplete. Returns true if the tape
- * can be read. */
+/* Call it if the recorder ended unexpectedly: removes a tape that cannot be read because its header is incomplete.
+ * Returns true if the tape can be read. */
 bool recording_settle(struct recording *r);
-/* Nothing was recorded: removes the file, unless it existed before. */
+/* Call it if nothing was recorded: removes the file, unless it existed before. */
 void recording_discard(struct recording *r);
 void recording_done(struct recording *r);
 /* Prints one line: "baro COMMAND: text". */

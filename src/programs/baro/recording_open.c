@@ -13,8 +13,9 @@
 #include "libbaro/tape/runs.h"
 #include "programs/baro/recording.h"
 
-/* "/a/b/../c.baro" is printed as "/a/c.baro". Where b is a link the kernel knows better: the folder is resolved, not
- * the text. If that fails, so will opening the tape, and the message has the path as it was given. */
+/* "/a/b/../c.baro" is printed as "/a/c.baro". If b is a link, that would be wrong, so the folder is resolved by the
+ * kernel and not in the text. If that fails, opening the tape fails as well, and the message has the path as it was
+ * given. */
 static void normalise(struct buf *path)
 {
     char folder[PATH_MAX];
@@ -54,7 +55,7 @@ static int absolute(const char *path, struct buf *ret, struct baro_error *err)
     return 0;
 }
 
-/* If nothing can be kept, the job is recorded all the same: the summary at the end needs no file. */
+/* Records without a file, because the tape cannot be kept: the summary at the end needs no file. */
 static int without_file(struct recording *r, const struct baro_error *why, struct baro_error *err)
 {
     buf_clear(&r->path);
@@ -122,7 +123,7 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
     return 0;
 }
 
-/* Returns the name under which a run is announced: as that of a kept run, whatever the tape is called. */
+/* Returns the name under which a run is announced: that of a kept run, even if the tape has another name. */
 static char *announced_name(const char *command)
 {
     struct buf path = {0};

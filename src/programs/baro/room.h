@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job whose control group allows few processes (pids.max): a recorder and its helpers must not take the room that the
- * command needs. A recording needs three beside this process: the recorder, the command, and a child of the command.
- * Two helpers make five. --gpu and each --collect start one more, which these limits ignore.
+ * Checks the number of processes that the job's control group allows (pids.max). If it is low, a recorder and its
+ * helpers must not take the places that the command needs. A recording needs three besides this process: the recorder,
+ * the command, and a child of the command. Two helpers make five. --gpu and each --collect start one more, which is
+ * ignored here.
  */
 #ifndef PROGRAMS_BARO_ROOM_H
 #define PROGRAMS_BARO_ROOM_H

@@ -32,11 +32,11 @@ struct reader_start {
     pid_t parent;
 };
 
-/* Others may write the file, and what libyaml takes for a hostile one is not known. */
+/* Limits the program: others may write the file, and it is not known how much libyaml needs for a hostile one. */
 static void limit(void)
 {
     setrlimit(RLIMIT_CPU, &(struct rlimit){CPU_MOST, CPU_MOST});
-#ifndef __SANITIZE_ADDRESS__ /* it maps terabytes */
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer maps terabytes */
     setrlimit(RLIMIT_AS, &(struct rlimit){MEMORY_MOST, MEMORY_MOST});
 #endif
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -60,8 +60,8 @@ static int become_reader(void *context)
     _exit(TASK_FILE_NOT_READ);
 }
 
-/* As vfork(2): copying the page tables of an observer for each task file took 17 of the 27 s of CPU time that the start
- * of a thousand jobs took. */
+/* Starts the child as vfork(2) does: copying the page tables of an observer for each task file took 17 of the 27 s
+ * of CPU time that starting a thousand jobs took. */
 static pid_t start_child(struct reader_start *s)
 {
     _Alignas(16) char stack[CHILD_STACK];

@@ -11,7 +11,7 @@
 #include "programs/common/opt.h"
 #include "programs/common/settings.h"
 
-#define CLI_FAILED 2       /* of baro itself, in all commands but one */
+#define CLI_FAILED 2       /* status when baro itself fails, in all commands but one */
 #define CLI_RUN_FAILED 125 /* in run, whose other statuses are the command's */
 
 struct cli;
@@ -44,7 +44,7 @@ struct cli {
     bool color;                          /* standard output may be coloured */
     bool color_err;                      /* standard error may be */
     unsigned width, width_err;           /* columns of each */
-    const struct seccomp_filter *filter; /* of run: system calls that must not be made; NULL elsewhere */
+    const struct seccomp_filter *filter; /* for run: system calls that must not be made; NULL elsewhere */
     bool mute;                           /* nothing may be written to standard error: such a filter */
     bool no_terminal;                    /* the terminal may not be asked: such a filter */
     unsigned height;                     /* lines of standard output; 0: not a terminal, or not known */

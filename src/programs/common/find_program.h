@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that belong together are found by their place, wherever they are installed. */
+/* Finds programs that belong together by their places relative to each other, wherever they are installed. */
 #ifndef PROGRAMS_COMMON_FIND_PROGRAM_H
 #define PROGRAMS_COMMON_FIND_PROGRAM_H
 

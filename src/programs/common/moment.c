@@ -94,8 +94,8 @@ static bool date(struct span *s, struct tm *t)
     return month >= 1 && month <= 12 && t->tm_mday >= 1 && t->tm_mday <= 31;
 }
 
-/* In unsigned arithmetic: years go up to 9999 and a damaged header may say anything, so it may wrap, and then only
- * misses. */
+/* Returns the time since the start. The arithmetic is unsigned, because years go up to 9999 and the header of a
+ * damaged tape may have any number. It may wrap: then the moment is not found. */
 static int64_t ns_since_start(time_t when, int64_t fraction, int64_t start_realtime_ns)
 {
     return (int64_t)((uint64_t)when * NS_PER_SEC + (uint64_t)fraction - (uint64_t)start_realtime_ns);
@@ -123,8 +123,8 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
     return 0;
 }
 
-/* The first such time of day at or after the start. If that is after the end, the last one before the start would be no
- * better, so it stays. */
+/* Finds the first such time of day at or after the start. If that is after the end, it stays: the last one before
+ * the start would not be better. */
 static int time_of_day(const char *text, int64_t start_realtime_ns, struct moment *ret, struct baro_error *err)
 {
     struct span s = span_str(text);

@@ -9,17 +9,17 @@
 #include "baro/tape.h"
 #include "base/error.h"
 
-/* Which sample stands for a moment at which there is none. The order is that of the words of --pick. */
+/* Which sample is taken for a moment without a sample. The order is that of the words of --pick. */
 enum baro_pick { PICK_BEFORE, PICK_NEAREST, PICK_AFTER };
 
 enum moment_kind { MOMENT_TIME, MOMENT_START, MOMENT_END, MOMENT_PEAK };
 
 struct moment {
     enum moment_kind kind;
-    int64_t ns;       /* of MOMENT_TIME: since the tape began; may be negative or after the end */
+    int64_t ns;       /* for MOMENT_TIME: since the tape began; may be negative or after the end */
     uint64_t unit_ns; /* how exactly it was written: 10 ms of "+4.83s", a minute of "12:30" */
-    bool is_wall;     /* it was given as a time of the wall clock; ns takes it that nobody set that clock meanwhile */
-    bool is_of_a_day; /* of which only the time of day was given */
+    bool is_wall;     /* it was given as wall-clock time; ns is valid if the clock was not set during the recording */
+    bool is_of_a_day; /* only the time of day was given */
 };
 
 /*
@@ -31,8 +31,9 @@ struct moment {
 int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
                  struct baro_error *err);
 
-/* The same of a tape, with its wall clock as it was set, and as it went on while the machine slept. origin_ns: where
- * moments count from, since the tape began. Returns 0, BARO_E_SYNTAX or what reading the tape returns. */
+/* Does the same for a tape, and takes into account that its wall clock was set or the machine suspended. origin_ns:
+ * the instant from which moments count, since the tape began. Returns 0, BARO_E_SYNTAX, or an error of reading the
+ * tape. */
 int moment_on_tape(const char *text, struct baro_tape *tape, uint64_t origin_ns, uint64_t end_ns, struct moment *ret,
                    struct baro_error *err);
 

@@ -47,7 +47,7 @@ const char *opt_nearest(const char *word, const char *const *list)
 {
     const char *best = NULL;
     size_t len = strlen(word);
-    unsigned least = len < 4 ? 2 : len < 7 ? 3 : 4; /* short words are near to everything */
+    unsigned least = len < 4 ? 2 : len < 7 ? 3 : 4; /* a short word has many words near to it */
     for (; *list; list++) {
         unsigned d = opt_distance(word, *list);
         if (len >= 3 && strncmp(word, *list, len) == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libc and other libraries allocate counts as well (gmtime_r() reads TZ, strdup()). glibc alone has other names
- * for its own functions; a sanitizer has an allocator itself. In a static program malloc() can't be replaced alone;
- * there the linker leads every call to __wrap_malloc().
+ * Allocations of libc and other libraries are checked as well (gmtime_r() reads TZ, strdup()). Only glibc has other
+ * names for its own allocator; a sanitizer has an allocator itself. In a static program malloc() can't be replaced;
+ * there the linker redirects every call to __wrap_malloc().
  */
 #include "programs/common/out_of_memory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command that reads ends where memory ends. */
+/* Ends a command that reads tapes when an allocation fails. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that is there whole or not at all: written without a name, which it gets at the end. An existing file is not
- * touched unless forced, and then replaced in one step.
+ * A file that exists complete or not at all: it is written without a name, and gets its name at the end. An existing
+ * file is not touched unless forced, and then it is replaced in one step.
  */
 #ifndef PROGRAMS_COMMON_OUTPUT_H
 #define PROGRAMS_COMMON_OUTPUT_H
@@ -14,13 +14,13 @@
 struct output {
     int fd;
     const char *path;     /* NULL: standard output */
-    bool force, named;    /* named: it stands in place already */
+    bool force, named;    /* named: the file has its final name already */
     char temporary[4096]; /* its name until then; "" if it has none */
 };
 
 /* path NULL is standard output. streamed: readers want to see it grow, so it has its name from the start. */
 int output_open(struct output *o, const char *path, bool force, bool streamed, struct baro_error *err);
-/* The same for what another library writes: by the name `temporary`. */
+/* Does the same for a library that writes the file itself, by the name `temporary`. */
 int output_open_by_name(struct output *o, const char *path, bool force, struct baro_error *err);
 int output_write(struct output *o, const void *at, size_t len, struct baro_error *err);
 /* Puts it in place. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options of all commands say. One struct, so that tables of different commands can share rows. */
+/* The values of the options of all commands. They are in one struct, so that tables of different commands can share
+ * rows. */
 #ifndef PROGRAMS_COMMON_SETTINGS_H
 #define PROGRAMS_COMMON_SETTINGS_H
 
@@ -44,7 +45,7 @@ struct record_settings {
     uint64_t interval_ns;         /* 0: auto */
     uint64_t wanted;              /* mask of process metrics */
     bool cmdline;                 /* keep command lines */
-    uint64_t overhead_ppm;        /* of a core; 0: no limit */
+    uint64_t overhead_ppm;        /* millionths of a core; 0: no limit */
     bool subreaper;               /* run: adopt orphans */
     const char *task;             /* run: --task NAME; NULL: none */
     bool host;                    /* the machine is recorded, too */
@@ -67,11 +68,11 @@ struct record_settings {
 
 #define SETTINGS_PATTERNS_MAX 64
 struct observe_settings {
-    const char *dir;                             /* of the tapes; NULL: that of the user */
-    const char *patterns[SETTINGS_PATTERNS_MAX]; /* of control groups */
+    const char *dir;                             /* folder of the tapes; NULL: that of the user */
+    const char *patterns[SETTINGS_PATTERNS_MAX]; /* patterns of control groups */
     int n_patterns;
     const char *tasks;    /* a folder of task files; NULL: none */
-    uint64_t total_bytes; /* of all tapes; 0: no limit */
+    uint64_t total_bytes; /* bytes of all tapes; 0: no limit */
 };
 
 /* serve */
@@ -85,7 +86,7 @@ struct serve_settings {
     int n_hosts;
     const char *token_file;                    /* NULL: none */
     uint32_t clients;                          /* connections at once; 0: the default */
-    uint64_t unsent_bytes;                     /* of answers that clients have not taken; 0: the default */
+    uint64_t unsent_bytes;                     /* bytes of answers that clients have not taken; 0: the default */
     uint32_t metrics_processes;                /* processes of each job in /metrics */
     const char *observe[SETTINGS_OBSERVE_MAX]; /* arguments of the baro observe that it starts */
     int n_observe;
@@ -140,7 +141,7 @@ struct settings {
     int dialect;            /* index into dialect_names; -1: none */
 };
 
-/* What holds where no option says otherwise: of all commands, and of those that read tapes. */
+/* Sets the default values: those of all commands, and those of the commands that read tapes. */
 void settings_init(struct settings *s);
 void settings_init_reading(struct settings *s);
 

@@ -11,7 +11,7 @@ int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret,
     struct baro_error err = BARO_ERROR_INIT;
     int code = baro_runs_resolve(name, ret_path->at, sizeof(ret_path->at), &err);
     for (size_t n = code < 0 ? 0 : strlen(ret_path->at); n > 1 && ret_path->at[n - 1] == '/'; n--)
-        ret_path->at[n - 1] = 0; /* segments/: else its name is empty */
+        ret_path->at[n - 1] = 0; /* drops the slash of "segments/": otherwise its name would be empty */
     if (code >= 0)
         code = baro_tape_open(ret, ret_path->at, &err);
     return code < 0 ? cli_fail(cli, &err) : 0;

@@ -17,12 +17,12 @@ struct reader_path {
  * reported. */
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 
-/* Waits until a growing tape has more to read. False: all of it was read, and it has its end, was removed or replaced,
- * or nobody writes it any more. */
+/* Waits until a growing tape has more to read. Returns false if all of it was read, and the tape is complete, was
+ * removed or replaced, or has no writer any more. */
 bool reader_wait(struct baro_tape *tape);
 
-/* Names of users, the last ones kept: all rows of a job tend to have the same few. Fits row.user; begins as all zero.
- */
+/* Names of users. The last ones are kept, because the rows of a job tend to have the same few. users_name() fits
+ * row.user. All-zero at first. */
 #define USERS_KEPT 16
 struct users {
     struct {

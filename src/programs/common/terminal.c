@@ -78,7 +78,7 @@ static void write_terminal(const struct cli *cli, const char *text)
     buf_printf(&b, "baro%s%s: %s\n", cli->command ? " " : "", cli->command ? cli->command->name : "", text);
     if (cli->tty_err)
         wrap_lines(&b, 0, cli->width_err);
-    if (b.failed && !cli->mute) { /* out of memory is said as well */
+    if (b.failed && !cli->mute) { /* writes the message unwrapped, so that it also appears if memory ran out */
         char line[512];
         int n = snprintf(line, sizeof(line), "baro: %s\n", text);
         fd_write_all(STDERR_FILENO, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1, NULL);

@@ -41,7 +41,7 @@ int take_every(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* A time or a size; given twice, both. */
+/* Parses a time or a size. The option may be given twice, once for each. */
 int take_keep(void *at, const char *text, struct baro_error *err)
 {
     struct record_settings *s = at;

@@ -7,7 +7,7 @@
 
 void zone_init(void)
 {
-    tzset(); /* which localtime_r() need not do */
+    tzset(); /* localtime_r() need not call it */
 }
 
 long zone_east(int64_t realtime_ns)
