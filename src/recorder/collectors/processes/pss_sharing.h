@@ -14,12 +14,12 @@
 uint64_t sharing_part(const struct member *m);
 /* Returns by how many bytes its pss may be wrong. */
 uint64_t sharing_uncertain(struct memory *y, const struct member *m);
-/* May its pss be wrong by so much that it should be read again; because of processes of its program or family? */
+/* May the member's pss be wrong by so much that it should be read again? */
 bool sharing_is_stale(struct memory *y, const struct member *m);
 bool sharing_is_stale_by_family(struct memory *y, const struct member *m);
-/* The helper is asked for its pss. */
+/* Notes that the helper is asked for the member's pss. */
 void sharing_note_asked(struct member *m);
-/* Its pss was read: what it shared before was known (not stale) or not. */
+/* Notes that the member's pss was read. was_known: its pss before that was not stale. */
 void sharing_note_change(struct memory *y, const struct member *m, bool was_known);
 void sharing_note_read(struct memory *y, struct member *m);
 
