@@ -34,7 +34,7 @@ struct account {
     struct worker *worker;     /* another process of the observer; borrowed; NULL: none */
     int32_t watching;          /* pid of the process that watches for hanging file systems (loop/hanging.h); 0: none */
     struct gpu_source *gpus;   /* NULL: no recording reads GPUs now */
-    struct worker *gpu_worker; /* of it */
+    struct worker *gpu_worker; /* the process of that source */
     uint64_t gpu_ended_ns;     /* CPU time of workers for GPUs that have ended */
     uint64_t watching_ns;      /* CPU time of the process `watching` */
     uint64_t charged_helper_ns;

@@ -14,7 +14,8 @@
 uint64_t sharing_part(const struct member *m);
 /* Returns by how many bytes its pss may be wrong. */
 uint64_t sharing_uncertain(struct memory *y, const struct member *m);
-/* May the member's pss be wrong by so much that it should be read again? */
+/* May the member's pss be wrong by so much that it should be read again? sharing_is_stale_by_family(): because of
+ * processes of its program or family? sharing_is_stale_by_family(): because of processes of its program or family? */
 bool sharing_is_stale(struct memory *y, const struct member *m);
 bool sharing_is_stale_by_family(struct memory *y, const struct member *m);
 /* Notes that the helper is asked for the member's pss. */
