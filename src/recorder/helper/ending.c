@@ -17,8 +17,7 @@
  * and a control group with a quota of CPU time may stop it for 100 ms and more. */
 #define ENDS_WITHIN (500 * NS_PER_MS)
 #define ASLEEP_MOST (20 * NS_PER_MS) /* in an uninterruptible sleep, which may last for ever */
-#define ENDING_CPU                                                                                                     \
-    (20 * NS_PER_MS) /* CPU time that it may use during the wait; if it uses more, it is still in a long read */
+#define ENDING_CPU (20 * NS_PER_MS)  /* CPU time that it may use meanwhile; with more it is still in a long read */
 #define POLL_NS 100000
 
 bool ending_reap(struct ending *e, pid_t pid)

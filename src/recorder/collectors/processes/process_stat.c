@@ -144,8 +144,7 @@ static bool is_released(const struct pid_stat *st)
  * the fork, events report its programs, too. */
 #define PF_FORKNOEXEC 0x40u
 #define EXECUTES_WITHIN (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
-#define EXECUTES_BEFORE                                                                                                \
-    (2 * NS_PER_MS) /* a process that has used more CPU time than this is not about to execute its first program */
+#define EXECUTES_BEFORE (2 * NS_PER_MS)  /* a process that has used more CPU time is not about to execute a program */
 static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
