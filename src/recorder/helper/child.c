@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper process. It was forked from the recorder and lives on its memory image, so it touches little: one stack
- * frame, one buffer for command lines that is given back when a long one was read. It holds nothing of the recorder's
- * but the socket and the directory of /proc and /sys: whatever it may hang in, no tape, pipe or lock hangs with it.
+ * The helper process. It is a fork of the recorder and shares its pages, so it writes to few of them: one stack frame,
+ * and one buffer for command lines, which is freed after a long one was read. It closes all descriptors of the recorder
+ * but the socket and those of /proc and /sys: if it hangs, it keeps no tape, pipe or lock open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #define CMDLINE_READ (256u << 10)
 #define CMDLINE_KEEP (16u << 10)
 #define FLUSH_AFTER (4 * NS_PER_MS) /* replies wait at most this long for further ones */
-#define COMM_CUT 15u                /* TASK_COMM_LEN less its NUL: a name of this length may have been cut */
+#define COMM_CUT 15u                /* TASK_COMM_LEN less its NUL: a name of this length may be truncated */
 
 struct child {
     int socket_fd, root_fd;
@@ -87,7 +87,8 @@ static void read_smaps(int dir, const struct pid_stat *st, struct helper_wire_re
     uint64_t begin = clock_monotonic_ns();
     ssize_t n = fd_read_file(dir, "smaps_rollup", text, sizeof(text));
     w->spent_ns = clock_monotonic_ns() - begin;
-    if (n == -ENOENT) /* its stat was there: the kernel has no such file (CONFIG_PROC_PAGE_MONITOR) */
+    if (n == -ENOENT) /* the process exists, because its stat was read: the kernel has no such file
+                         (CONFIG_PROC_PAGE_MONITOR) */
         w->smaps_absent = faccessat(dir, "stat", F_OK, 0) == 0 ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_GONE;
     else if (n < 0)
         w->smaps_absent = (uint8_t)proc_absent((int)-n);
@@ -111,7 +112,8 @@ static uint8_t make_cmdline(struct child *c, const struct pid_stat *st, ssize_t 
     if (n < 0)
         return (uint8_t)proc_absent((int)-n);
     if (n == 0)
-        return BARO_ABSENT_UNKNOWN; /* it has none (argc 0), wrote over it, or is about to end */
+        return BARO_ABSENT_UNKNOWN; /* the process has no arguments (argc 0), has overwritten them, or is about to end
+                                     */
     pid_cmdline_format(span_of(c->cmdline, (size_t)n), HELPER_CMDLINE_MAX, &c->command);
     return c->command.failed || c->command.len > HELPER_CMDLINE_MAX ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
 }
@@ -125,7 +127,8 @@ static void read_info(struct child *c, int dir, const struct pid_stat *st, struc
     if ((cut || c->want_cmdline) && !absent_by_kind(st))
         n = fd_read_file(dir, "cmdline", c->cmdline, CMDLINE_READ);
     if (cut)
-        linked = readlinkat(dir, "exe", exe, sizeof(exe)); /* fails for other users' processes: then cmdline must do */
+        linked = readlinkat(dir, "exe", exe,
+                            sizeof(exe)); /* fails for processes of other users: their names are taken from cmdline */
     pid_name(comm, span_of(exe, linked > 0 ? (size_t)linked : 0), span_of(c->cmdline, n > 0 ? (size_t)n : 0),
              &c->raw_name);
     redact_name(span_of(c->raw_name.at, c->raw_name.len), &c->name);
@@ -220,7 +223,7 @@ static void serve_process(struct child *c, const struct helper_wire_request *r, 
     mark(c, 0);
 }
 
-/* Takes one request off the packet. */
+/* Takes one request off the packet and answers it. */
 static bool serve(struct child *c, const unsigned char **at, size_t *len)
 {
     struct helper_wire_request r;
@@ -251,7 +254,7 @@ static void live(struct child *c)
     _Alignas(8) unsigned char in[HELPER_REQUESTS_BYTES];
     for (unsigned long batches = 0;; batches++) {
         if (batches == 1)
-            malloc_trim(0); /* the first requests were for all processes that were there; most later ones are few */
+            malloc_trim(0); /* the first requests were for all processes that existed; most later batches are small */
         ssize_t n = recv(c->socket_fd, in, sizeof(in), 0);
         if (n < 0 && errno == EINTR)
             continue;

@@ -23,8 +23,8 @@ static bool is_kept(const int *kept, size_t n, uint64_t fd)
     return false;
 }
 
-/* Before close_range(2) (5.9): what /proc/self/fd names; where that can't be read, whatever the limit allows, within
- * reason. */
+/* Closes descriptors on kernels without close_range(2) (before 5.9): those in /proc/self/fd or, if that can't be read,
+ * all numbers up to the limit, within reason. */
 static void close_listed(const int *kept, size_t n)
 {
     DIR *d = opendir("/proc/self/fd");
@@ -47,7 +47,7 @@ static void close_listed(const int *kept, size_t n)
 
 static void close_others(const int *kept, size_t n)
 {
-    int64_t before = -1; /* all up to this one are done with */
+    int64_t before = -1; /* all descriptors up to this one are closed or kept */
     for (;;) {
         int64_t next = INT64_MAX;
         for (size_t i = 0; i < n; i++) {
@@ -65,7 +65,8 @@ static void close_others(const int *kept, size_t n)
     }
 }
 
-/* ^C of the terminal is for the job; the helper ends with the recorder, when its socket closes. */
+/* Ignores the signals of a terminal, which are for the job. The helper ends when the recorder ends, because its socket
+ * is closed then. */
 static void reset_signals(void)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};

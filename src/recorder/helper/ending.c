@@ -13,11 +13,11 @@
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
 
-/* How long a killed process is waited for. On a busy machine it takes 40 ms until it is its turn to end, and a control
- * group with a quota of CPU time may stop it for 100 ms and more. */
+/* The longest wait for a killed process. On a busy machine it may get a CPU, which it needs to end, only after 40 ms,
+ * and a control group with a quota of CPU time may stop it for 100 ms and more. */
 #define ENDS_WITHIN (500 * NS_PER_MS)
 #define ASLEEP_MOST (20 * NS_PER_MS) /* in an uninterruptible sleep, which may last for ever */
-#define ENDING_CPU (20 * NS_PER_MS)  /* CPU time it may use meanwhile; else it is still at a read that takes long */
+#define ENDING_CPU (20 * NS_PER_MS)  /* CPU time that it may use meanwhile; with more it is still in a long read */
 #define POLL_NS 100000
 
 bool ending_reap(struct ending *e, pid_t pid)
@@ -63,8 +63,8 @@ uint64_t ending_cpu_ns(const struct ending *e)
     return sum;
 }
 
-/* In /proc itself, and not below the directory that a helper reads other processes from. 0: it has ended, or /proc is
- * that of another PID namespace, where another process has this pid. */
+/* Returns the state in /proc/PID/stat; 0: the process has ended, or /proc is that of another PID namespace, where the
+ * pid is another process's. It reads /proc itself, not the directory from which a helper reads other processes. */
 static char process_state(pid_t pid)
 {
     char path[32], text[1024];
@@ -75,8 +75,8 @@ static char process_state(pid_t pid)
     return is_child ? st.state : 0;
 }
 
-/* It runs, or waits for a CPU. Not: it sleeps uninterruptibly, or it goes on using CPU time, as a walk of the page
- * tables of 100 GB does, which SIGKILL does not interrupt. */
+/* Does the killed process run, or wait for a CPU? Returns false if it sleeps uninterruptibly, or if it goes on using
+ * CPU time: SIGKILL does not interrupt a walk of the page tables of 100 GB. */
 static bool is_about_to_end(pid_t pid, uint64_t killed_cpu_ns)
 {
     uint64_t cpu_ns;

@@ -2,8 +2,9 @@
 /*
  * The recorder's side of the helper process: a queue of requests, answered in order; helpers that come and go.
  *
- * A helper that hangs is killed and left behind: it may be in uninterruptible sleep, so it is not waited for. What it
- * hung in is barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
+ * A helper that hangs is killed and left behind: it may be in uninterruptible sleep, so nobody waits for it. The key of
+ * the request at which it hung is barred, and the other unanswered requests go to a new helper. When too many helpers
+ * are left behind, no new one is started.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,7 +25,7 @@
 #define BARRED_MAX 256u
 #define LATE_CHECK (50 * NS_PER_MS) /* how often a helper that is late but does not hang is checked */
 #define LOOKS 2u                    /* the clock of a process that runs stands still between two ticks of the kernel */
-/* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
+/* The control group that refuses a fork counts it, and the count does not distinguish helpers from the job
  * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
 #define RETRY_FIRST NS_PER_SEC
 #define RETRY_MOST (64 * NS_PER_SEC)
@@ -46,7 +47,7 @@ struct helper {
 
     struct baro_key barred[BARRED_MAX];
     size_t n_barred;
-    struct ending ending; /* those that were killed */
+    struct ending ending; /* helpers that were killed */
     uint64_t cpu_ns;      /* of pid, at its last reading */
     struct ending_late late;
     unsigned looks;              /* at its clock that may tell something new */
@@ -75,7 +76,8 @@ void helper_use_sys(struct helper *h, int sys_fd)
     h->sys_fd = sys_fd;
 }
 
-/* A request that was sent keeps its place, because the helper answers in order. Any other counts as answered. */
+/* Drops a request. If it was sent, it keeps its place in the queue, because the helper answers in order. If not, it
+ * counts as answered. */
 static void drop_request(struct helper *h, struct pending *p)
 {
     p->request.what = 0;
@@ -227,8 +229,8 @@ static void fail_all(struct helper *h, enum baro_absent why)
     }
 }
 
-/* The helper hangs, or it died: the request that it was at is answered with a reason, so that the next one gets
- * further. */
+/* The helper hangs or was killed. Answers the request that it was working on with a reason for absence, so that the
+ * next helper goes on with the request after it. */
 static void fail_current(struct helper *h, enum baro_absent why)
 {
     uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
@@ -242,7 +244,7 @@ static void fail_current(struct helper *h, enum baro_absent why)
 
 /* ---- packets ---- */
 
-/* Returns how many bytes the request takes, 0 if they are not there. */
+/* Returns how many bytes the request takes; 0 if there is no room for them. */
 static size_t put_request(unsigned char *out, size_t room, uint64_t serial, const struct helper_request *r)
 {
     size_t path = r->path ? strlen(r->path) + 1 : 0, padded = (path + 7) & ~(size_t)7;
@@ -276,7 +278,7 @@ static int send_more(struct helper *h)
     return 0;
 }
 
-/* *ret_sound: it was replies to what was sent, in that order, and nothing else. */
+/* *ret_sound: the packet has only replies to requests that were sent, in their order. */
 static int take_packet(struct helper *h, size_t len, bool *ret_sound, helper_reply_fn *fn, void *context)
 {
     const unsigned char *at = h->packet;
@@ -320,7 +322,8 @@ static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, vo
     }
 }
 
-/* How long the helper may still be at what it is at, or until it is checked again; 0: it hangs. */
+/* Returns how long the helper may still work on its current request, or how long until it is checked again; 0: it
+ * hangs. */
 static uint64_t patience(struct helper *h)
 {
     uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
@@ -332,7 +335,8 @@ static uint64_t patience(struct helper *h)
     return ending_hangs(&h->late, h->pid, since, STUCK_AFTER) ? 0 : LATE_CHECK;
 }
 
-/* One round: all that can be sent and received without waiting. Returns how many replies were delivered. */
+/* Does one round: sends and receives everything that is possible without waiting. Returns how many replies were
+ * delivered. */
 static int exchange_packets(struct helper *h, helper_reply_fn *fn, void *context)
 {
     bool gone = false;
@@ -359,7 +363,7 @@ static int exchange_packets(struct helper *h, helper_reply_fn *fn, void *context
     return n + deliver_failed(h, fn, context);
 }
 
-/* Returns true if there is something to do elsewhere. */
+/* Waits for the helper. Returns true if wake_fd is readable, so the caller has other work. */
 static bool wait_for(struct helper *h, uint64_t ns, int wake_fd)
 {
     struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
@@ -422,7 +426,7 @@ int helper_pid(const struct helper *h)
     return h->pid;
 }
 
-/* A helper without requests does nothing. */
+/* The clock of a helper without requests is read until it has not changed for LOOKS reads, and then no more. */
 uint64_t helper_cpu_ns(struct helper *h)
 {
     uint64_t one;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and
- * walks its page tables), cmdline and exe (fault in the target's pages or touch its file systems); and of the machine:
- * the size of a filesystem (its server may be gone), sensors (a bus may be slow), the frequencies of CPUs (there are
- * many) and sums over control groups (over removed ones as well). A thread would not do: one in unkillable sleep
- * keeps its whole process from ending.
+ * A helper process does the reads that can block, and can be abandoned. Files of processes: smaps_rollup (takes the
+ * target's mmap lock and walks its page tables), cmdline and exe (fault in the target's pages or access its file
+ * systems). Of the machine: the size of a filesystem (its server may be gone), sensors (a bus may be slow), the
+ * frequencies of CPUs (there are many) and sums over control groups (over removed ones as well). A thread would not be
+ * enough: one in uninterruptible sleep keeps its whole process from ending.
  */
 #ifndef RECORDER_HELPER_HELPER_H
 #define RECORDER_HELPER_HELPER_H
@@ -67,40 +67,44 @@ struct helper_reply {
 
 struct helper;
 
-/* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
+/* Makes a helper. Its process is started with the first request. root_fd is a directory descriptor of /proc, borrowed.
+ */
 int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_error *err);
 
-/* For what HELPER_SENSOR and HELPER_FREQUENCY ask: a directory descriptor of /sys, borrowed. Before the first request.
- */
+/* Sets the directory descriptor of /sys, borrowed, for HELPER_SENSOR and HELPER_FREQUENCY. Call it before the first
+ * request. */
 void helper_use_sys(struct helper *h, int sys_fd);
 
 /* Drops the requests with this context that are not answered yet: no reply is delivered, and nothing is borrowed for
  * them. */
 void helper_forget(struct helper *h, const void *context);
 
-/* Starts the helper now, while there is little that it would hold a copy of. */
+/* Starts the helper now, while this process has little memory that the fork would copy. */
 void helper_start(struct helper *h);
 
 /* Hands over a batch and waits up to deadline_ns for the replies, or until wake_fd (-1: none) is readable; those that
  * come later are delivered by helper_collect(). A helper that hangs in one read for longer than a second (it sleeps, or
- * has used a second of CPU time more) is killed and abandoned, that key is not asked again (its replies say
- * BARO_ABSENT_TIMEOUT), and a new helper takes the rest. Returns the number of replies delivered, or -errno. */
+ * has used a second of CPU time more) is killed and abandoned, requests with that key are not sent again (they are
+ * answered with BARO_ABSENT_TIMEOUT), and a new helper gets the other requests. Returns the number of replies
+ * delivered, or -errno. */
 int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
                helper_reply_fn *fn, void *context);
 int helper_collect(struct helper *h, helper_reply_fn *fn, void *context);
 bool helper_busy(const struct helper *h);    /* replies are outstanding */
 size_t helper_left_behind(struct helper *h); /* abandoned helpers that still hang */
-/* A helper that was refused (EAGAIN: too many processes) is tried for again a second later, then two, up to a minute.
- * Meanwhile what is asked for is answered with BARO_ABSENT_NOT_YET, and may be asked for again. */
+/* If the kernel refused the fork of a helper (EAGAIN: too many processes), the next attempt is a second later, then two
+ * seconds, up to a minute. Until then requests are answered with BARO_ABSENT_NOT_YET, and may be sent again. Returns
+ * whether this is so now. */
 bool helper_is_put_off(const struct helper *h);
 uint64_t helper_refused(const struct helper *h); /* how often, so far */
 int helper_pid(const struct helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
 uint64_t helper_cpu_ns(struct helper *h); /* of all helpers so far */
-/* Kills the helper and does not wait for its end; nothing may be asked afterwards. helper_free() then need not wait as
- * long. NULL allowed, as for helper_free(). */
+/* Kills the helper and does not wait for its end. No request is allowed after this. It shortens the wait of
+ * helper_free(). NULL allowed, as for helper_free(). */
 void helper_end(struct helper *h);
-/* Reaps the helper, else it would be left to process 1, which may not reap: waits up to 0.5 s for one that is about to
- * end (a busy machine, a CPU quota), 20 ms for one in an uninterruptible sleep. One that hangs on is left behind. */
+/* Reaps the helper, which otherwise would be left to process 1, which may not reap it. Waits up to 0.5 s for a helper
+ * that is about to end (a busy machine, a CPU quota), and 20 ms for one in uninterruptible sleep. A helper that still
+ * hangs after that is left behind. */
 void helper_free(struct helper *h);
 
 #endif

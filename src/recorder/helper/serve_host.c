@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the helper process: requests about the machine that may block. */
+/* Answers, in the helper process, the requests about the machine that may block. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ static size_t read_frequencies(const struct helper_host *host, const struct help
         proc_cpuinfo_parse(span_of(host->text, (size_t)len), &info, on_clock, &c);
     if (len < 0 && len != -ENOENT)
         w->host_absent = read_absent((int)-len);
-    else /* an empty one hides what the kernel's has */
+    else /* an empty cpuinfo hides the kernel's file */
         w->host_absent = c.any ? BARO_PRESENT : len == 0 ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_UNSUPPORTED;
     return c.any ? (size_t)n : 0;
 }

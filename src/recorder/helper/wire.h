@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder and its helper process say to each other: packets of a SOCK_SEQPACKET pair, each with as many
- * requests or replies as fit. Both ends are one binary, so structs travel as they are; lengths are checked all the
- * same, for the helper handles bytes of other processes.
+ * The messages between the recorder and its helper process: packets of a SOCK_SEQPACKET pair, each with as many
+ * requests or replies as fit. Both ends are one binary, so structs are sent as they are. Lengths are checked
+ * nevertheless, because the helper handles bytes of other processes.
  */
 #ifndef RECORDER_HELPER_WIRE_H
 #define RECORDER_HELPER_WIRE_H

@@ -29,7 +29,7 @@ struct worker {
     pid_t pid;     /* 0: none */
     int fd;
     uint64_t cpu_ns;             /* of pid, as read last */
-    uint64_t progress, still_ns; /* as seen at the last turn; for how long it has been the same */
+    uint64_t progress, still_ns; /* its progress at the last turn; for how long it has not changed */
     uint64_t turn_ns, retry_ns, pause_ns;
     uint64_t refused;
     struct ending_late late;
@@ -132,7 +132,7 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
     ending_reap_all(&w->ending);
     if (w->pid && is_hung(w, now)) {
         close_worker(w);
-        ending_wait(&w->ending); /* it may write to the memory until it has ended */
+        ending_wait(&w->ending); /* the worker may write to the shared memory until it has ended */
         hung(context);
         found = WORKER_HUNG;
     } else if (w->pid && ending_reap(&w->ending, w->pid)) {

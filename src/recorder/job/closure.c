@@ -38,8 +38,8 @@ static const struct {
     [LEDGER_IO_WCHAR] = {PROCESS_io_wchar, REAPED_IO_WCHAR},
 };
 
-/* Gets the part of an I/O counter of the row that is from reaped children. Returns false if it is not known: a child
- * may have been reaped since that part was read, which shows in the page faults of reaped children. */
+/* Gets how much of an I/O counter of the row is from reaped children. Returns false if this is not known: if the page
+ * faults of reaped children have changed since that part was read, a child may have been reaped. */
 static bool took_over(const struct member *m, unsigned reaped, uint64_t *ret)
 {
     const struct reaped_io *r = &m->reaped_io;

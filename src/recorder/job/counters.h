@@ -88,8 +88,8 @@ static inline uint64_t delay_cpu_of(const struct member *m)
     return since_base(m, BASE_CPU, value(m, PROCESS_cpu) - value(m, PROCESS_run_delay_lag));
 }
 
-/* Has it reaped children since its I/O was read last? Then the row has their CPU time and faults, and not their I/O:
- * the io of a process that is about to end can't be read by an ordinary user, its stat can. */
+/* Has the member reaped children since its I/O was read last? If so, the row has the CPU time and page faults of these
+ * children, but not their I/O: an ordinary user can read the stat of a process that is about to end, but not its io. */
 static inline bool io_is_behind(const struct member *m)
 {
     return m->row.absent[PROCESS_io_rchar] == BARO_PRESENT &&
@@ -147,7 +147,7 @@ static inline uint64_t faults_of(const struct member *m)
     return m->life.reaped_by_parent ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
 }
 
-/* Has the command ended without the wrapper's report of its final counters, which will come? */
+/* Has the command ended, and is the wrapper still going to report its final counters? */
 static inline bool report_is_due(const struct job *j, const struct member *m)
 {
     bool ended = member_is_reap_pending(m) || member_is_zombie(m);

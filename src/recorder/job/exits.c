@@ -64,7 +64,7 @@ static void fill_reported_values(struct baro_exit *e, const struct member *m)
         split = u->has_split ? u->user_ns + u->system_ns : split;
         put(e, EXIT_cpu, u->cpu_ns);
         if (split) {
-            /* job_totals() has published the parts that were read last: neither may become smaller. */
+            /* job_totals() has published the parts that were read last, and neither part may become smaller. */
             uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
             uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
             user_ns = user_ns < least ? least : user_ns > most ? most : user_ns;
@@ -127,8 +127,9 @@ static void subtract_base(struct baro_exit *e, const struct member *m)
     split_cpu(e);
 }
 
-/* Adds what the process had used under the recorder before this one, which the totals include already. Example: it had
- * 2 s in the last sample of that recorder, and 3 s when it ended: the totals grow by 1 s, and the record has 3 s. */
+/* Adds what the process had used while the previous recorder ran. The totals include this part already. Example: the
+ * process had 2 s in the last sample of the previous recorder, and 3 s when it ended: the totals grow by 1 s, and the
+ * record has 3 s. */
 static void add_base(struct baro_exit *e, const struct member *m)
 {
     if (!m->account.base_is_total || !m->account.base)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job: its members, and what they have used together. Nothing here makes a system call: recorder/collectors fills the
- * rows; recorder/loop gives it the reports of the wrapper and of the event sources, and asks for totals.
+ * A job: its members, and what they have used together. No function here makes a system call: recorder/collectors fills
+ * the rows; recorder/loop gives it the reports of the wrapper and of the event sources, and asks for totals.
  *
  * The ledger. A total is the sum of
  *   - the own counters of the living members,
@@ -82,8 +82,8 @@ struct job_source {
     bool covers_members;
     bool attaches; /* that source is perf, which reports only members that it is attached to */
     bool lossy;    /* events were lost, or the source began too late: counts are lower bounds */
-    /* at most this many processes ran before events were reported (recorder/collectors/processes/births.h); job_lose()
-     * makes it invalid */
+    /* is `unseen` valid? It is the highest number of processes that may have run before events were reported
+     * (recorder/collectors/processes/births.h). job_lose() makes it invalid */
     bool unseen_known;
     uint64_t unseen;
 };
@@ -140,8 +140,8 @@ struct job_counts {
 /* How many processes were alive at once: process_peak.c. */
 struct job_at_once {
     uint64_t most; /* upper bound of the peak; valid if it is more than counts.peak */
-    bool found;    /* since peak_note() a list has found a member */
-    /* since peak_note() so many members have ended, the last one at last_end_ns */
+    bool found;    /* a list has found a member since the last peak_note() */
+    /* how many members have ended since the last peak_note(), and when the last of them ended */
     uint64_t fewer, last_end_ns;
     uint64_t awaited;      /* members that were found ended, and whose end events have not been read yet */
     uint64_t n_end_unseen; /* members that may have ended without an event */
@@ -154,7 +154,7 @@ struct job_ended_sums {
     uint64_t counted_ns; /* CPU time attributed to them */
     uint64_t split[2];   /* its parts in user mode and in the kernel, as far as they are known */
     uint64_t unsure_ns;  /* the part of it that may be too much: own_unsure() */
-    uint64_t shared_ns;  /* the part that was attributed to them because their parents had gained it: share_out() */
+    uint64_t shared_ns;  /* the part that teardown_share_out() attributed to them from gains of their parents */
     /* CPU time that perf reported for processes with unsure CPU time, since these were read last */
     uint64_t reported_ns;
     /* I/O and page faults of each process itself, as far as they are known */
@@ -245,8 +245,8 @@ void job_end_unseen(struct job *j, struct member *m, bool unseen);
  * process, and must not add it again. */
 bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
 
-/* The pid is no longer there, and the wrapper, its parent, is going to report it. Returns for how many ns it has been
- * missing. */
+/* The member's pid no longer exists, and the wrapper, which is the parent, will report the member. Returns how many ns
+ * have passed since the pid was first found missing. */
 uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns);
 
 /* The wrapper reported the member, and the row has its last values. The member may be gone already. */
@@ -278,7 +278,8 @@ bool job_began_before(const struct job *j, uint64_t start, uint64_t t_ns);
 
 /* Sets the member's base (attach): what it has used so far does not count for this recording. */
 void job_rebase(struct member *m);
-/* Nor does what a child of it used that is no member, and that it will take over when it reaps that child. */
+/* Leaves out what a child of the member has used that is not a member itself. The kernel will add it to the member's
+ * counters when the member reaps that child. */
 void job_leave_out(struct member *m, const uint64_t used[LEDGER_MAX]);
 
 /* The member was reaped by its parent, or by the wrapper after its parent ended: its counters are not lost. */
@@ -295,8 +296,8 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
 typedef bool job_read_fn(void *context, struct member *m);
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context);
 
-/* Reports exits that have waited for their sockets: those whose sockets have ended (tcp.whole), those that have waited
- * for a second, and all if the job is closing. */
+/* Reports exits that waited for the sockets of their processes. An exit waits until the sockets have ended (tcp.whole),
+ * for a second at most, and no longer if the job is closing. */
 void job_late_report(struct job *j, uint64_t now_ns);
 
 /* The member was seen to ignore SIGCHLD. */
@@ -319,16 +320,16 @@ uint64_t job_rss(struct job *j);
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
 
 /* Continues a job that another recorder has recorded up to its last sample `last`. The members have been found again.
- * Totals continue from that sample: what a member has used since then counts. What a process used that has ended in
- * between is not known. Call job_task_resume() for each task before. If members are selected, they join after this
- * call; call job_resume_end() when all have joined. Returns 0 or -ENOMEM. */
+ * Totals continue from that sample: what a member has used since then counts. If a process has ended in between, what
+ * it used after that sample is not known. Call job_task_resume() for each task before. If members are selected, they
+ * join after this call; call job_resume_end() when all have joined. Returns 0 or -ENOMEM. */
 int job_resume(struct job *j, const struct baro_sample *last);
 /* Is this member in the last sample, or did it begin before that? If so, call job_resume_member() after the member has
  * joined its task and was read, and its base was set to what it has used by now. */
 bool job_resume_knows(const struct job *j, const struct member *m);
 /* Sets the member's base to what it had used at the last sample. */
 void job_resume_member(struct job *j, struct member *m);
-/* The same for a member with this start time that had ended when it was found again. */
+/* Does the same as job_resume_member() for a member with this start time that had ended when it was found again. */
 void job_resume_ended(struct job *j, struct member *m, uint64_t start);
 /* Returns the next process of the last sample that was not found again; NULL: there are no more. *i is 0 at first. */
 const struct baro_process *job_resume_next(const struct job *j, size_t *i, unsigned *ret_task);

@@ -24,9 +24,10 @@ static uint64_t reported_io(const struct member *m, enum ledger_counter c)
 }
 
 /*
- * Adds to ret by how much the counters of m's successor must have grown: what m had used itself, and its counters of
- * reaped children when the ledger was last settled. Growth of the latter since then is from other gone members, which
- * are in the list themselves. /proc/PID/io is the sum of both parts, so for I/O the last settled value counts.
+ * Adds to ret the growth that the counters of m's successor must show: what m had used itself, and m's counters of
+ * reaped children when the ledger was last settled. If these have grown since then, other gone members caused the
+ * growth, and these are in the list themselves. /proc/PID/io is the sum of both parts, so for I/O the last settled
+ * value counts.
  *
  * Example: sh used 5 ms itself. Its children had used 40 ms when the ledger was last settled, and have used 70 ms by
  * now, because it has reaped dd, which used 30 ms and is gone as well. sh adds 45 ms, dd adds 30 ms.
@@ -43,7 +44,7 @@ static void add_expected(const struct member *m, uint64_t ret[LEDGER_MAX])
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
 }
 
-/* Adds to ret what m took over since the ledger was last settled. */
+/* Adds to ret by how much m's counters of reaped children have grown since the ledger was last settled. */
 static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++) {
@@ -74,8 +75,9 @@ void job_settled(const struct job *j, struct member *m)
         note_settled(m);
 }
 
-/* Carries what is missing. User and system time are balanced together: the kernel scales the split between them from
- * ticks, and a process has another split than its successor shows for it.
+/*
+ * Carries what is missing. User and system time are balanced together: the kernel scales the split between them from
+ * ticks, and the split that a process shows differs from the one in its successor's counters.
  *
  * slack: how much may be missing due to rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are
  * expected, and slack is 40 ms. If the successor gained 770 ms, nothing is carried; if it gained nothing, 760 ms are.
@@ -85,7 +87,8 @@ void job_settled(const struct job *j, struct member *m)
  * If the successor gained the page faults, the process was waited for, and all that perf reported since it was read
  * last (`reported`) may be too much: on a busy virtual machine perf had 482 ms where the kernel counted 394.
  *
- * Returns whether CPU time was carried. */
+ * Returns whether CPU time was carried.
+ */
 static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
                     uint64_t slack, const struct cpu_excess *excess)
 {
@@ -108,10 +111,11 @@ static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     return carried > 0;
 }
 
-/* A process that was there when the recording began leaves all that it ever used to the one that reaps it. What it had
- * used by then is no part of the recording: the base of the successor grows by it. Example: a backend of PostgreSQL had
- * used 20 ms, and ends with 30: the postmaster gains 30, and the job 10. If the page faults of some were not gained, no
- * more is left out than what was. */
+/* When a process is reaped, the counters of its successor grow by all that the process ever used. If the process had
+ * begun before the recording, the part that it had used by then does not count: this function adds that part to the
+ * successor's base. Example: a backend of PostgreSQL had used 20 ms, and ends with 30: the postmaster gains 30, and the
+ * job 10. If the successor did not gain the page faults of all of these processes, at most what it gained is left out.
+ */
 static void leave_out_past(const struct settlement *e, uint64_t gained[LEDGER_MAX])
 {
     struct member *m = e->successor;
@@ -129,9 +133,10 @@ static void leave_out_past(const struct settlement *e, uint64_t gained[LEDGER_MA
     member_moved(m);
 }
 
-/* The I/O of its reaped children will show in the next reading of the successor, or of the process that reaps it.
- * Example: collect2 waits for ld, which had read 73 MB, and ends. Its stat shows the page faults of ld, and its io can
- * no longer be read. If the 73 MB counted as lost, they would count again when cc reaps collect2. */
+/* Counts the I/O of reaped children as gained if the successor's io was not read after it reaped them: the I/O will
+ * show in the next reading of the successor, or of the process that reaps the successor. Example: collect2 waits for
+ * ld, which had read 73 MB, and ends. The stat of collect2 shows the page faults of ld, but its io can no longer be
+ * read. If the 73 MB counted as lost, they would count again when cc reaps collect2. */
 static void gain_unread_io(const struct settlement *e, uint64_t ret[LEDGER_MAX])
 {
     if (!io_is_behind(e->successor) || ret[LEDGER_FAULTS_MINOR] < e->expected[LEDGER_FAULTS_MINOR])
@@ -154,7 +159,7 @@ static void add_excess(struct cpu_excess *ret, const struct member *m)
 }
 
 /* No other process has the CPU time of these gone members, so what was reported when they ended counts in full.
- * successor: of these members; NULL: they have none. */
+ * successor: the successor of these members; NULL if they have none. */
 static void take_as_sure(struct job *j, const struct member *successor)
 {
     for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
@@ -232,7 +237,7 @@ static struct settlement *list_successors(struct job *j)
         e->faults += faults_of(m);
         e->lost++;
         e->known += own_cpu(m) + m->account.reaped[LEDGER_CPU_USER] + m->account.reaped[LEDGER_CPU_SYSTEM];
-        /* attributed to its children, and not yet in its counters */
+        /* CPU time that is attributed to its children, and that its own counters do not show yet */
         e->known += m->account.pool < 0 ? (uint64_t)-m->account.pool : 0;
         e->weight += teardown_expected(m);
         add_excess(&e->excess, m);

@@ -12,12 +12,12 @@
  * So the true peak may be higher than the count if a list found a process after another one had ended, or if one ends
  * before the living are counted.
  *
- * A process may be found ended before the events of forks are read that happened while it was alive. As events are in
- * order, it was alive at all forks that are read before its own end. Example: 39 of 46 processes are known, and all
- * have ended when they are read; then seven forks are read, and after them 46 ends: the peak is 46. In contrast, a
- * process that a list has found, or that perf is not attached to, may have ended without an event. Until it is read
- * again, it is not counted at forks; nor is one that was found ended and whose end no event reports, so a fork that
- * is read after that and happened before makes the peak a lower bound.
+ * The recorder may find that a process has ended before it has read all forks that happened while the process was
+ * alive. Events are in the order of time, so the process was alive at every fork that is read before its own end.
+ * Example: 39 of 46 processes are known, and all have ended when they are read; then seven forks are read, and after
+ * them 46 ends: the peak is 46. In contrast, a process that a list has found, or that perf is not attached to, may have
+ * ended without an event. Until it is read again, forks do not count it. Forks do not count a process either that was
+ * found ended and whose end no event reports. If an earlier fork is read after that, the peak is a lower bound.
  */
 static uint64_t count_living(const struct job *j)
 {
@@ -94,9 +94,9 @@ void peak_end(struct job *j, struct member *m, uint64_t end_ns)
     j->at_once.last_end_ns = max_u64(j->at_once.last_end_ns, end_ns);
 }
 
-/* It was read after the tick began. Example: the tick began at 10 ms, and the recorder waited for a CPU till 30 ms,
- * when five were found ended whose ends no event reports. They may have been there when 40 were forked at 20 ms: 41
- * with their parent is a lower bound of 46. */
+/* The member was read after the tick began. Example: the tick began at 10 ms, and the recorder waited for a CPU until
+ * 30 ms. Then it found that five processes had ended whose ends no event reports. They may have been alive when 40
+ * others were forked at 20 ms. The count is 41 (the 40 and their parent), a lower bound: the peak may be 46. */
 void job_end_noticed(struct job *j, const struct member *m, uint64_t now_ns)
 {
     if (member_state(m) == MEMBER_ALIVE && m->life.end_unseen && j->source.attaches)

@@ -44,7 +44,8 @@ static struct before *find_before(const struct job *j, struct baro_key key)
 
 /* ---- a process that was found again ---- */
 
-/* Sets the member's base to what it had used at the last sample. A value that was absent then counts from now on. */
+/* Sets the member's base to what it had used at the last sample. If a value was absent in that sample, it counts from
+ * now on. */
 static void rebase_to(struct member *m, const struct baro_process *then)
 {
     uint64_t now[PROCESS_MAX];
@@ -127,9 +128,10 @@ static size_t resume_members(struct job *j)
     return known;
 }
 
-/* Subtracts from the carried counters what a process of the last sample had used that has ended in between. Its parent
- * has reaped it, so the growth of the parent's counters includes it again. Example: cc1 had 2 s in the last sample, and
- * make has 3 s from children since then: 2 s of these are in the totals already. */
+/* A process of the last sample has ended in between, and its parent has reaped it. The growth of the parent's counters
+ * includes what the process had used by that sample, which would count twice. Subtracts this from the carried counters.
+ * Example: cc1 had 2 s in the last sample, and make has 3 s from children since then: 2 s of these are in the totals
+ * already. */
 static void subtract_reaped(struct job *j, const struct baro_process *then)
 {
     const struct member *m = tree_find(&j->tree, then->key.pid), *parent = tree_find(&j->tree, then->parent.pid);
@@ -211,7 +213,8 @@ int job_resume(struct job *j, const struct baro_sample *last)
     size_t known = j->selected ? 0 : resume_members(j);
     take_totals(j, last);
     j->counts.started += last->job[JOB_processes_started] - known;
-    if (j->selected) { /* its members join later; what has no row has ended, whether that had been reported or not */
+    if (j->selected) { /* its members join later; a process without a row has ended, whether its end had been reported
+                          or not */
         j->counts.ended += less(last->job[JOB_processes_started], last->n);
         return 0;
     }
@@ -236,7 +239,7 @@ void job_resume_member(struct job *j, struct member *m)
         j->counts.started--;
         return;
     }
-    if (b) { /* it is in another task: what it used for the first one since the last sample is not known */
+    if (b) { /* it is in another task now: what it used for its former task since the last sample is not known */
         b->found = true;
         j->counts.ended++;
     }

@@ -14,7 +14,7 @@ static inline struct member *nearest_living(const struct member *m)
     return up;
 }
 
-/* Did its parent not reap it, nor the wrapper so far? */
+/* Has neither the member's parent reaped it nor, so far, the wrapper? */
 static inline bool is_unreaped(const struct member *m)
 {
     return m->account.parent_reaped_none && !member_is_final(m);
@@ -22,9 +22,10 @@ static inline bool is_unreaped(const struct member *m)
 
 /* unsettled.c: gone members that cannot be settled yet. */
 
-/* Does a gone child wait until this member is read or reported? If so, the counters that it has from that child are
- * settled later. Example: the command is a zombie, has 70 ms from its child, and the wrapper's report is due, for which
- * the child waits. If the 70 ms counted as settled now, they would seem to be missing then, and be added again. */
+/* Does a gone child wait until the successor is read or reported? If so, what the successor has gained from that child
+ * is settled later. Example: the command is a zombie, and its counters include 70 ms of its child. The child waits for
+ * the wrapper's report of the command. If the 70 ms counted as settled now, they would seem to be missing when the
+ * report comes, and would be added again. */
 bool gone_wait_for(const struct job *j, const struct member *successor);
 /* Takes the members out of the list of gone ones that have to wait, and returns them. A member waits
  *   - if its successor's counters are not final: the successor is REAP_PENDING, could not be read, or the wrapper's

@@ -45,7 +45,7 @@ void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
         t->begin_ns = begin_ns;
     t->started++;
     if (!t->living++)
-        t->since_ns = max_u64(begin_ns, t->until_ns); /* time before that was counted */
+        t->since_ns = max_u64(begin_ns, t->until_ns); /* time before until_ns was counted already */
     bool known = peak_is_known_at_begin(j, (enum baro_origin)m->row.origin);
     t->peak = max_u64(t->peak, known ? t->living : 1); /* if it is not known: task_note_peaks() */
     member_moved(m);
@@ -203,7 +203,7 @@ void task_set_base(struct member *m)
     task_tcp_base(m);
 }
 
-/* Ends its membership: what it has used so far stays with the task. */
+/* Ends the member's membership in its task. What the member has used so far stays with the task. */
 static void leave_task(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct job_task *t = task_of(j, m);
@@ -247,7 +247,7 @@ void job_inherit(struct job *j, struct member *m, const struct member *parent)
     job_label(j, m, task, m->row.first_ns, false);
 }
 
-/* The I/O of the exit does not count: that of the parent, which may belong to the task, may include it. */
+/* The I/O of the exit does not count: the parent may belong to the task, and its I/O may include that of the exit. */
 void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t begin_ns)
 {
     struct job_task *t = &j->tasks[task - 1];

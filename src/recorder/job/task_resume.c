@@ -47,7 +47,8 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
     struct job_task *t = &j->tasks[task - 1];
     uint64_t io_unread, tcp_unread, begin = then_of(then, TASK_begin);
     uint64_t rows = count_rows(last, then, &io_unread, &tcp_unread);
-    /* Those without a row have ended. Where that had not been reported, what they used by their end is not known. */
+    /* Processes without a row have ended. If the end of one had not been reported, what it had used by its end is not
+     * known. */
     uint64_t gone = less(then_of(then, TASK_processes_started), rows);
     uint64_t unreported = less(gone, then_of(then, TASK_processes_ended));
     for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
@@ -99,8 +100,8 @@ void task_resume_lost(struct job *j, unsigned task)
     t->tcp_unread += t->tcp_known;
 }
 
-/* A process was alive between the two recorders, so the task was active then. Until now it counted from when the
- * process was found again. */
+/* A process was alive between the two recorders, so the task was active then. So far, the time of the task began when
+ * the process was found again. */
 static void add_time_between(struct job_task *t, uint64_t last_ns)
 {
     if (t->living && t->since_ns > last_ns)

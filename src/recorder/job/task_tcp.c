@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that the sockets of a task's processes have sent and received. What they had sent and received before the
- * recording attached is left out by socket, so here only what a process did before it joined the task is left out. */
+/* Bytes that the sockets of a task's processes have sent and received. The reader of sockets leaves out, for each
+ * socket, the bytes from before the recording attached. So this file leaves out only what a process sent and received
+ * before it joined the task. */
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 

@@ -3,9 +3,10 @@
 #include "recorder/job/settling.h"
 
 /*
- * taskstats and perf make their records before a process frees its memory and is torn down; the parent gets the CPU
- * time of all that. So the gain of a parent, less what its gone children are known to have used, was used by these
- * children. It is shared out among them by the expected cost of the teardown: a fixed part, and a part for each page.
+ * taskstats and perf make their records before a process frees its memory and is torn down; the kernel adds the CPU
+ * time of this work to the parent's counters. So the gain of a parent, less what its gone children are known to have
+ * used, was used by these children. It is shared out among them by the expected cost of the teardown: a fixed part, and
+ * a part for each page.
  *
  * Example: taskstats reported 90 ms for the only gone child, and the parent's children_cpu grew by 100 ms. The child
  * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown. If 4 ms are expected, the

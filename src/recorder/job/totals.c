@@ -230,10 +230,10 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 }
 
 /*
- * Makes the bound smaller by what closure_raise_cpu() added. A parent shows CPU time of its children that is too small
- * by up to two ticks, and what is carried is less by that. closure_raise_cpu() adds what is missing from the sum over
- * single processes. CPU time of gone members that still wait (`waiting`) was in no sum before, so it does not change
- * the bound.
+ * Makes the bound smaller by what closure_raise_cpu() added. The CPU time that a parent shows for its children is too
+ * small by up to two ticks, and the carried CPU time may be too small by the same amount. closure_raise_cpu() adds what
+ * is missing from the sum over single processes. CPU time of gone members that still wait (`waiting`) was in no sum
+ * before, so it does not change the bound.
  *
  * Example: the total is 970 ms with a bound of 40 ms, and the single processes have 990 ms: 20 ms are added, and the
  * bound becomes 20 ms.
@@ -307,8 +307,8 @@ static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
     absent[JOB_process_rss_most] = is_of_all ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
-/* What members that are gone had used before the recording began, and their parents may show by now: leave_out_past()
- * in ledger.c, which has not settled them yet. */
+/* Subtracts what gone members had used before the recording began. The counters of their parents may include it by now.
+ * leave_out_past() in ledger.c leaves it out when it settles these members. */
 static void leave_out_past(const struct job *j, uint64_t total[LEDGER_MAX])
 {
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
@@ -336,7 +336,8 @@ static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
            (j->open || total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM] <= j->group.user_ns + j->group.system_ns);
 }
 
-/* Which totals may be too small. Example: a job of 10 s whose processes ended with 0.2 s that no account has. */
+/* Publishes which totals may be too small. Example: a job of 10 s whose processes ended with 0.2 s that no account has.
+ */
 static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_value[JOB_MAX],
                            uint8_t ret_absent[JOB_MAX])
 {
@@ -350,7 +351,7 @@ static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_val
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
 }
 
-/* How many processes there are, were at once, began, ended, and were not seen. */
+/* Publishes how many processes are alive, were alive at once, began, ended, and were not seen. */
 static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
     ret_value[JOB_processes] = tree_count(&j->tree) - j->counts.ended_members;

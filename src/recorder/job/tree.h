@@ -52,7 +52,7 @@ struct member_usage {
     enum baro_exit_source source;
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
     uint64_t cpu_unsure_ns;   /* the part of cpu_ns that a hypervisor or an interrupt may have had */
-    uint64_t share_unsure_ns; /* the part that may be of others that its parent reaped: share_out() */
+    uint64_t share_unsure_ns; /* the part that other children of its parent may have used: teardown_share_out() */
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
 };
 
@@ -85,7 +85,7 @@ struct settlement {
     uint64_t expected[LEDGER_MAX]; /* by how much the successor's counters must have grown */
     uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
     uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
-    uint64_t known, weight, share; /* plan_share() */
+    uint64_t known, weight, share; /* teardown_plan() */
     struct cpu_excess excess;
 };
 
@@ -186,9 +186,9 @@ struct member_life {
 /* What it has used, and which process has its counters. Set by ledger.c, totals.c, job.c and resume.c. */
 struct member_account {
     struct member_part part;
-    /* The parent of a gone member when it went, which may be gone as well; the former parent of a living member, if
-     * that one went in this epoch of the tree. (A child that is found gone after its parent may have ended before it.)
-     */
+    /* Of a gone member: its parent when it was found gone, which may be gone as well. Of a living member: its former
+     * parent, if that parent was removed in this epoch of the tree. (A child that is found gone after its parent may
+     * have ended before the parent.) */
     struct member *successor;
     uint64_t successor_epoch;
     /* its counters of reaped children when the ledger was last settled */
@@ -251,19 +251,20 @@ struct member_reading {
     uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
     uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
     uint64_t status_key;                 /* faults and stat_rss when status was last read */
-    uint64_t status_rss;                 /* stat_rss alone then */
+    uint64_t status_rss;                 /* stat_rss when status was last read */
     uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
     uint32_t smaps_cost_us;              /* moving average, rounded up */
     uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
     uint32_t read_tick;                  /* the last tick in which it was read */
     /* pss.c: KiB that had moved among the processes that share memory with it when smaps was last read */
     uint32_t shared_kib;
-    uint32_t files_kib;           /* KiB of files that had moved among all members by then */
-    uint32_t left_kib;            /* KiB of files that it shared when it gave up its memory, until it is a zombie */
-    uint32_t files_asked;         /* KiB of files and shared memory that it had when the helper was asked */
-    uint32_t smaps_files;         /* ... when it was asked for what was read last */
-    uint32_t smaps_shared;        /* KiB of them that others shared, each page divided by the number of processes */
-    uint32_t files_seen;          /* KiB of them that it had at least when it was read last */
+    uint32_t files_kib;    /* KiB of files that had moved among all members by then */
+    uint32_t left_kib;     /* KiB of files that it shared when it gave up its memory, until it is a zombie */
+    uint32_t files_asked;  /* KiB of files and shared memory that it had when the helper was asked */
+    uint32_t smaps_files;  /* the value of files_asked for the smaps that was read last */
+    uint32_t smaps_shared; /* KiB of files and shared memory that others shared, each page divided by the number of
+                              processes */
+    uint32_t files_seen;   /* KiB of files and shared memory that it had at least when it was read last */
     struct baro_key memory_owner; /* the process whose address space it uses; pid 0: its own, or not known yet */
     uint16_t reads;               /* ticks in a row in which it was read, up to read_tick */
     uint8_t info_tries;

@@ -19,8 +19,9 @@ bool gone_wait_for(const struct job *j, const struct member *successor)
     return false;
 }
 
-/* Had the successor ended when m was found gone? If so, it may have reaped m before, and its counters include m; or the
- * wrapper adopted m and reports it. In both cases nothing is lost. The same holds if no ancestor is alive. */
+/* Had the successor ended when m was found gone? If so, either the successor had reaped m before, and its counters
+ * include those of m; or the wrapper has adopted m and will report it. In both cases nothing is lost. The same holds if
+ * no ancestor is alive. */
 static bool has_ended_before(const struct member *successor, const struct member *m)
 {
     bool ended = member_state(successor) != MEMBER_ALIVE || member_is_zombie(successor);
@@ -62,8 +63,8 @@ static void mark_events_pending(const struct job *j, uint64_t now_ns)
 }
 
 /* The last values of m's parent may show that it never reaped a child. If so, either the wrapper reaps m and reports
- * it; or the parent ignored SIGCHLD, and the kernel adds the counters of m to no process. It is known which when the
- * wrapper has reported all that it reaped. */
+ * it; or the parent ignored SIGCHLD, and the kernel adds the counters of m to no process. Which of these is the case is
+ * known when the wrapper has reported all processes that it reaped. */
 static void note_unreaped(struct member *m)
 {
     const struct member *parent = m->account.successor;

@@ -45,8 +45,8 @@ void recorder_close(struct recorder *r)
     header_free(&r->header);
 }
 
-/* The wrapper waits for the end of this process. Memory and descriptors are left to the kernel, which saves 0.4 ms for
- * a short command. */
+/* Closes only what must be closed, because the wrapper waits for the end of this process. Memory and descriptors are
+ * left to the kernel, which saves 0.4 ms for a short command. */
 static void close_for_wrapper(struct recorder *r)
 {
     sampler_end_helpers(&r->sampler);
@@ -58,8 +58,8 @@ static void close_for_wrapper(struct recorder *r)
         marks_file_sweep(r->options->marks);
 }
 
-/* If only few descriptors are allowed, they are used for the processes. The machine and the control groups, which keep
- * a dozen files open each, are then not recorded. */
+/* If only few descriptors are allowed, the recorder uses them for the processes. It does not record the machine and the
+ * control groups then, which keep a dozen files open each. */
 static bool descriptors_left(void)
 {
     struct rlimit limit;
@@ -235,8 +235,9 @@ static int resume(struct recorder *r)
     return code;
 }
 
-/* If another recorder goes on with that sample, what it does not have has ended. So there is none before all members
- * have joined that another process selects. */
+/* Plans the first sample. A recorder that goes on with that sample later assumes that each process without a row has
+ * ended. So a recorder that continues a job takes no sample before all members have joined that the process that
+ * selects reports. */
 static void plan_first(struct recorder *r)
 {
     if (!r->job.before) {

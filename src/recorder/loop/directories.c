@@ -9,7 +9,7 @@
 #include "recorder/loop/recorder.h"
 #include "recorder/select/task_lines.h"
 
-/* Without asking the file system, which may hang: "." and empty components go, ".." stays. */
+/* Removes "." and empty components, and keeps "..". It does not ask the file system, which may hang. */
 static void put_path(struct buf *b, const char *path)
 {
     for (size_t n; *path; path += n) {
@@ -52,7 +52,7 @@ int record_directories(struct recorder *r, struct baro_error *err)
     return code;
 }
 
-/* Sandboxes of a task file: they belong to a task each. Their paths are absolute. */
+/* Adds the sandboxes of a task file. Each belongs to a task, and their paths are absolute. */
 int record_sandboxes(struct recorder *r, const struct select_options *o, struct baro_error *err)
 {
     int code = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks, execs and exits: from the event sources to the members. */
+/* Reads forks, execs and exits from the event sources, and applies them to the members. */
 #ifndef RECORDER_LOOP_EVENT_H
 #define RECORDER_LOOP_EVENT_H
 
@@ -15,7 +15,8 @@ struct recorder;
 struct recorders;
 
 /* Exits that taskstats reported before the process was known as a member: its fork was not read yet, or it was not
- * selected yet, and the process that selects may be a second behind. One for each pid, modulo these. */
+ * selected yet, and the process that selects may be a second behind. The slot of an exit is its pid modulo STASH_MAX.
+ */
 #define STASH_MAX 256u
 #define STASH_LONG 4096u
 #define DEFERRED_EXECS_MAX 64u
@@ -36,7 +37,7 @@ struct event_sources {
     uint64_t drain_due_ns;   /* absolute; 0: nothing to drain */
     uint64_t drain_delay_ns; /* the longest that the buffer allows */
     unsigned foreign_drains; /* drains in a row without an event of a member */
-    struct recorder *active; /* those whose members events were about since the last drain */
+    struct recorder *active; /* a list of the recorders with members that events since the last drain were about */
     /* Processes that executed a program and are read once they have lived for a while (EXEC_READ_AFTER). */
     struct deferred_exec {
         struct recorder *recorder;
@@ -51,7 +52,8 @@ struct event_sources {
 /* event_filter.c: the kernel drops foreign events. */
 struct event_filter {
     struct exits_filter *in_kernel; /* NULL: none */
-    /* It drops foreign events; since the last drain a member was found that it did not know. */
+    /* tried: the filter is not attached any more, because that was tried, or no event may be dropped; holds: the filter
+     * drops foreign events; is_behind: since the last drain, a member was found that the filter did not know */
     bool tried, holds, is_behind;
     uint32_t gaps;
     uint64_t found, ended, foreign_forks;
@@ -80,7 +82,7 @@ void event_lost_usage(struct recorder *r, uint64_t times);
 void event_stash(struct recorders *a, const struct exits_event *e); /* usage of a process that is not known yet */
 void event_lost(struct recorder *r, uint64_t times);
 void event_touch(struct recorder *r, struct member *m); /* after the drain, this member is read */
-/* Returns what was reported about the end of a process that is no member, or NULL. */
+/* Returns the exit that was reported of a process that is no member, or NULL. */
 const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns);
 void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
 
@@ -92,10 +94,10 @@ void event_count_pids(struct recorder *r, int32_t pid); /* before the job can fo
 void event_drain(struct recorders *a);
 bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
 void event_ready(struct recorders *a);
-void event_activate(struct recorder *r); /* the current drain has an event of this one */
+void event_activate(struct recorder *r); /* the current drain has an event of this recorder */
 void event_catch_up(void *recorder);     /* reads events within a tick; for struct sampler_options */
 void event_close(struct recorders *a);
-void event_use(struct recorder *r, struct exits_source *source); /* uses it as the source of forks from now on */
+void event_use(struct recorder *r, struct exits_source *source); /* `source` is the source of forks from now on */
 
 /* event_filter.c: lets the kernel drop foreign events */
 void event_filter(struct recorder *r, int events);       /* after a drain that returned so many events */

@@ -31,18 +31,19 @@ static bool ended_before(const struct member *m, uint64_t t)
     return m->life.end_reported && m->life.end_ns < t;
 }
 
-/* Is the known member another process than the one that was forked at t with the same pid? When a scan found the member
- * says little: it may have been forked, and may have ended, since the scan began. Its start time does: one that started
- * 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. It may be the one of which a fork is
- * reported at 1,290 ms as well: copy_process() notes the start time first, and reports the fork when its CPU, which
- * others may take meanwhile, comes to it. Then the start time of the process that has the pid now decides. If there is
- * none any more, it is the same process, as the end of another one would have been reported. */
+/* Is the known member another process than the one that was forked at t with the same pid? The time at which a scan
+ * found the member does not decide, because the member may have been forked, and may have ended, since the scan began.
+ * The start time decides: a member that started 1,230 to 1,240 ms after the tape began was forked at 1,236 ms. A fork
+ * that is reported at 1,290 ms may be of the same member: copy_process() notes the start time first, and may lose its
+ * CPU before it reports the fork. In that case the start time of the process that has the pid now decides. If no
+ * process has the pid any more, both are the same process, because the end of another one would have been reported. */
 static bool pid_was_reused(const struct recorder *r, const struct member *known, uint64_t t)
 {
     if (ended_before(known, t))
         return true;
     if (r->wrapper.pid && known->row.key.pid == r->wrapper.command)
-        return false; /* the wrapper has not reaped it; it noted the time before, and may have waited for a CPU since */
+        return false; /* the wrapper has not reaped the command; the wrapper noted the command's time of start, and may
+                         have waited for a CPU before the fork */
     if (!known->life.begin_ns && !known->reading.stat_was_read)
         return false; /* just found by a scan that may have begun long ago */
     uint64_t begin = known->life.begin_ns ? known->life.begin_ns : job_begin_ns(&r->job, known->row.key.start);
@@ -54,8 +55,8 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
     return start ? start != known->row.key.start : r->job.source.lossy;
 }
 
-/* The process that was forked at t with this pid, if a scan found it, and later found it gone, before the event of its
- * fork was read. Example: it was forked at 278 ms, a scan found it at 280 ms, and at 290 ms it had gone. */
+/* Returns the process that was forked at t with this pid, if scans found it and later found it gone before the event of
+ * its fork was read. Example: it was forked at 278 ms, a scan found it at 280 ms, and at 290 ms it had gone. */
 static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint64_t t)
 {
     struct member *m = r->job.settling.gone_unforked ? r->job.settling.gone : NULL;
@@ -66,7 +67,7 @@ static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint6
 
 static struct member *member_of(const struct recorder *r, int32_t pid);
 
-/* It caused an event itself at t, so its end is reported as well. */
+/* Notes that the member caused an event itself at t: its end will be reported as well. */
 static void note_covered(struct recorder *r, struct member *m, uint64_t t)
 {
     m->events.covered = true;
@@ -74,7 +75,7 @@ static void note_covered(struct recorder *r, struct member *m, uint64_t t)
     job_end_unseen(&r->job, m, false);
 }
 
-/* A child of a process that had ended before its fork was read. */
+/* Makes the member an orphan: its parent had ended before the event of the member's fork was read. */
 static void make_orphan(struct recorder *r, struct member *m, struct member *parent)
 {
     m->row.parent = parent->row.key;
@@ -99,8 +100,8 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         sampler_gone(&r->sampler, known, t);
         known = NULL;
     }
-    /* A fork that began while perf was being attached to its parent, and is reported after that: the child may not have
-     * inherited the events, however late its fork is reported. */
+    /* A fork may have begun while perf was being attached to the parent, even if it is reported much later. The child
+     * of such a fork may not have inherited the events. */
     bool unsure = parent && parent->events.unheard;
     if (parent)
         note_covered(r, parent, t);
@@ -150,7 +151,8 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
     event_touch(r, m);
 }
 
-/* It executes one more program, and the name of the one before was not read: nor is that of its children known. */
+/* The member executes another program before the name of its last one was read. So the names of the children that it
+ * forked in between are not known either. */
 static void lose_late_names(struct member *m)
 {
     for (struct member *child = m->links.first_child; child && m->events.executed_ns;
@@ -229,8 +231,8 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     event_touch(r, m);
 }
 
-/* perf's CPU time is not all of it: then the last read of /proc is closer to the truth, e.g. 7.9 s instead of 2.4 s of
- * 8.4 s. What another source reported is kept. */
+/* Drops the CPU time that perf reported if it is incomplete, because the last read of /proc is closer to the truth.
+ * Example: of 8.4 s, perf reported 2.4 s, and /proc had 7.9 s. A report of another source is kept. */
 static void drop_usage(struct recorder *r, struct member *m)
 {
     struct member_usage *u = member_make_usage(m);

@@ -6,11 +6,11 @@
  * then it passes everything, and members are added as they are found. When a drain has read everything that was queued
  * and found no member that the filter did not know, the filter is complete. Example: member A forks B before the filter
  * is attached, and B forks C after that. B is added when its fork is read. The filter did not know B when C was forked,
- * so C is added when C's fork is read. The next drain finds nobody new. If a scan finds another member later, this
- * starts again.
+ * so C is added when C's fork is read. The next drain finds nobody new. If a scan finds another member later, the
+ * filter is incomplete again, and passes everything until it is complete.
  *
- * Pids stay in the filter when their processes end, because their exits may be read long after. They are all removed at
- * once when there are too many, and then this starts again, too.
+ * Pids stay in the filter when their processes end, because their exits may be read long after. When there are too
+ * many, all pids are removed at once, and the members are added again in the same way.
  */
 #include "recorder/loop/recorder.h"
 
@@ -64,7 +64,7 @@ void event_filter_usage(struct recorders *a)
 {
     if (a->filter.in_kernel && a->events.usage && exits_kind(a->events.usage) == EXITS_TASKSTATS)
         exits_filter_attach(a->filter.in_kernel,
-                            a->events.usage); /* if this fails, all of the machine is reported as before */
+                            a->events.usage); /* if this fails, events of the whole machine are reported as before */
 }
 
 void event_filter_fork(struct recorder *r, int32_t pid)

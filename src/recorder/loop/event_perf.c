@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * perf as an event source. It is opened once the command runs, because the first perf event after boot takes 5 to 35
- * ms. It reports only processes that it is attached to and what they fork from then on. So that no member is missed:
+ * ms. It reports only the processes that it is attached to, and the processes that these fork after that. The following
+ * makes sure that no member is missed:
  *
  * - perf is attached to members, and their children are listed, until a listing finds no new process.
  * - A child that was being forked while perf was attached to its parent is reported, but does not inherit the events.
  *   Until an event that a process itself causes is seen (member.covered), its children are listed with each sample. If
  *   one of them was not reported, perf is attached to the process.
- * - A process that came and went before that used a pid that no known process has. If each pid that was assigned since
- *   the command's own is that of a known or living process, there was none; otherwise the number of the others is a
- *   bound (recorder/collectors/processes/births.h).
+ * - A process that began and ended before perf was attached used a pid that no known process has. If each pid that was
+ *   assigned after the command's own is that of a known or living process, none was missed. Otherwise the number of the
+ *   other pids is a bound (recorder/collectors/processes/births.h).
  *
  * If one of these checks fails, counts are lower bounds (job.lossy). If perf can't be attached to a member, scanning
  * goes on as well.
@@ -30,7 +31,8 @@ static void attach(struct recorder *r, struct member *m)
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->all->events.usage, m->row.key.pid, NULL);
     r->events.perf_is_partial |= code > 0 || (code < 0 && code != -ESRCH);
-    /* till it is read it counts as alive beside those that are forked, and no event is going to report its end */
+    /* no event is going to report its end, and until it is read it counts as alive beside the processes that are forked
+     */
     if (code == -ESRCH && !member_has_ended(m) && sampler_read_member(&r->sampler, m) == 0 && member_is_zombie(m))
         job_ended(&r->job, m, sampler_now(&r->sampler));
     m->events.covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
@@ -40,13 +42,15 @@ static void attach(struct recorder *r, struct member *m)
     m->events.unheard = true;
     job_end_unseen(&r->job, m, false);
     member_moved(m);
-    member_make_usage(m)->cpu_ns = before; /* perf counts only what follows */
+    member_make_usage(m)->cpu_ns = before; /* perf counts only the CPU time from now on */
     r->events.n_attached++;
-    /* It may have executed a program since it was read, and what it forks from now on begins with its name. */
+    /* The member may have executed a program since it was read, and the children that it forks from now on begin with
+     * its name. */
     sampler_read_member(&r->sampler, m);
 }
 
-/* perf reported its fork, but not that of a child of its: it did not inherit the events. */
+/* Did perf report the fork of the member, but not the fork of one of its children? If so, the member did not inherit
+ * the events. */
 static bool is_unfollowed(const struct member *m)
 {
     for (const struct member *c = m->events.followed && !m->events.covered ? m->links.first_child : NULL; c;
@@ -57,9 +61,9 @@ static bool is_unfollowed(const struct member *m)
     return !m->events.followed;
 }
 
-/* One pass over the members; members found meanwhile are appended to the array and visited too. Events are read before
- * perf is attached to the next member, because members that inherited need no attaching. Returns the number of members
- * that perf had not reported. */
+/* One pass over the members; members that are found during the pass are appended to the array and visited too. Events
+ * are read before perf is attached to the next member, because perf need not be attached to a member that inherited the
+ * events. Returns the number of members that perf had not reported. */
 static unsigned attach_all(struct recorder *r)
 {
     unsigned unreported = 0;
@@ -72,7 +76,7 @@ static unsigned attach_all(struct recorder *r)
         if (!m || member_has_ended(m) || (!unfollowed && m->events.covered))
             continue;
         uint64_t before = r->job.counts.started;
-        sampler_advance(&r->sampler); /* a pass takes a while, and processes found get the current time */
+        sampler_advance(&r->sampler); /* a pass takes a while, and processes that it finds get the current time */
         if (r->options->scope.children)
             sampler_scan_children(&r->sampler, m);
         if (r->job.counts.started != before)
@@ -81,8 +85,9 @@ static unsigned attach_all(struct recorder *r)
     return unreported;
 }
 
-/* Reads the members again whose ends perf does not report, so that each of those that are left was alive when the
- * events were read. Example: one was ending when perf came, and has ended since; another one was found after that. */
+/* Reads the members again whose ends perf does not report. Each member that is alive after this was alive when the
+ * events were read. Example: a member was ending when perf was attached, and has ended since; another member was found
+ * after that. */
 static void read_unseen_ends(struct recorder *r)
 {
     for (size_t i = 0; i < r->job.tree.n; i++) {
@@ -105,7 +110,7 @@ static unsigned attach_until_complete(struct recorder *r)
         unreported += more;
     }
     r->events.perf_is_partial |= more != 0;
-    event_read(r->all); /* those that it reports as ended by now are not among those that are there at once */
+    event_read(r->all); /* members whose ends are reported by now do not count as alive at once */
     read_unseen_ends(r);
     job_note_peak(&r->job);
     return unreported;
@@ -121,7 +126,8 @@ static void give_up(struct recorder *r)
     r->all->events.drain_due_ns = 0;
 }
 
-/* Members that have ended fork no more. How many others may have come and gone unobserved is decided here. */
+/* Members that have ended fork no more. This function finds out how many other processes may have begun and ended
+ * unobserved. */
 static void begin_events(struct recorder *r)
 {
     int32_t last = births_last_pid(&r->sampler.processes.scan.births);

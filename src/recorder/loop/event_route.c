@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "recorder/loop/recorder.h"
 
-/* This recorder's time is the current time, except within its own tick. */
+/* Sets the recorder's time to the current time, except within its own tick. */
 static struct recorder *prepared(struct recorders *a, struct recorder *r)
 {
     if (!r->events.is_active && r != a->ticking)

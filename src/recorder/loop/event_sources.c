@@ -5,8 +5,9 @@
  * One source reports forks, execs and exits (forks), one reports what ended processes had used (usage); perf can be
  * both. Each drain has three steps: read all of forks, then all of usage, then read each member that an event was
  * about. The kernel sends the usage of a process before its exit event (in do_exit(), taskstats_exit() comes before
- * proc_exit_connector()). So when an exit was read from forks, its usage is found when usage is read after that. Usage
- * may also be ahead: what it reports of a process that is not known yet is stashed until its fork is read.
+ * proc_exit_connector()). So if usage is read after an exit was read from forks, usage has the record of that exit.
+ * Usage may also be ahead of forks: its record of a process that is not known yet is stashed until the process's fork
+ * is read.
  *
  * After the first event, the recorder waits a little before it drains, so that a burst is read in batches. It waits as
  * long as events can't fill more than a quarter of the buffer.
@@ -32,7 +33,8 @@
 /* Most processes of a compile have ended 40 ms after their exec, and the exit event has their name. */
 #define EXEC_READ_AFTER (40 * NS_PER_MS)
 
-/* Opening takes 0.15 to 0.9 ms: the command does not wait for it, and the first children have not ended by then. */
+/* Opens the source of usage. This takes 0.15 to 0.9 ms, so it is not done before the command starts. The first children
+ * have not ended when it is done. */
 void event_open_usage(struct recorder *r)
 {
     struct recorders *a = r->all;
@@ -80,14 +82,15 @@ static void read_executed(struct recorder *r, struct member *m)
     bool known = m->reading.stat_was_read && m->row.read_ns > m->events.executed_ns;
     if (!known && can_defer(r, m))
         return;
-    /* If it has ended, its exit is queued, with the status, and is read with the next drain. */
+    /* If the process has ended, its exit event, which has its status, is queued and will be read by the next drain. */
     if (known || (process_clock(m, &clock_ns) == 0 && sampler_read_member(&r->sampler, m) == 0))
         report_exec(r, m);
 }
 
-/* The name of its parent is read first, if that has executed no other program since. Example: 20 executes `make` at
- * 1.2 ms and forks 21 at 2.0 ms, and both events are read at 2.3 ms, when 21 has ended: its name is that of 20 as read
- * now. If 20 had executed `cc` at 2.1 ms, the name of 21 would not be known: lose_late_names(). */
+/* Reads the name of the member's parent first, if the parent has executed no other program since the fork. Example: 20
+ * executes `make` at 1.2 ms and forks 21 at 2.0 ms, and both events are read at 2.3 ms, when 21 has ended: its name is
+ * the name of 20 as it is read now. If 20 had executed `cc` at 2.1 ms, the name of 21 would not be known:
+ * lose_late_names(). */
 static void take_late_name(struct recorder *r, struct member *m)
 {
     struct member *parent = m->links.parent;
@@ -145,7 +148,7 @@ static void touch_deferred_execs(struct recorders *a)
     a->events.n_deferred_execs = 0;
 }
 
-/* In the order of the events, so that a child that was reaped is accounted before its parent. */
+/* Reads the members in the order of the events, so that a child that was reaped is accounted before its parent. */
 static void read_touched(struct recorder *r)
 {
     while (r->events.touched) {
@@ -209,12 +212,13 @@ static void read_active(struct recorders *a)
         if (r->job.settling.n_gone >= r->job.settling.n_held + SETTLE_AT)
             sampler_settle(&r->sampler);
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
-            tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
+            tree_compact(&r->job.tree); /* otherwise the arrays would grow with each process between two ticks */
         recorder_wake(r);
     }
 }
 
-/* Quiet: the next event wakes the recorder. In a burst only the timer does, once for many events. */
+/* Lets the next event wake the recorder if no event was read now. During a burst only the timer wakes it, once for many
+ * events. */
 static void listen_again(struct recorders *a, int events)
 {
     int fd = exits_fd(a->events.forks);
@@ -256,9 +260,9 @@ bool event_is_silent(const struct recorders *a)
     return a->events.listening && !a->reads_sockets && exits_kind(a->events.forks) != EXITS_PERF;
 }
 
-/* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
- * fork opens that source, so it should be seen soon. But the connector reports the whole machine: a job that has not
- * forked yet must not pay for each process of others. */
+/* Without a usage source, which reports names, a process that executes a program must be read before it ends. The
+ * source is opened when the first fork is read, so that fork should be read soon. But the connector reports the whole
+ * machine: a job that has not forked yet must not pay for each foreign process. */
 void event_ready(struct recorders *a)
 {
     bool forked = a->events.usage_tried, first = (!a->only || a->only->wrapper.started) && !forked && geteuid() == 0;
@@ -291,7 +295,8 @@ void event_use(struct recorder *r, struct exits_source *source)
     r->job.source.events = true;
 }
 
-/* No filter (kernel/events/filter.h): jobs begin while it runs, with processes that the filter would not know yet. */
+/* Opens the event sources of an observer, without a filter (kernel/events/filter.h): jobs begin while the observer
+ * runs, with processes that a filter would not know yet. */
 void event_open_all(struct recorders *a)
 {
     struct exits_source *source;

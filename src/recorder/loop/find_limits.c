@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which control groups the job is in, and its limits. They are read when there is nothing else to do: while another CPU
- * starts the command, once the command runs, or when the job ends. The command never waits for it. A job may be moved
- * to another group or change its own limits, and the limits of its groups may be changed, so all of this is read again;
- * rarely, because it is rare.
+ * Finds the control groups of the job, and reads their limits and its own. This is done when the recorder has nothing
+ * else to do: while another CPU starts the command, once the command runs, or when the job ends. The command never
+ * waits for it. A job may be moved to another group or change its own limits, and the limits of its groups may be
+ * changed. Such changes are rare, so everything is read again at long intervals.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +88,8 @@ static const char *own_env(void *context, const char *name)
 
 /* ---- which groups ---- */
 
-/* With v2 the wrapper moved into a leaf so that the command's group can have controllers; the job is above the leaf. */
+/* Replaces the wrapper's group by its parent. In v2 the wrapper moved into a leaf so that the command's group can have
+ * controllers; the job is above that leaf. */
 static void leave_leaf(struct cgroup_location *p, const struct own_group *own)
 {
     const char *name = strrchr(own->leaf, '/');
@@ -171,7 +172,8 @@ void limits_settle(struct recorder *r)
 
 /* ---- limits of the groups and of the process ---- */
 
-/* quickly: somebody may be waiting for the end of the recording. What is left out then is read the next time. */
+/* quickly: somebody may be waiting for the end of the recording, so some values are left out. They are read the next
+ * time. */
 static void read_bounds(struct recorder *r, bool quickly, struct cgroup_bounds *ret)
 {
     struct limits_watch *w = r->limits;
@@ -288,14 +290,16 @@ void limits_find(struct recorder *r)
         sampler_groups_early(&r->sampler);
 }
 
-/* The member with this pid if it was alive in the tick that has just ended. A zombie has no limits any more. */
+/* Returns the member with this pid if it was alive in the tick that has just ended, else NULL. A zombie has no limits
+ * any more. */
 static const struct member *living(const struct recorder *r, int32_t pid)
 {
     const struct member *m = tree_find(&r->job.tree, pid);
     return m && m->reading.stat_was_read && member_state(m) == MEMBER_ALIVE ? m : NULL;
 }
 
-/* Is it still the same process, and is it not ending? If not, what was read by its pid is dropped. */
+/* Is the process with this pid still the same one, and is it not ending? If not, the caller drops what it read by this
+ * pid. */
 static bool lives(const struct recorder *r, int32_t pid)
 {
     const struct member *m = living(r, pid);

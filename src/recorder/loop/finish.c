@@ -57,9 +57,10 @@ static void wait_for_exits(struct recorder *r)
     }
 }
 
-/* The group is over, and some that have ended are zombies, whose parents outside it have not waited for them yet. /proc
- * shows their last values, and what becomes of these does not matter to the job any more. Example: a supervisor that
- * waits once a second; its child, which used 300 ms, has an exit record with these. */
+/* Reports the zombies of a control group in which no process is alive any more. Their parents are outside of the group
+ * and have not waited for them yet. /proc shows the last values of the zombies, and it does not matter to the job who
+ * reaps them. Example: a supervisor waits for its children once a second. Its child used 300 ms, and gets an exit
+ * record with 300 ms. */
 static void report_zombies(struct recorder *r)
 {
     if (!r->options->attach.cgroup || r->end.leaves || tree_count(&r->job.tree) > r->job.counts.ended_members)
@@ -83,7 +84,8 @@ static void report_cut(const struct recorder *r)
     r->options->on.error(r->options->observer.context, line.text);
 }
 
-/* Another recorder goes on with the sample with which this one would have begun. */
+/* Does an observer stop before its recorder has taken the first sample? If so, another recorder goes on with the sample
+ * with which this one would have begun. */
 static bool adds_nothing(const struct recorder *r)
 {
     return r->end.leaves && r->pace.is_first_due;
@@ -91,7 +93,7 @@ static bool adds_nothing(const struct recorder *r)
 
 void recorder_finish(struct recorder *r)
 {
-    r->end.finishing = true; /* from now on no read is deferred */
+    r->end.finishing = true; /* from now on every read is done at once */
     job_resume_end(&r->job);
     if (r->wrapper.started && !adds_nothing(r)) {
         event_drain(r->all);

@@ -32,7 +32,7 @@ struct watch {
     void *context;
 };
 
-/* It does not hang if it runs, waits for a CPU, or was stopped. */
+/* Is the process asleep in the kernel? A process that runs, waits for a CPU or was stopped does not hang. */
 static bool is_asleep(int proc_fd, pid_t pid)
 {
     struct pid_stat st;
@@ -57,7 +57,7 @@ static void say_goes_on(const struct watch *w, uint64_t took_ns)
 
 static _Noreturn void watch(const struct watch *w)
 {
-    uint64_t said = 0; /* the call that hangs, by its beginning */
+    uint64_t said = 0; /* when the call began that was reported as hanging; 0: none */
     int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (;;) {
         nanosleep(&(struct timespec){.tv_sec = CHECK_NS / NS_PER_SEC}, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tape's header. All of this is on the start path, so nothing expensive is read. */
+/* The tape's header. It is filled before the command starts, so nothing expensive is read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void fill_cpu(struct baro_header *h)
 }
 #endif
 
-/* 0: not known. */
+/* Returns 0 if the count is not known. */
 static uint32_t count_of(const char *path)
 {
     char list[1024];

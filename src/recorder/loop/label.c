@@ -2,9 +2,9 @@
 /*
  * Tasks of a job whose members were named otherwise (--pid, --cgroup): a member that fits a rule gets its task.
  *
- * The process that selects reports processes of the whole machine. It can be faster than what finds members, so what it
- * reports of a process that is none is kept for WAIT. It can also be slower than the end of a process: exit records are
- * held for HOLD.
+ * The process that selects reports processes of the whole machine. It may report a process before the recorder has
+ * found it as a member, so a report about a process that is no member is kept for WAIT. It may also report a process
+ * after the process has ended, so exit records are held for HOLD.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ static bool is_near(uint64_t a, uint64_t b)
     return a <= b + START_SLACK && b <= a + START_SLACK;
 }
 
-/* start: in ticks; 0: not known, then begin_ns decides, of which 0 is not known either. */
+/* start: the start time in ticks. If it is 0, it is not known, and begin_ns decides. If begin_ns is 0, it is not known
+ * either. */
 static bool is_same_member(const struct recorder *r, const struct watch_change *c, uint64_t start, uint64_t begin_ns)
 {
     if (c->start && start)
@@ -56,7 +57,7 @@ struct member *label_member(const struct recorder *r, const struct watch_change 
     return NULL;
 }
 
-/* What it has used by now belongs to its old task, or to none. */
+/* Gives the member the task of the change. What the member has used so far belongs to its old task, or to none. */
 static void label(struct recorder *r, struct member *m, const struct watch_change *c)
 {
     unsigned task = c->what == WATCH_JOIN ? c->task : 0;
@@ -118,7 +119,7 @@ static void keep_change(struct recorder *r, const struct watch_change *c)
     r->label_waits.at[r->label_waits.n++] = (struct label_wait){*c, sampler_now(&r->sampler) + WAIT};
 }
 
-/* Another process selects and has matched all: members that it did not report fit no rule any more. */
+/* A new process selects and has matched all processes. Members that it did not report fit no rule any more. */
 static void sweep(struct recorder *r)
 {
     const struct watch_change none = {.what = WATCH_LEAVE};

@@ -6,7 +6,8 @@
 #include "recorder/loop/recorder.h"
 #include "recorder/marks/mark.h"
 
-/* The process may lose its core between the two clocks: the shortest of three readings counts. */
+/* Returns realtime minus monotonic. The process may lose its core between the reads of the two clocks, so the shortest
+ * of three readings counts. */
 int64_t mark_realtime_offset_ns(void)
 {
     int64_t offset = 0;

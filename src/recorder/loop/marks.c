@@ -82,7 +82,7 @@ static void take_line(struct recorder *r, struct span line, const struct mark_ca
 
 /* ---- bytes become lines ---- */
 
-/* A line that came in two parts came when the first of them did. */
+/* Takes a line that has ended. If it came in two parts, its time is the time at which the first part came. */
 static void end_line(struct recorder *r, struct span line, const struct mark_came *came, bool is_first)
 {
     struct mark_came at = *came;
@@ -121,7 +121,8 @@ static void take_lines(struct recorder *r, const struct mark_came *came)
 
 /* ---- the file ---- */
 
-/* What was read is given back, so that a job that writes much fills no disk. The tail stays, to be compared. */
+/* Frees the part of the file that was read, so that a job that writes much fills no disk. The last TAIL bytes stay, to
+ * be compared. */
 static void give_back(struct recorder *r)
 {
     struct marks *m = &r->marks;
@@ -135,7 +136,8 @@ static void give_back(struct recorder *r)
         m->written = st.st_mtim;
 }
 
-/* When the file was last written to. The clock of file systems lags by one tick of the kernel's at most. */
+/* Returns when the file was last written to. The clock of file systems lags behind by at most one tick of the kernel.
+ */
 static uint64_t written_ns(const struct recorder *r, const struct stat *st, uint64_t now_ns)
 {
     int64_t written = (int64_t)st->st_mtim.tv_sec * (int64_t)NS_PER_SEC + st->st_mtim.tv_nsec + (int64_t)FILE_CLOCK_LAG;
@@ -144,7 +146,7 @@ static uint64_t written_ns(const struct recorder *r, const struct stat *st, uint
     return t > r->marks.read_ns ? t : r->marks.read_ns;
 }
 
-/* n bytes at the end of the buffer were read. */
+/* Keeps the last TAIL bytes. The n bytes at the end of the buffer have just been read. */
 static void keep_tail(struct marks_buffer *b, size_t n)
 {
     size_t keep = n < TAIL ? TAIL - n : 0, add = n < TAIL ? n : TAIL;
@@ -169,7 +171,8 @@ static bool have_buffer(struct marks *m)
     return m->buffer != NULL;
 }
 
-/* What happened to the file since it was asked last. Without inotify(7) it may have been written to. */
+/* Returns what happened to the file since the last call. Without inotify(7) the answer is that it may have been written
+ * to. */
 static uint32_t take_notices(struct marks *m)
 {
     struct inotify_event e[64]; /* without names; equal ones are one in the queue */
@@ -183,9 +186,9 @@ static uint32_t take_notices(struct marks *m)
     return seen;
 }
 
-/* A file that became shorter was truncated ("echo > FILE"); it may have grown again since. Lines that came after the
- * last reading and before that are lost. If it was written to and is as long as before, with the same end, it is not
- * known whether the line there is another one. (touch(1) changes the time alone.) */
+/* A file that became shorter was truncated ("echo > FILE"); it may have grown again since. Lines that came between the
+ * last reading and the truncation are lost. If the file was written to, but has the same length and the same end as
+ * before, it is not known whether its last line is a new one. (touch(1) changes the time alone.) */
 static void check_rewritten(struct marks *m, const struct stat *st)
 {
     bool is_later = st->st_mtim.tv_sec != m->written.tv_sec || st->st_mtim.tv_nsec != m->written.tv_nsec;
@@ -227,7 +230,7 @@ static void read_until(struct recorder *r, uint64_t end, const struct mark_came 
     }
 }
 
-/* woken: by the first write since the last turn, so all was written just now. */
+/* woken: the first write since the last turn has woken the recorder, so all new lines were written just now. */
 static void read_new(struct recorder *r, bool woken, uint64_t most)
 {
     struct marks *m = &r->marks;
@@ -285,7 +288,7 @@ void marks_open(struct recorder *r)
         return;
     r->marks.written = st.st_mtim;
     if (!r->options->marks->is_ours)
-        r->marks.offset = (uint64_t)st.st_size; /* what was there before is not of this recording */
+        r->marks.offset = (uint64_t)st.st_size; /* lines that were there before are not of this recording */
 }
 
 void marks_look(struct recorder *r)

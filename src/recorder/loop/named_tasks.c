@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks that the job itself names: `baro run --task NAME -- COMMAND` inside of a recording appends a line to
- * $BARO_EVENTS before it starts the command. What that process starts belongs to the task, and what these start as
- * well.
+ * $BARO_EVENTS before it starts the command. All descendants of that process belong to the task.
  *
  * The line is written before the fork, and read before exits are reported, so a process that ended meanwhile has its
  * task as well.
@@ -87,7 +86,8 @@ void tasks_ended(struct recorder *r, const char *name, int wait_status)
         job_task_status(&r->job, task, wait_status);
 }
 
-/* Has a process ended that a task file names? What it has started may live on. */
+/* Notes the wait status for the task if a task file names the process that has ended. Its descendants may still be
+ * alive. */
 static void note_status(struct recorder *r, const struct baro_exit *e)
 {
     const struct select_options *o = r->options->attach.pinned ? r->options->attach.pinned : r->options->attach.select;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job of an observer whose tasks are processes that are named by pid: no command decides, and nobody joins later, so
- * no process has to select. The processes that are named are members with all that they start, as of --pid, and what
- * is below each of them belongs to its task.
+ * A job of an observer whose tasks are processes that are named by pid: no command is matched, and no process joins
+ * later, so no selector is needed. The named processes and their descendants are members, as with --pid. The
+ * descendants of a named process belong to its task.
  */
 #include <errno.h>
 
@@ -32,8 +32,8 @@ static int add_pinned(struct recorder *r, const struct pin *pin, struct baro_err
 
 /* ---- going on with another recorder's tape ---- */
 
-/* A process of the last sample is a member as long as it lives, although what had started it may have ended: then
- * nothing leads to it. */
+/* Finds the processes of the last sample again. Such a process is a member as long as it is alive, even if its parent
+ * has ended and no list of children leads to it. */
 static void find_again(struct recorder *r, const struct baro_sample *last)
 {
     sampler_advance(&r->sampler);

@@ -61,9 +61,9 @@ static void note_missed(struct recorder *r, uint64_t missed)
     recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
 }
 
-/* The last sample takes the place of the one that was due first; the others that were due before the job ended are
- * missed. Example: every 20 ms, the next one due at 1.00 s; the recorder was stopped, and the command ended at 1.41 s:
- * 20 are missed. */
+/* Counts the samples that were missed at the end. The last sample takes the place of the first one that was due; the
+ * others that were due before the job ended are missed. Example: samples are due every 20 ms, the next one at 1.00 s.
+ * The recorder was stopped, and the command ended at 1.41 s: 20 samples are missed. */
 static void count_missed_at_end(struct recorder *r)
 {
     uint64_t missed, end = r->end.t_ns ? r->end.t_ns : sampler_now(&r->sampler);
@@ -107,9 +107,9 @@ void recorder_first_tick(struct recorder *r)
     thin_out(r);
 }
 
-/* A process that slept until the last idle check and ran after it must not seem to have run slowly since the last
- * sample. So the last check is written as a sample. Example: sampled at 1.0 s, last check at 9.8 s, busy from 9.8 s to
- * 10.0 s: the CPU time of 0.2 s belongs to 0.2 s, not to 9 s. */
+/* If a process slept until the last idle check and ran after it, its CPU time must not be spread over the whole time
+ * since the last sample. So the last check is written as a sample. Example: sampled at 1.0 s, last check at 9.8 s, busy
+ * from 9.8 s to 10.0 s: the CPU time of 0.2 s belongs to 0.2 s, not to 9 s. */
 static void end_rest(struct recorder *r)
 {
     const struct baro_sample *s = r->pace.is_resting ? sampler_repeat(&r->sampler, r->pace.checked_ns) : NULL;
@@ -160,9 +160,9 @@ void recorder_wake(struct recorder *r)
     recorders_place(r->all, r);
 }
 
-/* So that what is used on one side of the edge is known apart from what is used on the other: also of a phase of some
- * milliseconds, for which a sample that waits for the budget would come after its end. With a fixed interval all
- * samples are on its grid. */
+/* Takes a sample soon after the edge of a phase, so that the use before the edge and the use after it are known
+ * separately. This holds also for a phase of some milliseconds, which would be over before a sample that waits for the
+ * budget. With a fixed interval all samples are on its grid. */
 void recorder_sample_soon(struct recorder *r)
 {
     if (!r->marks.edge || !r->wrapper.started || r->options->pace.interval_ns)

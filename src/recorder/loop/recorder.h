@@ -35,7 +35,8 @@ struct oom_log {
     uint64_t kills_noted; /* those of processes that were noted */
     char names[96];
     bool begins_before; /* the log has a line from before the job, so it is complete */
-    bool lost;          /* unless lines were overwritten before they were read */
+    bool lost; /* it may lack lines: they were overwritten before they were read, or there were too many to read in time
+                */
 };
 
 /* When samples are taken: recorder.c. Times are since the tape began. */
@@ -105,8 +106,8 @@ struct recorder {
     uint64_t boot_offset_ns; /* boottime minus monotonic */
 };
 
-/* The processes that are selected are its members; else they get their tasks (label.c), and it has other members, too.
- */
+/* Are the selected processes the members of the recording? If not, it has other members, too, and selected processes
+ * only get their tasks (label.c). */
 static inline bool recorder_selects(const struct record_options *o)
 {
     return o->attach.select && !o->attach.n_targets && !o->attach.cgroup;
@@ -125,7 +126,8 @@ void oom_note_exit(struct recorder *r, const struct baro_exit *e);
 void oom_report(struct recorder *r);                           /* after the last sample */
 struct oom_log oom_log_of(uint64_t start_ns, uint64_t now_ns); /* for a job that began then: CLOCK_MONOTONIC */
 void oom_log_take(struct oom_log *l, const struct oom_watch *w, struct span text);
-/* Does it have all kills, and were all processes noted that it may name? counted: kills of the job's control group. */
+/* Does the log have all kills, and were all processes noted that it may name? counted: the number of kills in the job's
+ * control group. */
 bool oom_log_is_whole(const struct oom_log *l, const struct oom_watch *w, uint64_t counted);
 
 /* directories.c: what --du names */
@@ -150,7 +152,8 @@ void recorder_report_finished(struct recorder *r);
 const char *recorder_lacks_proc(void);
 
 /* writes.c: to the tape, and to the observer */
-/* Call before and after whatever touches the tape's file system, which may hang: shows the wrapper for how long. */
+/* Call it before and after each access to the tape's file system, which may hang. It shows the wrapper how long the
+ * access has taken so far. */
 void recorder_writes(struct recorder *r, bool begins);
 int writes_begin(struct recorder *r, struct baro_error *err); /* the header */
 void writes_observe(struct recorder *r, const struct baro_sample *s);

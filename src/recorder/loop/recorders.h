@@ -35,7 +35,7 @@ struct recorders {
     int proc_fd, root_fd;
 
     struct selecting select;
-    struct hanging *hanging; /* of an observer: who says that the folder of the tapes hangs; NULL: nobody */
+    struct hanging *hanging; /* of an observer: reports that the folder of the tapes hangs; NULL: not reported */
     void (*say)(void *context, const char *line); /* of an observer: a line for people */
     void *say_context;
 };
@@ -43,7 +43,7 @@ struct recorders {
 void recorders_init(struct recorders *a, struct recorder *only);
 void recorders_done(struct recorders *a);
 
-/* recorders_place(): the time at which its tick is due has changed. */
+/* Call recorders_place() when the time has changed at which the recorder's tick is due. */
 int recorders_add(struct recorders *a, struct recorder *r); /* 0 or -ENOMEM */
 void recorders_place(struct recorders *a, struct recorder *r);
 void recorders_remove(struct recorders *a, struct recorder *r);

@@ -21,7 +21,7 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* It executed a program that fits no rule, or that of another task. */
+/* Makes the member leave its task: it executed a program that fits no rule, or a rule of another task. */
 static void leave(struct recorder *r, struct member *m)
 {
     uint64_t now = sampler_now(&r->sampler);
@@ -31,8 +31,9 @@ static void leave(struct recorder *r, struct member *m)
     sampler_gone(&r->sampler, m, now);
 }
 
-/* What it had used before counts for its task as well, unless it began before the recording, or had run another program
- * for some time. Example: a shell forks, and the child executes gulpy 0.4 ms later: these 0.4 ms are gulpy's. */
+/* What the process had used before it joined counts for its task as well, unless the process began before the
+ * recording, or had run another program for some time. Example: a shell forks, and the child executes gulpy 0.4 ms
+ * later: these 0.4 ms are gulpy's. */
 static void set_base(struct recorder *r, struct member *m, const struct watch_change *c)
 {
     uint64_t begin = c->begin_ns ? recorder_since(r, c->begin_ns) : job_begin_ns(&r->job, m->row.key.start);
@@ -43,7 +44,7 @@ static void set_base(struct recorder *r, struct member *m, const struct watch_ch
 /* Start times are rounded down to ticks of 10 ms. */
 #define START_SLACK (20 * NS_PER_MS)
 
-/* Has that pid still the process that the change is about? A busy machine reuses a pid within seconds. */
+/* Does the pid still belong to the process that the change is about? A busy machine reuses a pid within seconds. */
 static bool process_exists(const struct recorder *r, const struct watch_change *c)
 {
     struct pid_stat st;
@@ -85,11 +86,11 @@ static void join(struct recorder *r, const struct watch_change *c)
     member_wake(m);
     if (!r->job.source.events)
         return;
-    event_read(r->all); /* those that have ended by now were not there together with it */
+    event_read(r->all); /* processes that have ended by now do not count as alive at the same time */
     job_note_peak(&r->job);
 }
 
-/* What a process of the task starts belongs to it as well, and its own command need not fit. */
+/* Do all descendants of a process of the task belong to the task, even if their own commands do not fit? */
 static bool is_whole(const struct recorder *r, unsigned task)
 {
     const struct select_options *o = &r->selection.options;
@@ -99,8 +100,8 @@ static bool is_whole(const struct recorder *r, unsigned task)
     return whole;
 }
 
-/* Another process selects and has matched all that there are. Members that fit no rule any more executed another
- * program meanwhile. That is not known of members of a whole task. */
+/* A new process selects and has matched all processes. Members that it did not report executed another program
+ * meanwhile, and fit no rule any more. This does not hold for members of a whole task, which need not fit a rule. */
 static void sweep(struct recorder *r)
 {
     if (select_starts(r->selection.selector) == 1)
@@ -113,8 +114,8 @@ static void sweep(struct recorder *r)
     }
 }
 
-/* A process of a whole task belongs to it although what had started it has ended, which the process that selects does
- * not know. */
+/* Finds processes of a whole task whose parents have ended. They still belong to the task, but the process that selects
+ * does not know that. */
 static void find_orphans(struct recorder *r)
 {
     const struct baro_process *p;
@@ -128,8 +129,8 @@ static void find_orphans(struct recorder *r)
     }
 }
 
-/* All processes have been matched that are there: what another recorder has recorded and is not among them has ended,
- * and the first sample can be taken. */
+/* All existing processes have been matched. A process on the tape of the other recorder that is not among them has
+ * ended. The first sample can be taken now. */
 static void end_resume(struct recorder *r)
 {
     if (!r->job.before)
@@ -200,7 +201,8 @@ int record_watch_under(struct recorder *r, int32_t under, struct baro_error *err
     return 0;
 }
 
-/* A process that joins may have any ancestors, so no event may be dropped, and perf does not cover it. */
+/* Lets all events be read: a process that joins may have any ancestors, so no event may be dropped, and perf does not
+ * cover it. */
 static void hear_all(struct recorder *r)
 {
     r->all->events.stash_long = true;
@@ -223,7 +225,7 @@ static void on_change(void *recorders, void *owner, const struct watch_change *c
     recorder_wake(r);
 }
 
-/* The process of all recorders. */
+/* Starts the process that selects for all recorders. */
 static int open_selector(struct recorders *a, const struct recorder *r, struct baro_error *err)
 {
     const struct select_setup setup = {
@@ -238,7 +240,7 @@ static int open_selector(struct recorders *a, const struct recorder *r, struct b
     return code;
 }
 
-/* A process was started. */
+/* Adds the descriptor of the process that was started to the epoll. */
 static void watch_selector(struct recorders *a)
 {
     if (select_starts(a->select.selector) == a->select.starts)
@@ -310,7 +312,7 @@ static void report_line(struct recorder *r, const char *line)
     recorder_event(r, BARO_EVENT_WARNING, NULL, 0, line);
 }
 
-/* r: whom it is about; NULL: all that select. */
+/* r: the recorder that the line is about; NULL: all recorders that select. */
 static void report_to_people(struct recorders *a, struct recorder *r, const char *line)
 {
     for (struct recorder *one = a->select.first; one; one = one->selection.next) {
@@ -358,7 +360,7 @@ static void note_lost(struct recorder *r, uint64_t lost)
 {
     sampler_advance(&r->sampler);
     job_lose(&r->job);
-    sampler_lost_events(&r->sampler, false); /* it looks at all processes again itself */
+    sampler_lost_events(&r->sampler, false); /* the process that selects scans all processes again itself */
     recorder_event(r, BARO_EVENT_LOSSY, NULL, lost, "connector of the process that selects");
 }
 

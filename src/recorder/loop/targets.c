@@ -154,12 +154,12 @@ static struct member *target_of(const struct recorder *r, size_t i)
     return m && m->is_target && baro_key_equal(m->row.key, r->targets.key[i]) ? m : NULL;
 }
 
-/* From now on the recording does not wait for its end. */
+/* The member is no target any more: the recording does not wait for its end. */
 static void end_target(struct recorder *r, struct member *m)
 {
     job_set_target(&r->job, m, false);
-    /* When its parent reaps it is up to the parent, and may be never. What it used moves to the parent at that moment,
-     * and matters here only if the parent is a member. */
+    /* Its parent may reap it at any time, or never. The kernel then adds what it used to the parent's counters, which
+     * matters here only if the parent is a member. */
     if (!m->links.parent)
         sampler_gone(&r->sampler, m, m->life.end_ns);
 }

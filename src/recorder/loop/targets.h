@@ -19,7 +19,7 @@ struct targets {
 };
 
 int targets_open(struct recorder *r, struct baro_error *err);
-/* Makes a process and what it starts members. NULL: it can't be recorded. */
+/* Makes a process and its descendants members. Returns the member. NULL: it can't be recorded. */
 struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *err);
 void targets_ended(struct recorder *r, size_t i);
 void targets_check(struct recorder *r); /* after a tick: for targets without a pidfd */

@@ -38,7 +38,7 @@ struct selection {
     int under_fd;     /* pidfd of --under; -1: none */
 };
 
-/* label.c: what is known of a task before the process is. */
+/* label.c: reports about tasks of processes that are not members yet. */
 struct label_waits {
     struct label_wait *at;
     size_t n, cap;
@@ -49,7 +49,7 @@ struct named_tasks {
     struct task_root {
         struct baro_key key;
         unsigned task;
-        bool itself; /* it belongs to the task, and not what it starts alone */
+        bool itself; /* the process itself belongs to the task, not only its descendants */
         uint64_t since_ns;
     } roots[TASK_ROOTS_MOST]; /* they start a task, and are no members yet */
     size_t n_roots;
@@ -72,7 +72,7 @@ int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorders *a); /* takes what the process has reported */
 void record_select_change(struct recorder *r, const struct watch_change *c);
 void record_select_turn(struct recorders *a); /* before each tick, or, of an observer, in each turn */
-/* Another process selects, and it did not report the member: does that belong to its task no more? */
+/* A new process selects and did not report the member. Does the member no longer belong to its task? */
 bool record_select_sweep(const struct recorder *r, const struct member *m);
 void record_select_close(struct recorder *r);
 
@@ -90,19 +90,19 @@ bool label_was_member(const struct recorder *r, const struct watch_change *c); /
 /* unread.c: programs that ended before their command was read */
 void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c); /* r NULL: for all */
 void unread_turn(struct recorders *a);  /* before each tick, or, of an observer, in each turn */
-void unread_finish(struct recorder *r); /* for this recorder nothing more is waited for */
+void unread_finish(struct recorder *r); /* this recorder waits for no more reports */
 void unread_close(struct recorders *a);
 
 /* named_tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
-/* applies to the process itself, too: not only to what it starts. */
+/* itself: the process belongs to the task, too, not only its descendants. */
 void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool itself);
 /* The command of `run --task` has ended with that wait status. */
 void tasks_ended(struct recorder *r, const char *name, int wait_status);
 /* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */
 void tasks_look(struct recorder *r);
-/* The exit of a process whose task no sample on the tape has, or may still become known (label.c): it is written after
- * a later one. Returns false if it is not held. */
+/* Holds an exit back, to be written after a later sample, if no sample on the tape has the task of the process, or if
+ * its task may still become known (label.c). Returns false if the exit is not held. */
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e);
 void tasks_written(struct recorder *r, const struct baro_sample *s);
 void tasks_release(struct recorder *r, uint64_t before_ns); /* writes the exits that were held before */

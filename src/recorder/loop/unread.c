@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs that ended before the process that selects had read their command. What the kernel reports of the end of a
- * process (its name of 15 bytes, user and CPU time) may say to which task it belonged, or that it can't have belonged
- * to one. Else it may have: the task counts it, with its CPU time.
+ * process (its name of 15 bytes, user and CPU time) may show to which task it belonged, or that it can't have belonged
+ * to one. Otherwise it may have belonged to a task, and the task counts it, with its CPU time.
  *
- * Both reports come in any order, so a program waits for the other one.
+ * The two reports come in any order, so the first one waits for the other.
  */
 #include <stdlib.h>
 
@@ -50,7 +50,7 @@ static void judge(struct recorder *r, const struct watch_change *c, const struct
                                           .uid = end->uid};
     bool may[TASKS_MOST];
     unsigned task = rules_judge(o->rules, &command, may);
-    if (task && (o->under || !end->t_ns)) { /* whether it was below that process is not known */
+    if (task && (o->under || !end->t_ns)) { /* it is not known whether the program was a descendant of that process */
         may[task - 1] = true;
         task = 0;
     }

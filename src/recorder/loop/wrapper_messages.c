@@ -108,9 +108,9 @@ static void on_started(struct recorder *r, const struct link_message *l)
     recorder_first_tick(r);
 }
 
-/* ru_maxrss of wait4() is the maximum of the process and of all that it has waited for: its own if it has no children,
- * and if as much was read of itself. A child inherits the wrapper's high-water mark until it executes a program, so a
- * value that is not above the wrapper's own is ignored. */
+/* ru_maxrss of wait4() is the maximum of the process and of all children that it has waited for. It is the process's
+ * own peak if it had no children, or if a read of the process itself showed as much. A child inherits the wrapper's
+ * high-water mark until it executes a program, so a value that is not above the wrapper's own is ignored. */
 static void take_memory(const struct link_message *l, struct member *m)
 {
     const struct baro_process *row = &m->row;
@@ -193,13 +193,13 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     }
     fill_reaped(r, m, l);
     carry_io(r, l, m);
-    if (member_is_gone(m)) { /* it was found gone before; it is the wrapper's since its parent ended */
+    if (member_is_gone(m)) { /* it was found gone before; the wrapper became its parent when its former parent ended */
         take_totals(r, l);
         return;
     }
     members_gather(&r->sampler.processes, m, sampler_now(&r->sampler));
-    /* Must come before take_totals(): the member can still take over what the children that it reaped had used; after
-     * that, all it used moves to the wrapper. */
+    /* Must come before take_totals(): before it, the member's counters can still show what the children that it reaped
+     * had used; after it, all that the member used counts as the wrapper's. */
     sampler_settle(&r->sampler);
     take_totals(r, l);
     sampler_gone(&r->sampler, m, t);

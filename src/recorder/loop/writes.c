@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To the tape, and to the observer. */
+/* Writes samples, exits and events to the tape, and passes them to the observer. */
 #include "recorder/loop/recorder.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* A file server, or the process behind a FUSE mount, may never answer, so the wrapper gets a deadline: 30 ms, or four
  * times the longest write so far. Example: if writes took up to 40 ms, one counts as hanging after 160 ms. A local disk
- * answers at some time: the wrapper waits for it as long as it waits for the recorder. */
+ * answers eventually, so the wrapper waits for it as long as it waits for the recorder. */
 void recorder_writes(struct recorder *r, bool begins)
 {
     uint64_t now = clock_monotonic_ns(), took = now - r->writes.began_ns, patience = HANGS_NS;

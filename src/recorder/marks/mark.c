@@ -54,7 +54,7 @@ static bool seconds_of(const struct baro_attribute *a, uint64_t *ret_ns)
     return true;
 }
 
-/* Takes also what is no duration: it is written back unchanged, and the phase has none. */
+/* Also takes a number that is no duration: it is written back unchanged, and the phase has no duration. */
 static bool scan_seconds(struct span value, struct baro_attribute *ret)
 {
     bool negative = value.len && *value.at == '-';
@@ -119,7 +119,7 @@ static bool is_whole_number(const struct baro_attribute *a)
     return a->type == BARO_ATTRIBUTE_UNSIGNED;
 }
 
-/* A member that says when it was, and of which process. */
+/* Takes a member that has the time of the mark, or its process. */
 static bool take_number(struct mark *m, const struct mark_member *v)
 {
     struct baro_attribute a;
@@ -166,7 +166,8 @@ static bool take_out(struct mark *m, const char *name, struct baro_attribute *re
     return false;
 }
 
-/* "pid" alone may be anything of the job's own. */
+/* Takes the process of the mark from "pid" if there is "start_ticks". "pid" alone stays an attribute, because it may be
+ * any number of the job's own. */
 static void settle_process(struct mark *m)
 {
     struct baro_attribute a;

@@ -6,7 +6,7 @@
  *     {"begin": "load"}    {"end": "load", "rows": 1000}
  *     {"phase": "fit", "seconds": 1.25}                      a phase that has just ended, as a whole
  *
- *     {"run_task": "load", "pid": 12, "start_ticks": 3400}   what that process starts belongs to this task
+ *     {"run_task": "load", "pid": 12, "start_ticks": 3400}   descendants of that process belong to this task
  *     {"run_task": "load", "itself": true, "pid": 12, ...}   and the process itself, from now on
  *     {"task_end": "load", "wait_status": 2304, ...}         it has ended; wait_status is that of wait4(2)
  *
@@ -15,10 +15,11 @@
  *     {"ts": "2026-01-02T03:04:05.678+00:00", "type": "phase", "name": "fit", "seconds": 1.25, "rows": 7}
  *     {"ts": "2026-01-02T03:04:06.000+00:00", "type": "event", "event": "saved", "data": {"step": 3}}
  *
- * Other members are attributes, and so are those of "data" if nothing stands beside it. What is no boolean, number or
- * text, or could not be written back from one, is kept as JSON: {"rows": [1, 2]}. "id" tells phases of one name apart.
- * When it was: "monotonic_ns", "monotonic" (seconds of CLOCK_MONOTONIC) or "time" (seconds since 1970). "pid" with
- * "start_ticks" is the process that reports it. In lines of a RunLog these four are attributes as any other.
+ * Other members are attributes, and so are those of "data" if nothing stands beside it. A value that is no boolean,
+ * number or text, or could not be written back from one, is kept as JSON: {"rows": [1, 2]}. "id" distinguishes phases
+ * of the same name. The time of the mark is "monotonic_ns", "monotonic" (seconds of CLOCK_MONOTONIC) or "time" (seconds
+ * since 1970). "pid" with "start_ticks" is the process that reports it. In lines of a RunLog these four are attributes
+ * as any other.
  *
  * The parser is pure: bytes in, struct out; no system call, no allocation.
  */
@@ -54,13 +55,14 @@ struct mark {
     uint64_t start_ticks;
     const char *ts;                /* of a line of a RunLog, as it was written; "" */
     struct baro_attribute seconds; /* of MARK_WHOLE, as they were written */
-    bool beside; /* of an event of a RunLog: its attributes stood beside "data", or are "data" as one */
+    bool beside; /* of an event of a RunLog: its attributes were members beside "data", or "data" itself is one
+                    attribute */
     size_t n_attributes, left_out;      /* left out: members that can't be kept */
     char first_left_out[MARK_LEFT_OUT]; /* the name of the first of them, truncated to this length; may be no UTF-8 */
     const char *why_left_out;
     struct baro_attribute attribute[MARK_ATTRIBUTES];
     size_t text_len;
-    char text[MARK_LINE + 64]; /* what the members above point to: no longer than the line */
+    char text[MARK_LINE + 64]; /* the texts that the members above point to; no longer than the line */
 };
 
 enum mark_result { MARK_GOOD, MARK_EMPTY, MARK_BAD };

@@ -13,7 +13,7 @@ struct mark_member {
     unsigned levels;
 };
 
-/* s: behind the last member, or the whole object. */
+/* Reads the next member. s: the text behind the last member, or the whole object. */
 bool mark_member_next(struct span *s, struct mark_member *ret);
 
 static inline bool mark_is_text(struct span value)
@@ -23,7 +23,7 @@ static inline bool mark_is_text(struct span value)
 
 /* Keeps up to cap - 1 bytes of a text, without NULs. */
 const char *mark_keep_text(struct mark *m, struct span text, size_t cap);
-/* NULL: it is longer, or not all of it can be kept. */
+/* Keeps the whole text. Returns NULL if it is longer, or not all of it can be kept. */
 const char *mark_keep_exact(struct mark *m, struct span string, size_t cap);
 /* A name is truncated and changed rather than lost. */
 const char *mark_keep_name(struct mark *m, const char *member, struct span string);

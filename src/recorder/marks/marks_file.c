@@ -36,8 +36,8 @@ static unsigned long long random_number(void)
     return random & 0xffffffffffff;
 }
 
-/* Ours alone? In a folder with the sticky bit no other user can remove it then. (Not lstat(2):
- * recorder/wrapper/seccomp.h.) */
+/* Does the folder belong to us alone? If so, no other user can remove it from a folder with the sticky bit. (Not
+ * lstat(2): recorder/wrapper/seccomp.h.) */
 static bool is_private(const char *folder)
 {
     struct stat st;

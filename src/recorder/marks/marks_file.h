@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file $BARO_EVENTS of a command: processes of the job append lines to it, the recorder reads them. It is a
- * regular file, so that writing to it neither blocks nor fails, whatever became of the recorder; and it is in a folder
- * with mode 0700, so that no other user can read it or put another file in its place.
+ * The file $BARO_EVENTS of a command: processes of the job append lines to it, and the recorder reads them. It is a
+ * regular file, so that writing to it neither blocks nor fails, even if the recorder has ended. It is in a folder with
+ * mode 0700, so that no other user can read it or put another file in its place.
  *
  * Wrapper and recorder hold a shared flock(2) on it. The one that is left at the end removes it. When both were killed
  * it stays, and a later recording removes it, because it is not locked. (A pid in its name would mean nothing: the

@@ -3,8 +3,8 @@
  * The process that lists the folder of `--tasks`. The folder may be on a file server that does not answer: then this
  * process hangs and is given up, and the observer continues.
  *
- * It writes the list to memory that it shares with the observer when the list has changed, and not before the observer
- * has taken the last one.
+ * When the list has changed and the observer has taken the last one, the process writes the new list to memory that it
+ * shares with the observer.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -202,7 +202,7 @@ struct worker *lister_worker(struct lister *l)
     return l->worker;
 }
 
-/* The worker hangs: the file that it is reading (or the folder) is not read for a while. */
+/* The worker hangs. The file at which it hangs (or the folder) is not read for a while. */
 static void on_hung(void *context)
 {
     struct lister *l = context;

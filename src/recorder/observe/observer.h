@@ -19,7 +19,7 @@ struct observe_options {
     /* Called at once and then each turn_ns: searches for jobs to begin and to end. Returns whether it has more to do;
      * then it is called again after the samples that are due. */
     bool (*turn)(void *context, struct observer *o);
-    struct hanging *hanging;                      /* who says that the folder of the tapes hangs; NULL: nobody */
+    struct hanging *hanging;                      /* reports that the folder of the tapes hangs; NULL: not reported */
     struct worker *worker;                        /* a process whose CPU time is part of the cost; NULL: none */
     void (*say)(void *context, const char *line); /* reports a line for people that is not about one job */
     /* A job has ended, and everything is on its tape. job: the context of its record_options.observer, which may be

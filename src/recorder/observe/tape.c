@@ -108,7 +108,8 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
                        : error_set(err, -ENOMEM, "out of memory");
     }
     if (fd < 0)
-        return fd == -ENOENT ? -ESTALE : fd; /* the folder was removed. -ENOENT would mean that the group was */
+        return fd == -ENOENT ? -ESTALE : fd; /* the folder of the tapes was removed. -ENOENT would mean that the control
+                                                group was removed */
     e->options.tape_fd = fd;
     e->options.segments.next = on_next_segment;
     e->options.segments.none = on_no_segment;

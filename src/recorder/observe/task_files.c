@@ -207,8 +207,8 @@ static bool is_lack(int code)
            code == -EROFS || code == -EIO || code == -ESTALE;
 }
 
-/* Descriptors or memory ran out: begins no job for a while. Then one file is tried at a time, so that 500 files too
- * many do not start 500 processes every two seconds. */
+/* Descriptors or memory ran out: begins no job for a while. After that, one file is tried at a time: otherwise 500
+ * files too many would start 500 processes every two seconds. */
 static void put_off(struct jobs *j, const char *line)
 {
     j->task_files.retry_ns = clock_monotonic_ns() + RETRY_NS;

@@ -2,7 +2,7 @@
 /*
  * Formats /proc/PID/cmdline for people. Each argument ends with a NUL. A program that wrote a title over its arguments
  * leaves one text without NULs, or with a row of NULs at its end. Redaction comes before quoting, so that no quote
- * splits what a rule looks for.
+ * splits a text that a rule would match.
  */
 #include "kernel/proc/procfs.h"
 #include "recorder/redact/redact.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Redaction of one argument: passes mark what is secret, then the argument is written with "***" in those places. In
- * doubt the value is redacted: a tape is kept and shared, and a command line is read to see what ran, not to see its
+ * doubt the value is redacted: tapes are kept and shared, and readers of a command line want to know what ran, not its
  * password.
  */
 #include <string.h>
@@ -106,7 +106,7 @@ static void reading_next(struct shell_state *r, struct span separator)
 
 static void words_mark(struct secret_ranges *m, struct span text, int depth);
 
-/* The program in A=1 COMMAND is COMMAND. In --password-command=COMMAND and passwordeval=COMMAND it is what follows the
+/* The program in A=1 COMMAND is COMMAND. In --password-command=COMMAND and passwordeval=COMMAND the program follows the
  * "=", and its output is the secret. */
 static void begin_program(struct shell_state *r, struct span word)
 {

@@ -83,7 +83,7 @@ static bool is_flag(struct span s)
     return s.at[1] == '-' ? s.len == 2 || is_letter(s.at[2]) : s.len == 2 && is_letter(s.at[1]);
 }
 
-/* A variable or a file: it says where the secret is, not what it is. */
+/* Is the value a variable or a file? Then it only names the place of the secret. */
 static bool is_reference(struct span s, bool script)
 {
     return !s.len || span_equal(s, "-") || span_starts(s, "\\\\") || span_starts(s, "${") || span_starts(s, "$(") ||
@@ -216,7 +216,7 @@ static bool rules_mark(struct secret_ranges *m, struct span program, struct span
     return false;
 }
 
-/* Programs that take the name of a secret with a flag that takes the secret elsewhere. */
+/* Does the program take the name of a secret with this flag, which in other programs takes the secret itself? */
 bool program_takes_name(struct span program, struct span name)
 {
     static const char *const programs[] =

@@ -59,7 +59,8 @@ static bool begins_word(struct span key, size_t i)
     return is_lower(last) || is_digit(last) || (is_upper(last) && i + 1 < key.len && is_lower(key.at[i + 1]));
 }
 
-/* In lower case, without digits at the end (password2); if there are too many words, the last ones are kept. */
+/* Splits a name into words in lower case, without digits at the end (password2). If there are too many words, the last
+ * ones are kept. */
 static void words_split(struct span key, struct words *w)
 {
     size_t len = 0;

@@ -32,11 +32,11 @@ struct account {
     bool no_helper, no_files;  /* creating one failed */
     struct selector *selector; /* the process that selects; borrowed; NULL: none yet */
     struct worker *worker;     /* another process of the observer; borrowed; NULL: none */
-    int32_t watching;          /* the process that says that a file system hangs (loop/hanging.h); 0: none */
-    struct gpu_source *gpus;   /* NULL: none reads GPUs now */
-    struct worker *gpu_worker; /* of it */
-    uint64_t gpu_ended_ns;     /* CPU time of those that have ended */
-    uint64_t watching_ns;      /* CPU time of watching */
+    int32_t watching;          /* pid of the process that watches for hanging file systems (loop/hanging.h); 0: none */
+    struct gpu_source *gpus;   /* NULL: no recording reads GPUs now */
+    struct worker *gpu_worker; /* the process of that source */
+    uint64_t gpu_ended_ns;     /* CPU time of workers for GPUs that have ended */
+    uint64_t watching_ns;      /* CPU time of the process `watching` */
     uint64_t charged_helper_ns;
     /* Called for a reply to another recording than the one that reads it. */
     void (*route)(void *context, const struct helper_reply *reply);

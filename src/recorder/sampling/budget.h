@@ -52,8 +52,8 @@ void budget_spend(struct budget *b, uint64_t now_ns, uint64_t sample_ns, uint64_
 uint64_t budget_wait(struct budget *b, uint64_t now_ns, uint64_t next_ns, uint64_t interval_ns);
 
 /* Returns when a sample may be taken at the begin or end of a phase: now, even if the account has nothing left, so that
- * later samples are delayed. It waits only if the debt is that of half a second already. Example with 1 %: after ten
- * such samples of 0.5 ms at once, the debt is 5 ms. */
+ * later samples are delayed. It waits only if the debt is already as large as the budget of half a second. Example with
+ * 1 %: after ten such samples of 0.5 ms at once, the debt is 5 ms. */
 uint64_t budget_wait_edge(const struct budget *b, uint64_t now_ns);
 
 /* Updates the level, at most four times a second. Returns whether it changed. */

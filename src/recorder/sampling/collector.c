@@ -41,7 +41,7 @@ void collectors_prepare(struct collectors *c)
 }
 
 /* Is a turn of a row with a period due? The last turn always is, because it reads what the kernel has counted since the
- * one before. Example: the OOM kill that ended the job, 5 ms after the turn before. */
+ * previous turn. Example: the OOM kill that ended the job, 5 ms after the previous turn. */
 static bool is_due(const struct collectors *c, size_t i, const struct collector_tick *t, uint64_t overhead_ppm)
 {
     uint64_t period = schedule_period(c->row[i].is->period_ns, c->row[i].cost_ns, overhead_ppm, t->level);

@@ -125,7 +125,7 @@ struct memory_sum {
     uint8_t absent;
 };
 
-/* A process that has ended uses no memory; if the file of one can't be read, the sum is absent. */
+/* A process that has ended uses no memory; if the file of a living process can't be read, the sum is absent. */
 static void add_memory(struct sampling *g, int32_t pid, struct memory_sum *sum)
 {
     struct pid_status st;

@@ -30,8 +30,9 @@ struct sampler_options {
     uint64_t start_monotonic_ns;
     uint64_t page_size;
     int32_t self[2];         /* pids of barograph's own processes, which are never members: this one first; 0: none */
-    struct baro_key starter; /* it started this process, and ends: no member, though a child of one; pid 0: none */
-    int wake_fd;             /* when this is readable, waiting for the helper ends; -1: none */
+    struct baro_key starter; /* the process that started this one and is about to end: it is no member, although its
+                                parent may be one; pid 0: none */
+    int wake_fd;             /* waiting for the helper ends when this descriptor is readable; -1: none */
     /* Called in a tick that found members gone, before their exits are reported. It reads the events of their ends,
      * which the event sources have queued by then. */
     void (*catch_up)(void *context);

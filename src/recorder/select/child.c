@@ -98,7 +98,7 @@ static void take_events(struct child *c)
     c->lost = false;
 }
 
-/* Waits until until_ns, or until the recorder has ended; wake: or until an event or an order comes. */
+/* Waits until until_ns or until the recorder has ended. wake: an event or an order ends the wait, too. */
 static void wait_until(const struct child *c, uint64_t until_ns, bool wake)
 {
     const int events_fd = wake ? exits_fd(c->events) : -1;
@@ -146,8 +146,8 @@ static int prepare_child(struct child *c)
     return watch_init(&c->watch, child_read_process, child_report_change, c);
 }
 
-/* Waits until no more jobs come, because a scan, which reads all commands of the machine, is made once for all jobs
- * with which an observer begins. */
+/* Waits until no more jobs come. An observer begins with several jobs, and one scan, which reads all commands of the
+ * machine, is enough for all of them. */
 static void await_orders(struct child *c)
 {
     uint64_t until = clock_monotonic_ns() + FIRST_WITHIN;
@@ -180,7 +180,7 @@ void select_child(const struct select_child *of)
         _exit(1);
     c->watch.scans = !c->events;
     atomic_store(&of->shared->scans, !c->events);
-    child_take_orders(c); /* that were sent before this process was started */
+    child_take_orders(c); /* takes the orders that were sent before this process was started */
     if (of->setup->many)
         await_orders(c);
     scan(c, false);

@@ -14,7 +14,7 @@ struct child {
     int fd;
     struct watch watch;
     struct select_job **jobs;
-    struct watch_fit *fits; /* of the process that was read last */
+    struct watch_fit *fits; /* the tasks that fit the process that was read last */
     size_t n_jobs, cap_jobs, n_new;
     bool needs_cmdline, needs_exe, needs_user; /* a job has a rule for it */
     struct exits_source *events;               /* NULL: there is none, and /proc is scanned */

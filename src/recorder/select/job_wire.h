@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job as the process that selects has it, and the bytes in which it is sent there. Both processes are the same
- * program, so numbers are as in memory; a job that can't be decoded is a defect.
+ * A job in the process that selects, and its encoding for the socket. Both processes run the same program, so numbers
+ * are sent as they are in memory; a job that can't be decoded is a defect.
  */
 #ifndef RECORDER_SELECT_JOB_WIRE_H
 #define RECORDER_SELECT_JOB_WIRE_H
@@ -12,7 +12,7 @@
 /* A message of the recorder; a new job comes with a descriptor of a file that has its bytes. */
 struct select_order {
     uint32_t job;
-    bool is_over; /* the job is */
+    bool is_over; /* the job is over */
 };
 
 struct select_job {
@@ -21,11 +21,11 @@ struct select_job {
     struct pins pins;
     struct pin *pin;
     struct cgroup_location *places; /* until pins_init() */
-    char *text;                     /* what rules and pins point to */
+    char *text;                     /* the text that rules and pins point to */
     size_t text_len;
 };
 
-/* Appends what the process has to know of a job. */
+/* Appends the encoding of a job. */
 void select_job_encode(struct buf *ret, const struct select_options *o);
 /* The caller frees *ret with select_job_free(). Returns 0, or a negative code. */
 int select_job_decode(struct select_job **ret, uint32_t id, struct span bytes);

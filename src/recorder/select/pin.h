@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pins: processes that belong to a task because they were named, by pid, PID file or control group, whatever their
- * commands are. What they start belongs to the task as well.
+ * commands are. Their descendants belong to the task as well.
  *
  * A PID file is read again and again: when it appears, or another process writes its pid to it, that process joins. A
- * process that started after the file was written is another one, which got the pid of one that ended.
+ * process that started after the file was written is another process, which has the pid of one that has ended.
  */
 #ifndef RECORDER_SELECT_PIN_H
 #define RECORDER_SELECT_PIN_H
@@ -23,7 +23,7 @@ struct pin {
     uint64_t start;
     const char *path;                    /* of a PID file; of a control group, as --cgroup takes it; borrowed */
     const struct cgroup_location *place; /* PIN_GROUP; borrowed */
-    unsigned line, column;               /* where it stands in a task file; 0: nowhere */
+    unsigned line, column;               /* the pin's position in a task file; 0: it is in none */
 };
 
 #define PINS_MOST 1024u
@@ -37,7 +37,7 @@ struct pins_reading {
     char text[4096];
 };
 
-/* What it keeps of those of a job. The caller sets the first part. */
+/* The state of the pins of one job. The caller sets the first part. */
 struct pins {
     const struct pin *pin;
     size_t n;

@@ -50,7 +50,8 @@ void pins_done(struct pins *p)
 
 /* ---- PID files ---- */
 
-/* The first word of the file; that of PostgreSQL has more lines. Returns 0: none. ret_written_ns: of CLOCK_REALTIME. */
+/* Returns the pid in the first word of the file; 0: none. PostgreSQL's file has more lines. ret_written_ns: when the
+ * file was written (CLOCK_REALTIME). */
 static int32_t read_pid_file(struct pins_reading *p, const char *path, int64_t *ret_written_ns)
 {
     struct stat st;

@@ -110,7 +110,8 @@ unsigned rules_match(const struct rules *r, const struct known_command *c)
     return found;
 }
 
-/* 2: it fits; 1: it may fit; 0: it does not. A script has its own name, and the executable of its interpreter. */
+/* Returns 2 if the command fits, 1 if it may fit, 0 if it does not. A script has its own name, and the executable of
+ * its interpreter. */
 static int may_fit(const struct rule *rule, const struct known_command *c)
 {
     char comm[COMM_MOST + 1];
@@ -143,7 +144,7 @@ unsigned rules_judge(const struct rules *r, const struct known_command *c, bool 
         ret_may[t] = best[t] > 0;
         any |= ret_may[t];
         if (best[t] == 2)
-            return 0; /* it belongs to none that comes after */
+            return 0; /* it belongs to no later task */
     }
     return 0;
 }

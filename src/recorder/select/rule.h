@@ -53,7 +53,7 @@ struct rules {
     size_t n, cap;
     struct rule_task {
         char name[TASK_NAME_MOST];
-        bool whole; /* what a process of the task starts belongs to the task, too */
+        bool whole; /* descendants of a process of the task belong to the task, too */
     } * task;       /* in the order in which they were added */
     size_t n_tasks, cap_tasks;
     size_t steps; /* of all regular expressions */
@@ -78,9 +78,9 @@ void rules_done(struct rules *r);
 /* Returns the number of the first task with a rule that fits, counted from 1; 0: none. */
 unsigned rules_match(const struct rules *r, const struct known_command *c);
 
-/* Decides the task of a process whose command was not read, from what the kernel said at its end. comm: NULL: not
- * known. Returns the number of the task that it belonged to, counted from 1. If that can't be told: 0, and ret_may says
- * for each task, counted from 0, whether it may have belonged to it. */
+/* Decides the task of a process whose command was not read, from what the kernel reported at its end. comm: NULL if it
+ * is not known. Returns the number of the task, counted from 1. If the task can't be determined, returns 0, and ret_may
+ * has for each task, counted from 0, whether the process may have belonged to it. */
 unsigned rules_judge(const struct rules *r, const struct known_command *c, bool ret_may[TASKS_MOST]);
 
 /* Does any rule need this text? Does any need the user? */

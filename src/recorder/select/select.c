@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's side. */
+/* The recorder's side of selecting: starts the process that selects, sends it jobs, and reads what it reports. */
 #include "recorder/select/job_wire.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 /* A job, in the order of their ids. */
 struct added {
     uint32_t id;
-    bool is_sent, is_over; /* is_over: it is kept until the process knows */
+    bool is_sent, is_over; /* is_over: the entry is kept until the process that selects knows */
     const struct select_options *options;
     void *owner;
 };
@@ -89,7 +89,7 @@ static int send_order(const struct selector *s, const struct select_order *order
     return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* The bytes are in a file in memory, so that what the socket has room for does not matter. */
+/* Sends a job. Its bytes are in a file in memory, so the size of the socket's buffer does not matter. */
 static int send_job(struct selector *s, const struct added *a)
 {
     const struct select_order order = {.job = a->id};
@@ -104,7 +104,7 @@ static int send_job(struct selector *s, const struct added *a)
     return code;
 }
 
-/* What the process does not accept now is sent in a later turn. */
+/* Sends the orders that wait. An order that the socket does not accept now is sent in a later turn. */
 static void send_orders(struct selector *s)
 {
     size_t kept = 0;
@@ -145,7 +145,7 @@ void *select_owner(const struct selector *s, uint32_t id)
     return a && !a->is_over ? a->owner : NULL;
 }
 
-/* Another process knows of no job. */
+/* Makes all jobs be sent again, because a new process knows no job. */
 static void send_all_again(struct selector *s)
 {
     for (size_t i = 0; i < s->n_jobs; i++)
@@ -251,7 +251,8 @@ bool select_is_stuck(const struct selector *s)
     return since && clock_monotonic_ns() > since + STUCK_AFTER;
 }
 
-/* Seen twice, half a second apart: the recorder and this process may both have been stopped until just now. */
+/* Does the process hang? It must seem so twice, half a second apart: the recorder and this process may both have been
+ * stopped until just now. */
 static bool is_hung(struct selector *s, uint64_t now)
 {
     uint64_t since = since_of(s);
@@ -263,7 +264,8 @@ static bool is_hung(struct selector *s, uint64_t now)
     return now >= s->stuck_ns + STUCK_AFTER / 2;
 }
 
-/* The oldest one makes room: by then its process has mostly ended. */
+/* Bars the process that is being read. If the list is full, the oldest entry is dropped: its process has mostly ended
+ * by then. */
 static struct baro_key bar(struct selector *s)
 {
     struct baro_key key = {atomic_load(&s->shared->pid), atomic_load(&s->shared->start)};
@@ -395,7 +397,7 @@ void select_free(struct selector *s)
     bool gone = !s->pid;
     while (!gone && !(gone = is_reaped(s->pid)) && clock_monotonic_ns() < until)
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    if (!gone) { /* it hangs in a read; it is left behind */
+    if (!gone) { /* the process hangs in a read and is left behind */
         kill(s->pid, SIGKILL);
         is_reaped(s->pid);
     }

@@ -4,8 +4,8 @@
  * reads command lines, which can block, so it is a process of its own.
  *
  * With the process connector it reads the command of each process that executes a program, once; else it scans /proc.
- * It keeps within a share of a core: what it reads is paid from an account that grows with time. While that is
- * overdrawn it waits, and processes that end meanwhile are never read.
+ * It uses at most a share of a core: its CPU time is charged to an account that grows with time. While the account is
+ * overdrawn, the process waits, and processes that end meanwhile are never read.
  */
 #ifndef RECORDER_SELECT_SELECT_H
 #define RECORDER_SELECT_SELECT_H
@@ -35,15 +35,15 @@ struct select_setup {
     int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
     uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
     bool no_events;        /* only scan */
-    bool many;             /* jobs follow each other: the first scan is for those that come soon after the first one */
+    bool many; /* jobs follow each other: the first scan waits for the jobs that come soon after the first one */
 };
 
 struct selector;
 
-/* There is no process before the first job. */
+/* Makes a selector. It starts the process that selects with the first job. */
 int select_new(struct selector **ret, const struct select_setup *setup, struct baro_error *err);
-/* Adds a job, which is borrowed until select_remove(); owner is what its changes are passed to. Returns 0; an error of
- * starting the process, which select_turn() tries again; or -ENOMEM without an id. */
+/* Adds a job, which is borrowed until select_remove(); owner is passed with each change of the job. Returns 0; an error
+ * of starting the process, which select_turn() tries again; or -ENOMEM without an id. */
 int select_add(struct selector *s, const struct select_options *job, void *owner, uint32_t *ret_id,
                struct baro_error *err);
 void select_remove(struct selector *s, uint32_t id);
@@ -67,17 +67,18 @@ enum select_trouble {
 };
 #define SELECT_LEFT_MOST 8u
 
-/* Looks after the process: to be called at each tick. Sends what could not be sent before. A process that hangs is
- * killed and left behind, what it hung in is not read again, and another one is started. If it ends by itself, or the
- * kernel refuses a fork, that is a second later, then two, up to a minute. Returns each trouble once. ret_hung: the
- * process whose command could not be read; or pid -1 - i and start: of pin i of that job the PID file. */
+/* Supervises the process that selects. Call it at each tick. It sends orders that could not be sent before. A process
+ * that hangs is killed and left behind, the command or file at which it hung is not read again, and another process is
+ * started. If the process ends by itself, or the kernel refuses a fork, the next one is started a second later, then
+ * two seconds, up to a minute. Returns each trouble once. ret_hung: the process whose command could not be read. If its
+ * pid is -1 - i, the PID file of pin i of the job `start` could not be read. */
 enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
 bool select_is_stuck(const struct selector *s);                       /* it has read one command for a second */
 bool select_is_barred(const struct selector *s, struct baro_key key); /* its command is not read */
 uint64_t select_starts(const struct selector *s);                     /* processes that were started so far */
 uint64_t select_events_lost(const struct selector *s);                /* so far, as events of the connector */
-/* Is each program reported that ended before its command was read? Not without events, after a loss of events, and
- * after another process had to be started. */
+/* Does the process report each program that ended before its command was read? It does not without events, after a loss
+ * of events, or after another process had to be started. */
 bool select_reports_unread(const struct selector *s);
 void select_end(struct selector *s);  /* tells it to end, and does not wait */
 void select_free(struct selector *s); /* NULL allowed */

@@ -12,7 +12,7 @@
 
 #define KEY_MOST 16u
 
-/* One line: its first member says what it is, the others are about it. */
+/* A line. Its first member is its kind, and the others are its attributes. */
 struct line {
     char key[KEY_MOST];
     const char *text; /* NULL: it is number */
@@ -173,7 +173,7 @@ static int take_line(struct reading_lines *r, const struct line *l)
     if (!l->text)
         return error_set(r->err, BARO_E_SYNTAX, "baro-tasks is of another version: install both together");
     if (strcmp(l->key, "error") == 0) {
-        if (r->err) /* what must be escaped in it is */
+        if (r->err) /* the text is escaped already */
             snprintf(r->err->text, sizeof(r->err->text), "%s", l->text);
         return BARO_E_SYNTAX;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task file (docs/tasks.md), checked and as lines of JSON: what `baro tasks --json FILE` writes. That program links a
- * parser of YAML, which the recorder does not.
+ * Parses a task file (docs/tasks.md) that was checked and converted to lines of JSON by `baro tasks --json FILE`. That
+ * program links a parser of YAML, which the recorder does not.
  *
  *     {"job": "nightly"}
  *     {"task": "gul", "line": 2, "column": 3, "on": "exe", "children": true, "uid": 1000}

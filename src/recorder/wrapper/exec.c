@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* As execvpe(3) does, which puts a copy of argv on the stack if it finds a script without "#!". The stack of the child
- * has 64 KiB (spawn.c), and an argv may have a megabyte. */
+/* Searches and executes a program as execvpe(3) does, but with no copy of argv on the stack: execvpe(3) makes one for a
+ * script without "#!". The stack of the child has 64 KiB (spawn.c), and an argv may have a megabyte. */
 #include <errno.h>
 #include <limits.h>
 #include <paths.h>
@@ -23,7 +23,7 @@ static void exec_one(const char *path, struct spawn *s, char *const *env)
     execve(_PATH_BSHELL, s->for_shell, env); /* spawn_prepare() has put the arguments there */
 }
 
-/* After this error, may it still be found later in PATH? */
+/* After this error, may the program still be found later in PATH? */
 static bool is_elsewhere(int error)
 {
     return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||

@@ -8,7 +8,7 @@
 #include "base/span.h"
 #include "recorder/wrapper/wrapper.h"
 
-/* /dev/null. Without /dev (a bare chroot) a descriptor that can neither be read nor written serves as well. */
+/* Opens /dev/null. Without /dev (a bare chroot), opens a descriptor that can neither be read nor written. */
 static int open_null(void)
 {
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -39,7 +39,8 @@ static bool is_kept(int fd, const int *keep, size_t count)
     return false;
 }
 
-/* For kernels before 5.9. Without /proc it tries all up to the limit, although that may have been lowered meanwhile. */
+/* Closes descriptors on kernels before 5.9. Without /proc it tries all numbers up to the limit, although the limit may
+ * have been lowered since they were opened. */
 static void close_listed(const int *keep, size_t count)
 {
     DIR *dir = opendir("/proc/self/fd");

@@ -101,7 +101,7 @@ void link_print(struct wrapper *w)
         if (n <= 0)
             return;
         if (*word == LINK_KIND_DONE)
-            w->recorder_done = true; /* it came right after the line that woke us */
+            w->recorder_done = true; /* that message came right after the line that woke us */
         else if (!stderr_put(w, word + 1, (size_t)n - 1, &at_once))
             return;
     }

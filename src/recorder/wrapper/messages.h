@@ -42,16 +42,18 @@ struct link_message {
     uint64_t user_ns, system_ns; /* rusage: includes all that it had reaped */
     uint64_t maxrss_bytes;
     uint64_t faults_minor, faults_major, switches_voluntary, switches_involuntary;
-    int32_t io_known;       /* io_used is complete: the kernel's own count */
-    int32_t own_io_known;   /* own_io is valid; only for the command, and only if it had one thread */
-    struct link_io own_io;  /* the part of io_used that is its own; the rest is of processes that it reaped */
-    struct link_io io_used; /* includes what it had reaped; if !io_known, only storage bytes, from rusage */
+    int32_t io_known;     /* io_used is complete: the kernel's own count */
+    int32_t own_io_known; /* own_io is valid; only for the command, and only if it had one thread */
+    struct link_io
+        own_io; /* the part of io_used that the process used itself; the rest is from processes that it reaped */
+    struct link_io io_used; /* includes the I/O of the processes that it had reaped; if !io_known, only storage bytes,
+                               from rusage */
 
     /* Running totals over all that the wrapper has reaped so far, without the recorder. */
     uint64_t total_reaped, total_user_ns, total_system_ns, total_faults_minor, total_faults_major;
     uint64_t total_switches_voluntary, total_switches_involuntary, total_maxrss_bytes;
     struct link_io total_io;   /* a lower bound if total_io_unknown is not 0 */
-    uint64_t total_io_unknown; /* how many of them had !io_known */
+    uint64_t total_io_unknown; /* how many of the reaped processes had !io_known */
     uint64_t floor_rss_bytes;  /* RSS of the wrapper when it started the command: a maxrss below it is the wrapper's */
 
     char stat[512];

@@ -30,7 +30,7 @@
 #define CHECK_NS (20 * NS_PER_MS) /* interval of checks whether the command goes on; a pidfd reports its end */
 #define SETTLE_NS NS_PER_MS       /* the kernel reports a stop some microseconds before the last thread has stopped */
 #define SETTLE_CHECKS 50u
-#define STATE_EVERY 50u  /* checks; the clock alone would do */
+#define STATE_EVERY 50u  /* the state is read at every 50th check, although the clock alone would do */
 #define WATCHERS_MOST 3u /* for one stop, in case they are killed */
 #define CANT_WATCH 2     /* exit status of a watcher that can read neither clock nor state of the command */
 
@@ -82,7 +82,7 @@ static bool clock_moved(struct watched *c)
     uint64_t now;
 
     if (clock_process_cpu_ns(c->command, &now) < 0)
-        return c->has_clock; /* it had a clock before, so it has ended */
+        return c->has_clock; /* the process had a clock before, so it has ended */
     bool moved = !c->has_clock || now != c->cpu_ns;
     c->has_clock = true;
     c->cpu_ns = now;
@@ -127,12 +127,12 @@ static bool went_on(struct watched *c, bool read_state)
     return state ? !stands(state) : moved || !c->has_clock;
 }
 
-/* The command was seen to go on. Does it go on while the wrapper is stopped? Both may have been continued and be about
- * to stop again, the wrapper first. A command that is about to stop is runnable (or in uninterruptible sleep), so in
- * these states its clock must have advanced while the wrapper was stopped. One that sleeps is not about to stop,
- * because the stop signal would have woken it. Example: `fg`, and Ctrl-Z 1 ms later on a busy CPU. The wrapper is in
- * state 'T', the command in 'R', and the clock is the same in both checks: the command may be stopping, and the next
- * check decides. */
+/* The command was seen to go on. Does it go on while the wrapper is stopped? It may not: both may have been continued,
+ * and may be about to stop again, the wrapper first. A command that is about to stop is runnable (or in uninterruptible
+ * sleep), so in these states its clock must have advanced while the wrapper was stopped. One that sleeps is not about
+ * to stop, because the stop signal would have woken it. Example: `fg`, and Ctrl-Z 1 ms later on a busy CPU. The wrapper
+ * is in state 'T', the command in 'R', and the clock is the same in both checks: the command may be stopping, and the
+ * next check decides. */
 static bool is_ahead(struct watched *c)
 {
     char state = thread_state(c, c->wrapper);
@@ -216,7 +216,7 @@ static void mirror_begin(struct wrapper *w)
     siginfo_t info;
 
     if (sigmask_wait(SIGMASK_OF(SIGCONT), &info, &at_once) > 0)
-        signal_handle(w, &info); /* it is newer than the command's stop, and stopping would discard it */
+        signal_handle(w, &info); /* the signal is newer than the command's stop, and stopping would discard it */
     if (!w->stopped_by || w->self <= 1 || w->watchers++ == WATCHERS_MOST) { /* process 1 can't stop */
         w->stopped_by = 0;
         return;

@@ -136,7 +136,7 @@ static void take_back(struct own_group *g)
         *c = *c == '+' ? '-' : *c;
 }
 
-/* Moves us to the leaf and enables the controllers; if that fails, all is as before. */
+/* Moves us to the leaf and enables the controllers. If this fails, restores the former state. */
 static void enable_controllers(struct own_group *g)
 {
     char wanted[sizeof(g->controllers)];
@@ -161,7 +161,8 @@ static void enable_controllers(struct own_group *g)
 
 /* ---- all ---- */
 
-/* Moving a process needs write permission also where it comes from. Checked before anything is made. */
+/* Checks permissions before anything is made: to move a process, the wrapper must have write permission in the source
+ * group as well. */
 static int may_divide(const char *parent)
 {
     char procs[CGROUP_DIR_MAX + 32];
@@ -253,7 +254,8 @@ void own_remove(const struct own_group *g)
     /* This works even if a process that outlived the command is still in its group. */
     own_write(g->at[0].parent, "cgroup.subtree_control", g->controllers);
     own_write(g->at[0].parent, "cgroup.procs", "0");
-    /* A helper of the recorder may be about to end in it. What is left then is removed by own_dir_sweep() later. */
+    /* A helper of the recorder may be about to end in the leaf. If the leaf can't be removed now, own_dir_sweep()
+     * removes it later. */
     for (int ms = 0; rmdir(g->leaf) < 0 && errno == EBUSY && ms < LEAF_MOST_MS; ms++)
         poll(NULL, 0, 1);
 }

@@ -138,8 +138,9 @@ void reap_prepare(struct wrapper *w)
     w->command_io = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Only if the process never had another thread: the kernel does not count what other threads did apart from what reaped
- * children did. If there was one, the CPU clock of the process is ahead of that of its first thread. */
+/* Reads the process's own I/O, but only if it never had another thread: the kernel has one sum for the I/O of other
+ * threads and that of reaped children. If there was one, the CPU clock of the process is ahead of that of its first
+ * thread. */
 static void own_io_read(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     struct pid_io io;
@@ -161,7 +162,7 @@ static void own_io_read(struct wrapper *w, pid_t pid, struct link_message *m)
     m->own_io_known = true;
 }
 
-/* Call before the process is reaped. Returns our own count if the process's count can't be read. */
+/* Call it before the process is reaped. Returns the wrapper's own count if the process's count can't be read. */
 static struct own_io io_begin(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     struct pid_io io = {0};
@@ -285,7 +286,7 @@ static char helper_state(const struct wrapper *w, pid_t pid)
     return after && zombie_session(&m) == w->recorder ? after[2] : 0;
 }
 
-/* Living orphans of the job are our children, too; only the recorder's helpers count here. */
+/* Counts only the recorder's helpers. Living orphans of the job are children of the wrapper, too. */
 enum reap_left reap_helpers_left(struct wrapper *w)
 {
     char path[64], text[4096];

@@ -30,7 +30,7 @@
 #define HELPERS_CHECK_NS (2 * NS_PER_MS)
 #define CHECK_NS (5 * NS_PER_MS) /* how often it is checked whether the recorder hangs in a write, or the view left */
 
-/* Soft limits were meant for the job; they must not end the recorder before the job ends. */
+/* Raises the recorder's soft limits. They were meant for the job, and must not end the recorder before the job ends. */
 static void recorder_unbind(void)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
@@ -78,7 +78,7 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
     fds_null_standard(-1);
     fds_close_others(keep, count);
     if (chdir("/") < 0) {
-        /* It then stays in the job's directory, which does no harm. */
+        /* If this fails, the recorder stays in the job's directory, which does no harm. */
     }
     _exit(recorder_main(context, &end));
 }
@@ -136,8 +136,8 @@ static uint64_t floor_read(void)
     return 0;
 }
 
-/* From here on the command alone holds what it was given: a pipe that it closes is closed, a lock that it drops is
- * free. */
+/* Closes the wrapper's copies of the command's descriptors. From here on only the command holds them: if it closes a
+ * pipe, the pipe is closed, and if it drops a lock, the lock is free. */
 static void close_jobs_fds(const struct wrapper *w)
 {
     int keep[5 + OWN_MOST] = {w->link, w->stderr_fd, w->folder_fd, w->beside_fd, w->marks_fd};
@@ -158,7 +158,8 @@ static bool time_left(uint64_t deadline, struct timespec *ret)
     return true;
 }
 
-/* Each round handles all there is before it waits; anything that happens later leaves a pending signal. */
+/* Waits for the command's end. Each round handles everything that has happened before it waits; anything that happens
+ * later leaves a pending signal. */
 static void command_wait(struct wrapper *w)
 {
     const struct timespec at_once = {0, 0}, soon = {.tv_nsec = CHECK_NS};
@@ -217,7 +218,8 @@ static bool recorder_may_end(struct wrapper *w, uint64_t deadline, struct timesp
     return time_left(deadline, left) || (reap_state(w, w->recorder) == 'R' && time_left(latest, left));
 }
 
-/* Sends the last message. It has the totals, so it is worth waiting until it fits; within the grace period. */
+/* Sends the last message. It has the totals, so the wrapper waits, within the grace period, until the message fits into
+ * the socket. */
 static void send_last(struct wrapper *w, enum link_kind kind, int64_t number, uint64_t deadline)
 {
     struct pollfd out = {.fd = w->link, .events = POLLOUT};
@@ -335,7 +337,8 @@ static int waiting_refused(void)
     return wait4(INT_MAX, NULL, WNOHANG, NULL) < 0 && errno != ECHILD ? errno : 0;
 }
 
-/* No process could be started for the command. The recorder ends, so that there is one for what the command starts. */
+/* No process could be started for the command. Ends the recorder, so that its process is free for what the command
+ * starts. */
 static void drop_recorder(struct wrapper *w)
 {
     if (!w->recorder)
@@ -343,7 +346,7 @@ static void drop_recorder(struct wrapper *w)
     kill(w->recorder, SIGKILL);
     recorder_wait(w, clock_monotonic_ns() + RECORDER_GRACE_NS);
     if (w->recorder_ended)
-        helpers_wait(w); /* else they are children of the command */
+        helpers_wait(w); /* otherwise the command, which this process becomes, would be their parent */
     close(w->link);
     w->link = -1;
     w->recorder = 0;

@@ -116,7 +116,7 @@ static void try_file_calls(const char *volatile *at)
     TRY("getdents64", syscall(SYS_getdents64, NO_FD, SCRAP, sizeof(SCRAP)));
 #endif
 #ifdef SYS_close_range
-    /* refused, because the last is before the first: closes nothing */
+    /* is refused and closes nothing, because the last descriptor is before the first */
     TRY("close_range", syscall(SYS_close_range, 1u, 0u, 0u));
 #endif
 }

@@ -6,8 +6,8 @@
  * Example: the view gets no CPU time for 0.2 s after Ctrl-Z; the terminal is empty, and the prompt does not come.
  *
  * A request is one byte, a number from 1 to 255; the view answers with the same number once it has left. 0 lets it
- * return, and is not answered. The number tells the answer from one to an earlier request, whose stop was over before
- * the view had left.
+ * return, and is not answered. The number distinguishes the answer from one to an earlier request, whose stop was over
+ * before the view had left.
  */
 #include <errno.h>
 #include <sys/socket.h>

@@ -24,7 +24,7 @@ struct wrapper {
     unsigned watchers;                 /* started for this stop so far */
     uint64_t view_asked_ns;            /* when the view was asked to leave the terminal; 0: it may have it (view.c) */
     uint8_t view_request;              /* the number of that request */
-    bool view_left;                    /* it has left it, or it is not waited for any longer */
+    bool view_left;                    /* the view has left the terminal, or the wrapper no longer waits for it */
     bool session_leader;
     bool recorder_ended, command_ended;
     bool recorder_done;             /* it reported that everything is written */
@@ -62,7 +62,7 @@ void mirror_end(struct wrapper *w);            /* the wrapper must not be stoppe
 bool mirror_has_news(const struct wrapper *w); /* has the command stopped, continued or ended since the last update? */
 
 /* view.c: the view of `baro run --top`; without one they do nothing */
-/* Asks it to leave the terminal, one time per stop. Returns whether it has left; call it again until then. */
+/* Asks the view to leave the terminal, once per stop. Returns whether it has left. Call this again until it has. */
 bool view_leaves(struct wrapper *w);
 void view_let_return(struct wrapper *w);
 

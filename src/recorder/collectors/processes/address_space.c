@@ -17,8 +17,8 @@ static bool is_between(const struct pid_status *a, const struct pid_status *b, c
     return a->valid & b->valid & after->valid & 1u << field && ((first <= v && v <= last) || (last <= v && v <= first));
 }
 
-/* What differs after fork(2): the child begins without most pages of files, and with page tables of its own. Processes
- * run while they are read: what one uses may have changed when the other is read. */
+/* Compares values that differ after fork(2): the child begins without most pages of files, and with page tables of its
+ * own. The processes run while they are read, so the memory of one may have changed when the other is read. */
 static bool has_same_status(const struct processes *p, int32_t a, int32_t b)
 {
     static const enum pid_status_field fields[] = {STATUS_VM_HWM, STATUS_RSS_ANON, STATUS_RSS_FILE, STATUS_RSS_SHMEM,
@@ -33,8 +33,8 @@ static bool has_same_status(const struct processes *p, int32_t a, int32_t b)
 }
 
 /* A guess, where kcmp(2) is refused, as by the filters of containers: a parent that called vfork(2) waits in state D,
- * and /proc shows the same memory for it as for its child. Without a parent that waits, processes of the same size may
- * as well have memory of their own: each counts with its own, and the tape says so. */
+ * and /proc shows the same memory for it as for its child. If no parent waits, processes of the same size may have
+ * separate memory: each counts with its own, and the tape has a warning. */
 static bool looks_shared(struct processes *p, const struct member *m, const struct pid_stat *st,
                          const struct member *owner)
 {
@@ -45,7 +45,7 @@ static bool looks_shared(struct processes *p, const struct member *m, const stru
         return false;
     bool waits = is_parent && other.state == 'D';
     if (waits && m->reading.memory_owner.pid == owner->row.key.pid)
-        return true; /* it runs: what it uses may change between the readings of the two */
+        return true; /* it runs: its memory may change between the readings of the two */
     if ((!waits && p->sharing_reported) || !has_same_status(p, m->row.key.pid, owner->row.key.pid))
         return false;
     if (!waits) {
@@ -80,9 +80,9 @@ static const struct member *oldest_sharer(struct processes *p, const struct memb
 #define SIBLINGS_MOST 64u
 #define STEPS_MOST 1024u /* else n orphans take n * n / 2 steps in the first sample */
 
-/* Its parent has other memory. The one that made it may have ended before it was read first: then it is an orphan, and
- * so are the others that the same one made, which are before it in the tree. Example: 1 starts 2 and 3, and ends before
- * the first sample. */
+/* Finds the owner of a process whose parent has other memory. The process that forked it may have ended before it was
+ * first read. In that case it is an orphan, and so are its siblings, which are before it in the tree. Example: 1 starts
+ * 2 and 3, and ends before the first sample. */
 static const struct member *oldest_orphan(struct processes *p, const struct member *m, const struct pid_stat *st)
 {
     const struct tree *tree = &p->sampling->job->tree;
@@ -100,7 +100,7 @@ static const struct member *oldest_orphan(struct processes *p, const struct memb
     return NULL;
 }
 
-/* Returns NULL: it has memory of its own. */
+/* Returns the member whose memory the process uses; NULL if it has memory of its own. */
 static const struct member *first_owner(struct processes *p, const struct member *m, const struct pid_stat *st)
 {
     const struct member *parent = m->links.parent;

@@ -12,8 +12,9 @@
 #define PIDS_CHECKED 1024 /* each takes a system call: if there are more, all unknown ones count as missed */
 #define PIDS_PER_MS 10u   /* threads that a core can start */
 #define UNSEEN_MOST 1000u /* a larger bound is useless */
-/* The children of members are listed twice within this time (CLOCKS in scan.c), and orphans are the wrapper's. What
- * lives that long and is no member is none of the job's. Each costs some system calls per tick until then. */
+/* Within this time the children of members are listed twice (CLOCKS in scan.c), and the wrapper has adopted orphans. So
+ * a process that has been alive for this long and is no member is not of the job. Until then each such process costs
+ * some system calls per tick. */
 #define WAIT (200 * NS_PER_MS)
 
 void births_init(struct births *b, struct sampling *sampling)
@@ -51,8 +52,8 @@ int32_t births_last_pid(struct births *b)
     return ok ? (int32_t)l.last_pid : 0;
 }
 
-/* In how many ms the pids can be given out once round. pid_max may be as small as 400 (since Linux 6.14 of a PID
- * namespace): two cores then need 20 ms. 0: not known. */
+/* Returns the shortest time, in ms, in which the kernel can give out all pids once; 0: not known. pid_max may be as
+ * small as 400 (since Linux 6.14 it may be set for a PID namespace): two cores then need 20 ms. */
 static uint64_t round_ms(const struct births *b)
 {
     uint64_t max = 0, cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -99,7 +100,7 @@ static bool is_process(int32_t pid)
     return clock_process_cpu_ns(pid, &clock_ns) == 0;
 }
 
-/* The process lives, and is no member. */
+/* Keeps the pid to check it again: its process is alive, and is no member so far. */
 static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
 {
     struct job *j = b->sampling->job;
@@ -115,7 +116,7 @@ static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
     b->waiting[b->n_waiting++].since_ns = since_ns;
 }
 
-/* before_ns: a time at which the pid was unused, or its process lived and was no member. */
+/* before_ns: a time at which the pid was unused, or its process was alive and no member. */
 static void check_pid(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
 {
     if (is_member(b->sampling->job, pid, before_ns))
@@ -153,7 +154,8 @@ void births_check(struct births *b, int32_t last)
     b->last_ns = now;
     if (j->source.unseen > UNSEEN_MOST)
         b->counting = j->source.unseen_known = false;
-    if (j->settling.closing) { /* those that live may be of the job all the same: children whose parent ended unseen */
+    if (j->settling.closing) { /* those that are alive may be of the job nevertheless: as children of a parent that
+                                  ended unseen */
         j->source.unseen += b->n_waiting;
         b->n_waiting = 0;
     }

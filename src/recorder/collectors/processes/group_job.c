@@ -25,7 +25,8 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
     struct sampling *g = w->sampling;
     w->is_on = true;
     w->is_target = since_now;
-    g->options.children &= !since_now; /* the group lists them, unless they were moved to another one */
+    g->options.children &= !since_now; /* children need not be followed: the group's list has them, unless they were
+                                          moved to another group */
     g->job->open = since_now;          /* processes may be moved into the group */
     cgroup_walk_init(&w->walk, g->options.root_fd, place);
     w->walk_error = cgroup_walk_groups(&w->walk);
@@ -95,7 +96,8 @@ static void count_list(struct group_job *w)
     }
 }
 
-/* Has any member left? Who is missing in this list is looked for in another one at the next tick. */
+/* Finds out whether a member has left. A member that is missing in this list is checked with another list at the next
+ * tick. */
 static void find_left(struct group_job *w)
 {
     const struct tree *tree = &w->sampling->job->tree;

@@ -11,13 +11,14 @@
 struct group_job {
     struct sampling *sampling;
     bool is_on;     /* false: the job is no control group, and the other fields are not used */
-    bool is_target; /* what leaves it is no part of the job; false: it was made for the command */
+    bool is_target; /* the user named the group, so a process that leaves it leaves the job; false: the group was made
+                       for the command */
     bool left_out_reported;
     bool any_left; /* for group_job_next_left() */
     struct cgroup_meter meter;
     struct cgroup_reading base; /* CPU time that the group had used before the recording */
     uint64_t counted_ns;        /* the kernel's CPU time at the last sample */
-    bool grew;                  /* it was less at the sample before that */
+    bool grew;                  /* the count was lower at the sample before that */
     struct cgroup_walk walk;
     uint64_t walked_ns;
     uint64_t read_ns, before_ns; /* when its processes were listed last, and the time before that */
@@ -44,10 +45,10 @@ void group_job_find_if_due(struct group_job *w, bool at_once);
 /* Reads the kernel's CPU time of the group into job->group. */
 void group_job_count(struct group_job *w);
 
-/* Does the kernel count the group's CPU time? Then no process can have done anything in it while that stays the same,
- * also one that was moved into it. */
+/* Does the kernel count the group's CPU time? If so, and the count stays the same, no process in the group has run, not
+ * even one that was moved into it. */
 bool group_job_is_counted(const struct group_job *w);
-/* Is it the same as at the last sample? */
+/* Is the group's CPU time the same as at the last sample? */
 bool group_job_is_quiet(const struct group_job *w);
 
 #endif

@@ -16,7 +16,7 @@ struct job_row {
     size_t cap_moved; /* words */
     uint64_t lossy;   /* number of samples with lost events in the interval before them */
     bool lossy_now;
-    bool others; /* since the last sample there are other members */
+    bool others; /* members have joined or left since the last sample */
 };
 
 extern const struct collector job_collector;
@@ -29,10 +29,11 @@ void job_row_lossy(struct job_row *r);
 /* Has an event changed a member since the last sample? */
 bool job_row_is_stirred(const struct job_row *r);
 
-/* Had any member changed at the last sample? Of a group whose CPU time the kernel counts: had any of them run? */
+/* Had any member changed at the last sample? If the job is a group whose CPU time the kernel counts: had any member
+ * run? */
 bool job_row_any_moved(const struct job_row *r);
 
-/* The last sample again, with time t_ns, if nothing has changed since. NULL if that is not certain. */
+/* Returns the last sample again, with time t_ns, if nothing has changed since; NULL if this is not certain. */
 const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns);
 
 #endif

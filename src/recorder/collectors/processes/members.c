@@ -60,10 +60,10 @@ void members_gone(struct processes *p, struct member *m, uint64_t t_ns)
     remove_member(p, m, t_ns);
 }
 
-/* The wrapper reaps the command, and orphans, whose change of parent may not have been seen. A member whose parent was
- * found gone just before is not waited for: most likely the parent had reaped it and was then reaped itself. If the
- * wrapper reports it nevertheless, job_claim() finds it. The command is waited for as long as the wrapper lives: its
- * last values say whether it reaped its children. */
+/* The wrapper reaps the command, and orphans, whose change of parent may not have been seen. The recorder does not wait
+ * for the report of a member whose parent was found gone just before: most likely the parent had reaped it and was then
+ * reaped itself. If the wrapper reports it nevertheless, job_claim() finds it. The command is waited for as long as the
+ * wrapper lives: its last values say whether it reaped its children. */
 bool members_await_wrapper(struct processes *p, struct member *m)
 {
     if (m->links.parent || !p->sampling->job->wrapper.pid ||
@@ -129,9 +129,10 @@ int members_rebase(struct processes *p, struct member *m)
 
 #define REAPED_IO_TRIES 3u
 
-/* What a parent took over can be attributed to its gone children only if all children that it had reaped by then are
- * known. A fork event that is still in the queue may be of a child that started and was reaped since the queue was last
- * read: then everything is read again. check_children() finds known children that are no longer there. */
+/* The growth of a parent's counters of reaped children can be attributed to its gone children only if all children that
+ * it has reaped are known. A fork event that is still in the queue may be of a child that began and was reaped after
+ * the queue was last read: in that case everything is read again. check_children() finds known children that are no
+ * longer there. */
 static void read_reaped_io(struct processes *p, struct member *m, uint64_t clock_ns)
 {
     struct reaped_io *r = &m->reaped_io;

@@ -23,7 +23,7 @@ uint64_t process_due_ns(const struct processes *p, const struct member *m)
     return m->reading.due_read_ns + (several || sparse ? NS_PER_SEC : SWITCHES_EVERY);
 }
 
-/* Was a peak missed if status is not read now? As long as a process grows, rss in stat is its peak. */
+/* May a peak be missed if status is not read now? As long as a process grows, its rss in stat is its peak. */
 static bool may_have_peaked(const struct processes *p, const struct member *m)
 {
     uint64_t faults = memory_key(m) - m->reading.stat_rss, then = m->reading.status_key - m->reading.status_rss;
@@ -164,7 +164,8 @@ static void read_thread(struct processes *p, struct member *m)
     put_delay(p, m, &sums);
 }
 
-/* May a read be done that is left out from level `from` on? If not, it is counted, and made later. */
+/* May a read be done that is left out from budget level `from` on? If not, it is counted as left out, and done later.
+ */
 static bool allowed(struct processes *p, struct member *m, enum budget_level from, bool now_due)
 {
     bool is_allowed = p->sampling->account->budget.level < from || now_due;

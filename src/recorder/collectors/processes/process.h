@@ -16,12 +16,12 @@ static inline int process_clock(const struct member *m, uint64_t *ret_ns)
 
 enum process_depth {
     PROCESS_STAT,    /* only stat */
-    PROCESS_LEDGER,  /* what the ledger sums up */
-    PROCESS_REFRESH, /* what can change while the process sleeps */
+    PROCESS_LEDGER,  /* only the counters of the ledger */
+    PROCESS_REFRESH, /* the values that can change while the process sleeps */
     PROCESS_WHOLE    /* all wanted metrics */
 };
 
-/* When all of it is read that is wanted, if it runs by then or reads are pending. */
+/* Returns the time from which on the next read of the member reads all wanted values. */
 uint64_t process_due_ns(const struct processes *p, const struct member *m);
 
 /* Does the process use the address space of another member, where its memory is counted? Sets reading.memory_owner. */
@@ -42,7 +42,7 @@ struct process_zombie {
     uint64_t cpu_ns;
     struct pid_io io;
     bool io_known;        /* io is complete, up to its end */
-    struct pid_io own_io; /* of io, the part of the process itself */
+    struct pid_io own_io; /* the part of io that the process itself used, without its children */
     bool own_io_known;
 };
 
@@ -51,7 +51,7 @@ void process_take_zombie(struct processes *p, struct member *m, const struct pro
 
 /* Sets the member's name to its comm, with secrets removed (prctl(PR_SET_NAME) takes any text). */
 void process_set_name(struct member *m, const char *comm);
-/* Its high-water mark is at least that. */
+/* Sets rss, and raises the peak to it. */
 void process_set_rss(struct member *m, uint64_t rss);
 
 /* The process executed another program: its name and command line are requested again. */

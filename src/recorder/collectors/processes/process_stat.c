@@ -13,10 +13,11 @@ void process_put_lag(struct member *m)
         member_set_value(m, PROCESS_run_delay_lag, m->row.value[PROCESS_cpu] - m->reading.delay_cpu_ns);
 }
 
-/* stat has both parts in whole ticks, rounded down, so each is up to a tick more. What that and the sum leave open is
- * halved: of many processes the parts are then as many too large as too small. Before half a tick all is user time, as
- * the kernel has it of what no tick hits. Example: 19 ms with utime 1 and stime 0 (of 10 ms): user time is 10 to 19 ms,
- * so 14.5. If the sum does not fit, because it was read earlier, it is split as the ticks are. */
+/* stat has both parts in whole ticks, rounded down, so each part may be larger by up to a tick. Together with the sum
+ * this gives a range for user time, and the middle of the range is taken: over many processes the errors cancel out.
+ * Below half a tick all is user time, as in the kernel for a process that no tick has hit. Example: 19 ms with utime 1
+ * and stime 0 (of 10 ms): user time is 10 to 19 ms, so 14.5. If the sum does not fit, because it was read earlier, it
+ * is split as the ticks are. */
 uint64_t process_user_of(uint64_t cpu_ns, uint64_t utime, uint64_t stime, uint64_t tick_ns)
 {
     uint64_t user = utime * tick_ns, system = stime * tick_ns;
@@ -98,9 +99,9 @@ void process_set_rss(struct member *m, uint64_t rss)
         member_set_value(m, PROCESS_rss_peak, rss);
 }
 
-/* Takes rss from stat. Since Linux 6.2 it has only what each CPU has added to the common counter, in batches of 32
- * pages or more, so for a small process it can be 0. status sums over all CPUs since 6.16. So stat shows that rss has
- * changed, and status, if it is read, how large it is. */
+/* Takes rss from stat. Since Linux 6.2 it lacks the pages that a CPU has not added to the common counter yet (CPUs add
+ * in batches of 32 pages or more), so it can be 0 for a small process. status sums over all CPUs since 6.16. So stat
+ * shows that rss has changed, and status, if it is read, how large it is. */
 static void put_rss(struct member *m, uint64_t rss)
 {
     if (rss == m->reading.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
@@ -144,7 +145,7 @@ static bool is_released(const struct pid_stat *st)
  * the fork, events report its programs, too. */
 #define PF_FORKNOEXEC 0x40u
 #define EXECUTES_WITHIN (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
-#define EXECUTES_BEFORE (2 * NS_PER_MS)  /* a process that has used more CPU time does not just execute a program */
+#define EXECUTES_BEFORE (2 * NS_PER_MS)  /* a process that has used more CPU time is not about to execute a program */
 static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
@@ -157,8 +158,8 @@ static const enum process_metric memory_metrics[] = {
     PROCESS_swap, PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem,
 };
 
-/* Makes the memory of a process absent that uses the address space of another one, where it is counted. Such a process
- * is read with each tick, because nothing of it changes when the other one ends. */
+/* If a process uses the address space of another one, where the memory is counted, makes its own values of memory
+ * absent. Such a process is read in each tick, because none of its values changes when the other one ends. */
 static void put_shared_memory(struct processes *p, struct member *m, const struct pid_stat *st)
 {
     bool was_shared = m->reading.memory_owner.pid > 0, is_shared = memory_is_shared(p, m, st);
@@ -200,7 +201,8 @@ void process_put_stat(struct processes *p, struct member *m, const struct pid_st
         return;
     }
     m->reading.has_no_memory = !st->vsize;
-    /* A process gives up its memory before it is a zombie. Up to here its row has what it shared. */
+    /* A process gives up its memory before it is a zombie. The row still has its last values of memory, which show how
+     * much it shared. */
     if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
         sharing_note_left(p->memory, m, st->state == 'Z');
     put_shared_memory(p, m, st);

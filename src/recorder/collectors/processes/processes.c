@@ -24,8 +24,9 @@ static uint64_t refresh_after(const struct processes *p, const struct member *m)
     return period + (m->row.id & 63) * (period / 256); /* spread over several ticks */
 }
 
-/* Returns false if the process can't have changed its counters since it was read, or was not read in a sample so far:
- * its start was read from stat alone. Example: `sleep` begins between two samples and sleeps; it has no io yet. */
+/* Returns whether the counters of the process may have changed since it was read, or it was not read in a sample so
+ * far. Example of the latter: `sleep` begins between two samples, only its stat is read, and it sleeps: its row has no
+ * io yet. */
 static bool may_have_run(const struct member *m, uint64_t clock_ns)
 {
     char state = (char)m->row.value[PROCESS_state];
@@ -41,10 +42,10 @@ static void mark_sampled(struct processes *p, struct member *m)
     m->reading.sampled = true;
 }
 
-/* A process lives on after its first thread ended while others run, and the event of that thread may be taken for the
- * end of the process if the other threads began before the event source did. But perf reports an end before the process
- * is a zombie, and on a busy machine that takes a while. Example: its end is reported at 1.60 s, and it waits for a CPU
- * from then till 1.72 s, in state R. */
+/* A process whose first thread has ended lives on while other threads run. The event of the first thread's end may seem
+ * to be the end of the process if the other threads began before the event source was opened. But a process may also be
+ * alive because perf reports an end before the process is a zombie, which takes a while on a busy machine. Example: the
+ * end is reported at 1.60 s, and the process waits for a CPU until 1.72 s, in state R. */
 bool process_lives_on(const struct member *m, uint64_t now_ns)
 {
     bool is_ending = m->reading.is_exiting && m->row.value[PROCESS_state] != 'Z';
@@ -106,7 +107,7 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
     scan_member(&p->scan, m, known, clock_ns);
 }
 
-/* Until when the member is not read, unless its clock advances. */
+/* Returns the time until which the member is not read unless its clock advances. */
 static uint64_t gate_due(const struct processes *p, const struct member *m)
 {
     if (member_is_reap_pending(m) || may_have_run(m, m->reading.clock_ns))
@@ -155,7 +156,7 @@ static void tick_from(struct processes *p, size_t *i)
     }
 }
 
-/* Reads what the process that started the recorder has used. Returns false if it is there no more. */
+/* Reads what the process that started the recorder has used. Returns false if that process no longer exists. */
 static bool read_starter(struct processes *p)
 {
     const struct sampling *g = p->sampling;
@@ -182,8 +183,8 @@ static bool read_starter(struct processes *p)
     return true;
 }
 
-/* What the process that started the recorder has used is not the job's, whenever its parent reaps it. Example: a shell
- * that reads the output of `record --background` reaps it after the first sample. */
+/* Leaves out what the process that started the recorder has used: it is not part of the job, whenever a member reaps
+ * that process. Example: a shell that reads the output of `record --background` reaps it after the first sample. */
 static void await_starter(struct processes *p)
 {
     struct pid_stat st;
@@ -196,7 +197,8 @@ static void await_starter(struct processes *p)
     p->starter.faults = parent->row.value[PROCESS_children_faults_minor];
 }
 
-/* Its parent may never reap it: then it has none of what it has used, and nothing is left out. */
+/* Adds what the starter has used to the base of its parent. If the parent never reaps it, the parent's counters never
+ * include it, and nothing may be left out. */
 static void leave_out_starter(struct processes *p)
 {
     const struct baro_key key = p->starter.parent;
@@ -286,8 +288,8 @@ static bool tick_processes(void *state, const struct collector_tick *t)
     return true;
 }
 
-/* What is due by time alone, such as reading again a process that has not run, waits for the next sample if the kernel
- * counts the job's CPU time: that tells whether any process ran, also one that is not known yet. */
+/* Reads that are due by time alone (of a process that has not run) wait for the next sample if the kernel counts the
+ * job's CPU time, because that count shows whether any process has run, even one that is not known yet. */
 static bool processes_are_quiet(void *state, uint64_t now_ns)
 {
     const struct processes *p = state;

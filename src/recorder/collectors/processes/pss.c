@@ -41,7 +41,7 @@ uint64_t memory_key(const struct member *m)
 }
 
 #define PEAK_LEAST (1u << 20)
-#define PEAK_PART 32u /* a mark that is too low by less than this share is not worth a read */
+#define PEAK_PART 32u /* a VmHWM that may be too low by less than this share is not worth a read */
 
 bool memory_may_have_peaked(uint64_t rss_then, uint64_t rss_now, uint64_t faulted_bytes, uint64_t mark)
 {
@@ -116,7 +116,8 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
                               reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
                               reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z' || m->reading.has_no_memory)
-        return; /* the next read of stat shows that it has ended, or the last one has set its memory to 0 */
+        return; /* the next read of stat will show that the process has ended, or the last one has already set its
+                   memory to 0 */
     bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
@@ -259,8 +260,8 @@ static void request_due(struct memory *y)
     }
 }
 
-/* Finds members whose pss is stale because others changed, and requests them if ask. They may sleep and so not pass the
- * gate. Returns their number, or 0 if the sum of pss is wrong by less than a sixteenth. */
+/* Finds members whose pss is stale because others changed, and, if `ask`, requests their pss. Such members may sleep,
+ * and then do not pass the gate. Returns their number, or 0 if the sum of pss is wrong by less than a sixteenth. */
 static uint64_t request_stale(struct memory *y, bool ask)
 {
     const struct tree *tree = &y->sampling->job->tree;
@@ -421,7 +422,7 @@ static bool memory_is_quiet(void *state, uint64_t now_ns)
 static int32_t memory_helper_pid(void *state)
 {
     const struct memory *y = state;
-    return y->helper ? helper_pid(y->helper) : 0; /* a shared one, too: it is not a member of the job */
+    return y->helper ? helper_pid(y->helper) : 0; /* also of a shared helper, because it is not a member of the job */
 }
 
 static void cost_of_memory(void *state, struct collector_cost *ret)

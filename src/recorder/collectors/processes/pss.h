@@ -24,8 +24,8 @@ struct memory {
     uint64_t rss_sum_peak;
     bool peak_unread;              /* some of the largest members at the peak were not read yet */
     uint32_t shared[SHARED_SLOTS]; /* KiB that changed, by hash of program, parent and process */
-    /* KiB of files that came to be shared, or no longer are, in the whole job; and without those that were found since
-     * the helper was asked and that its replies do not explain */
+    /* files: KiB of files that became shared or ceased to be shared, in the whole job. files_asked: its value when the
+     * helper was asked, plus the changes that replies have shown since */
     uint32_t files, files_asked;
     bool shared_moved;       /* changed since stale members were last counted */
     bool moved_since_asked;  /* changed since the helper was asked: its reply may be older */
@@ -46,9 +46,9 @@ void memory_take_reply(struct memory *y, const struct helper_reply *reply);
 
 /* A value that changes when the memory of the process may have changed: page faults plus rss, as in stat. */
 uint64_t memory_key(const struct member *m);
-/* May it have held more than its high-water mark, which was read when rss was rss_then, and have given that back? Its
- * page faults since then were for more than it grew by. Example: 42 MB then, 38 MB now, and 5,000 faults of 4 kB: it
- * may have had 62 MB. */
+/* May the process have used more than its high-water mark, which was read when its rss was rss_then, and have freed it
+ * again? It may have if its page faults since then are for more memory than its rss grew by. Example: 42 MB then, 38 MB
+ * now, and 5,000 faults of 4 kB: it may have had 62 MB. */
 bool memory_may_have_peaked(uint64_t rss_then, uint64_t rss_now, uint64_t faulted_bytes, uint64_t mark);
 
 /* Returns when the helper must be asked about this member because its own memory changed; members that are stale

@@ -51,9 +51,10 @@ static uint64_t files_of(const struct member *m)
 }
 
 /*
- * Any two processes may map the same file. Which do is not known, but how much of a file a process shares with others
- * is: the pss that it has beyond its uss is what the pss of the others grows by when it ends, and their uss grows by
- * twice that at most, if one other maps it. These changes are summed up for the whole job.
+ * Any two processes may map the same file. It is not known which processes do, but it is known how much a process
+ * shares with others: its pss minus its uss. When the process ends, the pss of the others grows by this amount, and
+ * their uss grows by twice the amount at most, if only one other process maps the file. These changes are summed up for
+ * the whole job.
  *
  * Example: `gulpy` and `fmpy`, of different parents, map the same 200 MB. Each has 100 MB of pss and no uss. fmpy ends:
  * up to 2 * 100 MB more are gulpy's own, so gulpy is read again. `sleep` shares its libraries with all processes, which
@@ -65,7 +66,8 @@ static void files_moved_kib(struct memory *y, uint32_t kib)
     y->shared_moved |= kib > 0;
 }
 
-/* By how much its pss may be wrong because of files that any process maps, of which it has `most` at most. */
+/* Returns by how much the member's pss may be wrong because of files that any process maps. most: the upper limit of
+ * the member's files. */
 static uint64_t uncertain_files(const struct memory *y, const struct member *m, uint64_t most)
 {
     uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10;
@@ -73,9 +75,9 @@ static uint64_t uncertain_files(const struct memory *y, const struct member *m, 
     return moved < FILES_LEAST ? 0 : moved;
 }
 
-/* Returns how much of the files that the member had may be others' own when it has given them up. It may share more
- * than when it was read. Example: it was read when it alone mapped 100 MB: it shared nothing. Then another one, which
- * is read, maps them as well, and the member ends before it is read again: the other one is read again. */
+/* Returns how much of the member's files other processes may own alone after the member has given them up. It may share
+ * more by then than when it was read. Example: it was read when it alone mapped 100 MB: it shared nothing. Then another
+ * one, which is read, maps them as well, and the member ends before it is read again: the other one is read again. */
 static uint32_t left_kib(const struct memory *y, const struct member *m, uint64_t files)
 {
     uint64_t then = (uint64_t)m->reading.smaps_files << 10, part = (uint64_t)m->reading.smaps_shared << 10;
@@ -85,7 +87,7 @@ static uint32_t left_kib(const struct memory *y, const struct member *m, uint64_
     return (uint32_t)((left < files ? left : files) >> 10);
 }
 
-/* status, which has the memory of files, may not have been read since rss changed: what rss has grown or fallen by may
+/* Only status shows the memory of files, and it may not have been read since rss changed. The whole change of rss may
  * be files. Example: status had 5 MB of files when rss was 8 MB. rss is 108 MB: there may be 105 MB of files. */
 static uint64_t files_most(const struct member *m)
 {
@@ -100,9 +102,10 @@ static uint64_t files_least(const struct member *m)
     return files > fallen ? files - fallen : 0;
 }
 
-/* A process can give files up without ending. Example: `one` and `other` map the same 100 MB, and other, as Python does
- * at its end, unmaps them. It ends a moment later, with 5 MB of files: one has the 100 MB alone all the same. Without
- * status it is not known how much of rss is files: 300 MB of which status then shows 5 MB were not given up. */
+/* A process can give files up without ending. Example: `one` and `other` map the same 100 MB. `other` unmaps them
+ * shortly before it ends, as Python does, and ends with 5 MB of files: now `one` has the 100 MB alone. As long as
+ * status was not read, it is not known how much of rss is files: if 300 MB were assumed, and status then shows 5 MB,
+ * the rest was not given up. */
 void sharing_note_files(struct memory *y, struct member *m)
 {
     uint32_t before = m->reading.files_seen;
@@ -118,8 +121,8 @@ void sharing_note_files(struct memory *y, struct member *m)
         m->reading.smaps_shared = m->reading.files_seen;
 }
 
-/* This is called twice, before and after the kernel unmaps the pages of the process. What is read of others in between
- * is old again when that is done. */
+/* This is called twice, before and after the kernel unmaps the pages of the process. Values of other processes that are
+ * read in between are stale after that. */
 void sharing_note_left(struct memory *y, struct member *m, bool is_done)
 {
     if (!m->reading.sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
@@ -173,7 +176,7 @@ void sharing_note_change(struct memory *y, const struct member *m, bool was_know
         sharing_note_moved(y, m, change);
 }
 
-/* The read began after the helper was asked: what the member has mapped since may not be in it. */
+/* Notes how many files the member has when the helper is asked. The reply may lack files that the member maps later. */
 void sharing_note_asked(struct member *m)
 {
     m->reading.files_asked = (uint32_t)(files_least(m) >> 10);

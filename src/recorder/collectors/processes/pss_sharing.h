@@ -11,7 +11,7 @@
 
 /* The member appeared, or grew or shrank by this many bytes. */
 void sharing_note_moved(struct memory *y, const struct member *m, uint64_t bytes);
-/* The member was read: it may have fewer files than when it was read before. */
+/* Notes that the member was read. It may have fewer pages of files than when it was read before. */
 void sharing_note_files(struct memory *y, struct member *m);
 /* The member gives up its memory; is_done: it is a zombie, or does not exist any more. Its row has its last values. */
 void sharing_note_left(struct memory *y, struct member *m, bool is_done);
@@ -21,12 +21,13 @@ void sharing_note_left(struct memory *y, struct member *m, bool is_done);
 uint64_t sharing_part(const struct member *m);
 /* Returns by how many bytes its pss may be wrong. */
 uint64_t sharing_uncertain(struct memory *y, const struct member *m);
-/* May its pss be wrong by so much that it should be read again; because of processes of its program or family? */
+/* May the member's pss be wrong by so much that it should be read again? sharing_is_stale_by_family(): because of
+ * processes of its program or family? sharing_is_stale_by_family(): because of processes of its program or family? */
 bool sharing_is_stale(struct memory *y, const struct member *m);
 bool sharing_is_stale_by_family(struct memory *y, const struct member *m);
-/* The helper is asked for its pss. */
+/* Notes that the helper is asked for the member's pss. */
 void sharing_note_asked(struct member *m);
-/* Its pss was read: what it shared before was known (not stale) or not. */
+/* Notes that the member's pss was read. was_known: its pss before that was not stale. */
 void sharing_note_change(struct memory *y, const struct member *m, bool was_known);
 void sharing_note_read(struct memory *y, struct member *m);
 

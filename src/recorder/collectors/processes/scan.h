@@ -12,7 +12,7 @@
 
 struct scan {
     struct sampling *sampling;
-    struct threads threads; /* of their own part of the budget: children are listed per thread */
+    struct threads threads; /* children are listed for each thread, and this has a part of the budget of its own */
     bool always;            /* no event source: each tick lists the children of members that ran */
     /* the next tick lists the children of all members: events were lost, or the last time was a while ago */
     bool once;
@@ -21,7 +21,7 @@ struct scan {
     bool nobody_born; /* no process was born since the last tick in our PID namespace */
     struct births births;
     int32_t last_pid;     /* given out in our PID namespace; 0: not known */
-    uint64_t born_ns;     /* the tick that first saw it */
+    uint64_t born_ns;     /* when the tick began that first saw that pid */
     uint64_t last_pid_ns; /* the last tick that read the last pid */
     uint64_t scanned_ns;  /* the last tick that listed the children of all members */
 };
@@ -32,7 +32,7 @@ void scan_done(struct scan *n);
 void scan_set_always(struct scan *n, bool always);
 void scan_request(struct scan *n); /* the next tick lists the children of all members */
 
-/* To be called around a tick over all members. */
+/* Call these before and after a tick over all members. */
 void scan_begin(struct scan *n);
 void scan_end(struct scan *n);
 bool scan_is_requested(const struct scan *n);
@@ -41,7 +41,7 @@ bool scan_is_due(const struct scan *n, uint64_t now_ns); /* are the children of 
 /* For a member that was just read at this CPU clock: adds its children to the job if there may be new ones. */
 void scan_member(struct scan *n, struct member *m, bool known, uint64_t clock_ns);
 
-/* Adds the children of m. Returns false if that was put off because m has many threads. */
+/* Adds the children of m. Returns false if this was postponed because m has many threads. */
 bool scan_children_of(struct scan *n, struct member *m);
 void scan_wrapper(struct scan *n); /* adds the wrapper's children: orphans */
 

@@ -13,7 +13,8 @@ void task_row_init(struct task_row *r, struct sampling *sampling)
     *r = (struct task_row){.sampling = sampling, .table = {.kind = KIND_task}};
 }
 
-/* What it is made of, for people: "\bgulpy\b, gulmc", "pid 1234", "/run/gulpy.pid". */
+/* Makes the label of a task for people, which says how its processes are selected: "\bgulpy\b, gulmc", "pid 1234",
+ * "/run/gulpy.pid". */
 static void label_of(const struct select_options *o, size_t task, struct buf *ret)
 {
     for (size_t i = 0; i < o->rules->n; i++) {
@@ -102,7 +103,8 @@ static uint64_t used(uint64_t now, uint64_t before)
     return now > before ? now - before : 0;
 }
 
-/* What the kernel counted for the groups of a task since the recording began. The group itself may be gone. */
+/* Reads what the kernel has counted for the groups of the tasks since the recording began. A group may have been
+ * removed. */
 static void count_groups(struct task_row *r)
 {
     struct job *job = r->sampling->job;
@@ -149,8 +151,9 @@ static void go_on_with(struct task_row *r, size_t task, const struct header_grou
     }
 }
 
-/* A group was removed, and another one has its name. What that one has used counts, and what the task had used by the
- * last sample; not what the others used since. Example: 5 s are on the tape, and the new group has 2 s: 7 s. */
+/* A group was removed, and another one has its name. What the new group has used counts, and what the task had used by
+ * the last sample. What the removed group used after that sample does not count. Example: 5 s are on the tape, and the
+ * new group has 2 s: 7 s. */
 static void begin_anew(struct task_row *r, size_t task, const struct header_group *before,
                        const struct cgroup_reading *then)
 {
@@ -280,7 +283,7 @@ void task_row_repeat(struct task_row *r)
     sample->entities[KIND_task].read_ns = sample->t_ns;
 }
 
-/* A group's processes may have used something since the last sample, and have ended or left it. */
+/* Has no group's count changed? Processes may have run since the last sample, and have ended or left the group. */
 static bool tasks_are_quiet(void *state, uint64_t now_ns)
 {
     const struct task_row *r = state;

@@ -48,7 +48,7 @@ int task_row_groups(const struct task_row *r, struct baro_header *ret);
  * negative code if there can be no more. */
 int task_row_name(struct task_row *r, const char *name);
 
-/* The sample is written once more: its rows count again. */
+/* Counts the rows of the last sample again, because the sample is written once more. */
 void task_row_repeat(struct task_row *r);
 
 #endif

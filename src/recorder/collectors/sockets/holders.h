@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes hold a socket, by inode: those of one reading. Pure. */
+/* The processes that hold a socket, by its inode, in one reading. Pure. */
 #ifndef RECORDER_COLLECTORS_SOCKETS_HOLDERS_H
 #define RECORDER_COLLECTORS_SOCKETS_HOLDERS_H
 
@@ -31,7 +31,7 @@ void holders_done(struct holders *h);
 void holders_clear(struct holders *h);
 /* In the order in which the processes started. Returns -ENOMEM, or 0. */
 int holders_add(struct holders *h, uint32_t owner, uint32_t inode);
-/* NULL: none has it. */
+/* Returns NULL if no process holds the socket. */
 const struct held *holders_find(const struct holders *h, uint32_t inode);
 bool holders_are_several(const struct holders *h, const struct held *held);
 

@@ -21,9 +21,9 @@ struct interfaces {
     uint64_t total[2]; /* received and sent */
 };
 
-/* Adds what they have counted since the last call to the totals; text is /proc/PID/net/dev. is_theirs: it was others
- * who did that, so it is not added. Returns 0, -ENOENT if there may have been more (an interface was removed, renamed
- * or made anew since the last call), or -ENOMEM. */
+/* Adds to the totals what the interfaces have counted since the last call; text is /proc/PID/net/dev. is_theirs:
+ * foreign processes caused the traffic, so it is not added. Returns 0, -ENOENT if there may have been more (an
+ * interface was removed, renamed or made anew since the last call), or -ENOMEM. */
 int interfaces_take(struct interfaces *t, struct span text, bool is_theirs);
 /* Has any interface counted bytes yet, the job's or others'? */
 bool interfaces_any(const struct interfaces *t);

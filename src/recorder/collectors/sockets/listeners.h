@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who listens where. A connection that came and went between two readings has no inode any more when its end is
- * reported, but it has the address at which it was accepted: it counts for the process that listens there. Example: a
- * web server is asked 200 times a second, and its sockets are read ten times a second.
+ * The listening sockets and their owners. A connection that began and ended between two readings has no inode any more
+ * when its end is reported, but it has the address at which it was accepted. It counts for the process that listens
+ * there. Example: a web server is asked 200 times a second, and its sockets are read ten times a second.
  *
- * What such connections did is kept with the listener until a reading says who held it meanwhile. Example: a process
- * listens, is read, and forks a server, which accepts; the parent is the client. Both hold it at the next reading: what
- * the server has sent, 1.8 MB, is that of neither, and the job's. A reading knows the forks up to some time before it
- * was asked for, and may be done much later: only what ended before that time is decided by it. Pure.
+ * The bytes of such connections are kept with the listener until a reading shows which processes held the listener
+ * meanwhile. Example: a process listens, is read, and forks a server, which accepts; the parent is the client. Both
+ * hold the listener at the next reading: the 1.8 MB that the server has sent count for neither of them, and for the
+ * job. A reading knows the forks up to some time before it was requested, and may be made much later: it decides only
+ * for connections that ended before that time. Pure.
  */
 #ifndef RECORDER_COLLECTORS_SOCKETS_LISTENERS_H
 #define RECORDER_COLLECTORS_SOCKETS_LISTENERS_H

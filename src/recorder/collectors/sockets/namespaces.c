@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The network namespaces that there are already: what their interfaces have counted is not the job's, if it enters one
- * (`ip netns exec`, nsenter). A namespace has no time of its own, so they are listed: those that processes are in, and
- * those that are mounted here (ip-netns(8), containers).
+ * Lists the network namespaces that exist before the job. If the job enters one (`ip netns exec`, nsenter), what its
+ * interfaces have counted so far is not the job's. A namespace has no time of creation, so the existing ones are
+ * listed: those that processes are in, and those that are mounted here (ip-netns(8), containers).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -164,7 +164,8 @@ static void continue_owner(struct owner *o, const struct owner *before)
     o->shared = before->shared;
 }
 
-/* What was reported before forks were asked for is settled by this reading, and what is reported later by another. */
+/* Separates the unsettled connections: this reading settles those that were reported before known_ns, up to
+ * which it knows the forks, and a later reading settles the others. */
 static void part_unsettled(struct owners *o)
 {
     for (size_t i = 0; i < o->listeners->n; i++) {
@@ -224,7 +225,7 @@ static void note_listener(struct owners *o, const struct diag_socket *now, const
         o->at[o->holders.at[i - 1].owner].shared |= UINT64_C(1) << now->cookie % 64;
 }
 
-/* What it has by now is not the job's, even if a process of the job has it open later. */
+/* Notes a foreign socket: its bytes so far are not the job's, even if a process of the job has it open later. */
 static void see_foreign(const struct owners *o, struct owners_socket *s, const struct diag_socket *now, bool is_new)
 {
     s->owner = is_new || o->unsure ? OWNER_UNSURE : OWNER_FOREIGN;

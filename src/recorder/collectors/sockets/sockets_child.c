@@ -68,7 +68,7 @@ static void each_socket(struct reader *r, uint64_t netns, size_t n, bool ended, 
     }
 }
 
-/* Leaves out sockets of a namespace without a process of the job. */
+/* Reads the reports of ends. Leaves out sockets of a namespace without a process of the job. */
 static void read_ends(struct reader *r, struct job_namespace *p)
 {
     bool done = false;
@@ -88,7 +88,8 @@ static void read_ends(struct reader *r, struct job_namespace *p)
     }
 }
 
-/* A dump: the kernel writes each part when the one before was received. Returns false if it is refused. */
+/* Reads a dump of sockets. The kernel writes each part when the previous part was received. Returns false if the kernel
+ * refuses the dump. */
 static bool dump(struct reader *r, const struct job_namespace *p, uint8_t family)
 {
     bool done = false;
@@ -230,7 +231,7 @@ static void read_between(struct reader *r)
         read_all_ends(r);
 }
 
-/* The keys that there are, and no more. */
+/* Copies the keys that were asked for, as many as there are. */
 static bool copy_asked(struct reader *r)
 {
     struct sockets_shared *from = r->shared;
