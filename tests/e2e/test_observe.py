@@ -100,9 +100,10 @@ def observer(run, work, cgroup, wait_until):
             return sorted(self.folder.glob(f"*-{group.path.name}-{group.path.stat().st_ino}.baro"))
 
         def tape(self, group):
-            """Its first tape, which has a header."""
+            """Its first tape, a folder, of which the first segment has a header."""
             return wait_until(
-                lambda: [t for t in self.tapes(group) if t.stat().st_size], f"the tape of {group.path.name}"
+                lambda: [t for t in self.tapes(group) if any(s.stat().st_size for s in t.iterdir())],
+                f"the tape of {group.path.name}",
             )[0]
 
         def stop(self, says=0):

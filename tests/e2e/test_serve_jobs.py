@@ -74,6 +74,21 @@ def test_sorted_processes(serve, run):
     assert [p["pid"] for p in page["processes"]] == pids[1:3] and page["total"] == len(pids)
 
 
+def test_rows_without_a_value_come_last(serve, run, work):
+    for name, size in (("small", 100_000), ("large", 300_000)):
+        (work / name).mkdir()
+        (work / name / "file").write_bytes(bytes(size))
+    where = [str(work / name) for name in ("small", "missing", "large")]
+    run("run", "-q", *(word for path in where for word in ("--du", path)), "--", "true")
+    s = serve()
+    job = s.summed(1)[0]["id"]
+    rows = f"/api/v1/jobs/{job}/entities/directory?at=100%25&columns=name,used&sort=used"
+    down, up = (s.json(rows + order)["entities"] for order in ("", "&order=up"))
+    assert [row["used_bytes"] is None for row in down] == [row["used_bytes"] is None for row in up] == [False, False, True], down
+    assert [row["name"] for row in down] == [where[2], where[0], where[1]]
+    assert [row["name"] for row in up] == [where[0], where[2], where[1]]
+
+
 def test_range_adds_up_to_the_job(serve, run):
     run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c",
         "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")

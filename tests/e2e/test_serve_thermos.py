@@ -49,12 +49,18 @@ def test_users_of_the_machine_are_not_asked_for(serve, kept, work):
 
 
 def test_disk(serve, running, work):
-    """Directories of the job and sandboxes of tasks, each once: one lies in another one."""
+    """Directories of the job and sandboxes of tasks, each once: one lies in another one. The names of two others only
+    begin like that of the outer one."""
     outer, sandbox = work / "outer", work / "outer" / "sandbox"
-    sandbox.mkdir(parents=True)
+    others = [work / "outer-most", work / "outermost"]
+    for path in (sandbox, *others):
+        path.mkdir(parents=True)
     (outer / "a").write_bytes(bytes(300_000))
     (sandbox / "b").write_bytes(bytes(100_000))
-    running("cat", options=("--du", str(outer), "--du", str(sandbox), "--du-every", "1s"))
+    for path in others:
+        (path / "c").write_bytes(bytes(50_000))
+    named = [word for path in (outer, sandbox, *others) for word in ("--du", str(path))]
+    running("cat", options=(*named, "--du-every", "1s"))
     running("sleep", "600")
     s = serve()
     found = poll(lambda: len(j := s.jobs(state="running")) == 2 and j)
@@ -66,7 +72,7 @@ def test_disk(serve, running, work):
     def blocks(path):
         return sum(p.lstat().st_blocks * 512 for p in [path, *path.rglob("*")])
 
-    poll(lambda: used("cat")["disk"] == blocks(outer) > 400_000)
+    poll(lambda: used("cat")["disk"] == sum(blocks(path) for path in (outer, *others)) > 500_000)
     assert used("cat")["disk_is_lower_bound"] is False
     assert used("sleep")["disk"] is None
 

@@ -228,3 +228,19 @@ def test_hangup_reaches_the_command(wrap):
     os.close(t.fd)
     read_when("hup", "hup")
     os.waitpid(t.pid, 0)
+
+
+def test_hangup_continues_a_stopped_command(wrap):
+    """The kernel sends SIGCONT after SIGHUP to the leader of the session: else a stopped command would never see it."""
+    command = ["sh", "-c", "trap 'echo hup > hup; exit' HUP; echo u''p $$; while :; do sleep 0.05; done"]
+    t = Terminal(argv=wrap + command)
+    pid = int(t.expect(r"up (\d+)\r").group(1))
+    os.kill(pid, signal.SIGSTOP)
+    until("the stop", lambda: state(pid) == "T" and state(t.pid) == "T")
+    os.close(t.fd)
+    try:
+        read_when("hup", "hup")
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    os.waitpid(t.pid, 0)

@@ -214,6 +214,12 @@ def test_environment_adds_only_ours(wrap, tmp_path):
     assert len(wrapped) == len(set(wrapped))
 
 
+def test_environment_keeps_names_like_ours(wrap):
+    others = {name: "kept" for name in ("BARO_PI", "BARO_PIDS", "BARO_TAPES", "BARO_TAPE_", "BARO_EVENTS2", "OUR_BARO_PID")}
+    wrapped = run(wrap + ["env", "-0"], env={**os.environ, **others}).stdout.split(b"\0")
+    assert {f"{name}=kept".encode() for name in others} <= set(wrapped)
+
+
 def test_run_in_run(wrap):
     done = run(wrap + wrap + ["sh", "-c", "env | grep -c ^BARO_PID=; kill -USR1 $$"])
     assert (done.returncode, done.stdout) == (-signal.SIGUSR1, b"1\n")

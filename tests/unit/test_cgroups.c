@@ -139,6 +139,49 @@ static void memory_without_a_hierarchy(void **state)
     files_remove(dir);
 }
 
+/* A group above the job's own is shown if it sets a limit of any kind, be it the only one. "max" is none. */
+static void each_kind_of_limit(void **state)
+{
+    static const struct {
+        const char *file, *limit, *none;
+    } v2[] = {{"memory.max", "8000000\n", "max\n"},
+              {"memory.high", "8000000\n", "max\n"},
+              {"memory.swap.max", "0\n", "max\n"},
+              {"pids.max", "100\n", "max\n"},
+              {"cpu.max", "150000 100000\n", "max 100000\n"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(v2) / sizeof(*v2); i++) {
+        char dir[sizeof(FILES_NAME)], path[64];
+        struct cgroup_hierarchies places;
+        struct cgroups *groups;
+        struct baro_sample s = {0};
+        uint32_t ids = 0;
+        files_make(dir);
+        files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
+        files_put(dir, "proc/7/cgroup", "0::/a/b/c\n");
+        files_put(dir, "cg/a/cgroup.events", "populated 1\n");
+        files_put(dir, "cg/a/b/cgroup.events", "populated 1\n");
+        files_put(dir, "cg/a/b/c/cgroup.events", "populated 1\n");
+        for (size_t k = 0; k < sizeof(v2) / sizeof(*v2); k++) {
+            snprintf(path, sizeof(path), "cg/a/b/%s", v2[k].file);
+            files_put(dir, path, v2[k].none);
+        }
+        snprintf(path, sizeof(path), "cg/a/%s", v2[i].file);
+        files_put(dir, path, v2[i].limit);
+        int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
+        const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
+        assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+        cgroups_tick(groups, 0, false, &s);
+        assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 2);
+        assert_string_equal(s.entities[BARO_KIND_CGROUP].at[0]->name, "/a/b/c");
+        assert_string_equal(s.entities[BARO_KIND_CGROUP].at[1]->name, "/a");
+        cgroups_free(groups);
+        close(fd);
+        files_remove(dir);
+    }
+}
+
 /* A value that can't be read once is absent then, and present again when it can be read. */
 static void one_reading_fails(void **state)
 {
@@ -430,6 +473,7 @@ int main(void)
                                        cmocka_unit_test(long_path),
                                        cmocka_unit_test(memory_without_a_hierarchy),
                                        cmocka_unit_test(many_disks),
+                                       cmocka_unit_test(each_kind_of_limit),
                                        cmocka_unit_test(one_reading_fails),
                                        cmocka_unit_test(in_pieces),
                                        cmocka_unit_test(one_vanishes),

@@ -384,6 +384,40 @@ static void test_narrow(void **state)
     summary_free(s);
 }
 
+/* Page faults and context switches share a line. One that was not recorded does not hide the other. */
+static void test_line_of_which_a_part_is_absent(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        bool faults = way & 1, switches = way & 2;
+        struct buf text = {0};
+        char *argv[] = {(char *)"a", NULL};
+        struct baro_header h = {.host = "h", .argv = argv};
+        struct baro_summary *s = summary_new(&h);
+        struct baro_sample sample = {.t_ns = 0};
+        if (!faults)
+            sample.job_absent[JOB_faults_minor] = sample.job_absent[JOB_faults_major] = BARO_ABSENT_NOT_ASKED;
+        if (!switches)
+            sample.job_absent[JOB_switches_voluntary] = sample.job_absent[JOB_switches_involuntary] =
+                BARO_ABSENT_NOT_ASKED;
+        summary_add_sample(s, &sample);
+        sample.t_ns = 400 * MS;
+        sample.job[JOB_faults_minor] = faults ? 200 : 0;
+        sample.job[JOB_faults_major] = faults ? 3 : 0;
+        sample.job[JOB_switches_voluntary] = switches ? 50 : 0;
+        sample.job[JOB_switches_involuntary] = switches ? 4 : 0;
+        summary_add_sample(s, &sample);
+        summary_finish(s);
+        report_block(s, "t", (struct report_style){.width = 100}, &text);
+        buf_byte(&text, 0);
+        assert_int_equal(strstr((char *)text.at, " 200 minor, ") != NULL, faults);
+        assert_int_equal(strstr((char *)text.at, " 50 voluntary, ") != NULL, switches);
+        assert_int_equal(strstr((char *)text.at, "\n  faults ") != NULL, faults || switches);
+        buf_done(&text);
+        summary_free(s);
+    }
+}
+
 static void test_path_is_cut_in_the_middle(void **state)
 {
     (void)state;
@@ -688,6 +722,7 @@ int main(void)
         cmocka_unit_test(test_parts_that_left_the_job_are_estimates),
         cmocka_unit_test(test_no_more_than_there_is),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_line_of_which_a_part_is_absent),
         cmocka_unit_test(test_path_is_cut_in_the_middle),
         cmocka_unit_test_prestate(test_story_live_is_replay, at),
         cmocka_unit_test_prestate(test_world_live_is_replay, at),

@@ -248,6 +248,48 @@ static int open_code(const char *name)
     return r;
 }
 
+/* A frame in the middle of a block is gone, so the samples before it can be read, and those after it can't. Seeking to
+ * the time of a sample finds that one where it can be read, else the last one that can. A nanosecond earlier is the
+ * time of the one before. */
+static void test_seek_in_a_damaged_block(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    struct extent blocks[64];
+    struct frame_head head;
+    size_t len, front, before = 0, lost = 0;
+    bool seen[SMALL] = {false};
+    struct baro_tape *t;
+    struct baro_record r;
+    write_small(&l, SMALL);
+    unsigned char *whole = slurp(&len);
+    find_blocks(whole, len, blocks, 64, &front);
+    size_t at = blocks[1].from;
+    for (int i = 0; i < 3; i++) {
+        assert_true(frame_head_parse(whole + at, &head));
+        at += FRAME_HEAD_SIZE + head.len;
+    }
+    assert_true(at < blocks[1].to);
+    whole[at + FRAME_HEAD_SIZE] ^= 1;
+    put_file(whole, len);
+    read_all(&l, seen);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    for (size_t i = 0; i < l.n; i++) {
+        if (i > 0) {
+            assert_int_equal(baro_tape_seek(t, l.at[i].t_ns - 1, &r, NULL), 1);
+            assert_true(same_as(&l.at[before], &r, false));
+        }
+        before = seen[i] ? i : before;
+        lost += !seen[i];
+        assert_int_equal(baro_tape_seek(t, l.at[i].t_ns, &r, NULL), 1);
+        assert_true(same_as(&l.at[before], &r, false));
+    }
+    assert_true(seen[0] && lost > 0);
+    baro_tape_close(t);
+    free(whole);
+    log_free(&l);
+}
+
 static void test_not_a_tape(void **state)
 {
     (void)state;
@@ -526,7 +568,7 @@ int main(void)
         cmocka_unit_test(test_not_a_tape),     cmocka_unit_test(test_newer),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_follow),
         cmocka_unit_test(test_unknown_metric), cmocka_unit_test(test_cut_while_open),
-        cmocka_unit_test(test_older),
+        cmocka_unit_test(test_older),          cmocka_unit_test(test_seek_in_a_damaged_block),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,13 +187,53 @@ static void test_much_in_few_bytes(void **state)
     free(text);
 }
 
+/* The exit of a process repeats its texts only if they differ from those of its last sample. Each of these ran another
+ * program, or set other arguments, after that sample. */
+static void test_texts_of_an_exit(void **state)
+{
+    static const struct {
+        const char *name, *cmdline;
+    } texts[] = {{"sh", "sh -c one"}, {"sh", "sh -c two"}, {"sh", "sh -c on"},
+                 {"sh", ""},          {"sh", NULL},        {"dash", "sh -c one"}};
+    enum { TEXTS = sizeof(texts) / sizeof(*texts) };
+    char path[] = "/tmp/baro-test-tape.XXXXXX";
+    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"sh", .cmdline = (char *)"sh -c one"};
+    struct baro_process *all[] = {&p};
+    struct baro_sample sample = {.t_ns = 1000, .n = 1, .processes = all};
+    struct baro_tape *t;
+    struct baro_record r;
+    (void)state;
+    close(mkstemp(path));
+    struct tape_writer *w = new_tape(path, NULL);
+    assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+    for (size_t i = 0; i < TEXTS; i++) {
+        struct baro_exit e = {
+            .t_ns = 2000 + i, .id = 1, .key = p.key, .name = texts[i].name, .cmdline = texts[i].cmdline};
+        tape_writer_exit(w, &e);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
+    for (size_t i = 0; i < TEXTS; i++) {
+        assert_int_equal(baro_tape_next(t, &r, NULL), 1);
+        assert_int_equal(r.kind, BARO_RECORD_EXIT);
+        assert_string_equal(baro_row_name(r.u.exit), texts[i].name);
+        const char *cmdline = baro_row_cmdline(r.u.exit);
+        assert_int_equal(cmdline == NULL, texts[i].cmdline == NULL);
+        if (cmdline)
+            assert_string_equal(cmdline, texts[i].cmdline);
+    }
+    baro_tape_close(t);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_schema_packed),
-        cmocka_unit_test(test_much_in_few_bytes),
+        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_schema_packed),    cmocka_unit_test(test_much_in_few_bytes),
+        cmocka_unit_test(test_texts_of_an_exit),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

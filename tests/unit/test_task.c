@@ -166,7 +166,6 @@ static void test_ends(void **state)
     assert_int_equal(r->value[0][TASK_processes_peak], 2);
 }
 
-/* The kernel adds the I/O of a child to its parent, which is of the same task: it counts once. */
 /* What has ended waits until job_settle() knows who took it over. Nothing falls meanwhile. */
 static void test_ended_and_not_settled(void **state)
 {
@@ -212,6 +211,7 @@ static void test_ended_outside_of_the_group(void **state)
     assert_int_equal(job_cpu(r), 40 * MS);
 }
 
+/* The kernel adds the I/O of a child to its parent, which is of the same task: it counts once. */
 static void test_io_of_a_child(void **state)
 {
     struct recording *r = *state;
@@ -285,6 +285,30 @@ static void test_lower_bounds(void **state)
     r->job.commands_unknown = true;
     sample(r, 11 * MS);
     assert_int_equal(r->absent[1][TASK_commands_unread], BARO_ABSENT_UNKNOWN);
+}
+
+/* The end of its first thread was taken for its own at 100 ms, and at 150 ms it is seen to live on. Its real end, at
+ * 400 ms, counts as well: after that the task has no process, and its time stands still. */
+static void test_revived(void **state)
+{
+    struct recording *r = *state;
+    struct member *a = join(r, 11, 1, 0);
+    job_ended(&r->job, a, 100 * MS);
+    sample(r, 120 * MS);
+    assert_int_equal(r->value[0][TASK_processes], 0);
+    job_revive(&r->job, a);
+    job_revive(&r->job, a);
+    sample(r, 150 * MS);
+    assert_int_equal(r->value[0][TASK_processes], 1);
+    assert_int_equal(r->value[0][TASK_active], 150 * MS);
+    gone(r, a, 400 * MS);
+    sample(r, 900 * MS);
+    assert_int_equal(r->value[0][TASK_processes], 0);
+    assert_int_equal(r->value[0][TASK_processes_started], 1);
+    assert_int_equal(r->value[0][TASK_processes_ended], 1);
+    assert_int_equal(r->value[0][TASK_processes_peak], 1);
+    assert_int_equal(r->value[0][TASK_active], 400 * MS);
+    assert_int_equal(r->value[0][TASK_end], 400 * MS);
 }
 
 /* What is read of a process that has ended, and not been waited for, is all. */
@@ -386,6 +410,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_leaves, begin, end),
         cmocka_unit_test_setup_teardown(test_unread, begin, end),
         cmocka_unit_test_setup_teardown(test_lower_bounds, begin, end),
+        cmocka_unit_test_setup_teardown(test_revived, begin, end),
         cmocka_unit_test_setup_teardown(test_last_read_as_a_zombie, begin, end),
         cmocka_unit_test_setup_teardown(test_label_of_an_exit, begin, end),
         cmocka_unit_test_setup_teardown(test_sockets, begin, end),

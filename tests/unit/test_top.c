@@ -529,6 +529,13 @@ static void test_filter_and_fold(void **state)
     assert_int_equal(w.model.n_rows, 3);
     press(&w, "jF"); /* all: make alone is left, and the same process is selected, not the same row */
     assert_int_equal(w.model.n_rows, 1);
+    press(&w, "f"); /* make is unfolded; sh, below it, is not */
+    assert_int_equal(w.model.n_rows, 2);
+    assert_string_equal(name_of(&w, 1), "sh");
+    press(&w, "jf");
+    assert_int_equal(w.model.n_rows, 3);
+    press(&w, "kf");
+    assert_int_equal(w.model.n_rows, 1);
     press(&w, "F");
     assert_int_equal(w.model.n_rows, 3);
     press(&w, "/^ld$\n");

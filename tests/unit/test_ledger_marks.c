@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of the totals is marked when a child ends that lives beside its parent: how much CPU time run delay covers, and
+ * what is a lower bound. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "recorder/job/job.h"
+
+#define MS NS_PER_MS
+
+static void ignore_exit(void *context, const struct baro_exit *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void put(struct member *m, enum process_metric id, uint64_t v)
+{
+    member_moved(m);
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static bool is_there(void *context, struct member *m)
+{
+    (void)context;
+    (void)m;
+    return true;
+}
+
+/* The command 400, which lives on, and its child 401, which used 80 ms, and read 1000 bytes. */
+static void begin_pair(struct job *j, struct member **ret_command, struct member **ret_child)
+{
+    static const struct job_sink sink = {.exit = ignore_exit};
+    assert_int_equal(job_init(j, &sink, false, 0, 100), 0);
+    j->wrapper.pid = 4000;
+    j->adopts = j->source.events = true;
+    *ret_command = job_add(j, 400, NULL, BARO_ORIGIN_TARGET, 5);
+    *ret_child = job_add(j, 401, *ret_command, BARO_ORIGIN_EVENT, 6);
+    put(*ret_child, PROCESS_cpu, 80 * MS);
+    put(*ret_child, PROCESS_cpu_user, 80 * MS);
+    put(*ret_child, PROCESS_faults_minor, 57);
+    put(*ret_child, PROCESS_io_rchar, 1000);
+    put(*ret_command, PROCESS_threads, 1);
+    put(*ret_command, PROCESS_io_rchar, 0);
+    (*ret_child)->life.end_reported = true;
+}
+
+/* The child ends. If the command waits for it, it takes over what the child used. */
+static void end_child(struct job *j, struct member *command, struct member *child, bool is_waited_for, uint64_t *value,
+                      uint8_t *absent)
+{
+    job_gone(j, child, 10 * MS, 11 * MS);
+    put(command, PROCESS_children_cpu_user, is_waited_for ? 80 * MS : 0);
+    put(command, PROCESS_children_faults_minor, is_waited_for ? 57 : 0);
+    put(command, PROCESS_io_rchar, is_waited_for ? 1000 : 0);
+    job_settle(j, 12 * MS, is_there, NULL);
+    job_totals(j, value, absent);
+}
+
+/* The child had used 50 ms when its run delay was read, and 80 ms when it ended. If taskstats reports its run delay,
+ * that covers all of its CPU time; if not, 30 ms of it are not covered. */
+static void run_delay_covers_what_was_used_when_it_was_read(void **state)
+{
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int reported = 0; reported < 2; reported++) {
+        struct member *command, *child;
+        begin_pair(&j, &command, &child);
+        put(child, PROCESS_run_delay, 4 * MS);
+        put(child, PROCESS_run_delay_lag, 30 * MS);
+        job_totals(&j, value, absent);
+        assert_int_equal(value[JOB_run_delay_lag], 30 * MS);
+        member_make_usage(child)->has_delay = reported;
+        member_make_usage(child)->run_delay_ns = 6 * MS;
+        end_child(&j, command, child, true, value, absent);
+        assert_int_equal(value[JOB_cpu], 80 * MS);
+        assert_int_equal(value[JOB_run_delay], (reported ? 6 : 4) * MS);
+        assert_int_equal(absent[JOB_run_delay_lag], BARO_PRESENT);
+        assert_int_equal(value[JOB_run_delay_lag], reported ? 0 : 30 * MS);
+        job_done(&j);
+    }
+}
+
+/* The command does not ignore SIGCHLD, but it has SA_NOCLDWAIT, which no file in /proc shows: the kernel adds the child
+ * to no process. The page faults of reaped children show it: they did not grow. What the child read after it was read
+ * last is lost. */
+static void a_child_that_nobody_reaped_shows_in_the_faults(void **state)
+{
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int is_waited_for = 0; is_waited_for < 2; is_waited_for++) {
+        struct member *command, *child;
+        begin_pair(&j, &command, &child);
+        end_child(&j, command, child, is_waited_for, value, absent);
+        assert_int_equal(value[JOB_io_rchar], 1000);
+        assert_int_equal(absent[JOB_io_is_lower_bound], BARO_PRESENT);
+        assert_int_equal(value[JOB_io_is_lower_bound], !is_waited_for);
+        job_done(&j);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_delay_covers_what_was_used_when_it_was_read),
+        cmocka_unit_test(a_child_that_nobody_reaped_shows_in_the_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
