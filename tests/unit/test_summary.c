@@ -84,32 +84,6 @@ static void test_totals(void **state)
     summary_free(s);
 }
 
-/* A process of 83.9 MB of which the newest sample had 80.1: a pss of 80 MB was not all that it had. */
-static void test_pss_of_a_process_that_grew_after_the_sample(void **state)
-{
-    static const struct {
-        uint64_t sampled, mark;
-        bool is_bound;
-    } cases[] = {{80100000, 83900000, true},
-                 {80100000, 81500000, false}, /* 1.7 %: the kernel counts rss in lots on each CPU */
-                 {3000000, 3140000, false}};
-    struct baro_header h = {.version = "0"};
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct baro_summary *s;
-        assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
-        struct summary_peak *sum = s->peaks.sum;
-        sum[PEAK_RSS].absent = sum[PEAK_PSS].absent = BARO_PRESENT;
-        sum[PEAK_RSS].members = sum[PEAK_RSS].covered = sum[PEAK_PSS].members = sum[PEAK_PSS].covered = 1;
-        sum[PEAK_RSS].value = cases[i].sampled;
-        sum[PEAK_PSS].value = cases[i].sampled - 100000;
-        s->peaks.largest = (struct summary_largest){cases[i].mark, 0, true};
-        assert_int_equal(summary_peak_is_bound(s, PEAK_PSS), cases[i].is_bound);
-        assert_false(summary_peak_is_bound(s, PEAK_FDS));
-        baro_summary_free(s);
-    }
-}
-
 static void test_peaks(void **state)
 {
     (void)state;
@@ -708,7 +682,6 @@ int main(void)
     void *at = path;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_pss_of_a_process_that_grew_after_the_sample),
         cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_alive_and_attached),
