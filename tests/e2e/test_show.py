@@ -6,6 +6,7 @@ import datetime
 import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -140,3 +141,10 @@ def test_show_tree(run, work):
 
 
 # ---- following -------------------------------------------------------------------------------------------------------
+
+
+def test_cores_of_the_rest_are_a_lower_bound_where_some_are_not_known(baro):
+    tape = pathlib.Path(__file__).resolve().parents[1] / "tape/v1-small.baro"
+    first, last = (good(baro, "show", "--top", "1", "--at", at, tape).decode() for at in ("start", "end"))
+    assert "\n(2 more, at least 0.00 cores)\n" in first
+    assert "\n(1 more, 0.02 cores)\n" in last

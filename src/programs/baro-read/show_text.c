@@ -288,11 +288,14 @@ static size_t processes_shown(const struct show *w, const struct buf *above)
 static void say_rest(const struct line *at, size_t n, struct buf *b)
 {
     double cores = 0;
-    for (size_t i = 0; i < n; i++)
+    bool is_least = false;
+    for (size_t i = 0; i < n; i++) {
         cores += at[i].cores;
+        is_least |= at[i].cores_absent != BARO_PRESENT; /* it counts as 0 */
+    }
     buf_byte(b, '(');
     fmt_count(b, n);
-    buf_str(b, " more, ");
+    buf_str(b, is_least ? " more, at least " : " more, ");
     reader_cores(b, cores);
     buf_str(b, " cores)\n");
 }
