@@ -362,7 +362,10 @@ def test_diff_stats_and_the_default_pid():
     found = tracker.diff_stats()
     assert list(found) == ["timestamp", "pid", "children", "utime", "stime", "cpu_usage", "pss", "read_bytes", "write_bytes",
                            "gpu_usage", "gpu_vram", "gpu_utilized"]  # fmt: skip
-    assert found["utime"] + found["stime"] >= 25 and found["pss"] > 0 and tracker.cycle == 1
+    assert found["pss"] > 0 and tracker.cycle == 1
+    # On a busy machine the newest sample may be older than the call: what it lacks is in the next ones.
+    used = [found]
+    poll(lambda: sum(f["utime"] + f["stime"] for f in used) >= 25 or used.append(tracker.diff_stats()), "its CPU time")
     with pytest.warns(DeprecationWarning):
         assert now.PidTracker(autostart=False).diff_stats()["memory_mib"] > 0
 
