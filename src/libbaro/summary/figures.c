@@ -73,12 +73,13 @@ int summary_cores_peak(const struct baro_summary *s, double *ret)
  * more, too. Example: the newest sample of a process of 83.9 MB had 80.1. The kernel counts rss in lots on each CPU, so
  * less than 3 % or 1 MiB says nothing.
  */
-#define LOTS (1u << 20)
+#define RSS_LOTS (1u << 20)
 static bool grew_between_samples(const struct baro_summary *s, const struct summary_rss *rss)
 {
     const struct summary_peak *sum = &s->peaks.sum[PEAK_RSS];
     uint64_t sampled = sum->absent == BARO_PRESENT ? sum->value : 0;
-    return rss->unsampled || (rss->of_process && rss->value > sampled + LOTS && rss->value > sampled + sampled / 32);
+    return rss->unsampled ||
+           (rss->of_process && rss->value > sampled + RSS_LOTS && rss->value > sampled + sampled / 32);
 }
 
 bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind)
