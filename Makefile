@@ -38,7 +38,7 @@ fuzz: ## search with libFuzzer, TIME=60 seconds for each target; then 50,000 mut
 	@MUTANTS=$(MUTANTS) tools/fuzz.sh $(TIME)
 
 mutants: ## MUTANTS=50000 mutants of tapes through every reader, under ASan and UBSan
-	@tools/build.sh build-asan --werror -Doptimization=1 -Dc_args=-g1 -Db_sanitize=address,undefined -Db_lundef=false
+	@tools/build.sh build-asan --werror -Doptimization=g "-Dc_args=-g1 -fno-sanitize=null,object-size,pointer-overflow" -Db_sanitize=address,undefined -Db_lundef=false
 	@tools/mutants.sh build-asan $(MUTANTS)
 
 crash: all ## kill -9 at 1,000 random moments and at every call of the writer; every call failed; 1,000 full disks

@@ -6,7 +6,7 @@
 
 Builds with clang's coverage (tools/reached.c) into build-reached/build, runs the unit tests and fuzz corpora, then one
 case of each end-to-end test. Tests are chosen by how many places of the code they reach for their CPU time, until the
-chosen ones reach SHARE (0.99) of what all reach beyond the unit tests. Needs clang and llvm-symbolizer
+chosen ones reach SHARE (0.96) of what all reach beyond the unit tests. Needs clang and llvm-symbolizer
 (tools/deps.sh full fuzz).
 
 As a plug-in of pytest (-p reached) it lets each test note what it reaches.
@@ -48,6 +48,22 @@ def pytest_runtest_protocol(item):
     before = cpu_seconds()
     yield
     (place / "cost").write_text(json.dumps([name, cpu_seconds() - before]))
+
+
+# ---- the build ------------------------------------------------------------------------------------------------------
+
+
+def build(*targets):
+    subprocess.run([SOURCE / "tools" / "build.sh", FOLDER, "-Dstatic=false", "-Db_lundef=false",
+                    "-Dc_args=['-fsanitize-coverage=trace-pc-guard,pc-table','-g1']", f"-Dc_link_args=['{RUNTIME}']"],
+                   env=dict(os.environ, CC="clang", TARGETS=" ".join(targets)), check=True)
+
+
+def executables():
+    """Those that are built by default. libbaro.a is left out: it can't have the names of tools/reached.c."""
+    targets = json.loads((FOLDER / "meson-info" / "intro-targets.json").read_text())
+    return [os.path.relpath(path, FOLDER) for target in targets for path in target["filename"]
+            if target["type"] == "executable" and target["build_by_default"]]
 
 
 # ---- what was reached -----------------------------------------------------------------------------------------------
@@ -123,7 +139,7 @@ def write_list(covered):
 
 
 def main():
-    share = float(sys.argv[1]) if len(sys.argv) > 1 else 0.99
+    share = float(sys.argv[1]) if len(sys.argv) > 1 else 0.96
     with tempfile.TemporaryDirectory(prefix="reached-") as scratch:
         root = pathlib.Path(scratch)
         (root / "addresses").mkdir()
@@ -131,10 +147,8 @@ def main():
         for path in (root, root / "addresses"):
             path.chmod(0o777)
         subprocess.run(["clang", "-O2", "-fPIC", "-c", SOURCE / "tools" / "reached.c", "-o", RUNTIME], check=True)
-        subprocess.run([SOURCE / "tools" / "build.sh", FOLDER, "-Dstatic=false", "-Db_lundef=false",
-                        "-Dc_args=['-fsanitize-coverage=trace-pc-guard,pc-table','-g1']",
-                        f"-Dc_link_args=['{RUNTIME}']"],
-                       env=dict(os.environ, CC="clang", TARGETS="all unit-programs fuzz-programs"), check=True)
+        build("unit-programs", "fuzz-programs")
+        build(*executables())
         run_units(root)
         run_e2e(root)
         lines = lines_of_places(root)

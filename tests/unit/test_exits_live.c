@@ -178,7 +178,7 @@ static int burn(void)
     volatile double x = 0;
     char *at = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(at, 1, 32 * MIB);
-    for (long i = 0; i < 40000000; i++)
+    for (long i = 0; i < 10000000; i++)
         x = x + (double)i;
     return 7;
 }

@@ -432,7 +432,7 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
 static void random_lives(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= (getenv("BARO_FULL") ? 240u : 96u); seed++) {
+    for (uint64_t seed = 1; seed <= (getenv("BARO_FULL") ? 240u : 48u); seed++) {
         static struct kernel k;
         uint64_t last = 0;
         begin(&k, seed);

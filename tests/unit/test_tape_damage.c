@@ -21,7 +21,7 @@ enum { SMALL = 72 };
 /* Not each byte is tried, but one of so many; with BARO_FULL (make check-full) the smaller number applies. Sanitizers
  * take ten times as long. */
 #ifdef __SANITIZE_ADDRESS__
-enum { EVERY_FULL = 7, EVERY = 29 };
+enum { EVERY_FULL = 7, EVERY = 61 };
 #else
 enum { EVERY_FULL = 1, EVERY = 7 };
 #endif
