@@ -64,17 +64,34 @@ def pytest_configure(config):
     )
 
 
+@functools.cache
+def covered():
+    """Functions that reach hardly any line of C of their own: MODULE::FUNCTION."""
+    return set((SOURCE / "tests" / "e2e" / "covered.txt").read_text().split("\n"))
+
+
+def is_named(config):
+    """Are tests named on the command line? Then they are all there."""
+    return any("::" in arg for arg in config.invocation_params.args if isinstance(arg, str))
+
+
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Leaves functions out before their cases are made, in each of pytest's processes: in the quick check those marked
+    slow, under sanitizers those that are covered."""
+    if FULL or not name.startswith("test") or is_named(collector.config):
+        return None
+    marks = [*collector.iter_markers(), *getattr(obj, "pytestmark", ())]
+    slow = any(mark.name == "slow" for mark in marks)
+    return [] if slow or (SANITIZED and f"{collector.path.name}::{name}" in covered()) else None
+
+
 def one_of_each(items):
     """Keeps one case of each test function: users, sources and parameters differ in the job and its surroundings, and
     hardly in the lines of C that are executed, which is what sanitizers check. Which one it is depends on the
-    function's name, so that all users and sources occur. Functions that reach hardly any line of their own
-    (covered.txt) are left out. The full check runs all."""
-    covered = set((SOURCE / "tests" / "e2e" / "covered.txt").read_text().split("\n"))
+    function's name, so that all users and sources occur. The full check runs all."""
     cases = {}
     for item in items:
-        function = item.nodeid.partition("[")[0].partition("@")[0]
-        if not item.get_closest_marker("slow") and function.removeprefix("tests/e2e/") not in covered:
-            cases.setdefault(function, []).append(item)
+        cases.setdefault(item.nodeid.partition("[")[0].partition("@")[0], []).append(item)
     return [found[zlib.crc32(name.encode()) % len(found)] for name, found in cases.items()]
 
 
@@ -102,9 +119,9 @@ def pairwise(items):
 
 
 def pytest_collection_modifyitems(config, items):
-    named = any("::" in arg for arg in config.invocation_params.args if isinstance(arg, str))
-    if not FULL and not named:
-        ids = {item.nodeid for item in (one_of_each(items) if SANITIZED else pairwise(items))}
+    if not FULL and not is_named(config):
+        quick = [item for item in items if not item.get_closest_marker("slow")]
+        ids = {item.nodeid for item in (one_of_each(quick) if SANITIZED else pairwise(quick))}
         chosen = [item for item in items if item.nodeid in ids]
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ids])
         items[:] = chosen
@@ -158,9 +175,9 @@ def unshared(*flags):
 
 
 def poll(condition, what="the condition", timeout=PATIENCE, least=0.01):
-    """Returns the first value of condition() that is true. Most conditions run baro. The pause is five times as long as
-    they took, so that tests that wait leave the CPUs to others (at twice as long they took a fifth of the CPU time of
-    all tests), and `least` seconds."""
+    """Returns the first value of condition() that is true. Most conditions run baro. The pause is eight times as long
+    as they took, so that tests that wait leave the CPUs to others (at twice as long they took a fifth of the CPU time
+    of all tests), and `least` seconds."""
     end = time.monotonic() + timeout
     while True:
         began = time.monotonic()
@@ -170,7 +187,7 @@ def poll(condition, what="the condition", timeout=PATIENCE, least=0.01):
         now = time.monotonic()
         if now > end:
             pytest.fail(f"waited {timeout} s for {what}")
-        time.sleep(min(max(5 * (now - began), least), 0.25))
+        time.sleep(min(max(8 * (now - began), least), 0.4))
 
 
 def lock_events(path):

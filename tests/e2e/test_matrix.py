@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from conftest import FULL
 
 ENDINGS = {
     **{f"exit-{n}": f"echo out; echo err >&2; exit {n}" for n in (0, 1, 2, 124, 125, 126, 127, 137, 255)},
@@ -63,9 +64,10 @@ def outcome(argv):
 
 # Each surrounding with three endings, so that each ending has four surroundings; the full check has all pairs.
 PAIRS = [
-    pytest.param(ending, surrounding, marks=[] if (i - j * 3) % len(ENDINGS) < 3 else [pytest.mark.slow])
+    (ending, surrounding)
     for i, ending in enumerate(ENDINGS)
     for j, surrounding in enumerate(SURROUNDINGS)
+    if FULL or (i - j * 3) % len(ENDINGS) < 3
 ]
 
 

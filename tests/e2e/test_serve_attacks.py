@@ -132,7 +132,7 @@ def test_answers_that_are_not_taken(serve, run):
 
 def test_requests_of_clients_that_have_left(serve, run):
     """Nothing large is made for them, and the server ends without working off what waits."""
-    loop = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done"
+    loop = "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"
     run("run", "-q", "--overhead", "off", "--", "sh", "-c", loop)
     s = serve()
     job = s.summed(1)[0]["id"]

@@ -18,7 +18,7 @@ def test_build_folder_made_anew_keeps_its_tapes(work):
     (folder / ".made-for").write_text("other packages")
     (folder / "build.ninja").touch()
     (folder / "demo.baro").write_text("a tape")
-    for name, text in (("meson", "touch $2/build.ninja"), ("ninja", "exit 0")):
+    for name, text in (("meson", "mkdir $2/meson-info; echo '[]' >$2/meson-info/intro-targets.json; touch $2/build.ninja"), ("ninja", "exit 0")):
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
     subprocess.run(

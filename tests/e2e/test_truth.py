@@ -16,7 +16,7 @@ import sys
 
 import pytest
 
-from conftest import ORDINARY, SLOW, Runner, Truth, beside, unshared
+from conftest import FULL, ORDINARY, SLOW, Runner, Truth, beside, unshared
 
 CELLS = os.environ.get("BARO_TRUTH")  # a test has none of the variables of this name
 MB = 1 << 20
@@ -76,12 +76,12 @@ PLACES = [
 QUICK = {"ignored children", "pid namespace", "writers below writers", "memory held for a moment"}
 
 
-def case(place, job):
-    quick = place == ("ordinary", "pidns", "auto") and job in QUICK
-    return pytest.param(place, job, id="-".join([*place, job]), marks=[] if quick else [pytest.mark.slow])
+def is_chosen(place, job):
+    return FULL or (place == ("ordinary", "pidns", "auto") and job in QUICK)
 
 
-CASES = [case(place, job) for place in PLACES for job in JOBS]
+CASES = [pytest.param(place, job, id="-".join([*place, job]))
+         for place in PLACES for job in JOBS if is_chosen(place, job)]
 
 
 def mark_of(section, key):
