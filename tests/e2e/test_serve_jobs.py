@@ -79,8 +79,14 @@ def test_rows_without_a_value_come_last(serve, run, work):
         (work / name).mkdir()
         (work / name / "file").write_bytes(bytes(size))
     where = [str(work / name) for name in ("small", "missing", "large")]
-    run("run", "-q", *(word for path in where for word in ("--du", path)), "--", "true")
+    p = run.popen("run", "-q", *(word for path in where for word in ("--du", path)), "--",
+                  "sh", "-c", "until [ -e walked ]; do sleep 0.05; done")
     s = serve()
+    (job,) = poll(lambda: s.jobs(state="running"))
+    walked = f"/api/v1/jobs/{job['id']}/entities/directory?at=100%25&columns=used"
+    poll(lambda: len([row for row in s.json(walked)["entities"] if row["used_bytes"] is not None]) == 2)
+    (work / "walked").touch()
+    assert p.wait(timeout=60) == 0
     job = s.summed(1)[0]["id"]
     rows = f"/api/v1/jobs/{job}/entities/directory?at=100%25&columns=name,used&sort=used"
     down, up = (s.json(rows + order)["entities"] for order in ("", "&order=up"))

@@ -134,11 +134,16 @@ def test_collect_once_aggregate_and_the_two_limits():
     plain.collect_once()
     assert list(first) == list(METRICS) and first["cpu_usage_percentage"] == 0.0
     assert first["memory_usage_percentage"] == pytest.approx(first["memory_rss_megabytes"] / 10)
-    end = time.process_time() + 0.3
-    while time.process_time() < end:
-        pass
-    quarter, whole = monitor.collect_once()["cpu_usage_percentage"], plain.collect_once()["cpu_usage_percentage"]
-    assert 0 < quarter and quarter * 4 == pytest.approx(whole, rel=0.3)
+
+    def both():
+        """On a busy machine others may run between the two calls."""
+        end = time.process_time() + 0.3
+        while time.process_time() < end:
+            pass
+        return [m.collect_once()["cpu_usage_percentage"] for m in (monitor, plain)]
+
+    assert any(0 < quarter and quarter * 4 == pytest.approx(whole, rel=0.3)
+               for quarter, whole in (both() for _ in range(20)))
     assert monitor.aggregate([]) == {}
     assert monitor.aggregate([{"a": 1.0, "b": 2.0}, {"a": 3.0}]) == {"a": 2.0, "b": 2.0}
     assert set(ProcessMetricsMonitor(2**22 + 1).collect_once().values()) == {0.0}
