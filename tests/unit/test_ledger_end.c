@@ -119,6 +119,7 @@ static void stolen_time_is_not_of_the_job(void **state)
         end_command(&j, command, waited ? 82 * MS : 0);
         close_pair(&j, value);
         assert_int_equal(value[JOB_cpu], waited ? 82 * MS : 88 * MS);
+        assert_int_equal(value[JOB_cpu_excess], waited ? 0 : 8 * MS); /* it had 80 when it was read last */
         assert_int_equal(value[JOB_cpu_counted], value[JOB_cpu]);
         job_done(&j);
     }

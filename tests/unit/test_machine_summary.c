@@ -59,6 +59,14 @@ static void test_stolen_time_makes_the_jobs_an_estimate(void **state)
     s->rows.job[JOB_cpu] = 300000 * MS; /* 1.2 s are little of it */
     s->rows.job[JOB_cpu_excess] = 4000 * MS;
     assert_false(summary_job_cpu_is_estimate(s));
+    s->machine.counter[MACHINE_STEAL].seen = false; /* --no-host: it may have been more */
+    s->machine.counter[MACHINE_STEAL].absent = BARO_ABSENT_NOT_ASKED;
+    assert_true(summary_job_cpu_is_estimate(s));
+    for (const char *const *name = (const char *const[]){"cpu_ns", "cores_mean", NULL}; *name; name++) {
+        struct baro_value v;
+        assert_int_equal(baro_summary_value(s, baro_summary_fact_find("job", *name), 0, &v), BARO_PRESENT);
+        assert_int_equal(v.flags, BARO_VALUE_ESTIMATE);
+    }
     summary_free(s);
 }
 

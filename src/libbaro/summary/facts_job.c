@@ -159,7 +159,10 @@ void fact_cores(const struct baro_summary *s, int of, size_t row, struct baro_va
     int absent = of == CORES_MEAN ? summary_cores_mean(s, &v) : summary_cores_peak(s, &v);
     (void)row;
     value_real(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, fact_cpu_is_bound(s));
+    if (summary_job_cpu_is_estimate(s))
+        value_flag(ret, BARO_VALUE_ESTIMATE, true);
+    else
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, fact_cpu_is_bound(s));
 }
 
 static bool count_is_bound(const struct baro_summary *s, int of)

@@ -148,13 +148,15 @@ bool summary_job_split_is_estimate(const struct baro_summary *s)
 /*
  * The CPU time of processes that nobody waited for is what perf counted, and perf's clock goes on while a hypervisor
  * has the CPU. Example: six processes used 366 ms, and perf counted 376, since the host took the CPU for 10 ms. On a
- * machine from which nothing was taken meanwhile, perf's count is right to a hundredth.
+ * machine from which nothing was taken meanwhile, perf's count is right to a hundredth. With --no-host nobody knows
+ * whether something was.
  */
 bool summary_job_cpu_is_estimate(const struct baro_summary *s)
 {
     uint64_t cpu = s->rows.job[JOB_cpu], excess = s->rows.job[JOB_cpu_excess], stolen;
     return s->rows.job_absent[JOB_cpu] == BARO_PRESENT && s->rows.job_absent[JOB_cpu_excess] == BARO_PRESENT &&
-           excess > cpu / 100 && summary_machine_grown(s, MACHINE_STEAL, &stolen) == BARO_PRESENT && stolen > cpu / 200;
+           excess > cpu / 100 &&
+           (summary_machine_grown(s, MACHINE_STEAL, &stolen) != BARO_PRESENT || stolen > cpu / 200);
 }
 
 /* Example: of three processes one ended before its name was read. It may have been another sh, so "2 sh" is a lower

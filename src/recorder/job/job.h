@@ -161,7 +161,8 @@ struct job_ended_sums {
     uint64_t own[LEDGER_MAX];
     /* CPU time of processes that an ended parent is assumed to have reaped, and the part of it that may be too much */
     uint64_t assumed_ns, assumed_unsure_ns;
-    bool assumed_short; /* the CPU time of one of these is not known to its end */
+    uint64_t unreaped_unsure_ns; /* of processes that nobody waited for: the part that may be too much */
+    bool assumed_short;          /* the CPU time of one of these is not known to its end */
     /* lower bounds */
     uint64_t run_delay, switches[2];
     uint64_t delay_cpu; /* their CPU time up to the moment when their run delay was read */

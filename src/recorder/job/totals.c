@@ -404,7 +404,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         ret_value[sums[c].job] = j->shown.ledger[c];
     ret_value[JOB_cpu] = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
     ret_value[JOB_cpu_bound] = bound;
-    ret_value[JOB_cpu_excess] = excess;
+    ret_value[JOB_cpu_excess] = has_group ? 0 : excess + j->past.unreaped_unsure_ns;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     publish_kept(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);
