@@ -99,6 +99,7 @@ def test_forks_reported_by_perf(run, tape):
 
 
 @pytest.mark.long
+@pytest.mark.long
 @pytest.mark.not_sanitized("it is about waiting")
 def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
     """Timers that expire while the recorder is stopped are due at once when it continues, and not after the remaining

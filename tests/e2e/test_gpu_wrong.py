@@ -244,6 +244,7 @@ def test_nvidia_smi_that_prints_and_ends_at_once(run, tape, gpus, work):
     assert readings(found) and readings(found)[-1]["power_watts"] == 34.39, warnings(run, tape)
 
 
+@pytest.mark.long
 def test_nvidia_smi_that_hangs_is_killed(run, tape, gpus, work):
     """Values are absent from then on, an event says so, and it is not run again for a while."""
     found = smi_tape(run, tape, gpus, work, lambda r: any(x["power_watts"] is None for x in named(r)),

@@ -48,6 +48,7 @@ def test_a_run_whose_tape_is_elsewhere(serve, running, run, work, announced):
 
 
 @pytest.mark.long
+@pytest.mark.long
 def test_jobs_are_followed_while_the_tape_of_one_hangs(serve, hanging, running, work, announced):
     """Another thread takes the place of the one that waits for that tape, and it is read again once it can be."""
     (work / "far").mkdir()

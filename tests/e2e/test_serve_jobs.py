@@ -321,6 +321,7 @@ def test_a_file_system_that_hangs_before_the_start(baro, hanging):
     assert p.returncode == -signal.SIGTERM
 
 
+@pytest.mark.long
 def test_a_file_system_that_hangs(serve, hanging, running):
     """Other requests are answered, it is said, and the server ends."""
     running("sleep", "600", options=("-o", f"{hanging.folder}/t.baro"))

@@ -387,6 +387,7 @@ def test_programs_that_can_not_have_fitted_are_not_counted(recording, tool, wait
     assert all(n is None or n < counts[0] / 2 for n in counts[1:]), counts
 
 
+@pytest.mark.long
 @needs_connector
 @pytest.mark.long
 def test_short_programs_are_known_by_their_name(recording, tool, groups, wait_until):
