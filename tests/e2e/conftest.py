@@ -40,6 +40,7 @@ if SANITIZED:
     # A sanitized recorder uses many times the CPU time of an ordinary one and would leave out most samples to stay
     # within its budget. All processes that tests start inherit this; --overhead on the command line has precedence.
     os.environ["BARO_NO_BUDGET"] = "1"
+LEFT_OUT = []  # names of functions
 SLOW = int(
     os.environ.get("BARO_SLOW", "1")
 )  # how many times slower this machine is: an emulated CPU takes longer until a process has ended
@@ -82,7 +83,14 @@ def pytest_pycollect_makeitem(collector, name, obj):
         return None
     marks = [*collector.iter_markers(), *getattr(obj, "pytestmark", ())]
     slow = any(mark.name == "slow" for mark in marks)
-    return [] if slow or (SANITIZED and f"{collector.path.name}::{name}" in covered()) else None
+    left_out = slow or (SANITIZED and f"{collector.path.name}::{name}" in covered())
+    LEFT_OUT.extend([name] if left_out else [])
+    return [] if left_out else None
+
+
+def pytest_terminal_summary(terminalreporter):
+    if LEFT_OUT:
+        terminalreporter.write_line(f"{len(LEFT_OUT)} functions are left out; BARO_FULL=1 runs them")
 
 
 def one_of_each(items):
