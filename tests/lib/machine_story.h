@@ -158,6 +158,9 @@ static inline void machine_grow(struct machine_story *m, uint64_t t_ns, uint64_t
     machine_entity_set(&m->group[0], CGROUP_pids_limit_hits, 0);
     machine_entity_set(&m->group[0], CGROUP_memory, 200 * MB);
     machine_entity_set(&m->group[0], CGROUP_memory_peak, 320 * MB);
+    machine_entity_set(&m->group[0], CGROUP_memory_anon, 110 * MB);
+    machine_entity_set(&m->group[0], CGROUP_memory_shmem, 40 * MB);
+    machine_entity_set(&m->group[0], CGROUP_memory_file, 85 * MB);
     machine_entity_set(&m->group[1], CGROUP_memory, 400 * MB + 30 * MB * step);
     machine_entity_set(&m->group[1], CGROUP_memory_peak, 500 * MB);
     machine_entity_set(&m->group[1], CGROUP_cpu_throttled, 0);

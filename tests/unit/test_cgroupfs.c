@@ -93,7 +93,10 @@ static const char memory_v2[] = "anon 100\nfile 200\nkernel 50\nkernel_stack 7\n
 
 static void check_memory_cut(struct span cut)
 {
-    static const uint64_t whole[CGMEM_MAX] = {100, 200, 80, 30, 50, 20, 0, 1000, 5, 0};
+    static const uint64_t whole[CGMEM_MAX] = {
+        [CGMEM_ANON] = 100,           [CGMEM_FILE] = 200,    [CGMEM_INACTIVE_FILE] = 80,
+        [CGMEM_SHMEM] = 30,           [CGMEM_KERNEL] = 50,   [CGMEM_SLAB] = 20,
+        [CGMEM_SLAB_RECLAIMABLE] = 1, [CGMEM_FAULTS] = 1000, [CGMEM_FAULTS_MAJOR] = 5};
     struct cgroup_memory m;
     if (cgroup_memory_stat_parse(cut, false, &m) < 0)
         return;

@@ -28,6 +28,14 @@ struct world {
     uint8_t absent[MOST][CGROUP_MAX];
 };
 
+static void hold(struct world *w, uint64_t bytes)
+{
+    static const enum process_metric ids[] = {PROCESS_rss, PROCESS_pss, PROCESS_uss, PROCESS_rss_anon,
+                                              PROCESS_pss_anon};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+        w->p.value[ids[i]] = bytes;
+}
+
 static void begin(struct world *w, const char *mode, const struct baro_limits *l)
 {
     struct baro_header h;
@@ -41,7 +49,7 @@ static void begin(struct world *w, const char *mode, const struct baro_limits *l
     h.limits = l ? *l : (struct baro_limits){0};
     w->s = summary_new(&h);
     assert_non_null(w->s);
-    w->p.value[PROCESS_rss] = w->p.value[PROCESS_pss] = 10 * MB;
+    hold(w, 10 * MB);
 }
 
 static struct baro_entity *group(struct world *w, char *name, char *label)
@@ -74,11 +82,11 @@ static void take_sample(struct world *w)
 
 static void holds(const struct world *w, enum memory_measure measure, uint64_t mb)
 {
-    enum memory_measure of;
-    uint64_t v;
-    assert_int_equal(summary_memory_most(w->s, &v, &of), 0);
-    assert_int_equal(of, measure);
-    assert_int_equal(v, mb * MB);
+    struct summary_memory m;
+    summary_memory(w->s, &m);
+    assert_int_equal(m.absent, 0);
+    assert_int_equal(m.measure, measure);
+    assert_int_equal(m.bytes / MB, mb); /* and some kB of the kernel */
 }
 
 static void refused(const struct world *w, int absent, uint64_t kills, uint64_t forks)
@@ -177,7 +185,7 @@ static void test_own_groups_except_memory(void **state)
     set(shared, CGROUP_oom_kills, 6);
     set(made, CGROUP_pids_limit_hits, 6);
     take_sample(&w);
-    holds(&w, MEMORY_PSS, 10);
+    holds(&w, MEMORY_PROCESSES, 10);
     refused(&w, 0, 1, 6);
     summary_free(w.s);
 }
@@ -201,6 +209,9 @@ static void test_own_groups(void **state)
     set(above, CGROUP_oom_kills, 7);
     set(memory, CGROUP_memory, 30 * MB);
     set(memory, CGROUP_memory_peak, 80 * MB);
+    set(memory, CGROUP_memory_anon, 12 * MB);
+    set(memory, CGROUP_memory_shmem, 50 * MB); /* files in tmpfs */
+    set(memory, CGROUP_memory_file, 60 * MB);
     set(memory, CGROUP_oom_kills, 2);
     set(cpu, CGROUP_cpu_throttled, 900 * MS);
     set(made, CGROUP_pids_limit_hits, 1);
@@ -209,7 +220,7 @@ static void test_own_groups(void **state)
     set(memory, CGROUP_oom_kills, 3);
     set(cpu, CGROUP_cpu_throttled, 950 * MS);
     take_sample(&w);
-    holds(&w, MEMORY_CGROUP, 80);
+    holds(&w, MEMORY_CGROUP, 62);
     refused(&w, 0, 3, 1);
     assert_int_equal(summary_throttled(w.s, &v), 0);
     assert_int_equal(v, 50 * MS);
@@ -233,7 +244,7 @@ static void test_own_groups_of_another_recording(void **state)
     take_sample(&w);
     set(pids, CGROUP_pids_limit_hits, 4);
     take_sample(&w);
-    holds(&w, MEMORY_PSS, 10);
+    holds(&w, MEMORY_PROCESSES, 10);
     refused(&w, 0, 0, 1);
     summary_free(w.s);
 }
@@ -322,8 +333,7 @@ static void test_limit_that_changes(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct world w;
         double d;
-        enum memory_measure of;
-        uint64_t v;
+        struct summary_memory m;
         begin(&w, modes[i], NULL);
         summary_add_limits(w.s, &large, 0);
         struct baro_entity *a = group(&w, "/a", "v1 memory");
@@ -336,7 +346,8 @@ static void test_limit_that_changes(void **state)
         full(&w, 0.9);
         summary_add_limits(w.s, &small, w.sample.t_ns + 500 * MS);
         assert_int_equal(summary_memory_group_ratio(w.s, &d), BARO_ABSENT_NOT_YET);
-        assert_int_equal(summary_memory_most(w.s, &v, &of), BARO_ABSENT_NOT_YET);
+        summary_memory(w.s, &m);
+        assert_int_equal(m.absent, BARO_ABSENT_NOT_YET);
         set(a, CGROUP_memory, 32 * MB);
         set(a, CGROUP_memory_peak, 95 * MB);
         set(a, CGROUP_memory_limit_hits, 5);
@@ -400,12 +411,12 @@ static void test_charged_elsewhere(void **state)
     struct baro_entity *a = group(&w, "/a", "v2");
     set(a, CGROUP_memory, 8 * MB);
     set(a, CGROUP_memory_peak, 64 * MB);
-    w.p.value[PROCESS_rss] = w.p.value[PROCESS_pss] = 60 * MB;
+    hold(&w, 60 * MB);
     take_sample(&w);
-    holds(&w, MEMORY_PSS, 60);
-    w.p.value[PROCESS_rss] = w.p.value[PROCESS_pss] = 70 * MB;
+    holds(&w, MEMORY_PROCESSES, 60);
+    hold(&w, 70 * MB);
     take_sample(&w);
-    holds(&w, MEMORY_PSS, 64);
+    holds(&w, MEMORY_PROCESSES, 64);
     assert_int_equal(summary_memory_peak_ratio(w.s, &d), 0);
     NEAR(d, 1.0);
     summary_free(w.s);
@@ -428,6 +439,8 @@ static void test_target(void **state)
         set(above, CGROUP_memory_peak, 99 * MB);
         set(e, CGROUP_memory, 20 * MB);
         set(e, CGROUP_memory_peak, 70 * MB);
+        set(e, CGROUP_memory_anon, 20 * MB);
+        set(e, CGROUP_memory_shmem, 0);
         set(e, CGROUP_oom_kills, 2);
         set(e, CGROUP_pids_limit_hits, 0);
         take_sample(&w);
@@ -435,10 +448,12 @@ static void test_target(void **state)
         assert_int_equal(summary_group_oom_kills(w.s, &kills),
                          BARO_ABSENT_UNKNOWN); /* seen once: there is nothing to compare with */
         set(e, CGROUP_memory_peak, 75 * MB);
+        set(e, CGROUP_memory_anon, 30 * MB);
+        set(e, CGROUP_memory_shmem, 41 * MB);
         set(e, CGROUP_oom_kills, 3);
         take_sample(&w);
         summary_finish(w.s);
-        holds(&w, MEMORY_CGROUP, 75);
+        holds(&w, MEMORY_CGROUP, 71);
         refused(&w, 0, 1, 0);
         assert_string_equal(summary_kernel_source(w.s), i ? "ledger" : "cgroup");
         summary_json(w.s, "t", &(struct json){.out = &text, .pretty = true});

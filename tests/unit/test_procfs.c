@@ -219,6 +219,7 @@ static const char status_6_18[] =
     "VmHWM:\t    1661 kB\nVmRSS:\t    1660 kB\nRssAnon:\t     108 kB\nRssFile:\t    1552 kB\nRssShmem:\t       4 "
     "kB\nVmData:\t     360 kB\n"
     "VmPTE:\t      44 kB\nVmSwap:\t      12 "
+    "kB\nHugetlbPages:\t    2048 "
     "kB\nTHP_enabled:\t1\nThreads:\t3\nSigQ:\t0/96365\nCpus_allowed:\t3\nvoluntary_ctxt_switches:\t17\n"
     "nonvoluntary_ctxt_switches:\t18\n";
 static const uint64_t status_values[STATUS_MAX] = {
@@ -226,6 +227,7 @@ static const uint64_t status_values[STATUS_MAX] = {
     [STATUS_VM_RSS] = 1660 * 1024,
     [STATUS_VM_SWAP] = 12 * 1024,
     [STATUS_VM_PTE] = 44 * 1024,
+    [STATUS_HUGETLB] = 2048 * 1024,
     [STATUS_RSS_ANON] = 108 * 1024,
     [STATUS_RSS_FILE] = 1552 * 1024,
     [STATUS_RSS_SHMEM] = 4 * 1024,
@@ -333,13 +335,16 @@ static void io_cut_anywhere(void **state)
     assert_true(io.value[IO_READ_BYTES] == 1 && io.value[IO_RCHAR] == 3);
 }
 
-static const char smaps_6_18[] = "55bb04f22000-7fff3d4cc000 ---p 00000000 00:00 0                          "
-                                 "[rollup]\nRss:                1660 kB\nPss:                 353 kB\n"
-                                 "Pss_Dirty:           108 kB\nPss_Anon:            108 kB\nShared_Clean:       1476 "
-                                 "kB\nPrivate_Clean:        76 kB\nPrivate_Dirty:       108 kB\n"
-                                 "Referenced:         1660 kB\nPrivate_Hugetlb:    2048 kB\nSwap:                  5 "
-                                 "kB\nSwapPss:               3 kB\nLocked:                0 kB\n";
-static const uint64_t smaps_values[SMAPS_MAX] = {1660 * 1024, 353 * 1024, (76 + 108 + 2048) * 1024, 5 * 1024, 3 * 1024};
+static const char smaps_6_18[] =
+    "55bb04f22000-7fff3d4cc000 ---p 00000000 00:00 0                          "
+    "[rollup]\nRss:                1660 kB\nPss:                 353 kB\n"
+    "Pss_Dirty:           108 kB\nPss_Anon:            108 kB\nPss_File:            238 kB\n"
+    "Pss_Shmem:             7 kB\nShared_Clean:       1476 "
+    "kB\nPrivate_Clean:        76 kB\nPrivate_Dirty:       108 kB\n"
+    "Referenced:         1660 kB\nPrivate_Hugetlb:    2048 kB\nSwap:                  5 "
+    "kB\nSwapPss:               3 kB\nLocked:                0 kB\n";
+static const uint64_t smaps_values[SMAPS_MAX] = {1660 * 1024, 353 * 1024, (76 + 108 + 2048) * 1024, 5 * 1024, 3 * 1024,
+                                                 108 * 1024,  7 * 1024};
 
 static void check_smaps_cut(struct span cut)
 {

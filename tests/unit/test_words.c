@@ -83,25 +83,25 @@ static void test_words_without_end(void **state)
     summary_free(s);
 }
 
-/* Two processes that share 300 MB have 600 MB of rss: it is no share of the memory. That of one process is. */
+/* Two processes of 300 MB may share all of it: a sum of 600 MB is no share of the memory. */
 static void test_words_of_sharers(void **state)
 {
     (void)state;
     struct baro_process p = {.id = 1, .key = {50, 5}, .name = "a"}, q = {.id = 2, .key = {51, 6}, .name = "b"};
     struct baro_process *rows[] = {&p, &q};
     for (int i = 0; i < 2; i++) {
-        rows[i]->value[PROCESS_rss] = 300 * MB;
-        rows[i]->absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+        rows[i]->value[PROCESS_rss] = rows[i]->value[PROCESS_rss_anon] = 300 * MB;
+        rows[i]->absent[PROCESS_pss] = rows[i]->absent[PROCESS_pss_anon] = BARO_ABSENT_DENIED;
     }
     struct baro_header h = {.version = "0", .memory_total = 1000 * MB, .cpus = 1};
     struct baro_sample sample = {.t_ns = MS, .n = 2, .processes = rows};
     struct baro_summary *s = summary_of(&h, &sample, 0);
     expect_words(s, PLAIN, "peak 600 MB rss at +0.001s", true);
-    expect_words(s, PLAIN, "of 1.00 GB", false);
+    expect_words(s, PLAIN, "needed at least 300 MB, at least 30 % of 1.00 GB", true);
     summary_free(s);
     sample.n = 1;
     s = summary_of(&h, &sample, 0);
-    expect_words(s, PLAIN, "30 % of 1.00 GB", true);
+    expect_words(s, PLAIN, "needed 300 MB, 30 % of 1.00 GB", true);
     summary_free(s);
 }
 

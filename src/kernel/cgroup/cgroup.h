@@ -47,6 +47,7 @@ enum cgroup_memory_field {
     CGMEM_SHMEM,
     CGMEM_KERNEL,
     CGMEM_SLAB,
+    CGMEM_SLAB_RECLAIMABLE,
     CGMEM_SWAP,
     CGMEM_FAULTS,
     CGMEM_FAULTS_MAJOR,

@@ -8,14 +8,11 @@
 #include "kernel/cgroup/flat.h"
 
 static const struct flat_key keys_v2[] = {
-    FLAT_KEY("anon", CGMEM_ANON, 1),
-    FLAT_KEY("file", CGMEM_FILE, 1),
+    FLAT_KEY("anon", CGMEM_ANON, 1),      FLAT_KEY("file", CGMEM_FILE, 1),
     FLAT_KEY("kernel", CGMEM_KERNEL, 1), /* 5.18+ */
-    FLAT_KEY("slab", CGMEM_SLAB, 1),
-    FLAT_KEY("shmem", CGMEM_SHMEM, 1),
-    FLAT_KEY("inactive_file", CGMEM_INACTIVE_FILE, 1),
-    FLAT_KEY("pgfault", CGMEM_FAULTS, 1),
-    FLAT_KEY("pgmajfault", CGMEM_FAULTS_MAJOR, 1),
+    FLAT_KEY("slab", CGMEM_SLAB, 1),      FLAT_KEY("slab_reclaimable", CGMEM_SLAB_RECLAIMABLE, 1),
+    FLAT_KEY("shmem", CGMEM_SHMEM, 1),    FLAT_KEY("inactive_file", CGMEM_INACTIVE_FILE, 1),
+    FLAT_KEY("pgfault", CGMEM_FAULTS, 1), FLAT_KEY("pgmajfault", CGMEM_FAULTS_MAJOR, 1),
 };
 
 static const struct flat_key keys_v1[] = {

@@ -36,6 +36,8 @@ static void take_smaps_line(struct span line, struct pid_smaps *sm, unsigned *se
     }
     WITH("Rss:", set, sm, SMAPS_RSS)
     WITH("Pss:", set, sm, SMAPS_PSS)
+    WITH("Pss_Anon:", set, sm, SMAPS_PSS_ANON)
+    WITH("Pss_Shmem:", set, sm, SMAPS_PSS_SHMEM)
     WITH("Swap:", set, sm, SMAPS_SWAP)
     WITH("SwapPss:", set, sm, SMAPS_SWAP_PSS)
     WITH("Private_Clean:", add_private, sm, seen, PRIVATE_CLEAN)

@@ -2,7 +2,7 @@
 /*
  * /proc/PID/status, lines of "Key:\tvalue" (fs/proc/array.c, proc_pid_status). The kernel escapes newlines in Name, so
  * a line is a line. Processes without memory of their own (zombies, kernel threads) have no Vm* and Rss* lines;
- * RssAnon, RssFile and RssShmem came with 4.5, Kthread with 6.8.
+ * HugetlbPages came with 4.4, RssAnon, RssFile and RssShmem with 4.5, Kthread with 6.8.
  */
 #include "kernel/proc/procfs.h"
 #include "kernel/proc/text.h"
@@ -39,6 +39,7 @@ static const struct key keys_rss[] = {
     KB("RssShmem:", STATUS_RSS_SHMEM),
     END,
 };
+static const struct key keys_h[] = {KB("HugetlbPages:", STATUS_HUGETLB), END};
 static const struct key keys_t[] = {COUNT("Tgid:", STATUS_TGID), COUNT("Threads:", STATUS_THREADS), END};
 static const struct key keys_p[] = {COUNT("PPid:", STATUS_PPID), END};
 static const struct key keys_u[] = {COUNT("Uid:", STATUS_UID), END};
@@ -53,6 +54,7 @@ static const struct key *keys_for(char first)
     case 'V': return keys_vm;
     case 'R': return keys_rss;
     case 'T': return keys_t;
+    case 'H': return keys_h;
     case 'P': return keys_p;
     case 'U': return keys_u;
     case 'K': return keys_k;

@@ -48,6 +48,7 @@ enum pid_status_field {
     STATUS_VM_RSS,
     STATUS_VM_SWAP,
     STATUS_VM_PTE,
+    STATUS_HUGETLB,
     STATUS_RSS_ANON,
     STATUS_RSS_FILE,
     STATUS_RSS_SHMEM,
@@ -84,7 +85,17 @@ struct pid_io {
 int pid_io_parse(struct span text, struct pid_io *ret);
 
 /* /proc/PID/smaps_rollup (4.14+). Bytes; uss = Private_Clean + Private_Dirty + Private_Hugetlb. */
-enum pid_smaps_field { SMAPS_RSS, SMAPS_PSS, SMAPS_USS, SMAPS_SWAP, SMAPS_SWAP_PSS, SMAPS_MAX };
+/* SMAPS_PSS_ANON, SMAPS_PSS_SHMEM: 5.4+ */
+enum pid_smaps_field {
+    SMAPS_RSS,
+    SMAPS_PSS,
+    SMAPS_USS,
+    SMAPS_SWAP,
+    SMAPS_SWAP_PSS,
+    SMAPS_PSS_ANON,
+    SMAPS_PSS_SHMEM,
+    SMAPS_MAX
+};
 struct pid_smaps {
     uint32_t valid;
     uint64_t value[SMAPS_MAX];

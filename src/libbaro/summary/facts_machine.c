@@ -12,43 +12,36 @@ static bool is_hidden(int absent)
     return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
 }
 
-/* Returns the flags of the job's memory. A sum over processes has the flags of that sum. A control group may have
- * held more than was read, unless the group was made for the job and its own peak was read. */
-static unsigned memory_flags(const struct baro_summary *s, enum memory_measure measure, const struct summary_rss *rss)
-{
-    const struct machine_group *g = groups_job(s);
-    bool is_bound = measure == MEMORY_PROCESS || measure == MEMORY_ADDRESS_SPACE ||
-                    (measure == MEMORY_CGROUP && !(g && groups_memory_is_exact(s, g))) ||
-                    (measure == MEMORY_RSS && rss->is_bound) ||
-                    (measure == MEMORY_PSS && (rss->exceeded || summary_peak_is_bound(s, PEAK_PSS)));
-    bool is_twice =
-        s->incidents.memory_counts_twice && (measure == MEMORY_PSS || (measure == MEMORY_RSS && !rss->of_process));
-    return (is_bound ? BARO_VALUE_LOWER_BOUND : 0) | (is_twice ? BARO_VALUE_UPPER_BOUND : 0) |
-           (measure == MEMORY_PSS && s->peaks.sum[PEAK_PSS].stale ? BARO_VALUE_ESTIMATE : 0);
-}
-
 static void memory_peak(const struct baro_summary *s, int of, struct baro_value *ret)
 {
-    enum memory_measure measure;
-    uint64_t most;
+    struct summary_memory m;
     double ratio;
-    struct summary_rss rss;
-    int absent = summary_memory_most(s, &most, &measure);
-    summary_rss_peak(s, &rss);
-    unsigned flags = memory_flags(s, measure, &rss);
-    if (of == LIMIT_PEAK_OF) {
-        value_text(ret, absent, summary_memory_measure_name(measure));
+    summary_memory(s, &m);
+    bool is_twice = s->incidents.memory_counts_twice && m.measure == MEMORY_PROCESSES;
+    unsigned flags = (m.is_bound ? BARO_VALUE_LOWER_BOUND : 0) | (is_twice ? BARO_VALUE_UPPER_BOUND : 0);
+    bool has_parts = m.measure != MEMORY_ADDRESS_SPACE;
+    switch (of) {
+    case LIMIT_PEAK_OF: value_text(ret, m.absent, summary_memory_measure_name(m.measure)); return;
+    case LIMIT_PEAK_AT_MOST:
+        value_u64(ret, m.absent ? m.absent : m.is_open ? BARO_ABSENT_UNKNOWN : BARO_PRESENT, m.at_most);
         return;
-    }
-    if (of == LIMIT_PEAK_AT_MOST) {
-        absent = summary_memory_at_most(s, &most);
-        flags = (measure == MEMORY_PSS || measure == MEMORY_RSS) && rss.exceeded ? BARO_VALUE_ESTIMATE : 0;
-    }
-    value_u64(ret, absent, most);
-    if (of == LIMIT_PEAK_RATIO) {
-        absent = summary_memory_peak_ratio(s, &ratio);
-        *ret = (struct baro_value){0};
+    case LIMIT_PEAK_DOUBT:
+        value_text(ret,
+                   m.absent  ? m.absent
+                   : m.doubt ? BARO_PRESENT
+                             : BARO_ABSENT_NONE,
+                   summary_needed_doubt_name(m.doubt));
+        return;
+    case LIMIT_PEAK_SHARED:
+        value_u64(ret, m.absent ? m.absent : has_parts ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED, m.parts.shared);
+        return;
+    case LIMIT_PEAK_CACHE: value_u64(ret, m.cache ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, m.cache); return;
+    case LIMIT_PEAK_RATIO: {
+        int absent = summary_memory_peak_ratio(s, &ratio);
         value_real(ret, absent, ratio);
+        break;
+    }
+    default: value_u64(ret, m.absent, m.bytes); break;
     }
     ret->flags = ret->absent ? 0 : flags;
 }

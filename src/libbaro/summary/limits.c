@@ -89,99 +89,131 @@ static const struct machine_group *limiting_group(const struct baro_summary *s, 
 const char *summary_memory_measure_name(enum memory_measure measure)
 {
     static const char *const names[] = {[MEMORY_CGROUP] = "cgroup",
-                                        [MEMORY_PSS] = "pss",
-                                        [MEMORY_RSS] = "rss",
+                                        [MEMORY_PROCESSES] = "processes",
                                         [MEMORY_PROCESS] = "process",
                                         [MEMORY_ADDRESS_SPACE] = "address_space"};
     return names[measure];
 }
 
+const char *summary_needed_doubt_name(enum needed_doubt doubt)
+{
+    static const char *const names[] = {[NEEDED_CERTAIN] = "",        [NEEDED_MARKS] = "marks",
+                                        [NEEDED_SHARING] = "sharing", [NEEDED_SHMEM] = "shared_memory",
+                                        [NEEDED_KERNEL] = "kernel",   [NEEDED_HUGETLB] = "hugetlb",
+                                        [NEEDED_CACHE] = "page_cache"};
+    return names[doubt];
+}
+
 /* RLIMIT_AS limits the address space, which samples have. What RLIMIT_DATA limits is in no sample. */
-static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret,
-                           enum memory_measure *ret_measure)
+static void take_address_space(const struct baro_summary *s, const char *source, struct summary_memory *m)
 {
     const struct extreme *most = &s->limit.held.address_space;
-    *ret_measure = MEMORY_ADDRESS_SPACE;
-    if (strcmp(source, LIMIT_ADDRESS_SPACE) != 0)
-        return BARO_ABSENT_UNSUPPORTED;
-    *ret = most->value;
-    return most->seen && most->value ? BARO_PRESENT : most->absent ? most->absent : BARO_ABSENT_NOT_YET;
+    m->measure = MEMORY_ADDRESS_SPACE;
+    m->bytes = m->at_most = most->value;
+    m->is_bound = true;
+    m->absent = strcmp(source, LIMIT_ADDRESS_SPACE) != 0 ? BARO_ABSENT_UNSUPPORTED
+                : most->seen && most->value              ? BARO_PRESENT
+                : most->absent                           ? most->absent
+                                                         : BARO_ABSENT_NOT_YET;
 }
 
-static int most_of_tree(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+/* The doubt that adds the most is the one that is reported. */
+static void raise_at_most(struct summary_memory *m, uint64_t at_most, enum needed_doubt doubt)
 {
-    const struct summary_held *h = &s->limit.held;
-    bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->rss_without_pss <= h->pss.value;
-    const struct extreme *peak = whole ? &h->pss : &h->rss;
-    /* If the recorder attached, a mark may be older than the recording. A difference up to a twentieth is ignored:
-     * the kernel counts rss in batches on each CPU (6.2 to 6.15), and pss leaves out a little as well. */
-    bool marked = s->subject.mode == BARO_MODE_RUN && h->process.seen && h->process.value,
-         there = peak->seen && peak->value;
-    if (marked && (!there || h->process.value > h->rss.value + h->rss.value / 20)) {
-        *ret_measure = MEMORY_PROCESS;
-        *ret = h->process.value;
-        return BARO_PRESENT;
+    if (at_most <= m->at_most)
+        return;
+    if (at_most - m->at_most > m->doubt_bytes) {
+        m->doubt_bytes = at_most - m->at_most;
+        m->doubt = doubt;
     }
-    *ret_measure = whole ? MEMORY_PSS : MEMORY_RSS;
-    *ret = peak->value;
-    return there ? BARO_PRESENT : peak->absent ? peak->absent : BARO_ABSENT_NOT_YET;
+    m->at_most = at_most;
 }
 
-int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+static void take_processes(const struct baro_summary *s, struct summary_memory *m)
+{
+    const struct needed *n = &s->limit.needed;
+    struct summary_rss rss;
+    summary_rss_peak(s, &rss);
+    m->measure = MEMORY_PROCESSES;
+    m->parts = n->peak;
+    m->bytes = m->at_most = needed_sum(&n->peak);
+    raise_at_most(m, n->most, n->doubt);
+    if (n->mark > m->bytes) {
+        m->measure = MEMORY_PROCESS;
+        m->bytes = n->mark;
+        m->parts = (struct needed_parts){.anon = n->mark};
+    }
+    raise_at_most(m, n->mark_at_most, NEEDED_MARKS);
+    if (rss.mark > n->known_mark + n->known_mark / 20 && !s->limit.held.since_ns)
+        raise_at_most(m, rss.mark, NEEDED_MARKS); /* of a process that is not known, files included */
+    raise_at_most(m, m->bytes, NEEDED_CERTAIN);
+    if (rss.exceeded && !rss.at_most_absent && !s->limit.held.since_ns)
+        raise_at_most(m, m->at_most + (rss.at_most - rss.value), NEEDED_MARKS);
+    m->is_open = rss.exceeded && rss.at_most_absent;
+    m->absent = m->bytes ? BARO_PRESENT : rss.absent ? rss.absent : BARO_ABSENT_NOT_YET;
+}
+
+/* A group that is the job has also what no process maps. What it held at most is the kernel's own peak, which includes
+ * page cache. Example: its parts came to 340 MB in a reading, and its peak is 2.1 GB with 1.7 GB of page cache. */
+static void take_group(const struct baro_summary *s, const struct machine_group *g, struct summary_memory *m)
+{
+    uint64_t sum = g->needed.value + (g->needed_has_kernel ? 0 : s->limit.needed.peak.kernel);
+    if (!g->needed.seen)
+        return;
+    m->cache = g->needed_cache;
+    if (m->absent == BARO_PRESENT && sum <= m->bytes)
+        return;
+    m->absent = BARO_PRESENT;
+    m->measure = MEMORY_CGROUP;
+    m->bytes = sum;
+    m->parts = (struct needed_parts){.anon = g->needed.value - g->needed_shared, .shared = g->needed_shared};
+    raise_at_most(m, sum, NEEDED_CERTAIN);
+}
+
+/* A group in which the job was never held more than its peak. */
+static void limit_to_peak(struct summary_memory *m, const struct machine_group *g)
+{
+    if (!g || !g->memory_mark.seen || m->absent)
+        return;
+    uint64_t peak = g->memory_mark.value;
+    m->bytes = m->bytes < peak ? m->bytes : peak;
+    if (m->is_open || m->at_most > peak) {
+        m->doubt = m->is_open ? NEEDED_CACHE : m->doubt;
+        m->at_most = peak > m->bytes ? peak : m->bytes;
+    }
+    m->is_open = false;
+}
+
+#define BOUND_PART 50u /* a value that may be too small by less than 2 % is no lower bound */
+
+void summary_memory(const struct baro_summary *s, struct summary_memory *ret)
 {
     const char *source;
-    uint64_t limit = summary_memory_limit(s, &source);
     const struct machine_group *g = groups_job(s);
-    /* A group that was made for the job has held nothing else. The peak of an older group may be from before the
-     * recording. */
-    bool marked = g && s->subject.own_cgroup && g->memory_mark.seen;
-    *ret = 0;
-    if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
-        *ret_measure = MEMORY_CGROUP;
-        *ret = groups_memory(s, g, g == limiting_group(s, source) ? limit : 0);
-        return g->memory.seen || *ret ? BARO_PRESENT : g->memory.absent;
+    *ret = (struct summary_memory){0};
+    summary_memory_limit(s, &source);
+    if (begins(source, "RLIMIT_")) {
+        take_address_space(s, source, ret);
+        return;
     }
-    if (begins(source, "RLIMIT_"))
-        return most_of_process(s, source, ret, ret_measure);
-    int absent = most_of_tree(s, ret, ret_measure);
-    /* The group never held more than its peak. A larger sum has pages that are charged to another group, which read
-     * them first, or shared pages that are counted with each process. */
-    g = limiting_group(s, source);
-    if (g && g->memory_mark.seen && *ret > g->memory_mark.value)
-        *ret = g->memory_mark.value;
-    return absent;
-}
-
-int summary_memory_at_most(const struct baro_summary *s, uint64_t *ret)
-{
-    enum memory_measure measure;
-    struct summary_rss rss;
-    const struct machine_group *g = groups_job(s);
-    int absent = summary_memory_most(s, ret, &measure);
-    summary_rss_peak(s, &rss);
-    if (absent || measure == MEMORY_CGROUP || measure == MEMORY_ADDRESS_SPACE || !rss.exceeded)
-        return absent;
-    if (rss.at_most_absent)
-        return rss.at_most_absent;
-    *ret += rss.at_most - rss.value;
-    if (g && g->memory_mark.seen && g->memory_mark.value >= rss.value && g->memory_mark.value < *ret)
-        *ret = g->memory_mark.value;
-    return BARO_PRESENT;
+    take_processes(s, ret);
+    if (g)
+        take_group(s, g, ret);
+    limit_to_peak(ret, g ? g : limiting_group(s, source));
+    ret->is_bound = ret->is_open || ret->at_most - ret->bytes > ret->bytes / BOUND_PART;
+    if (!ret->is_bound)
+        ret->doubt = NEEDED_CERTAIN;
 }
 
 int summary_memory_peak_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
-    enum memory_measure measure;
-    uint64_t most, limit = summary_memory_limit(s, &source);
-    int absent = summary_memory_most(s, &most, &measure);
-    *ret = 0;
-    if (absent == BARO_PRESENT)
-        absent = summary_memory_unknown(s);
-    if (absent != BARO_PRESENT)
-        return absent;
-    *ret = (double)most / (double)limit;
-    return BARO_PRESENT;
+    struct summary_memory m;
+    uint64_t limit = summary_memory_limit(s, &source);
+    summary_memory(s, &m);
+    int absent = m.absent ? m.absent : summary_memory_unknown(s);
+    *ret = absent ? 0 : (double)m.bytes / (double)limit;
+    return absent;
 }
 
 int summary_memory_group_ratio(const struct baro_summary *s, double *ret)

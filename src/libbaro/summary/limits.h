@@ -18,17 +18,29 @@ int summary_memory_unknown(const struct baro_summary *s);
 int summary_cores_unknown(const struct baro_summary *s);
 int summary_pids_unknown(const struct baro_summary *s);
 
-/* What counts against the memory limit. summary_memory_most() reads the most of it that the job held. */
+/* What summary_memory() is. */
 enum memory_measure {
-    MEMORY_CGROUP, /* memory of the control group that is the job: its limit includes page cache */
-    MEMORY_PSS,
-    MEMORY_RSS,
-    MEMORY_PROCESS,       /* largest mark of one process, if it exceeds the sum of all processes in any sample */
+    MEMORY_CGROUP,        /* parts of the memory of the control group that is the job, without page cache */
+    MEMORY_PROCESSES,     /* of all processes, and of files in memory */
+    MEMORY_PROCESS,       /* of one process between two samples, by its high-water mark */
     MEMORY_ADDRESS_SPACE, /* largest address space of one process in any sample: RLIMIT_AS limits it */
 };
-int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure);
-/* Reads an upper bound of that memory, which includes peaks between samples as far as high-water marks allow them. */
-int summary_memory_at_most(const struct baro_summary *s, uint64_t *ret);
+
+/* The most memory that the job needed at one time (needed.h) under its present limits. */
+struct summary_memory {
+    uint64_t bytes;
+    int absent; /* enum baro_absent */
+    enum memory_measure measure;
+    struct needed_parts parts;
+    uint64_t cache;          /* page cache of the job's control group at that time; 0: none, or not known */
+    uint64_t at_most;        /* what it may have needed */
+    bool is_open;            /* it may have been more than that */
+    bool is_bound;           /* it may have been more than `bytes` by over 2 % */
+    enum needed_doubt doubt; /* then, why */
+    uint64_t doubt_bytes;    /* how much of it is that */
+};
+void summary_memory(const struct baro_summary *s, struct summary_memory *ret);
+const char *summary_needed_doubt_name(enum needed_doubt doubt);
 const char *summary_memory_measure_name(enum memory_measure measure);
 
 /* Each returns 0 and the value, or enum baro_absent. */

@@ -159,6 +159,22 @@ static void note_oom_rise(struct machine_group *g, uint64_t t_ns, int absent, ui
     last->by += value - of->last;
 }
 
+/* Page cache is not needed: the kernel drops it when memory is short. */
+static void note_needed(struct machine_group *g, const struct baro_entity *e)
+{
+    int absent = e->absent[CGROUP_memory_anon] ? e->absent[CGROUP_memory_anon] : e->absent[CGROUP_memory_shmem];
+    uint64_t kernel = e->value[CGROUP_memory_kernel], spare = e->value[CGROUP_memory_slab_reclaimable];
+    bool has_kernel = !e->absent[CGROUP_memory_kernel] && !e->absent[CGROUP_memory_slab_reclaimable] && kernel >= spare;
+    uint64_t shared = e->value[CGROUP_memory_shmem], file = e->value[CGROUP_memory_file];
+    uint64_t sum = e->value[CGROUP_memory_anon] + shared + (has_kernel ? kernel - spare : 0), before = g->needed.value;
+    raise_extreme(&g->needed, absent, sum, false);
+    if (absent == BARO_PRESENT && (sum > before || !before)) {
+        g->needed_has_kernel = has_kernel;
+        g->needed_shared = shared;
+        g->needed_cache = !e->absent[CGROUP_memory_file] && file > shared ? file - shared : 0;
+    }
+}
+
 static void add_group(struct machine *m, const struct baro_entity *e, const struct baro_sample *s)
 {
     struct machine_group *g = find_or_add_group(m, e);
@@ -174,6 +190,7 @@ static void add_group(struct machine *m, const struct baro_entity *e, const stru
     g->counts_memory = g->counts_memory || e->absent[CGROUP_memory] == BARO_PRESENT;
     raise_extreme(&g->memory, e->absent[CGROUP_memory], e->value[CGROUP_memory], false);
     reach_mark(g, e->absent[CGROUP_memory_peak], e->value[CGROUP_memory_peak]);
+    note_needed(g, e);
 }
 
 /* Notes where the job is now. If it was moved, all its groups are new. */
@@ -216,6 +233,7 @@ void machine_limit_changed(struct machine *m)
         struct machine_group *g = &m->group[i];
         g->memory = (struct extreme){.absent = g->memory.seen ? BARO_ABSENT_NOT_YET : g->memory.absent};
         g->limit_hits = (struct growth){.absent = g->limit_hits.seen ? BARO_ABSENT_NOT_YET : g->limit_hits.absent};
+        g->needed = (struct extreme){.absent = g->needed.seen ? BARO_ABSENT_NOT_YET : g->needed.absent};
         g->outlived_limit = g->reading_is_due = true;
     }
 }

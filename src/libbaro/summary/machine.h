@@ -88,6 +88,9 @@ struct machine_group {
     bool reading_is_due;        /* and so may be the growth up to the next reading */
     struct extreme memory;      /* the most held under the present limit: a reading, or a peak that rose */
     struct extreme memory_mark; /* the kernel's own peak, which covers all of the group's life */
+    struct extreme needed;      /* the most of anonymous and shared memory, and of what the kernel can't give back */
+    bool needed_has_kernel;     /* the latter is known */
+    uint64_t needed_shared, needed_cache; /* shared memory and page cache at that time */
 };
 
 struct machine {

@@ -7,7 +7,7 @@
 void summary_held_begin(struct summary_held *h, uint64_t since_ns)
 {
     static const struct extreme none = {.absent = BARO_ABSENT_NOT_YET};
-    *h = (struct summary_held){.since_ns = since_ns, .rss = none, .pss = none, .process = none, .address_space = none};
+    *h = (struct summary_held){.since_ns = since_ns, .address_space = none};
 }
 
 static void raise_held(struct extreme *e, int absent, uint64_t value)
@@ -23,23 +23,12 @@ static void raise_held(struct extreme *e, int absent, uint64_t value)
     e->absent = BARO_PRESENT;
 }
 
-void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
-                       const struct derive_sum *pss)
+void summary_note_held(struct baro_summary *s, const struct baro_sample *sample)
 {
     struct summary_held *h = &s->limit.held;
-    uint64_t mark = sample->job[JOB_process_rss_peak];
-    if (rss->members)
-        raise_held(&h->rss, rss->absent, rss->value);
-    if (pss->members && !derive_is_stale(sample)) {
-        if (pss->absent == BARO_PRESENT && (!h->pss.seen || pss->value > h->pss.value))
-            h->pss_partly = pss->covered < pss->members;
-        raise_held(&h->pss, pss->absent, pss->value);
-    }
-    if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->rss_without_pss)
-        h->rss_without_pss = rss->value;
-    /* A mark from before the change does not belong here. */
-    if (!h->since_ns || mark > s->rows.job[JOB_process_rss_peak])
-        raise_held(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
+    /* A mark from before a change of limits does not belong here. */
+    needed_add_sample(&s->limit.needed, sample, s->subject.mode == BARO_MODE_RUN && !h->since_ns);
+    s->failed |= s->limit.needed.failed;
     for (size_t i = 0; i < sample->n; i++)
         raise_held(&h->address_space, sample->processes[i]->absent[PROCESS_virtual],
                    sample->processes[i]->value[PROCESS_virtual]);
@@ -51,8 +40,10 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns)
 {
     const struct baro_limits *had = &s->limit.now;
-    if (s->limit.known && !baro_limits_equal(l, had))
+    if (s->limit.known && !baro_limits_equal(l, had)) {
         summary_held_begin(&s->limit.held, t_ns ? t_ns : 1);
+        needed_begin(&s->limit.needed);
+    }
     if (s->limit.known && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
         machine_limit_changed(&s->machine);
     s->limit.now = *l;

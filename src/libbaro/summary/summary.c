@@ -37,6 +37,7 @@ struct baro_summary *summary_new(const struct baro_header *h)
     s->life.group_counts = strcmp(h->cgroup_mode, "own") == 0 || strcmp(h->cgroup_mode, "target") == 0;
     s->limit.now = h->limits;
     summary_held_begin(&s->limit.held, 0);
+    needed_init(&s->limit.needed, h->page_size);
     machine_init(&s->machine);
     s->tasks.ticks = derive_ticks_of(h);
     course_init(&s->course, baro_header_has_start(h), h->cpus);
@@ -59,6 +60,7 @@ void summary_free(struct baro_summary *s)
     gpus_total_done(&s->gpus);
     living_done(&s->living);
     together_done(&s->peaks.together);
+    needed_done(&s->limit.needed);
     free(s->finished.counted);
     free(s->finished.order);
     free(s);
@@ -156,7 +158,7 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         derive_sum_close(&sum[k], sample);
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
     }
-    summary_note_held(s, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
+    summary_note_held(s, sample);
     together_add_sample(&s->peaks.together, sample, &s->tasks.ticks, sample->job[JOB_process_rss_peak]);
     s->failed |= s->peaks.together.failed;
     course_add(&s->course, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
@@ -229,6 +231,8 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);
     together_add_exit(&s->peaks.together, e, summary_mark_is_final(e), s->subject.mode == BARO_MODE_ATTACH);
     summary_note_mark(s, e, command);
+    if (s->subject.mode == BARO_MODE_RUN || e->absent[EXIT_elapsed] == BARO_PRESENT)
+        needed_add_exit(&s->limit.needed, e);
     if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
         s->brief_cpu_ns += e->value[EXIT_cpu];
     oom_add_exit(&s->oom, e);

@@ -18,6 +18,7 @@
 #include "libbaro/summary/directories.h"
 #include "libbaro/summary/gpus.h"
 #include "libbaro/summary/machine.h"
+#include "libbaro/summary/needed.h"
 #include "libbaro/summary/oom.h"
 #include "libbaro/summary/tasks.h"
 #include "libbaro/summary/together.h"
@@ -85,10 +86,6 @@ struct summary_rss {
 /* What the job held under its present limits: since they changed, or from the start. */
 struct summary_held {
     uint64_t since_ns;            /* when the limits changed; 0: from the start */
-    struct extreme rss, pss;      /* largest sum over processes */
-    uint64_t rss_without_pss;     /* the largest rss in a sample whose pss is not complete */
-    bool pss_partly;              /* the largest sum lacks some members */
-    struct extreme process;       /* largest mark of one process; after a change of limits only marks that rose since */
     struct extreme address_space; /* largest address space of one process in any sample */
     struct derive_peak cores;
 };
@@ -149,6 +146,7 @@ struct summary_limits {
     struct baro_limits now;
     bool known;
     struct summary_held held;
+    struct needed needed;
 };
 
 /* The last rows of the job and of the recorder. */
@@ -243,8 +241,7 @@ void living_done(struct summary_living *l);
 
 /* since_limit.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);
-void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
-                       const struct derive_sum *pss);
+void summary_note_held(struct baro_summary *s, const struct baro_sample *sample);
 
 /* rss_peak.c */
 /* Is the high-water mark of an exit the one that the process ended with? */

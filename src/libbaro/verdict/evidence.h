@@ -32,6 +32,8 @@
     FACT(switches, "job", "switches_voluntary")                                                                        \
     FACT(memory_peak_bytes, "limits", "memory_peak_bytes")                                                             \
     FACT(memory_at_most_bytes, "limits", "memory_peak_at_most_bytes")                                                  \
+    FACT(memory_shared_bytes, "limits", "memory_peak_shared_bytes")                                                    \
+    FACT(page_cache_bytes, "limits", "memory_page_cache_bytes")                                                        \
     FACT(rss_peak_bytes, "job", "rss_peak_bytes")                                                                      \
     FACT(swap_peak_bytes, "job", "swap_peak_bytes")                                                                    \
     FACT(io_read_bytes, "job", "io_read_bytes")                                                                        \
@@ -65,6 +67,7 @@
     TEXT(cgroup, "", "cgroup")                                                                                         \
     TEXT(exit_signal, "exit", "signal")                                                                                \
     TEXT(memory_source, "limits", "memory_source")                                                                     \
+    TEXT(memory_doubt, "limits", "memory_peak_doubt")                                                                  \
     TEXT(cores_source, "limits", "cores_source")                                                                       \
     TEXT(pids_source, "limits", "pids_source")
 

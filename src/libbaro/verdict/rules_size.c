@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about processes (too many of them, one that dominates), and about what to ask for next time. */
 #include <math.h>
+#include <string.h>
 
 #include "libbaro/verdict/verdict_rule.h"
 
@@ -84,6 +85,8 @@ const struct verdict_rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
 
 #define SIZE_MEMORY 1.25
 #define SIZE_MEMORY_STEP 67108864.0 /* 64 MiB */
+#define SIZE_RANGE 1.2              /* from this ratio on, what it may have needed is shown as a range */
+#define SIZE_MENTION 0.25           /* a part of memory from this share on is worth a word */
 #define SIZE_TIME 1.5
 #define SIZE_CORES 0.25
 #define SIZE_OTHERS 0.25 /* cores: if neighbours are this busy, the peak of cores proves nothing */
@@ -133,31 +136,55 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
     return needed >= 1 ? needed : 1;
 }
 
-static bool may_have_held_more(const struct evidence *e)
+/* Is the memory that it may have needed so much more that one number would mislead? */
+static bool is_range(const struct evidence *e)
 {
-    return e->memory_at_most_bytes > e->memory_peak_bytes;
+    return e->memory_at_most_bytes > SIZE_RANGE * e->memory_peak_bytes;
 }
 
-/* Returns the memory that the job held, plus what it would have held without the limit. Example: 67 MB resident at a
- * limit of 67 MB, and 63 MB swapped out, are 130 MB. Memory that processes may have held between two samples is
- * included: if samples have 71 MB, and the marks allow 590 MB, it is 590 MB. */
+/* Returns the memory that the job needed, plus what it would have needed without the limit. Example: 67 MB resident at
+ * a limit of 67 MB, and 63 MB swapped out, are 130 MB. What it may have needed besides is included: if samples have
+ * 71 MB, and the marks of its processes allow 590 MB, it is 590 MB. */
 static double memory_needed(const struct evidence *e, const struct stretch *s)
 {
-    double held = may_have_held_more(e) ? e->memory_at_most_bytes : e->memory_peak_bytes;
+    double held = e->memory_at_most_bytes >= e->memory_peak_bytes ? e->memory_at_most_bytes : e->memory_peak_bytes;
     held += e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0;
     return is_short_of_memory(e, s) && e->memory_limit_bytes > held ? e->memory_limit_bytes : held;
 }
 
+/* Why is it a range? */
+static const char *words_doubt(const char *doubt)
+{
+    static const char *const words[][2] = {
+        {"marks", "processes that ended between two samples may have held it"},
+        {"sharing", "how much of it its processes share could not be read"},
+        {"shared_memory", "shared memory of the machine grew by more than its processes map"},
+        {"kernel", "so much the kernel keeps for its control group, as for pipes"},
+        {"hugetlb", "huge pages, which most limits do not count"},
+        {"page_cache", "its control group held so much, page cache included"},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        if (strcmp(words[i][0], doubt) == 0)
+            return words[i][1];
+    }
+    return "that much is possible";
+}
+
 static void title_memory(const struct evidence *e, struct finding *f)
 {
-    if (may_have_held_more(e))
-        find_title(f, "held between %s and %s of memory (that much is possible by the marks of its processes)",
-                   words_bytes(e->memory_peak_bytes, 0).at, words_bytes(FACT(e, memory_at_most_bytes)).at);
+    if (is_range(e))
+        find_title(f, "needed between %s and %s of memory (%s)", words_bytes(e->memory_peak_bytes, 0).at,
+                   words_bytes(e->memory_at_most_bytes, 0).at, words_doubt(e->memory_doubt));
     else if (isnan(e->memory_at_most_bytes))
-        find_title(f, "held %s of memory (how much more is not known)",
+        find_title(f, "needed %s of memory (how much more is not known)",
                    words_bytes(e->memory_peak_bytes, BARO_VALUE_LOWER_BOUND).at);
     else
-        find_title(f, "held %s of memory", words_bytes(FACT(e, memory_peak_bytes)).at);
+        find_title(f, "needed %s of memory",
+                   words_bytes(e->memory_peak_bytes, e->flags.memory_peak_bytes & ~BARO_VALUE_LOWER_BOUND).at);
+    if (e->memory_shared_bytes >= SIZE_MENTION * e->memory_peak_bytes)
+        find_title(f, ", %s of it shared memory and files in tmpfs", words_bytes(e->memory_shared_bytes, 0).at);
+    if (e->page_cache_bytes >= SIZE_MENTION * e->memory_peak_bytes)
+        find_title(f, ", besides %s of page cache, which it can do without,", words_bytes(e->page_cache_bytes, 0).at);
     find_title(f, " and took %s", words_duration(FACT(e, wall_ns)).at);
 }
 
@@ -206,7 +233,7 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
 }
 
 static const struct baro_threshold size_thresholds[] = {
-    {"memory to ask for, as a multiple of the most that it held or may have held between samples; rounded up to 64 MiB",
+    {"memory to ask for, as a multiple of the most that it needed, or may have needed; rounded up to 64 MiB",
      SIZE_MEMORY, BARO_UNIT_REAL},
     {"time to ask for, as a multiple of its time; rounded up to minutes", SIZE_TIME, BARO_UNIT_REAL},
     {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it might use, the "

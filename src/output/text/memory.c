@@ -74,30 +74,30 @@ static void measure(struct lines *l, const struct baro_summary *s, const char *f
     buf_done(&b);
 }
 
-/* Writes "30 % of 512 MB", and which memory it is a share of, if that is not resident memory. */
+/* Writes "needed 154 MB, 30 % of 512 MB"; without the limit if only the machine limits memory. Then it is left out
+ * where rss says as much. */
 static void share(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value peak = report_fact(s, "limits", "memory_peak_bytes"),
                       of_limit = report_fact(s, "limits", "memory_peak_ratio");
     const char *of = report_text(s, "limits", "memory_peak_of");
-    if (of_limit.absent ||
-        (!report_is_limit(report_text(s, "limits", "memory_at_most_source")) && of_limit.real < LEAST_SHARE))
+    if (of_limit.absent || peak.absent)
         return;
-    /* A sum of rss counts a shared page once for each process: 16 workers that share 1.5 GB sum up to 25 GB. */
-    if (strcmp(of, "rss") == 0 && report_u64(s, "job", "rss_peak_members") > 1)
+    if (!report_is_limit(report_text(s, "limits", "memory_at_most_source")) && of_limit.real < LEAST_SHARE) {
+        uint64_t rss = report_u64(s, "job", "rss_peak_bytes");
+        if (peak.u64 <= rss + rss / 4 && peak.u64 + rss / 4 >= rss)
+            return;
+        buf_str(b, "needed ");
+        report_marked(b, peak, fmt_bytes);
         return;
-    if (strcmp(of, "cgroup") == 0) {
-        report_marked(b, peak, fmt_bytes);
-        buf_str(b, " with page cache, ");
-    } else if (strcmp(of, "address_space") == 0) {
-        report_marked(b, peak, fmt_bytes);
-        buf_str(b, " of address space, ");
     }
+    buf_str(b, strcmp(of, "address_space") == 0 ? "" : "needed ");
+    report_marked(b, peak, fmt_bytes);
+    buf_str(b, strcmp(of, "address_space") == 0 ? " of address space, " : ", ");
     buf_str(b, baro_value_prefix(of_limit.flags, BARO_PREFIX_WORDS));
     lines_percent(b, of_limit.real);
     buf_str(b, " of ");
     fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
-    buf_str(b, strcmp(of, "pss") == 0 ? " by pss" : "");
 }
 
 /* Writes the line of memory. Its first figure is always the sum of rss, which every sample has. PSS, which counts

@@ -100,6 +100,10 @@ static void read_smaps(int dir, const struct pid_stat *st, struct helper_wire_re
         return;
     w->pss = smaps.value[SMAPS_PSS];
     w->uss = smaps.value[SMAPS_USS];
+    bool has_parts = (smaps.valid & 1u << SMAPS_PSS_ANON) && (smaps.valid & 1u << SMAPS_PSS_SHMEM);
+    w->pss_parts_absent = has_parts ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
+    w->pss_anon = has_parts ? smaps.value[SMAPS_PSS_ANON] : 0;
+    w->pss_shmem = has_parts ? smaps.value[SMAPS_PSS_SHMEM] : 0;
 }
 
 static uint8_t make_cmdline(struct child *c, const struct pid_stat *st, ssize_t n)

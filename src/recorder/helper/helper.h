@@ -57,6 +57,8 @@ struct helper_reply {
     uint32_t what;                                     /* which of it was tried */
     uint8_t smaps_absent, name_absent, cmdline_absent; /* enum baro_absent, BARO_PRESENT if there */
     uint64_t pss, uss;
+    uint8_t pss_parts_absent; /* of pss_anon and pss_shmem, where the others are there */
+    uint64_t pss_anon, pss_shmem;
     uint64_t spent_ns;          /* wall time of the smaps read: how long the target's mmap lock was held, at most */
     const char *name, *cmdline; /* borrowed until the next call */
     uint8_t host_absent;

@@ -23,6 +23,9 @@ bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_seria
         .smaps_absent = w.smaps_absent, .name_absent = w.name_absent, .cmdline_absent = w.cmdline_absent};
     reply.pss = w.pss;
     reply.uss = w.uss;
+    reply.pss_parts_absent = w.pss_parts_absent;
+    reply.pss_anon = w.pss_anon;
+    reply.pss_shmem = w.pss_shmem;
     reply.spent_ns = w.spent_ns;
     reply.name = text_at(text, w.name_len);
     reply.cmdline = text_at(text + w.name_len, w.cmdline_len);
@@ -31,8 +34,9 @@ bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_seria
     reply.data = reply.cmdline;
     reply.data_len = w.cmdline_len ? w.cmdline_len - 1 : 0;
     if ((!reply.name && w.name_len) || (!reply.cmdline && w.cmdline_len) || w.name_len > HELPER_NAME_MAX ||
-        w.cmdline_len > HELPER_CMDLINE_MAX + 1 || w.smaps_absent >= ABSENT_COUNT || w.name_absent >= ABSENT_COUNT ||
-        w.cmdline_absent >= ABSENT_COUNT || w.host_absent >= ABSENT_COUNT)
+        w.cmdline_len > HELPER_CMDLINE_MAX + 1 || w.smaps_absent >= ABSENT_COUNT ||
+        w.pss_parts_absent >= ABSENT_COUNT || w.name_absent >= ABSENT_COUNT || w.cmdline_absent >= ABSENT_COUNT ||
+        w.host_absent >= ABSENT_COUNT)
         return false;
     size_t used = (sizeof(w) + w.name_len + w.cmdline_len + 7) & ~(size_t)7;
     used = used < *len ? used : *len;

@@ -31,10 +31,10 @@ struct helper_wire_request {
 /* Followed by the name and the command line, each with a NUL, padded to 8 bytes. */
 struct helper_wire_reply {
     uint64_t serial;
-    uint64_t pss, uss, spent_ns;
+    uint64_t pss, uss, pss_anon, pss_shmem, spent_ns;
     uint64_t host[HELPER_VALUES];
     uint32_t name_len, cmdline_len; /* with their NUL; 0: none */
-    uint8_t smaps_absent, name_absent, cmdline_absent, host_absent, padding[4];
+    uint8_t smaps_absent, pss_parts_absent, name_absent, cmdline_absent, host_absent, padding[3];
 };
 
 #define HELPER_REPLY_MOST (sizeof(struct helper_wire_reply) + HELPER_NAME_MAX + HELPER_CMDLINE_MAX + 16u)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/member_values.h"
 #include "recorder/job/task.h"
@@ -200,11 +201,6 @@ static int begin_resume(struct job *j, const struct baro_sample *last)
     return 0;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 int job_resume(struct job *j, const struct baro_sample *last)
 {
     int code = begin_resume(j, last);
@@ -215,7 +211,7 @@ int job_resume(struct job *j, const struct baro_sample *last)
     j->counts.started += last->job[JOB_processes_started] - known;
     if (j->selected) { /* its members join later; a process without a row has ended, whether its end had been reported
                           or not */
-        j->counts.ended += less(last->job[JOB_processes_started], last->n);
+        j->counts.ended += excess(last->job[JOB_processes_started], last->n);
         return 0;
     }
     for (size_t i = 0; i < last->n; i++)

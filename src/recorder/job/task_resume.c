@@ -8,17 +8,13 @@
  */
 #include <stdlib.h>
 
+#include "base/least.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
 static uint64_t then_of(const struct baro_entity *e, enum task_metric id)
 {
     return e->absent[id] ? 0 : e->value[id];
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
 }
 
 /* Counts the rows of the task in the last sample, and those of them whose I/O and TCP traffic could not be read. The
@@ -49,8 +45,8 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
     uint64_t rows = count_rows(last, then, &io_unread, &tcp_unread);
     /* Processes without a row have ended. If the end of one had not been reported, what it had used by its end is not
      * known. */
-    uint64_t gone = less(then_of(then, TASK_processes_started), rows);
-    uint64_t unreported = less(gone, then_of(then, TASK_processes_ended));
+    uint64_t gone = excess(then_of(then, TASK_processes_started), rows);
+    uint64_t unreported = excess(gone, then_of(then, TASK_processes_ended));
     for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
         t->ended[sums[i]] += then_of(then, sums[i]);
     if (then_of(then, TASK_processes_started))
@@ -63,9 +59,9 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
     t->started += then_of(then, TASK_processes_started);
     t->gone += gone;
     t->unread += then_of(then, TASK_processes_unread) + unreported;
-    t->io_unread += less(then_of(then, TASK_processes_io_unread), io_unread) + unreported;
+    t->io_unread += excess(then_of(then, TASK_processes_io_unread), io_unread) + unreported;
     t->tcp_known |= !then->absent[TASK_tcp_sent];
-    t->tcp_unread += less(then_of(then, TASK_processes_tcp_unread), tcp_unread);
+    t->tcp_unread += excess(then_of(then, TASK_processes_tcp_unread), tcp_unread);
     /* traffic of its sockets between the two recorders is not known */
     t->tcp_unread += t->tcp_known && !t->tcp_unread && then_of(then, TASK_processes);
     t->samples += then_of(then, TASK_process_samples);

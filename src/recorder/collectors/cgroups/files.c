@@ -116,6 +116,7 @@ static bool take_memory_stat(const struct group_text *t)
     put_if(t, CGROUP_memory_shmem, m.valid, CGMEM_SHMEM, m.value[CGMEM_SHMEM]);
     put_if(t, CGROUP_memory_kernel, m.valid, CGMEM_KERNEL, m.value[CGMEM_KERNEL]);
     put_if(t, CGROUP_memory_slab, m.valid, CGMEM_SLAB, m.value[CGMEM_SLAB]);
+    put_if(t, CGROUP_memory_slab_reclaimable, m.valid, CGMEM_SLAB_RECLAIMABLE, m.value[CGMEM_SLAB_RECLAIMABLE]);
     put_if(t, CGROUP_faults_minor, m.valid, CGMEM_FAULTS, m.value[CGMEM_FAULTS]);
     put_if(t, CGROUP_faults_major, m.valid, CGMEM_FAULTS_MAJOR, m.value[CGMEM_FAULTS_MAJOR]);
     if (!t->v2)
@@ -239,8 +240,8 @@ const struct group_file group_files[] = {
     FILE_ROW("memory.max", "memory.limit_in_bytes", CGROUP_AT_MEMORY, SLOW, take_memory_limit, M(memory_limit)),
     FILE_ROW("memory.high", NULL, CGROUP_AT_MEMORY, SLOW, take_memory_high, M(memory_high)),
     FILE_ROW("memory.stat", "memory.stat", CGROUP_AT_MEMORY, EXPENSIVE, take_memory_stat, M(memory_anon),
-             M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(faults_minor),
-             M(faults_major)),
+             M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(memory_slab_reclaimable),
+             M(faults_minor), M(faults_major)),
     FILE_ROW(NULL, "memory.kmem.usage_in_bytes", CGROUP_AT_MEMORY, FAST, take_memory_kernel, M(memory_kernel)),
     /* Not memory.events.local: that file lacks the kills in groups that the job makes below its own. Neither file of
      * the innermost group has the kills of its siblings. If only a group above the job's is visible, its local file

@@ -46,8 +46,9 @@ static const struct {
     enum pid_status_field field;
     enum process_metric metric;
 } status_metrics[] = {
-    {STATUS_VM_HWM, PROCESS_rss_peak},   {STATUS_VM_SWAP, PROCESS_swap},        {STATUS_RSS_ANON, PROCESS_rss_anon},
-    {STATUS_RSS_FILE, PROCESS_rss_file}, {STATUS_RSS_SHMEM, PROCESS_rss_shmem},
+    {STATUS_VM_HWM, PROCESS_rss_peak},    {STATUS_VM_SWAP, PROCESS_swap},        {STATUS_RSS_ANON, PROCESS_rss_anon},
+    {STATUS_RSS_FILE, PROCESS_rss_file},  {STATUS_RSS_SHMEM, PROCESS_rss_shmem}, {STATUS_HUGETLB, PROCESS_hugetlb},
+    {STATUS_VM_PTE, PROCESS_page_tables},
 };
 
 static const struct {

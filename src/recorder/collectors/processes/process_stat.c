@@ -113,8 +113,9 @@ static void put_rss(struct member *m, uint64_t rss)
 /* Sets the memory of a process that has ended to 0. */
 static void forget_memory(struct member *m)
 {
-    static const enum process_metric ids[] = {PROCESS_pss,      PROCESS_uss,      PROCESS_swap,
-                                              PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem};
+    static const enum process_metric ids[] = {PROCESS_pss,      PROCESS_uss,        PROCESS_swap,     PROCESS_rss_anon,
+                                              PROCESS_rss_file, PROCESS_rss_shmem,  PROCESS_pss_anon, PROCESS_pss_shmem,
+                                              PROCESS_hugetlb,  PROCESS_page_tables};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
         if (m->row.absent[ids[i]] == BARO_PRESENT || m->row.absent[ids[i]] == BARO_ABSENT_GONE ||
             m->row.absent[ids[i]] == BARO_ABSENT_SHARED)
@@ -127,7 +128,8 @@ static void forget_memory(struct member *m)
  * mm to read. Example: without this, the 31.6 MB of pss that were read last would be in every later sample. */
 static void lose_memory(struct member *m)
 {
-    static const enum process_metric ids[] = {PROCESS_rss, PROCESS_virtual, PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
+    static const enum process_metric ids[] = {PROCESS_rss,      PROCESS_virtual,  PROCESS_pss,      PROCESS_uss,
+                                              PROCESS_smaps_at, PROCESS_pss_anon, PROCESS_pss_shmem};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
         member_set_absent(m, ids[i], BARO_ABSENT_GONE);
 }
@@ -154,8 +156,8 @@ static bool may_execute(const struct processes *p, const struct member *m, const
 }
 
 static const enum process_metric memory_metrics[] = {
-    PROCESS_rss,  PROCESS_rss_peak, PROCESS_pss,      PROCESS_uss,
-    PROCESS_swap, PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem,
+    PROCESS_rss,      PROCESS_rss_peak,  PROCESS_pss,      PROCESS_uss,       PROCESS_swap,    PROCESS_rss_anon,
+    PROCESS_rss_file, PROCESS_rss_shmem, PROCESS_pss_anon, PROCESS_pss_shmem, PROCESS_hugetlb, PROCESS_page_tables,
 };
 
 /* If a process uses the address space of another one, where the memory is counted, makes its own values of memory

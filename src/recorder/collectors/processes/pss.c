@@ -108,8 +108,9 @@ uint64_t memory_due(const struct memory *y, const struct member *m)
 
 static void reply_smaps(struct memory *y, struct member *m, const struct helper_reply *reply)
 {
-    static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
-    const uint64_t values[] = {reply->pss, reply->uss, y->sampling->now_ns};
+    static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at, PROCESS_pss_anon,
+                                              PROCESS_pss_shmem};
+    const uint64_t values[] = {reply->pss, reply->uss, y->sampling->now_ns, reply->pss_anon, reply->pss_shmem};
     if (m->reading.memory_owner.pid)
         return;
     m->reading.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
@@ -119,11 +120,12 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
         return; /* the next read of stat will show that the process has ended, or the last one has already set its
                    memory to 0 */
     bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        bool is_part = ids[i] == PROCESS_pss_anon || ids[i] == PROCESS_pss_shmem;
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
             continue;
-        m->row.absent[ids[i]] = reply->smaps_absent;
-        m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
+        m->row.absent[ids[i]] = is_part && !reply->smaps_absent ? reply->pss_parts_absent : reply->smaps_absent;
+        m->row.value[ids[i]] = m->row.absent[ids[i]] ? 0 : values[i];
     }
     uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
     read_budget_correct(&y->sampling->account->read_budget, cost_of(m), spent < most ? spent : most);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/summary/needed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/least.h"
+#include "libbaro/interval/derive.h"
+#include "libbaro/sample/sample.h"
+
+/* What Linux 6.18 charges to a control group besides page tables, which are metrics: 48 kB for `sleep`, 28 kB for a
+ * thread (its stack above all), 10 kB for a zombie; means of 100. */
+#define KERNEL_PROCESS (48u << 10)
+#define KERNEL_THREAD (28u << 10)
+#define KERNEL_ZOMBIE (10u << 10)
+
+static uint64_t get(const struct baro_process *p, enum process_metric m)
+{
+    return p->absent[m] == BARO_PRESENT ? p->value[m] : 0;
+}
+
+uint64_t needed_sum(const struct needed_parts *p)
+{
+    return p->anon + p->shared + p->kernel;
+}
+
+/* ---- one process ---- */
+
+static int compare_needed_rows(const void *a, const void *b)
+{
+    uint32_t x = ((const struct needed_row *)a)->id, y = ((const struct needed_row *)b)->id;
+    return (x > y) - (x < y);
+}
+
+static const struct needed_row *find_row(const struct needed *n, uint32_t id)
+{
+    const struct needed_row key = {.id = id};
+    return n->n ? bsearch(&key, n->row, n->n, sizeof(*n->row), compare_needed_rows) : NULL;
+}
+
+/* The same from `at` on: processes stand in the order of their ids, unless the tape is damaged. */
+static const struct needed_row *next_row(const struct needed *n, uint32_t id, size_t *at)
+{
+    while (*at < n->n && n->row[*at].id < id)
+        ++*at;
+    return *at < n->n && n->row[*at].id == id ? &n->row[*at] : find_row(n, id);
+}
+
+/* Page faults make memory that is a process's own, one page each without huge pages. What it has beyond that may be
+ * shared with its parent. */
+static uint64_t faulted(const struct needed *n, uint64_t faults, uint64_t bytes)
+{
+    return faults < bytes / n->page_bytes ? faults * n->page_bytes : bytes;
+}
+
+/* The sums over the processes of one sample. */
+struct sums {
+    struct needed_parts parts;
+    uint64_t own, shared_most; /* where pss is stale: what belongs to one process alone; the largest share of others */
+    uint64_t unsure, unsure_most; /* sharing that can't be read: the sum, and the largest of one process */
+    uint64_t mapped, hugetlb;
+    uint64_t anon_least, mapped_least; /* the most of one process, whoever shares it */
+};
+
+/*
+ * Returns the anonymous memory that counts for the process. pss_anon is as old as smaps_at_ns, rss_anon is newer: the
+ * process alone has grown by the difference. Example: pss_anon was 50 MB with 200 MB of rss_anon, as three others share
+ * them; rss_anon is 230 MB now: 80 MB.
+ */
+static uint64_t anon_of(const struct needed *n, const struct baro_process *p, struct needed_row *row, struct sums *sums)
+{
+    bool is_split = p->absent[PROCESS_rss_anon] == BARO_PRESENT, has_pss = p->absent[PROCESS_pss] == BARO_PRESENT;
+    uint64_t anon = is_split ? p->value[PROCESS_rss_anon] : get(p, PROCESS_rss);
+    uint64_t faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
+    if (p->absent[PROCESS_pss_anon] == BARO_PRESENT) {
+        if (row->smaps_at_ns != p->value[PROCESS_smaps_at]) {
+            row->smaps_at_ns = p->value[PROCESS_smaps_at];
+            row->anon_then = anon;
+        }
+        uint64_t pss = p->value[PROCESS_pss_anon];
+        return least_of(anon >= row->anon_then ? pss + (anon - row->anon_then) : excess(pss, row->anon_then - anon),
+                        anon);
+    }
+    if (has_pss) /* before Linux 5.4 */
+        return least_of(anon, p->value[PROCESS_pss]);
+    if (p->absent[PROCESS_pss] == BARO_ABSENT_NOT_YET) /* a child that has just begun has its parent's pages */
+        return faulted(n, faults, anon);
+    uint64_t unsure = anon - faulted(n, faults, anon);
+    sums->unsure += unsure;
+    sums->unsure_most = most_of(sums->unsure_most, unsure);
+    return anon;
+}
+
+static uint64_t mapped_of(const struct baro_process *p)
+{
+    if (p->absent[PROCESS_pss_shmem] == BARO_PRESENT)
+        return p->value[PROCESS_pss_shmem];
+    uint64_t shmem = get(p, PROCESS_rss_shmem);
+    return p->absent[PROCESS_pss] == BARO_PRESENT ? least_of(shmem, p->value[PROCESS_pss]) : 0;
+}
+
+static bool is_zombie(const struct baro_process *p)
+{
+    return get(p, PROCESS_state) == 'Z' && get(p, PROCESS_threads) <= 1;
+}
+
+static void add_process(const struct needed *n, const struct baro_process *p, struct needed_row *row, struct sums *sums)
+{
+    uint64_t threads = get(p, PROCESS_threads);
+    row->files_most = most_of(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
+    if (is_zombie(p)) {
+        sums->parts.kernel += KERNEL_ZOMBIE;
+        return;
+    }
+    sums->parts.kernel += KERNEL_PROCESS + excess(threads, 1) * KERNEL_THREAD + get(p, PROCESS_page_tables);
+    if (p->absent[PROCESS_rss] == BARO_ABSENT_SHARED)
+        return; /* another process has this memory */
+    uint64_t anon = anon_of(n, p, row, sums), own = least_of(anon, get(p, PROCESS_uss));
+    sums->parts.anon += anon;
+    sums->anon_least = most_of(sums->anon_least, get(p, PROCESS_rss_anon));
+    sums->mapped_least = most_of(sums->mapped_least, get(p, PROCESS_rss_shmem));
+    sums->own += own;
+    sums->shared_most = most_of(sums->shared_most, anon - own);
+    sums->mapped += mapped_of(p);
+    sums->hugetlb += get(p, PROCESS_hugetlb);
+}
+
+/* ---- between two samples ---- */
+
+static void raise_mark(struct needed *n, uint64_t mark, uint64_t files, uint64_t faults)
+{
+    uint64_t most = excess(mark, files), bytes = faulted(n, faults, most);
+    n->mark_at_most = most_of(n->mark_at_most, most);
+    n->mark = most_of(n->mark, bytes);
+    n->known_mark = most_of(n->known_mark, mark);
+}
+
+/* A process that ended had at least the part of its high-water mark that is not of files, if it had page faults for
+ * it. (A fault of a file maps 16 pages at once.) Example: 500 MB of a spike of 50 ms, and 122,000 faults. */
+void needed_add_exit(struct needed *n, const struct baro_exit *e)
+{
+    const struct needed_row *row = find_row(n, e->id);
+    bool has_faults = e->absent[EXIT_faults_minor] == BARO_PRESENT;
+    if (e->absent[EXIT_rss_peak] == BARO_PRESENT)
+        raise_mark(n, e->value[EXIT_rss_peak], row ? row->files_most : 0,
+                   has_faults ? e->value[EXIT_faults_minor] + e->value[EXIT_faults_major] : 0);
+}
+
+/* ---- samples ---- */
+
+void needed_init(struct needed *n, uint64_t page_bytes)
+{
+    *n = (struct needed){.page_bytes = page_bytes ? page_bytes : 4096};
+}
+
+void needed_done(struct needed *n)
+{
+    free(n->row);
+    free(n->next);
+    n->row = n->next = NULL;
+}
+
+void needed_begin(struct needed *n)
+{
+    n->seen = false;
+    n->peak = (struct needed_parts){0};
+    n->most = n->mark = n->mark_at_most = 0;
+    n->doubt = NEEDED_CERTAIN;
+}
+
+static uint64_t job_value(const struct baro_sample *s, enum job_metric m)
+{
+    return s->job_absent[m] == BARO_PRESENT ? s->job[m] : 0;
+}
+
+/* By how much the kernel's memory grew in the job's control group. Example: 200 pipes of 1 MB that are full. */
+static uint64_t kernel_growth(struct needed *n, const struct baro_sample *s)
+{
+    const struct baro_entities *groups = &s->entities[BARO_KIND_CGROUP];
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct baro_entity *g = groups->at[i];
+        if (g->absent[CGROUP_memory_kernel] != BARO_PRESENT)
+            continue;
+        bool has_spare = g->absent[CGROUP_memory_slab_reclaimable] == BARO_PRESENT;
+        uint64_t spare = has_spare ? g->value[CGROUP_memory_slab_reclaimable] : 0;
+        uint64_t now = excess(g->value[CGROUP_memory_kernel], spare);
+        if (n->kernel_group != g->id) {
+            n->kernel_group = g->id;
+            n->kernel_first = now;
+        }
+        return excess(now, n->kernel_first);
+    }
+    return 0;
+}
+
+/* By how much memory grew that others may have as well, in this reading of the machine: as far as the job can have
+ * caused it. A page of shared memory comes by a page fault or by a write, one of a pipe by a write. */
+static void add_growth(struct needed *n, const struct baro_sample *s, const struct sums *sums,
+                       uint64_t ret_more[NEEDED_DOUBTS])
+{
+    uint64_t shmem = s->host[HOST_memory_shmem];
+    uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
+    if (!s->has_host || s->host_absent[HOST_memory_shmem] != BARO_PRESENT || s->host_ns <= n->host_ns)
+        return;
+    n->host_ns = s->host_ns;
+    if (!n->has_first) {
+        n->has_first = true;
+        n->shmem_first = shmem;
+        n->hugetlb_first = hugetlb;
+    }
+    uint64_t wrote = job_value(s, JOB_io_wchar), made = job_value(s, JOB_faults_minor) * n->page_bytes + wrote;
+    uint64_t kernel = least_of(kernel_growth(n, s), wrote);
+    ret_more[NEEDED_SHMEM] = excess(least_of(excess(shmem, n->shmem_first), made), sums->parts.shared);
+    ret_more[NEEDED_KERNEL] = excess(kernel, sums->parts.kernel);
+    ret_more[NEEDED_HUGETLB] = most_of(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
+}
+
+static void take_sums(struct needed *n, const struct baro_sample *s, struct sums *sums)
+{
+    uint64_t more[NEEDED_DOUBTS] = {0};
+    sums->mapped = most_of(sums->mapped, sums->mapped_least);
+    n->mapped_most = most_of(n->mapped_most, sums->mapped);
+    /* What others wrote is left out as far as it is more than the job can have written. */
+    uint64_t files = least_of(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
+    sums->parts.shared = most_of(sums->mapped, files);
+    if (derive_is_stale(s)) /* processes may share more by now than was read */
+        sums->parts.anon = sums->own + sums->shared_most;
+    sums->parts.anon = most_of(sums->parts.anon - (sums->unsure - sums->unsure_most), sums->anon_least);
+    more[NEEDED_SHARING] = sums->unsure - sums->unsure_most;
+    more[NEEDED_HUGETLB] = sums->hugetlb;
+    add_growth(n, s, sums, more);
+    uint64_t sum = needed_sum(&sums->parts), most = sum;
+    for (int i = 0; i < NEEDED_DOUBTS; i++)
+        most += more[i];
+    if (!n->seen || sum > needed_sum(&n->peak)) {
+        n->peak = sums->parts;
+        n->peak_ns = s->t_ns;
+    }
+    n->seen = true;
+    if (most <= n->most)
+        return;
+    n->most = most;
+    n->doubt = NEEDED_CERTAIN;
+    for (int i = 0; i < NEEDED_DOUBTS; i++) {
+        if (more[i] > more[n->doubt])
+            n->doubt = (enum needed_doubt)i;
+    }
+}
+
+static void keep_rows(struct needed *n, size_t rows)
+{
+    struct needed_row *at = n->next;
+    size_t cap = n->cap_next;
+    n->next = n->row;
+    n->cap_next = n->cap;
+    n->row = at;
+    n->cap = cap;
+    n->n = rows;
+    for (size_t i = 1; i < rows; i++) {
+        if (at[i - 1].id > at[i].id) {
+            qsort(at, rows, sizeof(*at), compare_needed_rows);
+            return;
+        }
+    }
+}
+
+void needed_add_sample(struct needed *n, const struct baro_sample *s, bool counts_marks)
+{
+    struct sums sums = {0};
+    size_t at = 0;
+    if (!derive_has_job(s))
+        return;
+    if (array_reserve(&n->next, s->n, &n->cap_next, sizeof(*n->next)) < 0) {
+        n->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        const struct baro_process *p = s->processes[i];
+        const struct needed_row *before = next_row(n, p->id, &at);
+        n->next[i] = before ? *before : (struct needed_row){.id = p->id};
+        add_process(n, p, &n->next[i], &sums);
+        if (counts_marks && p->absent[PROCESS_rss_peak] == BARO_PRESENT && !is_zombie(p))
+            raise_mark(n, p->value[PROCESS_rss_peak], n->next[i].files_most,
+                       get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major));
+    }
+    take_sums(n, s, &sums);
+    keep_rows(n, s->n);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory that the job needed: about the smallest memory limit, without swap, with which it still ends. That is no
+ * sum of rss: a page that several processes map counts once, files in memory (tmpfs, memfd) count although no process
+ * maps them, and files of disks do not count, because the kernel drops their pages when memory is short.
+ *
+ *   anonymous memory   pss_anon of each process
+ *   shared memory      the larger of the pss_shmem of all processes and the growth of tmpfs: what PostgreSQL maps in
+ *                      /dev/shm is in both
+ *   the kernel's       page tables, and about as much for each process and thread as Linux 6.18 was charged with
+ *
+ * Example: a shell copies 400 MB to /dev/shm: 1 MB anonymous, 400 MB shared, 0.3 MB of the kernel. Four forks of a
+ * process with 200 MB that only read it: 200 MB anonymous, though each has an rss of 200 MB.
+ */
+#ifndef LIBBARO_SUMMARY_NEEDED_H
+#define LIBBARO_SUMMARY_NEEDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct baro_exit;
+struct baro_sample;
+
+/* Why the job may have needed more than is known. */
+enum needed_doubt {
+    NEEDED_CERTAIN,
+    NEEDED_MARKS,   /* processes may have held more between two samples */
+    NEEDED_SHARING, /* how much processes share could not be read */
+    NEEDED_SHMEM,   /* the machine's shared memory grew by more than is known to be the job's */
+    NEEDED_KERNEL,  /* what the kernel keeps for the job's control group, such as pipes, grew */
+    NEEDED_HUGETLB, /* huge pages, which most limits do not count */
+    NEEDED_CACHE,   /* the control group held more, page cache included, than was read of its parts */
+    NEEDED_DOUBTS
+};
+
+struct needed_parts {
+    uint64_t anon, shared, kernel;
+};
+
+struct needed_row {
+    uint32_t id;
+    uint64_t smaps_at_ns, anon_then; /* rss_anon when pss_anon was read */
+    uint64_t files_most;             /* the most of rss that was of files and shared memory */
+};
+
+struct needed {
+    struct needed_row *row, *next; /* of the last sample, by id; next: of the one that is being added */
+    size_t n, cap, cap_next;
+    uint64_t page_bytes;
+    uint64_t shmem_first, hugetlb_first; /* of the machine */
+    bool has_first;
+    uint32_t kernel_group; /* the innermost control group that says what the kernel keeps for it; 0: none */
+    uint64_t kernel_first;
+    uint64_t host_ns;
+    uint64_t mapped_most; /* shared memory that processes have mapped at one time */
+    /* Since the limits last changed: */
+    bool seen;
+    struct needed_parts peak; /* of the sample with the largest sum */
+    uint64_t peak_ns;
+    uint64_t most;               /* with what may be the job's besides, in any sample */
+    enum needed_doubt doubt;     /* what that is */
+    uint64_t mark, mark_at_most; /* the most that a process alone held between samples */
+    uint64_t known_mark;         /* the largest high-water mark of a known process, files included */
+    bool failed;                 /* out of memory */
+};
+
+void needed_init(struct needed *n, uint64_t page_bytes);
+void needed_done(struct needed *n);
+/* begins_anew: forgets peaks; the limits have changed. */
+void needed_begin(struct needed *n);
+/* counts_marks: the high-water marks of processes are from the recording. */
+void needed_add_sample(struct needed *n, const struct baro_sample *s, bool counts_marks);
+void needed_add_exit(struct needed *n, const struct baro_exit *e);
+uint64_t needed_sum(const struct needed_parts *p);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that a job needed: typed and computed by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "libbaro/sample/sample.h"
+#include "libbaro/summary/needed.h"
+
+#define MB 1000000ull
+#define MOST 6
+#define EACH (48u << 10) /* what the kernel is charged with for a process */
+
+struct world {
+    struct needed n;
+    struct baro_sample s;
+    struct baro_process p[MOST], *rows[MOST];
+};
+
+static void begin(struct world *w, size_t processes)
+{
+    memset(w, 0, sizeof(*w));
+    needed_init(&w->n, 4096);
+    w->s.processes = w->rows;
+    w->s.n = processes;
+    w->s.has_host = true;
+    for (size_t i = 0; i < MOST; i++) {
+        w->p[i] = (struct baro_process){.id = (uint32_t)(i + 1), .key = {(int32_t)(50 + i), 5}, .name = "p"};
+        w->p[i].value[PROCESS_threads] = 1;
+        w->p[i].value[PROCESS_state] = 'S';
+        w->rows[i] = &w->p[i];
+    }
+}
+
+/* Its resident memory is anonymous but for `files`; of the rest `pss` is its share. */
+static void fill(struct baro_process *p, uint64_t rss, uint64_t files, uint64_t pss)
+{
+    p->value[PROCESS_rss] = p->value[PROCESS_rss_peak] = rss;
+    p->value[PROCESS_rss_file] = files;
+    p->value[PROCESS_rss_anon] = rss - files;
+    p->value[PROCESS_pss] = p->value[PROCESS_pss_anon] = pss;
+    p->value[PROCESS_uss] = pss;
+    p->value[PROCESS_smaps_at]++;
+}
+
+static void not_read(struct baro_process *p, uint8_t why)
+{
+    static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_pss_anon, PROCESS_pss_shmem};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        p->absent[ids[i]] = why;
+        p->value[ids[i]] = 0;
+    }
+}
+
+static void add(struct world *w)
+{
+    w->s.t_ns = w->s.host_ns += 100 * MB;
+    needed_add_sample(&w->n, &w->s, true);
+}
+
+static void expect(struct world *w, uint64_t bytes, uint64_t most, enum needed_doubt doubt)
+{
+    assert_int_equal(needed_sum(&w->n.peak), bytes);
+    assert_int_equal(w->n.most, most);
+    assert_int_equal(w->n.doubt, doubt);
+}
+
+/* 200 MB that four forks share, and 10 MB of a file each; then one has 30 MB more since smaps_rollup was read, and one
+ * 5 MB less. */
+static void test_forks_and_growth(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 5);
+    for (size_t i = 0; i < 5; i++)
+        fill(&w.p[i], 210 * MB, 10 * MB, 40 * MB);
+    add(&w);
+    expect(&w, 200 * MB + 5 * EACH, 200 * MB + 5 * EACH, NEEDED_CERTAIN);
+    w.p[0].value[PROCESS_rss_anon] += 30 * MB;
+    w.p[1].value[PROCESS_rss_anon] -= 5 * MB;
+    w.p[0].value[PROCESS_rss] += 30 * MB;
+    add(&w);
+    expect(&w, 230 * MB + 5 * EACH, 230 * MB + 5 * EACH, NEEDED_CERTAIN); /* the first one alone has so much */
+    assert_int_equal(w.n.mark, 0);                                        /* no page faults */
+    needed_done(&w.n);
+}
+
+/* A child that was not read yet has as much of its own as it had page faults; one that can't be read may share. */
+static void test_young_and_unreadable(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 2);
+    fill(&w.p[0], 200 * MB, 0, 200 * MB);
+    fill(&w.p[1], 200 * MB, 0, 0);
+    w.p[1].value[PROCESS_faults_minor] = 1000;
+    not_read(&w.p[1], BARO_ABSENT_NOT_YET);
+    add(&w);
+    expect(&w, 200 * MB + 4096000 + 2 * EACH, 200 * MB + 4096000 + 2 * EACH, NEEDED_CERTAIN);
+    needed_begin(&w.n);
+    not_read(&w.p[0], BARO_ABSENT_DENIED);
+    not_read(&w.p[1], BARO_ABSENT_DENIED);
+    add(&w);
+    expect(&w, 204096000 + 2 * EACH, 400 * MB + 2 * EACH, NEEDED_SHARING);
+    needed_done(&w.n);
+}
+
+/* Before Linux 5.4 pss has no parts; a process that shares all of its files has the smaller number. */
+static void test_old_kernel(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 2);
+    for (size_t i = 0; i < 2; i++) {
+        fill(&w.p[i], 120 * MB, 100 * MB, 60 * MB);
+        w.p[i].absent[PROCESS_pss_anon] = w.p[i].absent[PROCESS_pss_shmem] = BARO_ABSENT_UNSUPPORTED;
+    }
+    add(&w);
+    expect(&w, 40 * MB + 2 * EACH, 40 * MB + 2 * EACH, NEEDED_CERTAIN);
+    needed_done(&w.n);
+}
+
+/* Files in memory that no process maps; others' are left out as far as the job did not write so much. */
+static void test_tmpfs(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 1);
+    fill(&w.p[0], 3 * MB, 2 * MB, 1 * MB);
+    w.s.job[JOB_tmpfs] = 900 * MB;
+    w.s.job[JOB_io_wchar] = 400 * MB;
+    add(&w);
+    expect(&w, 401 * MB + EACH, 401 * MB + EACH, NEEDED_CERTAIN);
+    /* Mapped shared memory is in both. */
+    needed_begin(&w.n);
+    w.p[0].value[PROCESS_pss_shmem] = 300 * MB;
+    w.p[0].value[PROCESS_rss_shmem] = 300 * MB;
+    w.s.job[JOB_tmpfs] = 256 * MB;
+    add(&w);
+    expect(&w, 301 * MB + EACH, 301 * MB + EACH, NEEDED_CERTAIN);
+    needed_done(&w.n);
+}
+
+/* memfd that no process maps raises Shmem of the machine, as others may; huge pages are apart. */
+static void test_machine(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 1);
+    fill(&w.p[0], 5 * MB, 0, 5 * MB);
+    w.s.host[HOST_memory_shmem] = 70 * MB;
+    add(&w);
+    w.s.host[HOST_memory_shmem] = 970 * MB;
+    w.s.job[JOB_io_wchar] = 300 * MB;
+    add(&w);
+    expect(&w, 5 * MB + EACH, 305 * MB + EACH, NEEDED_SHMEM);
+    w.p[0].value[PROCESS_hugetlb] = 600 * MB;
+    add(&w);
+    expect(&w, 5 * MB + EACH, 905 * MB + EACH, NEEDED_HUGETLB);
+    needed_done(&w.n);
+}
+
+static void test_zombies_and_threads(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 6);
+    fill(&w.p[0], 8 * MB, 0, 8 * MB);
+    w.p[0].value[PROCESS_threads] = 11;
+    w.p[0].value[PROCESS_page_tables] = 1 * MB;
+    for (size_t i = 1; i < 6; i++) {
+        w.p[i].value[PROCESS_state] = 'Z';
+        w.p[i].value[PROCESS_rss_peak] = 8 * MB;
+        w.p[i].value[PROCESS_faults_minor] = 9000;
+    }
+    add(&w);
+    expect(&w, 9 * MB + EACH + 10 * (28u << 10) + 5 * (10u << 10), 9 * MB + EACH + 10 * (28u << 10) + 5 * (10u << 10),
+           NEEDED_CERTAIN);
+    assert_int_equal(w.n.mark_at_most, 8 * MB);
+    needed_done(&w.n);
+}
+
+/* 500 MB between two samples, with page faults for them, or for a sixteenth: a file that was mapped. */
+static void test_between_samples(void **state)
+{
+    (void)state;
+    struct world w;
+    struct baro_exit e = {.id = 1};
+    begin(&w, 1);
+    fill(&w.p[0], 20 * MB, 8 * MB, 12 * MB);
+    add(&w);
+    e.value[EXIT_rss_peak] = 508 * MB;
+    e.value[EXIT_faults_minor] = 8000;
+    needed_add_exit(&w.n, &e);
+    assert_int_equal(w.n.mark, 8000 * 4096);
+    assert_int_equal(w.n.mark_at_most, 500 * MB);
+    e.value[EXIT_faults_minor] = 130000;
+    needed_add_exit(&w.n, &e);
+    assert_int_equal(w.n.mark, 500 * MB);
+    needed_done(&w.n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forks_and_growth), cmocka_unit_test(test_young_and_unreadable),
+        cmocka_unit_test(test_old_kernel),       cmocka_unit_test(test_tmpfs),
+        cmocka_unit_test(test_machine),          cmocka_unit_test(test_zombies_and_threads),
+        cmocka_unit_test(test_between_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
