@@ -442,7 +442,7 @@ def test_own_group_of_v1(run, tape, v1, v2):
     assert "baro-" not in where["cpu"], "it would change how CPU time is shared"
     summary = run.summary(tape)
     assert summary["accounting"]["kernel_source"] == "cgroup"
-    assert summary["limits"]["memory_peak_of"] == "cgroup" and summary["limits"]["memory_peak_bytes"] >= 60 << 20
+    assert 60 << 20 <= summary["limits"]["memory_peak_bytes"] <= 80 << 20
     assert summary["job"]["cpu_ns"] > 0
     rows = run.export(tape, "cgroup")
     assert rows[0]["name"] == where["memory"], "the one that counts memory is the first"

@@ -113,9 +113,9 @@ def test_end_of_a_process_of_others(run, tape):
     most = s["job"]["rss_peak_at_most_bytes"]
     assert most is None or most <= 2 * s["job"]["rss_peak_bytes"], most
     assert s["job"]["rss_peak_is_lower_bound"]
-    assert s["limits"]["memory_peak_at_most_bytes"] == most
+    assert s["limits"]["memory_peak_is_lower_bound"]
     for verdict in s["verdicts"]:
-        assert verdict["rule"] != "right-size" or most or "held at least" in verdict["title"], verdict
+        assert verdict["rule"] != "right-size" or "needed at least" in verdict["title"], verdict
 
 
 @pytest.mark.parametrize("source", ["scan"], indirect=True)

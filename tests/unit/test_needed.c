@@ -59,7 +59,7 @@ static void not_read(struct baro_process *p, uint8_t why)
 static void add(struct world *w)
 {
     w->s.t_ns = w->s.host_ns += 100 * MB;
-    needed_add_sample(&w->n, &w->s, true);
+    needed_add_sample(&w->n, &w->s, &(struct derive_ticks){0}, true);
 }
 
 static void expect(struct world *w, uint64_t bytes, uint64_t most, enum needed_doubt doubt)
@@ -185,32 +185,81 @@ static void test_zombies_and_threads(void **state)
 }
 
 /* 500 MB between two samples, with page faults for them, or for a sixteenth: a file that was mapped. */
-static void test_between_samples(void **state)
+static void test_marks(void **state)
 {
     (void)state;
     struct world w;
     struct baro_exit e = {.id = 1};
-    begin(&w, 1);
-    fill(&w.p[0], 20 * MB, 8 * MB, 12 * MB);
+    begin(&w, 2);
+    for (size_t i = 0; i < 2; i++)
+        fill(&w.p[i], 20 * MB, 8 * MB, 12 * MB);
     add(&w);
     e.value[EXIT_rss_peak] = 508 * MB;
     e.value[EXIT_faults_minor] = 8000;
     needed_add_exit(&w.n, &e);
     assert_int_equal(w.n.mark, 8000 * 4096);
     assert_int_equal(w.n.mark_at_most, 500 * MB);
+    e.id = 2;
     e.value[EXIT_faults_minor] = 130000;
     needed_add_exit(&w.n, &e);
     assert_int_equal(w.n.mark, 500 * MB);
     needed_done(&w.n);
 }
 
+static uint64_t together(const struct world *w)
+{
+    bool unsure;
+    return together_most(&w->n.between, UINT64_MAX, &unsure);
+}
+
+/* Four that share 160 MB copy 12 MB each before they end; 300 children of 0.4 MB that no sample had alive, of which two
+ * were alive at one time, and which their parent has not waited for. */
+static void test_together(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 4);
+    w.s.job[JOB_processes_peak] = 4;
+    for (size_t i = 0; i < 4; i++)
+        fill(&w.p[i], 160 * MB, 0, 40 * MB);
+    for (size_t i = 0; i < 4; i++)
+        w.p[i].value[PROCESS_faults_minor] = 10000;
+    add(&w);
+    for (uint32_t i = 1; i <= 4; i++) {
+        struct baro_exit e = {.id = i, .t_ns = w.s.t_ns + 10 * MB};
+        e.value[EXIT_rss_peak] = 160 * MB;
+        e.value[EXIT_faults_minor] = 13000;
+        e.absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
+        needed_add_exit(&w.n, &e);
+    }
+    w.s.n = 0;
+    add(&w);
+    assert_int_equal(together(&w), 4 * (40 * MB + 3000 * 4096));
+    needed_done(&w.n);
+    begin(&w, 6);
+    w.s.job[JOB_processes_peak] = 2;
+    for (size_t i = 0; i < 6; i++) {
+        w.p[i].value[PROCESS_state] = 'Z';
+        w.p[i].value[PROCESS_faults_minor] = 100;
+        w.p[i].first_ns = 50 * MB;
+    }
+    add(&w);
+    add(&w);
+    assert_int_equal(together(&w), 2 * 409600 + 6 * (10u << 10));
+    needed_done(&w.n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forks_and_growth), cmocka_unit_test(test_young_and_unreadable),
-        cmocka_unit_test(test_old_kernel),       cmocka_unit_test(test_tmpfs),
-        cmocka_unit_test(test_machine),          cmocka_unit_test(test_zombies_and_threads),
-        cmocka_unit_test(test_between_samples),
+        cmocka_unit_test(test_forks_and_growth),
+        cmocka_unit_test(test_young_and_unreadable),
+        cmocka_unit_test(test_old_kernel),
+        cmocka_unit_test(test_tmpfs),
+        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_zombies_and_threads),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

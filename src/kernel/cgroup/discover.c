@@ -11,8 +11,9 @@
 #include "kernel/proc/machine.h"
 
 static const char *const v1_names[CGROUP_AT_MAX] = {
-    [CGROUP_AT_CPU] = "cpu",       [CGROUP_AT_CPUACCT] = "cpuacct", [CGROUP_AT_CPUSET] = "cpuset",
-    [CGROUP_AT_MEMORY] = "memory", [CGROUP_AT_IO] = "blkio",        [CGROUP_AT_PIDS] = "pids",
+    [CGROUP_AT_CPU] = "cpu",         [CGROUP_AT_CPUACCT] = "cpuacct", [CGROUP_AT_CPUSET] = "cpuset",
+    [CGROUP_AT_MEMORY] = "memory",   [CGROUP_AT_IO] = "blkio",        [CGROUP_AT_PIDS] = "pids",
+    [CGROUP_AT_HUGETLB] = "hugetlb",
 };
 
 const char *cgroup_controller_name(enum cgroup_controller c, bool v2)

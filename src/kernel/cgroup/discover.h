@@ -19,6 +19,7 @@ enum cgroup_controller {
     CGROUP_AT_MEMORY,
     CGROUP_AT_IO,
     CGROUP_AT_PIDS,
+    CGROUP_AT_HUGETLB,
     CGROUP_AT_UNIFIED, /* what every v2 group has without a controller: CPU time, pressure */
     CGROUP_AT_MAX
 };

@@ -78,6 +78,7 @@
 #define FILE_CG_IO OTHER("io.stat", "blkio.throttle.io_serviced_recursive")
 #define FILE_CG_PIDS SAME("pids.current")
 #define FILE_CG_PIDS_PEAK SAME("pids.peak")
+#define FILE_CG_HUGETLB OTHER("hugetlb.2MB.current", "hugetlb.2MB.usage_in_bytes")
 #define FILE_CG_PIDS_LIMIT SAME("pids.max")
 #define FILE_CG_PIDS_EVENTS SAME("pids.events")
 #define FILE_CG_PRESSURE_CPU V2_ONLY("cpu.pressure")
@@ -106,6 +107,7 @@
 #define BARO_SOURCE_CG_IO BARO_SOURCE_CGROUP
 #define BARO_SOURCE_CG_PIDS BARO_SOURCE_CGROUP
 #define BARO_SOURCE_CG_PIDS_PEAK BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_HUGETLB BARO_SOURCE_CGROUP
 #define BARO_SOURCE_CG_PIDS_LIMIT BARO_SOURCE_CGROUP
 #define BARO_SOURCE_CG_PIDS_EVENTS BARO_SOURCE_CGROUP
 #define BARO_SOURCE_CG_PRESSURE_CPU BARO_SOURCE_CGROUP

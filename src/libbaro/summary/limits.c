@@ -133,11 +133,15 @@ static void take_processes(const struct baro_summary *s, struct summary_memory *
 {
     const struct needed *n = &s->limit.needed;
     struct summary_rss rss;
+    bool is_unsure;
+    uint64_t between = together_most(&n->between, UINT64_MAX, &is_unsure);
     summary_rss_peak(s, &rss);
     m->measure = MEMORY_PROCESSES;
     m->parts = n->peak;
     m->bytes = m->at_most = needed_sum(&n->peak);
-    raise_at_most(m, n->most, n->doubt);
+    raise_at_most(m, between, NEEDED_MARKS);
+    if (n->most > m->bytes)
+        raise_at_most(m, m->at_most + (n->most - m->bytes), n->doubt);
     if (n->mark > m->bytes) {
         m->measure = MEMORY_PROCESS;
         m->bytes = n->mark;
@@ -147,8 +151,6 @@ static void take_processes(const struct baro_summary *s, struct summary_memory *
     if (rss.mark > n->known_mark + n->known_mark / 20 && !s->limit.held.since_ns)
         raise_at_most(m, rss.mark, NEEDED_MARKS); /* of a process that is not known, files included */
     raise_at_most(m, m->bytes, NEEDED_CERTAIN);
-    if (rss.exceeded && !rss.at_most_absent && !s->limit.held.since_ns)
-        raise_at_most(m, m->at_most + (rss.at_most - rss.value), NEEDED_MARKS);
     m->is_open = rss.exceeded && rss.at_most_absent;
     m->absent = m->bytes ? BARO_PRESENT : rss.absent ? rss.absent : BARO_ABSENT_NOT_YET;
 }

@@ -33,7 +33,7 @@ static int compare_needed_rows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static const struct needed_row *find_row(const struct needed *n, uint32_t id)
+static struct needed_row *find_row(const struct needed *n, uint32_t id)
 {
     const struct needed_row key = {.id = id};
     return n->n ? bsearch(&key, n->row, n->n, sizeof(*n->row), compare_needed_rows) : NULL;
@@ -100,51 +100,154 @@ static uint64_t mapped_of(const struct baro_process *p)
     return p->absent[PROCESS_pss] == BARO_PRESENT ? least_of(shmem, p->value[PROCESS_pss]) : 0;
 }
 
-static bool is_zombie(const struct baro_process *p)
+static void fill_row(const struct needed *n, const struct baro_process *p, struct needed_row *row)
 {
-    return get(p, PROCESS_state) == 'Z' && get(p, PROCESS_threads) <= 1;
+    uint64_t own = least_of(get(p, PROCESS_uss), get(p, PROCESS_rss_anon));
+    row->pid = p->key.pid;
+    row->is_zombie = get(p, PROCESS_state) == 'Z' && get(p, PROCESS_threads) <= 1;
+    row->anon = 0;
+    row->rss = get(p, PROCESS_rss);
+    row->faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
+    row->files_most = most_of(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
+    row->has_huge_pages |= own > faulted(n, row->faults + row->faults / 8, UINT64_MAX / 2);
 }
 
 static void add_process(const struct needed *n, const struct baro_process *p, struct needed_row *row, struct sums *sums)
 {
-    uint64_t threads = get(p, PROCESS_threads);
-    row->files_most = most_of(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
-    if (is_zombie(p)) {
+    fill_row(n, p, row);
+    if (row->is_zombie) {
         sums->parts.kernel += KERNEL_ZOMBIE;
         return;
     }
-    sums->parts.kernel += KERNEL_PROCESS + excess(threads, 1) * KERNEL_THREAD + get(p, PROCESS_page_tables);
+    uint64_t threads = excess(get(p, PROCESS_threads), 1), anon = get(p, PROCESS_rss_anon);
+    sums->parts.kernel += KERNEL_PROCESS + threads * KERNEL_THREAD + get(p, PROCESS_page_tables);
     if (p->absent[PROCESS_rss] == BARO_ABSENT_SHARED)
         return; /* another process has this memory */
-    uint64_t anon = anon_of(n, p, row, sums), own = least_of(anon, get(p, PROCESS_uss));
-    sums->parts.anon += anon;
-    sums->anon_least = most_of(sums->anon_least, get(p, PROCESS_rss_anon));
+    row->anon = anon_of(n, p, row, sums);
+    uint64_t grown = row->smaps_at_ns ? excess(anon, row->anon_then) : 0;
+    uint64_t own = least_of(row->anon, get(p, PROCESS_uss) + grown);
+    sums->parts.anon += row->anon;
+    sums->anon_least = most_of(sums->anon_least, anon);
     sums->mapped_least = most_of(sums->mapped_least, get(p, PROCESS_rss_shmem));
     sums->own += own;
-    sums->shared_most = most_of(sums->shared_most, anon - own);
+    sums->shared_most = most_of(sums->shared_most, row->anon - own);
     sums->mapped += mapped_of(p);
     sums->hugetlb += get(p, PROCESS_hugetlb);
 }
 
 /* ---- between two samples ---- */
 
-static void raise_mark(struct needed *n, uint64_t mark, uint64_t files, uint64_t faults)
+#define HUGE_PAGE (2u << 20)
+
+/* Returns the most of the anonymous memory that counts for a process which had `before`, and so many page faults by
+ * now. mark: its high-water mark without files; UINT64_MAX: not known. Example: one of five that share 80 MB has 22 MB;
+ * at its end it has 2,500 page faults more, which copy what was shared: 32 MB. */
+static uint64_t grown_by(const struct needed *n, const struct needed_row *before, uint64_t faults, uint64_t mark)
 {
-    uint64_t most = excess(mark, files), bytes = faulted(n, faults, most);
-    n->mark_at_most = most_of(n->mark_at_most, most);
+    uint64_t each = before && before->has_huge_pages ? HUGE_PAGE : n->page_bytes;
+    uint64_t had = before ? before->anon : 0, since = excess(faults, before ? before->faults : 0);
+    return most_of(had, least_of(had + least_of(since, UINT64_MAX / 4 / HUGE_PAGE) * each, mark));
+}
+
+/* Was a high-water mark that page faults do not explain copied from the parent? */
+static bool is_copy(const struct needed *n, int32_t ppid, uint64_t mark)
+{
+    for (size_t i = 0; i < n->n; i++) {
+        if (n->row[i].pid == ppid)
+            return mark <= n->row[i].rss + n->row[i].rss / 8;
+    }
+    return true; /* the parent is not known */
+}
+
+/* What one process had is a lower bound: the part of its mark that is not of files, if it had page faults for it. (A
+ * fault of a file maps 16 pages at once.) Example: 500 MB of a spike of 50 ms, and 122,000 faults. With fewer faults
+ * they may be huge pages. */
+static void raise_mark(struct needed *n, const struct needed_row *row, int32_t ppid, uint64_t mark, uint64_t faults)
+{
+    uint64_t most = excess(mark, row ? row->files_most : 0), bytes = faulted(n, faults, most);
+    bool is_own =
+        row ? row->anon + row->files_most >= row->rss - row->rss / 8 : bytes == most || !is_copy(n, ppid, mark);
     n->mark = most_of(n->mark, bytes);
+    n->mark_at_most = most_of(n->mark_at_most, is_own ? most : bytes);
     n->known_mark = most_of(n->known_mark, mark);
 }
 
-/* A process that ended had at least the part of its high-water mark that is not of files, if it had page faults for
- * it. (A fault of a file maps 16 pages at once.) Example: 500 MB of a spike of 50 ms, and 122,000 faults. */
+/* Remembers a process that no sample had: until its parent waits for it, samples have it as a zombie. */
+static void note_end(struct needed *n, uint32_t id)
+{
+    if (array_reserve(&n->ended, n->n_ended + 1, &n->cap_ended, sizeof(*n->ended)) < 0)
+        n->failed = true;
+    else
+        n->ended[n->n_ended++] = id;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool has_ended(const struct needed *n, uint32_t id)
+{
+    return n->n_ended && bsearch(&id, n->ended, n->n_ended, sizeof(id), compare_ids);
+}
+
+static void add_life(struct needed *n, bool is_known, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes)
+{
+    const struct together_life l = {
+        .begin_ns = begin_ns, .end_ns = end_ns, .known = is_known ? bytes : 0, .unsure = is_known ? 0 : bytes};
+    together_add_life(&n->between, &l);
+}
+
 void needed_add_exit(struct needed *n, const struct baro_exit *e)
 {
-    const struct needed_row *row = find_row(n, e->id);
-    bool has_faults = e->absent[EXIT_faults_minor] == BARO_PRESENT;
-    if (e->absent[EXIT_rss_peak] == BARO_PRESENT)
-        raise_mark(n, e->value[EXIT_rss_peak], row ? row->files_most : 0,
-                   has_faults ? e->value[EXIT_faults_minor] + e->value[EXIT_faults_major] : 0);
+    struct needed_row *row = find_row(n, e->id);
+    bool has_faults = e->absent[EXIT_faults_minor] == BARO_PRESENT, has_mark = e->absent[EXIT_rss_peak] == BARO_PRESENT;
+    uint64_t faults = has_faults ? e->value[EXIT_faults_minor] + e->value[EXIT_faults_major] : row ? row->faults : 0;
+    uint64_t mark = has_mark ? excess(e->value[EXIT_rss_peak], row ? row->files_most : 0) : UINT64_MAX;
+    uint64_t begin_ns = row ? 0 : n->between.sampled_ns;
+    if (row && row->is_zombie)
+        return;
+    if (has_mark)
+        raise_mark(n, row, e->parent.pid, e->value[EXIT_rss_peak], faults);
+    if (e->absent[EXIT_elapsed] == BARO_PRESENT && e->value[EXIT_elapsed] <= e->t_ns)
+        begin_ns = e->t_ns - e->value[EXIT_elapsed];
+    add_life(n, row, begin_ns, e->t_ns, grown_by(n, row, faults, mark));
+    if (row)
+        row->is_zombie = true;
+    else
+        note_end(n, e->id);
+}
+
+/* Adds a process of a sample to its interval. Returns the most that it had in it, if it was alive all the time. */
+static uint64_t add_between(struct needed *n, const struct baro_process *p, const struct needed_row *now,
+                            const struct needed_row *before, const struct derive_ticks *ticks, uint64_t t_ns)
+{
+    if (now->is_zombie && (before ? before->is_zombie : has_ended(n, p->id)))
+        return 0;
+    bool has_mark = p->absent[PROCESS_rss_peak] == BARO_PRESENT && !now->is_zombie;
+    uint64_t mark = has_mark ? excess(p->value[PROCESS_rss_peak], now->files_most) : UINT64_MAX;
+    /* What those that ended had shared with it may count for it now, and they count in this interval themselves. */
+    uint64_t most = grown_by(n, before, now->faults, mark);
+    if (!before)
+        most = most_of(most, now->anon);
+    uint64_t begin_ns = before ? 0 : derive_begin_ns(ticks, p->key.start, p->first_ns);
+    if (!now->is_zombie && begin_ns <= n->between.sampled_ns)
+        return most;
+    add_life(n, before || !now->is_zombie, begin_ns, now->is_zombie ? t_ns : UINT64_MAX, most);
+    return 0;
+}
+
+/* Returns how many processes were alive at one time at most, zombies apart; 0 if that is not known. Example: 300
+ * children of 0.9 MB that end at once, of which 3 were alive together: 2.7 MB. */
+static uint64_t alive_at_once(const struct baro_sample *s)
+{
+    static const enum job_metric doubts[] = {JOB_processes_peak_is_lower_bound, JOB_processes_unseen};
+    for (size_t i = 0; i < sizeof(doubts) / sizeof(*doubts); i++) {
+        if (s->job_absent[doubts[i]] != BARO_PRESENT || s->job[doubts[i]])
+            return 0;
+    }
+    return s->job_absent[JOB_processes_peak] == BARO_PRESENT ? s->job[JOB_processes_peak] : 0;
 }
 
 /* ---- samples ---- */
@@ -158,15 +261,18 @@ void needed_done(struct needed *n)
 {
     free(n->row);
     free(n->next);
-    n->row = n->next = NULL;
+    free(n->ended);
+    together_done(&n->between);
+    *n = (struct needed){0};
 }
 
 void needed_begin(struct needed *n)
 {
     n->seen = false;
     n->peak = (struct needed_parts){0};
-    n->most = n->mark = n->mark_at_most = 0;
+    n->most = n->mark = n->mark_at_most = n->known_mark = 0;
     n->doubt = NEEDED_CERTAIN;
+    memset(n->between.most, 0, sizeof(n->between.most));
 }
 
 static uint64_t job_value(const struct baro_sample *s, enum job_metric m)
@@ -216,18 +322,24 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
     ret_more[NEEDED_HUGETLB] = most_of(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
 }
 
+/* For this long a sum that is too large, since a child has begun and its parent was not read again, is no doubt. */
+#define STALE_LONG 500000000u
+
 static void take_sums(struct needed *n, const struct baro_sample *s, struct sums *sums)
 {
     uint64_t more[NEEDED_DOUBTS] = {0};
-    sums->mapped = most_of(sums->mapped, sums->mapped_least);
+    sums->mapped = derive_is_stale(s) ? sums->mapped_least : most_of(sums->mapped, sums->mapped_least);
     n->mapped_most = most_of(n->mapped_most, sums->mapped);
     /* What others wrote is left out as far as it is more than the job can have written. */
     uint64_t files = least_of(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
     sums->parts.shared = most_of(sums->mapped, files);
+    uint64_t sharing = sums->unsure - sums->unsure_most, whole = sums->parts.anon;
     if (derive_is_stale(s)) /* processes may share more by now than was read */
         sums->parts.anon = sums->own + sums->shared_most;
-    sums->parts.anon = most_of(sums->parts.anon - (sums->unsure - sums->unsure_most), sums->anon_least);
-    more[NEEDED_SHARING] = sums->unsure - sums->unsure_most;
+    sums->parts.anon = most_of(excess(sums->parts.anon, sharing), sums->anon_least);
+    if (n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG)
+        sharing = excess(whole, sums->parts.anon);
+    more[NEEDED_SHARING] = sharing;
     more[NEEDED_HUGETLB] = sums->hugetlb;
     add_growth(n, s, sums, more);
     uint64_t sum = needed_sum(&sums->parts), most = sum;
@@ -265,9 +377,28 @@ static void keep_rows(struct needed *n, size_t rows)
     }
 }
 
-void needed_add_sample(struct needed *n, const struct baro_sample *s, bool counts_marks)
+/* If how much processes share was not known in the sample before, sums of both are too large. Example: a process of 200
+ * MB forks four children; they were read, 40 MB each, and it was not read again. */
+static void end_interval(struct needed *n, const struct baro_sample *s, uint64_t always,
+                         const struct needed_parts *parts)
+{
+    bool was_stale = n->stale_since_ns > 0;
+    n->stale_since_ns = !derive_is_stale(s) ? 0 : was_stale ? n->stale_since_ns : s->t_ns;
+    n->between.at_once = alive_at_once(s);
+    if (was_stale)
+        n->between.n_lives = 0;
+    else
+        together_end_interval(&n->between, always + parts->shared + parts->kernel, UINT64_MAX);
+    n->between.sampled_ns = s->t_ns;
+    n->failed |= n->between.failed;
+    n->n_ended = 0;
+}
+
+void needed_add_sample(struct needed *n, const struct baro_sample *s, const struct derive_ticks *ticks,
+                       bool counts_marks)
 {
     struct sums sums = {0};
+    uint64_t always = 0;
     size_t at = 0;
     if (!derive_has_job(s))
         return;
@@ -275,15 +406,19 @@ void needed_add_sample(struct needed *n, const struct baro_sample *s, bool count
         n->failed = true;
         return;
     }
+    if (n->n_ended)
+        qsort(n->ended, n->n_ended, sizeof(*n->ended), compare_ids);
     for (size_t i = 0; i < s->n; i++) {
         const struct baro_process *p = s->processes[i];
         const struct needed_row *before = next_row(n, p->id, &at);
-        n->next[i] = before ? *before : (struct needed_row){.id = p->id};
-        add_process(n, p, &n->next[i], &sums);
-        if (counts_marks && p->absent[PROCESS_rss_peak] == BARO_PRESENT && !is_zombie(p))
-            raise_mark(n, p->value[PROCESS_rss_peak], n->next[i].files_most,
-                       get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major));
+        struct needed_row *now = &n->next[i];
+        *now = before ? *before : (struct needed_row){.id = p->id};
+        add_process(n, p, now, &sums);
+        always += add_between(n, p, now, before, ticks, s->t_ns);
+        if (counts_marks && p->absent[PROCESS_rss_peak] == BARO_PRESENT && !now->is_zombie)
+            raise_mark(n, now, 0, p->value[PROCESS_rss_peak], now->faults);
     }
     take_sums(n, s, &sums);
+    end_interval(n, s, always, &sums.parts);
     keep_rows(n, s->n);
 }

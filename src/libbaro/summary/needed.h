@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libbaro/summary/together.h"
+
 struct baro_exit;
 struct baro_sample;
 
@@ -40,8 +42,12 @@ struct needed_parts {
 
 struct needed_row {
     uint32_t id;
+    int32_t pid;
+    bool is_zombie;
+    bool has_huge_pages;             /* it has more memory of its own than pages of usual size can be */
     uint64_t smaps_at_ns, anon_then; /* rss_anon when pss_anon was read */
     uint64_t files_most;             /* the most of rss that was of files and shared memory */
+    uint64_t anon, rss, faults;      /* anon: what counts for the process */
 };
 
 struct needed {
@@ -62,7 +68,11 @@ struct needed {
     enum needed_doubt doubt;     /* what that is */
     uint64_t mark, mark_at_most; /* the most that a process alone held between samples */
     uint64_t known_mark;         /* the largest high-water mark of a known process, files included */
-    bool failed;                 /* out of memory */
+    struct together between;     /* what all processes may have held together between samples */
+    uint32_t *ended;             /* processes in no sample that ended since the last one */
+    size_t n_ended, cap_ended;
+    uint64_t stale_since_ns; /* since when it is not known how much processes share; 0: it is */
+    bool failed;             /* out of memory */
 };
 
 void needed_init(struct needed *n, uint64_t page_bytes);
@@ -70,7 +80,8 @@ void needed_done(struct needed *n);
 /* begins_anew: forgets peaks; the limits have changed. */
 void needed_begin(struct needed *n);
 /* counts_marks: the high-water marks of processes are from the recording. */
-void needed_add_sample(struct needed *n, const struct baro_sample *s, bool counts_marks);
+void needed_add_sample(struct needed *n, const struct baro_sample *s, const struct derive_ticks *ticks,
+                       bool counts_marks);
 void needed_add_exit(struct needed *n, const struct baro_exit *e);
 uint64_t needed_sum(const struct needed_parts *p);
 

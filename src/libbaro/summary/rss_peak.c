@@ -98,11 +98,8 @@ static uint64_t largest_mark(const struct baro_summary *s)
 /* Decides whether the peak is a lower bound, by what processes can have held together. */
 static void take_together(const struct baro_summary *s, struct summary_rss *r)
 {
-    const struct together *t = &s->peaks.together;
-    uint64_t mark = largest_mark(s), slack = r->value / 32, single = s->limit.needed.mark_at_most;
-    uint64_t most = together_most(t, mark, &r->at_most_unsure), seen = t->sampled_most;
-    seen = single > seen ? single : seen;
-    most = r->value + (most > seen ? most - seen : 0);
+    uint64_t mark = largest_mark(s), slack = r->value / 32;
+    uint64_t most = together_most(&s->peaks.together, mark, &r->at_most_unsure);
     bool is_vague = r->at_most_unsure && mark == UINT64_MAX && most / AT_MOST_VAGUE > r->value;
     bool exceeded = most > r->value + slack;
     r->exceeded = exceeded || unseen_may_exceed(s, slack);

@@ -30,7 +30,7 @@ static struct together_row *find_row(const struct together *t, uint32_t id)
     return t->n_rows ? bsearch(&key, t->row, t->n_rows, sizeof(*t->row), compare_row_ids) : NULL;
 }
 
-static void add_life(struct together *t, const struct together_life *l)
+void together_add_life(struct together *t, const struct together_life *l)
 {
     if (make_list_room(t, &t->life, &t->cap_lives, t->n_lives + 1, sizeof(*t->life)))
         t->life[t->n_lives++] = *l;
@@ -64,25 +64,6 @@ static uint64_t ran_ns(const struct together *t, const struct baro_exit *e, cons
     return e->t_ns > t->sampled_ns ? e->t_ns - t->sampled_ns : 0;
 }
 
-/* Notes a process that ended before any sample had it. Until its parent waits for it, samples have it as a zombie.
- * Example: 300 children end within 0.3 s, and their parent waits for them 2 s later. */
-static void note_ended(struct together *t, uint32_t id)
-{
-    if (make_list_room(t, &t->ended, &t->cap_ended, t->n_ended + 1, sizeof(*t->ended)))
-        t->ended[t->n_ended++] = id;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static bool has_ended(const struct together *t, uint32_t id)
-{
-    return t->n_ended && bsearch(&id, t->ended, t->n_ended, sizeof(id), compare_ids);
-}
-
 void together_add_exit(struct together *t, const struct baro_exit *e, bool is_final, bool attached)
 {
     struct together_row *row = find_row(t, e->id);
@@ -92,13 +73,11 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
         return; /* the process was counted when it ended */
     if (row)
         row->is_zombie = true; /* until its parent waits for it, samples have it as a zombie */
-    else
-        note_ended(t, e->id);
     if (has_value(e, EXIT_elapsed) && e->value[EXIT_elapsed] <= e->t_ns)
         l.begin_ns = e->t_ns - e->value[EXIT_elapsed];
     if (is_final) {
         uint64_t faults = e->value[EXIT_faults_minor] + e->value[EXIT_faults_major];
-        l.known = excess(e->value[EXIT_rss_peak], row ? row->files : 0);
+        l.known = e->value[EXIT_rss_peak];
         if (row && !attached && has_value(e, EXIT_faults_minor) && faults >= row->faults)
             l.known = least_of(l.known, grown(rss, faults - row->faults, FAULT_MOST));
         if (!row && e->source != BARO_EXIT_WAIT4)
@@ -106,7 +85,7 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
     } else {
         l.unsure = grown(rss, ran_ns(t, e, row, attached), TOGETHER_GROWTH_MOST);
     }
-    add_life(t, &l);
+    together_add_life(t, &l);
 }
 
 /* ---- the processes of a sample ---- */
@@ -125,23 +104,17 @@ static bool is_sharing(const struct baro_process *p)
     return p->absent[PROCESS_rss] == BARO_ABSENT_SHARED;
 }
 
-static uint64_t present(const struct baro_process *p, enum process_metric m)
+static struct together_row row_of_process(const struct baro_process *p)
 {
-    return p->absent[m] == BARO_PRESENT ? p->value[m] : 0;
-}
-
-static struct together_row row_of_process(const struct baro_process *p, const struct together_row *before)
-{
-    uint64_t files = present(p, PROCESS_rss_file) + present(p, PROCESS_rss_shmem);
     bool threads = p->absent[PROCESS_threads] == BARO_PRESENT && p->value[PROCESS_threads] > 1;
     struct together_row r = {.id = p->id,
                              .pid = p->key.pid,
                              .is_zombie = (p->value[PROCESS_state] == 'Z' && !threads) || is_emptied(p),
-                             .files = most_of(files, before ? before->files : 0),
-                             .rss = is_sharing(p) ? 0 : excess(p->value[PROCESS_rss], files),
+                             .rss = is_sharing(p) ? 0 : p->value[PROCESS_rss],
+                             .mark = is_sharing(p) ? 0 : p->value[PROCESS_rss_peak],
                              .faults = p->value[PROCESS_faults_minor] + p->value[PROCESS_faults_major],
                              .cpu_ns = p->value[PROCESS_cpu]};
-    r.mark = most_of(is_sharing(p) ? 0 : excess(p->value[PROCESS_rss_peak], r.files), r.rss);
+    r.mark = most_of(r.mark, r.rss);
     return r;
 }
 
@@ -177,12 +150,12 @@ static uint64_t take_mark(struct together *t, const struct baro_process *p, cons
 {
     uint64_t begin_ns = before ? 0 : derive_begin_ns(ticks, p->key.start, p->first_ns);
     struct together_life l = {.begin_ns = begin_ns, .end_ns = UINT64_MAX};
-    if (now->is_zombie && (before ? before->is_zombie : has_ended(t, p->id)))
+    if (now->is_zombie && before && before->is_zombie)
         return 0;
     if (now->is_zombie) {
         l.end_ns = t_ns;
         l.unsure = ended_most(t, now, before, t_ns);
-        add_life(t, &l);
+        together_add_life(t, &l);
         return 0;
     }
     l.known = held_most(now, before);
@@ -191,7 +164,7 @@ static uint64_t take_mark(struct together *t, const struct baro_process *p, cons
         return l.known;
     if (!is_sharing(p))
         note_copy(t, p->parent.pid, now->mark);
-    add_life(t, &l);
+    together_add_life(t, &l);
     return 0;
 }
 
@@ -257,12 +230,12 @@ static void add_unsure(struct together_sum *s, uint64_t bytes)
 
 static uint64_t sum_most(const struct together_sum *s, uint64_t mark)
 {
-    uint64_t sum = s->known, n = s->at_once ? s->at_once : UINT64_MAX;
-    for (size_t i = 0; i < TOGETHER_SINGLE && i < n; i++)
+    uint64_t sum = s->known, alive = s->at_once ? s->at_once : UINT64_MAX;
+    for (size_t i = 0; i < TOGETHER_SINGLE && i < alive; i++)
         sum += least_of(s->single[i], mark);
-    uint64_t rest = n > TOGETHER_SINGLE ? least_of(s->n_rest, n - TOGETHER_SINGLE) : 0;
+    uint64_t n = least_of(s->n_rest, excess(alive, TOGETHER_SINGLE));
     uint64_t each = least_of(s->single[TOGETHER_SINGLE - 1], mark);
-    return sum + least_of(s->rest, each && rest > UINT64_MAX / 4 / each ? UINT64_MAX / 4 : rest * each);
+    return sum + least_of(s->rest, n && each > UINT64_MAX / 4 / n ? UINT64_MAX / 4 : n * each);
 }
 
 static void sum_at(const struct together *t, uint64_t always, uint64_t t_ns, struct together_sum *ret)
@@ -277,14 +250,14 @@ static void sum_at(const struct together *t, uint64_t always, uint64_t t_ns, str
     }
 }
 
-static void note_most(struct together *t, uint64_t always, uint64_t mark, uint64_t at_once)
+void together_end_interval(struct together *t, uint64_t always, uint64_t mark)
 {
     const uint64_t marks[2] = {UINT64_MAX, mark};
     size_t n = t->n_lives ? list_edges(t) : 0;
     for (int i = 0; i < 2; i++) {
         struct together_sum sum;
         sum_at(t, always, best_time(t, n, marks[i]), &sum);
-        sum.at_once = at_once;
+        sum.at_once = t->at_once;
         if (sum_most(&sum, marks[i]) > sum_most(&t->most[i], marks[i]))
             t->most[i] = sum;
     }
@@ -318,35 +291,20 @@ static void keep_rows(struct together *t, size_t n)
     t->n_rows = n;
 }
 
-static uint64_t alive_at_once(const struct baro_sample *s)
-{
-    bool is_exact = s->job_absent[JOB_processes_peak] == BARO_PRESENT &&
-                    s->job_absent[JOB_processes_peak_is_lower_bound] == BARO_PRESENT &&
-                    !s->job[JOB_processes_peak_is_lower_bound] && s->job_absent[JOB_processes_unseen] == BARO_PRESENT &&
-                    !s->job[JOB_processes_unseen];
-    return is_exact ? s->job[JOB_processes_peak] : 0;
-}
-
 void together_add_sample(struct together *t, const struct baro_sample *s, const struct derive_ticks *ticks,
                          uint64_t mark)
 {
-    uint64_t always = 0, sampled = 0;
+    uint64_t always = 0;
     size_t n = 0, at = 0;
     bool has_room = make_list_room(t, &t->next, &t->cap_next, s->n, sizeof(*t->next));
-    if (t->n_ended)
-        qsort(t->ended, t->n_ended, sizeof(*t->ended), compare_ids);
     for (size_t i = 0; i < s->n && has_room; i++) {
         const struct baro_process *p = s->processes[i];
-        const struct together_row *before = last_row(t, p->id, &at);
-        struct together_row now = row_of_process(p, before);
-        sampled += now.rss;
-        always += take_mark(t, p, &now, before, ticks, s->t_ns);
+        struct together_row now = row_of_process(p);
+        always += take_mark(t, p, &now, last_row(t, p->id, &at), ticks, s->t_ns);
         t->next[n++] = now;
     }
-    note_most(t, always, mark, alive_at_once(s));
+    together_end_interval(t, always, mark);
     keep_rows(t, n);
-    t->n_ended = 0;
-    t->sampled_most = most_of(t->sampled_most, sampled);
     t->sampled_ns = s->t_ns;
 }
 
@@ -364,6 +322,5 @@ void together_done(struct together *t)
     free(t->next);
     free(t->life);
     free(t->edge);
-    free(t->ended);
     *t = (struct together){0};
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An upper bound of the memory that processes held between two samples: the sum of the high-water marks of those that
- * were alive at the same moment, without what they had mapped of files and shared memory, which would count for each. A
- * process counts from its start to its end, so processes that followed each other do not add up.
+ * were alive at the same moment. A process counts from its start to its end, so processes that followed each other do
+ * not add up.
  *
  * Example: samples at 2 s and 3 s see eleven processes with 71 MB together. At 3 s ten of them have a mark of 53 MB,
  * and one of 60 MB: between the samples they can have held 590 MB, and not more.
@@ -32,7 +32,6 @@ struct together_row {
     uint32_t id;
     int32_t pid;
     bool is_zombie;
-    uint64_t files; /* the most of its rss that was of files and shared memory; rss and mark are without it */
     uint64_t rss, mark, faults, cpu_ns;
 };
 
@@ -46,7 +45,7 @@ struct together_sum {
     uint64_t known;
     uint64_t single[TOGETHER_SINGLE]; /* the largest values that are unsure */
     uint64_t rest, n_rest;            /* the others */
-    uint64_t at_once;                 /* at most so many processes were alive; 0: not known */
+    uint64_t at_once;                 /* as in struct together */
 };
 
 struct together_edge {
@@ -59,26 +58,28 @@ struct together {
     struct together_row *row, *next; /* next: for the sample that is being added */
     struct together_life *life;
     struct together_edge *edge;
-    uint32_t *ended; /* since the last sample: processes in no sample whose exits are known */
-    size_t n_rows, cap_rows, cap_next, n_lives, cap_lives, cap_edges, n_ended, cap_ended;
+    size_t n_rows, cap_rows, cap_next, n_lives, cap_lives, cap_edges;
     uint64_t sampled_ns; /* the last sample */
+    uint64_t at_once;    /* no more processes were alive at one time; 0: not known */
     /* The largest sum so far: [0] with unsure values unchanged; [1] with each unsure value limited to the largest
      * mark at that time. */
     struct together_sum most[2];
     uint64_t copies;      /* since the last sample: memory that children held beyond their own marks, as copies of their
                              parents */
     uint64_t copies_most; /* the most of that in any interval */
-    uint64_t sampled_most; /* the largest sum of rss (of anonymous memory) in a sample */
-    bool is_unread;        /* a process had no mark: it may have held more than the sample says */
-    bool failed;           /* out of memory */
+    bool is_unread;       /* a process had no mark: it may have held more than the sample says */
+    bool failed;          /* out of memory */
 };
+
+/* For other values than rss: a process that began or ended since the last interval; and the end of an interval, with
+ * the sum of those that were alive all the time. mark: as below. */
+void together_add_life(struct together *t, const struct together_life *l);
+void together_end_interval(struct together *t, uint64_t always, uint64_t mark);
 
 /* is_final: the mark of the exit is the one that it ended with. attached: what a process had used before the recording
  * is not in its exit. */
 void together_add_exit(struct together *t, const struct baro_exit *e, bool is_final, bool attached);
-/* mark: the largest mark of any process so far. Zombies hold nothing, so not more processes held memory at one moment
- * than JOB_processes_peak counts, where that is exact. Example: 300 children of 14 MB that end at once, and at most 3
- * that were alive together, are 42 MB. */
+/* mark: the largest mark of any process so far. */
 void together_add_sample(struct together *t, const struct baro_sample *s, const struct derive_ticks *ticks,
                          uint64_t mark);
 /* Returns the largest sum in bytes. mark: the largest mark of all; UINT64_MAX: it is not known. ret_unsure: the sum

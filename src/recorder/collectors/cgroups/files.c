@@ -201,6 +201,7 @@ TAKE(memory_kernel, take_value, CGROUP_memory_kernel)
 TAKE(memory_limit_hits, take_value, CGROUP_memory_limit_hits)
 TAKE(swap, take_value, CGROUP_swap)
 TAKE(pids, take_value, CGROUP_pids)
+TAKE(hugetlb, take_value, CGROUP_hugetlb)
 TAKE(pids_peak, take_value, CGROUP_pids_peak)
 TAKE(memory_limit, take_limit, CGROUP_memory_limit, t->options->memory_total)
 TAKE(memory_high, take_limit, CGROUP_memory_high, t->options->memory_total)
@@ -260,6 +261,7 @@ const struct group_file group_files[] = {
     FILE_ROW("pids.peak", "pids.peak", CGROUP_AT_PIDS, FAST, take_pids_peak, M(pids_peak)),
     FILE_ROW("pids.max", "pids.max", CGROUP_AT_PIDS, SLOW, take_pids_limit, M(pids_limit)),
     FILE_ROW("pids.events", "pids.events", CGROUP_AT_PIDS, COUNTS, take_pids_events, M(pids_limit_hits)),
+    FILE_ROW("hugetlb.2MB.current", "hugetlb.2MB.usage_in_bytes", CGROUP_AT_HUGETLB, SLOW, take_hugetlb, M(hugetlb)),
     FILE_ROW("cpu.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_cpu, M(pressure_cpu_some),
              M(pressure_cpu_full)),
     FILE_ROW("memory.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_memory, M(pressure_memory_some),

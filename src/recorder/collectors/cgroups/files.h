@@ -32,6 +32,6 @@ struct group_file {
 /* The files in the order in which they are read: a later one overwrites a metric that an earlier one has, too. */
 extern const struct group_file group_files[];
 extern const size_t group_files_n;
-#define GROUP_FILES_MAX 28u
+#define GROUP_FILES_MAX 29u
 
 #endif
