@@ -25,7 +25,7 @@ def test_values(run, tape, gpus):
     gpu2: no counter of energy, no buffer, and GPM. gpu3: what lies between two readings."""
     gpus.write(
         "0 power 300.5", "0 used 3221225472", "0 pstate 2",
-        "1 power 250", "1 pviol 0.5", "1 pcierx 1000000", "1 nvrx 2000000", "1 reasons 8",
+        "1 power 250", "1 pviol 0.5", "1 pcierx 1000000", "1 nvrx 2000000", "1 reasons 8", "1 util 50",
         "error nvmlDeviceGetTotalEnergyConsumption 3 2", "2 power 200", "2 buffer none", "2 util 60", "2 memutil 30",
         "2 smactive 80", "2 smoccupancy 25", "2 tensor 40", "2 dram 55", *bursts(), devices=4)
     found = record_until(run, tape, gpus, lambda r: len(readings(r, "gpu3")) >= 8)
@@ -64,7 +64,8 @@ def check_gauges(row):
 
 
 def check_counters(found):
-    """Energy, throttling and bytes are differenced counters; what there was before the recording does not count."""
+    """Energy, throttling and bytes are differenced counters; what there was before the recording does not count. The
+    buffer of utilisation was empty at the first reading: all that is in it later counts."""
     assert found[0]["energy_joules"] == 0
     assert rate(found, "energy_joules") * 1e9 == pytest.approx(250, rel=0.05)
     assert rate(found, "throttled_power_ns") == pytest.approx(0.5, rel=0.05)
@@ -72,6 +73,7 @@ def check_counters(found):
     assert rate(found, "nvlink_received_bytes") * 1e9 == pytest.approx(2e6, rel=0.05)
     assert rate(found, "throttled_hardware_ns") == pytest.approx(1, rel=0.05)
     assert rate(found, "throttled_thermal_ns") == 0
+    assert rate(found, "busy_ns") == pytest.approx(0.5, abs=0.03)
 
 
 def check_estimates(found):

@@ -27,6 +27,7 @@ struct stamps {
     uint64_t covered_us; /* time up to here is already counted */
     uint64_t waits;      /* use that is left for the next reading, in percents of microseconds */
     uint64_t lacks_us;   /* time for which no use was counted yet */
+    bool was_empty;      /* the buffer had no value at a reading: those that come later are newer */
 };
 
 enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };

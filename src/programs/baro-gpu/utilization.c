@@ -32,9 +32,11 @@ bool use_add_buffer(struct gpu_helper *h, struct unit *u, unsigned type, int met
     unsigned n = SAMPLES_MOST, value_type = 0;
     uint64_t busy = 0, most = 0;
     int code = ASK(h, u, samples, u->handle, type, s->last_us, &value_type, &n, at);
+    s->was_empty |= code == NVML_NOT_FOUND || (code == NVML_OK && !n);
     if (code != NVML_OK || !n)
         return false;
-    bool first = !s->last_us, is_new = false;
+    /* The first values in the buffer are from before the recording, unless it was empty: a GPU that was idle. */
+    bool first = !s->last_us && !s->was_empty, is_new = false;
     for (unsigned i = 0; i < n && i < SAMPLES_MOST; i++) {
         uint64_t v = sample_number(value_type, &at[i]);
         uint64_t from = s->last_us > s->covered_us ? s->last_us : s->covered_us;
@@ -42,6 +44,8 @@ bool use_add_buffer(struct gpu_helper *h, struct unit *u, unsigned type, int met
             continue;
         is_new = true;
         uint64_t window = at[i].stamp_us > from ? at[i].stamp_us - from : 0;
+        if (!s->last_us) /* the first value of all covers as much as the next one */
+            window = i + 1 < n && at[i + 1].stamp_us > at[i].stamp_us ? at[i + 1].stamp_us - at[i].stamp_us : 0;
         if (!first)
             busy += v * (window < WINDOW_MOST_US ? window : WINDOW_MOST_US);
         s->last_us = at[i].stamp_us;
@@ -49,7 +53,7 @@ bool use_add_buffer(struct gpu_helper *h, struct unit *u, unsigned type, int met
     }
     if (!is_new) /* if all values are garbage, the next valid one covers their time as well */
         return false;
-    if (metric >= 0) /* the first values in the buffer are from before the recording */
+    if (metric >= 0)
         unit_grow(u, metric, limit_use(s, busy, since_ns / 1000) * 10);
     if (peak >= 0)
         unit_put_peak(h, u, peak, type == NVML_SAMPLES_POWER ? most * 1000 : most * PPM_PER_PERCENT);
