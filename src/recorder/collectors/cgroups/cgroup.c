@@ -215,7 +215,8 @@ static void open_files(struct cgroups *g, struct cgroup_state *group, const stru
  */
 static void make_label(const struct level *l, const struct cgroup_hierarchies *places, char *at, size_t cap)
 {
-    static const char *const names[CGROUP_AT_MAX] = {"cpu", "cpuacct", "cpuset", "memory", "io", "pids", NULL};
+    static const char *const names[CGROUP_AT_MAX] = {"cpu", "cpuacct", "cpuset",  "memory",
+                                                     "io",  "pids",    "hugetlb", NULL};
     size_t n = 0;
     int unified = places->of[CGROUP_AT_UNIFIED];
     *at = 0;
