@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "kernel/proc/procfs.h"
-#include "recorder/redact/redact.h"
+#include "recorder/redact/redact_parts.h"
 
 #define OPEN "\xc2\xab"
 #define CLOSE "\xc2\xbb"
@@ -272,6 +272,49 @@ static void more_secrets_than_marks_hide_all(void **state)
     buf_done(&b);
 }
 
+/* Text in which each part refers to the rest of it is hidden as a whole, before a byte of it was examined more often
+ * than a fixed number of times. Other text is shown, however long it is. */
+static void examines_in_proportion(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *piece;
+        bool hidden;
+    } of[] = {
+        {"cookie: ", true},   {"cookie: /a ", true},  {"authorization: (", true},    {"token=file:", true},
+        {"://", true},        {"://a:b", true},       {"jdbc:oracle:thin:@", true},  {"a:b@", true},
+        {"-DA=b ", false},    {"{\"a\": [1]}, ", false}, {"http://h:80/p?x=1&y=2 ", false}, {"a@b.test ", false},
+        {"key: value\n", false}, {"a/b:c;", false},   {"select 'a b', \"c\" ", false}, {"expect x; send ls; ", false},
+    };
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct buf text = {0}, b = {0};
+        while (text.len < 65536)
+            buf_str(&text, of[i].piece);
+        struct secret_ranges m, fresh;
+        marks_begin(&fresh, span_of(text.at, text.len));
+        assert_true(fresh.left <= 64 * text.len);
+        argument_mark(&m, span_str("x"), span_str(""), span_of(text.at, text.len));
+        if (m.all != of[i].hidden)
+            fail_msg("%s: %s", of[i].piece, m.all ? "hidden" : "shown");
+        marks_write(&m, &b);
+        assert_int_equal(b.len == 3, of[i].hidden);
+        buf_done(&text);
+        buf_done(&b);
+    }
+    struct buf all = {0}, b = {0};
+    for (int i = 0; i < 20; i++) {
+        buf_str(&all, "--token=");
+        for (int j = 0; j < 20000; j++)
+            buf_byte(&all, 'x' + j % 2);
+        buf_byte(&all, 0);
+    }
+    pid_cmdline_format(span_of(all.at, all.len), 4096, &b);
+    buf_byte(&b, 0);
+    assert_string_equal((const char *)b.at, "'--token=***' --token=*** ...");
+    buf_done(&all);
+    buf_done(&b);
+}
+
 static void names_keep_no_secret(void **state)
 {
     (void)state;
@@ -327,6 +370,7 @@ int main(void)
         cmocka_unit_test(takes_1_8_megabytes),
         cmocka_unit_test(cut_text_keeps_its_secret),
         cmocka_unit_test(more_secrets_than_marks_hide_all),
+        cmocka_unit_test(examines_in_proportion),
         cmocka_unit_test(names_keep_no_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,23 @@
 #include "recorder/redact/redact_parts.h"
 
 enum { DEPTH_MAX = 3 };
+/* The passes examine a byte so many times at most, and short texts a little more. */
+enum { EXAMINED_EACH = 32, EXAMINED_MORE = 4096 };
+
+void marks_begin(struct secret_ranges *m, struct span text)
+{
+    m->base = text.at;
+    m->len = text.len;
+    m->n = 0;
+    m->left = EXAMINED_EACH * text.len + EXAMINED_MORE;
+    m->all = false;
+}
+
+void examined(struct secret_ranges *m, size_t bytes)
+{
+    m->all |= bytes > m->left;
+    m->left -= bytes < m->left ? bytes : m->left;
+}
 
 void mark(struct secret_ranges *m, const char *from, const char *to)
 {
@@ -209,25 +226,27 @@ void marks_write(struct secret_ranges *m, struct buf *ret)
     buf_add(ret, m->base + done, m->len - done);
 }
 
+void argument_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument)
+{
+    marks_begin(m, argument);
+    if (flags_mark(m, program, before, argument, false))
+        return;
+    bool words = has_space(argument), script = words && program_takes_script(program, before);
+    if (!span_starts(argument, "--secret=") || !program_takes_name(program, span_str("secret")))
+        pairs_mark(m, argument, script);
+    urls_mark(m, argument, script);
+    shapes_mark(m, argument);
+    if (words && !program_takes_prose(program)) {
+        sql_mark(m, argument);
+        expect_mark(m, program, argument);
+        words_mark(m, argument, 0);
+    }
+}
+
 bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret)
 {
     struct secret_ranges m;
-    m.base = argument.at;
-    m.len = argument.len;
-    m.n = 0;
-    m.all = false;
-    if (!flags_mark(&m, program, before, argument, false)) {
-        bool words = has_space(argument), script = words && program_takes_script(program, before);
-        if (!span_starts(argument, "--secret=") || !program_takes_name(program, span_str("secret")))
-            pairs_mark(&m, argument, script);
-        urls_mark(&m, argument, script);
-        shapes_mark(&m, argument);
-        if (words && !program_takes_prose(program)) {
-            sql_mark(&m, argument);
-            expect_mark(&m, program, argument);
-            words_mark(&m, argument, 0);
-        }
-    }
+    argument_mark(&m, program, before, argument);
     marks_write(&m, ret);
     return m.all || m.n;
 }

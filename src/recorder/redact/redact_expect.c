@@ -75,7 +75,7 @@ void expect_mark(struct secret_ranges *m, struct span program, struct span text)
     if (!span_equal(program, "expect") && !memmem(text.at, text.len, "expect ", 7) &&
         !memmem(text.at, text.len, "expect -c", 9))
         return;
-    for (const char *p = text.at; (p = memmem(p, (size_t)(end - p), "send", 4)) != NULL;) {
+    for (const char *p = text.at; !m->all && (p = memmem(p, (size_t)(end - p), "send", 4)) != NULL;) {
         bool whole =
             (p == text.at || is_space(p[-1]) || p[-1] == ';' || p[-1] == '{' || p[-1] == '\'' || p[-1] == '"') &&
             p + 4 < end && is_space(p[4]);

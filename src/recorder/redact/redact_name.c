@@ -29,7 +29,8 @@ static void part_mark(struct secret_ranges *m, struct span part)
 
 bool redact_name(struct span name, struct buf *ret)
 {
-    struct secret_ranges m = {.base = name.at, .len = name.len};
+    struct secret_ranges m;
+    marks_begin(&m, name);
     if (!can_hide(name)) {
         buf_add(ret, name.at, name.len);
         return false;

@@ -8,7 +8,9 @@
 enum { KEY_MAX = 80 };
 
 struct pair {
+    struct secret_ranges *m;
     const char *start, *end;   /* the text */
+    const char *brace;         /* the first '{' in it, or its end */
     const char *separator;     /* '=' or ':' */
     const char *key, *key_end; /* the name */
     bool quoted, spaced;       /* "name", and name = value */
@@ -54,11 +56,13 @@ static bool key_find(struct pair *p)
     return p->key < p->key_end;
 }
 
-static const char *until(const char *p, const char *end, const char *set, bool space_too)
+static const char *until(const struct pair *p, const char *from, const char *set, bool space_too)
 {
-    while (p < end && !(*p && strchr(set, *p)) && !(space_too && is_space(*p)))
-        p++;
-    return p;
+    const char *q = from;
+    while (q < p->end && !(*q && strchr(set, *q)) && !(space_too && is_space(*q)))
+        q++;
+    examined(p->m, (size_t)(q - from));
+    return q;
 }
 
 /* Where an unquoted value ends: at the byte that was before its name, as in "a=1;b=2" and "a=1&b=2". */
@@ -66,20 +70,20 @@ static const char *value_end(const struct pair *p, const char *value)
 {
     bool first = p->key == p->start;
     if (*p->separator == ':')
-        return first && !p->spaced ? p->end : until(value, p->end, ",}\"'\\", true);
+        return first && !p->spaced ? p->end : until(p, value, ",}\"'\\", true);
     if (first && !p->script && !p->spaced)
         return p->end;
     switch (p->before) {
     case '&':
     case '?':
-    case '[': return until(value, p->end, "&#\"'", true);
+    case '[': return until(p, value, "&#\"'", true);
     case ',':
-    case '{': return until(value, p->end, ",}\"'", true);
-    case ';': return until(value, p->end, ";\"'", false);
-    case '=': return p->blanks ? until(value, p->end, "\"'", true) : p->end;
+    case '{': return until(p, value, ",}\"'", true);
+    case ';': return until(p, value, ";\"'", false);
+    case '=': return p->blanks ? until(p, value, "\"'", true) : p->end;
     case '"':
-    case '\'': return until(value, p->end, p->before == '"' ? "\"" : "'", false);
-    default: return until(value, p->end, "\"'", true);
+    case '\'': return until(p, value, p->before == '"' ? "\"" : "'", false);
+    default: return until(p, value, "\"'", true);
     }
 }
 
@@ -97,6 +101,7 @@ static struct span value_find(const struct pair *p, const char *value)
             stop += *stop == '\\' && q[-2] != '\\' && stop + 1 < p->end ? 2 : 1;
         if (stop > p->end)
             stop = p->end;
+        examined(p->m, (size_t)(stop - q));
         if (stop > q && stop[-1] == '\\' && stop < p->end)
             stop--;
         return span_of(q, (size_t)(stop - q));
@@ -112,7 +117,7 @@ static bool is_line_end(const struct pair *p, const char *at)
 }
 
 /* "Authorization: Bearer X", "Cookie: a=b; c=d": everything to the end of the line, except the scheme. */
-static bool header_mark(struct secret_ranges *m, const struct pair *p, const char *value)
+static bool header_mark(const struct pair *p, const char *value)
 {
     static const char *const schemes[] =
         WORDS("bearer", "basic", "token", "digest", "negotiate", "apikey", "aws4-hmac-sha256", "splunk", "key");
@@ -123,8 +128,8 @@ static bool header_mark(struct secret_ranges *m, const struct pair *p, const cha
         key = span_of(key.at + 2, key.len - 2);
     if (!key_is_header(key) || (!at_start && !(p->blanks && p->spaced)))
         return false;
-    const char *stop = is_quote(p->before) ? until(value, p->end, p->before == '"' ? "\"\n" : "'\n", false)
-                                           : until(value, p->end, "\r\n", false);
+    const char *stop = is_quote(p->before) ? until(p, value, p->before == '"' ? "\"\n" : "'\n", false)
+                                           : until(p, value, "\r\n", false);
     for (const char *const *s = schemes; *s; s++) {
         size_t len = strlen(*s);
         if ((size_t)(stop - value) > len + 1 && strncasecmp(value, *s, len) == 0 &&
@@ -134,7 +139,7 @@ static bool header_mark(struct secret_ranges *m, const struct pair *p, const cha
         }
     }
     if (value < stop && !value_is_harmless(TELLS_SECRET, span_of(value, (size_t)(stop - value)), p->script))
-        mark(m, value, stop);
+        mark(p->m, value, stop);
     return true;
 }
 
@@ -143,11 +148,12 @@ static bool colon_counts(const struct pair *p, const char *value)
 {
     if (p->quoted)
         return true;
+    struct span v = value_find(p, value);
     if (p->spaced)
-        return is_line_end(p, value_find(p, value).at + value_find(p, value).len);
+        return is_line_end(p, v.at + v.len);
     if (p->before == '{' || p->before == ',')
-        return memchr(p->start, '{', (size_t)(p->key - p->start)) != NULL;
-    if (p->key == p->start && !value_is_harmless(TELLS_WEAK, value_find(p, value), false))
+        return p->brace < p->key;
+    if (p->key == p->start && !value_is_harmless(TELLS_WEAK, v, false))
         return true; /* token:4f9d...; but token:latest */
     return (p->key == p->start && p->key[0] == '-') || (p->before == '/' && p->key == p->start + 1);
 }
@@ -167,7 +173,7 @@ static bool is_signature(struct span key)
 }
 
 /* Returns where to continue the search. */
-static const char *pair_mark(struct secret_ranges *m, struct pair *p)
+static const char *pair_mark(struct pair *p)
 {
     const char *next = p->separator + 1, *value = next;
     if (next < p->end && *next == '=' && *p->separator == '=')
@@ -178,7 +184,7 @@ static const char *pair_mark(struct secret_ranges *m, struct pair *p)
         value++;
     if (*p->separator == ':' && !p->quoted && is_quote(p->before) && value < p->end && *value == p->before)
         return next; /* 'Password: ' is a prompt */
-    if (*p->separator == ':' && !p->quoted && header_mark(m, p, value))
+    if (*p->separator == ':' && !p->quoted && header_mark(p, value))
         return next;
     struct span key = span_of(p->key, (size_t)(p->key_end - p->key));
     enum telling tells = key_tells(key);
@@ -198,21 +204,23 @@ static const char *pair_mark(struct secret_ranges *m, struct pair *p)
         return next;
     if (value_is_harmless(tells, v, p->script) || is_code(p, v))
         return next;
-    mark(m, v.at, v.at + v.len);
+    mark(p->m, v.at, v.at + v.len);
     return v.at + v.len;
 }
 
 void pairs_mark(struct secret_ranges *m, struct span text, bool script)
 {
-    struct pair p = {.start = text.at, .end = text.at + text.len, .script = script};
+    const char *brace = memchr(text.at, '{', text.len);
+    struct pair p = {.m = m, .start = text.at, .end = text.at + text.len, .script = script};
+    p.brace = brace ? brace : p.end;
     for (size_t i = 0; i < text.len && !p.blanks; i++)
         p.blanks = is_space(text.at[i]);
-    for (const char *at = p.start; at < p.end;) {
+    for (const char *at = p.start; at < p.end && !m->all;) {
         if (*at != '=' && *at != ':') {
             at++;
             continue;
         }
         p.separator = at;
-        at = pair_mark(m, &p);
+        at = pair_mark(&p);
     }
 }

@@ -27,11 +27,19 @@ struct secret_ranges {
     struct {
         size_t from, to;
     } at[MARKS_MAX];
-    bool all; /* more ranges than fit: everything is redacted */
+    size_t left; /* how many bytes the passes may still examine */
+    bool all;    /* more ranges than fit, or nothing left: everything is redacted */
 };
+/* Begins with a text. Passes may examine it a number of times that does not depend on its length. */
+void marks_begin(struct secret_ranges *m, struct span text);
+/* A pass has examined so many bytes that are not the next ones of its text. Example: in "cookie: cookie: ..." each
+ * header extends to the end of the line: 20 kB would be examined 2,500 times. */
+void examined(struct secret_ranges *m, size_t bytes);
 void mark(struct secret_ranges *m, const char *from, const char *to);
 /* Appends the text with "***" in place of the marked ranges. */
 void marks_write(struct secret_ranges *m, struct buf *ret);
+/* All passes over an argument: what redact_argument() does before it writes. */
+void argument_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument);
 
 /* ---- redact_key.c: which names mean a secret ---- */
 enum telling {

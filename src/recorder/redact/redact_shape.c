@@ -6,7 +6,7 @@
 #include "recorder/redact/redact_parts.h"
 
 enum { RANDOM_MIN = 32, RANDOM_MAX = 128 };
-/* How many bytes of a URL are examined; without a limit a text of nothing but "://" would take quadratic time. */
+/* How many bytes of a URL are examined. */
 enum { URL_MAX = 2048 };
 
 static bool is_alnum(char c)
@@ -120,7 +120,7 @@ void shapes_mark(struct secret_ranges *m, struct span text)
 {
     const char *start = text.at, *end = start + text.len;
     pem_mark(m, text);
-    for (const char *p = start; p < end;) {
+    for (const char *p = start; p < end && !m->all;) {
         if (*p == ':' && p > start && is_digit(p[-1]))
             telegram_mark(m, start, p, end);
         if (!is_alnum(*p)) {
@@ -153,7 +153,8 @@ void sql_mark(struct secret_ranges *m, struct span text)
         "password", "identified by", "convertto-securestring", "convertto-securestring -string", " by", " using"};
     const size_t alone = 4; /* the first four are enough; the others need IDENTIFIED or "connect to" before them */
     const char *end = text.at + text.len;
-    for (const char *p = text.at; p < end; p++) {
+    const char *by = memmem(text.at, text.len, "IDENTIFIED", 10), *to = memmem(text.at, text.len, "connect to", 10);
+    for (const char *p = text.at; p < end && !m->all; p++) {
         if (*p != '\'' && *p != '"')
             continue;
         const char *stop = memchr(p + 1, *p, (size_t)(end - p - 1)), *before = p;
@@ -164,8 +165,7 @@ void sql_mark(struct secret_ranges *m, struct span text)
         for (size_t i = 0; i < sizeof(words) / sizeof(*words) && before < p; i++) {
             size_t len = strlen(words[i]);
             bool hit = (size_t)(before - text.at) >= len && strncasecmp(before - len, words[i], len) == 0;
-            if (hit && (i < alone || memmem(text.at, (size_t)(before - text.at), "IDENTIFIED", 10) ||
-                        memmem(text.at, (size_t)(before - text.at), "connect to", 10)))
+            if (hit && (i < alone || (by && by < before) || (to && to < before)))
                 mark(m, p + 1, stop);
         }
         p = stop;
@@ -218,6 +218,7 @@ static void authority_mark(struct secret_ranges *m, const char *p, const char *e
     if (end - p > URL_MAX)
         end = p + URL_MAX;
     const char *stop = find_any(p, end, "\"'<>`"), *host_end = find_any(p, stop, "/?#");
+    examined(m, (size_t)(stop - p));
     if (host_end <= p)
         return;
     const char *at = memrchr(p, '@', (size_t)(host_end - p)), *colon = memchr(p, ':', (size_t)(host_end - p));
@@ -244,6 +245,7 @@ static void place_mark(struct secret_ranges *m, const char *p, const char *end)
     if (end - p > URL_MAX)
         end = p + URL_MAX;
     const char *stop = find_any(p, end, "\"'<>`");
+    examined(m, (size_t)(stop - p));
     for (const char *const *place = redact_places; *place; place++) {
         const char *hit = memmem(p, (size_t)(stop - p), *place, strlen(*place));
         if (hit && hit + strlen(*place) < stop)
@@ -310,6 +312,7 @@ static void oracle_mark(struct secret_ranges *m, const char *start, const char *
     const char *from = at;
     while (from > start && !is_space(from[-1]) && !strchr("\"'<>|", from[-1]) && at - from < URL_MAX)
         from--;
+    examined(m, (size_t)(at - from));
     const char *hit = memmem(from, (size_t)(at - from), scheme, sizeof(scheme) - 1);
     const char *colon = hit ? memchr(hit + sizeof(scheme) - 1, ':', (size_t)(at - hit) - (sizeof(scheme) - 1)) : NULL;
     const char *slash = colon ? memchr(colon, '/', (size_t)(at - colon)) : NULL;
@@ -320,7 +323,7 @@ static void oracle_mark(struct secret_ranges *m, const char *start, const char *
 void urls_mark(struct secret_ranges *m, struct span text, bool script)
 {
     const char *end = text.at + text.len;
-    for (const char *p = text.at; p < end; p++) {
+    for (const char *p = text.at; p < end && !m->all; p++) {
         if (*p == ':' && end - p > 3 && p[1] == '/' && p[2] == '/') {
             authority_mark(m, p + 3, end, script);
             place_mark(m, p + 3, end);
