@@ -77,6 +77,14 @@ def text(value: bytes | None) -> str:
     return "" if value is None else value.decode("utf-8", "surrogateescape")
 
 
+def shown(value: str) -> str:
+    """Text of a tape or of others, as everything shows it: without what controls a terminal or reorders text."""
+    given = value.encode("utf-8", "surrogatepass")
+    room = ctypes.create_string_buffer(4 * len(given) + 1)
+    lib.baro_text_escape(given, len(given), room, len(room))
+    return room.value.decode("utf-8", "replace")
+
+
 def instant_ns(seconds: float) -> int:
     """As libbaro has instants: nanoseconds since the tape began, 64 bits without a sign."""
     try:

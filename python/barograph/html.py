@@ -11,6 +11,7 @@ import base64
 import html
 from typing import TYPE_CHECKING
 
+from ._lib import shown
 from .errors import Error
 from .values import Absent, Value
 
@@ -85,9 +86,9 @@ def tape_html(tape: Tape) -> str:
         f'<td style="text-align:left">{html.escape(value)}</td></tr>'
         for name, value in rows
     )
-    said = "".join(f"<li>{html.escape(str(v))}</li>" for v in tape.verdicts if v.weight != "note")
+    said = "".join(f"<li>{html.escape(shown(str(v)))}</li>" for v in tape.verdicts if v.weight != "note")
     text = (
-        f"<div>{_STYLE}<p><strong>{html.escape(title)}</strong> &middot; {html.escape(_end(tape))} &middot; "
+        f"<div>{_STYLE}<p><strong>{html.escape(shown(title))}</strong> &middot; {html.escape(_end(tape))} &middot; "
         f"{_seconds(summary.wall_ns)}</p><table>{cells}</table>"
         + (f"<ul>{said}</ul>" if said else "")
     )

@@ -164,6 +164,19 @@ def test_an_absent_server_is_given_up_after_some_time(store, tape):
     assert "run r: metrics, 0 points: metrics: ConnectionError: nobody is there" in status.stdout
 
 
+@pytest.mark.parametrize("uri", ["http://me:s3cr3t@127.0.0.1:1", "http://me:s3c%72et@h/s3cr3t@"])
+def test_what_a_server_says_has_no_password_and_controls_no_terminal(store, tape, uri):
+    """Nor has the position, though the URI is in both."""
+    (store / "plan").write_text("hostile", encoding="ascii")
+    out = send(tape, "--run-id", "r", "--patience", "0", "--no-artifacts", status=1, MLFLOW_TRACKING_URI=uri)
+    status = subprocess.run([sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, check=True)
+    upload = barograph.mlflow.Upload({"tape": str(tape), "run_id": "r"})
+    files = b"".join(f.read_bytes() for f in tape.parent.glob("*.mlflow-*"))
+    for said in (out, status.stdout.decode(), upload.error, files.decode()):
+        assert "no answer of http://***@" in said
+        assert not [bad for bad in ("s3cr3t", "s3c%72et", "\x1b", "\u202e") if bad in said]
+
+
 LIVE = """
     import os, sys, time
     import barograph, barograph.mlflow

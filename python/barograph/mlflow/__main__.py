@@ -48,6 +48,7 @@ def _status(arguments: list[str]) -> int:
     import os
 
     from ._position import read
+    from .._lib import shown
     from ..tape import Tape
 
     if len(arguments) != 1:
@@ -58,7 +59,7 @@ def _status(arguments: list[str]) -> int:
         at = read(path)
         error = f": {at['error']}" if at.get("error") else ""
         run = at.get("run_id", "not known yet")
-        print(f"run {run}: {at.get('stage', 'waiting')}, {at.get('points', 0)} points{error}")
+        print(shown(f"run {run}: {at.get('stage', 'waiting')}, {at.get('points', 0)} points{error}"))
     if not found:
         print(f"{tape} was not sent to MLflow")
     return 0

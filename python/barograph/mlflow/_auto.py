@@ -101,6 +101,14 @@ def _without_password(uri: str) -> str:
     return f"{head}://{rest.rpartition('@')[2]}" if sep and "@" in rest.partition("/")[0] else uri
 
 
+def _with_password(uri: Any, *known: Any) -> str | None:
+    """What was written without a password, with the one that the caller or the environment has."""
+    for own in (*known, os.environ.get("MLFLOW_TRACKING_URI")):
+        if own and _without_password(str(own)) == uri:
+            return str(own)
+    return str(uri) if uri else None
+
+
 def _record(options: dict[str, Any], uri: str) -> str:
     import atexit
     import uuid

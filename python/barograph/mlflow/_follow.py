@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, Callable
 
 from .. import _marks
+from .._lib import shown
 from ..errors import NotATapeError, TapeNotFoundError
 from ..sample import Sample
 from ..tape import Tape
@@ -25,7 +26,7 @@ from ._names import Namer, Point
 from ._points import Metric, Step, merged, missing
 from ._position import Position, path_of
 from ._run import Finder
-from ._server import Refused, Server
+from ._server import Refused, Server, harmless
 
 _MOST_METRICS = 1000  # of a batch
 _FLUSH_EVERY = 5.0  # seconds
@@ -225,14 +226,14 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
     except Refused as error:
         position.save(refused=True, error=str(error))
     except Exception as error:
-        position.save(error=position.values.get("error") or f"{type(error).__name__}: {error}")
+        position.save(error=position.values.get("error") or harmless(f"{type(error).__name__}: {error}"))
     finally:
         position.close()
     at = position.values
     if at.get("stage") != "done":
         say(f"not all of it was sent: {at.get('error')}")
         return 1
-    say(f"run {at.get('run_id')} has {at.get('points')} points")
+    say(f"run {shown(str(at.get('run_id')))} has {at.get('points')} points")
     return 0
 
 

@@ -11,6 +11,8 @@ import fcntl
 import json
 import os
 
+from ._auto import _without_password
+
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any
@@ -27,7 +29,7 @@ def _key(request: dict[str, Any]) -> str:
 
     of = request.get("session") or request.get("run_id")
     if not of:
-        of = f"new {request.get('uri') or os.environ.get('MLFLOW_TRACKING_URI') or ''}"
+        of = f"new {_without_password(request.get('uri') or os.environ.get('MLFLOW_TRACKING_URI') or '')}"
     return hashlib.sha256(of.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
@@ -114,6 +116,8 @@ class Position:
         number = int(self.values.get("number", 0)) + 1
         changed: dict[str, Any] = {**self.values, **values, "number": number}
         changed = {k: v[:_TEXT] if isinstance(v, str) else v for k, v in changed.items() if v is not None}
+        for where in (changed, changed.get("request", {})):
+            where.update({k: _without_password(where[k]) for k in ("uri", "found_uri") if where.get(k)})
         line = json.dumps(changed).encode()
         os.pwrite(self._fd, line.ljust(_LINE - 1) + b"\n", number % 2 * _LINE)
         os.fdatasync(self._fd)

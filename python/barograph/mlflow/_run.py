@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from ..records import Event
 from ..tape import Tape
-from ._auto import TAG, _without_password
+from ._auto import TAG, _with_password
 from ._position import Position
 from ._server import Server
 
@@ -24,7 +24,8 @@ class Finder:
     def find(self) -> Server | None:
         """The server that has the run, whose id is in the position; None: there is no run for this tape."""
         if self.position.values.get("run_id"):
-            return self._connect(self.position.values.get("found_uri") or self.request.get("uri"))
+            uri = self.request.get("uri")
+            return self._connect(_with_password(self.position.values.get("found_uri"), uri) or uri)
         if self.request.get("run_id"):
             server = self._connect(self.request.get("uri"))
             self.position.save(run_id=self.request["run_id"])
@@ -55,9 +56,7 @@ class Finder:
         """Where the program that is recorded has its runs. It says so with a mark; None: it began none."""
         for record in self.tape.records(follow=True):
             if isinstance(record, Event) and record.kind == "mark" and record.name == "mlflow.start_run":
-                uri = str(record.attributes.get("tracking_uri", ""))
-                own = os.environ.get("MLFLOW_TRACKING_URI", "")
-                return own if _without_password(own) == uri else uri  # the password is not on the tape
+                return _with_password(str(record.attributes.get("tracking_uri", ""))) or ""
         return None
 
     @staticmethod

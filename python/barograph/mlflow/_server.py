@@ -4,15 +4,31 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from importlib import import_module
 from typing import Any, Callable
+from urllib.parse import unquote
 
+from .._lib import shown
 from ._position import Position
 
 _PAUSES = (0.2, 60.0)  # seconds between two tries: the first, and the longest
 _FOR_GOOD = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
+
+
+_USERINFO = re.compile(r"(?<=://)[^/?#\s'\"<>]*(?=@)|(?<=://)[^@:\s'\"<>]*:[^@\s'\"<>]*(?=@)")
+_VALUE = re.compile(r"([?&;][\w-]*(?:passw|pwd|token|secret|key)[\w-]*=)[^&;#\s'\"<>]*", re.IGNORECASE)
+
+
+def harmless(text: str, uri: str | None = None) -> str:
+    """What a client or a server says, which may repeat the URI: without passwords and without what controls a terminal."""
+    for given in (uri, os.environ.get("MLFLOW_TRACKING_URI")):
+        password = (given or "").partition("://")[2].rpartition("@")[0].partition(":")[2]
+        if password:
+            text = text.replace(password, "***").replace(unquote(password), "***")
+    return shown(_VALUE.sub(r"\1***", _USERINFO.sub("***", text)))
 
 
 class Refused(Exception):
@@ -27,7 +43,7 @@ class Server:
         os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
         os.environ["MLFLOW_ENABLE_ASYNC_LOGGING"] = "false"
-        self._position, self._give_up, self._say = position, give_up, say
+        self._position, self._give_up, self._say, self._uri = position, give_up, say, uri
         self.client: Any = None
         self.do("import", lambda: self._connect(uri))
 
@@ -51,15 +67,15 @@ class Server:
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # whatever a client or a store raises
-                text = f"{what}: {type(error).__name__}: {error}"
+                text = harmless(f"{what}: {type(error).__name__}: {error}", self._uri)
                 if getattr(error, "error_code", "") in _FOR_GOOD:
                     raise Refused(text) from error
                 if isinstance(error, ImportError):
-                    raise Refused(f"MLflow can't be imported by {sys.executable}: {error}") from error
+                    raise Refused(harmless(f"MLflow can't be imported by {sys.executable}: {error}")) from error
                 ask = True
                 self._position.save(error=text)
                 self._say(text)
                 if self._give_up():
                     raise
-                time.sleep(pause)
-                pause = min(2 * pause, _PAUSES[1])
+            time.sleep(pause)  # a ^C here must not show the error, which may name the URI
+            pause = min(2 * pause, _PAUSES[1])

@@ -3,7 +3,7 @@
 
 $FAKE_MLFLOW is a folder. What stands in its file `plan`, one word a line, happens at the calls of log_batch(), in turn:
 ok, kill (before anything is written), kill-half (of the points), kill-after, lost (written, but the answer is an
-error), half-lost, error, refused."""
+error), half-lost, error, refused, hostile."""
 
 import fcntl
 import json
@@ -59,6 +59,7 @@ def set_tracking_uri(uri):
 
 class MlflowClient:
     def __init__(self, tracking_uri=None):
+        self.uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
         with open(f"{FOLDER}/clients", "a", encoding="ascii") as file:
             file.write(f"{os.getpid()} {tracking_uri}\n")
 
@@ -80,6 +81,8 @@ class MlflowClient:
         what = _next_of_plan() if metrics else "ok"
         if what == "error":
             raise ConnectionError("nobody is there")
+        if what == "hostile":
+            raise ConnectionError(f"\x1b[2J\u202eno answer of {self.uri}/api?token=s3cr3t")
         if what == "refused":
             raise MlflowException("no such run", "RESOURCE_DOES_NOT_EXIST")
         if what in ("kill", "kill-half", "kill-after"):
