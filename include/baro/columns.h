@@ -71,7 +71,12 @@ enum baro_column_kind {
 
 /** A column. Later versions may add members at the end: take it by pointer, as baro_columns_get() gives it. */
 struct baro_column {
-    const char *name;                 /**< "rss_bytes"; for the reason of that metric "rss_bytes_absent" */
+    /**
+     * "rss_bytes"; for the reason of that metric "rss_bytes_absent". It is UTF-8 without control characters, and no two
+     * columns of a kind differ in case alone: metrics Foo, foo and time, which only the tape has, are the columns Foo,
+     * foo_2 and time_2.
+     */
+    const char *name;
     enum baro_column_kind kind;       /**< where its values come from */
     int id;                           /**< the id of the metric or derived metric; else -1 */
     const struct baro_metric *metric; /**< the metric of a value, a sum or a reason; else NULL */

@@ -33,10 +33,10 @@ def same(text, value):
     return text == str(value)
 
 
-def compare(run, database, tape, kind, *columns):
+def compare(run, database, tape, kind, *columns, table=None):
     text = run("export", "--entity", kind, *columns, tape, status=0).stdout
     names, *rows = csv.reader(io.StringIO(text))
-    cursor = database.execute(f'select * from "{kind}"')
+    cursor = database.execute(f'select * from "{table or kind}"')
     assert [column[0] for column in cursor.description] == names
     found = cursor.fetchall()
     assert len(found) == len(rows)
@@ -73,6 +73,19 @@ def test_a_table_for_each_kind(run_both, tape, work):
     assert (
         database.execute("select julianday(?) - (select min(julianday(time)) from job)", [start]).fetchone()[0] < 1e-3
     )
+
+
+def test_names_that_sqlite_keeps_or_can_not_tell_apart(run, tape, work):
+    kinds = {"sqlite_x": "_sqlite_x", "baro_tape": "baro_tape_2", "baro_columns": "baro_columns_2", "app": "app"}
+    collect = [word for kind in kinds for word in ("--collect", f"{kind}=printf 'Foo 1\\nfoo 2\\ntime 4\\nname 3\\n'")]
+    run.record(tape, "sleep 0.3", "--interval", "20ms", *collect)
+    made = work / "made.db"
+    run("export", "--format", "sqlite", "-o", made, tape, status=0)
+    database = sqlite3.connect(made)
+    assert tables_of(database) >= set(kinds.values()) | OWN
+    for kind, table in kinds.items():
+        compare(run, database, tape, kind, table=table)
+        assert database.execute(f"select Foo, foo_2, time_2, name_2 from {table}").fetchone() == (1, 2, 4, 3)
 
 
 def test_columns_of_one_kind(run, tape, work):

@@ -281,10 +281,22 @@ static void examines_in_proportion(void **state)
         const char *piece;
         bool hidden;
     } of[] = {
-        {"cookie: ", true},   {"cookie: /a ", true},  {"authorization: (", true},    {"token=file:", true},
-        {"://", true},        {"://a:b", true},       {"jdbc:oracle:thin:@", true},  {"a:b@", true},
-        {"-DA=b ", false},    {"{\"a\": [1]}, ", false}, {"http://h:80/p?x=1&y=2 ", false}, {"a@b.test ", false},
-        {"key: value\n", false}, {"a/b:c;", false},   {"select 'a b', \"c\" ", false}, {"expect x; send ls; ", false},
+        {"cookie: ", true},
+        {"cookie: /a ", true},
+        {"authorization: (", true},
+        {"token=file:", true},
+        {"://", true},
+        {"://a:b", true},
+        {"jdbc:oracle:thin:@", true},
+        {"a:b@", true},
+        {"-DA=b ", false},
+        {"{\"a\": [1]}, ", false},
+        {"http://h:80/p?x=1&y=2 ", false},
+        {"a@b.test ", false},
+        {"key: value\n", false},
+        {"a/b:c;", false},
+        {"select 'a b', \"c\" ", false},
+        {"expect x; send ls; ", false},
     };
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         struct buf text = {0}, b = {0};

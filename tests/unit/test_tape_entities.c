@@ -297,6 +297,56 @@ static void test_numbers_that_are_none(void **state)
     stream.release(&stream);
 }
 
+/* Names of metrics that collide with each other or with a column of the library, or that no output could take. */
+static void test_names_of_columns(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"Foo", "Foo"},       {"foo", "foo_3"},         {"time", "time_2"},
+        {"Foo_2", "Foo_2"},   {"FOO", "FOO_4"},         {"b\x81\x1b\xe2\x80\xaex", "b\\x81\\x1b\\xe2\\x80\\xaex"},
+        {"LABEL", "LABEL_2"}, {"\xc3\xa9", "\xc3\xa9"},
+    };
+    enum { N = sizeof(names) / sizeof(*names) };
+    struct baro_metric metric[N];
+    const struct baro_metric *metrics[N];
+    uint64_t value[N] = {0};
+    uint8_t absent[N] = {BARO_PRESENT};
+    struct baro_entity app = {.id = 1, .name = "", .value = value, .absent = absent, .info_version = 1};
+    struct baro_entity *rows[] = {&app};
+    struct baro_declared d = {.name = "app", .metric = metrics, .n_metrics = N, .rows = {.n = 1, .at = rows}};
+    struct baro_declared *all[] = {&d};
+    struct baro_sample s = {.t_ns = SECOND, .n_declared = 1, .declared = all};
+    for (size_t i = 0; i < N; i++) {
+        metric[i] = depth;
+        metric[i].stem = metric[i].name = names[i][0];
+        metrics[i] = &metric[i];
+    }
+    struct tape_writer *w = new_tape(path, NULL);
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+
+    struct baro_tape *t;
+    struct baro_columns *c;
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
+    int kind = baro_tape_kind_find(t, "app");
+    assert_int_equal(baro_columns_new(&c, t, kind, NULL, NULL), 0);
+    size_t first = baro_columns_count(c) - N;
+    for (size_t i = 0; i < N; i++)
+        assert_string_equal(baro_columns_get(c, first + i)->name, names[i][1]);
+    baro_columns_free(c);
+    assert_int_equal(baro_columns_new(&c, t, kind, "time_2,FOO_4,FOO_4_absent,foo", NULL), 0);
+    static const char *const chosen[] = {"time_2", "FOO_4", "FOO_4_absent", "foo_3"};
+    static const int id[] = {2, 4, 4, 1};
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(baro_columns_get(c, i)->name, chosen[i]);
+        assert_int_equal(baro_columns_get(c, i)->id, id[i]);
+    }
+    baro_columns_free(c);
+    baro_tape_close(t);
+}
+
 /* Rows of one kind, with a name of so many bytes each. */
 static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sample *s, struct baro_declared *d)
 {
@@ -485,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_event_attributes),
         cmocka_unit_test(test_numbers_that_are_none),
+        cmocka_unit_test(test_names_of_columns),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

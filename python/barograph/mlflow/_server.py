@@ -23,7 +23,7 @@ _VALUE = re.compile(r"([?&;][\w-]*(?:passw|pwd|token|secret|key)[\w-]*=)[^&;#\s'
 
 
 def harmless(text: str, uri: str | None = None) -> str:
-    """What a client or a server says, which may repeat the URI: without passwords and without what controls a terminal."""
+    """What a client or server says, which may repeat the URI: without passwords and what controls a terminal."""
     for given in (uri, os.environ.get("MLFLOW_TRACKING_URI")):
         password = (given or "").partition("://")[2].rpartition("@")[0].partition(":")[2]
         if password:

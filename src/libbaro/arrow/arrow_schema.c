@@ -6,6 +6,7 @@
 
 #include "baro/header.h"
 #include "baro/interval.h"
+#include "baro/text.h"
 #include "baro/version.h"
 #include "libbaro/arrow/build.h"
 
@@ -72,14 +73,16 @@ static void put_pair(struct buf *b, const char *key, const char *value)
     int32_t n = 0;
     if (!value || !*value)
         return;
+    size_t len = strlen(value), room = baro_text_escape(value, len, NULL, 0);
     if (b->len)
         memcpy(&n, b->at, sizeof(n));
     else
         put_len(b, 0);
     put_len(b, strlen(key));
     buf_str(b, key);
-    put_len(b, strlen(value));
-    buf_str(b, value);
+    put_len(b, room);
+    if (buf_reserve(b, room + 1))
+        b->len += baro_text_escape(value, len, (char *)b->at + b->len, room + 1);
     n++;
     if (!b->failed)
         memcpy(b->at, &n, sizeof(n));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/span.h"
@@ -77,6 +78,17 @@ static unsigned rows_of(int kind)
     }
 }
 
+bool columns_identity(int rows, const char *name)
+{
+    for (size_t i = 0; i < IDENTITIES; i++) {
+        const char *alias = identities[i].alias;
+        if ((identities[i].rows & rows_of(rows)) &&
+            (strcasecmp(identities[i].name, name) == 0 || (alias && strcasecmp(alias, name) == 0)))
+            return true;
+    }
+    return false;
+}
+
 static bool has_rows(const struct baro_tape *tape, int rows)
 {
     return rows == BARO_ROWS_EVENT || (rows >= 0 && rows < baro_tape_kind_count(tape) && rows_of(rows));
@@ -105,18 +117,19 @@ static int add_column(struct baro_columns *c, struct baro_column column)
 static int add_metric(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-    return add_column(c, (struct baro_column){m->name, as, id, m});
+    return add_column(c, (struct baro_column){columns_metric_name(c, m, kind, id), as, id, m});
 }
 
 /* A column of reasons has a name of its own, which the selection owns; it is not a metric's name. */
 static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-    size_t len = strlen(m->name);
+    const char *of = columns_metric_name(c, m, kind, id);
+    size_t len = strlen(of);
     struct column_name *name = malloc(sizeof(*name) + len + sizeof(REASON));
     if (!name)
         return -ENOMEM;
-    memcpy(name->text, m->name, len);
+    memcpy(name->text, of, len);
     memcpy(name->text + len, REASON, sizeof(REASON));
     name->next = c->names;
     c->names = name;
@@ -159,6 +172,7 @@ static int find_metric(const struct baro_columns *c, const struct baro_tape *tap
     memcpy(name, word.at, word.len);
     name[word.len] = 0;
     int id = baro_tape_metric_find(tape, c->rows, name);
+    id = id >= 0 ? id : columns_find_made(c, name);
     if (id >= 0 || c->rows != BARO_KIND_JOB)
         return id;
     id = baro_tape_metric_find(tape, BARO_KIND_PROCESS, name);
@@ -231,6 +245,8 @@ int baro_columns_new(struct baro_columns **ret, const struct baro_tape *tape, in
     if (c)
         c->rows = rows;
     if (code == 0)
+        code = columns_make_names(c, tape);
+    if (code == 0)
         code = list ? add_list(c, list, tape, err) : add_all(c, tape);
     if (code == 0) {
         *ret = c;
@@ -249,6 +265,9 @@ void baro_columns_free(struct baro_columns *c)
         c->names = name->next;
         free(name);
     }
+    for (int i = 0; i < c->n_made; i++)
+        free(c->made[i]);
+    free(c->made);
     free(c->at);
     free(c);
 }

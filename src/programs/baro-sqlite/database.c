@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "baro/header.h"
 #include "baro/summary.h"
@@ -84,6 +85,28 @@ static void put_identifier(struct buf *sql, const char *name)
         buf_byte(sql, (uint8_t)*name);
     }
     buf_byte(sql, '"');
+}
+
+static bool has_table(const struct database *d, const char *name)
+{
+    return sqlite3_table_column_metadata(d->db, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* The name of a kind's table is that of the kind. SQLite keeps names that begin with sqlite_ for itself and ignores
+ * case; baro_tape and baro_columns are ours: sqlite_stats becomes _sqlite_stats, baro_tape baro_tape_2. */
+static int name_table(const struct database *d, const char *kind, struct buf *ret, struct baro_error *err)
+{
+    size_t len = strlen(kind), room = baro_text_escape(kind, len, NULL, 0) + 1;
+    buf_str(ret, strncasecmp(kind, "sqlite_", 7) == 0 ? "_" : "");
+    if (buf_reserve(ret, room))
+        ret->len += baro_text_escape(kind, len, (char *)ret->at + ret->len, room);
+    buf_byte(ret, 0);
+    for (size_t end = ret->len, number = 2; !ret->failed && has_table(d, (const char *)ret->at); number++) {
+        ret->len = end - 1;
+        buf_printf(ret, "_%zu", number);
+        buf_byte(ret, 0);
+    }
+    return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static const char *type_of(const struct ArrowSchema *f)
@@ -255,14 +278,18 @@ static int add_all(struct database *d, sqlite3_stmt *insert, const struct ArrowS
     }
 }
 
-int database_add(struct database *d, const char *name, struct ArrowArrayStream *rows, struct baro_error *err)
+int database_add(struct database *d, const char *kind, struct ArrowArrayStream *rows, struct baro_error *err)
 {
     struct ArrowSchema schema;
+    struct buf table = {0};
     sqlite3_stmt *insert = NULL;
     int code = rows->get_schema(rows, &schema);
     if (code)
         return error_set(err, -code, "%s", rows->get_last_error(rows));
-    int r = make_table(d, name, &schema, err);
+    int r = name_table(d, kind, &table, err);
+    const char *name = (const char *)table.at;
+    if (r == 0)
+        r = make_table(d, name, &schema, err);
     if (r == 0)
         r = add_meanings(d, name, &schema, err);
     if (r == 0)
@@ -271,6 +298,7 @@ int database_add(struct database *d, const char *name, struct ArrowArrayStream *
         r = add_all(d, insert, &schema, rows, err);
     sqlite3_finalize(insert);
     schema.release(&schema);
+    buf_done(&table);
     return r;
 }
 

@@ -9,8 +9,8 @@ struct database;
 
 /* The file exists and is empty. Returns 0 or a negative code. */
 int database_open(struct database **ret, const char *path, struct baro_error *err);
-/* Adds a table of that name with all rows of the stream. */
-int database_add(struct database *d, const char *name, struct ArrowArrayStream *rows, struct baro_error *err);
+/* Adds a table with all rows of the stream. It has the name of the kind, if SQLite can have such a table. */
+int database_add(struct database *d, const char *kind, struct ArrowArrayStream *rows, struct baro_error *err);
 /* Adds the facts about the tape as a whole: the table `tape`. */
 int database_describe(struct database *d, const struct baro_tape *tape, struct baro_error *err);
 /* Writes all that was not written yet. */
