@@ -47,6 +47,8 @@ def test_malformed_requests(serve):
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz%00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz%00/report HTTP/1.1\r\nHost: localhost\r\n\r\n",
         bytes(range(256)) * 20,
     )
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:

@@ -349,6 +349,8 @@ def test_reports_and_notebooks(tape, tmp_path):
     shown = tape._repr_html_()
     # A picture is light or dark as its element is, which the notebook's theme decides.
     assert shown.count('<img class="barograph"') == 2 and "[data-jp-theme-light=false] img.barograph" in shown
+    hostile = barograph.run(["true", "\x1b[2J\u202e<b>"], tape=tmp_path / "hostile.baro").tape._repr_html_()
+    assert "\\x1b[2J\\xe2\\x80\\xae&lt;b&gt;" in hostile and "\x1b" not in hostile and "\u202e" not in hostile
     assert "<script" not in shown and shown.count("data:image/svg+xml") == 2 and len(shown) < 70_000
     assert "prefers-color-scheme" in tape.plot("memory")
     with pytest.raises(barograph.Error):

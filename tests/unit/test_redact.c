@@ -317,7 +317,7 @@ static void examines_in_proportion(void **state)
     for (int i = 0; i < 20; i++) {
         buf_str(&all, "--token=");
         for (int j = 0; j < 20000; j++)
-            buf_byte(&all, 'x' + j % 2);
+            buf_str(&all, j % 2 ? "x" : "y");
         buf_byte(&all, 0);
     }
     pid_cmdline_format(span_of(all.at, all.len), 4096, &b);

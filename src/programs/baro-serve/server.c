@@ -120,6 +120,16 @@ static bool has_place(struct request *q)
     return false;
 }
 
+/* A NUL would end the text, and /jobs/a%00/report would be /jobs/a. It becomes a byte that UTF-8 does not have. */
+#define NUL_MARK '\xff'
+static size_t unescape(void *context, struct MHD_Connection *c, char *text)
+{
+    (void)context, (void)c;
+    for (char *nul; (nul = strstr(text, "%00")) != NULL;)
+        memcpy(nul, "%FF", 3);
+    return MHD_http_unescape(text);
+}
+
 /* Makes the checks that need no tape. Returns false if there is an answer. */
 static bool check(struct server *s, struct request *q, const char *url, const char *method)
 {
@@ -129,6 +139,10 @@ static bool check(struct server *s, struct request *q, const char *url, const ch
         return false;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         request_fail(q, 405, "bad_method", "this server knows only GET and HEAD");
+        return false;
+    }
+    if (strchr(url, NUL_MARK)) {
+        request_fail(q, 400, "bad_path", "the path has a byte that no name has");
         return false;
     }
     const char *length = header(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -335,7 +349,7 @@ static int start_one(struct server *s, int i)
         flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)s->clients.most, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, STALLED_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
     if (s->daemon[i])
         return 0;
     int code = errno ? -errno : -EIO; /* libmicrohttpd reports only that it failed */
