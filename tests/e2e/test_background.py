@@ -82,10 +82,19 @@ def test_sigterm_ends_it(run, tape):
 
 
 def test_it_says_why_nothing_is_recorded(run, tape):
-    done = run("record", "--background", "--pid", 999_999_999 % 4_194_304, "-o", tape)
-    assert done.stdout == ""
-    assert "no process has the pid" in done.stderr
-    assert not tape.exists()
+    """And ends with the status of a recorder in the foreground."""
+    wrong = {
+        "no process has the pid": ["--pid", 999_999_999 % 4_194_304, "-o", tape],
+        "can't use": ["--pid", os.getpid(), "-o", tape / "below" / "x.baro"],
+        "no such control group": ["--cgroup", "/no/such", "-o", tape],
+        "not a regular expression": ["--match", "x=(", "-o", tape],
+    }
+    for said, arguments in wrong.items():
+        done = run("record", "--background", *arguments)
+        alike = run("record", "--for", "10ms", *arguments)
+        assert done.stdout == "" and said in done.stderr and done.stderr == alike.stderr
+        assert done.returncode == alike.returncode == 2
+        assert not tape.exists()
 
 
 def test_a_parent_that_reaps_late(run, tape):

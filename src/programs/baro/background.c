@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #define REAPED_WITHIN_MS 20 /* a shell that reads the output reaps later: then the recorder leaves out the starter */
 #define REAPED_AT_LAST_MS 2000
+#define EXIT_NOT_KNOWN 2 /* of a recorder that failed */
 
 static bool read_stat(pid_t pid, struct pid_stat *ret)
 {
@@ -39,7 +41,7 @@ static bool is_there(const struct baro_key *starter)
 
 /* Waits until the starter's parent has reaped it. A parent that waits for a CPU could not do that yet, so only the
  * time in which it sleeps counts. */
-static void wait_until_gone(const struct baro_key *starter, pid_t parent)
+static void wait_until_gone(const struct baro_key *starter, int32_t parent)
 {
     const struct timespec pause = {.tv_nsec = NS_PER_MS / 5};
     uint64_t now = clock_monotonic_ns(), end = now + REAPED_WITHIN_MS * NS_PER_MS;
@@ -53,18 +55,48 @@ static void wait_until_gone(const struct baro_key *starter, pid_t parent)
     }
 }
 
-int background_begin(struct baro_key *ret_starter, struct baro_error *err)
+/* The recorder writes a byte once it has something to record; without one it has ended. */
+static _Noreturn void end_as(pid_t recorder, int fd)
 {
-    *ret_starter = (struct baro_key){getpid(), own_start_ticks()};
-    pid_t parent = getppid(), pid = fork();
+    char byte;
+    int status;
+    ssize_t n;
+    do
+        n = read(fd, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    if (n == 1)
+        _exit(0);
+    while (waitpid(recorder, &status, 0) < 0) {
+        if (errno != EINTR)
+            _exit(EXIT_NOT_KNOWN); /* SIGCHLD is ignored */
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_NOT_KNOWN);
+}
+
+int background_begin(struct background *ret, struct baro_error *err)
+{
+    int fd[2];
+    *ret = (struct background){{getpid(), own_start_ticks()}, getppid(), -1};
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return error_set(err, -errno, "can't make a pipe: %s", strerror(errno));
+    pid_t pid = fork();
     if (pid < 0)
         return error_set(err, -errno, "can't start a process: %s", strerror(errno));
-    if (pid)
-        _exit(0);
+    if (pid) {
+        close(fd[1]);
+        end_as(pid, fd[0]);
+    }
     setsid(); /* ^C of the terminal is for the job */
-    fds_close_others(NULL, 0);
-    wait_until_gone(ret_starter, parent);
+    fds_close_others(&fd[1], 1);
+    ret->starter_fd = fd[1];
     return 0;
+}
+
+void background_accept(struct background *b)
+{
+    fd_write_all(b->starter_fd, "", 1, NULL);
+    fd_close(b->starter_fd);
+    wait_until_gone(&b->starter, b->parent);
 }
 
 void background_report(const char *tape, const struct marks_file *marks)

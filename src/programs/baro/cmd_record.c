@@ -148,7 +148,15 @@ static int make_selection(const struct select_settings *s, struct task_file *fil
 struct begun {
     struct recording *recording;
     const struct marks_file *marks;
+    struct background *background;
 };
+
+static void accept_targets(void *context)
+{
+    const struct recording *r = context;
+    const struct begun *b = r->first_sample_context;
+    background_accept(b->background);
+}
 
 static void report_begun(void *context)
 {
@@ -168,7 +176,7 @@ static int open_marks(const struct record_settings *s, struct marks_file *ret, s
 }
 
 static int record(struct cli *cli, const struct record_settings *s, const char *name,
-                  const struct select_options *selection, struct baro_key starter)
+                  const struct select_options *selection, struct background *background)
 {
     struct recording recording;
     struct record_options options;
@@ -181,7 +189,7 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
         marks_file_remove(&marks);
         return cli_fail(cli, &err);
     }
-    const struct begun begun = {&recording, &marks};
+    const struct begun begun = {&recording, &marks, background};
     recording.first_sample = s->background ? report_begun : NULL;
     recording.first_sample_context = (void *)&begun;
     recording_options(&recording, &options);
@@ -190,7 +198,8 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     options.attach.n_targets = (size_t)s->n_pids;
     options.attach.cgroup = s->cgroup;
     options.attach.select = selection->rules->n_tasks ? selection : NULL;
-    options.attach.starter = starter;
+    options.attach.starter = background->starter;
+    options.on.accepted = s->background ? accept_targets : NULL;
     options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select;
     options.attach.under = options.attach.host_alone ? s->select.under : 0;
     options.no_events |= options.attach.host_alone; /* the ends of processes are not needed */
@@ -209,13 +218,13 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct select_options selection;
-    struct baro_key starter = {0};
+    struct background background = {.starter_fd = -1};
     char name[TASK_NAME_MOST];
     (void)argv;
     int code = check_targets(cli, &s->record);
     if (code)
         return code;
-    if (s->record.background && background_begin(&starter, &err) < 0)
+    if (s->record.background && background_begin(&background, &err) < 0)
         return cli_fail(cli, &err);
     struct task_file *file = calloc(1, sizeof(*file));
     if (!file)
@@ -224,7 +233,7 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
         code = cli_fail(cli, &err);
     } else {
         target_of(&s->record, s->record.select.file ? file : NULL, name, sizeof(name));
-        code = record(cli, &s->record, name, &selection, starter);
+        code = record(cli, &s->record, name, &selection, &background);
     }
     task_file_done(file);
     free(file);

@@ -350,8 +350,9 @@ const struct opt options_record[] = {
          MORE("The line has the recorder's pid and start_ticks, the path of the tape, and events: the file of "
               "--events, else one that is made for this recording and removed at its end, for BARO_EVENTS. It is "
               "printed after the first sample, and standard output is closed then: line=$(baro record --background "
-              "--pid $$) waits for it. If nothing can be recorded there is no line, and standard error says why; the "
-              "exit status is 0 in both cases. No summary is printed. SIGTERM to that pid ends the recording.")),
+              "--pid $$) waits for it. If nothing can be recorded there is no line, and standard error and the exit "
+              "status say so as they do without --background. No summary is printed. SIGTERM to that pid ends the "
+              "recording.")),
     RECORDING,
     CLEARS("no-host", 0, record.host, "record the processes and their control groups, not the machine"),
     END,

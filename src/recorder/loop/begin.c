@@ -251,6 +251,11 @@ static void plan_first(struct recorder *r)
 int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
 {
     int code = prepare_recorder(r, options, err);
+    if (code == 0 && options->on.accepted) {
+        code = targets_accept(r, err);
+        if (code == 0)
+            options->on.accepted(options->observer.context);
+    }
     if (code == 0) {
         event_open(r);
         code = recorder_selects(options) ? 0 : targets_open(r, err);

@@ -101,6 +101,7 @@ struct record_segments {
 /* Called with the context of the observer; NULL members are not called. */
 struct record_calls {
     void (*error)(void *context, const char *line); /* one line for people */
+    void (*accepted)(void *context);                /* there is something to record; nothing of it was read yet */
     void (*begun)(void *context);                   /* the header is on the tape */
     /* The observer has got everything. The last sample and the footer are not on the tape yet, and writing them can
      * take long, so text for people is printed here. */

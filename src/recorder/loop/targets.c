@@ -64,6 +64,14 @@ static int check_target(struct recorder *r, int32_t pid, struct baro_error *err)
     return 0; /* another user's memory and I/O may not be read: these are absent, as they are with --match */
 }
 
+int targets_accept(struct recorder *r, struct baro_error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < r->options->attach.n_targets; i++)
+        code = check_target(r, r->options->attach.targets[i], err);
+    return code;
+}
+
 static int watch_target(struct recorder *r, size_t i, int32_t pid)
 {
     if (!r->all->only)

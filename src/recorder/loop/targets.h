@@ -18,6 +18,8 @@ struct targets {
     struct baro_key key[TARGETS_MAX];
 };
 
+/* Can the targets be recorded? Reads nothing that counts. */
+int targets_accept(struct recorder *r, struct baro_error *err);
 int targets_open(struct recorder *r, struct baro_error *err);
 /* Makes a process and its descendants members. Returns the member. NULL: it can't be recorded. */
 struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *err);
