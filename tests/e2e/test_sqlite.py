@@ -6,6 +6,7 @@ import io
 import math
 import pathlib
 import sqlite3
+import subprocess
 
 import pytest
 
@@ -110,6 +111,14 @@ def test_file_is_there_whole_or_not_at_all(run, tape, work):
     done = run("export", "--format", "sqlite", "-c", "pid,pid", "-o", work / "twice.db", tape, status=2)
     assert "duplicate column" in done.stderr
     assert sorted(path.name for path in work.iterdir()) == before
+    limited = [  # a limit of the size of files is an error, not the signal SIGXFSZ
+        ["export", "--format", "sqlite"], ["export"], ["export", "--format", "trace"], ["report", "-F", "html"], ["trim", "--to", "1h"]
+    ]  # fmt: skip
+    for command in limited:
+        shell = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", run.binary]
+        done = subprocess.run([*shell, *command, "-o", work / "large", tape], capture_output=True, text=True)
+        assert done.returncode == 2 and "File too large" in done.stderr, (command, done)
+        assert sorted(path.name for path in work.iterdir()) == before
     for wrong in (["-c", "no_such"], ["--safe"], ["--follow"], ["--dialect", "spare-cores"], ["-e", "nothing"]):
         run("export", "--format", "sqlite", *wrong, "-o", work / "wrong.db", tape, status=2)
     assert "-o FILE" in run("export", "--format", "sqlite", tape, status=2).stderr

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro export --format sqlite: baro-read has checked the options. */
+#include <stdio.h>
+
 #include "output/rows/row.h"
 #include "programs/baro-sqlite/database.h"
 #include "programs/common/cli.h"
@@ -46,9 +48,11 @@ static int add_kinds(struct exporting *x)
 
 static int write_file(struct exporting *x, struct output *out)
 {
+    char nameless[32];
+    snprintf(nameless, sizeof(nameless), "/proc/self/fd/%d", out->fd);
     int r = baro_tape_read_kinds(x->tape, &x->err);
     if (r == 0)
-        r = database_open(&x->database, out->temporary, &x->err);
+        r = database_open(&x->database, *out->temporary ? out->temporary : nameless, &x->err);
     if (r == 0)
         r = database_describe(x->database, x->tape, &x->err);
     if (r == 0)
@@ -69,7 +73,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     int status = reader_open(cli, argv[0], &x.tape, &path);
     if (status)
         return status;
-    if (output_open_by_name(&out, s->output, s->force, &x.err) < 0 || write_file(&x, &out) < 0)
+    if (output_open(&out, s->output, s->force, false, &x.err) < 0 || write_file(&x, &out) < 0)
         status = cli_fail(cli, &x.err);
     output_done(&out);
     if (!status && x.damage)

@@ -2,7 +2,9 @@
 #include "programs/baro-sqlite/database.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,6 +17,7 @@
 #include "base/fmt.h"
 
 struct database {
+    sqlite3_vfs vfs; /* SQLite's own, but for the path */
     sqlite3 *db;
     sqlite3_stmt *meaning; /* adds a row to the table baro_columns */
     char time[40];         /* text of the time of the row before */
@@ -24,7 +27,9 @@ struct database {
 
 static int sqlite_error(const struct database *d, struct baro_error *err)
 {
-    int code = sqlite3_errcode(d->db);
+    int code = sqlite3_errcode(d->db), why = 0;
+    if (code == SQLITE_IOERR && !sqlite3_file_control(d->db, NULL, SQLITE_FCNTL_LAST_ERRNO, &why) && why)
+        return error_set(err, -why, "can't write the database: %s", strerror(why));
     return error_set(err,
                      code == SQLITE_FULL    ? -ENOSPC
                      : code == SQLITE_NOMEM ? -ENOMEM
@@ -37,13 +42,38 @@ static int run_sql(const struct database *d, const char *sql, struct baro_error 
     return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_error(d, err);
 }
 
+/* ---- the file may have no name yet: then its path is a link of /proc, which SQLite would follow to nothing ---- */
+
+static int keep_path(sqlite3_vfs *vfs, const char *path, int size, char *ret)
+{
+    (void)vfs;
+    return snprintf(ret, (size_t)size, "%s", path) < size ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+static int open_link(const char *path, int flags, int mode)
+{
+    return open(path, flags & ~(O_NOFOLLOW | O_CREAT), mode);
+}
+
+static int open_database(struct database *d, const char *path)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    d->vfs = *vfs;
+    d->vfs.zName = "baro";
+    d->vfs.xFullPathname = keep_path;
+    if (vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)open_link) != SQLITE_OK ||
+        sqlite3_vfs_register(&d->vfs, 0) != SQLITE_OK)
+        return SQLITE_ERROR;
+    return sqlite3_open_v2(path, &d->db, SQLITE_OPEN_READWRITE, d->vfs.zName);
+}
+
 /* The file is new, and is discarded unless this program comes to its end: it needs no journal. */
 int database_open(struct database **ret, const char *path, struct baro_error *err)
 {
     struct database *d = calloc(1, sizeof(*d));
     if (!d)
         return error_set(err, -ENOMEM, "out of memory");
-    int r = sqlite3_open(path, &d->db) == SQLITE_OK ? 0 : sqlite_error(d, err);
+    int r = open_database(d, path) == SQLITE_OK ? 0 : sqlite_error(d, err);
     if (r == 0)
         r = run_sql(
             d,
@@ -67,6 +97,7 @@ void database_close(struct database *d)
         return;
     sqlite3_finalize(d->meaning);
     sqlite3_close(d->db);
+    sqlite3_vfs_unregister(&d->vfs);
     free(d);
 }
 

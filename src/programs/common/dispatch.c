@@ -4,6 +4,8 @@
 #include <nss.h>
 #endif
 
+#include <signal.h>
+
 #include "base/fd.h"
 #include "programs/common/cli.h"
 
@@ -38,6 +40,8 @@ int cli_run(struct cli *cli, struct settings *settings, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
     bool help;
+    if (!cli->command->stop_early) /* no command inherits it: a limit of the size of files is an error (EFBIG) */
+        signal(SIGXFSZ, SIG_IGN);
     int n = opt_parse(cli->command->options, argv, cli->command->stop_early, settings, &help, &err);
     if (n < 0)
         return cli_fail(cli, &err);

@@ -81,16 +81,6 @@ int output_open(struct output *o, const char *path, bool force, bool streamed, s
     return code < 0 ? fail_output(path, -code, err) : 0;
 }
 
-int output_open_by_name(struct output *o, const char *path, bool force, struct baro_error *err)
-{
-    bool there;
-    int code = check_path(o, path, force, &there, err);
-    if (code < 0)
-        return code;
-    code = strlen(path) < sizeof(o->temporary) - 32 ? open_temporary(o) : -ENAMETOOLONG;
-    return code < 0 ? fail_output(path, -code, err) : 0;
-}
-
 int output_write(struct output *o, const void *at, size_t len, struct baro_error *err)
 {
     int code = fd_write_all(o->fd, at, len, NULL);

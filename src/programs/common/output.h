@@ -15,13 +15,11 @@ struct output {
     int fd;
     const char *path;     /* NULL: standard output */
     bool force, named;    /* named: the file has its final name already */
-    char temporary[4096]; /* its name until then; "" if it has none */
+    char temporary[4096]; /* its name until then; "" if it has none (/proc/self/fd/N) */
 };
 
 /* path NULL is standard output. streamed: readers want to see it grow, so it has its name from the start. */
 int output_open(struct output *o, const char *path, bool force, bool streamed, struct baro_error *err);
-/* Does the same for a library that writes the file itself, by the name `temporary`. */
-int output_open_by_name(struct output *o, const char *path, bool force, struct baro_error *err);
 int output_write(struct output *o, const void *at, size_t len, struct baro_error *err);
 /* Puts it in place. */
 int output_commit(struct output *o, struct baro_error *err);
