@@ -284,6 +284,18 @@ def test_nvidia_smi_that_prints_rubbish(run, tape, gpus, work, script):
     poll(lambda: not any(str(work / "bin").encode() in read(p) for p in programs.glob("[0-9]*/cmdline")), "its end")
 
 
+def test_nvidia_smi_that_hangs_ends_with_the_recording(run, tape, gpus, work):
+    """And what it has started."""
+    (work / "bin").mkdir()
+    (work / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\nsleep 1234 & echo $$ $! > {work}/pids; wait\n")
+    (work / "bin" / "nvidia-smi").chmod(0o755)
+    with recording(run, tape, gpus, {"LD_LIBRARY_PATH": None, "PATH": f"{work}/bin:{os.environ['PATH']}"}):
+        poll(lambda: (work / "pids").exists() and (work / "pids").read_text().endswith("\n"), "its start")
+        pids = (work / "pids").read_text().split()
+        assert len(pids) == 2 and all(b"sleep" in read(pathlib.Path(f"/proc/{p}/cmdline")) or p == pids[0] for p in pids)
+    poll(lambda: not any(read(pathlib.Path(f"/proc/{p}/cmdline")) for p in pids), "their end")
+
+
 def read(path):
     try:
         return path.read_bytes()

@@ -112,7 +112,8 @@ def test_file_is_there_whole_or_not_at_all(run, tape, work):
     assert "duplicate column" in done.stderr
     assert sorted(path.name for path in work.iterdir()) == before
     limited = [  # a limit of the size of files is an error, not the signal SIGXFSZ
-        ["export", "--format", "sqlite"], ["export"], ["export", "--format", "trace"], ["report", "-F", "html"], ["trim", "--to", "1h"]
+        ["export", "--format", "sqlite"], ["export"], ["export", "--format", "trace"], ["report", "-F", "html"],
+        ["trim", "--to", "1h"],
     ]  # fmt: skip
     for command in limited:
         shell = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", run.binary]

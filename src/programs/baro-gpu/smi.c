@@ -70,20 +70,46 @@ struct smi {
 
 /* ---- running it ---- */
 
+/* Executes the program and ends as it does. If this helper is killed, kills the process group: what the program has
+ * started would go on, because PR_SET_PDEATHSIG is not inherited. */
+static _Noreturn void be_guard(pid_t helper, char *const *argv)
+{
+    sigset_t set;
+    int status;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGCHLD);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != helper)
+        _exit(127);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        execvp(argv[0], argv);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, &status, WNOHANG) != pid) {
+        if (sigwaitinfo(&set, NULL) == SIGTERM)
+            kill(0, SIGKILL);
+    }
+    _exit(pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 126);
+}
+
 static pid_t start(char *const *argv, int *ret_fd)
 {
     int to[2];
     if (pipe2(to, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
-    pid_t pid = fork();
+    pid_t helper = getpid(), pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         setpgid(0, 0); /* so that processes that it starts are killed with it */
         dup2(to[1], STDOUT_FILENO);
         dup2(to[1], STDERR_FILENO);
         fcntl(STDOUT_FILENO, F_SETFL, 0); /* the program expects that a write to a full pipe waits */
-        execvp(argv[0], argv);
-        _exit(127);
+        be_guard(helper, argv);
     }
     close(to[1]);
     if (pid < 0)
