@@ -24,10 +24,19 @@ int64_t mark_realtime_offset_ns(void)
     return offset;
 }
 
+/* Has the mark no time that we understand? In another time namespace (time_namespaces(7)) CLOCK_MONOTONIC has an
+ * offset, with which a mark would mostly be before the start or in the future: its time is then that at which it came.
+ */
+static bool is_untimed(const struct recorder *r, const struct mark *m)
+{
+    return m->clock == MARK_UNTIMED || (m->clock == MARK_MONOTONIC && (m->time_ns < r->header.start_monotonic_ns ||
+                                                                       m->time_ns > clock_monotonic_ns()));
+}
+
 static uint64_t time_of(const struct recorder *r, const struct mark *m, const struct mark_came *came)
 {
     uint64_t now = clock_monotonic_ns(), t = m->time_ns;
-    if (m->clock == MARK_UNTIMED)
+    if (is_untimed(r, m))
         return came->t_ns;
     if (m->clock == MARK_REALTIME) {
         int64_t monotonic = (int64_t)t - came->realtime_offset_ns;
@@ -44,7 +53,8 @@ static bool is_in_ms(const struct mark *m)
 }
 
 /* The attributes with a meaning of their own come first. Returns how many there are, 4 at most. */
-static size_t put_meaning(const struct mark *m, const struct mark_came *came, struct baro_attribute *to)
+static size_t put_meaning(const struct recorder *r, const struct mark *m, const struct mark_came *came,
+                          struct baro_attribute *to)
 {
     size_t n = 0;
     if (m->kind == MARK_WHOLE)
@@ -52,7 +62,7 @@ static size_t put_meaning(const struct mark *m, const struct mark_came *came, st
             (struct baro_attribute){.name = ATTRIBUTE_DURATION, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->duration_ns};
     else if (*m->id)
         to[n++] = (struct baro_attribute){.name = ATTRIBUTE_PHASE_ID, .type = BARO_ATTRIBUTE_TEXT, .text = m->id};
-    if (m->clock == MARK_UNTIMED && came->error_ns)
+    if (is_untimed(r, m) && came->error_ns)
         to[n++] = (struct baro_attribute){
             .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
     if (*m->ts)
@@ -73,7 +83,7 @@ void mark_put(struct recorder *r, const struct mark *m, const struct mark_came *
                                                  [MARK_END] = BARO_EVENT_PHASE_END,
                                                  [MARK_WHOLE] = BARO_EVENT_PHASE_END};
     struct baro_attribute all[ATTRIBUTES_MAX];
-    size_t n = put_meaning(m, came, all);
+    size_t n = put_meaning(r, m, came, all);
     memcpy(&all[n], m->attribute, m->n_attributes * sizeof(*all));
     n += m->n_attributes;
     if (m->kind == MARK_TASK || m->kind == MARK_TASK_END) {
