@@ -2,8 +2,8 @@
 /*
  * forbid NUMBER COMMAND...: executes COMMAND under a seccomp(2) filter that kills the process at this system call.
  * NUMBER is this architecture's; calls of other architectures are allowed. With +NUMBER, or with +4.18, all calls with
- * larger numbers, or those that came after this version, fail with ENOSYS instead: as on an old kernel. Needs Linux
- * 4.14, nothing else.
+ * larger numbers, or those that came after this version, fail with ENOSYS instead: as on an old kernel. With
+ * NUMBER=ERRNO the call fails with that number. Needs Linux 4.14, nothing else.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -35,13 +35,15 @@ int main(int argc, char **argv)
         return 2;
     const bool is_all = argv[1][0] == '+';
     const unsigned number = strcmp(argv[1], "+4.18") == 0 ? LAST_OF_4_18 : (unsigned)atoi(argv[1]);
+    const char *equals = strchr(argv[1], '=');
+    const unsigned fails = equals ? SECCOMP_RET_ERRNO | (unsigned)atoi(equals + 1) : SECCOMP_RET_KILL_PROCESS;
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 2),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | (is_all ? BPF_JGT : BPF_JEQ) | BPF_K, number, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, is_all ? SECCOMP_RET_ERRNO | ENOSYS : SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, is_all ? SECCOMP_RET_ERRNO | ENOSYS : fails),
     };
     const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
 

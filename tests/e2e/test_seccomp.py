@@ -4,6 +4,7 @@
 The reference is always the command alone under the same filter. A call that the command makes itself is left out.
 """
 
+import errno
 import os
 import pathlib
 import re
@@ -77,6 +78,14 @@ def test_job_ends_as_the_command_alone(profiles, command, options):
             wrong.append((name, wrapped.returncode, wrapped.stderr))
     assert compared > 20
     assert not wrong
+
+
+@pytest.mark.parametrize("name, error", [("write", "EINTR"), ("sendto", "EINTR"), ("rt_sigprocmask", "EPERM")])
+def test_a_call_that_is_refused_hangs_nothing(work, name, error):
+    number = {**traced(work / "bare", *WRAP, "true")}[name]
+    command = ["sh", "-c", "exit 3"]
+    refusing = forbidding(f"{number}={getattr(errno, error)}", *WRAP, *command)
+    assert run(refusing).returncode == 3
 
 
 def stop_and_go(argv):

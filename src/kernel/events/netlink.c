@@ -45,10 +45,7 @@ void netlink_leave(int fd, int group)
 int netlink_send(int fd, const void *at, size_t len)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    ssize_t n;
-    do
-        n = sendto(fd, at, len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
-    while (n < 0 && errno == EINTR);
+    ssize_t n = sendto(fd, at, len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
     return n < 0 ? -errno : 0;
 }
 
@@ -62,10 +59,7 @@ int netlink_receive(int fd, struct netlink_batch *b)
         messages[i].msg_hdr =
             (struct msghdr){.msg_name = &from[i], .msg_namelen = sizeof(from[i]), .msg_iov = &iov[i], .msg_iovlen = 1};
     }
-    int n;
-    do
-        n = recvmmsg(fd, messages, b->most ? b->most : NETLINK_BATCH, MSG_DONTWAIT, NULL);
-    while (n < 0 && errno == EINTR);
+    int n = recvmmsg(fd, messages, b->most ? b->most : NETLINK_BATCH, MSG_DONTWAIT, NULL);
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
     for (int i = 0; i < n; i++) {

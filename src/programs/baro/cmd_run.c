@@ -111,7 +111,7 @@ static int execute_at_once(struct cli *cli, char **argv, const char *why)
 static bool wrapper_refused(const struct cli *cli, struct baro_error *why)
 {
     if (cli->filter->forbidden)
-        error_set(why, -EPERM, "a seccomp filter kills at a call that recording takes (%s)", cli->filter->forbidden);
+        error_set(why, -EPERM, "a seccomp filter forbids a call that recording takes (%s)", cli->filter->forbidden);
     else if (cli->filter->process_errno)
         error_set(why, -cli->filter->process_errno, "no process can be started and waited for: %s",
                   strerror(cli->filter->process_errno));

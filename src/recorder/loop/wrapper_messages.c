@@ -246,10 +246,7 @@ static void on_wrapper_lost(struct recorder *r)
 
 static bool receive(struct recorder *r, struct link_message *l)
 {
-    ssize_t n;
-    do
-        n = recv(r->wrapper.link_fd, l, sizeof(*l), MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    ssize_t n = recv(r->wrapper.link_fd, l, sizeof(*l), MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN))
         r->wrapper.link_closed = true;
     return n == (ssize_t)sizeof(*l) && l->stat_len <= sizeof(l->stat);
