@@ -301,7 +301,8 @@ static uint64_t kernel_growth(struct needed *n, const struct baro_sample *s)
 }
 
 /* By how much memory grew that others may have as well, in this reading of the machine: as far as the job can have
- * caused it. A page of shared memory comes by a page fault or by a write, one of a pipe by a write. */
+ * caused it. A page of shared memory comes by a write, or by a page fault that made no anonymous memory; one of a pipe
+ * by a write. */
 static void add_growth(struct needed *n, const struct baro_sample *s, const struct sums *sums,
                        uint64_t ret_more[NEEDED_DOUBTS])
 {
@@ -315,7 +316,8 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
         n->shmem_first = shmem;
         n->hugetlb_first = hugetlb;
     }
-    uint64_t wrote = job_value(s, JOB_io_wchar), made = job_value(s, JOB_faults_minor) * n->page_bytes + wrote;
+    uint64_t wrote = job_value(s, JOB_io_wchar), faulted_in = job_value(s, JOB_faults_minor) * n->page_bytes;
+    uint64_t made = excess(faulted_in, sums->parts.anon) + wrote;
     uint64_t kernel = least_of(kernel_growth(n, s), wrote);
     ret_more[NEEDED_SHMEM] = excess(least_of(excess(shmem, n->shmem_first), made), sums->parts.shared);
     ret_more[NEEDED_KERNEL] = excess(kernel, sums->parts.kernel);

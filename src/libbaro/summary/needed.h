@@ -77,7 +77,7 @@ struct needed {
 
 void needed_init(struct needed *n, uint64_t page_bytes);
 void needed_done(struct needed *n);
-/* begins_anew: forgets peaks; the limits have changed. */
+/* Forgets the peaks: the limits have changed. */
 void needed_begin(struct needed *n);
 /* counts_marks: the high-water marks of processes are from the recording. */
 void needed_add_sample(struct needed *n, const struct baro_sample *s, const struct derive_ticks *ticks,
