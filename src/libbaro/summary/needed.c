@@ -61,6 +61,7 @@ struct sums {
     uint64_t unsure, unsure_most; /* sharing that can't be read: the sum, and the largest of one process */
     uint64_t mapped, hugetlb;
     uint64_t anon_least, mapped_least; /* the most of one process, whoever shares it */
+    uint64_t counted_twice;            /* so much of it may be, where pss is stale */
 };
 
 /*
@@ -125,7 +126,8 @@ static void add_process(const struct needed *n, const struct baro_process *p, st
         return; /* another process has this memory */
     row->anon = anon_of(n, p, row, sums);
     uint64_t grown = row->smaps_at_ns ? excess(anon, row->anon_then) : 0;
-    uint64_t own = least_of(row->anon, get(p, PROCESS_uss) + grown);
+    bool is_read = p->absent[PROCESS_uss] == BARO_PRESENT;
+    uint64_t own = is_read ? least_of(row->anon, p->value[PROCESS_uss] + grown) : row->anon;
     sums->parts.anon += row->anon;
     sums->anon_least = most_of(sums->anon_least, anon);
     sums->mapped_least = most_of(sums->mapped_least, get(p, PROCESS_rss_shmem));
@@ -339,8 +341,9 @@ static void take_sums(struct needed *n, const struct baro_sample *s, struct sums
     if (derive_is_stale(s)) /* processes may share more by now than was read */
         sums->parts.anon = sums->own + sums->shared_most;
     sums->parts.anon = most_of(excess(sums->parts.anon, sharing), sums->anon_least);
+    sums->counted_twice = excess(whole, sums->parts.anon);
     if (n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG)
-        sharing = excess(whole, sums->parts.anon);
+        sharing = sums->counted_twice;
     more[NEEDED_SHARING] = sharing;
     more[NEEDED_HUGETLB] = sums->hugetlb;
     add_growth(n, s, sums, more);
@@ -379,20 +382,17 @@ static void keep_rows(struct needed *n, size_t rows)
     }
 }
 
-/* If how much processes share was not known in the sample before, sums of both are too large. Example: a process of 200
- * MB forks four children; they were read, 40 MB each, and it was not read again. */
-static void end_interval(struct needed *n, const struct baro_sample *s, uint64_t always,
-                         const struct needed_parts *parts)
+/* Example of what is counted twice: a process of 200 MB forks four children; they were read, 40 MB each, and it was not
+ * read again. */
+static void end_interval(struct needed *n, const struct baro_sample *s, uint64_t always, const struct sums *sums)
 {
-    bool was_stale = n->stale_since_ns > 0;
-    n->stale_since_ns = !derive_is_stale(s) ? 0 : was_stale ? n->stale_since_ns : s->t_ns;
+    uint64_t others = sums->parts.shared + sums->parts.kernel;
     n->between.at_once = alive_at_once(s);
-    if (was_stale)
-        n->between.n_lives = 0;
-    else
-        together_end_interval(&n->between, always + parts->shared + parts->kernel, UINT64_MAX);
+    together_end_interval(&n->between, excess(always + others, n->counted_twice), UINT64_MAX);
     n->between.sampled_ns = s->t_ns;
     n->failed |= n->between.failed;
+    n->counted_twice = sums->counted_twice;
+    n->stale_since_ns = !derive_is_stale(s) ? 0 : n->stale_since_ns ? n->stale_since_ns : s->t_ns;
     n->n_ended = 0;
 }
 
@@ -421,6 +421,6 @@ void needed_add_sample(struct needed *n, const struct baro_sample *s, const stru
             raise_mark(n, now, 0, p->value[PROCESS_rss_peak], now->faults);
     }
     take_sums(n, s, &sums);
-    end_interval(n, s, always, &sums.parts);
+    end_interval(n, s, always, &sums);
     keep_rows(n, s->n);
 }
