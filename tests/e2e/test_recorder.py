@@ -487,6 +487,8 @@ def test_invalid_targets(run, tape, started, make):
         pid = "12x"
     done = run("record", "--pid", pid, "-o", tape, status=2)
     assert len(done.stderr.splitlines()) == 1
+    if make == "thread":
+        assert f"PID {pid} is a thread of process {p.pid} (" in done.stderr and f"--pid {p.pid}" in done.stderr
     assert not os.path.exists(tape)
 
 
