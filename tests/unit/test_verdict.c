@@ -573,7 +573,7 @@ static void test_clients(void **state)
         {"podman", "podman run image", false},
         {"podman-remote", "podman-remote exec a make", true},
         {"tmux: client", "tmux new-window make", true},
-        {"tmux", "tmux ls", false},
+        {"tmux: client", "tmux ls", false},
         {"screen", "screen -S a -X stuff make", true},
         {"screen", "screen -dmS a make", false},
         {"sbatch", NULL, true},
@@ -588,7 +588,7 @@ static void test_clients(void **state)
         if ((client_note(of[i].name, of[i].cmdline) != 0) != of[i].is)
             fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
     }
-    assert_true(client_note_server("tmux: server") & client_note("tmux", "tmux new make"));
+    assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
     assert_int_equal(client_note_server(""), 0);
 }
 

@@ -24,7 +24,6 @@ static const struct client {
     {"nerdctl", CONTAINERS, "", "containerd", "containerd", OF_A_GROUP},
     {"podman-remote", CONTAINERS, "", "", "the Podman service", OF_A_GROUP},
     {"kubectl", "run|exec|apply|create", "", "", "the cluster", INSIDE},
-    {"tmux", WINDOWS, "", "tmux: server", "the tmux server", INSIDE},
     {"tmux: client", WINDOWS, "", "tmux: server", "the tmux server", INSIDE},
     {"screen", "-X", "", "", "a session that was there before", INSIDE},
     {"systemd-run", "", "", "", "systemd", "With --scope it stays in the job."},
@@ -89,7 +88,7 @@ static bool client(const struct evidence *e, const struct stretch *s, struct fin
     if (!e->clients)
         return false;
     c += __builtin_ctz(e->clients);
-    find_title(f, "%s left work to %s, which is not in this recording.", c->name, c->of);
+    find_title(f, "%.*s left work to %s, which is not in this recording.", (int)strcspn(c->name, ":"), c->name, c->of);
     find_advice(f, "%s", c->advice);
     find_text(f, "command", c->name);
     return true;
