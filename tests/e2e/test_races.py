@@ -270,7 +270,7 @@ def test_values_of_a_process_whose_leader_has_exited(run_both, tape, compiled):
             pthread_exit(0);
         }
     """)
-    columns = "state,threads,rss,pss,uss,rss_anon,rss_peak,virtual,fds,cpu,cmdline"
+    columns = "state,threads,rss,pss,uss,rss_anon,rss_peak,virtual,fds,cpu,io_rchar,cmdline"
 
     def grown():
         done = run_both("export", "-F", "jsonl", "-c", columns, tape)  # there may be no tape yet
@@ -281,5 +281,5 @@ def test_values_of_a_process_whose_leader_has_exited(run_both, tape, compiled):
     for row in grown():
         assert row["state"] in "RSD" and row["threads"] == 2 and row["fds"] >= 3, row
         assert min(row[f"{name}_bytes"] for name in ("pss", "uss", "rss_anon", "rss_peak", "virtual")) > 20 << 20, row
-        assert row["cpu_ns"] > 0 and "leaderless" in row["cmdline"], row
+        assert row["cpu_ns"] > 0 and row["io_rchar_bytes"] > 0 and "leaderless" in row["cmdline"], row
     assert run_both.summary(tape)["job"]["rss_peak_bytes"] > 20 << 20

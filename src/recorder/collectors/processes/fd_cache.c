@@ -93,7 +93,7 @@ static struct fd_slot *slot_for(struct fd_cache *c, struct member *m)
 
 ssize_t fd_cache_read(struct fd_cache *c, struct member *m, int which, const char *name, size_t cap)
 {
-    bool by_thread = m->reading.stand_in && which == FD_CACHE_STATUS;
+    bool by_thread = m->reading.stand_in && which != FD_CACHE_STAT;
     struct fd_slot *slot = by_thread ? NULL : slot_for(c, m);
     if (!slot)
         return proc_read_record(c->sampling->options.proc_fd, by_thread ? m->reading.stand_in : m->row.key.pid, name,
