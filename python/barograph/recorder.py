@@ -420,6 +420,7 @@ def _record(
     tasks: Mapping[str, str] | None = None,
     children: bool = True,
     pid: int | Iterable[int] | None = None,
+    until: Literal["target", "all"] = "target",
     metrics: str | Iterable[str] | None = None,
     collect: Mapping[str, str] | None = None,
     du: Iterable[str | os.PathLike[str]] = (),
@@ -439,7 +440,8 @@ def _record(
 
     path: of the tape, which must not exist (force=True: is replaced); without it, it is among the kept runs.
     interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
-    command}. children: also what the process starts. pid: other processes instead. metrics: as `baro record --metrics`.
+    command}. children: also what the process starts. pid: other processes instead. until: without stop(), it ends with
+    these processes, or when what they started has ended, too ("all"). metrics: as `baro record --metrics`.
     collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part,
     as "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the
     machine, until stop() or the end of this process. gpu: those that this process may use; False: none; numbers or
@@ -460,6 +462,7 @@ def _record(
         else:
             pids = [os.getpid()] if pid is None else list(pid) if isinstance(pid, Iterable) else [pid]
             options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
+            options += ["--until", until] if until != "target" else []
             options += [] if children else ["--no-children"]
         options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
         return Recording(options, own=pid is None, strict=strict, again=again, replaces=replaces)
@@ -479,6 +482,7 @@ if TYPE_CHECKING:
         tasks: Mapping[str, str] | None = ...,
         children: bool = ...,
         pid: int | Iterable[int] | None = ...,
+        until: Literal["target", "all"] = ...,
         metrics: str | Iterable[str] | None = ...,
         collect: Mapping[str, str] | None = ...,
         du: Iterable[str | os.PathLike[str]] = ...,

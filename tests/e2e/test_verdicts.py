@@ -483,6 +483,12 @@ def test_failed(verdicts):
     assert "was not found" in found["failed"]["title"]
 
 
+def test_client(verdicts, compiled):
+    docker = compiled("docker", "int main(void) { return 0; }")
+    check(verdicts([docker, "run", "image"]), "client")
+    assert verdicts([docker, "ps"], "--force") == {}
+
+
 def test_pids_limit(verdicts, groups):
     groups.set("pids", ("pids.max", 12), ("pids.max", 12))
     check(verdicts(script("""

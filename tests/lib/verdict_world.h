@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libbaro/verdict/client.h"
 #include "libbaro/verdict/verdict_rule.h"
 
 #define SECOND 1000000000ull
@@ -297,6 +298,11 @@ static void make_network_wait(struct world *w)
     w->e.job.grown[CURVE_PACKETS] = 9204;
 }
 
+static void make_client(struct world *w)
+{
+    w->e.clients = client_note("docker", "docker run image");
+}
+
 static void make_idle(struct world *w)
 {
     demand(w, 0, 100, 0.001, 0);
@@ -336,6 +342,7 @@ static const struct made {
     {"lock-contention", make_lock_contention},
     {"cpu-neighbour", make_cpu_neighbour},
     {"cpu-steal", make_cpu_steal},
+    {"client", make_client},
     {"gpu-idle", make_gpu_idle},
     {"gpu-unused", make_gpu_unused},
     {"gpu-memory", make_gpu_memory},

@@ -128,6 +128,7 @@ struct evidence {
 #undef MEMBER
     bool is_running;     /* the tape has no end yet */
     const char *holder;  /* the command that held the most at the peak of memory; "": not known */
+    uint32_t clients;    /* those that had others do the work (client.h) */
     const char *victims; /* names of OOM-killed processes; "" */
     struct heavy command[COMMANDS_MOST];
     size_t n_commands, n_all_commands;

@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "baro/event.h"
 #include "baro/header.h"
 #include "baro/interval.h"
+#include "libbaro/verdict/client.h"
 
 /* ---- metrics by name ---- */
 
@@ -322,6 +324,23 @@ static void begin_history(struct gather *g)
         history_add(&g->history, &p);
 }
 
+static void note_client(struct gather *g, const char *name, const char *cmdline)
+{
+    g->clients |= client_note(name, cmdline);
+    g->servers |= client_note_server(name);
+}
+
+/* 125 to 127 of `docker run` and 255 of ssh: nothing was done. */
+static void add_exit(struct gather *g, const struct baro_row *e)
+{
+    int status = 0;
+    bool known = baro_row_status(e, &status) == BARO_PRESENT && WIFEXITED(status);
+    int code = known ? WEXITSTATUS(status) : 0;
+    failures_add(&g->failures, e);
+    if (code != 255 && (code < 125 || code > 127))
+        note_client(g, baro_row_name(e), baro_row_cmdline(e));
+}
+
 static void add_event(struct gather *g, const struct baro_event *e)
 {
     struct baro_attribute names;
@@ -337,6 +356,7 @@ static void add_event(struct gather *g, const struct baro_event *e)
         g->ended = true;
         g->end_ns = baro_event_t_ns(e);
         break;
+    case BARO_EVENT_SURVIVOR: note_client(g, baro_event_text(e), NULL); break;
     case BARO_EVENT_OOM:
         if (baro_event_attribute_find(e, "names", &names) == 0 && names.text)
             snprintf(g->victims, sizeof(g->victims), "%s", names.text);
@@ -350,7 +370,7 @@ void gather_add(struct gather *g, const struct baro_record *record)
     if (record->kind == BARO_RECORD_EVENT)
         add_event(g, record->u.event);
     if (record->kind == BARO_RECORD_EXIT)
-        failures_add(&g->failures, record->u.exit);
+        add_exit(g, record->u.exit);
     if (record->kind == BARO_RECORD_SAMPLE) {
         struct history_point p = {.t_ns = record->t_ns};
         if (!g->history.n)
@@ -380,6 +400,7 @@ void gather_finish(const struct gather *g, struct evidence *ret)
     uint64_t end_ns = g->ended ? g->end_ns : g->last_ns;
     ret->is_running = !g->ended;
     ret->victims = g->victims;
+    ret->clients = g->clients & ~g->servers;
     ret->failure = g->failures.has_failed ? &g->failures.of_command : NULL;
     ret->contender = g->contender;
     ret->n_groups = g->n_groups;

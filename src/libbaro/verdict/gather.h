@@ -58,6 +58,7 @@ struct gather {
     double delay_cpu[2]; /* at the last new value of run delay: CPU time, and the part of it for which run delay was
                             read */
     char victims[256];
+    uint32_t clients, servers; /* client.h */
     struct failures failures;
     int id[WANT_COUNT];      /* ids of the metrics of enum want */
     int metric[CURVE_COUNT]; /* ids in the registry; -1: the curve is not one metric */

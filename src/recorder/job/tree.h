@@ -265,6 +265,7 @@ struct member_reading {
     uint32_t smaps_shared; /* KiB of files and shared memory that others shared, each page divided by the number of
                               processes */
     uint32_t files_seen;   /* KiB of files and shared memory that it had at least when it was read last */
+    int32_t stand_in;      /* its first thread has exited: the thread whose files are read; else 0 */
     struct baro_key memory_owner; /* the process whose address space it uses; pid 0: its own, or not known yet */
     uint16_t reads;               /* ticks in a row in which it was read, up to read_tick */
     uint8_t info_tries;

@@ -148,7 +148,7 @@ bool loop_is_over(const struct recorder *r)
         return r->wrapper.is_lost && all_ended(r);
     if (recorder_selects(r->options))
         return r->options->attach.select->ends && r->selection.all_matched && all_ended(r);
-    if (r->options->attach.pinned)
+    if (r->options->attach.pinned || r->options->attach.until_all)
         return all_ended(r);
     return r->job.counts.targets == 0 && !r->options->attach.host_alone && !r->options->attach.cgroup;
 }

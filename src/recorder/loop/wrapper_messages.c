@@ -184,7 +184,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     if (l->pid == r->wrapper.command) {
         r->end.status_known = true;
         r->end.status = l->status;
-        r->end.t_ns = t;
+        r->end.t_ns = r->options->run.wait_all ? 0 : t;
     }
     struct member *m = find_reaped(r, l, t);
     if (!m) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -286,24 +287,89 @@ static char helper_state(const struct wrapper *w, pid_t pid)
     return after && zombie_session(&m) == w->recorder ? after[2] : 0;
 }
 
+#define CHILDREN_TEXT 4096u
+
+/* Reads the wrapper's children. The list needs CONFIG_PROC_CHILDREN. */
+static int list_children(struct wrapper *w, char text[CHILDREN_TEXT], struct span *ret)
+{
+    char path[64];
+    ssize_t len;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)w->self);
+    len = proc_is_own(w) ? fd_read_file(AT_FDCWD, path, text, CHILDREN_TEXT) : -ENOENT;
+    *ret = span_of(text, len > 0 ? (size_t)len : 0);
+    return len < 0 ? -ENOENT : 0;
+}
+
+static pid_t next_child(struct span *rest)
+{
+    uint64_t pid;
+
+    scan_blanks(rest);
+    return scan_u64(rest, &pid) && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+static bool has_children(void)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* Counts only the recorder's helpers. Living orphans of the job are children of the wrapper, too. */
 enum reap_left reap_helpers_left(struct wrapper *w)
 {
-    char path[64], text[4096];
-    siginfo_t info = {0};
+    char text[CHILDREN_TEXT];
     enum reap_left left = REAP_NONE_LEFT;
     struct span rest;
-    uint64_t pid;
+    pid_t pid;
 
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !proc_is_own(w))
-        return left; /* no children */
-    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)w->self);
-    ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
-    for (rest = span_of(text, len > 0 ? (size_t)len : 0); scan_u64(&rest, &pid); scan_blanks(&rest)) {
-        char state = pid <= INT32_MAX ? helper_state(w, (pid_t)pid) : 0;
+    if (!has_children() || list_children(w, text, &rest) < 0)
+        return left;
+    while ((pid = next_child(&rest))) {
+        char state = helper_state(w, pid);
         if (state && state != 'D')
             return REAP_ENDING;
         left = state ? REAP_HANGING : left;
     }
     return left;
+}
+
+/* Example: process 1 of a PID namespace has children that it did not start. */
+void reap_note_others(struct wrapper *w)
+{
+    char text[CHILDREN_TEXT];
+    struct span rest;
+    pid_t pid;
+
+    if (list_children(w, text, &rest) < 0)
+        return;
+    while ((pid = next_child(&rest)) && w->n_others < REAP_OTHERS)
+        w->other[w->n_others++] = pid;
+}
+
+static bool is_other(const struct wrapper *w, pid_t pid)
+{
+    for (size_t i = 0; i < w->n_others; i++) {
+        if (w->other[i] == pid)
+            return true;
+    }
+    return pid == w->recorder;
+}
+
+int reap_job_left(struct wrapper *w)
+{
+    char text[CHILDREN_TEXT];
+    struct span rest;
+    pid_t pid;
+
+    if (!has_children())
+        return 0;
+    if (list_children(w, text, &rest) < 0)
+        return -ENOENT;
+    while ((pid = next_child(&rest))) {
+        if (!is_other(w, pid) && !helper_state(w, pid))
+            return 1;
+    }
+    return 0;
 }

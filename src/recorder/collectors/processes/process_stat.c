@@ -124,14 +124,28 @@ static void forget_memory(struct member *m)
     member_set_value(m, PROCESS_rss, 0);
 }
 
-/* Makes the values of memory absent. If the thread group leader has exited and other threads are running, there is no
- * mm to read. Example: without this, the 31.6 MB of pss that were read last would be in every later sample. */
+/* Makes the values of memory absent: all threads are ending. Example: without this, the 31.6 MB of pss that were read
+ * last would be in every later sample. */
 static void lose_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_rss,      PROCESS_virtual,  PROCESS_pss,      PROCESS_uss,
                                               PROCESS_smaps_at, PROCESS_pss_anon, PROCESS_pss_shmem};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
         member_set_absent(m, ids[i], BARO_ABSENT_GONE);
+}
+
+/* The first thread may have exited while others run. It is then a zombie without memory, so the state and the memory of
+ * the process are read from another thread. Returns what has them; NULL: all threads are ending. */
+static const struct pid_stat *stand_in(struct processes *p, struct member *m, const struct pid_stat *st,
+                                       struct pid_stat *thread)
+{
+    bool is_needed = st->state == 'Z' && st->num_threads > 1;
+    if (is_needed)
+        m->reading.stand_in =
+            proc_living_thread(p->sampling->options.proc_fd, m->row.key.pid, m->reading.stand_in, thread);
+    else
+        m->reading.stand_in = 0;
+    return !is_needed ? st : m->reading.stand_in ? thread : NULL;
 }
 
 /* Has its parent just reaped it? The kernel then prints no parent and no threads (do_task_stat() without a sighand).
@@ -177,6 +191,21 @@ static void put_shared_memory(struct processes *p, struct member *m, const struc
     }
 }
 
+static void put_memory(struct processes *p, struct member *m, const struct pid_stat *st)
+{
+    m->reading.has_no_memory = !st->vsize;
+    /* A process gives up its memory before it is a zombie. The row still has its last values of memory, which show how
+     * much it shared. */
+    if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
+        sharing_note_left(p->memory, m, st->state == 'Z');
+    if (!m->reading.stand_in)
+        put_shared_memory(p, m, st);
+    put_rss(m, st->rss * p->sampling->options.page_size);
+    member_set_value(m, PROCESS_virtual, st->vsize);
+    if (st->state == 'Z')
+        forget_memory(m);
+}
+
 void process_put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     member_moved(m);
@@ -191,25 +220,15 @@ void process_put_stat(struct processes *p, struct member *m, const struct pid_st
     member_raise_counter(m, PROCESS_faults_major, st->majflt);
     member_raise_counter(m, PROCESS_children_faults_minor, st->cminflt);
     member_raise_counter(m, PROCESS_children_faults_major, st->cmajflt);
-    member_set_value(m, PROCESS_state, (uint8_t)st->state);
+    struct pid_stat thread;
+    const struct pid_stat *alive = stand_in(p, m, st, &thread);
+    member_set_value(m, PROCESS_state, (uint8_t)(alive ? alive : st)->state);
     m->reading.is_exiting = st->flags & PROC_PF_EXITING;
     member_set_value(m, PROCESS_nice, (uint64_t)st->nice);
     if (!is_released(st))
         member_set_value(m, PROCESS_threads, st->num_threads);
-    /* A zombie has no memory; but if only the leader has exited and threads are running, their memory is not known. */
-    bool hollow = st->state == 'Z' && st->num_threads > 1;
-    if (hollow) {
+    if (alive)
+        put_memory(p, m, alive);
+    else
         lose_memory(m);
-        return;
-    }
-    m->reading.has_no_memory = !st->vsize;
-    /* A process gives up its memory before it is a zombie. The row still has its last values of memory, which show how
-     * much it shared. */
-    if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
-        sharing_note_left(p->memory, m, st->state == 'Z');
-    put_shared_memory(p, m, st);
-    put_rss(m, st->rss * p->sampling->options.page_size);
-    member_set_value(m, PROCESS_virtual, st->vsize);
-    if (st->state == 'Z')
-        forget_memory(m);
 }
