@@ -100,15 +100,15 @@ def check(tmp_path, out):
 LEFT = """
 import subprocess, time
 
-def test_whose_child_has_children():
-    # 5 processes, none of which a sample finds. Those that sh starts end before it.
-    subprocess.run(["sh", "-c", "/bin/true; /bin/true; /bin/true; /bin/true; :"])
-
 def test_that_leaves_one():
     subprocess.Popen(["sleep", "0.5"])
 
 def test_after_it():
     time.sleep(0.2)
+
+def test_whose_child_has_children():
+    # 5 processes, none of which a sample finds. Those that sh starts end before it.
+    subprocess.run(["sh", "-c", "/bin/true; /bin/true; /bin/true; /bin/true; :"])
 """
 
 
@@ -118,9 +118,9 @@ def test_whose_a_process_is(tmp_path):
     lines = (tmp_path / "rows.jsonl").read_text().splitlines()
     rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, lines)}
     assert {name: row["processes"] for name, row in rows.items()} == {
-        "test_whose_child_has_children": 5,
         "test_that_leaves_one": 1,
         "test_after_it": 0,
+        "test_whose_child_has_children": 5,
     }
 
 
