@@ -279,15 +279,19 @@ class Companion:
             self.said += got
         return True
 
-    def end(self, timeout: float) -> bool:
-        """Tells it to end and waits until it has; False: it goes on by itself."""
-        self.close_input()
+    def wait(self, timeout: float) -> bool:
+        """Waits until it has ended; False: it has not."""
         until = time.monotonic() + timeout
         while not self.has_ended and time.monotonic() < until:
             poll = select.poll()
             poll.register(self._from, select.POLLIN)
             poll.poll(max(0.0, until - time.monotonic()) * 1000)
-        ended = not self._close.alive
+        return not self._close.alive
+
+    def end(self, timeout: float) -> bool:
+        """Tells it to end and waits until it has; False: it goes on by itself."""
+        self.close_input()
+        ended = self.wait(timeout)
         self._close()
         return ended
 
