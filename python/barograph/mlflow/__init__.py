@@ -153,6 +153,9 @@ def _request(
     ):  # fmt: skip
         if value is not None:
             request[name] = value
+    fluent: Any = sys.modules.get("mlflow.tracking.fluent")
+    if run in getattr(fluent, "run_id_to_system_metrics_monitor", ()):
+        request["machine"] = False  # MLflow logs it to this run: a key has one writer
     return request
 
 
