@@ -9,14 +9,13 @@ import json
 import os
 import resource
 import time
-import warnings
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from . import _marks
-from .errors import ArgumentError, Error
+from .errors import ArgumentError, Error, warn
 from ._current import put as _put
 from ._lib import lib
 from .recorder import Recording, record
@@ -226,7 +225,7 @@ class Plugin:
             for follower in followers.values():
                 follower.read()
         except Error as error:
-            warnings.warn(f"baro: {error}", stacklevel=1)
+            warn(f"baro: {error}")
             return
         for pid, follower in followers.items():
             follower.last_ns = 1 << 63
@@ -287,7 +286,7 @@ class Plugin:
                 self._follower = _Follower(path, os.getpid())
             except Error as error:
                 self._follows = False
-                warnings.warn(f"baro: {error}", stacklevel=1)
+                warn(f"baro: {error}")
         return self._follower
 
     @pytest.hookimpl(hookwrapper=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _spawn, _where
-from ..errors import Error, RecordingWarning
+from ..errors import Error, RecordingWarning, warn
 from ..recorder import Recording
 from ..recorder import record as _record
 from ..sample import Process, Sample
@@ -123,7 +123,7 @@ class Probe:
             self._guard.begin(self.recording.tape)
         elif os.path.exists(f"/proc/{pid}"):  # of a process that is not there take() says so
             for warning in caught:
-                warnings.warn(warning.message, stacklevel=4)
+                warn(str(warning.message))
         self._stop = weakref.finalize(self, _stop, self.recording, self._guard)
         self._interval = interval
         self._base: dict[str, float] | None = None
@@ -329,7 +329,7 @@ def export(tape: Tape | str, dialect: str, entity: str = "process") -> str:
     try:
         return execute("export", "--dialect", dialect, "--entity", entity, path)
     except Error as error:
-        warnings.warn(str(error), RecordingWarning, stacklevel=3)
+        warn(str(error))
         return ""
 
 

@@ -11,12 +11,12 @@ import os
 import sys
 import threading
 import time
-import warnings
 import weakref
 from importlib import import_module
 from types import TracebackType
 from typing import Any
 
+from ..errors import warn
 from ..recorder import Recording
 from ..sample import Sample
 from ..tape import Tape
@@ -208,14 +208,14 @@ class ProcessMetricsMonitor:
     def start(self) -> None:
         """Begins to record and to log; a warning says why not."""
         if self.thread is not None:
-            return _warn("ProcessMetricsMonitor is already running.")
+            return warn("ProcessMetricsMonitor is already running.", RuntimeWarning)
         if not os.path.exists(f"/proc/{self.pid}"):
-            return _warn(f"PID {self.pid} does not exist. ProcessMetricsMonitor will not start.")
+            return warn(f"PID {self.pid} does not exist. ProcessMetricsMonitor will not start.", RuntimeWarning)
         mlflow: Any = import_module("mlflow")
 
         active = mlflow.active_run()
         if active is None:
-            return _warn("No active MLflow run found. ProcessMetricsMonitor will not start.")
+            return warn("No active MLflow run found. ProcessMetricsMonitor will not start.", RuntimeWarning)
         self.run_id = str(active.info.run_id)
         self.shutdown_event.clear()
         if self._calls_back():
@@ -322,10 +322,11 @@ class ProcessMetricsMonitor:
             if isinstance(said, dict):
                 self.step = said.get("step", self.step)
                 if said.get("warning"):
-                    _warn(said["warning"])
+                    warn(said["warning"], RuntimeWarning)
         if logger.is_alive():
             where = self.recording.path if self.recording is not None else ""
-            _warn(f"MLflow has not taken all metrics yet; they are sent as soon as it does. They are in {where}")
+            text = f"MLflow has not taken all metrics yet; they are sent as soon as it does. They are in {where}"
+            warn(text, RuntimeWarning)
 
     # ---- what the thread of the original does, step by step ----
 
@@ -354,7 +355,7 @@ class ProcessMetricsMonitor:
         try:
             mlflow.log_metrics({self.prefix + k: v for k, v in metrics.items()}, step=self.step, run_id=self.run_id)
         except Exception as error:
-            _warn(f"Failed to log process metrics at step {self.step}: {error}")
+            warn(f"Failed to log process metrics at step {self.step}: {error}", RuntimeWarning)
             return
         self.step += 1
 
@@ -381,7 +382,3 @@ class ProcessMetricsMonitor:
             if averaged:
                 self.publish(averaged)
             self.samples.clear()
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -17,10 +17,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 
-from ..errors import ArgumentError, RecordingWarning
+from ..errors import ArgumentError, warn
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ def _warn_without_mlflow() -> None:
     from importlib.util import find_spec
 
     if "mlflow" not in sys.modules and find_spec("mlflow") is None:
-        warnings.warn("MLflow is not installed here: nothing is sent until it is", RecordingWarning, stacklevel=3)
+        warn("MLflow is not installed here: nothing is sent until it is")
 
 
 class _Hook:

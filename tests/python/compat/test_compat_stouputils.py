@@ -163,8 +163,11 @@ def fake_mlflow(monkeypatch):
 
 
 def test_warnings_and_no_exception(fake_mlflow):
-    with pytest.warns(RuntimeWarning, match="PID 4194305 does not exist. ProcessMetricsMonitor will not start."):
+    with pytest.warns(RuntimeWarning, match="PID 4194305 does not exist. ProcessMetricsMonitor will not start.") as said:
         ProcessMetricsMonitor(4194305).start()
+        with ProcessMetricsMonitor(4194305):
+            pass
+    assert [warning.filename for warning in said] == [__file__] * 2
     fake_mlflow.active = None
     with pytest.warns(RuntimeWarning, match="No active MLflow run found. ProcessMetricsMonitor will not start."):
         ProcessMetricsMonitor().start()

@@ -11,11 +11,11 @@ import os
 import shutil
 import tempfile
 import time
-import warnings
 import weakref
 from types import TracebackType
 from typing import Any, Callable, Literal, cast
 
+from ...errors import warn
 from ...recorder import Recording
 from .. import _base
 from . import _gpu, _track
@@ -79,7 +79,7 @@ class ResourceTracker:
         self.discover_server = discover_server
         self.discover_cloud = discover_cloud
         if sentinel_token or os.environ.get("SENTINEL_API_TOKEN"):
-            warnings.warn("metrics are not streamed: barograph sends nothing anywhere", RuntimeWarning, stacklevel=2)
+            warn("metrics are not streamed: barograph sends nothing anywhere", RuntimeWarning)
         self.recording: Recording | None = None
         self._server_info: dict[str, Any] | None = None
         self._cloud_info: dict[str, Any] | None = None
