@@ -218,7 +218,8 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
         **before,
         "uri": request.get("uri") or (None if os.environ.get("MLFLOW_TRACKING_URI") else before.get("uri")),
     }
-    fixed = {k: request[k] for k in ("names", "every", "session", "or_new", "uri", "machine") if request.get(k) is not None}
+    kept = ("names", "every", "session", "or_new", "uri", "machine")
+    fixed = {k: request[k] for k in kept if request.get(k) is not None}
     position.save(request=fixed, stage=position.values.get("stage", "waiting"), refused=None)
     try:
         Follower(request, position, say).run()

@@ -22,7 +22,7 @@ TOOL_COLORS = {
     "plapy": "#e377c2",
 }
 # The program itself, or the script that an interpreter executes: not whoever mentions it. A command line is matched as
-# arguments with blanks between them, so a folder that has blanks itself is known by its end, as of "My Models/bin/evepy".
+# arguments with blanks between them, so a folder that has blanks itself is known by its end: "My Models/bin/evepy".
 _FOLDER = r"([^ ]*/|\.*/[^ ]*( +[^-/ ][^ ]*)*/bin/)?"
 PROGRAM = rf"^({_FOLDER}(python|pypy)[0-9.]* +(-[XW] +[^ ]+ +|-[^ ]+ +)*)?{_FOLDER}%s(\.py)?( |$)"
 

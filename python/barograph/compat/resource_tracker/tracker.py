@@ -225,8 +225,8 @@ class ResourceTracker:
 
     @property
     def server_info(self) -> dict[str, Any] | None:
-        """The machine, and whether the job has it for itself ("dedicated") or not ("shared"). None as long as nvidia-smi
-        has not answered."""
+        """The machine, and whether the job has it for itself ("dedicated") or not ("shared"). None as long as
+        nvidia-smi has not answered."""
         if self._server_info is None and self.discover_server and self.recording is not None:
             if self._asked is None:
                 self._server_info = info_of("")
