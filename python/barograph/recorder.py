@@ -8,7 +8,6 @@ import operator
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 
 from . import _current, _marks, _spawn, _where
@@ -20,8 +19,8 @@ from .errors import (
     NotATapeError,
     NotInstalledError,
     RecordingError,
-    RecordingWarning,
     TapeNotFoundError,
+    warn,
 )
 
 TYPE_CHECKING = False  # without importing typing
@@ -175,7 +174,7 @@ class Recording:
         """A cell of a notebook that is run again has lost its first recording, which nobody else could stop."""
         for other in [each for each in _current.active if each.path == self._replaces and each is not self]:
             text = f"{other.path} is recorded by this program: that recording ends, and its tape is replaced"
-            warnings.warn(text, RecordingWarning, stacklevel=4)
+            warn(text)
             other.stop()
 
     @staticmethod
@@ -200,7 +199,7 @@ class Recording:
             return
         recorder = Recorder(found[-1].encode())
         for note in notes:
-            warnings.warn(note, RecordingWarning, stacklevel=4)
+            warn(note)
         self._owner = os.getpid()
         self.path = recorder.tape
         self._tape = None
@@ -216,7 +215,7 @@ class Recording:
             hook.begun(None)
         if self._strict:
             raise RecordingError(f"nothing is recorded: {why}")
-        warnings.warn(f"nothing is recorded: {why}", RecordingWarning, stacklevel=4)
+        warn(f"nothing is recorded: {why}")
 
     def stop(self) -> Recording:
         """Takes a last sample and ends the recording: `rec.stop().summary`. May be called again; in a forked child it
@@ -256,7 +255,7 @@ class Recording:
         if not in_time:
             why = "" if may else ": this process, which has become another user, may not stop it"
             text = f"the recorder has not ended yet{why}; the tape is {self.path}"
-            warnings.warn(text, RecordingWarning, stacklevel=4)
+            warn(text)
         for hook in self._hooks:
             hook.ended()
 

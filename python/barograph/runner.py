@@ -9,12 +9,11 @@ import shutil
 import signal
 import subprocess
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 from collections.abc import Iterable, Mapping, Sequence
 
 from . import _where
-from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
+from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, warn
 from ._options import options_of
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def run(
     except OSError as error:  # Error is one; others are those of a folder that was removed
         if strict:
             raise RecordingError(f"nothing is recorded: {error}") from None
-        warnings.warn(f"nothing is recorded: {error}", RecordingWarning, stacklevel=2)
+        warn(f"nothing is recorded: {error}")
     if input is not None:
         kwargs["stdin"] = subprocess.PIPE
     if capture_output:

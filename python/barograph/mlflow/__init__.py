@@ -17,10 +17,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 
-from ..errors import ArgumentError, RecordingWarning
+from ..errors import ArgumentError, warn
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -153,6 +152,9 @@ def _request(
     ):  # fmt: skip
         if value is not None:
             request[name] = value
+    fluent: Any = sys.modules.get("mlflow.tracking.fluent")
+    if run in getattr(fluent, "run_id_to_system_metrics_monitor", ()):
+        request["machine"] = False  # MLflow logs it to this run: a key has one writer
     return request
 
 
@@ -212,7 +214,7 @@ def _warn_without_mlflow() -> None:
     from importlib.util import find_spec
 
     if "mlflow" not in sys.modules and find_spec("mlflow") is None:
-        warnings.warn("MLflow is not installed here: nothing is sent until it is", RecordingWarning, stacklevel=3)
+        warn("MLflow is not installed here: nothing is sent until it is")
 
 
 class _Hook:

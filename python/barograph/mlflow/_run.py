@@ -56,6 +56,9 @@ class Finder:
         for record in self.tape.records(follow=True):
             if isinstance(record, Event) and record.kind == "mark" and record.name == "mlflow.start_run":
                 uri = str(record.attributes.get("tracking_uri", ""))
+                if record.attributes.get("system_metrics"):  # MLflow's own monitor logs the machine
+                    self.request["machine"] = False
+                    self.position.save(request={**self.position.values["request"], "machine": False})
                 own = os.environ.get("MLFLOW_TRACKING_URI", "")
                 return own if _without_password(own) == uri else uri  # the password is not on the tape
         return None
