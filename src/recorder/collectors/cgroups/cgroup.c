@@ -13,6 +13,9 @@
 #include "base/dir.h"
 #include "base/fd.h"
 
+#define NEAR_TENTHS 9u /* of its limit: there a group may run out of memory before the next sample */
+#define FAR_TENTHS 8u  /* below them it is no longer near: a group full of page cache is once, and stays so */
+
 /* ---- devices ---- */
 
 static bool an_entry(void *any, const char *name, size_t len)
@@ -364,11 +367,14 @@ static void read_group_files(struct cgroups *g, struct cgroup_state *group, uint
         working_set(group->entity);
 }
 
-static void note_kills(struct cgroups *g, const struct baro_entity *e)
+static void note_kills(struct cgroups *g, struct cgroup_state *group)
 {
+    const struct baro_entity *e = group->entity;
     uint64_t now = e->value[CGROUP_oom_kills];
     if (e->absent[CGROUP_oom_kills])
         return;
+    g->is_urgent |= now > group->kills;
+    group->kills = now;
     if (g->table.at[0] == e) {
         g->oom_first = g->oom_seen ? g->oom_first : now;
         g->oom_last = now;
@@ -381,6 +387,41 @@ uint64_t cgroups_oom_kills(const struct cgroups *g)
     return g && g->oom_last > g->oom_first ? g->oom_last - g->oom_first : 0;
 }
 
+/* Takes a new reading of a group's memory. Returns when it will be near its limit. */
+static uint64_t near_at(struct cgroup_state *group, uint64_t now_ns, uint64_t used, uint64_t limit)
+{
+    uint64_t mark = limit / 10 * NEAR_TENTHS, grown = used > group->used ? used - group->used : 0;
+    uint64_t took_ns = now_ns - group->used_ns;
+    group->used = used;
+    group->used_ns = now_ns;
+    group->near = used >= mark || (group->near && used >= limit / 10 * FAR_TENTHS);
+    if (group->near || !grown)
+        return UINT64_MAX;
+    return now_ns + (uint64_t)((double)(mark - used) / (double)grown * (double)took_ns);
+}
+
+bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns)
+{
+    bool any = false;
+    size_t file = group_file_of(CGROUP_memory);
+    char text[32];
+    *ret_near_ns = UINT64_MAX;
+    for (size_t i = 0; g && i < g->n; i++) {
+        struct cgroup_state *group = &g->at[i];
+        bool limited = !group->entity->absent[CGROUP_memory_limit], before = group->near;
+        ssize_t n = limited && group->fd[file] >= 0 ? fd_pread_all(group->fd[file], text, sizeof(text)) : -1;
+        uint64_t used, at_ns;
+        if (n < 0 || cgroup_value_parse(span_of(text, (size_t)n), &used) < 0)
+            continue;
+        at_ns = near_at(group, now_ns, used, group->entity->value[CGROUP_memory_limit]);
+        *ret_near_ns = at_ns < *ret_near_ns ? at_ns : *ret_near_ns;
+        any |= group->near && !before;
+    }
+    if (any)
+        g->is_urgent = true;
+    return any;
+}
+
 void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret)
 {
     if (!g)
@@ -390,7 +431,7 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
     for (size_t i = 0; i < g->n; i++) {
         if (!g->at[i].gone)
             read_group_files(g, &g->at[i], now_ns, last);
-        note_kills(g, g->at[i].entity);
+        note_kills(g, &g->at[i]);
     }
     groups_ask(g, last);
     ret->entities[BARO_KIND_CGROUP] = entity_view(&g->table);

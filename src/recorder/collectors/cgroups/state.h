@@ -28,6 +28,9 @@ struct cgroup_state {
     uint64_t due_ns[GROUP_FILES_MAX];
     uint64_t period_us;
     struct group_left left;
+    uint64_t used, used_ns; /* its memory, and when that was read: cgroups_watch() */
+    uint64_t kills;
+    bool near; /* it came near its limit, and did not fall far below since */
 };
 
 struct cgroup_device {
@@ -48,6 +51,7 @@ struct cgroups {
     uint64_t now_ns, ticks;
     uint64_t oom_first, oom_last; /* the first group's count of kills: as read first, and last */
     bool oom_seen;
+    bool is_urgent; /* a group came near its limit, or a process was OOM-killed: memory.stat says what holds it */
     char text[TEXT];
 };
 
