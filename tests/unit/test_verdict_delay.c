@@ -287,6 +287,8 @@ static void test_what_ran_out(void **state)
         {0, 0.03, 0.89, 0, 0, {0, 0.89, 0}, NULL},
         {0, 0.03, 0.98, 0.3, 0, {0.6, 0, 0}, NULL}, /* the kernel would have dropped page cache */
         {0, 0.9, 0.98, 0, 0, {0, 0, 0}, "last sample, and 900 MB was seen in use; most of that was held by a."},
+        {0, 0.9, 0.98, 0.97, 0, {0, 0, 0}, "98 % full in the last sample, and 900 MB was seen in use"}, /* read before
+                                                                                                         */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -308,6 +310,10 @@ static void test_what_ran_out(void **state)
         w.e.oom_kills = w.e.oom_kills_at_least = cases[i].killed;
         w.e.is_cut_off = !cases[i].killed;
         w.e.rss_peak_bytes = w.e.memory_peak_bytes = cases[i].rss * g->memory_limit;
+        struct history_point p = {.t_ns = SECOND};
+        p.at[CURVE_MEMORY] = w.e.rss_peak_bytes;
+        history_add(&w.history, &p);
+        w.e.history = &w.history;
         const char *title = says(&w, "oom");
         if (!cases[i].title ? *title : !strstr(title, cases[i].title))
             fail_msg("case %zu: %s", i, title);

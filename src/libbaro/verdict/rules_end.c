@@ -38,12 +38,16 @@ static const struct group *killing_group(const struct evidence *e)
 }
 
 /* Returns the group that was full of memory that can't be dropped when the recording was cut off. The kernel kills the
- * recorder with the job where memory.oom.group says so, and in place of it where no process of the job is larger. */
+ * recorder with the job where memory.oom.group says so, and in place of it where no process of the job is larger. Page
+ * cache is read more rarely than processes. Example: a group is full of it, and a process fills the group in 2 s. */
 static const struct group *full_group(const struct evidence *e)
 {
+    const struct history *h = e->history;
+    double rss = h ? history_at(h, CURVE_MEMORY, history_last_ns(h, CURVE_MEMORY)) : NAN;
     for (size_t i = 0; e->is_cut_off && i < e->n_groups; i++) {
         const struct group *g = &e->group[i];
-        if (g->memory >= FULL_RATIO * g->memory_limit && g->memory - g->cache >= FULL_HELD * g->memory_limit)
+        double least = FULL_HELD * g->memory_limit;
+        if (g->memory >= FULL_RATIO * g->memory_limit && (g->memory - g->cache >= least || rss >= least))
             return g;
     }
     return NULL;
@@ -148,7 +152,7 @@ static const struct baro_threshold oom_thresholds[] = {
     {"processes of the job that were OOM-killed", OOM_KILLS, BARO_UNIT_NONE},
     {"or, where the tape has no end, what its last sample has of a control group's memory, as a share of the limit",
      FULL_RATIO, BARO_UNIT_RATIO},
-    {"and of that what is no page cache", FULL_HELD, BARO_UNIT_RATIO},
+    {"and of that what is no page cache, or what processes have resident", FULL_HELD, BARO_UNIT_RATIO},
 };
 const struct verdict_rule rule_oom = {
     {"oom", BARO_VERDICT_PROBLEM,
