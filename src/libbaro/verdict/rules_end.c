@@ -367,7 +367,8 @@ static void find_failure_numbers(struct finding *f, const struct failure *why)
 static bool is_oom_kill(const struct evidence *e)
 {
     const struct failure *why = e->failure;
-    bool killed = why ? WIFSIGNALED(why->first.status) && WTERMSIG(why->first.status) == SIGKILL
+    bool killed = why && why->first.status_known
+                      ? WIFSIGNALED(why->first.status) && WTERMSIG(why->first.status) == SIGKILL
                       : e->exit_status == 128 + SIGKILL;
     return e->oom_kills >= OOM_KILLS && killed;
 }
