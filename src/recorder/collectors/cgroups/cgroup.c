@@ -14,6 +14,7 @@
 #include "base/fd.h"
 
 #define NEAR_TENTHS 9u /* of its limit: there a group may run out of memory before the next sample */
+#define FASTEST 8u     /* bytes a nanosecond that a group grows by at most: some cores that write new pages */
 #define FAR_TENTHS 8u  /* below them it is no longer near: a group full of page cache is once, and stays so */
 
 /* ---- devices ---- */
@@ -387,17 +388,18 @@ uint64_t cgroups_oom_kills(const struct cgroups *g)
     return g && g->oom_last > g->oom_first ? g->oom_last - g->oom_first : 0;
 }
 
-/* Takes a new reading of a group's memory. Returns when it will be near its limit. */
-static uint64_t near_at(struct cgroup_state *group, uint64_t now_ns, uint64_t used, uint64_t limit)
+/* Takes a new reading of a group's memory. The next one is due when the group may have come near its limit, or far from
+ * it. Example: 10 MB of a limit of 512 MB are used, so that 450 MB are left: it is read after 56 ms. */
+static void note_used(struct cgroup_fill *f, uint64_t now_ns, uint64_t used, uint64_t limit)
 {
-    uint64_t mark = limit / 10 * NEAR_TENTHS, grown = used > group->used ? used - group->used : 0;
-    uint64_t took_ns = now_ns - group->used_ns;
-    group->used = used;
-    group->used_ns = now_ns;
-    group->near = used >= mark || (group->near && used >= limit / 10 * FAR_TENTHS);
-    if (group->near || !grown)
-        return UINT64_MAX;
-    return now_ns + (uint64_t)((double)(mark - used) / (double)grown * (double)took_ns);
+    uint64_t mark = limit / 10 * NEAR_TENTHS, far = limit / 10 * FAR_TENTHS;
+    uint64_t grown = used > f->used ? used - f->used : 0, took_ns = now_ns - f->read_ns;
+    f->used = used;
+    f->read_ns = now_ns;
+    f->is_near = used >= mark || (f->is_near && used >= far);
+    f->near_ns = f->is_near || !grown ? UINT64_MAX
+                                      : now_ns + (uint64_t)((double)(mark - used) / (double)grown * (double)took_ns);
+    f->due_ns = now_ns + (f->is_near ? used - far : mark - used) / FASTEST;
 }
 
 bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns)
@@ -408,14 +410,15 @@ bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns)
     *ret_near_ns = UINT64_MAX;
     for (size_t i = 0; g && i < g->n; i++) {
         struct cgroup_state *group = &g->at[i];
-        bool limited = !group->entity->absent[CGROUP_memory_limit], before = group->near;
-        ssize_t n = limited && group->fd[file] >= 0 ? fd_pread_all(group->fd[file], text, sizeof(text)) : -1;
-        uint64_t used, at_ns;
-        if (n < 0 || cgroup_value_parse(span_of(text, (size_t)n), &used) < 0)
-            continue;
-        at_ns = near_at(group, now_ns, used, group->entity->value[CGROUP_memory_limit]);
-        *ret_near_ns = at_ns < *ret_near_ns ? at_ns : *ret_near_ns;
-        any |= group->near && !before;
+        struct cgroup_fill *f = &group->fill;
+        bool before = f->is_near, due = now_ns >= f->due_ns && !group->entity->absent[CGROUP_memory_limit];
+        ssize_t n = due && group->fd[file] >= 0 ? fd_pread_all(group->fd[file], text, sizeof(text)) : -1;
+        uint64_t used;
+        if (n >= 0 && cgroup_value_parse(span_of(text, (size_t)n), &used) == 0)
+            note_used(f, now_ns, used, group->entity->value[CGROUP_memory_limit]);
+        if (f->near_ns && f->near_ns < *ret_near_ns)
+            *ret_near_ns = f->near_ns;
+        any |= f->is_near && !before;
     }
     if (any)
         g->is_urgent = true;

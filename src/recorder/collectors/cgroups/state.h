@@ -28,9 +28,13 @@ struct cgroup_state {
     uint64_t due_ns[GROUP_FILES_MAX];
     uint64_t period_us;
     struct group_left left;
-    uint64_t used, used_ns; /* its memory, and when that was read: cgroups_watch() */
     uint64_t kills;
-    bool near; /* it came near its limit, and did not fall far below since */
+    struct cgroup_fill {
+        uint64_t used, read_ns; /* its memory, and when that was read */
+        uint64_t due_ns;        /* when it is read next */
+        uint64_t near_ns;       /* when it will be near its limit; UINT64_MAX: it does not grow */
+        bool is_near;           /* it came near, and did not fall far below since */
+    } fill;                     /* cgroups_watch() */
 };
 
 struct cgroup_device {
