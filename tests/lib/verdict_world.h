@@ -80,7 +80,9 @@ static struct group *add_group(struct world *w, const char *name)
                         .memory_high = NAN,
                         .anon_most = NAN,
                         .file_most = NAN,
-                        .quota_cores = NAN};
+                        .quota_cores = NAN,
+                        .ooms = NAN,
+                        .memory = NAN};
     snprintf(g->name, sizeof(g->name), "%s", name);
     return g;
 }
@@ -91,8 +93,12 @@ static void make_oom(struct world *w)
     w->e.victims = "python3";
     w->e.holder = "python3";
     w->e.memory_limit_bytes = 2e9;
-    w->e.memory_peak_bytes = 1.98e9;
+    w->e.memory_peak_bytes = w->e.rss_peak_bytes = 1.98e9;
     w->e.memory_source = "cgroup /job memory.max";
+    struct group *g = add_group(w, "/job");
+    g->memory_limit = 2e9;
+    g->limit_hits = 12;
+    g->held = (struct group_held){1.98e9, 0, 8 * MB};
 }
 
 static void make_killed(struct world *w)

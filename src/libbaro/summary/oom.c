@@ -14,6 +14,8 @@
 
 void oom_add_exit(struct summary_oom *o, const struct baro_exit *e)
 {
+    if (o->status_unknown && e->status_known && WIFEXITED(e->status) && WEXITSTATUS(e->status) == 128 + SIGKILL)
+        o->said_ns = e->t_ns;
     o->status_unknown |= !e->status_known;
     if (!e->status_known || !WIFSIGNALED(e->status) || WTERMSIG(e->status) != SIGKILL)
         return;
@@ -55,7 +57,10 @@ static uint64_t match(const struct baro_summary *s, const struct growth_rise *ri
 static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
 {
     bool taken[OOM_TIMES] = {false};
-    return match(s, rise, n, taken);
+    uint64_t all = match(s, rise, n, taken), said_ns = s->oom.said_ns;
+    for (size_t i = 0; !all && said_ns && i < n; i++)
+        all = said_ns >= rise[i].from_ns && said_ns <= rise[i].to_ns + ENDS_WITHIN;
+    return all;
 }
 
 /* Counts processes that SIGKILL ended before the counter was first read: that reading may include them already. */

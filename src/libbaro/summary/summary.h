@@ -116,6 +116,7 @@ struct summary_extent {
     uint64_t samples;           /* seen here; the recorder's own count is in its row */
     uint64_t first_ns, last_ns; /* times of samples */
     uint64_t damaged_bytes;
+    bool cut_off; /* it has no end, and no recorder is writing it */
     bool removed; /* the beginning of the tape was removed (--keep) */
 };
 

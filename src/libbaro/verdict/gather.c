@@ -51,6 +51,11 @@ static const struct {
     [WANT_GROUP_MEMORY_HIGH] = {BARO_KIND_CGROUP, "memory_high_bytes"},
     [WANT_GROUP_MEMORY_ANON] = {BARO_KIND_CGROUP, "memory_anon_bytes"},
     [WANT_GROUP_MEMORY_FILE] = {BARO_KIND_CGROUP, "memory_file_bytes"},
+    [WANT_GROUP_MEMORY_SHMEM] = {BARO_KIND_CGROUP, "memory_shmem_bytes"},
+    [WANT_GROUP_MEMORY_KERNEL] = {BARO_KIND_CGROUP, "memory_kernel_bytes"},
+    [WANT_GROUP_MEMORY_SLAB] = {BARO_KIND_CGROUP, "memory_slab_bytes"},
+    [WANT_GROUP_MEMORY] = {BARO_KIND_CGROUP, "memory_bytes"},
+    [WANT_GROUP_OOMS] = {BARO_KIND_CGROUP, "ooms"},
     [WANT_GROUP_CPU_LIMIT] = {BARO_KIND_CGROUP, "cpu_limit"},
     [WANT_GROUP_PRESSURE_IO_SOME] = {BARO_KIND_CGROUP, "pressure_io_some_ns"},
     [WANT_GROUP_PRESSURE_MEMORY_SOME] = {BARO_KIND_CGROUP, "pressure_memory_some_ns"},
@@ -230,6 +235,16 @@ static void look_at_processes(struct gather *g, const struct baro_sample *s, str
 
 /* ---- control groups ---- */
 
+static double or_0(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static double all_held(const struct group *g)
+{
+    return g->held.anon + g->held.shmem + g->held.kernel;
+}
+
 static struct group group_values(const struct gather *g, const struct baro_row *e)
 {
     struct group ret = {
@@ -244,7 +259,14 @@ static struct group group_values(const struct gather *g, const struct baro_row *
         .anon_most = of_group(g, e, WANT_GROUP_MEMORY_ANON),
         .file_most = of_group(g, e, WANT_GROUP_MEMORY_FILE),
         .quota_cores = of_group(g, e, WANT_GROUP_CPU_LIMIT),
+        .ooms = of_group(g, e, WANT_GROUP_OOMS),
+        .memory = of_group(g, e, WANT_GROUP_MEMORY),
+        .held = {or_0(of_group(g, e, WANT_GROUP_MEMORY_ANON)), or_0(of_group(g, e, WANT_GROUP_MEMORY_SHMEM)),
+                 or_0(of_group(g, e, WANT_GROUP_MEMORY_KERNEL))},
     };
+    if (!ret.held.kernel)
+        ret.held.kernel = or_0(of_group(g, e, WANT_GROUP_MEMORY_SLAB));
+    ret.cache = or_0(ret.file_most - ret.held.shmem);
     const char *name = baro_row_name(e);
     size_t n = strlen(name);
     snprintf(ret.name, sizeof(ret.name), "%s", n < sizeof(ret.name) ? name : name + n - (sizeof(ret.name) - 1));
@@ -271,6 +293,8 @@ static void keep_group(struct gather *g, const struct baro_row *e)
     }
     now.anon_most = larger(now.anon_most, g->group[i].anon_most);
     now.file_most = larger(now.file_most, g->group[i].file_most);
+    if (all_held(&g->group[i]) > all_held(&now))
+        now.held = g->group[i].held;
     g->group[i] = now;
 }
 
@@ -392,6 +416,7 @@ static struct group group_growth(const struct group *first, const struct group *
     g.throttled_ns -= first->throttled_ns;
     g.limit_hits -= first->limit_hits;
     g.high_hits -= first->high_hits;
+    g.ooms -= first->ooms;
     return g;
 }
 

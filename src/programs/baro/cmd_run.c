@@ -63,7 +63,9 @@ static void say_lost(struct running *run, const struct run_result *result, struc
         error_set(line, -1, "the recorder has not finished; what it has written is readable: %s",
                   *path ? path : "nowhere");
     else if (recording_settle(r))
-        error_set(line, -1, "the recorder went away; what it had written is readable: %.200s", path);
+        error_set(line, -1, "the recorder %s; what it had written is readable: %.200s",
+                  result->recorder_killed ? "was killed (baro summary says whether memory ran out)" : "went away",
+                  path);
     else if (*path && fstatat(r->file.dir_fd, r->file.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         error_set(line, -1, "nothing was recorded: %s; %.120s is as it was", why, path);
     else

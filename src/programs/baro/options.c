@@ -218,8 +218,9 @@ void settings_init(struct settings *s)
                "time between samples: auto (the default), or 10ms to 1h",                                              \
                MORE("auto samples densely at first: the interval is a hundredth of the time since the start, but at "  \
                     "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "   \
-                    "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are " \
-                    "ns, us, ms, s, min, h and d.")),                                                                  \
+                    "sampling would cost more than --overhead allows, and up to 1 s while the job is idle; it is "     \
+                    "shorter while a control group of the job fills its memory. Units are ns, us, ms, s, min, h and "  \
+                    "d.")),                                                                                            \
         PARSED("metrics", 'm', "LIST", record.wanted, take_metrics,                                                    \
                "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                  \
                .completes = OPT_A_METRIC,                                                                              \

@@ -246,8 +246,12 @@ static void reap_one(struct wrapper *w, pid_t pid)
 
 bool reap_recorder(struct wrapper *w)
 {
-    if (!w->recorder_ended && waitpid(w->recorder, NULL, WNOHANG) == w->recorder)
+    int status;
+
+    if (!w->recorder_ended && waitpid(w->recorder, &status, WNOHANG) == w->recorder) {
         w->recorder_ended = true;
+        w->result->recorder_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    }
     return w->recorder_ended;
 }
 

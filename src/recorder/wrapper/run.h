@@ -41,6 +41,7 @@ struct run_result {
     bool recorder_lost;            /* it could not be started, ended early, or did not finish within the grace period */
     bool recorder_stays;           /* lost, but its process still exists: stopped, or in a call that does not return */
     bool wait_refused;             /* wait_all: /proc does not list children, so none was waited for */
+    bool recorder_killed;          /* SIGKILL ended it */
     int recorder_errno;            /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before clone; when its end was seen */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: no descriptor was left */
