@@ -477,6 +477,17 @@ def test_killed(verdicts):
     assert found["killed"]["title"].startswith("SIGSEGV ended it after")
 
 
+@pytest.mark.parametrize("limit, job, status, cause", [
+    ("-t 1", "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); done", -signal.SIGKILL, "used up its limit of CPU time, 1.00 s (RLIMIT_CPU"),
+    ("-t 9", "sleep 0.1; kill -9 $$", -signal.SIGKILL, "somebody else sent it"),
+    ("-f 1", "exec head -c 99999 /dev/zero >file", -signal.SIGXFSZ, "limit of its size (RLIMIT_FSIZE, `ulimit -f`)"),
+    ("-f 1", "head -c 99999 /dev/zero >file; exit $?", 153, "limit of its size (RLIMIT_FSIZE, `ulimit -f`)"),
+])
+def test_limit_of_a_process(verdicts, limit, job, status, cause):
+    found = verdicts(["sh", "-c", f"ulimit -c 0; ulimit {limit}; {job}"], status=status)
+    assert cause in found["failed" if status > 0 else "killed"]["title"]
+
+
 def test_failed(verdicts):
     found = verdicts(["sh", "-c", "no-such-command-here"], status=127, stderr=subprocess.DEVNULL)
     check(found, "failed")

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "baro/text.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
 #include "base/fmt.h"
@@ -249,6 +251,55 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
         g->file_most = seen[i].file * g->memory_limit;
         assert_int_equal(says(&w, "memory-near-limit"), seen[i].says);
         world_done(&w);
+    }
+}
+
+/* What the signal means of the command, of the process that failed first, and where a shell's status is all that is
+ * known. Only a process that had used up its limit of CPU time was killed for that. */
+static void test_signal_has_its_cause(void **state)
+{
+    static const struct {
+        int signal;
+        uint64_t limit_ns;
+        const char *killed, *first, *not_known;
+    } cases[] = {
+        {SIGKILL, SECOND, "SIGKILL ended it after 1 min 40 s: it used up its limit of CPU time, 1.00 s (RLIMIT_CPU,",
+         "perl failed first, with SIGKILL at +1.07 s; it used up its limit of CPU time, 1.00 s (RLIMIT_CPU, `ulimit "
+         "-t`).",
+         "SIGKILL ended. What failed first is not known, as the statuses of its processes are not; the last that ended "
+         "before it was perl at +1.07 s; it used up its limit of CPU time, 1.00 s (RLIMIT_CPU, `ulimit -t`)."},
+        {SIGKILL, 0, "no OOM kill was seen, so somebody else sent it", "SIGKILL at +1.07 s.", "perl at +1.07 s."},
+        {SIGXCPU, 0, "it used up its limit of CPU time (RLIMIT_CPU, `ulimit -t`).",
+         "SIGXCPU at +1.07 s; it used up its limit of CPU time (RLIMIT_CPU", "SIGXCPU ended; it used up its limit of"},
+        {SIGXFSZ, 0, "it wrote a file up to the limit of its size (RLIMIT_FSIZE, `ulimit -f`).",
+         "SIGXFSZ at +1.07 s; it wrote a file up to the limit",
+         "SIGXFSZ ended; it wrote a file up to the limit of its"},
+        {SIGUSR1, 0, "SIGUSR1 ended it after 1 min 40 s.", "SIGUSR1 at +1.07 s.", "SIGUSR1 ended. What"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct failure why = {.first = {.process = {4711, 1},
+                                        .t_ns = 1070000000,
+                                        .status_known = true,
+                                        .status = cases[i].signal,
+                                        .name = "perl",
+                                        .cpu_limit_ns = cases[i].limit_ns}};
+        const char *const wanted[] = {cases[i].killed, cases[i].first, cases[i].not_known};
+        for (int way = 0; way < 3; way++) {
+            struct finding f = {0};
+            struct world w;
+            world_init(&w);
+            w.e.failure = &why;
+            w.e.exit_signal = way ? "" : baro_signal_name(cases[i].signal);
+            w.e.exit_status = way ? 128.0 + cases[i].signal : (double)NAN;
+            why.is_of_child = way;
+            why.first.status_known = way < 2;
+            assert_true(find_rule(way ? "failed" : "killed")->apply(&w.e, &w.e.job, &f));
+            if (!memmem(f.title.at, f.title.len, wanted[way], strlen(wanted[way])))
+                fail_msg("%.*s", (int)f.title.len, (const char *)f.title.at);
+            finding_done(&f);
+            world_done(&w);
+        }
     }
 }
 
@@ -636,6 +687,7 @@ int main(void)
         cmocka_unit_test(test_marks_of_quoted_numbers),
         cmocka_unit_test(test_words_with_marks),
         cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_signal_has_its_cause),
         cmocka_unit_test(test_tail),
         cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for),
