@@ -433,6 +433,35 @@ def test_lock_contention(verdicts, compiled, cores):
     assert "locking" in found["lock-contention"]["title"]
 
 
+FORKS = """
+    #include <pthread.h>
+    #include <sys/wait.h>
+    #include <time.h>
+    #include <unistd.h>
+    static void *work(void *arg)
+    {
+        sleep(1000);
+        return arg;
+    }
+    int main(void)
+    {
+        pthread_t thread;
+        time_t end = time(NULL) + 2;
+        pthread_create(&thread, NULL, work, NULL);
+        while (time(NULL) < end)
+            if (vfork() == 0)
+                _exit(0);
+            else
+                wait(NULL);
+        return 0;
+    }
+"""
+
+
+def test_waiting_for_children_is_no_lock(verdicts, compiled):
+    assert "lock-contention" not in verdicts([compiled("forking", FORKS)])
+
+
 @pytest.fixture
 def slow_server():
     """Sends a byte fifty times a second to each client."""
