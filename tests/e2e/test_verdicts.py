@@ -221,10 +221,14 @@ def test_neighbour(verdicts, groups, started, cores):
     check(found, "cpu-neighbour")
 
 
-def test_serial_tail(verdicts, cores):
-    found = verdicts(burning(f"burn({cores}, 1.5)\nburn(1, 1.4)"))
+@pytest.mark.parametrize("tail, advice", [
+    ("burn(1, 1.4)", "Start the longest steps first"),
+    pytest.param("for _ in range(90): time.sleep(0.015)", "Find out what it waits for at the end", marks=pytest.mark.slow),
+])
+def test_serial_tail(verdicts, cores, tail, advice):
+    found = verdicts(burning(f"burn({cores}, 1.5)\n{tail}"))
     check(found, "serial-tail")
-    assert found["serial-tail"]["begin_ns"] > 0
+    assert found["serial-tail"]["begin_ns"] > 0 and advice in found["serial-tail"]["advice"]
 
 
 @pytest.mark.slow
@@ -435,8 +439,8 @@ def test_lock_contention(verdicts, compiled, cores):
 
 FORKS = """
     #include <pthread.h>
+    #include <signal.h>
     #include <sys/wait.h>
-    #include <time.h>
     #include <unistd.h>
     static void *work(void *arg)
     {
@@ -446,20 +450,20 @@ FORKS = """
     int main(void)
     {
         pthread_t thread;
-        time_t end = time(NULL) + 2;
+        signal(SIGALRM, _exit);
+        alarm(2);
         pthread_create(&thread, NULL, work, NULL);
-        while (time(NULL) < end)
+        for (;;)
             if (vfork() == 0)
                 _exit(0);
             else
                 wait(NULL);
-        return 0;
     }
 """
 
 
 def test_waiting_for_children_is_no_lock(verdicts, compiled):
-    assert "lock-contention" not in verdicts([compiled("forking", FORKS)])
+    assert "lock-contention" not in verdicts([compiled("forking", FORKS)], status=signal.SIGALRM)
 
 
 @pytest.fixture
