@@ -223,7 +223,7 @@ def test_neighbour(verdicts, groups, started, cores):
 
 @pytest.mark.parametrize("tail, advice", [
     ("burn(1, 1.4)", "Start the longest steps first"),
-    pytest.param("for _ in range(90): time.sleep(0.015)", "Find out what it waits for at the end", marks=pytest.mark.slow),
+    pytest.param("for _ in range(90): time.sleep(0.015)", "Find out what it waits for", marks=pytest.mark.slow),
 ])
 def test_serial_tail(verdicts, cores, tail, advice):
     found = verdicts(burning(f"burn({cores}, 1.5)\n{tail}"))
@@ -510,8 +510,12 @@ def test_killed(verdicts):
     assert found["killed"]["title"].startswith("SIGSEGV ended it after")
 
 
+LONG = "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); done"
+
+
 @pytest.mark.parametrize("limit, job, status, cause", [
-    ("-t 1", "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); done", -signal.SIGKILL, "used up its limit of CPU time, 1.00 s (RLIMIT_CPU"),
+    ("-t 1", LONG, -signal.SIGKILL, "used up its limit of CPU time, 1.00 s (RLIMIT_CPU"),
+    ("-t 1", f"({LONG}); exit 3", 3, "used up its limit of CPU time, 1.00 s (RLIMIT_CPU"),
     ("-t 9", "sleep 0.1; kill -9 $$", -signal.SIGKILL, "somebody else sent it"),
     ("-f 1", "exec head -c 99999 /dev/zero >file", -signal.SIGXFSZ, "limit of its size (RLIMIT_FSIZE, `ulimit -f`)"),
     ("-f 1", "head -c 99999 /dev/zero >file; exit $?", 153, "limit of its size (RLIMIT_FSIZE, `ulimit -f`)"),
