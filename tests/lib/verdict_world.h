@@ -168,6 +168,7 @@ static void make_lock_contention(struct world *w)
     demand(w, 0, 100, 0.7, 0.1);
     w->e.contender = (struct contender){"server", 8, 2.4e6, 70e9, 1200, 0};
     w->e.job.grown[CURVE_PACKETS] = 300;
+    w->e.processes_started = 1;
 }
 
 static void make_cpu_neighbour(struct world *w)

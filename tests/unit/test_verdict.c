@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "baro/text.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
 #include "base/fmt.h"
@@ -200,6 +202,7 @@ static void test_thresholds(void **state)
         {"lock-contention", OF(contender.switches), 100000, 99999},
         {"lock-contention", OF(contender.threads), 2, 1},
         {"lock-contention", OF(contender.read_write_bytes), 2.4e6, 2.41e6},
+        {"lock-contention", OF(processes_started), 240000, 240001},
         {"lock-contention", OF_GROWN(CURVE_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
         {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49},          /* 50 s: what was lost to others is no more */
         {"cpu-neighbour", OF(host_mean_cores), 3.2, 3.1},
@@ -252,30 +255,84 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
     }
 }
 
+/* What the signal means of the command, of the process that failed first, and where a shell's status is all that is
+ * known. Only a process that had used up its limit of CPU time was killed for that. */
+static void test_signal_has_its_cause(void **state)
+{
+    static const struct {
+        int signal;
+        uint64_t limit_ns;
+        const char *killed, *first, *not_known;
+    } cases[] = {
+        {SIGKILL, SECOND, "SIGKILL ended it after 1 min 40 s: it used up its limit of CPU time, 1.00 s (RLIMIT_CPU,",
+         "perl failed first, with SIGKILL at +1.07 s; it used up its limit of CPU time, 1.00 s (RLIMIT_CPU, `ulimit "
+         "-t`).",
+         "SIGKILL ended. What failed first is not known, as the statuses of its processes are not; the last that ended "
+         "before it was perl at +1.07 s; it used up its limit of CPU time, 1.00 s (RLIMIT_CPU, `ulimit -t`)."},
+        {SIGKILL, 0, "no OOM kill was seen, so somebody else sent it", "SIGKILL at +1.07 s.", "perl at +1.07 s."},
+        {SIGXCPU, 0, "it used up its limit of CPU time (RLIMIT_CPU, `ulimit -t`).",
+         "SIGXCPU at +1.07 s; it used up its limit of CPU time (RLIMIT_CPU", "SIGXCPU ended; it used up its limit of"},
+        {SIGXFSZ, 0, "it wrote a file up to the limit of its size (RLIMIT_FSIZE, `ulimit -f`).",
+         "SIGXFSZ at +1.07 s; it wrote a file up to the", "SIGXFSZ ended; it wrote a file up to the limit of its"},
+        {SIGUSR1, 0, "SIGUSR1 ended it after 1 min 40 s.", "SIGUSR1 at +1.07 s.", "SIGUSR1 ended. What"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct failure why = {.first = {.process = {4711, 1},
+                                        .t_ns = 1070000000,
+                                        .status_known = true,
+                                        .status = cases[i].signal,
+                                        .name = "perl",
+                                        .cpu_limit_ns = cases[i].limit_ns}};
+        const char *const wanted[] = {cases[i].killed, cases[i].first, cases[i].not_known};
+        for (int way = 0; way < 3; way++) {
+            struct finding f = {0};
+            struct world w;
+            world_init(&w);
+            w.e.failure = &why;
+            w.e.exit_signal = way ? "" : baro_signal_name(cases[i].signal);
+            w.e.exit_status = way ? 128.0 + cases[i].signal : (double)NAN;
+            why.is_of_child = way;
+            why.first.status_known = way < 2;
+            assert_true(find_rule(way ? "failed" : "killed")->apply(&w.e, &w.e.job, &f));
+            if (!memmem(f.title.at, f.title.len, wanted[way], strlen(wanted[way])))
+                fail_msg("%.*s", (int)f.title.len, (const char *)f.title.at);
+            finding_done(&f);
+            world_done(&w);
+        }
+    }
+}
+
 /* ---- rules that read the history ---- */
 
+/* 3.8 or 1.4 cores until `from`, and then a tail. What computed can begin earlier or be divided; what waited can't. */
 static void test_tail(void **state)
 {
-    struct world w;
+    static const char first[] = "Start the longest steps first,", find[] = "Find out what it waits for at the end,";
+    static const struct {
+        unsigned from;
+        double before, cores, delayed;
+        const char *advice; /* NULL: no verdict */
+    } cases[] = {
+        {88, 3.8, 1, 0, NULL},      /* an eighth of the time: too short */
+        {70, 1.4, 1, 0, NULL},      /* the part before had little more */
+        {70, 3.8, 0.2, 0.8, first}, /* one thread that waits for a core is not idle */
+        {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, find}, {70, 3.8, 0, 0, find},
+    };
     (void)state;
-    world_init(&w);
-    demand(&w, 0, 88, 3.8, 0);
-    demand(&w, 88, 100, 1, 0); /* an eighth of the time: too short */
-    assert_false(says(&w, "serial-tail"));
-    world_done(&w);
-
-    world_init(&w);
-    demand(&w, 0, 70, 3.8, 0);
-    demand(&w, 70, 100, 0.2, 0.8); /* one thread that waits for a core is not idle */
-    assert_true(says(&w, "serial-tail"));
-    assert_false(says(&w, "slow-start"));
-    world_done(&w);
-
-    world_init(&w);
-    demand(&w, 0, 70, 1.4, 0);
-    demand(&w, 70, 100, 1, 0); /* the part before had little more */
-    assert_false(says(&w, "serial-tail"));
-    world_done(&w);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct finding f = {.end_ns = 100 * SECOND};
+        struct world w;
+        world_init(&w);
+        demand(&w, 0, cases[i].from, cases[i].before, 0);
+        demand(&w, cases[i].from, 100, cases[i].cores, cases[i].delayed);
+        assert_int_equal(find_rule("serial-tail")->apply(&w.e, &w.e.job, &f), cases[i].advice != NULL);
+        if (cases[i].advice)
+            assert_memory_equal(f.advice.at, cases[i].advice, strlen(cases[i].advice));
+        assert_false(says(&w, "slow-start"));
+        finding_done(&f);
+        world_done(&w);
+    }
 }
 
 static double cores_asked(const struct world *w)
@@ -670,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_marks_of_quoted_numbers),
         cmocka_unit_test(test_words_with_marks),
         cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_signal_has_its_cause),
         cmocka_unit_test(test_tail),
         cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for),

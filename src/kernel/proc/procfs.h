@@ -102,8 +102,8 @@ struct pid_smaps {
 };
 int pid_smaps_parse(struct span text, struct pid_smaps *ret);
 
-/* /proc/PID/limits: soft limits; UINT64_MAX: unlimited. */
-enum pid_limit_field { PID_LIMIT_AS, PID_LIMIT_DATA, PID_LIMIT_NPROC, PID_LIMIT_MAX };
+/* /proc/PID/limits: soft limits, and the hard one of CPU time, in seconds; UINT64_MAX: unlimited. */
+enum pid_limit_field { PID_LIMIT_CPU, PID_LIMIT_AS, PID_LIMIT_DATA, PID_LIMIT_NPROC, PID_LIMIT_MAX };
 struct pid_limits {
     uint32_t valid; /* bit per enum pid_limit_field */
     uint64_t value[PID_LIMIT_MAX];

@@ -197,7 +197,7 @@ static bool is_signal(const struct evidence *e, const char *name)
     return strcmp(e->exit_signal, name) == 0;
 }
 
-static const char *meaning(const struct evidence *e)
+static const char *meaning_of(const char *signal)
 {
     static const struct {
         const char *signal, *meaning;
@@ -207,19 +207,32 @@ static const char *meaning(const struct evidence *e)
         {"SIGABRT", "it aborted itself, as a failed assertion does"},
         {"SIGILL", "it ran an instruction that this CPU does not have"},
         {"SIGFPE", "it divided by zero, or the like"},
-        {"SIGXCPU", "it used up its limit of CPU time (RLIMIT_CPU)"},
-        {"SIGXFSZ", "it wrote a file up to the limit of its size (RLIMIT_FSIZE)"},
+        {"SIGXCPU", "it used up its limit of CPU time (RLIMIT_CPU, `ulimit -t`)"},
+        {"SIGXFSZ", "it wrote a file up to the limit of its size (RLIMIT_FSIZE, `ulimit -f`)"},
         {"SIGPIPE", "it wrote to a pipe that nobody reads"},
-        {"SIGKILL", "no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a user"},
         {"SIGTERM", "somebody asked it to end"},
         {"SIGINT", "somebody interrupted it"},
         {"SIGHUP", "its terminal went away"},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-        if (is_signal(e, known[i].signal))
+        if (strcmp(signal, known[i].signal) == 0)
             return known[i].meaning;
     }
     return NULL;
+}
+
+/* Explains a signal that ended a process. end: NULL: not known. Returns false if nothing is known of the cause. */
+static bool find_cause(struct finding *f, char separator, const char *signal, const struct failure_end *end)
+{
+    const char *meaning = meaning_of(signal);
+    bool is_limit = strcmp(signal, "SIGKILL") == 0 && end && end->cpu_limit_ns;
+    if (is_limit) {
+        find_title(f, "%c it used up its limit of CPU time, %s (RLIMIT_CPU, `ulimit -t`)", separator,
+                   words_duration((double)end->cpu_limit_ns, 0).at);
+        find_number(f, "cpu_limit_ns", (double)end->cpu_limit_ns, 0, BARO_UNIT_NS);
+    } else if (meaning)
+        find_title(f, "%c %s", separator, meaning);
+    return is_limit || meaning;
 }
 
 static bool killed(const struct evidence *e, const struct stretch *s, struct finding *f)
@@ -229,8 +242,8 @@ static bool killed(const struct evidence *e, const struct stretch *s, struct fin
         return false;
     find_title(f, "%s ended it after %s%s", e->exit_signal, words_duration(FACT(e, wall_ns)).at,
                e->is_core_dumped >= 1 ? ", with a core dump" : "");
-    if (meaning(e))
-        find_title(f, ": %s", meaning(e));
+    if (!find_cause(f, ':', e->exit_signal, e->failure ? &e->failure->first : NULL) && is_signal(e, "SIGKILL"))
+        find_title(f, ": no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a user");
     find_title(f, ".");
     find_text(f, "exit.signal", e->exit_signal);
     find_number(f, "wall_ns", FACT(e, wall_ns), BARO_UNIT_NS);
@@ -264,8 +277,11 @@ static void find_custom(struct finding *f, double status)
         find_title(f, ": a shell or baro says so when a command could not be executed");
     else if (status == 124)
         find_title(f, ": timeout(1) says so when the time was over");
-    else if (status > 128 && status < 128 + 65)
-        find_title(f, ": a shell says so of a command that %s ended", of_signal((int)status - 128).at);
+    else if (status > 128 && status < 128 + 65) {
+        const struct words signal = of_signal((int)status - 128);
+        find_title(f, ": a shell says so of a command that %s ended", signal.at);
+        find_cause(f, ';', signal.at, NULL);
+    }
 }
 
 static void find_process(struct finding *f, const struct failure_end *end)
@@ -324,14 +340,18 @@ static void find_before(struct finding *f, const struct failure *why)
 }
 
 /* The connector and taskstats report the statuses of the processes below; perf and scans do not. */
-static void find_not_known(struct finding *f, const struct failure *why)
+static void find_not_known(struct finding *f, double status, const struct failure *why)
 {
+    if (status > 128)
+        find_custom(f, status);
     find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "
                   "before it was ");
     find_process(f, &why->first);
     find_title(f, " at +%s", words_duration((double)why->first.t_ns, 0).at);
     find_above(f, why);
-    find_title(f, "%s%s.", why->n_named ? ", and then " : "", why->after);
+    find_title(f, "%s%s", why->n_named ? ", and then " : "", why->after);
+    find_cause(f, ';', "SIGKILL", &why->first);
+    find_title(f, ".");
 }
 
 static void find_first(struct finding *f, const struct failure *why)
@@ -343,6 +363,8 @@ static void find_first(struct finding *f, const struct failure *why)
     find_above(f, why);
     if (WIFEXITED(why->first.status))
         find_custom(f, WEXITSTATUS(why->first.status));
+    else
+        find_cause(f, ';', of_signal(WTERMSIG(why->first.status)).at, &why->first);
     find_title(f, ".");
     find_after(f, why);
 }
@@ -388,7 +410,7 @@ static bool apply_failed(const struct evidence *e, const struct stretch *s, stru
     } else if (why->first.status_known) {
         find_first(f, why);
     } else {
-        find_not_known(f, why);
+        find_not_known(f, e->exit_status, why);
     }
     if (why)
         find_before(f, why);

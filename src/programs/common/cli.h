@@ -8,6 +8,7 @@
 
 #include "baro/error.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "programs/common/opt.h"
 #include "programs/common/settings.h"
 
@@ -47,6 +48,7 @@ struct cli {
     const struct seccomp_filter *filter; /* for run: system calls that must not be made; NULL elsewhere */
     bool mute;                           /* nothing may be written to standard error: such a filter */
     bool no_terminal;                    /* the terminal may not be asked: such a filter */
+    struct clock_before before;          /* in baro alone */
     unsigned height;                     /* lines of standard output; 0: not a terminal, or not known */
 };
 

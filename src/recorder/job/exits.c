@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the exit record of a process from the values that were read last and from what was reported when it ended. */
 
+#include "base/clock.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
+
+#define LIMIT_REACHED 1.05 /* the CPU time by ticks is an estimate after the last reading */
 
 static void put(struct baro_exit *e, enum exit_metric id, uint64_t v)
 {
@@ -200,6 +203,18 @@ static void fill_unsure(const struct member *m, struct baro_exit *e)
     e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : unsure < e->value[EXIT_cpu] ? unsure : e->value[EXIT_cpu];
 }
 
+static void fill_limit(const struct member *m, struct baro_exit *e)
+{
+    double ratio = m->reading.ticks_ratio > 0 ? m->reading.ticks_ratio : 1;
+    double used = LIMIT_REACHED * (double)e->value[EXIT_cpu] * ratio;
+    uint64_t limit = m->reading.cpu_limit_ns;
+    e->absent[EXIT_cpu_limit_reached] = e->absent[EXIT_cpu];
+    if (!e->absent[EXIT_cpu] && !m->reading.limit_at_ns && used >= (double)NS_PER_SEC)
+        e->absent[EXIT_cpu_limit_reached] = BARO_ABSENT_GONE;
+    else if (!e->absent[EXIT_cpu])
+        put(e, EXIT_cpu_limit_reached, limit && used >= (double)limit ? limit : 0);
+}
+
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
@@ -220,6 +235,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->source = member_usage(m)->source;
     fill_values_read_last(e, m);
     fill_reported_values(e, m);
+    fill_limit(m, e);
     subtract_base(e, m);
     if (e->absent[EXIT_io_rchar])
         e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];

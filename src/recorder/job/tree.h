@@ -246,6 +246,9 @@ struct member_reading {
     uint64_t due_read_ns;                /* when everything that was due was read: process_due_ns() */
     uint64_t thread_sum[THREAD_SUM_MAX]; /* sums over its living threads when they were last read */
     uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
+    uint64_t cpu_limit_ns;               /* its hard RLIMIT_CPU; 0: none */
+    uint64_t limit_at_ns;                /* its CPU time when that was read last */
+    float ticks_ratio;                   /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
     uint64_t smaps_ns;                   /* when smaps was last read; 0: never */
     uint64_t smaps_key;                  /* faults and stat_rss when smaps was last read */
     uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */

@@ -125,6 +125,7 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
         .start_monotonic_ns = start_ns,
         .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper.pid},
+        .before = o->before,
         .starter = o->attach.starter,
         .wake_fd = r->wrapper.link_fd,
         .host = host,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "libbaro/sample/sample.h"
 
@@ -111,7 +112,8 @@ struct record_calls {
 };
 
 struct record_options {
-    int tape_fd; /* closed by the recorder */
+    int tape_fd;                /* closed by the recorder */
+    struct clock_before before; /* of the process that the user executed: this one or the wrapper */
     struct record_pace pace;
     struct record_scope scope;
     struct record_command run;

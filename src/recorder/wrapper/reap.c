@@ -60,6 +60,18 @@ static bool proc_is_own(struct wrapper *w)
     return w->proc_is_own;
 }
 
+/* A limit is a second at least. The recorder reads it of processes that it samples; of these it may not come in time.
+ */
+static void limit_read(pid_t pid, struct link_message *m)
+{
+    struct rlimit limit;
+
+    if (m->cpu_ns < NS_PER_SEC / 2 || prlimit(pid, RLIMIT_CPU, NULL, &limit) < 0 ||
+        limit.rlim_max >= UINT64_MAX / NS_PER_SEC || clock_process_ticks_ns(pid, &m->ticks_ns) < 0)
+        return;
+    m->cpu_limit_ns = limit.rlim_max * NS_PER_SEC;
+}
+
 /* A zombie still has its stat and its CPU clock; both are gone once it is reaped. The clock is the time of the process
  * alone in nanoseconds, while wait4() adds that of its reaped children, in microseconds. In the /proc of another PID
  * namespace the same number is another process. */
@@ -69,6 +81,7 @@ static void zombie_fill(struct wrapper *w, pid_t pid, struct link_message *m)
         m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
     if (clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
         m->cpu_ns = 0;
+    limit_read(pid, m);
 }
 
 static void usage_put(struct link_message *m, const struct rusage *u)
