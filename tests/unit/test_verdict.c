@@ -615,109 +615,6 @@ static void test_pieces(void **state)
 
 /* ---- docs/verdicts.md ---- */
 
-/* Only what has others do the work is noted. */
-static void test_clients(void **state)
-{
-    static const struct {
-        const char *name, *cmdline;
-        bool is;
-    } of[] = {
-        {"docker", "docker run image", true},
-        {"docker", "/usr/bin/docker -H tcp://a:1 compose -f b.yaml up", true},
-        {"docker", "docker ps", false},
-        {"docker", "docker inspect runner", false},
-        {"docker", NULL, false},
-        {"podman", "podman run image", false},
-        {"podman-remote", "podman-remote exec a make", true},
-        {"tmux: client", "tmux new-window make", true},
-        {"tmux: client", "tmux ls", false},
-        {"screen", "screen -S a -X stuff make", true},
-        {"screen", "screen -dmS a make", false},
-        {"sbatch", NULL, true},
-        {"systemd-run", "systemd-run --user make", true},
-        {"at", "at -l", false},
-        {"ssh", "ssh host make", true},
-        {"ssh", "ssh git@host 'git-upload-pack a'", false},
-        {"ssh-agent", "ssh-agent", false},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
-        if ((client_note(of[i].name, of[i].cmdline) != 0) != of[i].is)
-            fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
-    }
-    assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
-    assert_int_equal(client_note_server(""), 0);
-}
-
-static struct words words_of_threshold(const struct baro_threshold *t)
-{
-    struct words w;
-    switch (t->unit) {
-    case BARO_UNIT_NS: return words_duration(t->value, 0);
-    case BARO_UNIT_BYTES: return words_bytes(t->value, 0);
-    case BARO_UNIT_RATIO: return words_percent(t->value, 0);
-    default: snprintf(w.at, sizeof(w.at), "%g", t->value); return w;
-    }
-}
-
-static void write_rule(struct buf *b, const struct baro_rule *r, const struct made *m)
-{
-    struct world w;
-    struct finding f = {.end_ns = 100 * SECOND};
-    buf_printf(b, "\n### %s\n\n*%s.* %s\n\n", r->name, baro_verdict_weight_name(r->weight), r->help);
-    for (size_t i = 0; i < r->threshold_count; i++)
-        buf_printf(b, "- %s: **%s**\n", r->thresholds[i].help, words_of_threshold(&r->thresholds[i]).at);
-    world_init(&w);
-    m->make(&w);
-    assert_true(find_rule(r->name)->apply(&w.e, &w.e.job, &f));
-    buf_printf(b, "%s> %.*s", r->threshold_count ? "\n" : "", (int)f.title.len, (const char *)f.title.at);
-    if (f.advice.len)
-        buf_printf(b, " %.*s", (int)f.advice.len, (const char *)f.advice.at);
-    buf_str(b, "\n");
-    finding_done(&f);
-    world_done(&w);
-}
-
-static void read_document(const char *path, struct buf *b)
-{
-    char part[4096];
-    size_t n;
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    while ((n = fread(part, 1, sizeof(part), file)) > 0)
-        buf_add(b, part, n);
-    buf_byte(b, 0);
-    fclose(file);
-}
-
-static void test_document(void **state)
-{
-    static const char mark[] = "<!-- rules -->\n";
-    struct buf text = {0}, made_part = {0};
-    char path[4096];
-    (void)state;
-    if (!getenv("BARO_FIXTURES"))
-        skip();
-    snprintf(path, sizeof(path), "%s/../../docs/verdicts.md", getenv("BARO_FIXTURES"));
-    read_document(path, &text);
-    char *found = strstr((char *)text.at, mark);
-    assert_non_null(found);
-    found += sizeof(mark) - 1;
-    for (int i = 0; i < MADE; i++)
-        write_rule(&made_part, baro_verdict_rule(i), &made[i]);
-    buf_byte(&made_part, 0);
-    if (getenv("BARO_GOLDEN_WRITE")) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        fprintf(file, "%.*s%s", (int)(found - (char *)text.at), (char *)text.at, (char *)made_part.at);
-        fclose(file);
-    } else if (strcmp(found, (char *)made_part.at) != 0) {
-        fail_msg("docs/verdicts.md is not what the rules are: BARO_GOLDEN_WRITE=1 writes it");
-    }
-    buf_done(&text);
-    buf_done(&made_part);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -739,7 +636,6 @@ int main(void)
         cmocka_unit_test(test_short_phases_together),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
