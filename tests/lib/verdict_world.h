@@ -368,4 +368,14 @@ static const struct made {
 };
 #define MADE ((int)(sizeof(made) / sizeof(*made)))
 
+static inline const struct verdict_rule *find_rule(const char *name)
+{
+    for (int i = 0; i < verdict_rule_count; i++) {
+        if (strcmp(verdict_rules[i]->is.name, name) == 0)
+            return verdict_rules[i];
+    }
+    fail_msg("no rule %s", name);
+    return NULL;
+}
+
 #endif

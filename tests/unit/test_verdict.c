@@ -26,16 +26,6 @@
 
 /* ---- applying a rule ---- */
 
-static const struct verdict_rule *find_rule(const char *name)
-{
-    for (int i = 0; i < verdict_rule_count; i++) {
-        if (strcmp(verdict_rules[i]->is.name, name) == 0)
-            return verdict_rules[i];
-    }
-    fail_msg("no rule %s", name);
-    return NULL;
-}
-
 static bool says(const struct world *w, const char *name)
 {
     struct finding f = {.begin_ns = w->e.job.begin_ns, .end_ns = w->e.job.end_ns};
@@ -614,6 +604,40 @@ static void test_pieces(void **state)
 }
 
 /* ---- docs/verdicts.md ---- */
+
+/* Only what has others do the work is noted. */
+static void test_clients(void **state)
+{
+    static const struct {
+        const char *name, *cmdline;
+        bool is;
+    } of[] = {
+        {"docker", "docker run image", true},
+        {"docker", "/usr/bin/docker -H tcp://a:1 compose -f b.yaml up", true},
+        {"docker", "docker ps", false},
+        {"docker", "docker inspect runner", false},
+        {"docker", NULL, false},
+        {"podman", "podman run image", false},
+        {"podman-remote", "podman-remote exec a make", true},
+        {"tmux: client", "tmux new-window make", true},
+        {"tmux: client", "tmux ls", false},
+        {"screen", "screen -S a -X stuff make", true},
+        {"screen", "screen -dmS a make", false},
+        {"sbatch", NULL, true},
+        {"systemd-run", "systemd-run --user make", true},
+        {"at", "at -l", false},
+        {"ssh", "ssh host make", true},
+        {"ssh", "ssh git@host 'git-upload-pack a'", false},
+        {"ssh-agent", "ssh-agent", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        if ((client_note(of[i].name, of[i].cmdline) != 0) != of[i].is)
+            fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
+    }
+    assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
+    assert_int_equal(client_note_server(""), 0);
+}
 
 int main(void)
 {

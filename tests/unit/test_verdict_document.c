@@ -21,40 +21,6 @@
 #include "libbaro/verdict/verdict_rule.h"
 #include "verdict_world.h"
 
-/* Only what has others do the work is noted. */
-static void test_clients(void **state)
-{
-    static const struct {
-        const char *name, *cmdline;
-        bool is;
-    } of[] = {
-        {"docker", "docker run image", true},
-        {"docker", "/usr/bin/docker -H tcp://a:1 compose -f b.yaml up", true},
-        {"docker", "docker ps", false},
-        {"docker", "docker inspect runner", false},
-        {"docker", NULL, false},
-        {"podman", "podman run image", false},
-        {"podman-remote", "podman-remote exec a make", true},
-        {"tmux: client", "tmux new-window make", true},
-        {"tmux: client", "tmux ls", false},
-        {"screen", "screen -S a -X stuff make", true},
-        {"screen", "screen -dmS a make", false},
-        {"sbatch", NULL, true},
-        {"systemd-run", "systemd-run --user make", true},
-        {"at", "at -l", false},
-        {"ssh", "ssh host make", true},
-        {"ssh", "ssh git@host 'git-upload-pack a'", false},
-        {"ssh-agent", "ssh-agent", false},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
-        if ((client_note(of[i].name, of[i].cmdline) != 0) != of[i].is)
-            fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
-    }
-    assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
-    assert_int_equal(client_note_server(""), 0);
-}
-
 static struct words words_of_threshold(const struct baro_threshold *t)
 {
     struct words w;
