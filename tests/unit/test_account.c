@@ -76,12 +76,14 @@ static void helpers_are_charged_once(void **state)
 
 struct recording {
     struct sampling sampling;
+    struct job job;
     struct own_cost own;
 };
 
 static void begin(struct recording *r, struct account *a, uint64_t before_ns)
 {
     r->sampling.account = a;
+    r->sampling.job = &r->job;
     r->sampling.options.self[0] = getpid();
     r->sampling.options.before = (struct clock_before){getpid(), before_ns};
     r->sampling.options.proc_fd = -1;

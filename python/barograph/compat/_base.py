@@ -220,7 +220,7 @@ class Companion:
             (_spawn.DUP, theirs_out, 1),
             (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
         ]
-        shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *argv]
+        shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *_where.beside([*argv])]
         try:
             _spawn.start(shell, {**os.environ, "folder": "", **(environment or {})}, actions, setsid=True)
         finally:

@@ -192,7 +192,7 @@ def log(
         if tape.path is None:
             tape._hooks.append(_Hook(upload, wait))
             return upload
-        request["tape"], request["task"] = tape.path, bool(os.environ.get("BARO_EVENTS"))
+        request["tape"] = tape.path
         if tape.active:
             if wait is not None:
                 tape._hooks.append(_Hook(upload, wait, started=True))
@@ -218,7 +218,8 @@ def _warn_without_mlflow() -> None:
 
 
 class _Hook:
-    """What a Recording does for an upload. The follower starts before the recorder, and so is no process of the job."""
+    """What a Recording does for an upload. The follower starts before the recorder, which has not to find out then
+    that it is no process of the job."""
 
     def __init__(self, upload: Upload, wait: float | None, started: bool = False) -> None:
         self.upload, self._wait, self._started = upload, wait, started

@@ -351,6 +351,15 @@ const struct cli_command cli_commands[] = {
      .operands_min = 1,
      .operands_max = 2,
      .hidden = true},
+    {.name = "follow",
+     .operands = "COMMAND [ARGUMENT...]",
+     .summary = "run the Python package's follower of MLflow, so that it is no process of a job",
+     .options = options_none,
+     .function = cmd_follow,
+     .operands_min = 1,
+     .operands_max = -1,
+     .stop_early = true,
+     .hidden = true},
     {.name = NULL},
 };
 

@@ -227,6 +227,15 @@ struct member_task {
     bool confirmed : 1;  /* matched again since the process that selects was restarted */
 };
 
+/* Set by other_recorders.c: it belongs to another recording of barograph. */
+struct member_other {
+    struct member *next;               /* the next one in the list of those that do */
+    uint64_t *base;                    /* BASE_MAX values: what it had used when this was noticed; NULL: nothing */
+    uint64_t peak_before, most_before; /* counts.peak and at_once.most before it began */
+    bool is : 1;
+    bool was_started : 1; /* a recorder or helper started it: it stays one whatever it executes */
+};
+
 /* Set by recorder/loop from events. */
 struct member_events {
     struct member *touched_next; /* next one in the list of members that events concerned */
@@ -313,6 +322,7 @@ struct member {
     struct member_account account;
     struct reaped_io reaped_io;
     struct member_task of_task;
+    struct member_other other;
     struct member_events events;
     struct member_reading reading;
 };

@@ -5,6 +5,7 @@
 #include <linux/time_types.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 int loop_open(struct recorders *a, int stop_fd, struct baro_error *err)
 {
     sigset_t set;
+    prctl(PR_SET_NAME, "baro-recorder"); /* other recorders know it by that, inside of whose jobs it is begun */
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);

@@ -193,6 +193,8 @@ void own_cost_fill(struct own_cost *o)
     v[RECORDER_thinned] = g->thinned;
     v[RECORDER_left_out] = o->left_out;
     v[RECORDER_forks_refused] = o->refused_noted;
+    v[RECORDER_others_cpu] = o->others_before_ns + g->job->others.used[BASE_CPU];
+    v[RECORDER_others_rss_peak] = g->job->others.rss_peak;
 }
 
 void own_cost_end(struct own_cost *o, uint64_t process_samples, uint64_t lossy)
@@ -224,6 +226,8 @@ void own_cost_resume(struct own_cost *o, const struct baro_sample *last)
     o->missed = v[RECORDER_missed];
     o->left_out = v[RECORDER_left_out];
     o->rss_peak = v[RECORDER_rss_peak];
+    o->others_before_ns = v[RECORDER_others_cpu];
+    g->job->others.rss_peak = v[RECORDER_others_rss_peak];
     g->ticks = v[RECORDER_samples];
     g->thinned = v[RECORDER_thinned];
 }

@@ -362,6 +362,7 @@ static void wrapper_init(struct wrapper *w, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
     fd_hold_standard();
+    prctl(PR_SET_NAME, "baro"); /* also where a link has another name: check_recorder() in collectors/processes */
     *w = (struct wrapper){.link = -1, .self_io = -1, .command_io = -1, .result = result, .self = getpid()};
     w->session_leader = getsid(0) == w->self;
     w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /proc/PID/stat says of a process: CPU time, parent, name, page faults, resident memory. */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "recorder/collectors/processes/process_parts.h"
 #include "recorder/collectors/processes/pss_sharing.h"
@@ -206,6 +208,67 @@ static void put_memory(struct processes *p, struct member *m, const struct pid_s
         forget_memory(m);
 }
 
+/* Does the process execute this program? Its own copy in another place is another file. */
+static bool executes_baro(const struct sampling *g, int32_t pid, bool *ret)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof(path), "%d/exe", (int)pid);
+    if (!g->options.own_exe.st_ino || fstatat(g->options.proc_fd, path, &st, 0) < 0)
+        return false;
+    *ret = st.st_dev == g->options.own_exe.st_dev && st.st_ino == g->options.own_exe.st_ino;
+    return true;
+}
+
+static bool is_named_ours(const char *comm)
+{
+    return strncmp(comm, "baro-", 5) == 0;
+}
+
+/* Does what the member starts belong to another recording as well? What a wrapper starts is the job's. */
+static bool starts_others(const struct member *m)
+{
+    return m && m->other.is && (m->other.was_started || is_named_ours(m->reading.comm));
+}
+
+/* What the user named is recorded whatever it is. */
+static bool is_named_by_user(const struct job *j, const struct member *m)
+{
+    return j->attached && m->is_target;
+}
+
+/* The parent of a recorder is its wrapper if it executes this program as well. Other wrappers (`baro phase`) are
+ * processes of the job. */
+static void check_wrapper(const struct processes *p, struct member *m)
+{
+    struct job *j = p->sampling->job;
+    bool is = false;
+    if (m && !m->other.is && !is_named_by_user(j, m) && executes_baro(p->sampling, m->row.key.pid, &is) && is)
+        job_set_other(j, m, true);
+}
+
+/*
+ * Finds out whether the member belongs to another recording of barograph: it has given itself the name of a recorder or
+ * helper, and executes this program; or it is the wrapper of one; or a recorder or helper has started it, as it does
+ * what --collect runs, and MLflow's follower. The kernel says what a process executes, a name alone says nothing. A
+ * process that ended before it was read stays one of the job.
+ */
+static void check_recorder(const struct processes *p, struct member *m, const struct pid_stat *st)
+{
+    struct job *j = p->sampling->job;
+    bool is = false, is_wrapper = m->other.is && strcmp(st->comm, "baro") == 0;
+    if (m->other.was_started || is_named_by_user(j, m) || st->state == 'Z')
+        return;
+    m->other.was_started = starts_others(m->links.parent);
+    if (m->other.was_started)
+        is = true;
+    else if ((is_named_ours(st->comm) || is_wrapper) && !executes_baro(p->sampling, m->row.key.pid, &is))
+        return;
+    job_set_other(j, m, is);
+    if (is && strcmp(st->comm, "baro-recorder") == 0)
+        check_wrapper(p, m->links.parent);
+}
+
 void process_put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     member_moved(m);
@@ -215,6 +278,7 @@ void process_put_stat(struct processes *p, struct member *m, const struct pid_st
     m->reading.name_is_parents = may_execute(p, m, st, clock_ns);
     if (!is_released(st))
         put_parent(p, m, st->ppid);
+    check_recorder(p, m, st);
     put_cpu(p, m, st, clock_ns);
     member_raise_counter(m, PROCESS_faults_minor, st->minflt);
     member_raise_counter(m, PROCESS_faults_major, st->majflt);
