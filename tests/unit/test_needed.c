@@ -152,9 +152,8 @@ static void test_machine(void **state)
     struct world w;
     begin(&w, 1);
     fill(&w.p[0], 5 * MB, 0, 5 * MB);
-    w.s.host[HOST_memory_shmem] = 70 * MB;
     add(&w);
-    w.s.host[HOST_memory_shmem] = 970 * MB;
+    w.s.job[JOB_machine_shmem] = 900 * MB;
     w.s.job[JOB_io_wchar] = 300 * MB;
     add(&w);
     expect(&w, 5 * MB + EACH, 305 * MB + EACH, NEEDED_SHMEM);

@@ -302,27 +302,20 @@ static uint64_t kernel_growth(struct needed *n, const struct baro_sample *s)
     return 0;
 }
 
-/* By how much memory grew that others may have as well, in this reading of the machine: as far as the job can have
- * caused it. A page of shared memory comes by a write, or by a page fault that made no anonymous memory; one of a pipe
- * by a write. */
+/* By how much memory grew that others may have as well: as far as the job can have caused it. A page of shared memory
+ * comes by a write, or by a page fault that made no anonymous memory; one of a pipe by a write. */
 static void add_growth(struct needed *n, const struct baro_sample *s, const struct sums *sums,
                        uint64_t ret_more[NEEDED_DOUBTS])
 {
-    uint64_t shmem = s->host[HOST_memory_shmem];
-    uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
-    if (!s->has_host || s->host_absent[HOST_memory_shmem] != BARO_PRESENT || s->host_ns <= n->host_ns)
-        return;
-    n->host_ns = s->host_ns;
-    if (!n->has_first) {
-        n->has_first = true;
-        n->shmem_first = shmem;
-        n->hugetlb_first = hugetlb;
-    }
     uint64_t wrote = job_value(s, JOB_io_wchar), faulted_in = job_value(s, JOB_faults_minor) * n->page_bytes;
-    uint64_t made = excess(faulted_in, sums->parts.anon) + wrote;
-    uint64_t kernel = least_of(kernel_growth(n, s), wrote);
-    ret_more[NEEDED_SHMEM] = excess(least_of(excess(shmem, n->shmem_first), made), sums->parts.shared);
-    ret_more[NEEDED_KERNEL] = excess(kernel, sums->parts.kernel);
+    uint64_t shmem = least_of(job_value(s, JOB_machine_shmem), excess(faulted_in, sums->parts.anon) + wrote);
+    ret_more[NEEDED_SHMEM] = excess(shmem, sums->parts.shared);
+    if (!s->has_host || s->host_ns <= n->host_ns)
+        return;
+    uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
+    n->hugetlb_first = n->host_ns ? n->hugetlb_first : hugetlb;
+    n->host_ns = s->host_ns;
+    ret_more[NEEDED_KERNEL] = excess(least_of(kernel_growth(n, s), wrote), sums->parts.kernel);
     ret_more[NEEDED_HUGETLB] = most_of(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
 }
 

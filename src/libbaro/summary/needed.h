@@ -54,9 +54,8 @@ struct needed {
     struct needed_row *row, *next; /* of the last sample, by id; next: of the one that is being added */
     size_t n, cap, cap_next;
     uint64_t page_bytes;
-    uint64_t shmem_first, hugetlb_first; /* of the machine */
-    bool has_first;
-    uint32_t kernel_group; /* the innermost control group that says what the kernel keeps for it; 0: none */
+    uint64_t hugetlb_first; /* of the machine */
+    uint32_t kernel_group;  /* the innermost control group that says what the kernel keeps for it; 0: none */
     uint64_t kernel_first;
     uint64_t host_ns;
     uint64_t mapped_most; /* shared memory that processes have mapped at one time */
