@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/least.h"
+#include "base/min_max.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 
@@ -80,16 +80,16 @@ static uint64_t anon_of(const struct needed *n, const struct baro_process *p, st
             row->anon_then = anon;
         }
         uint64_t pss = p->value[PROCESS_pss_anon];
-        return least_of(anon >= row->anon_then ? pss + (anon - row->anon_then) : excess(pss, row->anon_then - anon),
-                        anon);
+        return min_u64(anon >= row->anon_then ? pss + (anon - row->anon_then) : excess(pss, row->anon_then - anon),
+                       anon);
     }
     if (has_pss) /* before Linux 5.4 */
-        return least_of(anon, p->value[PROCESS_pss]);
+        return min_u64(anon, p->value[PROCESS_pss]);
     if (p->absent[PROCESS_pss] == BARO_ABSENT_NOT_YET) /* a child that has just begun has its parent's pages */
         return faulted(n, faults, anon);
     uint64_t unsure = anon - faulted(n, faults, anon);
     sums->unsure += unsure;
-    sums->unsure_most = most_of(sums->unsure_most, unsure);
+    sums->unsure_most = max_u64(sums->unsure_most, unsure);
     return anon;
 }
 
@@ -98,18 +98,18 @@ static uint64_t mapped_of(const struct baro_process *p)
     if (p->absent[PROCESS_pss_shmem] == BARO_PRESENT)
         return p->value[PROCESS_pss_shmem];
     uint64_t shmem = get(p, PROCESS_rss_shmem);
-    return p->absent[PROCESS_pss] == BARO_PRESENT ? least_of(shmem, p->value[PROCESS_pss]) : 0;
+    return p->absent[PROCESS_pss] == BARO_PRESENT ? min_u64(shmem, p->value[PROCESS_pss]) : 0;
 }
 
 static void fill_row(const struct needed *n, const struct baro_process *p, struct needed_row *row)
 {
-    uint64_t own = least_of(get(p, PROCESS_uss), get(p, PROCESS_rss_anon));
+    uint64_t own = min_u64(get(p, PROCESS_uss), get(p, PROCESS_rss_anon));
     row->pid = p->key.pid;
     row->is_zombie = get(p, PROCESS_state) == 'Z' && get(p, PROCESS_threads) <= 1;
     row->anon = 0;
     row->rss = get(p, PROCESS_rss);
     row->faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
-    row->files_most = most_of(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
+    row->files_most = max_u64(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
     row->has_huge_pages |= own > faulted(n, row->faults + row->faults / 8, UINT64_MAX / 2);
 }
 
@@ -127,12 +127,12 @@ static void add_process(const struct needed *n, const struct baro_process *p, st
     row->anon = anon_of(n, p, row, sums);
     uint64_t grown = row->smaps_at_ns ? excess(anon, row->anon_then) : 0;
     bool is_read = p->absent[PROCESS_uss] == BARO_PRESENT;
-    uint64_t own = is_read ? least_of(row->anon, p->value[PROCESS_uss] + grown) : row->anon;
+    uint64_t own = is_read ? min_u64(row->anon, p->value[PROCESS_uss] + grown) : row->anon;
     sums->parts.anon += row->anon;
-    sums->anon_least = most_of(sums->anon_least, anon);
-    sums->mapped_least = most_of(sums->mapped_least, get(p, PROCESS_rss_shmem));
+    sums->anon_least = max_u64(sums->anon_least, anon);
+    sums->mapped_least = max_u64(sums->mapped_least, get(p, PROCESS_rss_shmem));
     sums->own += own;
-    sums->shared_most = most_of(sums->shared_most, row->anon - own);
+    sums->shared_most = max_u64(sums->shared_most, row->anon - own);
     sums->mapped += mapped_of(p);
     sums->hugetlb += get(p, PROCESS_hugetlb);
 }
@@ -148,7 +148,7 @@ static uint64_t grown_by(const struct needed *n, const struct needed_row *before
 {
     uint64_t each = before && before->has_huge_pages ? HUGE_PAGE : n->page_bytes;
     uint64_t had = before ? before->anon : 0, since = excess(faults, before ? before->faults : 0);
-    return most_of(had, least_of(had + least_of(since, UINT64_MAX / 4 / HUGE_PAGE) * each, mark));
+    return max_u64(had, min_u64(had + min_u64(since, UINT64_MAX / 4 / HUGE_PAGE) * each, mark));
 }
 
 /* Was a high-water mark that page faults do not explain copied from the parent? */
@@ -169,9 +169,9 @@ static void raise_mark(struct needed *n, const struct needed_row *row, int32_t p
     uint64_t most = excess(mark, row ? row->files_most : 0), bytes = faulted(n, faults, most);
     bool is_own =
         row ? row->anon + row->files_most >= row->rss - row->rss / 8 : bytes == most || !is_copy(n, ppid, mark);
-    n->mark = most_of(n->mark, bytes);
-    n->mark_at_most = most_of(n->mark_at_most, is_own ? most : bytes);
-    n->known_mark = most_of(n->known_mark, mark);
+    n->mark = max_u64(n->mark, bytes);
+    n->mark_at_most = max_u64(n->mark_at_most, is_own ? most : bytes);
+    n->known_mark = max_u64(n->known_mark, mark);
 }
 
 /* Remembers a process that no sample had: until its parent waits for it, samples have it as a zombie. */
@@ -232,7 +232,7 @@ static uint64_t add_between(struct needed *n, const struct baro_process *p, cons
     /* What those that ended had shared with it may count for it now, and they count in this interval themselves. */
     uint64_t most = grown_by(n, before, now->faults, mark);
     if (!before)
-        most = most_of(most, now->anon);
+        most = max_u64(most, now->anon);
     uint64_t begin_ns = before ? 0 : derive_begin_ns(ticks, p->key.start, p->first_ns);
     if (!now->is_zombie && begin_ns <= n->between.sampled_ns)
         return most;
@@ -308,15 +308,15 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
                        uint64_t ret_more[NEEDED_DOUBTS])
 {
     uint64_t wrote = job_value(s, JOB_io_wchar), faulted_in = job_value(s, JOB_faults_minor) * n->page_bytes;
-    uint64_t shmem = least_of(job_value(s, JOB_machine_shmem), excess(faulted_in, sums->parts.anon) + wrote);
+    uint64_t shmem = min_u64(job_value(s, JOB_machine_shmem), excess(faulted_in, sums->parts.anon) + wrote);
     ret_more[NEEDED_SHMEM] = excess(shmem, sums->parts.shared);
     if (!s->has_host || s->host_ns <= n->host_ns)
         return;
     uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
     n->hugetlb_first = n->host_ns ? n->hugetlb_first : hugetlb;
     n->host_ns = s->host_ns;
-    ret_more[NEEDED_KERNEL] = excess(least_of(kernel_growth(n, s), wrote), sums->parts.kernel);
-    ret_more[NEEDED_HUGETLB] = most_of(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
+    ret_more[NEEDED_KERNEL] = excess(min_u64(kernel_growth(n, s), wrote), sums->parts.kernel);
+    ret_more[NEEDED_HUGETLB] = max_u64(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
 }
 
 /* For this long a sum that is too large, since a child has begun and its parent was not read again, is no doubt. */
@@ -325,15 +325,15 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
 static void take_sums(struct needed *n, const struct baro_sample *s, struct sums *sums)
 {
     uint64_t more[NEEDED_DOUBTS] = {0};
-    sums->mapped = derive_is_stale(s) ? sums->mapped_least : most_of(sums->mapped, sums->mapped_least);
-    n->mapped_most = most_of(n->mapped_most, sums->mapped);
+    sums->mapped = derive_is_stale(s) ? sums->mapped_least : max_u64(sums->mapped, sums->mapped_least);
+    n->mapped_most = max_u64(n->mapped_most, sums->mapped);
     /* What others wrote is left out as far as it is more than the job can have written. */
-    uint64_t files = least_of(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
-    sums->parts.shared = most_of(sums->mapped, files);
+    uint64_t files = min_u64(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
+    sums->parts.shared = max_u64(sums->mapped, files);
     uint64_t sharing = sums->unsure - sums->unsure_most, whole = sums->parts.anon;
     if (derive_is_stale(s)) /* processes may share more by now than was read */
         sums->parts.anon = sums->own + sums->shared_most;
-    sums->parts.anon = most_of(excess(sums->parts.anon, sharing), sums->anon_least);
+    sums->parts.anon = max_u64(excess(sums->parts.anon, sharing), sums->anon_least);
     sums->counted_twice = excess(whole, sums->parts.anon);
     if (n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG)
         sharing = sums->counted_twice;

@@ -30,7 +30,7 @@ void oom_add_event(struct summary_oom *o, const struct baro_event *e)
     o->log_own = e->number;
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -84,7 +84,7 @@ static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likel
     const struct summary_oom *o = &s->oom;
     ret->likely = likely;
     ret->least = 0;
-    ret->most = any_unknown(s) ? counted + before : least_of(counted + before, o->ended);
+    ret->most = any_unknown(s) ? counted + before : min_u64(counted + before, o->ended);
     if (o->logged)
         ret->likely = ret->least = ret->most = o->log_own;
 }
@@ -129,7 +129,7 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
         if (g)
             likely += matched(s, g->oom_rise, g->n_oom_rises);
     }
-    bound(s, counted, least_of(likely, counted), first ? ended_before(s, first->oom_kills.from_ns) : 0, ret);
+    bound(s, counted, min_u64(likely, counted), first ? ended_before(s, first->oom_kills.from_ns) : 0, ret);
     return absent;
 }
 

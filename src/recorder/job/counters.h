@@ -3,6 +3,7 @@
 #ifndef RECORDER_JOB_COUNTERS_H
 #define RECORDER_JOB_COUNTERS_H
 
+#include "base/min_max.h"
 #include "recorder/job/job.h"
 
 /* The kernel truncates cutime and cstime to whole clock ticks, each for itself (fs/proc/array.c), so the CPU time that
@@ -133,11 +134,6 @@ static inline bool may_miss_children(const struct job *j)
 static inline bool tcp_is_bound(const struct member *m)
 {
     return !m->tcp.whole || m->tcp.is_short;
-}
-
-static inline uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* The lowest number of page faults that the parent gained by reaping the member. Every process has at least one. */
