@@ -14,6 +14,7 @@
 #define KERNEL_PROCESS (48u << 10)
 #define KERNEL_THREAD (28u << 10)
 #define KERNEL_ZOMBIE (10u << 10)
+#define HUGE_PAGE (2u << 20)
 
 static uint64_t get(const struct baro_process *p, enum process_metric m)
 {
@@ -57,8 +58,8 @@ static uint64_t faulted(const struct needed *n, uint64_t faults, uint64_t bytes)
 /* The sums over the processes of one sample. */
 struct sums {
     struct needed_parts parts;
-    uint64_t own, shared_most; /* where pss is stale: what belongs to one process alone; the largest share of others */
-    uint64_t unsure, unsure_most; /* sharing that can't be read: the sum, and the largest of one process */
+    uint64_t own;    /* where pss is stale: what belongs to one process alone */
+    uint64_t unsure; /* what may be shared with others, and can't be read */
     uint64_t mapped, hugetlb;
     uint64_t anon_least, mapped_least; /* the most of one process, whoever shares it */
     uint64_t counted_twice;            /* so much of it may be, where pss is stale */
@@ -87,9 +88,7 @@ static uint64_t anon_of(const struct needed *n, const struct baro_process *p, st
         return min_u64(anon, p->value[PROCESS_pss]);
     if (p->absent[PROCESS_pss] == BARO_ABSENT_NOT_YET) /* a child that has just begun has its parent's pages */
         return faulted(n, faults, anon);
-    uint64_t unsure = anon - faulted(n, faults, anon);
-    sums->unsure += unsure;
-    sums->unsure_most = max_u64(sums->unsure_most, unsure);
+    sums->unsure += anon - faulted(n, faults, anon);
     return anon;
 }
 
@@ -110,7 +109,7 @@ static void fill_row(const struct needed *n, const struct baro_process *p, struc
     row->rss = get(p, PROCESS_rss);
     row->faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
     row->files_most = max_u64(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
-    row->has_huge_pages |= own > faulted(n, row->faults + row->faults / 8, UINT64_MAX / 2);
+    row->has_huge_pages |= own > faulted(n, row->faults + row->faults / 8, UINT64_MAX / 2) + HUGE_PAGE;
 }
 
 static void add_process(const struct needed *n, const struct baro_process *p, struct needed_row *row, struct sums *sums)
@@ -132,14 +131,11 @@ static void add_process(const struct needed *n, const struct baro_process *p, st
     sums->anon_least = max_u64(sums->anon_least, anon);
     sums->mapped_least = max_u64(sums->mapped_least, get(p, PROCESS_rss_shmem));
     sums->own += own;
-    sums->shared_most = max_u64(sums->shared_most, row->anon - own);
     sums->mapped += mapped_of(p);
     sums->hugetlb += get(p, PROCESS_hugetlb);
 }
 
 /* ---- between two samples ---- */
-
-#define HUGE_PAGE (2u << 20)
 
 /* Returns the most of the anonymous memory that counts for a process which had `before`, and so many page faults by
  * now. mark: its high-water mark without files; UINT64_MAX: not known. Example: one of five that share 80 MB has 22 MB;
@@ -229,9 +225,10 @@ static uint64_t add_between(struct needed *n, const struct baro_process *p, cons
         return 0;
     bool has_mark = p->absent[PROCESS_rss_peak] == BARO_PRESENT && !now->is_zombie;
     uint64_t mark = has_mark ? excess(p->value[PROCESS_rss_peak], now->files_most) : UINT64_MAX;
-    /* What those that ended had shared with it may count for it now, and they count in this interval themselves. */
+    /* Not what it has now: what those that ended had shared with it may count for it, and a child's share is its
+     * parent's here. Both count in this interval themselves. */
     uint64_t most = grown_by(n, before, now->faults, mark);
-    if (!before)
+    if (!before && now->has_huge_pages)
         most = max_u64(most, now->anon);
     uint64_t begin_ns = before ? 0 : derive_begin_ns(ticks, p->key.start, p->first_ns);
     if (!now->is_zombie && begin_ns <= n->between.sampled_ns)
@@ -330,14 +327,15 @@ static void take_sums(struct needed *n, const struct baro_sample *s, struct sums
     /* What others wrote is left out as far as it is more than the job can have written. */
     uint64_t files = min_u64(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
     sums->parts.shared = max_u64(sums->mapped, files);
-    uint64_t sharing = sums->unsure - sums->unsure_most, whole = sums->parts.anon;
-    if (derive_is_stale(s)) /* processes may share more by now than was read */
-        sums->parts.anon = sums->own + sums->shared_most;
-    sums->parts.anon = max_u64(excess(sums->parts.anon, sharing), sums->anon_least);
+    uint64_t whole = sums->parts.anon;
+    bool stale = derive_is_stale(s); /* then processes may share more by now than was read */
+    if (stale)
+        sums->parts.anon = max_u64(sums->own, min_u64(whole, n->calm_anon));
+    sums->parts.anon = max_u64(excess(sums->parts.anon, sums->unsure), sums->anon_least);
     sums->counted_twice = excess(whole, sums->parts.anon);
-    if (n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG)
-        sharing = sums->counted_twice;
-    more[NEEDED_SHARING] = sharing;
+    n->calm_anon = stale ? n->calm_anon : sums->parts.anon;
+    bool stale_long = n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG;
+    more[NEEDED_SHARING] = stale_long ? sums->counted_twice : min_u64(sums->unsure, sums->counted_twice);
     more[NEEDED_HUGETLB] = sums->hugetlb;
     add_growth(n, s, sums, more);
     uint64_t sum = needed_sum(&sums->parts), most = sum;

@@ -72,6 +72,7 @@ struct needed {
     size_t n_ended, cap_ended;
     uint64_t stale_since_ns; /* since when it is not known how much processes share; 0: it is */
     uint64_t counted_twice;  /* in the last sample: so much of `anon` of its rows may be */
+    uint64_t calm_anon;      /* anonymous memory in the last sample in which it was known how much processes share */
     bool failed;             /* out of memory */
 };
 
