@@ -139,12 +139,14 @@ static void add_process(const struct needed *n, const struct baro_process *p, st
 
 /* Returns the most of the anonymous memory that counts for a process which had `before`, and so many page faults by
  * now. mark: its high-water mark without files; UINT64_MAX: not known. Example: one of five that share 80 MB has 22 MB;
- * at its end it has 2,500 page faults more, which copy what was shared: 32 MB. */
+ * at its end it has 2,500 page faults more, which copy what was shared: 32 MB. What huge pages add shows in the mark.
+ */
 static uint64_t grown_by(const struct needed *n, const struct needed_row *before, uint64_t faults, uint64_t mark)
 {
-    uint64_t each = before && before->has_huge_pages ? HUGE_PAGE : n->page_bytes;
-    uint64_t had = before ? before->anon : 0, since = excess(faults, before ? before->faults : 0);
-    return max_u64(had, min_u64(had + min_u64(since, UINT64_MAX / 4 / HUGE_PAGE) * each, mark));
+    uint64_t had = before ? before->anon : 0, since = excess(faults, before ? before->faults : 0), huge = 0;
+    if (before && before->has_huge_pages && mark != UINT64_MAX)
+        huge = excess(mark, excess(before->rss, before->files_most));
+    return max_u64(had, min_u64(had + huge + faulted(n, since, UINT64_MAX / 4), mark));
 }
 
 /* Was a high-water mark that page faults do not explain copied from the parent? */
