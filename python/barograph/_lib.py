@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import threading
-import warnings
 import weakref
 from typing import Any, Callable
 
@@ -20,6 +19,7 @@ from .errors import (
     NotATapeError,
     NotInstalledError,
     TapeNotFoundError,
+    warn,
 )
 
 _NOT_TAPES = (_abi.BARO_E_NOT_TAPE, _abi.BARO_E_VERSION, _abi.BARO_E_CORRUPT, _abi.BARO_E_EMPTY)
@@ -39,9 +39,7 @@ def _load() -> ctypes.CDLL:
     library.baro_version.restype = ctypes.c_char_p
     found = library.baro_version().decode()
     if found != _abi.BARO_VERSION:
-        warnings.warn(
-            f"{path} is libbaro {found}, this package is of {_abi.BARO_VERSION}", RuntimeWarning, stacklevel=2
-        )
+        warn(f"{path} is libbaro {found}, this package is of {_abi.BARO_VERSION}", RuntimeWarning)
     return library
 
 

@@ -9,14 +9,13 @@ import json
 import os
 import resource
 import time
-import warnings
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from . import _marks
-from .errors import ArgumentError, Error
+from .errors import ArgumentError, Error, warn
 from ._current import put as _put
 from ._lib import lib
 from .recorder import Recording, record
@@ -95,7 +94,8 @@ class _Follower:
         self._header = lib.baro_tape_header(self._cursor.handle.pointer)
         self._start_ns = tape.header.start_monotonic_ns
         self._own = pid
-        self._members = {self._own}
+        self._members, self._others = {self._own}, set[int]()  # living processes below this one, and all that are not
+        self._orphans: dict[int, list[Exit]] = {}  # by their parent's pid, which nothing on the tape was about so far
         self.last_ns = 0
         # In order of time (CLOCK_MONOTONIC): memory of all below, or of one that ended; when processes began, at the
         # earliest and at the latest.
@@ -111,23 +111,40 @@ class _Follower:
                 return self.last_ns
             if isinstance(taken, Sample):
                 self._sample(taken)
-            elif isinstance(taken, Exit) and (taken.ppid in self._members or taken.pid in self._members):
-                when = self._start_ns + taken.t_ns
-                self._members.add(taken.pid)
-                self._see(taken.id, taken._handle.pointer, when)
-                bisect.insort(self._peaks, (when, int(taken.get("rss_peak_bytes", 0))))
+            elif isinstance(taken, Exit):
+                self._exit(taken)
+
+    def _exit(self, taken: Exit) -> None:
+        """`sh -c "a; b"` ends after a and b do, and no sample may have had it: whose they are is known by then."""
+        if taken.ppid in self._members or taken.pid in self._members:
+            when = self._start_ns + taken.t_ns
+            self._members.add(taken.pid)
+            self._see(taken.id, taken._handle.pointer, when)
+            bisect.insort(self._peaks, (when, int(taken.get("rss_peak_bytes", 0))))
+            self._adopt(taken.pid)
+        elif taken.ppid in self._others:
+            self._orphans.pop(taken.pid, None)
+        else:
+            self._orphans.setdefault(taken.ppid, []).append(taken)
+
+    def _adopt(self, pid: int) -> None:
+        for child in self._orphans.pop(pid, ()):
+            self._exit(child)
 
     def _sample(self, sample: Sample) -> None:
         self.last_ns = self._start_ns + sample.t_ns
-        members, rss = {self._own}, 0
+        members, others, rss = {self._own}, set[int](), 0
         for process in sample.processes:  # parents before children
             if process.pid != self._own and process.ppid not in members:
+                others.add(process.pid)
                 continue
             members.add(process.pid)
             rss += int(process.get("rss_bytes", 0))
             if process.pid != self._own:
                 self._see(process.id, process._pointer, self.last_ns)
-        self._members = members
+        self._members, self._others = members, others
+        for pid in members & self._orphans.keys():
+            self._adopt(pid)
         bisect.insort(self._peaks, (self.last_ns, rss))
 
     def _see(self, number: int, row: int | None, when: int) -> None:
@@ -208,7 +225,7 @@ class Plugin:
             for follower in followers.values():
                 follower.read()
         except Error as error:
-            warnings.warn(f"baro: {error}", stacklevel=1)
+            warn(f"baro: {error}")
             return
         for pid, follower in followers.items():
             follower.last_ns = 1 << 63
@@ -269,7 +286,7 @@ class Plugin:
                 self._follower = _Follower(path, os.getpid())
             except Error as error:
                 self._follows = False
-                warnings.warn(f"baro: {error}", stacklevel=1)
+                warn(f"baro: {error}")
         return self._follower
 
     @pytest.hookimpl(hookwrapper=True)

@@ -34,6 +34,13 @@ def baro():
     return ""
 
 
+def beside(argv):
+    # type: (list[str]) -> list[str]
+    """The same command as a child of `baro follow`: a recording in which it is begun knows by its parent that it is no
+    process of the job."""
+    return [baro(), "follow"] + argv if baro() else argv
+
+
 def _is_script(path):
     # type: (str) -> bool
     try:

@@ -4,6 +4,9 @@ tapes."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class Error(OSError):
     """An error of barograph. `code` is libbaro's: a negated errno value, or one of enum baro_code."""
@@ -52,3 +55,11 @@ class RecordingError(Error):
 
 class RecordingWarning(UserWarning):
     """Nothing is recorded, and why; the program goes on."""
+
+
+def warn(text: str, category: type[Warning] = RecordingWarning) -> None:
+    """A warning that names the line outside of this package which led to it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)

@@ -8,7 +8,6 @@ import operator
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 
 from . import _current, _marks, _spawn, _where
@@ -20,8 +19,8 @@ from .errors import (
     NotATapeError,
     NotInstalledError,
     RecordingError,
-    RecordingWarning,
     TapeNotFoundError,
+    warn,
 )
 
 TYPE_CHECKING = False  # without importing typing
@@ -175,7 +174,7 @@ class Recording:
         """A cell of a notebook that is run again has lost its first recording, which nobody else could stop."""
         for other in [each for each in _current.active if each.path == self._replaces and each is not self]:
             text = f"{other.path} is recorded by this program: that recording ends, and its tape is replaced"
-            warnings.warn(text, RecordingWarning, stacklevel=4)
+            warn(text)
             other.stop()
 
     @staticmethod
@@ -200,7 +199,7 @@ class Recording:
             return
         recorder = Recorder(found[-1].encode())
         for note in notes:
-            warnings.warn(note, RecordingWarning, stacklevel=4)
+            warn(note)
         self._owner = os.getpid()
         self.path = recorder.tape
         self._tape = None
@@ -216,7 +215,7 @@ class Recording:
             hook.begun(None)
         if self._strict:
             raise RecordingError(f"nothing is recorded: {why}")
-        warnings.warn(f"nothing is recorded: {why}", RecordingWarning, stacklevel=4)
+        warn(f"nothing is recorded: {why}")
 
     def stop(self) -> Recording:
         """Takes a last sample and ends the recording: `rec.stop().summary`. May be called again; in a forked child it
@@ -256,7 +255,7 @@ class Recording:
         if not in_time:
             why = "" if may else ": this process, which has become another user, may not stop it"
             text = f"the recorder has not ended yet{why}; the tape is {self.path}"
-            warnings.warn(text, RecordingWarning, stacklevel=4)
+            warn(text)
         for hook in self._hooks:
             hook.ended()
 
@@ -420,6 +419,7 @@ def _record(
     tasks: Mapping[str, str] | None = None,
     children: bool = True,
     pid: int | Iterable[int] | None = None,
+    until: Literal["target", "all"] = "target",
     metrics: str | Iterable[str] | None = None,
     collect: Mapping[str, str] | None = None,
     du: Iterable[str | os.PathLike[str]] = (),
@@ -439,7 +439,8 @@ def _record(
 
     path: of the tape, which must not exist (force=True: is replaced); without it, it is among the kept runs.
     interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
-    command}. children: also what the process starts. pid: other processes instead. metrics: as `baro record --metrics`.
+    command}. children: also what the process starts. pid: other processes instead. until: without stop(), it ends with
+    these processes, or when what they started has ended, too ("all"). metrics: as `baro record --metrics`.
     collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part,
     as "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the
     machine, until stop() or the end of this process. gpu: those that this process may use; False: none; numbers or
@@ -460,6 +461,7 @@ def _record(
         else:
             pids = [os.getpid()] if pid is None else list(pid) if isinstance(pid, Iterable) else [pid]
             options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
+            options += ["--until", until] if until != "target" else []
             options += [] if children else ["--no-children"]
         options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
         return Recording(options, own=pid is None, strict=strict, again=again, replaces=replaces)
@@ -479,6 +481,7 @@ if TYPE_CHECKING:
         tasks: Mapping[str, str] | None = ...,
         children: bool = ...,
         pid: int | Iterable[int] | None = ...,
+        until: Literal["target", "all"] = ...,
         metrics: str | Iterable[str] | None = ...,
         collect: Mapping[str, str] | None = ...,
         du: Iterable[str | os.PathLike[str]] = ...,

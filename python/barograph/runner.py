@@ -9,12 +9,11 @@ import shutil
 import signal
 import subprocess
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 from collections.abc import Iterable, Mapping, Sequence
 
 from . import _where
-from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
+from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, warn
 from ._options import options_of
 
 if TYPE_CHECKING:
@@ -83,6 +82,7 @@ def run(
     tape: str | os.PathLike[str] | None = None,
     interval: str | float | timedelta = "auto",
     task: str | None = None,
+    wait_all: bool = False,
     metrics: str | Iterable[str] | None = None,
     collect: Mapping[str, str] | None = None,
     du: Iterable[str | os.PathLike[str]] = (),
@@ -101,7 +101,7 @@ def run(
     **kwargs: Any,
 ) -> CompletedRun:
     """Runs a command as subprocess.run() does, records it from its first instruction to its end, and returns a
-    CompletedProcess that has `.tape` besides."""
+    CompletedProcess that has `.tape` besides. wait_all: returns when all that the command started has ended, too."""
     command = [os.fsdecode(a) for a in ([args] if isinstance(args, (str, bytes, os.PathLike)) else args)]
     executable = kwargs.pop("executable", None)  # Popen() would execute it in the place of baro
     if shell:
@@ -119,11 +119,12 @@ def run(
             raise NotInstalledError("the program baro is not installed")
         path = os.path.abspath(os.fsdecode(tape)) if tape is not None else _new_path(command[0])
         options = options_of(path, interval, None, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
-        prefix = [program, "run", "-q", *options, *(["--task", task] if task else []), "--"]
+        prefix = [program, "run", "-q", *options, *(["--task", task] if task else [])]
+        prefix += ["--wait-all", "--"] if wait_all else ["--"]
     except OSError as error:  # Error is one; others are those of a folder that was removed
         if strict:
             raise RecordingError(f"nothing is recorded: {error}") from None
-        warnings.warn(f"nothing is recorded: {error}", RecordingWarning, stacklevel=2)
+        warn(f"nothing is recorded: {error}")
     if input is not None:
         kwargs["stdin"] = subprocess.PIPE
     if capture_output:

@@ -69,10 +69,13 @@ def test_top(run, tape, gpus):
     """Devices, and below each what the job's processes use of it: the same numbers as the export has."""
     gpus.write("0 buffer none", "0 util 80")
     lines = ["0 buffer none", "0 util 80", "0 power 250.4", "0 used 4294967296", "0 proc {pid} memory 2147483648",
-             "0 proc {pid} sm 70"]
+             "0 proc {pid} sm 70", "1 buffer none", "1 proc {pid} memory 1073741824"]
     devices, mine = with_process(run, tape, gpus, lines,
                                  lambda r: len([x for x in readings(r) if x["busy_job_ns"]]) >= 3,
-                                 entity="gpu")
+                                 entity="gpu", devices=2)
+    for dialect in "spare-cores", "spare-cores-0.5":  # memory alone is no use of the second one
+        rows = csv.DictReader(io.StringIO(run("export", "--dialect", dialect, tape, status=0).stdout))
+        assert {r["gpu_utilized"] for r in rows} - {"", "nan", "0"} == {"1"}
     pid = int((run.work / "pid").read_text())
     at = [r for r in readings(devices) if r["memory_job_bytes"]][-1]["t_ns"] / 1e9
     text = run("top", "--once", "--at", f"+{at + 0.1:.3f}s", tape, status=0, env={"COLUMNS": "110"}).stdout

@@ -4,6 +4,7 @@ log says it where it can be read; each test runs without it as well.
 """
 
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import threading
 import time
 
 import pytest
-from conftest import FULL, SANITIZED
+from conftest import FULL, SANITIZED, poll
 from jobs import after_mounts
 from test_cgroup import v1  # noqa: F401 (a fixture)
 
@@ -145,3 +146,90 @@ def test_sigkill_by_the_job_beside_a_neighbours_kill(run, tape, group, via, neig
     else:
         assert via or found["oom_kills_at_least"] < found["oom_kills_at_most"]
         assert "probably 1 process OOM-killed" in text or "perhaps of the job" in text
+
+
+# ---- what was in use -------------------------------------------------------------------------------------------------
+
+TMPFS = pathlib.Path("/dev/shm")
+ROOM = 128 << 20
+
+
+@pytest.fixture
+def big(run_both):
+    """A file in a tmpfs. Its pages belong to the group that wrote it, and to no process."""
+    if os.statvfs(TMPFS).f_bavail * os.statvfs(TMPFS).f_bsize < 2 * ROOM:
+        pytest.skip(f"no room in {TMPFS}")
+    path = TMPFS / f"baro-e2e-{os.getpid()}"
+    path.touch()
+    os.chown(path, -1 if run_both.uid is None else run_both.uid, -1)
+    yield path
+    path.unlink()
+
+
+def filling(big):
+    """Fills nine tenths of ROOM, waits, and goes on until it is killed: dd has 4 MiB itself, more than the recorder."""
+    script = (
+        f"dd if=/dev/zero of={big} bs=4M count=29 status=none || exit; read -r _ <gate; "
+        f"exec dd if=/dev/zero of={big} bs=4M oflag=append conv=notrunc status=none"
+    )
+    return ["sh", "-c", script]
+
+
+def verdict(run, tape):
+    (found,) = [v for v in run.summary(tape)["verdicts"] if v["rule"] == "oom"]
+    numbers = {e["name"]: e for e in found["evidence"]}
+    assert "shared memory or tmpfs (/dev/shm), which no process maps" in found["title"]
+    assert "held by" not in found["title"] and "128 MiB" in found["title"]
+    assert "Ask for more than 128 MiB" in found["advice"] and "256 MiB" in found["advice"]
+    assert 0.85 * ROOM < numbers["shared_bytes"]["value"] <= ROOM
+    assert numbers["ask_memory_bytes"]["value"] == 2 * ROOM
+    return found
+
+
+def is_nearly_full(run, tape):
+    groups = run.export(tape, "cgroup") if run.instants(tape) else []
+    return any((r["memory_shmem_bytes"] or 0) > 0.85 * ROOM for r in groups)
+
+
+@pytest.fixture
+def full(v1):
+    g = v1("memory")
+    g.path.chmod(0o755)
+    g.write("memory.limit_in_bytes", ROOM)
+    return g
+
+
+@pytest.mark.not_sanitized("larger than what the job leaves free")
+def test_tmpfs_that_no_process_holds(run_both, work, full, big):
+    """The processes hold some megabytes of a full group: who of them holds most says nothing."""
+    tape = work / "t.baro"
+    run_both.record_gated(
+        tape, filling(big), lambda: is_nearly_full(run_both, tape), cgroup=full, status=-signal.SIGKILL
+    )
+    run_both.await_end(tape)
+    assert "OOM-killed" in verdict(run_both, tape)["title"]
+
+
+@pytest.mark.not_sanitized("larger than what the job leaves free")
+def test_recorder_that_is_killed_with_the_job(run_both, work, full, big):
+    """As the kernel does for memory.oom.group. A tape that goes on is not cut off."""
+    tape = work / "t.baro"
+    os.mkfifo(work / "gate")
+    (work / "gate").chmod(0o666)
+    process = run_both.popen("run", "-q", "-o", tape, "--", *filling(big), cgroup=full)
+    held = os.open(work / "gate", os.O_RDWR)
+    try:
+        poll(lambda: is_nearly_full(run_both, tape) or process.poll() is not None, "a full group")
+        assert "oom" not in [v["rule"] for v in run_both.summary(tape)["verdicts"]]
+        for pid in full.pids():
+            os.kill(pid, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(held)
+    poll(lambda: not full.pids(), "the end of the recorder")
+    found = verdict(run_both, tape)
+    assert found["title"].startswith("Memory probably ran out, and the recorder was killed as well: ")
+    assert " % full in the last sample" in found["title"]
+    text = run_both("summary", tape, status=0).stdout
+    assert "cut off" in text and "probably ran out" in " ".join(text.split())

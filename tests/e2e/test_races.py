@@ -246,55 +246,40 @@ def test_metrics_not_asked_for_are_absent(run, tape, started, wait_until):
         assert s["absent"][f"job.{name}"] == "not asked"
 
 
-def test_descriptors_of_an_exited_leader(run, tape, compiled):
-    """The exited leader has no descriptor table, its threads have one: the number is not 0."""
+def test_values_of_a_process_whose_leader_has_exited(run_both, tape, compiled):
+    """The exited leader has neither memory nor descriptors, and is in state Z: they are read from another thread."""
     program = compiled("leaderless", """
-        #include <pthread.h>
-        #include <unistd.h>
-        static void *wait_a_while(void *a) { sleep(1); return a; }
-        int main(void) { pthread_t t; pthread_create(&t, 0, wait_a_while, 0); pthread_exit(0); }
-    """)
-    run.record(tape, [program], "--overhead", "off")
-    rows = [r for r in run.export(tape) if r["state"] == "Z" and r["threads"] > 1]
-    assert rows and all(r["fds"] is None and r["absent"]["fds"] in ("not yet", "gone") for r in rows), rows
-    assert rows[-1]["absent"]["fds"] == "gone"  # the first sample may come before its descriptors are read
-
-
-def test_memory_of_an_exited_leader(run, tape, compiled):
-    """Its memory can't be read any more, while a thread still uses it: the last value that was read is not the current
-    one, and neither is 0."""
-    program = compiled("outlived", """
         #include <fcntl.h>
         #include <pthread.h>
         #include <stdlib.h>
         #include <string.h>
         #include <unistd.h>
-        static void *wait_a_while(void *a) { sleep(1); return a; }
-        int main(void)
+        void *held;
+        static void *grow_after(void *leader)
         {
             char c;
-            pthread_t t;
-            memset(malloc(20 << 20), 1, 20 << 20);
-            if (read(open("gate", O_RDONLY), &c, 1) != 1)
-                return 1;
-            pthread_create(&t, 0, wait_a_while, 0);
+            pthread_join(*(pthread_t *)leader, 0);
+            memset(held = malloc(20 << 20), 1, 20 << 20);
+            exit(read(open("gate", O_RDONLY), &c, 1) != 1);
+        }
+        int main(void)
+        {
+            static pthread_t self, t;
+            self = pthread_self();
+            pthread_create(&t, 0, grow_after, &self);
             pthread_exit(0);
         }
     """)
-    def pss_is_known():
-        done = run("export", "-F", "jsonl", "-c", "pss", tape)  # there may be no tape yet
-        return any(json.loads(line)["pss_bytes"] for line in done.stdout.splitlines())
+    columns = "state,threads,rss,pss,uss,rss_anon,rss_peak,virtual,fds,cpu,io_rchar,cmdline"
 
-    run.record_gated(tape, [program], pss_is_known, "-i", "20ms", "--overhead", "off")
-    rows = [
-        r
-        for r in run.export(
-            tape, "process", "-c", "state,threads,rss,pss,uss,smaps_at,virtual,fds,cpu,io_rchar,cmdline"
-        )
-        if r["state"] == "Z" and r["threads"] > 1
-    ]
-    assert rows
-    for row in rows:
-        for name in ("rss_bytes", "pss_bytes", "uss_bytes", "smaps_at_ns", "virtual_bytes", "fds"):
-            assert row[name] is None and row["absent"][name] == "gone", row
-        assert row["cpu_ns"] > 0 and row["io_rchar_bytes"] > 0 and "outlived" in row["cmdline"]
+    def grown():
+        done = run_both("export", "-F", "jsonl", "-c", columns, tape)  # there may be no tape yet
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return [r for r in rows if (r["rss_bytes"] or 0) > 20 << 20 and r["pss_bytes"] and r["fds"]]
+
+    run_both.record_gated(tape, [program], grown, "-i", "20ms", "--overhead", "off")
+    for row in grown():
+        assert row["state"] in "RSD" and row["threads"] == 2 and row["fds"] >= 3, row
+        assert min(row[f"{name}_bytes"] for name in ("pss", "uss", "rss_anon", "rss_peak", "virtual")) > 20 << 20, row
+        assert row["cpu_ns"] > 0 and row["io_rchar_bytes"] > 0 and "leaderless" in row["cmdline"], row
+    assert run_both.summary(tape)["job"]["rss_peak_bytes"] > 20 << 20

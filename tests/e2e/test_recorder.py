@@ -100,6 +100,32 @@ def test_survivor_is_left_and_reported(run, tape, wait_until):
         os.kill(pid, signal.SIGKILL)
 
 
+def test_wait_all(run_both, tape, work):
+    """The exit status is the command's, and the end of the recording that of what it left behind."""
+    (work / "out").touch()
+    (work / "out").chmod(0o666)
+    line = "setsid sh -c '(sleep 0.2; echo done >out; exit 4) &' & exit 3"
+    done = run_both("run", "--wait-all", "-o", tape, "--", "sh", "-c", line, status=3)
+    assert (work / "out").read_text() == "done\n"
+    s = run_both.summary(tape)
+    assert s["exit"]["status"] == 3 and "outlive" not in done.stderr
+    assert s["wall_ns"] >= 200_000_000 and s["job"]["processes_ended"] == s["job"]["processes_started"]
+
+
+def test_signal_ends_the_wait(run, tape):
+    r = run.popen(
+        "run", "--wait-all", "-o", tape, "--", "sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    pid = int(r.stdout.read())  # the command has ended, or is about to
+    end = time.monotonic() + PATIENCE
+    while r.poll() is None and time.monotonic() < end:
+        r.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    assert r.wait(timeout=60) == 0 and "outlives" in r.stderr.read()
+
+
 def test_descriptors_of_short_processes(run, tape, work):
     """Exit events do not have them: they are read while the process lives, also where all else is left to the exit
     event. On a busy machine it takes more processes until one is read in time."""
@@ -425,6 +451,17 @@ def test_attach(run, tape, started, wait_until):
     assert "before" in err
 
 
+def test_until_all(run_both, tape, started, wait_until):
+    """A descendant outlives the target: the recording ends with it."""
+    p = started(["sh", "-c", "read x; setsid sh -c '(sleep 0.3; exit 4) &' & exit 7"], stdin=subprocess.PIPE)
+    r = run_both.popen("record", "--pid", p.pid, "--until", "all", "-o", tape, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: run_both.listens(tape), "the event source")
+    p.communicate(b"\n")
+    err = r.communicate(timeout=60)[1]
+    assert r.returncode == 0 and p.returncode == 7, err
+    assert "outlive" not in err and "sleep" in {e["name"] for e in run_both.export(tape, "exit")}
+
+
 def test_detach(run, tape, started, wait_until):
     p = started(["sleep", "300"])
     r = run.popen("record", "--pid", p.pid, "-q", "-o", tape)
@@ -487,6 +524,8 @@ def test_invalid_targets(run, tape, started, make):
         pid = "12x"
     done = run("record", "--pid", pid, "-o", tape, status=2)
     assert len(done.stderr.splitlines()) == 1
+    if make == "thread":
+        assert f"PID {pid} is a thread of process {p.pid} (" in done.stderr and f"--pid {p.pid}" in done.stderr
     assert not os.path.exists(tape)
 
 
@@ -573,6 +612,19 @@ def test_recorder_counts_itself(run, tape):
     assert r["cpu_ns"] > 0 and r["rss_peak_bytes"] > 100_000 and r["samples"] >= 2
     assert r["process_samples"] >= r["samples"] - 2
     assert r["sample_mean_ns"] > 0 and r["process_sample_mean_ns"] > 0
+
+
+@pytest.mark.parametrize("how", ["run", "record"])
+def test_what_executed_baro_is_no_cost(run, tape, started, how):
+    """Another program uses 300 ms of CPU time and executes baro: the clock of the process goes on."""
+    what = ["--", "true"] if how == "run" else ["--for", "0.1s", "--pid", str(started(["sleep", "1000"]).pid)]
+    subprocess.run([*script("""
+        import os, sys, time
+        while time.process_time() < 0.3:
+            pass
+        os.execv(sys.argv[1], sys.argv[1:])
+        """), run.binary, how, "-q", "-o", tape, *what], check=True)
+    assert 0 < run.summary(tape)["recorder"]["cpu_ns"] < 300_000_000
 
 
 def test_kept_runs(run, work):

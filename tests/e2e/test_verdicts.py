@@ -221,10 +221,14 @@ def test_neighbour(verdicts, groups, started, cores):
     check(found, "cpu-neighbour")
 
 
-def test_serial_tail(verdicts, cores):
-    found = verdicts(burning(f"burn({cores}, 1.5)\nburn(1, 1.4)"))
+@pytest.mark.parametrize("tail, advice", [
+    ("burn(1, 1.4)", "Start the longest steps first"),
+    pytest.param("for _ in range(90): time.sleep(0.015)", "Find out what it waits for", marks=pytest.mark.slow),
+])
+def test_serial_tail(verdicts, cores, tail, advice):
+    found = verdicts(burning(f"burn({cores}, 1.5)\n{tail}"))
     check(found, "serial-tail")
-    assert found["serial-tail"]["begin_ns"] > 0
+    assert found["serial-tail"]["begin_ns"] > 0 and advice in found["serial-tail"]["advice"]
 
 
 @pytest.mark.slow
@@ -433,6 +437,35 @@ def test_lock_contention(verdicts, compiled, cores):
     assert "locking" in found["lock-contention"]["title"]
 
 
+FORKS = """
+    #include <pthread.h>
+    #include <signal.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static void *work(void *arg)
+    {
+        sleep(1000);
+        return arg;
+    }
+    int main(void)
+    {
+        pthread_t thread;
+        signal(SIGALRM, _exit);
+        alarm(2);
+        pthread_create(&thread, NULL, work, NULL);
+        for (;;)
+            if (vfork() == 0)
+                _exit(0);
+            else
+                wait(NULL);
+    }
+"""
+
+
+def test_waiting_for_children_is_no_lock(verdicts, compiled):
+    assert "lock-contention" not in verdicts([compiled("forking", FORKS)], status=signal.SIGALRM)
+
+
 @pytest.fixture
 def slow_server():
     """Sends a byte fifty times a second to each client."""
@@ -477,10 +510,31 @@ def test_killed(verdicts):
     assert found["killed"]["title"].startswith("SIGSEGV ended it after")
 
 
+LONG = "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); done"
+
+
+@pytest.mark.parametrize("limit, job, status, cause", [
+    ("-t 1", LONG, -signal.SIGKILL, "used up its limit of CPU time, 1.00 s (RLIMIT_CPU"),
+    ("-t 1", f"({LONG}); exit 3", 3, "used up its limit of CPU time, 1.00 s (RLIMIT_CPU"),
+    ("-t 9", "sleep 0.1; kill -9 $$", -signal.SIGKILL, "somebody else sent it"),
+    ("-f 1", "exec head -c 99999 /dev/zero >file", -signal.SIGXFSZ, "limit of its size (RLIMIT_FSIZE, `ulimit -f`)"),
+    ("-f 1", "head -c 99999 /dev/zero >file; exit $?", 153, "limit of its size (RLIMIT_FSIZE, `ulimit -f`)"),
+])
+def test_limit_of_a_process(verdicts, limit, job, status, cause):
+    found = verdicts(["sh", "-c", f"ulimit -c 0; ulimit {limit}; {job}"], status=status)
+    assert cause in found["failed" if status > 0 else "killed"]["title"]
+
+
 def test_failed(verdicts):
     found = verdicts(["sh", "-c", "no-such-command-here"], status=127, stderr=subprocess.DEVNULL)
     check(found, "failed")
     assert "was not found" in found["failed"]["title"]
+
+
+def test_client(verdicts, compiled):
+    docker = compiled("docker", "int main(void) { return 0; }")
+    check(verdicts([docker, "run", "image"]), "client")
+    assert verdicts([docker, "ps"], "--force") == {}
 
 
 def test_pids_limit(verdicts, groups):

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libbaro/verdict/client.h"
 #include "libbaro/verdict/verdict_rule.h"
 
 #define SECOND 1000000000ull
@@ -79,7 +80,9 @@ static struct group *add_group(struct world *w, const char *name)
                         .memory_high = NAN,
                         .anon_most = NAN,
                         .file_most = NAN,
-                        .quota_cores = NAN};
+                        .quota_cores = NAN,
+                        .ooms = NAN,
+                        .memory = NAN};
     snprintf(g->name, sizeof(g->name), "%s", name);
     return g;
 }
@@ -90,8 +93,12 @@ static void make_oom(struct world *w)
     w->e.victims = "python3";
     w->e.holder = "python3";
     w->e.memory_limit_bytes = 2e9;
-    w->e.memory_peak_bytes = 1.98e9;
+    w->e.memory_peak_bytes = w->e.rss_peak_bytes = 1.98e9;
     w->e.memory_source = "cgroup /job memory.max";
+    struct group *g = add_group(w, "/job");
+    g->memory_limit = 2e9;
+    g->limit_hits = 12;
+    g->held = (struct group_held){1.98e9, 0, 8 * MB};
 }
 
 static void make_killed(struct world *w)
@@ -161,6 +168,7 @@ static void make_lock_contention(struct world *w)
     demand(w, 0, 100, 0.7, 0.1);
     w->e.contender = (struct contender){"server", 8, 2.4e6, 70e9, 1200, 0};
     w->e.job.grown[CURVE_PACKETS] = 300;
+    w->e.processes_started = 1;
 }
 
 static void make_cpu_neighbour(struct world *w)
@@ -297,6 +305,11 @@ static void make_network_wait(struct world *w)
     w->e.job.grown[CURVE_PACKETS] = 9204;
 }
 
+static void make_client(struct world *w)
+{
+    w->e.clients = client_note("docker", "docker run image");
+}
+
 static void make_idle(struct world *w)
 {
     demand(w, 0, 100, 0.001, 0);
@@ -336,6 +349,7 @@ static const struct made {
     {"lock-contention", make_lock_contention},
     {"cpu-neighbour", make_cpu_neighbour},
     {"cpu-steal", make_cpu_steal},
+    {"client", make_client},
     {"gpu-idle", make_gpu_idle},
     {"gpu-unused", make_gpu_unused},
     {"gpu-memory", make_gpu_memory},
@@ -353,5 +367,15 @@ static const struct made {
     {"right-size", make_right_size},
 };
 #define MADE ((int)(sizeof(made) / sizeof(*made)))
+
+static inline const struct verdict_rule *find_rule(const char *name)
+{
+    for (int i = 0; i < verdict_rule_count; i++) {
+        if (strcmp(verdict_rules[i]->is.name, name) == 0)
+            return verdict_rules[i];
+    }
+    fail_msg("no rule %s", name);
+    return NULL;
+}
 
 #endif

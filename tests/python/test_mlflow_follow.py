@@ -9,6 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import types
 
 import pytest
 from conftest import PATIENCE, poll
@@ -19,6 +20,7 @@ from barograph.mlflow import _names, _points, _position
 
 FAKE = pathlib.Path(__file__).resolve().parent / "fake_mlflow"
 FULL = os.environ.get("BARO_FULL") == "1"
+BARO = os.environ.get("BAROGRAPH_BARO", "baro")
 
 
 @pytest.fixture
@@ -254,10 +256,54 @@ def test_a_recording_that_runs_already(store, script, monkeypatch):
             upload = barograph.mlflow.log(rec, "r", names="process", artifacts=False, wait=120)
             while not upload.points:
                 pass
-        assert upload.done and [t.name for t in rec.tape.tasks] == ["mlflow"], rec.tape.tasks
+        assert upload.done
+        own = [e for e in rec.tape.exits if "python" in e.name]
+        assert not own, own
         """
     ).end()
     check_all_once(store, "live.baro", "process")
+
+
+BESIDE = """
+import os, sys, time, types
+import mlflow, barograph.mlflow
+from barograph.mlflow._auto import RunContext
+mlflow.active_run, mlflow.get_tracking_uri = lambda: None, lambda: "fake"
+fluent = types.ModuleType("mlflow.tracking.fluent")
+exec("def start_run(log_system_metrics=None): return provider.tags()", fluent.__dict__)
+fluent.provider = RunContext()
+if sys.argv[1] == "autolog": barograph.mlflow.autolog(interval="10ms", wait=120, artifacts=False)
+tags = fluent.start_run(**eval(sys.argv[2]))
+assert len(tags) == 1
+mlflow.MlflowClient().create_run("0", 1, tags)
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize(
+    "how, given, variable, theirs",
+    [
+        ("autolog", "{'log_system_metrics': True}", "", True),
+        ("autolog", "{'log_system_metrics': False}", "true", False),
+        ("baro run", "{}", "true", True),
+    ],
+)
+def test_where_mlflow_logs_the_machine_itself(store, monkeypatch, how, given, variable, theirs):
+    """With log_system_metrics a key of the machine has one writer: it is MLflow's own monitor."""
+    monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", variable)
+    monkeypatch.setenv("BAROGRAPH_PYTHON", sys.executable)
+    program = [sys.executable, "-c", BESIDE, how, given]
+    subprocess.run([BARO, "run", "-q", "--mlflow", "--", *program] if how == "baro run" else program, check=True)
+    poll(lambda: [row for row in rows_of(store, "tag") if row[2] == "baro.state"], "the end")
+    sections = {row[2].rpartition("/")[0] for row in rows_of(store, "metric")}
+    assert sections == ({"system/job", "summary"} if theirs else {"system", "system/job", "summary"})
+
+
+def test_recording_in_a_run_whose_machine_mlflow_logs(monkeypatch):
+    fluent = types.SimpleNamespace(run_id_to_system_metrics_monitor={"a": object()})
+    monkeypatch.setitem(sys.modules, "mlflow.tracking.fluent", fluent)
+    machine = [barograph.mlflow._request(run, "system", True, None, False, None).get("machine", True) for run in "ab"]
+    assert machine == [False, True]
 
 
 def test_only_one_sends(store, tape):

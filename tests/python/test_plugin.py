@@ -105,15 +105,23 @@ def test_that_leaves_one():
 
 def test_after_it():
     time.sleep(0.2)
+
+def test_whose_child_has_children():
+    # 5 processes, none of which a sample finds. Those that sh starts end before it.
+    subprocess.run(["sh", "-c", "/bin/true; /bin/true; /bin/true; /bin/true; :"])
 """
 
 
-def test_a_process_that_outlives_its_test(tmp_path):
-    """It belongs to the test that started it, though the first sample that has it comes later."""
+def test_whose_a_process_is(tmp_path):
+    """It belongs to the test that started it, also if it outlives the test, or ends before its parent was seen."""
     session(tmp_path, "--baro", "--baro-rows", "rows.jsonl", "--baro-interval", "100ms", suite=LEFT)
     lines = (tmp_path / "rows.jsonl").read_text().splitlines()
     rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, lines)}
-    assert {name: row["processes"] for name, row in rows.items()} == {"test_that_leaves_one": 1, "test_after_it": 0}
+    assert {name: row["processes"] for name, row in rows.items()} == {
+        "test_that_leaves_one": 1,
+        "test_after_it": 0,
+        "test_whose_child_has_children": 5,
+    }
 
 
 OPTIONS = ("--baro", "--baro-tape", "t.baro", "--baro-rows", "rows.jsonl", "--junitxml", "j.xml", "--baro-most", "3")

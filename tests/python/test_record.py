@@ -16,6 +16,7 @@ import pytest
 from conftest import ended, poll
 
 import barograph
+from barograph.compat.stouputils import ProcessMetricsMonitor
 
 BUSY = """
 import time
@@ -326,9 +327,24 @@ def test_the_program_goes_on_where_nothing_can_be_recorded(tmp_path):
 
 def test_without_the_program(monkeypatch):
     monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
-    with pytest.warns(barograph.RecordingWarning, match="/nonexistent/baro"):
+
+    @barograph.record
+    def decorated():
+        pass
+
+    async def recorded():
+        async with barograph.record():
+            pass
+
+    def entered():
         with barograph.record():
             pass
+
+    with pytest.warns(barograph.RecordingWarning, match="/nonexistent/baro") as said:
+        for begin in (entered, decorated, lambda: barograph.record().start(), lambda: asyncio.run(recorded())):
+            begin()
+        ProcessMetricsMonitor(os.getpid()).collect_once()
+    assert [warning.filename for warning in said] == [__file__] * 5  # the line of the program that wanted it
     with pytest.raises(barograph.RecordingError):
         barograph.record(strict=True).start()
 

@@ -85,7 +85,7 @@ class _Index:
 
 
 def test_a_pid_of_any_kind():
-    with barograph.record("t.baro", pid=_Index(os.getpid()), strict=True) as rec:
+    with barograph.record("t.baro", pid=_Index(os.getpid()), until="all", strict=True) as rec:
         pass
     assert rec.tape.header.targets == [os.getpid()]
     for pid in (0, -1, 1 << 40, []):
@@ -226,6 +226,8 @@ def test_run_takes_what_subprocess_takes(tmp_path):
     done = barograph.run(["cat", f"/proc/self/fd/{r}"], pass_fds=[r], capture_output=True)
     assert done.stdout == b"passed"
     os.close(r)
+    done = barograph.run("(sleep 0.1; touch late) & exit 3", shell=True, wait_all=True, cwd=tmp_path, strict=True)
+    assert done.returncode == 3 and (tmp_path / "late").exists()
 
 
 # ---- arguments ----

@@ -76,13 +76,16 @@ static void helpers_are_charged_once(void **state)
 
 struct recording {
     struct sampling sampling;
+    struct job job;
     struct own_cost own;
 };
 
-static void begin(struct recording *r, struct account *a)
+static void begin(struct recording *r, struct account *a, uint64_t before_ns)
 {
     r->sampling.account = a;
+    r->sampling.job = &r->job;
     r->sampling.options.self[0] = getpid();
+    r->sampling.options.before = (struct clock_before){getpid(), before_ns};
     r->sampling.options.proc_fd = -1;
     r->sampling.options.start_monotonic_ns = clock_monotonic_ns();
     own_cost_init(&r->own, &r->sampling);
@@ -111,9 +114,8 @@ static void each_has_its_own_and_an_equal_share(void **state)
     account_init(&a, 10000, clock_monotonic_ns());
     a.recordings = 2;
     uint64_t since = used_ns();
-    a.ticks_ns = a.charged_own_ns = since; /* as if all before had been counted */
-    begin(&r[0], &a);
-    begin(&r[1], &a);
+    begin(&r[0], &a, since);
+    begin(&r[1], &a, since);
     for (int i = 0; i < 10; i++) {
         burn(MS);
         tick(&r[0], MS);
@@ -127,8 +129,29 @@ static void each_has_its_own_and_an_equal_share(void **state)
     uint64_t share[] = {cost(&r[0]) - own[0], cost(&r[1]) - own[1]};
     assert_true(share[0] >= 4 * MS && share[1] >= 4 * MS); /* of 10 ms that belong to neither */
     assert_true(share[0] < share[1] + all / 20 && share[1] < share[0] + all / 20);
-    /* One budget has paid for all of it. */
-    assert_true(a.charged_own_ns - since <= all && a.charged_own_ns - since >= all - all / 10);
+    /* One budget has paid for all of it, and for nothing before. */
+    assert_true(a.charged_own_ns <= all && a.charged_own_ns >= all - all / 10);
+    free(r);
+    account_done(&a);
+}
+
+/* What the program that executed ours had used, of this process or of the wrapper, is no cost of ours. */
+static void what_was_before_main_is_no_cost(void **state)
+{
+    (void)state;
+    struct account a;
+    struct recording *r = calloc(1, sizeof(*r));
+    account_init(&a, 10000, clock_monotonic_ns());
+    burn(20 * MS);
+    uint64_t before = used_ns();
+    begin(r, &a, before);
+    tick(r, MS);
+    uint64_t all = used_ns() - before;
+    assert_true(cost(r) >= MS && cost(r) <= all && a.charged_own_ns <= all);
+    r->sampling.options.before = (struct clock_before){getppid(), UINT64_MAX};
+    r->sampling.options.self[1] = getppid(); /* the wrapper's pid was given to another process, which used less */
+    tick(r, 0);
+    assert_true(cost(r) >= before && cost(r) <= used_ns());
     free(r);
     account_done(&a);
 }
@@ -139,6 +162,7 @@ int main(void)
         cmocka_unit_test(what_belongs_to_no_recording),
         cmocka_unit_test(helpers_are_charged_once),
         cmocka_unit_test(each_has_its_own_and_an_equal_share),
+        cmocka_unit_test(what_was_before_main_is_no_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,13 +12,14 @@
 
 struct recording {
     struct job job;
-    uint64_t peak, is_bound;
+    uint64_t peak, is_bound, exits;
 };
 
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
-    (void)context;
+    struct recording *r = context;
     (void)e;
+    r->exits++;
 }
 
 static void on_event_record(void *context, const struct baro_event *e)
@@ -295,6 +296,72 @@ static void test_processes_that_are_selected(void **state)
     assert_int_equal(r->job.tasks[0].peak, 1);
 }
 
+/* ---- members of another recording ---- */
+
+#define MS 1000000u
+
+static void put(struct member *m, enum process_metric id, uint64_t v)
+{
+    member_moved(m);
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+/* processes: as many as there have been, and at once */
+static void expect_job(struct job *j, uint64_t cpu_ns, uint64_t others_ns, uint64_t living, uint64_t processes)
+{
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    job_totals(j, value, absent);
+    assert_int_equal(value[JOB_cpu], cpu_ns);
+    assert_int_equal(value[JOB_cpu_counted], cpu_ns);
+    assert_int_equal(j->others.used[BASE_CPU], others_ns);
+    assert_int_equal(value[JOB_processes], living);
+    assert_int_equal(value[JOB_processes_started], processes);
+    assert_int_equal(value[JOB_processes_peak], processes);
+}
+
+/* The command used 30 ms. Its child used 5 ms, is the wrapper of another recording from then on, uses 7 ms as such and
+ * ends: the job has used 35 ms, although the command's counters have all 12. A third process is taken for another
+ * recording's and then executes something else: only what it used meanwhile is not the job's. */
+static void another_recorder_is_not_of_the_job(void **state)
+{
+    struct recording *r = *state;
+    struct job *j = &r->job;
+    j->wrapper.pid = 4000;
+    j->adopts = j->source.events = true;
+    struct member *command = job_add(j, 400, NULL, BARO_ORIGIN_TARGET, 5), *third;
+    struct member *wrapper = job_add(j, 401, command, BARO_ORIGIN_EVENT, 6);
+    put(command, PROCESS_cpu, 30 * MS);
+    put(wrapper, PROCESS_cpu, 5 * MS);
+    expect_job(j, 35 * MS, 0, 2, 2);
+    job_set_other(j, wrapper, true);
+    put(wrapper, PROCESS_cpu, 12 * MS);
+    put(wrapper, PROCESS_rss, 1 << 20);
+    expect_job(j, 35 * MS, 7 * MS, 1, 1);
+    assert_int_equal(j->others.rss_peak, 1 << 20);
+    assert_int_equal(job_rss(j), 0);
+    wrapper->life.end_reported = true;
+    job_gone(j, wrapper, 10 * MS, 11 * MS);
+    put(command, PROCESS_children_cpu_user, 10 * MS); /* 12 ms, in whole ticks */
+    put(command, PROCESS_children_faults_minor, 57);
+    job_settle(j, 13 * MS, read_again, NULL);
+    expect_job(j, 35 * MS, 7 * MS, 1, 1);
+    third = job_add(j, 402, command, BARO_ORIGIN_EVENT, 14 * MS);
+    job_set_other(j, third, true);
+    put(third, PROCESS_cpu, 2 * MS);
+    expect_job(j, 35 * MS, 9 * MS, 1, 1);
+    job_set_other(j, third, false);
+    put(third, PROCESS_cpu, 50 * MS);
+    expect_job(j, 83 * MS, 9 * MS, 2, 2);
+    struct member *follower = job_add(j, 403, command, BARO_ORIGIN_EVENT, 15 * MS);
+    follower->other.was_started = true; /* by a recorder: what it starts is none of the job's either */
+    job_set_other(j, follower, true);
+    put(job_add(j, 404, follower, BARO_ORIGIN_EVENT, 15 * MS), PROCESS_cpu, 4 * MS);
+    expect_job(j, 83 * MS, 13 * MS, 2, 2);
+    assert_int_equal(r->exits, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_unreported_end_that_is_found_late_in_a_tick, begin, end),
         cmocka_unit_test_setup_teardown(test_one_that_was_ending_when_perf_came, begin, end),
         cmocka_unit_test_setup_teardown(test_processes_that_are_selected, begin, end),
+        cmocka_unit_test_setup_teardown(another_recorder_is_not_of_the_job, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

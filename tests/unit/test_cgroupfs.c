@@ -262,7 +262,7 @@ static void membership(void **state)
 }
 
 static const char ulimits[] = "Limit                     Soft Limit           Hard Limit           Units     \n"
-                              "Max cpu time              unlimited            unlimited            seconds   \n"
+                              "Max cpu time              30                   60                   seconds   \n"
                               "Max data size             1048576              unlimited            bytes     \n"
                               "Max processes             63448                63448                processes \n"
                               "Max address space         unlimited            2097152              bytes     \n";
@@ -272,13 +272,15 @@ static void check_limits_cut(struct span cut)
     struct pid_limits l;
     if (pid_limits_parse(cut, &l) < 0)
         return;
+    if (l.valid & 1u << PID_LIMIT_CPU)
+        assert_int_equal(l.value[PID_LIMIT_CPU], 60);
     if (l.valid & 1u << PID_LIMIT_DATA)
         assert_int_equal(l.value[PID_LIMIT_DATA], 1048576);
     if (l.valid & 1u << PID_LIMIT_NPROC)
         assert_int_equal(l.value[PID_LIMIT_NPROC], 63448);
     if (l.valid & 1u << PID_LIMIT_AS)
         assert_true(l.value[PID_LIMIT_AS] == UINT64_MAX);
-    assert_true(cut.len < sizeof(ulimits) - 1 || l.valid == 7);
+    assert_true(cut.len < sizeof(ulimits) - 1 || l.valid == 15);
 }
 
 static void limits(void **state)

@@ -395,6 +395,69 @@ static void last_reading_has_what_counts(void **state)
     files_remove(d);
 }
 
+/* A group that fills its memory: when it comes near its limit, and once that it has; then memory.stat is read at once,
+ * although it was read a moment ago. v2 and v1 differ in the names of files alone. */
+static void group_that_fills_up(void **state)
+{
+    static const struct {
+        const char *membership, *mount, *used, *limit;
+    } versions[] = {{"0::/a\n", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n", "cg/a/memory.current", "cg/a/memory.max"},
+                    {"4:memory:/a\n", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n", "cg/a/memory.usage_in_bytes",
+                     "cg/a/memory.limit_in_bytes"}};
+    static const struct {
+        uint64_t t_ms;
+        const char *used;
+        uint64_t near_ms; /* 0: never */
+        bool has_come;
+    } steps[] = {
+        {100, "20\n", 450, false}, /* it had nothing at 0 ms */
+        {200, "60\n", 275, false}, {300, "60\n", 0, false},   {310, "40\n", 0, false},
+        {320, "41\n", 810, false}, {330, "93\n", 0, true},    {340, "99\n", 0, false}, /* only once */
+        {350, "85\n", 0, false},   {360, "95\n", 0, false},                            /* never far below */
+        {370, "70\n", 0, false},   {380, "80\n", 390, false}, {390, "90\n", 0, true},
+    };
+    (void)state;
+    for (size_t v = 0; v < 2; v++) {
+        struct cgroup_hierarchies places;
+        struct cgroups *groups;
+        struct baro_sample s = {0};
+        uint32_t ids = 0;
+        uint64_t near_ns;
+        char d[sizeof(FILES_NAME)];
+        files_make(d);
+        files_put(d, "proc/7/cgroup", versions[v].membership);
+        files_put(d, "proc/self/mountinfo", versions[v].mount);
+        files_put(d, v ? "cg/release_agent" : "cg/a/cgroup.events", "\n");
+        files_put(d, versions[v].limit, "100\n");
+        files_put(d, versions[v].used, "1\n");
+        files_put(d, "cg/a/memory.stat", v ? "total_rss 1\n" : "anon 1\n");
+        int fd = open(d, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(cgroup_find(fd, 7, &places), 0);
+        const struct cgroups_options o = {
+            .root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .helper = true, .patient = true, .ids = &ids};
+        assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+        cgroups_tick(groups, 0, false, &s);
+        const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+        assert_int_equal(e->absent[CGROUP_memory_anon], BARO_ABSENT_NOT_YET); /* there is no helper yet */
+        for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+            char stat[64];
+            uint64_t now_ns = steps[i].t_ms * NS_PER_MS, before = e->value[CGROUP_memory_anon];
+            files_put(d, versions[v].used, steps[i].used);
+            snprintf(stat, sizeof(stat), "%s %zu\n", v ? "total_rss" : "anon", 10 + i);
+            files_put(d, "cg/a/memory.stat", stat);
+            assert_int_equal(cgroups_watch(groups, now_ns, &near_ns), steps[i].has_come);
+            assert_int_equal(near_ns, steps[i].near_ms ? steps[i].near_ms * NS_PER_MS : UINT64_MAX);
+            cgroups_tick(groups, now_ns, false, &s);
+            assert_int_equal(e->value[CGROUP_memory_anon], steps[i].has_come ? 10 + i : before);
+        }
+        assert_false(cgroups_watch(NULL, 0, &near_ns));
+        assert_int_equal(near_ns, UINT64_MAX);
+        cgroups_free(groups);
+        close(fd);
+        files_remove(d);
+    }
+}
+
 /* The registry names the files of each metric in its help text; the collector's table names those that are read. They
  * agree. */
 static void registry_names_the_files(void **state)
@@ -478,6 +541,7 @@ int main(void)
                                        cmocka_unit_test(in_pieces),
                                        cmocka_unit_test(one_vanishes),
                                        cmocka_unit_test(last_reading_has_what_counts),
+                                       cmocka_unit_test(group_that_fills_up),
                                        cmocka_unit_test(registry_names_the_files),
                                        cmocka_unit_test(metrics_have_controllers),
                                        cmocka_unit_test(registry_knows_since_when)};

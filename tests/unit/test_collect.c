@@ -356,6 +356,7 @@ static void own_memory(void **state)
     char dir[sizeof(FILES_NAME)];
     static struct sampling s;
     static struct account account;
+    static struct job job;
     struct own_cost o;
     uint64_t *v = s.sample.self;
     (void)state;
@@ -364,6 +365,7 @@ static void own_memory(void **state)
     files_put(dir, "8/status", STATUS(8, "50", "1200"));
     s = (struct sampling){
         .account = &account,
+        .job = &job,
         .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8}}};
     account.watching = 9;
     s.now_ns = NS_PER_SEC;

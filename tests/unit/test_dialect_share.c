@@ -29,17 +29,18 @@ static void test_own_readings(void **state)
     (void)state;
     struct shares s = {0};
     double sum;
+    uint64_t used;
     take_reading(&s, 1, SECOND, 0, BARO_PRESENT);
     take_reading(&s, 2, SECOND, 0, BARO_PRESENT);
-    assert_int_equal(shares_sum(&s, false, &sum), BARO_ABSENT_NOT_YET);
+    assert_int_equal(shares_sum(&s, false, &sum, &used), BARO_ABSENT_NOT_YET);
     take_reading(&s, 1, 2ull * SECOND, SECOND / 2, BARO_PRESENT);
     take_reading(&s, 2, SECOND, 0, BARO_PRESENT);
-    assert_int_equal(shares_sum(&s, false, &sum), BARO_PRESENT);
-    assert_true(sum == 0.5);
+    assert_int_equal(shares_sum(&s, false, &sum, &used), BARO_PRESENT);
+    assert_true(sum == 0.5 && used == 1);
     take_reading(&s, 1, 3ull * SECOND, SECOND, BARO_PRESENT);
     take_reading(&s, 2, 3ull * SECOND, SECOND / 2, BARO_PRESENT);
-    assert_int_equal(shares_sum(&s, false, &sum), BARO_PRESENT);
-    assert_true(sum == 0.75);
+    assert_int_equal(shares_sum(&s, false, &sum, &used), BARO_PRESENT);
+    assert_true(sum == 0.75 && used == 2);
     shares_done(&s);
 }
 
@@ -49,16 +50,17 @@ static void test_not_known(void **state)
     (void)state;
     struct shares s = {0};
     double sum;
+    uint64_t used;
     take_reading(&s, 1, SECOND, SECOND, BARO_PRESENT);
-    shares_sum(&s, false, &sum);
+    shares_sum(&s, false, &sum, &used);
     take_reading(&s, 1, 2ull * SECOND, SECOND / 2, BARO_PRESENT);
-    assert_int_equal(shares_sum(&s, false, &sum), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(shares_sum(&s, false, &sum, &used), BARO_ABSENT_UNKNOWN);
     take_reading(&s, 1, 3ull * SECOND, SECOND, BARO_PRESENT);
-    assert_int_equal(shares_sum(&s, false, &sum), BARO_PRESENT);
+    assert_int_equal(shares_sum(&s, false, &sum, &used), BARO_PRESENT);
     assert_true(sum == 0.5);
     take_reading(&s, 1, 4ull * SECOND, 0, BARO_ABSENT_TIMEOUT);
-    assert_int_equal(shares_sum(&s, false, &sum), BARO_ABSENT_TIMEOUT);
-    assert_int_equal(shares_sum(&s, false, &sum), BARO_ABSENT_UNKNOWN); /* a sample without devices */
+    assert_int_equal(shares_sum(&s, false, &sum, &used), BARO_ABSENT_TIMEOUT);
+    assert_int_equal(shares_sum(&s, false, &sum, &used), BARO_ABSENT_UNKNOWN); /* a sample without devices */
     shares_done(&s);
 }
 

@@ -119,6 +119,17 @@ static void test_by_itself(void **state)
     }
 }
 
+/* A signal ended the command: no child's failure is why, however late it was. */
+static void test_killed(void **state)
+{
+    struct failures f = new_failures();
+    (void)state;
+    ended(&f, 101, COMMAND, 9.8, 9.9, STATUS(1), "grep");
+    ended(&f, COMMAND, WRAPPER, 0, 10, SIGKILL, "python3");
+    assert_int_equal(why(&f)->first.process.pid, COMMAND);
+    assert_false(why(&f)->is_of_child);
+}
+
 /* After the failure a trap of the shell starts rm, and the shell ends soon: probable. */
 static void test_trap(void **state)
 {
@@ -246,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_first_of_two),
         cmocka_unit_test(test_probes_do_not_count),
         cmocka_unit_test(test_by_itself),
+        cmocka_unit_test(test_killed),
         cmocka_unit_test(test_trap),
         cmocka_unit_test(test_closed_pipe),
         cmocka_unit_test(test_timeout),

@@ -150,6 +150,30 @@ static void test_attribution_of_kills(void **state)
     summary_free(w.s);
 }
 
+/* In a container perf reports ends without statuses: only that of the shell, which passes on what ended its child. */
+static void test_kill_that_a_shell_reports(void **state)
+{
+    static const struct {
+        bool child_known;
+        int shell;
+        uint64_t likely, most;
+    } cases[] = {{false, 128 + SIGKILL, 1, 1}, {false, 1, 0, 1}, {true, 128 + SIGKILL, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct world w;
+        begin(&w, "none", NULL);
+        struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
+        set(shared, CGROUP_oom_kills, 5);
+        take_sample(&w);
+        killed(&w, 1500 * MS, 0, cases[i].child_known);
+        killed(&w, 1501 * MS, cases[i].shell << 8, true);
+        set(shared, CGROUP_oom_kills, 6);
+        take_sample(&w);
+        told_kills(&w, cases[i].likely, 0, cases[i].most);
+        summary_free(w.s);
+    }
+}
+
 /* Ended before the first sample, which may have counted it. */
 static void test_kill_before_the_first_sample(void **state)
 {
@@ -499,6 +523,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_groups_except_memory),
         cmocka_unit_test(test_attribution_of_kills),
+        cmocka_unit_test(test_kill_that_a_shell_reports),
         cmocka_unit_test(test_kill_before_the_first_sample),
         cmocka_unit_test(test_own_groups),
         cmocka_unit_test(test_own_groups_of_another_recording),

@@ -15,6 +15,7 @@
 
 #define SECOND NS_PER_SEC
 #define MS NS_PER_MS
+#define MB 1000000u
 
 /* The machine had been up for 1000 s when the tape began, so its tick 100000 is the tape's 0. */
 static const struct baro_header header = {
@@ -153,6 +154,47 @@ static void test_commands(void **state)
     assert_int_equal(summary_command(r->s, 1)->value[COMMAND_CPU], 500 * MS);
 }
 
+/* The job's peak with a process of 10 MB whose mark was `before` in the first sample. It had the mark `after` in the
+ * second one, or in its exit record; began: the process began during the recording. */
+static uint64_t peak_of(bool began, uint8_t absent, uint64_t before, uint64_t after, bool ended)
+{
+    struct baro_process p = {.id = 1, .key = {100, began ? 100040 : 5000}, .name = (char *)"web"};
+    struct baro_process *processes[] = {&p};
+    struct baro_sample s = {.t_ns = 500 * MS, .n = 1, .processes = processes};
+    struct baro_sample first = {.t_ns = 10 * MS};
+    struct baro_exit e = {.id = 1, .name = (char *)"web", .value = {[EXIT_rss_peak] = after}};
+    struct summary_rss rss;
+    struct baro_summary *of = summary_new(&header);
+    assert_non_null(of);
+    p.value[PROCESS_rss] = 10 * MB;
+    p.value[PROCESS_rss_peak] = before;
+    p.absent[PROCESS_rss_peak] = absent;
+    summary_add_sample(of, &first);
+    summary_add_sample(of, &s);
+    s.t_ns += 500 * MS;
+    p.value[PROCESS_rss_peak] = ended ? before : after;
+    summary_add_sample(of, &s);
+    e.absent[EXIT_elapsed] = began ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    if (ended)
+        summary_add_exit(of, &e);
+    summary_finish(of);
+    summary_rss_peak(of, &rss);
+    summary_free(of);
+    return rss.value;
+}
+
+/* A mark of a process that ran before is the recording's if it grew in it. */
+static void test_marks(void **state)
+{
+    (void)state;
+    for (int ended = 0; ended < 2; ended++) {
+        assert_int_equal(peak_of(false, BARO_PRESENT, 400 * MB, 400 * MB, ended), 10 * MB);
+        assert_int_equal(peak_of(false, BARO_PRESENT, 400 * MB, 500 * MB, ended), 500 * MB);
+        assert_int_equal(peak_of(true, BARO_PRESENT, 400 * MB, 400 * MB, ended), 400 * MB);
+    }
+    assert_int_equal(peak_of(false, BARO_ABSENT_NOT_ASKED, 0, 500 * MB, true), 10 * MB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +204,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_process_that_an_event_named, begin, end),
         cmocka_unit_test_setup_teardown(test_not_more_than_the_machine_has, begin, end),
         cmocka_unit_test_setup_teardown(test_commands, begin, end),
+        cmocka_unit_test(test_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

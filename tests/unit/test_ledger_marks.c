@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of the totals is marked when a child ends that lives beside its parent: how much CPU time run delay covers, and
- * what is a lower bound. */
+ * what is a lower bound; and whether it had used up its limit of CPU time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,11 +109,45 @@ static void a_child_that_nobody_reaped_shows_in_the_faults(void **state)
     }
 }
 
+static void keep_exit(void *context, const struct baro_exit *e)
+{
+    *(struct baro_exit *)context = *e;
+}
+
+/* The limit is 1 s, by ticks: as many as would be 0.99 s had hit the process when its clock was at 0.88 s. */
+static void ticks_reach_the_limit_of_cpu_time(void **state)
+{
+    static const struct {
+        uint64_t cpu_ms, limit_ms; /* limit_ms 0: it was not read */
+        float ratio;
+        uint64_t reached_ms, absent;
+    } cases[] = {{880, 1000, 1.125f, 1000, 0},     {880, 1000, 0, 0, 0},
+                 {1000, 1000, 0.9f, 0, 0},         {980, 1000, 0, 1000, 0},
+                 {980, 0, 0, 0, BARO_ABSENT_GONE}, {880, 0, 0, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        static struct job j;
+        struct baro_exit e = {0};
+        struct member *command, *child;
+        begin_pair(&j, &command, &child);
+        j.sink = (struct job_sink){.exit = keep_exit, .context = &e};
+        put(child, PROCESS_cpu, cases[i].cpu_ms * MS);
+        child->reading.cpu_limit_ns = child->reading.limit_at_ns = cases[i].limit_ms * MS;
+        child->reading.ticks_ratio = cases[i].ratio;
+        job_gone(&j, child, 10 * MS, 11 * MS);
+        job_settle(&j, 12 * MS, is_there, NULL);
+        assert_int_equal(e.absent[EXIT_cpu_limit_reached], cases[i].absent);
+        assert_int_equal(e.value[EXIT_cpu_limit_reached], cases[i].reached_ms * MS);
+        job_done(&j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_delay_covers_what_was_used_when_it_was_read),
         cmocka_unit_test(a_child_that_nobody_reaped_shows_in_the_faults),
+        cmocka_unit_test(ticks_reach_the_limit_of_cpu_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

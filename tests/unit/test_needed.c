@@ -97,10 +97,20 @@ static void test_young_and_unreadable(void **state)
     begin(&w, 2);
     fill(&w.p[0], 200 * MB, 0, 200 * MB);
     fill(&w.p[1], 200 * MB, 0, 0);
+    w.p[0].value[PROCESS_faults_minor] = 50000;
     w.p[1].value[PROCESS_faults_minor] = 1000;
     not_read(&w.p[1], BARO_ABSENT_NOT_YET);
     add(&w);
     expect(&w, 200 * MB + 4096000 + 2 * EACH, 200 * MB + 4096000 + 2 * EACH, NEEDED_CERTAIN);
+    assert_false(w.n.row[0].has_huge_pages || w.n.row[1].has_huge_pages);
+    /* The parent was not read again, and the child has a half: the sum of the sample before stays. */
+    w.s.job[JOB_pss_stale] = 1;
+    fill(&w.p[1], 200 * MB, 0, 100 * MB);
+    w.p[1].value[PROCESS_uss] = 4096000;
+    memset(w.p[1].absent, 0, sizeof(w.p[1].absent));
+    add(&w);
+    expect(&w, 200 * MB + 4096000 + 2 * EACH, 200 * MB + 4096000 + 2 * EACH, NEEDED_CERTAIN);
+    w.s.job[JOB_pss_stale] = 0;
     needed_begin(&w.n);
     not_read(&w.p[0], BARO_ABSENT_DENIED);
     not_read(&w.p[1], BARO_ABSENT_DENIED);
@@ -152,9 +162,8 @@ static void test_machine(void **state)
     struct world w;
     begin(&w, 1);
     fill(&w.p[0], 5 * MB, 0, 5 * MB);
-    w.s.host[HOST_memory_shmem] = 70 * MB;
     add(&w);
-    w.s.host[HOST_memory_shmem] = 970 * MB;
+    w.s.job[JOB_machine_shmem] = 900 * MB;
     w.s.job[JOB_io_wchar] = 300 * MB;
     add(&w);
     expect(&w, 5 * MB + EACH, 305 * MB + EACH, NEEDED_SHMEM);

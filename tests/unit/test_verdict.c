@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "baro/text.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
 #include "base/fmt.h"
@@ -23,16 +25,6 @@
 #include "verdict_world.h"
 
 /* ---- applying a rule ---- */
-
-static const struct verdict_rule *find_rule(const char *name)
-{
-    for (int i = 0; i < verdict_rule_count; i++) {
-        if (strcmp(verdict_rules[i]->is.name, name) == 0)
-            return verdict_rules[i];
-    }
-    fail_msg("no rule %s", name);
-    return NULL;
-}
 
 static bool says(const struct world *w, const char *name)
 {
@@ -200,6 +192,7 @@ static void test_thresholds(void **state)
         {"lock-contention", OF(contender.switches), 100000, 99999},
         {"lock-contention", OF(contender.threads), 2, 1},
         {"lock-contention", OF(contender.read_write_bytes), 2.4e6, 2.41e6},
+        {"lock-contention", OF(processes_started), 240000, 240001},
         {"lock-contention", OF_GROWN(CURVE_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
         {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49},          /* 50 s: what was lost to others is no more */
         {"cpu-neighbour", OF(host_mean_cores), 3.2, 3.1},
@@ -252,30 +245,84 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
     }
 }
 
+/* What the signal means of the command, of the process that failed first, and where a shell's status is all that is
+ * known. Only a process that had used up its limit of CPU time was killed for that. */
+static void test_signal_has_its_cause(void **state)
+{
+    static const struct {
+        int signal;
+        uint64_t limit_ns;
+        const char *killed, *first, *not_known;
+    } cases[] = {
+        {SIGKILL, SECOND, "SIGKILL ended it after 1 min 40 s: it used up its limit of CPU time, 1.00 s (RLIMIT_CPU,",
+         "perl failed first, with SIGKILL at +1.07 s; it used up its limit of CPU time, 1.00 s (RLIMIT_CPU, `ulimit "
+         "-t`).",
+         "SIGKILL ended. What failed first is not known, as the statuses of its processes are not; the last that ended "
+         "before it was perl at +1.07 s; it used up its limit of CPU time, 1.00 s (RLIMIT_CPU, `ulimit -t`)."},
+        {SIGKILL, 0, "no OOM kill was seen, so somebody else sent it", "SIGKILL at +1.07 s.", "perl at +1.07 s."},
+        {SIGXCPU, 0, "it used up its limit of CPU time (RLIMIT_CPU, `ulimit -t`).",
+         "SIGXCPU at +1.07 s; it used up its limit of CPU time (RLIMIT_CPU", "SIGXCPU ended; it used up its limit of"},
+        {SIGXFSZ, 0, "it wrote a file up to the limit of its size (RLIMIT_FSIZE, `ulimit -f`).",
+         "SIGXFSZ at +1.07 s; it wrote a file up to the", "SIGXFSZ ended; it wrote a file up to the limit of its"},
+        {SIGUSR1, 0, "SIGUSR1 ended it after 1 min 40 s.", "SIGUSR1 at +1.07 s.", "SIGUSR1 ended. What"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct failure why = {.first = {.process = {4711, 1},
+                                        .t_ns = 1070000000,
+                                        .status_known = true,
+                                        .status = cases[i].signal,
+                                        .name = "perl",
+                                        .cpu_limit_ns = cases[i].limit_ns}};
+        const char *const wanted[] = {cases[i].killed, cases[i].first, cases[i].not_known};
+        for (int way = 0; way < 3; way++) {
+            struct finding f = {0};
+            struct world w;
+            world_init(&w);
+            w.e.failure = &why;
+            w.e.exit_signal = way ? "" : baro_signal_name(cases[i].signal);
+            w.e.exit_status = way ? 128.0 + cases[i].signal : (double)NAN;
+            why.is_of_child = way;
+            why.first.status_known = way < 2;
+            assert_true(find_rule(way ? "failed" : "killed")->apply(&w.e, &w.e.job, &f));
+            if (!memmem(f.title.at, f.title.len, wanted[way], strlen(wanted[way])))
+                fail_msg("%.*s", (int)f.title.len, (const char *)f.title.at);
+            finding_done(&f);
+            world_done(&w);
+        }
+    }
+}
+
 /* ---- rules that read the history ---- */
 
+/* 3.8 or 1.4 cores until `from`, and then a tail. What computed can begin earlier or be divided; what waited can't. */
 static void test_tail(void **state)
 {
-    struct world w;
+    static const char first[] = "Start the longest steps first,", find[] = "Find out what it waits for at the end,";
+    static const struct {
+        unsigned from;
+        double before, cores, delayed;
+        const char *advice; /* NULL: no verdict */
+    } cases[] = {
+        {88, 3.8, 1, 0, NULL},      /* an eighth of the time: too short */
+        {70, 1.4, 1, 0, NULL},      /* the part before had little more */
+        {70, 3.8, 0.2, 0.8, first}, /* one thread that waits for a core is not idle */
+        {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, find}, {70, 3.8, 0, 0, find},
+    };
     (void)state;
-    world_init(&w);
-    demand(&w, 0, 88, 3.8, 0);
-    demand(&w, 88, 100, 1, 0); /* an eighth of the time: too short */
-    assert_false(says(&w, "serial-tail"));
-    world_done(&w);
-
-    world_init(&w);
-    demand(&w, 0, 70, 3.8, 0);
-    demand(&w, 70, 100, 0.2, 0.8); /* one thread that waits for a core is not idle */
-    assert_true(says(&w, "serial-tail"));
-    assert_false(says(&w, "slow-start"));
-    world_done(&w);
-
-    world_init(&w);
-    demand(&w, 0, 70, 1.4, 0);
-    demand(&w, 70, 100, 1, 0); /* the part before had little more */
-    assert_false(says(&w, "serial-tail"));
-    world_done(&w);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct finding f = {.end_ns = 100 * SECOND};
+        struct world w;
+        world_init(&w);
+        demand(&w, 0, cases[i].from, cases[i].before, 0);
+        demand(&w, cases[i].from, 100, cases[i].cores, cases[i].delayed);
+        assert_int_equal(find_rule("serial-tail")->apply(&w.e, &w.e.job, &f), cases[i].advice != NULL);
+        if (cases[i].advice)
+            assert_memory_equal(f.advice.at, cases[i].advice, strlen(cases[i].advice));
+        assert_false(says(&w, "slow-start"));
+        finding_done(&f);
+        world_done(&w);
+    }
 }
 
 static double cores_asked(const struct world *w)
@@ -558,73 +605,38 @@ static void test_pieces(void **state)
 
 /* ---- docs/verdicts.md ---- */
 
-static struct words words_of_threshold(const struct baro_threshold *t)
+/* Only what has others do the work is noted. */
+static void test_clients(void **state)
 {
-    struct words w;
-    switch (t->unit) {
-    case BARO_UNIT_NS: return words_duration(t->value, 0);
-    case BARO_UNIT_BYTES: return words_bytes(t->value, 0);
-    case BARO_UNIT_RATIO: return words_percent(t->value, 0);
-    default: snprintf(w.at, sizeof(w.at), "%g", t->value); return w;
-    }
-}
-
-static void write_rule(struct buf *b, const struct baro_rule *r, const struct made *m)
-{
-    struct world w;
-    struct finding f = {.end_ns = 100 * SECOND};
-    buf_printf(b, "\n### %s\n\n*%s.* %s\n\n", r->name, baro_verdict_weight_name(r->weight), r->help);
-    for (size_t i = 0; i < r->threshold_count; i++)
-        buf_printf(b, "- %s: **%s**\n", r->thresholds[i].help, words_of_threshold(&r->thresholds[i]).at);
-    world_init(&w);
-    m->make(&w);
-    assert_true(find_rule(r->name)->apply(&w.e, &w.e.job, &f));
-    buf_printf(b, "%s> %.*s", r->threshold_count ? "\n" : "", (int)f.title.len, (const char *)f.title.at);
-    if (f.advice.len)
-        buf_printf(b, " %.*s", (int)f.advice.len, (const char *)f.advice.at);
-    buf_str(b, "\n");
-    finding_done(&f);
-    world_done(&w);
-}
-
-static void read_document(const char *path, struct buf *b)
-{
-    char part[4096];
-    size_t n;
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    while ((n = fread(part, 1, sizeof(part), file)) > 0)
-        buf_add(b, part, n);
-    buf_byte(b, 0);
-    fclose(file);
-}
-
-static void test_document(void **state)
-{
-    static const char mark[] = "<!-- rules -->\n";
-    struct buf text = {0}, made_part = {0};
-    char path[4096];
+    static const struct {
+        const char *name, *cmdline;
+        bool is;
+    } of[] = {
+        {"docker", "docker run image", true},
+        {"docker", "/usr/bin/docker -H tcp://a:1 compose -f b.yaml up", true},
+        {"docker", "docker ps", false},
+        {"docker", "docker inspect runner", false},
+        {"docker", NULL, false},
+        {"podman", "podman run image", false},
+        {"podman-remote", "podman-remote exec a make", true},
+        {"tmux: client", "tmux new-window make", true},
+        {"tmux: client", "tmux ls", false},
+        {"screen", "screen -S a -X stuff make", true},
+        {"screen", "screen -dmS a make", false},
+        {"sbatch", NULL, true},
+        {"systemd-run", "systemd-run --user make", true},
+        {"at", "at -l", false},
+        {"ssh", "ssh host make", true},
+        {"ssh", "ssh git@host 'git-upload-pack a'", false},
+        {"ssh-agent", "ssh-agent", false},
+    };
     (void)state;
-    if (!getenv("BARO_FIXTURES"))
-        skip();
-    snprintf(path, sizeof(path), "%s/../../docs/verdicts.md", getenv("BARO_FIXTURES"));
-    read_document(path, &text);
-    char *found = strstr((char *)text.at, mark);
-    assert_non_null(found);
-    found += sizeof(mark) - 1;
-    for (int i = 0; i < MADE; i++)
-        write_rule(&made_part, baro_verdict_rule(i), &made[i]);
-    buf_byte(&made_part, 0);
-    if (getenv("BARO_GOLDEN_WRITE")) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        fprintf(file, "%.*s%s", (int)(found - (char *)text.at), (char *)text.at, (char *)made_part.at);
-        fclose(file);
-    } else if (strcmp(found, (char *)made_part.at) != 0) {
-        fail_msg("docs/verdicts.md is not what the rules are: BARO_GOLDEN_WRITE=1 writes it");
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        if ((client_note(of[i].name, of[i].cmdline) != 0) != of[i].is)
+            fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
     }
-    buf_done(&text);
-    buf_done(&made_part);
+    assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
+    assert_int_equal(client_note_server(""), 0);
 }
 
 int main(void)
@@ -636,6 +648,7 @@ int main(void)
         cmocka_unit_test(test_marks_of_quoted_numbers),
         cmocka_unit_test(test_words_with_marks),
         cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_signal_has_its_cause),
         cmocka_unit_test(test_tail),
         cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for),
@@ -646,7 +659,7 @@ int main(void)
         cmocka_unit_test(test_phases_of_one_name),
         cmocka_unit_test(test_short_phases_together),
         cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_document),
+        cmocka_unit_test(test_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

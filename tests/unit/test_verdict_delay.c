@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verdicts where it was not read how long threads waited for a core, or not lately; what is not the job's doing; GPUs
- * that can't be read. */
+ * that can't be read; what ran out of memory. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -247,6 +247,89 @@ static void test_gpus_that_cannot_be_read(void **state)
     world_done(&w);
 }
 
+/* What was in use is said of the group whose limit was hit; who held it, where processes held most. */
+static void test_what_ran_out(void **state)
+{
+    static const struct {
+        double killed, rss, memory, cache, ooms; /* shares of the limit; whether the group ran out of memory */
+        struct group_held held;
+        const char *title; /* its end; NULL: no verdict */
+    } cases[] = {
+        {1, 0.03, 1, 0, 1, {0, 0.99, 0}, "tmpfs (/dev/shm), which no process maps."},
+        {1,
+         0.9,
+         1,
+         0,
+         1,
+         {0.1, 0.89, 0},
+         "and 890 MB of it was shared memory or tmpfs (/dev/shm); most was held by a."},
+        {1,
+         0.03,
+         1,
+         0,
+         1,
+         {0.1, 0.7, 0},
+         "and at least 700 MB of it was shared memory or tmpfs (/dev/shm), which no "
+         "process maps."},
+        {1, 0.1, 1, 0, 1, {0.1, 0.1, 0.8}, "and 800 MB of it was memory of the kernel (pipes, sockets)."},
+        {1, 0.03, 1, 0, NAN, {0.01, 0.01, 0}, "the limit is 1.00 GB (cgroup /job memory.max)."}, /* read before it grew
+                                                                                                  */
+        {1, 0.9, 1, 0, NAN, {0.01, 0.01, 0}, "and 900 MB was seen in use; most of that was held by a."},
+        {1, 0.9, 1, 0, 0, {0.9, 0.1, 0}, "the limit is 4.00 GB (cgroup /pod)."},
+        {0,
+         0.03,
+         0.98,
+         0,
+         0,
+         {0, 0.97, 0.01},
+         "of 1.00 GB (cgroup /job memory.max) was 98 % full in the last sample, and 970 MB"
+         " of it was shared memory or tmpfs (/dev/shm), which no process maps."},
+        {0, 0.03, 0.89, 0, 0, {0, 0.89, 0}, NULL},
+        {0, 0.03, 0.98, 0.3, 0, {0.6, 0, 0}, NULL}, /* the kernel would have dropped page cache */
+        {0, 0.9, 0.98, 0, 0, {0, 0, 0}, "last sample, and 900 MB was seen in use; most of that was held by a."},
+        {0, 0.9, 0.98, 0.97, 0, {0, 0, 0}, "98 % full in the last sample, and 900 MB was seen in use"}, /* read before
+                                                                                                         */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct world w;
+        world_init(&w);
+        struct group *g = add_group(&w, "/job"), *pod = add_group(&w, "/pod");
+        g->memory_limit = w.e.memory_limit_bytes = 1000 * MB;
+        pod->memory_limit = 4000 * MB;
+        pod->ooms = isnan(cases[i].ooms) ? NAN : 1;
+        pod->memory = 1000 * MB;
+        g->ooms = cases[i].ooms;
+        g->memory = cases[i].memory * g->memory_limit;
+        g->cache = cases[i].cache * g->memory_limit;
+        g->held.anon = cases[i].held.anon * g->memory_limit;
+        g->held.shmem = cases[i].held.shmem * g->memory_limit;
+        g->held.kernel = cases[i].held.kernel * g->memory_limit;
+        w.e.memory_source = "cgroup /job memory.max";
+        w.e.holder = "a";
+        w.e.oom_kills = w.e.oom_kills_at_least = cases[i].killed;
+        w.e.is_cut_off = !cases[i].killed;
+        w.e.rss_peak_bytes = w.e.memory_peak_bytes = cases[i].rss * g->memory_limit;
+        struct history_point p = {.t_ns = SECOND};
+        p.at[CURVE_MEMORY] = w.e.rss_peak_bytes;
+        history_add(&w.history, &p);
+        w.e.history = &w.history;
+        const char *title = says(&w, "oom");
+        if (!cases[i].title ? *title : !strstr(title, cases[i].title))
+            fail_msg("case %zu: %s", i, title);
+        assert_int_equal(is_out_of_memory(&w.e), *title != 0);
+        w.e.is_cut_off = false; /* it goes on */
+        assert_int_equal(is_out_of_memory(&w.e), cases[i].killed);
+        w.e.memory_peak_ratio = 0.98;
+        w.e.memory_peak_bytes = 980 * MB; /* with what is in tmpfs */
+        assert_int_equal(strstr(says(&w, "memory-near-limit"), "which no process maps") != NULL,
+                         !cases[i].killed && cases[i].held.shmem > 0.5);
+        assert_int_equal(strstr(says(&w, "memory-near-limit"), "held by a") != NULL,
+                         !cases[i].killed && cases[i].rss > 0.5);
+        world_done(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_threads_that_switch),
         cmocka_unit_test(test_old_delay_is_no_reading),
         cmocka_unit_test(test_gpus_that_cannot_be_read),
+        cmocka_unit_test(test_what_ran_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

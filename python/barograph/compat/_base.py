@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _spawn, _where
-from ..errors import Error, RecordingWarning
+from ..errors import Error, RecordingWarning, warn
 from ..recorder import Recording
 from ..recorder import record as _record
 from ..sample import Process, Sample
@@ -123,7 +123,7 @@ class Probe:
             self._guard.begin(self.recording.tape)
         elif os.path.exists(f"/proc/{pid}"):  # of a process that is not there take() says so
             for warning in caught:
-                warnings.warn(warning.message, stacklevel=4)
+                warn(str(warning.message))
         self._stop = weakref.finalize(self, _stop, self.recording, self._guard)
         self._interval = interval
         self._base: dict[str, float] | None = None
@@ -220,7 +220,7 @@ class Companion:
             (_spawn.DUP, theirs_out, 1),
             (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
         ]
-        shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *argv]
+        shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *_where.beside([*argv])]
         try:
             _spawn.start(shell, {**os.environ, "folder": "", **(environment or {})}, actions, setsid=True)
         finally:
@@ -279,15 +279,19 @@ class Companion:
             self.said += got
         return True
 
-    def end(self, timeout: float) -> bool:
-        """Tells it to end and waits until it has; False: it goes on by itself."""
-        self.close_input()
+    def wait(self, timeout: float) -> bool:
+        """Waits until it has ended; False: it has not."""
         until = time.monotonic() + timeout
         while not self.has_ended and time.monotonic() < until:
             poll = select.poll()
             poll.register(self._from, select.POLLIN)
             poll.poll(max(0.0, until - time.monotonic()) * 1000)
-        ended = not self._close.alive
+        return not self._close.alive
+
+    def end(self, timeout: float) -> bool:
+        """Tells it to end and waits until it has; False: it goes on by itself."""
+        self.close_input()
+        ended = self.wait(timeout)
         self._close()
         return ended
 
@@ -325,7 +329,7 @@ def export(tape: Tape | str, dialect: str, entity: str = "process") -> str:
     try:
         return execute("export", "--dialect", dialect, "--entity", entity, path)
     except Error as error:
-        warnings.warn(str(error), RecordingWarning, stacklevel=3)
+        warn(str(error))
         return ""
 
 

@@ -92,6 +92,7 @@ class _Log(Follower):
 
     def run(self) -> None:
         self.connect(self._settings["uri"])
+        _say(step=self.step)  # MLflow is imported: from now on finish() waits
         self.position.save(run_id=self._settings["run_id"], stage="metrics", next=self.step)
         self.send_metrics()
         self.position.save(stage="done")

@@ -10,6 +10,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from importlib import import_module
@@ -39,8 +40,8 @@ def _now_iso() -> str:
 class RunLog:
     """Phases and events as lines of JSON.
 
-    Each line is in a file before the call returns: in `path`, if there is one, else in a file of its own (`spool`),
-    which write() replaces. In a recording they are marks of it as well.
+    Each line is in a file before the call returns: in `path`, if there is one, else in a file of its own (`spool`)
+    until write() has written it. In a recording they are marks of it as well.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, original: bool | None = None) -> None:
@@ -67,15 +68,14 @@ class RunLog:
         self._entries.append(entry)
         if self._original:
             return
-        line = (json.dumps(entry, default=str) + "\n").encode()
         try:
             fd = os.open(self._file(), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
-                os.write(fd, line)
+                os.write(fd, _line(entry).encode())
             finally:
                 os.close(fd)
             _current.mark(str(name), **{str(key): value for key, value in attributes.items()})
-        except (OSError, TypeError):
+        except Exception:
             pass  # a log does not stop the program
 
     def _file(self) -> Path:
@@ -89,17 +89,34 @@ class RunLog:
         return self.spool
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes all lines to a file, which is there as a whole or not at all."""
-        target = Path(path)
-        new = target.with_name(f".{target.name}.{os.getpid()}")
-        with open(new, "w") as file:
-            for entry in self._entries:
-                file.write(json.dumps(entry, default=str) + "\n")
-        os.replace(new, target)
+        """Writes all lines to a file, as open(path, "w") does."""
+        with open(path, "w") as file:
+            file.writelines(map(_line, self._entries))
         if self.spool is not None and self.path is None:
-            self.spool.unlink(missing_ok=True)
-            self.spool = target
-            self.path = target
+            spool, self.spool = self.spool, None
+            with suppress(OSError):
+                if not os.path.samefile(path, spool):
+                    spool.unlink()
+
+
+def _line(entry: dict[str, Any]) -> str:
+    try:
+        return json.dumps(entry, default=str) + "\n"
+    except Exception:  # data that has itself in it, keys that JSON has not, an object that has no text
+        return json.dumps({key: _plain(value) for key, value in entry.items()}, default=str) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """The value, or a text where JSON can't have it."""
+    try:
+        json.dumps(value, default=str)
+        return value
+    except Exception:
+        pass
+    try:
+        return repr(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
 class HWMonitor:
@@ -123,15 +140,15 @@ class HWMonitor:
         self._gpu_path, self._dmon_path = folder / "hw_metrics.csv", folder / "hw_dmon.csv"
         self._cpu_path.unlink(missing_ok=True)
         self.absent = {}
-        listed, reason = _base.nvidia_smi("-L") if shutil.which("nvidia-smi") else (None, "nvidia-smi is not installed")
-        if listed is None:
+        installed = shutil.which("nvidia-smi")
+        if not installed:
             self._gpu_path = self._dmon_path = None
-            self.absent.update(gpu=reason, dmon=reason)
+            self.absent.update(dict.fromkeys(("gpu", "dmon"), "nvidia-smi is not installed"))
         self._companion = _base.Companion.csv(
             os.path.abspath(self._cpu_path),
             "pytyche-cpu",
             "host",
-            before=_GPU if listed else "",
+            before=_GPU if installed else "",
             columns=_GPU_COLUMNS,
             every=str(max(1, round(interval_sec))),
             gpu_file=os.path.abspath(folder / "hw_metrics.csv"),
@@ -157,7 +174,17 @@ class HWMonitor:
         cpu = self._cpu_path if self._cpu_path is not None and self._cpu_path.exists() else None
         if cpu is None:
             self.absent.setdefault("cpu", "it was stopped before there was a second sample")
+        self._gpu_path, self._dmon_path = self._rows("gpu", self._gpu_path), self._rows("dmon", self._dmon_path)
         return self._gpu_path, cpu, self._dmon_path
+
+    def _rows(self, what: str, path: Path | None) -> Path | None:
+        """The file, if it has a row. nvidia-smi says there as well why it has none, after up to 10 s."""
+        lines = [line.strip() for line in _lines(path) if line.strip() and line[0] != "#"]
+        if path is None or any(line[0].isdigit() for line in lines):
+            return path
+        self.absent[what] = f"nvidia-smi: {lines[0]}" if lines else "nvidia-smi has printed nothing"
+        path.unlink(missing_ok=True)
+        return None
 
 
 @dataclass
@@ -225,7 +252,7 @@ def build_resource_summary(
     used = _column(rows, 3) if zeros else _by_time(rows, 3)
     _take(summary, zeros, used, None, "peak_vram_mb", _why(gpu_csv_path))
     _take(summary, zeros, _column(rows, 5), "power_watts_mean", "power_watts_max", _why(gpu_csv_path))
-    memory = _dmon_column(_lines(dmon_csv_path), "mem", 2 if zeros else None)
+    memory = _dmon_column(_lines(dmon_csv_path), "mem", zeros)
     _take(summary, zeros, memory, "mem_util_mean_pct", "mem_util_max_pct", _why(dmon_csv_path))
     cpu = _table(_lines(cpu_csv_path)[1:], ",")
     _take(summary, zeros, _column(cpu, 1), "cpu_usr_mean_pct", None, _why(cpu_csv_path))
@@ -283,16 +310,18 @@ def _by_time(rows: list[list[str]], index: int) -> list[float]:
     return sums
 
 
-def _dmon_column(lines: list[str], name: str, place: int | None) -> list[float]:
-    """A column of `nvidia-smi dmon`, by its name: its place differs between drivers."""
+def _dmon_column(lines: list[str], name: str, original: bool) -> list[float]:
+    """A column of `nvidia-smi dmon`, by its name: its place differs between drivers. The third one, where the original
+    takes it, if there are no names."""
     found: list[float] = []
+    place: int | None = 2
     for line in lines:
         words = line.split()
         if line.startswith("#"):
-            if place is None and "gpu" in words and name in words:
-                place = words.index(name) - 1  # the # is a word of its own
+            if not original and "gpu" in words:
+                place = words.index(name) - 1 if name in words else None  # the # is a word of its own
             continue
-        value = _number(words[place]) if place is not None and len(words) > max(place, 3 if place == 2 else 0) else None
+        value = _number(words[place]) if place is not None and len(words) > max(place, 3) else None
         if value is not None:
             found.append(value)
     return found

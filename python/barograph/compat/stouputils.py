@@ -5,17 +5,18 @@ was measured is logged also when the interpreter is killed."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
 import threading
 import time
-import warnings
 import weakref
 from importlib import import_module
 from types import TracebackType
 from typing import Any
 
+from ..errors import warn
 from ..recorder import Recording
 from ..sample import Sample
 from ..tape import Tape
@@ -101,6 +102,19 @@ class _Logger:
     def is_alive(self) -> bool:
         return not self._ended
 
+    @property
+    def has_begun(self) -> bool:
+        """Has it imported MLflow? That takes a second or more, and it says so, or what failed."""
+        return self._companion.has_ended or b"{" in self._companion.said
+
+    def leave(self, timeout: float) -> None:
+        """Lets it go on by itself. A container may end with the interpreter, and with it all its processes: there the
+        interpreter waits at its own end."""
+        if _is_in_container():
+            atexit.register(self._companion.end, timeout)
+        else:
+            self._companion.end(0)
+
     def join(self, timeout: float | None = None) -> None:
         if not self._ended:
             self._ended = self._companion.end(3600.0 if timeout is None else timeout)
@@ -113,6 +127,14 @@ class _Logger:
         self._companion.close_input()
         while not self._companion.has_ended and time.monotonic() < end:
             await asyncio.sleep(0.02)
+
+
+def _is_in_container() -> bool:
+    """In a PID namespace other than the first one, whose number is fixed (PROC_PID_INIT_INO)."""
+    try:
+        return os.readlink("/proc/self/ns/pid") != "pid:[4026531836]"
+    except OSError:
+        return True
 
 
 class ProcessMetricsMonitor:
@@ -177,7 +199,8 @@ class ProcessMetricsMonitor:
         """As __exit__; other tasks run until all is recorded and logged."""
         if isinstance(self.thread, _Logger) and self.recording is not None:
             await self.recording.astop()
-            await self.thread.ajoin(self.sampling_interval + 5)
+            if self.thread.has_begun:
+                await self.thread.ajoin(self.sampling_interval + 5)
         self.__exit__(exc_type, exc_val, exc_tb)
 
     # ---- start and finish ----
@@ -185,14 +208,14 @@ class ProcessMetricsMonitor:
     def start(self) -> None:
         """Begins to record and to log; a warning says why not."""
         if self.thread is not None:
-            return _warn("ProcessMetricsMonitor is already running.")
+            return warn("ProcessMetricsMonitor is already running.", RuntimeWarning)
         if not os.path.exists(f"/proc/{self.pid}"):
-            return _warn(f"PID {self.pid} does not exist. ProcessMetricsMonitor will not start.")
+            return warn(f"PID {self.pid} does not exist. ProcessMetricsMonitor will not start.", RuntimeWarning)
         mlflow: Any = import_module("mlflow")
 
         active = mlflow.active_run()
         if active is None:
-            return _warn("No active MLflow run found. ProcessMetricsMonitor will not start.")
+            return warn("No active MLflow run found. ProcessMetricsMonitor will not start.", RuntimeWarning)
         self.run_id = str(active.info.run_id)
         self.shutdown_event.clear()
         if self._calls_back():
@@ -258,7 +281,8 @@ class ProcessMetricsMonitor:
         _base.running.add(self)
 
     def finish(self) -> None:
-        """Ends the recording and waits until all of it is logged, at most sampling_interval + 5 s."""
+        """Ends the recording and waits until all of it is logged, at most sampling_interval + 5 s. What is shorter than
+        the import of MLflow is logged afterwards."""
         if self.thread is None:
             return
         if self.verbose:
@@ -267,15 +291,26 @@ class ProcessMetricsMonitor:
         if self.recording is not None:
             self.recording.stop()
         thread, self.thread = self.thread, None
-        thread.join(timeout=self.sampling_interval + 5)
-        if isinstance(thread, _Logger):
+        if not isinstance(thread, _Logger):
+            thread.join(timeout=self.sampling_interval + 5)
+            self.flush_remaining()
+        else:
             self._finalizer.detach()
             _base.running.discard(self)
-            self._take_report(thread)
-        else:
-            self.flush_remaining()
+            self._let_end(thread)
         if self.verbose:
             print("Successfully terminated process metrics monitoring.", file=sys.stderr)
+
+    def _let_end(self, logger: _Logger) -> None:
+        assert self.recording is not None
+        step = self.step - (-sum(1 for _ in self.recording.tape) // self.samples_before_logging)
+        if logger.has_begun:
+            logger.join(timeout=self.sampling_interval + 5)
+            self._take_report(logger)
+        else:
+            logger.leave(self.sampling_interval + 5)
+        if logger.is_alive():
+            self.step = step  # once all is logged
 
     def _take_report(self, logger: _Logger) -> None:
         """What the process that logs has said: lines of JSON."""
@@ -287,10 +322,11 @@ class ProcessMetricsMonitor:
             if isinstance(said, dict):
                 self.step = said.get("step", self.step)
                 if said.get("warning"):
-                    _warn(said["warning"])
+                    warn(said["warning"], RuntimeWarning)
         if logger.is_alive():
             where = self.recording.path if self.recording is not None else ""
-            _warn(f"MLflow has not taken all metrics yet; they are sent as soon as it does. They are in {where}")
+            text = f"MLflow has not taken all metrics yet; they are sent as soon as it does. They are in {where}"
+            warn(text, RuntimeWarning)
 
     # ---- what the thread of the original does, step by step ----
 
@@ -319,7 +355,7 @@ class ProcessMetricsMonitor:
         try:
             mlflow.log_metrics({self.prefix + k: v for k, v in metrics.items()}, step=self.step, run_id=self.run_id)
         except Exception as error:
-            _warn(f"Failed to log process metrics at step {self.step}: {error}")
+            warn(f"Failed to log process metrics at step {self.step}: {error}", RuntimeWarning)
             return
         self.step += 1
 
@@ -346,7 +382,3 @@ class ProcessMetricsMonitor:
             if averaged:
                 self.publish(averaged)
             self.samples.clear()
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -17,10 +17,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 
-from ..errors import ArgumentError, RecordingWarning
+from ..errors import ArgumentError, warn
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -153,6 +152,9 @@ def _request(
     ):  # fmt: skip
         if value is not None:
             request[name] = value
+    fluent: Any = sys.modules.get("mlflow.tracking.fluent")
+    if run in getattr(fluent, "run_id_to_system_metrics_monitor", ()):
+        request["machine"] = False  # MLflow logs it to this run: a key has one writer
     return request
 
 
@@ -190,7 +192,7 @@ def log(
         if tape.path is None:
             tape._hooks.append(_Hook(upload, wait))
             return upload
-        request["tape"], request["task"] = tape.path, bool(os.environ.get("BARO_EVENTS"))
+        request["tape"] = tape.path
         if tape.active:
             if wait is not None:
                 tape._hooks.append(_Hook(upload, wait, started=True))
@@ -212,11 +214,12 @@ def _warn_without_mlflow() -> None:
     from importlib.util import find_spec
 
     if "mlflow" not in sys.modules and find_spec("mlflow") is None:
-        warnings.warn("MLflow is not installed here: nothing is sent until it is", RecordingWarning, stacklevel=3)
+        warn("MLflow is not installed here: nothing is sent until it is")
 
 
 class _Hook:
-    """What a Recording does for an upload. The follower starts before the recorder, and so is no process of the job."""
+    """What a Recording does for an upload. The follower starts before the recorder, which has not to find out then
+    that it is no process of the job."""
 
     def __init__(self, upload: Upload, wait: float | None, started: bool = False) -> None:
         self.upload, self._wait, self._started = upload, wait, started

@@ -12,6 +12,7 @@ import threading
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
 
     from ..recorder import Recording
@@ -58,16 +59,24 @@ def enable(options: dict[str, Any] | None) -> None:
         registry.register(RunContext)  # the package is not installed, and so has no entry points
 
 
-def _starts_run() -> bool:
-    """MLflow asks for tags in other cases as well."""
-    frame = sys._getframe(1)
+def _start_of_run() -> FrameType | None:
+    """The call of start_run(). MLflow asks for tags in other cases as well."""
+    frame: FrameType | None = sys._getframe(1)
     for _ in range(8):
+        if frame is None:
+            break
         if frame.f_code.co_name == "start_run" and frame.f_globals.get("__name__") == "mlflow.tracking.fluent":
-            return True
-        if frame.f_back is None:
-            return False
+            return frame
         frame = frame.f_back
-    return False
+    return None
+
+
+def _logs_machine(start_run: FrameType) -> bool:
+    """Will MLflow's own monitor log the machine to this run? It writes the same keys."""
+    given = start_run.f_locals.get("log_system_metrics")
+    if given is None:
+        given = os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() in ("true", "1")
+    return bool(given)
 
 
 class RunContext:
@@ -78,7 +87,8 @@ class RunContext:
         return _options is not None or (bool(given) and given not in ("0", "false", "no", "off"))
 
     def tags(self) -> dict[str, str]:
-        if not _starts_run():
+        start_run = _start_of_run()
+        if start_run is None:
             return {}
         mlflow: Any = sys.modules["mlflow"]
         if mlflow.active_run() is not None:
@@ -87,13 +97,11 @@ class RunContext:
         if _options is None and given.lower() not in _YES:
             from .._current import mark
 
-            mark("mlflow.start_run", tracking_uri=_without_password(str(mlflow.get_tracking_uri())))
+            uri = _without_password(str(mlflow.get_tracking_uri()))
+            mark("mlflow.start_run", tracking_uri=uri, system_metrics=_logs_machine(start_run))
             return {TAG: given}
-        return {
-            TAG: _record(
-                dict(_options) if _options is not None else _from_environment(), str(mlflow.get_tracking_uri())
-            )
-        }
+        options = dict(_options) if _options is not None else _from_environment()
+        return {TAG: _record(options, str(mlflow.get_tracking_uri()), not _logs_machine(start_run))}
 
 
 def _without_password(uri: str) -> str:
@@ -109,7 +117,7 @@ def _with_password(uri: Any, *known: Any) -> str | None:
     return str(uri) if uri else None
 
 
-def _record(options: dict[str, Any], uri: str) -> str:
+def _record(options: dict[str, Any], uri: str, machine: bool) -> str:
     import atexit
     import uuid
 
@@ -123,6 +131,7 @@ def _record(options: dict[str, Any], uri: str) -> str:
     recording: Recording = record(options.pop("path", None), **{k: options.pop(k) for k in _own if k in options})
     wait = options.pop("wait", None)
     request = {"live": True, "artifacts": True, **options, "uri": uri, "session": session, "stop": True}
+    request["machine"] = machine
     recording._hooks.append(_Hook(Upload({k: v for k, v in request.items() if v is not None}), wait))
     recording.start()
     _recordings[threading.get_ident()] = recording

@@ -109,7 +109,7 @@ class Follower:
         first = None
         if self.position.values.get("t_ns") is not None:
             first = next(iter(self.tape), None)
-        return Namer(self.names, float(limit) if limit else None, first)
+        return Namer(self.names, float(limit) if limit else None, first, bool(self.request.get("machine", True)))
 
     def _over(self, cursor: Any) -> bool:
         return not cursor.wait(0)
@@ -219,7 +219,8 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
         **before,
         "uri": request.get("uri") or (None if os.environ.get("MLFLOW_TRACKING_URI") else before.get("uri")),
     }
-    fixed = {k: request[k] for k in ("names", "every", "session", "or_new", "uri") if request.get(k) is not None}
+    kept = ("names", "every", "session", "or_new", "uri", "machine")
+    fixed = {k: request[k] for k in kept if request.get(k) is not None}
     position.save(request=fixed, stage=position.values.get("stage", "waiting"), refused=None)
     try:
         Follower(request, position, say).run()

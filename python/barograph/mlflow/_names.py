@@ -109,11 +109,13 @@ def _job(made: _Made, sample: Sample, before: Before) -> None:
 
 
 class Namer:
-    """Makes points of the samples of one tape, in order."""
+    """Makes points of the samples of one tape, in order. machine: those of "system" have the machine as well."""
 
-    def __init__(self, names: str, memory_bytes: float | None, first: Sample | None = None) -> None:
+    def __init__(
+        self, names: str, memory_bytes: float | None, first: Sample | None = None, machine: bool = True
+    ) -> None:
         self._make: Callable[[Sample, Before], Point] = {
-            "system": self._system,
+            "system": self._system if machine else self._system_job,
             "process": self._process,
             "baro": self._baro,
         }[names]
@@ -141,7 +143,10 @@ class Namer:
             grown = _grown(host, self._first.host, (f"net_{name}_bytes",))
             made.put(f"network_{name}_megabytes", grown, MEGA)
         _gpus(made, sample, before)
-        made.prefix = "system/job/"
+        return {**made.values, **self._system_job(sample, before)}
+
+    def _system_job(self, sample: Sample, before: Before) -> Point:
+        made = _Made("system/job/")
         _job(made, sample, before)
         return made.values
 

@@ -56,6 +56,9 @@ class Finder:
         """Where the program that is recorded has its runs. It says so with a mark; None: it began none."""
         for record in self.tape.records(follow=True):
             if isinstance(record, Event) and record.kind == "mark" and record.name == "mlflow.start_run":
+                if record.attributes.get("system_metrics"):  # MLflow's own monitor logs the machine
+                    self.request["machine"] = False
+                    self.position.save(request={**self.position.values["request"], "machine": False})
                 return _with_password(str(record.attributes.get("tracking_uri", ""))) or ""
         return None
 

@@ -14,11 +14,11 @@ TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any
 
-_LEFT_OUT = ("LD_PRELOAD", "BARO_TAPE", "BARO_PID", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID")
+_LEFT_OUT = ("LD_PRELOAD", "BARO_TAPE", "BARO_PID", "BARO_EVENTS", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID")
 
 
-def _environment(keep_events: bool) -> dict[str, str]:
-    out = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT and (keep_events or k != "BARO_EVENTS")}
+def _environment() -> dict[str, str]:
+    out = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT}
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = out.get("PYTHONPATH", "").split(os.pathsep)
     if here in sys.path and here not in paths:  # found without being installed
@@ -26,9 +26,8 @@ def _environment(keep_events: bool) -> dict[str, str]:
     return out
 
 
-def start_waiting(as_task: bool = False) -> int:
-    """Starts a follower that waits for its request; returns the end of the pipe for it. -1: it can't be started.
-    as_task: it is started in the middle of a recording, and so is a process of the job: with a name of its own."""
+def start_waiting() -> int:
+    """Starts a follower that waits for its request; returns the end of the pipe for it. -1: it can't be started."""
     log = os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull
     theirs, ours = os.pipe()
     try:
@@ -38,10 +37,9 @@ def start_waiting(as_task: bool = False) -> int:
             (_spawn.OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND),
         ]
         # The shell ends at once: the follower is a child of init by the time that a recording begins.
-        task = [_where.baro(), "run", "-q", "--task", "mlflow", "--"] if as_task and _where.baro() else []
-        follower = [*task, sys.executable, "-m", "barograph.mlflow", "follow"]
+        follower = _where.beside([sys.executable, "-m", "barograph.mlflow", "follow"])
         shell = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower]
-        _spawn.start(shell, _environment(as_task), actions, setsid=True)
+        _spawn.start(shell, _environment(), actions, setsid=True)
     except (OSError, NotImplementedError):
         os.close(ours)
         return -1
@@ -60,7 +58,7 @@ def tell(fd: int, request: dict[str, Any]) -> None:
 
 
 def start(request: dict[str, Any]) -> None:
-    fd = start_waiting(bool(request.get("task")))
+    fd = start_waiting()
     if fd >= 0:
         tell(fd, request)
         os.close(fd)

@@ -102,8 +102,8 @@ struct pid_smaps {
 };
 int pid_smaps_parse(struct span text, struct pid_smaps *ret);
 
-/* /proc/PID/limits: soft limits; UINT64_MAX: unlimited. */
-enum pid_limit_field { PID_LIMIT_AS, PID_LIMIT_DATA, PID_LIMIT_NPROC, PID_LIMIT_MAX };
+/* /proc/PID/limits: soft limits, and the hard one of CPU time, in seconds; UINT64_MAX: unlimited. */
+enum pid_limit_field { PID_LIMIT_CPU, PID_LIMIT_AS, PID_LIMIT_DATA, PID_LIMIT_NPROC, PID_LIMIT_MAX };
 struct pid_limits {
     uint32_t valid; /* bit per enum pid_limit_field */
     uint64_t value[PID_LIMIT_MAX];
@@ -150,6 +150,10 @@ int64_t proc_count_fds(int root_fd, int32_t pid);
 int64_t proc_count_held_fds(int fd);
 /* Calls fn for each thread id of pid, or for each process id below root_fd. Returns how many, or -errno. */
 int proc_each_task(int root_fd, int32_t pid, bool (*fn)(void *context, int32_t tid), void *context);
+/* Returns a thread of pid that has its memory, with its stat; 0: there is none. It is for a process whose first thread
+ * has exited: that one is a zombie without memory and descriptors, and /proc/TID of another thread has them. before:
+ * the thread of the last call, which is tried first; or 0. */
+int32_t proc_living_thread(int root_fd, int32_t pid, int32_t before, struct pid_stat *ret);
 int proc_each_process(int root_fd, bool (*fn)(void *context, int32_t pid), void *context);
 /* enum baro_absent for an errno of a read below /proc/PID: ENOENT, ESRCH -> GONE; EACCES, EPERM -> DENIED; else
  * UNSUPPORTED. */

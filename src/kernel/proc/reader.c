@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -125,6 +126,38 @@ int proc_each_process(int root_fd, bool (*fn)(void *context, int32_t pid), void 
     struct numbers numbers = {fn, context, 0};
     int fd = openat(root_fd, ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     return numbers_in(fd < 0 ? -errno : fd, &numbers);
+}
+
+struct thread_search {
+    int root_fd;
+    int32_t pid, found;
+    struct pid_stat *stat;
+};
+
+static bool has_memory(struct thread_search *s, int32_t tid)
+{
+    char text[2048], name[32];
+    snprintf(name, sizeof(name), "task/%d/stat", tid);
+    ssize_t n = proc_read_record(s->root_fd, s->pid, name, text, sizeof(text));
+    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), s->stat) == 0 && s->stat->state != 'Z' &&
+           s->stat->state != 'X' && s->stat->vsize;
+}
+
+static bool search_thread(void *context, int32_t tid)
+{
+    struct thread_search *s = context;
+    if (tid != s->pid && has_memory(s, tid))
+        s->found = tid;
+    return !s->found;
+}
+
+int32_t proc_living_thread(int root_fd, int32_t pid, int32_t before, struct pid_stat *ret)
+{
+    struct thread_search s = {root_fd, pid, 0, ret};
+    if (before && has_memory(&s, before))
+        return before;
+    proc_each_task(root_fd, pid, search_thread, &s);
+    return s.found;
 }
 
 /* ---- descriptors ---- */

@@ -12,13 +12,23 @@ static bool is_hidden(int absent)
     return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
 }
 
+/* Does the memory of a control group include that of other recordings inside of the job, and do they matter? */
+#define OTHERS_PART 50u
+static bool includes_others(const struct baro_summary *s, const struct summary_memory *m)
+{
+    uint64_t others;
+    return m->measure == MEMORY_CGROUP && summary_self(s, RECORDER_others_rss_peak, &others) == BARO_PRESENT &&
+           others > m->bytes / OTHERS_PART;
+}
+
 static void memory_peak(const struct baro_summary *s, int of, struct baro_value *ret)
 {
     struct summary_memory m;
     double ratio;
     summary_memory(s, &m);
     bool is_twice = s->incidents.memory_counts_twice && m.measure == MEMORY_PROCESSES;
-    unsigned flags = (m.is_bound ? BARO_VALUE_LOWER_BOUND : 0) | (is_twice ? BARO_VALUE_UPPER_BOUND : 0);
+    bool is_most = is_twice || includes_others(s, &m);
+    unsigned flags = (m.is_bound ? BARO_VALUE_LOWER_BOUND : 0) | (is_most ? BARO_VALUE_UPPER_BOUND : 0);
     bool has_parts = m.measure != MEMORY_ADDRESS_SPACE;
     switch (of) {
     case LIMIT_PEAK_OF: value_text(ret, m.absent, summary_memory_measure_name(m.measure)); return;

@@ -69,11 +69,17 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* They are in the order of ids, because each had a newer id than all before it. */
+const struct summary_alive *living_base(const struct summary_living *l, uint32_t id)
+{
+    return l->n_base ? bsearch(&id, l->base, l->n_base, sizeof(*l->base), by_id) : NULL;
+}
+
 static void count_alive(const struct summary_living *l, const struct summary_alive *a, struct command *counted)
 {
     uint64_t value[COMMAND_MAX];
     uint8_t absent[COMMAND_MAX];
-    const struct summary_alive *base = l->n_base ? bsearch(&a->id, l->base, l->n_base, sizeof(*l->base), by_id) : NULL;
+    const struct summary_alive *base = living_base(l, a->id);
     for (int i = 0; i < COMMAND_MAX; i++) {
         uint64_t before = base && i < COMMAND_RSS_PEAK ? base->value[i] : 0; /* TCP counts from the first reading on */
         value[i] = a->value[i] > before ? a->value[i] - before : 0;
@@ -84,8 +90,6 @@ static void count_alive(const struct summary_living *l, const struct summary_ali
 
 void living_count(struct summary_living *l, struct command *counted)
 {
-    if (l->n_base)
-        qsort(l->base, l->n_base, sizeof(*l->base), by_id);
     if (l->n_ended)
         qsort(l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id);
     for (size_t i = 0; i < l->n_alive; i++) {

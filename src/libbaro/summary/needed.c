@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/least.h"
+#include "base/min_max.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 
@@ -14,6 +14,7 @@
 #define KERNEL_PROCESS (48u << 10)
 #define KERNEL_THREAD (28u << 10)
 #define KERNEL_ZOMBIE (10u << 10)
+#define HUGE_PAGE (2u << 20)
 
 static uint64_t get(const struct baro_process *p, enum process_metric m)
 {
@@ -57,10 +58,11 @@ static uint64_t faulted(const struct needed *n, uint64_t faults, uint64_t bytes)
 /* The sums over the processes of one sample. */
 struct sums {
     struct needed_parts parts;
-    uint64_t own, shared_most; /* where pss is stale: what belongs to one process alone; the largest share of others */
-    uint64_t unsure, unsure_most; /* sharing that can't be read: the sum, and the largest of one process */
+    uint64_t own;    /* where pss is stale: what belongs to one process alone */
+    uint64_t unsure; /* what may be shared with others, and can't be read */
     uint64_t mapped, hugetlb;
     uint64_t anon_least, mapped_least; /* the most of one process, whoever shares it */
+    uint64_t counted_twice;            /* so much of it may be, where pss is stale */
 };
 
 /*
@@ -79,16 +81,14 @@ static uint64_t anon_of(const struct needed *n, const struct baro_process *p, st
             row->anon_then = anon;
         }
         uint64_t pss = p->value[PROCESS_pss_anon];
-        return least_of(anon >= row->anon_then ? pss + (anon - row->anon_then) : excess(pss, row->anon_then - anon),
-                        anon);
+        return min_u64(anon >= row->anon_then ? pss + (anon - row->anon_then) : excess(pss, row->anon_then - anon),
+                       anon);
     }
     if (has_pss) /* before Linux 5.4 */
-        return least_of(anon, p->value[PROCESS_pss]);
+        return min_u64(anon, p->value[PROCESS_pss]);
     if (p->absent[PROCESS_pss] == BARO_ABSENT_NOT_YET) /* a child that has just begun has its parent's pages */
         return faulted(n, faults, anon);
-    uint64_t unsure = anon - faulted(n, faults, anon);
-    sums->unsure += unsure;
-    sums->unsure_most = most_of(sums->unsure_most, unsure);
+    sums->unsure += anon - faulted(n, faults, anon);
     return anon;
 }
 
@@ -97,19 +97,19 @@ static uint64_t mapped_of(const struct baro_process *p)
     if (p->absent[PROCESS_pss_shmem] == BARO_PRESENT)
         return p->value[PROCESS_pss_shmem];
     uint64_t shmem = get(p, PROCESS_rss_shmem);
-    return p->absent[PROCESS_pss] == BARO_PRESENT ? least_of(shmem, p->value[PROCESS_pss]) : 0;
+    return p->absent[PROCESS_pss] == BARO_PRESENT ? min_u64(shmem, p->value[PROCESS_pss]) : 0;
 }
 
 static void fill_row(const struct needed *n, const struct baro_process *p, struct needed_row *row)
 {
-    uint64_t own = least_of(get(p, PROCESS_uss), get(p, PROCESS_rss_anon));
+    uint64_t own = min_u64(get(p, PROCESS_uss), get(p, PROCESS_rss_anon));
     row->pid = p->key.pid;
     row->is_zombie = get(p, PROCESS_state) == 'Z' && get(p, PROCESS_threads) <= 1;
     row->anon = 0;
     row->rss = get(p, PROCESS_rss);
     row->faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
-    row->files_most = most_of(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
-    row->has_huge_pages |= own > faulted(n, row->faults + row->faults / 8, UINT64_MAX / 2);
+    row->files_most = max_u64(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
+    row->has_huge_pages |= own > faulted(n, row->faults + row->faults / 8, UINT64_MAX / 2) + HUGE_PAGE;
 }
 
 static void add_process(const struct needed *n, const struct baro_process *p, struct needed_row *row, struct sums *sums)
@@ -125,28 +125,28 @@ static void add_process(const struct needed *n, const struct baro_process *p, st
         return; /* another process has this memory */
     row->anon = anon_of(n, p, row, sums);
     uint64_t grown = row->smaps_at_ns ? excess(anon, row->anon_then) : 0;
-    uint64_t own = least_of(row->anon, get(p, PROCESS_uss) + grown);
+    bool is_read = p->absent[PROCESS_uss] == BARO_PRESENT;
+    uint64_t own = is_read ? min_u64(row->anon, p->value[PROCESS_uss] + grown) : row->anon;
     sums->parts.anon += row->anon;
-    sums->anon_least = most_of(sums->anon_least, anon);
-    sums->mapped_least = most_of(sums->mapped_least, get(p, PROCESS_rss_shmem));
+    sums->anon_least = max_u64(sums->anon_least, anon);
+    sums->mapped_least = max_u64(sums->mapped_least, get(p, PROCESS_rss_shmem));
     sums->own += own;
-    sums->shared_most = most_of(sums->shared_most, row->anon - own);
     sums->mapped += mapped_of(p);
     sums->hugetlb += get(p, PROCESS_hugetlb);
 }
 
 /* ---- between two samples ---- */
 
-#define HUGE_PAGE (2u << 20)
-
 /* Returns the most of the anonymous memory that counts for a process which had `before`, and so many page faults by
  * now. mark: its high-water mark without files; UINT64_MAX: not known. Example: one of five that share 80 MB has 22 MB;
- * at its end it has 2,500 page faults more, which copy what was shared: 32 MB. */
+ * at its end it has 2,500 page faults more, which copy what was shared: 32 MB. What huge pages add shows in the mark.
+ */
 static uint64_t grown_by(const struct needed *n, const struct needed_row *before, uint64_t faults, uint64_t mark)
 {
-    uint64_t each = before && before->has_huge_pages ? HUGE_PAGE : n->page_bytes;
-    uint64_t had = before ? before->anon : 0, since = excess(faults, before ? before->faults : 0);
-    return most_of(had, least_of(had + least_of(since, UINT64_MAX / 4 / HUGE_PAGE) * each, mark));
+    uint64_t had = before ? before->anon : 0, since = excess(faults, before ? before->faults : 0), huge = 0;
+    if (before && before->has_huge_pages && mark != UINT64_MAX)
+        huge = excess(mark, excess(before->rss, before->files_most));
+    return max_u64(had, min_u64(had + huge + faulted(n, since, UINT64_MAX / 4), mark));
 }
 
 /* Was a high-water mark that page faults do not explain copied from the parent? */
@@ -167,9 +167,9 @@ static void raise_mark(struct needed *n, const struct needed_row *row, int32_t p
     uint64_t most = excess(mark, row ? row->files_most : 0), bytes = faulted(n, faults, most);
     bool is_own =
         row ? row->anon + row->files_most >= row->rss - row->rss / 8 : bytes == most || !is_copy(n, ppid, mark);
-    n->mark = most_of(n->mark, bytes);
-    n->mark_at_most = most_of(n->mark_at_most, is_own ? most : bytes);
-    n->known_mark = most_of(n->known_mark, mark);
+    n->mark = max_u64(n->mark, bytes);
+    n->mark_at_most = max_u64(n->mark_at_most, is_own ? most : bytes);
+    n->known_mark = max_u64(n->known_mark, mark);
 }
 
 /* Remembers a process that no sample had: until its parent waits for it, samples have it as a zombie. */
@@ -227,10 +227,11 @@ static uint64_t add_between(struct needed *n, const struct baro_process *p, cons
         return 0;
     bool has_mark = p->absent[PROCESS_rss_peak] == BARO_PRESENT && !now->is_zombie;
     uint64_t mark = has_mark ? excess(p->value[PROCESS_rss_peak], now->files_most) : UINT64_MAX;
-    /* What those that ended had shared with it may count for it now, and they count in this interval themselves. */
+    /* Not what it has now: what those that ended had shared with it may count for it, and a child's share is its
+     * parent's here. Both count in this interval themselves. */
     uint64_t most = grown_by(n, before, now->faults, mark);
-    if (!before)
-        most = most_of(most, now->anon);
+    if (!before && now->has_huge_pages)
+        most = max_u64(most, now->anon);
     uint64_t begin_ns = before ? 0 : derive_begin_ns(ticks, p->key.start, p->first_ns);
     if (!now->is_zombie && begin_ns <= n->between.sampled_ns)
         return most;
@@ -300,26 +301,21 @@ static uint64_t kernel_growth(struct needed *n, const struct baro_sample *s)
     return 0;
 }
 
-/* By how much memory grew that others may have as well, in this reading of the machine: as far as the job can have
- * caused it. A page of shared memory comes by a page fault or by a write, one of a pipe by a write. */
+/* By how much memory grew that others may have as well: as far as the job can have caused it. A page of shared memory
+ * comes by a write, or by a page fault that made no anonymous memory; one of a pipe by a write. */
 static void add_growth(struct needed *n, const struct baro_sample *s, const struct sums *sums,
                        uint64_t ret_more[NEEDED_DOUBTS])
 {
-    uint64_t shmem = s->host[HOST_memory_shmem];
-    uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
-    if (!s->has_host || s->host_absent[HOST_memory_shmem] != BARO_PRESENT || s->host_ns <= n->host_ns)
+    uint64_t wrote = job_value(s, JOB_io_wchar), faulted_in = job_value(s, JOB_faults_minor) * n->page_bytes;
+    uint64_t shmem = min_u64(job_value(s, JOB_machine_shmem), excess(faulted_in, sums->parts.anon) + wrote);
+    ret_more[NEEDED_SHMEM] = excess(shmem, sums->parts.shared);
+    if (!s->has_host || s->host_ns <= n->host_ns)
         return;
+    uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
+    n->hugetlb_first = n->host_ns ? n->hugetlb_first : hugetlb;
     n->host_ns = s->host_ns;
-    if (!n->has_first) {
-        n->has_first = true;
-        n->shmem_first = shmem;
-        n->hugetlb_first = hugetlb;
-    }
-    uint64_t wrote = job_value(s, JOB_io_wchar), made = job_value(s, JOB_faults_minor) * n->page_bytes + wrote;
-    uint64_t kernel = least_of(kernel_growth(n, s), wrote);
-    ret_more[NEEDED_SHMEM] = excess(least_of(excess(shmem, n->shmem_first), made), sums->parts.shared);
-    ret_more[NEEDED_KERNEL] = excess(kernel, sums->parts.kernel);
-    ret_more[NEEDED_HUGETLB] = most_of(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
+    ret_more[NEEDED_KERNEL] = excess(min_u64(kernel_growth(n, s), wrote), sums->parts.kernel);
+    ret_more[NEEDED_HUGETLB] = max_u64(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
 }
 
 /* For this long a sum that is too large, since a child has begun and its parent was not read again, is no doubt. */
@@ -328,18 +324,20 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
 static void take_sums(struct needed *n, const struct baro_sample *s, struct sums *sums)
 {
     uint64_t more[NEEDED_DOUBTS] = {0};
-    sums->mapped = derive_is_stale(s) ? sums->mapped_least : most_of(sums->mapped, sums->mapped_least);
-    n->mapped_most = most_of(n->mapped_most, sums->mapped);
+    sums->mapped = derive_is_stale(s) ? sums->mapped_least : max_u64(sums->mapped, sums->mapped_least);
+    n->mapped_most = max_u64(n->mapped_most, sums->mapped);
     /* What others wrote is left out as far as it is more than the job can have written. */
-    uint64_t files = least_of(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
-    sums->parts.shared = most_of(sums->mapped, files);
-    uint64_t sharing = sums->unsure - sums->unsure_most, whole = sums->parts.anon;
-    if (derive_is_stale(s)) /* processes may share more by now than was read */
-        sums->parts.anon = sums->own + sums->shared_most;
-    sums->parts.anon = most_of(excess(sums->parts.anon, sharing), sums->anon_least);
-    if (n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG)
-        sharing = excess(whole, sums->parts.anon);
-    more[NEEDED_SHARING] = sharing;
+    uint64_t files = min_u64(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
+    sums->parts.shared = max_u64(sums->mapped, files);
+    uint64_t whole = sums->parts.anon;
+    bool stale = derive_is_stale(s); /* then processes may share more by now than was read */
+    if (stale)
+        sums->parts.anon = max_u64(sums->own, min_u64(whole, n->calm_anon));
+    sums->parts.anon = max_u64(excess(sums->parts.anon, sums->unsure), sums->anon_least);
+    sums->counted_twice = excess(whole, sums->parts.anon);
+    n->calm_anon = stale ? n->calm_anon : sums->parts.anon;
+    bool stale_long = n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG;
+    more[NEEDED_SHARING] = stale_long ? sums->counted_twice : min_u64(sums->unsure, sums->counted_twice);
     more[NEEDED_HUGETLB] = sums->hugetlb;
     add_growth(n, s, sums, more);
     uint64_t sum = needed_sum(&sums->parts), most = sum;
@@ -377,20 +375,17 @@ static void keep_rows(struct needed *n, size_t rows)
     }
 }
 
-/* If how much processes share was not known in the sample before, sums of both are too large. Example: a process of 200
- * MB forks four children; they were read, 40 MB each, and it was not read again. */
-static void end_interval(struct needed *n, const struct baro_sample *s, uint64_t always,
-                         const struct needed_parts *parts)
+/* Example of what is counted twice: a process of 200 MB forks four children; they were read, 40 MB each, and it was not
+ * read again. */
+static void end_interval(struct needed *n, const struct baro_sample *s, uint64_t always, const struct sums *sums)
 {
-    bool was_stale = n->stale_since_ns > 0;
-    n->stale_since_ns = !derive_is_stale(s) ? 0 : was_stale ? n->stale_since_ns : s->t_ns;
+    uint64_t others = sums->parts.shared + sums->parts.kernel;
     n->between.at_once = alive_at_once(s);
-    if (was_stale)
-        n->between.n_lives = 0;
-    else
-        together_end_interval(&n->between, always + parts->shared + parts->kernel, UINT64_MAX);
+    together_end_interval(&n->between, excess(always + others, n->counted_twice), UINT64_MAX);
     n->between.sampled_ns = s->t_ns;
     n->failed |= n->between.failed;
+    n->counted_twice = sums->counted_twice;
+    n->stale_since_ns = !derive_is_stale(s) ? 0 : n->stale_since_ns ? n->stale_since_ns : s->t_ns;
     n->n_ended = 0;
 }
 
@@ -419,6 +414,6 @@ void needed_add_sample(struct needed *n, const struct baro_sample *s, const stru
             raise_mark(n, now, 0, p->value[PROCESS_rss_peak], now->faults);
     }
     take_sums(n, s, &sums);
-    end_interval(n, s, always, &sums.parts);
+    end_interval(n, s, always, &sums);
     keep_rows(n, s->n);
 }

@@ -54,9 +54,8 @@ struct needed {
     struct needed_row *row, *next; /* of the last sample, by id; next: of the one that is being added */
     size_t n, cap, cap_next;
     uint64_t page_bytes;
-    uint64_t shmem_first, hugetlb_first; /* of the machine */
-    bool has_first;
-    uint32_t kernel_group; /* the innermost control group that says what the kernel keeps for it; 0: none */
+    uint64_t hugetlb_first; /* of the machine */
+    uint32_t kernel_group;  /* the innermost control group that says what the kernel keeps for it; 0: none */
     uint64_t kernel_first;
     uint64_t host_ns;
     uint64_t mapped_most; /* shared memory that processes have mapped at one time */
@@ -72,12 +71,14 @@ struct needed {
     uint32_t *ended;             /* processes in no sample that ended since the last one */
     size_t n_ended, cap_ended;
     uint64_t stale_since_ns; /* since when it is not known how much processes share; 0: it is */
+    uint64_t counted_twice;  /* in the last sample: so much of `anon` of its rows may be */
+    uint64_t calm_anon;      /* anonymous memory in the last sample in which it was known how much processes share */
     bool failed;             /* out of memory */
 };
 
 void needed_init(struct needed *n, uint64_t page_bytes);
 void needed_done(struct needed *n);
-/* begins_anew: forgets peaks; the limits have changed. */
+/* Forgets the peaks: the limits have changed. */
 void needed_begin(struct needed *n);
 /* counts_marks: the high-water marks of processes are from the recording. */
 void needed_add_sample(struct needed *n, const struct baro_sample *s, const struct derive_ticks *ticks,

@@ -14,6 +14,8 @@
 
 void oom_add_exit(struct summary_oom *o, const struct baro_exit *e)
 {
+    if (o->status_unknown && e->status_known && WIFEXITED(e->status) && WEXITSTATUS(e->status) == 128 + SIGKILL)
+        o->said_ns = e->t_ns;
     o->status_unknown |= !e->status_known;
     if (!e->status_known || !WIFSIGNALED(e->status) || WTERMSIG(e->status) != SIGKILL)
         return;
@@ -28,7 +30,7 @@ void oom_add_event(struct summary_oom *o, const struct baro_event *e)
     o->log_own = e->number;
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -55,7 +57,10 @@ static uint64_t match(const struct baro_summary *s, const struct growth_rise *ri
 static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
 {
     bool taken[OOM_TIMES] = {false};
-    return match(s, rise, n, taken);
+    uint64_t all = match(s, rise, n, taken), said_ns = s->oom.said_ns;
+    for (size_t i = 0; !all && said_ns && i < n; i++)
+        all = said_ns >= rise[i].from_ns && said_ns <= rise[i].to_ns + ENDS_WITHIN;
+    return all;
 }
 
 /* Counts processes that SIGKILL ended before the counter was first read: that reading may include them already. */
@@ -79,7 +84,7 @@ static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likel
     const struct summary_oom *o = &s->oom;
     ret->likely = likely;
     ret->least = 0;
-    ret->most = any_unknown(s) ? counted + before : least_of(counted + before, o->ended);
+    ret->most = any_unknown(s) ? counted + before : min_u64(counted + before, o->ended);
     if (o->logged)
         ret->likely = ret->least = ret->most = o->log_own;
 }
@@ -124,7 +129,7 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
         if (g)
             likely += matched(s, g->oom_rise, g->n_oom_rises);
     }
-    bound(s, counted, least_of(likely, counted), first ? ended_before(s, first->oom_kills.from_ns) : 0, ret);
+    bound(s, counted, min_u64(likely, counted), first ? ended_before(s, first->oom_kills.from_ns) : 0, ret);
     return absent;
 }
 

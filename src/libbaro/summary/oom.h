@@ -19,7 +19,9 @@
 struct summary_oom {
     uint64_t end_ns[OOM_TIMES]; /* when SIGKILL ended a process of the job; the first ones */
     size_t n;
-    uint64_t ended;      /* how many processes it ended in all */
+    uint64_t ended; /* how many processes it ended in all */
+    uint64_t
+        said_ns; /* when a shell ended with 137, as SIGKILL had ended a child whose status is not known; 0: never */
     bool status_unknown; /* for some processes it is not known how they ended */
     bool logged;         /* the kernel's log was read completely */
     uint64_t log_own;    /* processes of the job that the log names */

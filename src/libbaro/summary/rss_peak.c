@@ -29,13 +29,21 @@ bool summary_mark_is_bound(const struct baro_summary *s)
     return summary_wall_ns(s) < 30 * NS_PER_MS;
 }
 
-/* Attached, a mark may be older than the recording, unless the process began during it. */
+/* Attached, the mark of a process that ran before may be older than the recording, unless it rose after the first
+ * sample. Example: a process of 10 MB has a mark of 400 MB in its first sample. With 400 MB in its exit it may have had
+ * 10 MB all the time; with 500 MB in its exit it held these meanwhile. */
+static bool mark_rose(const struct summary_alive *base, uint64_t mark)
+{
+    return base && !(base->absent >> COMMAND_RSS_PEAK & 1) && mark > base->value[COMMAND_RSS_PEAK];
+}
+
 void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command)
 {
     uint64_t mark = e->value[EXIT_rss_peak];
     if (e->absent[EXIT_rss_peak] != BARO_PRESENT || mark <= s->peaks.largest.value)
         return;
-    if (s->subject.mode == BARO_MODE_ATTACH && e->absent[EXIT_elapsed] != BARO_PRESENT)
+    bool ran_before = s->subject.mode == BARO_MODE_ATTACH && e->absent[EXIT_elapsed] != BARO_PRESENT;
+    if (ran_before && !mark_rose(living_base(&s->living, e->id), mark))
         return;
     s->peaks.largest = (struct summary_largest){mark, command, true};
 }
@@ -43,10 +51,12 @@ void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32
 static struct summary_largest largest_of(const struct baro_summary *s)
 {
     struct summary_largest best = s->peaks.largest;
-    for (size_t i = 0; i < s->living.n_alive && s->subject.mode == BARO_MODE_RUN; i++) {
+    for (size_t i = 0; i < s->living.n_alive; i++) {
         const struct summary_alive *a = &s->living.alive[i];
-        if (!(a->absent >> COMMAND_RSS_PEAK & 1) && a->value[COMMAND_RSS_PEAK] > best.value)
-            best = (struct summary_largest){a->value[COMMAND_RSS_PEAK], a->command, true};
+        uint64_t mark = a->absent >> COMMAND_RSS_PEAK & 1 ? 0 : a->value[COMMAND_RSS_PEAK];
+        const struct summary_alive *base = mark > best.value ? living_base(&s->living, a->id) : NULL;
+        if (mark > best.value && (!base || mark_rose(base, mark)))
+            best = (struct summary_largest){mark, a->command, true};
     }
     return best;
 }

@@ -116,6 +116,7 @@ struct summary_extent {
     uint64_t samples;           /* seen here; the recorder's own count is in its row */
     uint64_t first_ns, last_ns; /* times of samples */
     uint64_t damaged_bytes;
+    bool cut_off; /* it has no end, and no recorder is writing it */
     bool removed; /* the beginning of the tape was removed (--keep) */
 };
 
@@ -229,12 +230,14 @@ bool summary_subject_init(struct summary_subject *s, const struct baro_header *h
 void summary_subject_done(struct summary_subject *s);
 void summary_copy_text(char *to, size_t cap, const char *from); /* truncated if it is too long */
 
-/* living.c, for summary.c and finish.c. False: out of memory. */
+/* living.c, for summary.c, rss_peak.c and finish.c. False: out of memory. */
 bool living_begin(struct summary_living *l, size_t n); /* a sample of n processes */
 /* The i-th of them. ran_before: it is new, and what it has used so far is not the job's. */
 bool living_add(struct summary_living *l, struct commands *commands, size_t i, const struct baro_process *p,
                 bool ran_before);
 bool living_end(struct summary_living *l, uint32_t id);
+/* What the first sample of a process that ran before has; NULL: it did not run before. */
+const struct summary_alive *living_base(const struct summary_living *l, uint32_t id);
 /* Counts those that have not ended under their commands. */
 void living_count(struct summary_living *l, struct command *counted);
 void living_done(struct summary_living *l);

@@ -37,6 +37,7 @@ int baro_summary_add_tape(struct baro_summary *summary, struct baro_tape *tape, 
     while ((code = baro_tape_next(tape, &record, err)) > 0)
         baro_summary_add(summary, &record);
     summary->extent.damaged_bytes = baro_tape_damage(tape);
+    summary->extent.cut_off = code == 0 && baro_tape_state(tape) == BARO_TAPE_CUT_OFF;
     if (!summary->life.ended)
         summary->life.detached = code == 0 && tape_is_stopped(tape, false);
     return code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
-#include "base/least.h"
+#include "base/min_max.h"
 #include "libbaro/summary/together.h"
 
 #include <stdlib.h>
@@ -79,7 +79,7 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
         uint64_t faults = e->value[EXIT_faults_minor] + e->value[EXIT_faults_major];
         l.known = e->value[EXIT_rss_peak];
         if (row && !attached && has_value(e, EXIT_faults_minor) && faults >= row->faults)
-            l.known = least_of(l.known, grown(rss, faults - row->faults, FAULT_MOST));
+            l.known = min_u64(l.known, grown(rss, faults - row->faults, FAULT_MOST));
         if (!row && e->source != BARO_EXIT_WAIT4)
             note_copy(t, e->parent.pid, l.known);
     } else {
@@ -114,7 +114,7 @@ static struct together_row row_of_process(const struct baro_process *p)
                              .mark = is_sharing(p) ? 0 : p->value[PROCESS_rss_peak],
                              .faults = p->value[PROCESS_faults_minor] + p->value[PROCESS_faults_major],
                              .cpu_ns = p->value[PROCESS_cpu]};
-    r.mark = most_of(r.mark, r.rss);
+    r.mark = max_u64(r.mark, r.rss);
     return r;
 }
 
@@ -124,8 +124,8 @@ static uint64_t held_most(const struct together_row *now, const struct together_
     if (!before)
         return now->mark;
     if (now->mark < before->mark || now->faults < before->faults)
-        return most_of(now->mark, before->mark);
-    return least_of(now->mark, grown(most_of(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
+        return max_u64(now->mark, before->mark);
+    return min_u64(now->mark, grown(max_u64(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
 }
 
 /* Returns the most that a process held before it ended; t_ns is the sample that has it as a zombie. Memory needs
@@ -195,7 +195,7 @@ static size_t list_edges(struct together *t)
 
 static uint64_t life_at_most(const struct together_life *l, uint64_t mark)
 {
-    return l->known + least_of(l->unsure, mark);
+    return l->known + min_u64(l->unsure, mark);
 }
 
 /* Returns the time at which most was held, if no process held more than `mark`. */
@@ -205,7 +205,7 @@ static uint64_t best_time(const struct together *t, size_t n_edges, uint64_t mar
     for (size_t i = 0; i < n_edges; i++) {
         const struct together_edge *e = &t->edge[i];
         uint64_t bytes = life_at_most(&t->life[e->life], mark);
-        sum = e->is_end ? sum - least_of(sum, bytes) : sum + bytes;
+        sum = e->is_end ? sum - min_u64(sum, bytes) : sum + bytes;
         if (sum > best) {
             best = sum;
             best_ns = e->t_ns;
@@ -232,10 +232,10 @@ static uint64_t sum_most(const struct together_sum *s, uint64_t mark)
 {
     uint64_t sum = s->known, alive = s->at_once ? s->at_once : UINT64_MAX;
     for (size_t i = 0; i < TOGETHER_SINGLE && i < alive; i++)
-        sum += least_of(s->single[i], mark);
-    uint64_t n = least_of(s->n_rest, excess(alive, TOGETHER_SINGLE));
-    uint64_t each = least_of(s->single[TOGETHER_SINGLE - 1], mark);
-    return sum + least_of(s->rest, n && each > UINT64_MAX / 4 / n ? UINT64_MAX / 4 : n * each);
+        sum += min_u64(s->single[i], mark);
+    uint64_t n = min_u64(s->n_rest, excess(alive, TOGETHER_SINGLE));
+    uint64_t each = min_u64(s->single[TOGETHER_SINGLE - 1], mark);
+    return sum + min_u64(s->rest, n && each > UINT64_MAX / 4 / n ? UINT64_MAX / 4 : n * each);
 }
 
 static void sum_at(const struct together *t, uint64_t always, uint64_t t_ns, struct together_sum *ret)
@@ -262,7 +262,7 @@ void together_end_interval(struct together *t, uint64_t always, uint64_t mark)
             t->most[i] = sum;
     }
     t->n_lives = 0;
-    t->copies_most = most_of(t->copies_most, t->copies);
+    t->copies_most = max_u64(t->copies_most, t->copies);
     t->copies = 0;
 }
 
@@ -312,7 +312,7 @@ uint64_t together_most(const struct together *t, uint64_t mark, bool *ret_unsure
 {
     uint64_t most[2] = {sum_most(&t->most[0], mark), sum_most(&t->most[1], mark)};
     int best = most[1] > most[0];
-    *ret_unsure = t->most[best].single[0] > 0 || t->is_unread || most_of(t->copies_most, t->copies) > most[best] / 32;
+    *ret_unsure = t->most[best].single[0] > 0 || t->is_unread || max_u64(t->copies_most, t->copies) > most[best] / 32;
     return most[best];
 }
 

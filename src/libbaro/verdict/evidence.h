@@ -95,6 +95,11 @@ struct group {
     char name[128];                                                         /* the end of the path, if it is longer */
     double periods, throttled_periods, throttled_ns, limit_hits, high_hits; /* growth */
     double memory_limit, memory_high, anon_most, file_most, quota_cores;
+    double ooms, memory; /* growth of its count of times out of memory; its memory in the last sample */
+    struct group_held {
+        double anon, shmem, kernel; /* what can't be dropped, in the reading with the most of it; 0: not known */
+    } held;
+    double cache; /* page cache in the last reading, without shared memory and tmpfs; 0: not known */
 };
 #define GROUPS_MOST 16u
 
@@ -127,7 +132,9 @@ struct evidence {
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
     bool is_running;     /* the tape has no end yet */
+    bool is_cut_off;     /* the tape has no end, and no recorder is writing it any more */
     const char *holder;  /* the command that held the most at the peak of memory; "": not known */
+    uint32_t clients;    /* those that had others do the work (client.h) */
     const char *victims; /* names of OOM-killed processes; "" */
     struct heavy command[COMMANDS_MOST];
     size_t n_commands, n_all_commands;

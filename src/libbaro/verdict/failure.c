@@ -51,6 +51,8 @@ static struct failure_end end_of(const struct baro_row *e)
 {
     struct failure_end end = {.process = {baro_row_pid(e), baro_row_start_ticks(e)}, .t_ns = baro_row_end_ns(e)};
     end.status_known = baro_row_status(e, &end.status) == BARO_PRESENT;
+    if (baro_row_value(e, EXIT_cpu_limit_reached, &end.cpu_limit_ns) != BARO_PRESENT)
+        end.cpu_limit_ns = 0;
     copy_truncated(end.name, sizeof(end.name), baro_row_name(e));
     copy_truncated(end.command, sizeof(end.command), without_folder(baro_row_cmdline(e)));
     return end;
@@ -235,7 +237,8 @@ void failures_add(struct failures *f, const struct baro_row *e)
         drop_family(f, family);
         family = NULL;
     }
-    explain_failure(&why, e, family, is_command);
+    bool is_killed = is_command && baro_row_status(e, &status) == BARO_PRESENT && WIFSIGNALED(status);
+    explain_failure(&why, e, is_killed ? NULL : family, is_command);
     drop_family(f, family);
     if (is_command) {
         f->of_command = why;

@@ -35,14 +35,17 @@ struct failure_end {
     struct failure_process process;
     uint64_t t_ns;
     bool status_known;
-    int status; /* as of wait4(2) */
+    int status;            /* as of wait4(2) */
+    uint64_t cpu_limit_ns; /* the limit of CPU time that it had used up; 0: none */
     char name[FAILURE_NAME];
     char command[FAILURE_COMMAND]; /* "": not read */
 };
 
 /* Why a process failed. */
 struct failure {
-    struct failure_end first;    /* the process that failed first: the process itself, if no child failed just before */
+    /* the process that failed first: the process itself, if no child failed just before, or a signal ended the command
+     */
+    struct failure_end first;
     bool is_of_child;            /* `first` is not the process itself */
     bool is_probable;            /* a process between them went on for a moment, or has a status that is not known */
     char above[FAILURE_COMMAND]; /* command line of the process next above `first`, unless it is the job's command */

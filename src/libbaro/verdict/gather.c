@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "baro/event.h"
 #include "baro/header.h"
 #include "baro/interval.h"
+#include "libbaro/verdict/client.h"
 
 /* ---- metrics by name ---- */
 
@@ -49,6 +51,11 @@ static const struct {
     [WANT_GROUP_MEMORY_HIGH] = {BARO_KIND_CGROUP, "memory_high_bytes"},
     [WANT_GROUP_MEMORY_ANON] = {BARO_KIND_CGROUP, "memory_anon_bytes"},
     [WANT_GROUP_MEMORY_FILE] = {BARO_KIND_CGROUP, "memory_file_bytes"},
+    [WANT_GROUP_MEMORY_SHMEM] = {BARO_KIND_CGROUP, "memory_shmem_bytes"},
+    [WANT_GROUP_MEMORY_KERNEL] = {BARO_KIND_CGROUP, "memory_kernel_bytes"},
+    [WANT_GROUP_MEMORY_SLAB] = {BARO_KIND_CGROUP, "memory_slab_bytes"},
+    [WANT_GROUP_MEMORY] = {BARO_KIND_CGROUP, "memory_bytes"},
+    [WANT_GROUP_OOMS] = {BARO_KIND_CGROUP, "ooms"},
     [WANT_GROUP_CPU_LIMIT] = {BARO_KIND_CGROUP, "cpu_limit"},
     [WANT_GROUP_PRESSURE_IO_SOME] = {BARO_KIND_CGROUP, "pressure_io_some_ns"},
     [WANT_GROUP_PRESSURE_MEMORY_SOME] = {BARO_KIND_CGROUP, "pressure_memory_some_ns"},
@@ -228,6 +235,16 @@ static void look_at_processes(struct gather *g, const struct baro_sample *s, str
 
 /* ---- control groups ---- */
 
+static double or_0(double value)
+{
+    return isnan(value) ? 0 : value;
+}
+
+static double all_held(const struct group *g)
+{
+    return g->held.anon + g->held.shmem + g->held.kernel;
+}
+
 static struct group group_values(const struct gather *g, const struct baro_row *e)
 {
     struct group ret = {
@@ -242,7 +259,14 @@ static struct group group_values(const struct gather *g, const struct baro_row *
         .anon_most = of_group(g, e, WANT_GROUP_MEMORY_ANON),
         .file_most = of_group(g, e, WANT_GROUP_MEMORY_FILE),
         .quota_cores = of_group(g, e, WANT_GROUP_CPU_LIMIT),
+        .ooms = of_group(g, e, WANT_GROUP_OOMS),
+        .memory = of_group(g, e, WANT_GROUP_MEMORY),
+        .held = {or_0(of_group(g, e, WANT_GROUP_MEMORY_ANON)), or_0(of_group(g, e, WANT_GROUP_MEMORY_SHMEM)),
+                 or_0(of_group(g, e, WANT_GROUP_MEMORY_KERNEL))},
     };
+    if (!ret.held.kernel)
+        ret.held.kernel = or_0(of_group(g, e, WANT_GROUP_MEMORY_SLAB));
+    ret.cache = or_0(ret.file_most - ret.held.shmem);
     const char *name = baro_row_name(e);
     size_t n = strlen(name);
     snprintf(ret.name, sizeof(ret.name), "%s", n < sizeof(ret.name) ? name : name + n - (sizeof(ret.name) - 1));
@@ -269,6 +293,8 @@ static void keep_group(struct gather *g, const struct baro_row *e)
     }
     now.anon_most = larger(now.anon_most, g->group[i].anon_most);
     now.file_most = larger(now.file_most, g->group[i].file_most);
+    if (all_held(&g->group[i]) > all_held(&now))
+        now.held = g->group[i].held;
     g->group[i] = now;
 }
 
@@ -322,6 +348,23 @@ static void begin_history(struct gather *g)
         history_add(&g->history, &p);
 }
 
+static void note_client(struct gather *g, const char *name, const char *cmdline)
+{
+    g->clients |= client_note(name, cmdline);
+    g->servers |= client_note_server(name);
+}
+
+/* 125 to 127 of `docker run` and 255 of ssh: nothing was done. */
+static void add_exit(struct gather *g, const struct baro_row *e)
+{
+    int status = 0;
+    bool known = baro_row_status(e, &status) == BARO_PRESENT && WIFEXITED(status);
+    int code = known ? WEXITSTATUS(status) : 0;
+    failures_add(&g->failures, e);
+    if (code != 255 && (code < 125 || code > 127))
+        note_client(g, baro_row_name(e), baro_row_cmdline(e));
+}
+
 static void add_event(struct gather *g, const struct baro_event *e)
 {
     struct baro_attribute names;
@@ -337,6 +380,7 @@ static void add_event(struct gather *g, const struct baro_event *e)
         g->ended = true;
         g->end_ns = baro_event_t_ns(e);
         break;
+    case BARO_EVENT_SURVIVOR: note_client(g, baro_event_text(e), NULL); break;
     case BARO_EVENT_OOM:
         if (baro_event_attribute_find(e, "names", &names) == 0 && names.text)
             snprintf(g->victims, sizeof(g->victims), "%s", names.text);
@@ -350,7 +394,7 @@ void gather_add(struct gather *g, const struct baro_record *record)
     if (record->kind == BARO_RECORD_EVENT)
         add_event(g, record->u.event);
     if (record->kind == BARO_RECORD_EXIT)
-        failures_add(&g->failures, record->u.exit);
+        add_exit(g, record->u.exit);
     if (record->kind == BARO_RECORD_SAMPLE) {
         struct history_point p = {.t_ns = record->t_ns};
         if (!g->history.n)
@@ -372,6 +416,7 @@ static struct group group_growth(const struct group *first, const struct group *
     g.throttled_ns -= first->throttled_ns;
     g.limit_hits -= first->limit_hits;
     g.high_hits -= first->high_hits;
+    g.ooms -= first->ooms;
     return g;
 }
 
@@ -380,6 +425,7 @@ void gather_finish(const struct gather *g, struct evidence *ret)
     uint64_t end_ns = g->ended ? g->end_ns : g->last_ns;
     ret->is_running = !g->ended;
     ret->victims = g->victims;
+    ret->clients = g->clients & ~g->servers;
     ret->failure = g->failures.has_failed ? &g->failures.of_command : NULL;
     ret->contender = g->contender;
     ret->n_groups = g->n_groups;

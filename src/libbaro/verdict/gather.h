@@ -25,6 +25,11 @@ enum want {
     WANT_GROUP_MEMORY_HIGH,
     WANT_GROUP_MEMORY_ANON,
     WANT_GROUP_MEMORY_FILE,
+    WANT_GROUP_MEMORY_SHMEM,
+    WANT_GROUP_MEMORY_KERNEL,
+    WANT_GROUP_MEMORY_SLAB,
+    WANT_GROUP_MEMORY,
+    WANT_GROUP_OOMS,
     WANT_GROUP_CPU_LIMIT,
     WANT_GROUP_PRESSURE_IO_SOME,
     WANT_GROUP_PRESSURE_MEMORY_SOME,
@@ -58,6 +63,7 @@ struct gather {
     double delay_cpu[2]; /* at the last new value of run delay: CPU time, and the part of it for which run delay was
                             read */
     char victims[256];
+    uint32_t clients, servers; /* client.h */
     struct failures failures;
     int id[WANT_COUNT];      /* ids of the metrics of enum want */
     int metric[CURVE_COUNT]; /* ids in the registry; -1: the curve is not one metric */

@@ -17,6 +17,7 @@
     RULE(lock_contention)                                                                                              \
     RULE(cpu_neighbour)                                                                                                \
     RULE(cpu_steal)                                                                                                    \
+    RULE(client)                                                                                                       \
     RULE(gpu_idle)                                                                                                     \
     RULE(gpu_unused)                                                                                                   \
     RULE(gpu_memory)                                                                                                   \

@@ -12,42 +12,155 @@
 /* ---- oom ---- */
 
 #define OOM_KILLS 1.0
+#define FULL_RATIO 0.9
+#define FULL_HELD 0.7
+#define MOST 0.5   /* share of what was in use */
+#define EXACT 0.98 /* the same: a reading with so much in all is one of the moment when that was in use */
 
-static bool oom(const struct evidence *e, const struct stretch *s, struct finding *f)
+const struct group *limiting_group(const struct evidence *e)
+{
+    size_t i = e->n_groups;
+    while (i && e->group[i - 1].memory_limit != e->memory_limit_bytes)
+        i--;
+    return i ? &e->group[i - 1] : NULL;
+}
+
+/* Returns the innermost group that ran out of memory: v2 counts that in the groups above it as well. v1 counts only how
+ * often a limit was hit. NULL: not known. */
+static const struct group *killing_group(const struct evidence *e)
+{
+    for (size_t i = 0; i < e->n_groups; i++) {
+        const struct group *g = &e->group[i];
+        if (g->memory_limit > 0 && (isnan(g->ooms) ? g->limit_hits : g->ooms) >= 1)
+            return g;
+    }
+    return limiting_group(e);
+}
+
+/* Returns the group that was full of memory that can't be dropped when the recording was cut off. The kernel kills the
+ * recorder with the job where memory.oom.group says so, and in place of it where no process of the job is larger. Page
+ * cache is read more rarely than processes. Example: a group is full of it, and a process fills the group in 2 s. */
+static const struct group *full_group(const struct evidence *e)
+{
+    const struct history *h = e->history;
+    double rss = h ? history_at(h, CURVE_MEMORY, history_last_ns(h, CURVE_MEMORY)) : NAN;
+    for (size_t i = 0; e->is_cut_off && i < e->n_groups; i++) {
+        const struct group *g = &e->group[i];
+        double least = FULL_HELD * g->memory_limit;
+        if (g->memory >= FULL_RATIO * g->memory_limit && (g->memory - g->cache >= least || rss >= least))
+            return g;
+    }
+    return NULL;
+}
+
+bool is_out_of_memory(const struct evidence *e)
+{
+    return e->oom_kills >= OOM_KILLS || full_group(e);
+}
+
+bool find_kind(const struct evidence *e, double used, const struct group *g, struct finding *f)
+{
+    double anon = g ? g->held.anon : 0, shmem = g ? g->held.shmem : 0, kernel = g ? g->held.kernel : 0;
+    double least = MOST * used, most = anon >= least ? anon : shmem >= least ? shmem : kernel;
+    unsigned flags = anon + shmem + kernel >= EXACT * used ? 0 : BARO_VALUE_LOWER_BOUND;
+    if (!(most >= least))
+        return false;
+    find_title(f, ", and %s of it was %s", words_bytes(most, flags).at,
+               most == anon    ? "anonymous memory"
+               : most == shmem ? "shared memory or tmpfs (/dev/shm)"
+                               : "memory of the kernel (pipes, sockets)");
+    if (e->rss_peak_bytes >= least && most != kernel && *e->holder)
+        find_title(f, "; most was held by %s", e->holder);
+    else if (most == shmem && e->rss_peak_bytes < least)
+        find_title(f, ", which no process maps");
+    find_number(f, "anonymous_bytes", anon, flags, BARO_UNIT_BYTES);
+    find_number(f, "shared_bytes", shmem, flags, BARO_UNIT_BYTES);
+    find_number(f, "kernel_bytes", kernel, flags, BARO_UNIT_BYTES);
+    return true;
+}
+
+static void find_use(const struct evidence *e, double limit, const struct group *g, struct finding *f)
+{
+    double used = e->oom_kills >= OOM_KILLS ? limit : g->memory;
+    if (find_kind(e, used, g, f) || !(e->memory_peak_bytes > 0) || (g && e->memory_peak_bytes < MOST * limit))
+        return;
+    find_title(f, ", and %s was seen in use", words_bytes(FACT(e, memory_peak_bytes)).at);
+    if (*e->holder)
+        find_title(f, "; most of that was held by %s", e->holder);
+    find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
+}
+
+static void find_killed(const struct evidence *e, struct finding *f)
 {
     bool certain = e->oom_kills_at_least >= OOM_KILLS;
-    (void)s;
-    if (!(e->oom_kills >= OOM_KILLS))
-        return false;
     find_title(f, "%s%s of its processes %s OOM-killed", certain ? "" : "Probably ",
                words_first(words_count(e->oom_kills, certain ? e->flags.oom_kills : 0)).at,
                e->oom_kills >= 2 ? "were" : "was");
     if (*e->victims)
         find_title(f, " (%s)", e->victims);
-    if (e->memory_limit_bytes > 0)
-        find_title(f, ": the limit is %s (%s)", words_limit(e->memory_limit_bytes).at,
-                   *e->memory_source ? e->memory_source : "source not known");
-    if (e->memory_peak_bytes > 0)
-        find_title(f, ", and %s was seen in use", words_bytes(FACT(e, memory_peak_bytes)).at);
-    find_title(f, ".");
-    if (e->memory_limit_bytes > 0)
-        find_advice(f, "Ask for more than %s of memory%s%s.", words_limit(e->memory_limit_bytes).at,
-                    *e->holder ? ", or find out what held it: most was held by " : "", e->holder);
     find_number(f, "limits.oom_kills", FACT(e, oom_kills), BARO_UNIT_NONE);
+}
+
+static void find_limit(const struct evidence *e, double limit, const struct group *g, struct finding *f)
+{
+    bool of_group = limit != e->memory_limit_bytes;
+    find_title(f, ": the limit %s%s (%s%s)", e->oom_kills >= OOM_KILLS ? "is " : "of ", words_limit(limit).at,
+               of_group ? "cgroup " : "",
+               of_group            ? g->name
+               : *e->memory_source ? e->memory_source
+                                   : "source not known");
     find_number(f, "limits.memory_bytes", FACT(e, memory_limit_bytes), BARO_UNIT_BYTES);
-    find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
     find_text(f, "limits.memory_source", e->memory_source);
+}
+
+/* Nobody knows how much a job needs that was killed when it had all that it may have. */
+static void find_more(double limit, const struct group *g, struct finding *f)
+{
+    find_advice(f, "Ask for more than %s of memory", words_limit(limit).at);
+    if (g)
+        find_advice(f, ": how much it needs is not known, so try %s", words_limit(2 * limit).at);
+    if (g && g->held.shmem >= MOST * limit)
+        find_advice(f, ", or let it keep less in /dev/shm and other tmpfs");
+    find_advice(f, ".");
+    find_number(f, "ask_memory_bytes", g ? 2 * limit : NAN, 0, BARO_UNIT_BYTES);
+}
+
+static bool oom(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    bool killed = e->oom_kills >= OOM_KILLS;
+    const struct group *g = killed ? killing_group(e) : full_group(e);
+    double limit = g ? g->memory_limit : e->memory_limit_bytes;
+    (void)s;
+    if (!killed && !g)
+        return false;
+    if (killed)
+        find_killed(e, f);
+    else
+        find_title(f, "Memory probably ran out, and the recorder was killed as well");
+    if (limit > 0)
+        find_limit(e, limit, g, f);
+    if (!killed)
+        find_title(f, " was %s full in the last sample", words_percent(g->memory / limit, 0).at);
+    find_use(e, limit, g, f);
+    find_title(f, ".");
+    if (limit > 0)
+        find_more(limit, g, f);
     return true;
 }
 
 static const struct baro_threshold oom_thresholds[] = {
     {"processes of the job that were OOM-killed", OOM_KILLS, BARO_UNIT_NONE},
+    {"or, where the tape has no end, what its last sample has of a control group's memory, as a share of the limit",
+     FULL_RATIO, BARO_UNIT_RATIO},
+    {"and of that what is no page cache, or what processes have resident", FULL_HELD, BARO_UNIT_RATIO},
 };
-const struct verdict_rule rule_oom = {{"oom", BARO_VERDICT_PROBLEM,
-                                       "The kernel killed processes of the job because memory ran out.",
-                                       THRESHOLDS(oom_thresholds)},
-                                      oom,
-                                      0};
+const struct verdict_rule rule_oom = {
+    {"oom", BARO_VERDICT_PROBLEM,
+     "The kernel killed processes of the job because memory ran out, or probably did: "
+     "the recording was cut off when the limit was nearly reached.",
+     THRESHOLDS(oom_thresholds)},
+    oom,
+    0};
 
 /* ---- pids-limit ---- */
 
@@ -84,7 +197,7 @@ static bool is_signal(const struct evidence *e, const char *name)
     return strcmp(e->exit_signal, name) == 0;
 }
 
-static const char *meaning(const struct evidence *e)
+static const char *meaning_of(const char *signal)
 {
     static const struct {
         const char *signal, *meaning;
@@ -94,19 +207,32 @@ static const char *meaning(const struct evidence *e)
         {"SIGABRT", "it aborted itself, as a failed assertion does"},
         {"SIGILL", "it ran an instruction that this CPU does not have"},
         {"SIGFPE", "it divided by zero, or the like"},
-        {"SIGXCPU", "it used up its limit of CPU time (RLIMIT_CPU)"},
-        {"SIGXFSZ", "it wrote a file up to the limit of its size (RLIMIT_FSIZE)"},
+        {"SIGXCPU", "it used up its limit of CPU time (RLIMIT_CPU, `ulimit -t`)"},
+        {"SIGXFSZ", "it wrote a file up to the limit of its size (RLIMIT_FSIZE, `ulimit -f`)"},
         {"SIGPIPE", "it wrote to a pipe that nobody reads"},
-        {"SIGKILL", "no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a user"},
         {"SIGTERM", "somebody asked it to end"},
         {"SIGINT", "somebody interrupted it"},
         {"SIGHUP", "its terminal went away"},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-        if (is_signal(e, known[i].signal))
+        if (strcmp(signal, known[i].signal) == 0)
             return known[i].meaning;
     }
     return NULL;
+}
+
+/* Explains a signal that ended a process. end: NULL: not known. Returns false if nothing is known of the cause. */
+static bool find_cause(struct finding *f, char separator, const char *signal, const struct failure_end *end)
+{
+    const char *meaning = meaning_of(signal);
+    bool is_limit = strcmp(signal, "SIGKILL") == 0 && end && end->cpu_limit_ns;
+    if (is_limit) {
+        find_title(f, "%c it used up its limit of CPU time, %s (RLIMIT_CPU, `ulimit -t`)", separator,
+                   words_duration((double)end->cpu_limit_ns, 0).at);
+        find_number(f, "cpu_limit_ns", (double)end->cpu_limit_ns, 0, BARO_UNIT_NS);
+    } else if (meaning)
+        find_title(f, "%c %s", separator, meaning);
+    return is_limit || meaning;
 }
 
 static bool killed(const struct evidence *e, const struct stretch *s, struct finding *f)
@@ -116,8 +242,8 @@ static bool killed(const struct evidence *e, const struct stretch *s, struct fin
         return false;
     find_title(f, "%s ended it after %s%s", e->exit_signal, words_duration(FACT(e, wall_ns)).at,
                e->is_core_dumped >= 1 ? ", with a core dump" : "");
-    if (meaning(e))
-        find_title(f, ": %s", meaning(e));
+    if (!find_cause(f, ':', e->exit_signal, e->failure ? &e->failure->first : NULL) && is_signal(e, "SIGKILL"))
+        find_title(f, ": no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a user");
     find_title(f, ".");
     find_text(f, "exit.signal", e->exit_signal);
     find_number(f, "wall_ns", FACT(e, wall_ns), BARO_UNIT_NS);
@@ -151,8 +277,11 @@ static void find_custom(struct finding *f, double status)
         find_title(f, ": a shell or baro says so when a command could not be executed");
     else if (status == 124)
         find_title(f, ": timeout(1) says so when the time was over");
-    else if (status > 128 && status < 128 + 65)
-        find_title(f, ": a shell says so of a command that %s ended", of_signal((int)status - 128).at);
+    else if (status > 128 && status < 128 + 65) {
+        const struct words signal = of_signal((int)status - 128);
+        find_title(f, ": a shell says so of a command that %s ended", signal.at);
+        find_cause(f, ';', signal.at, NULL);
+    }
 }
 
 static void find_process(struct finding *f, const struct failure_end *end)
@@ -211,14 +340,18 @@ static void find_before(struct finding *f, const struct failure *why)
 }
 
 /* The connector and taskstats report the statuses of the processes below; perf and scans do not. */
-static void find_not_known(struct finding *f, const struct failure *why)
+static void find_not_known(struct finding *f, double status, const struct failure *why)
 {
+    if (status > 128)
+        find_custom(f, status);
     find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "
                   "before it was ");
     find_process(f, &why->first);
     find_title(f, " at +%s", words_duration((double)why->first.t_ns, 0).at);
     find_above(f, why);
-    find_title(f, "%s%s.", why->n_named ? ", and then " : "", why->after);
+    find_title(f, "%s%s", why->n_named ? ", and then " : "", why->after);
+    find_cause(f, ';', "SIGKILL", &why->first);
+    find_title(f, ".");
 }
 
 static void find_first(struct finding *f, const struct failure *why)
@@ -230,6 +363,8 @@ static void find_first(struct finding *f, const struct failure *why)
     find_above(f, why);
     if (WIFEXITED(why->first.status))
         find_custom(f, WEXITSTATUS(why->first.status));
+    else
+        find_cause(f, ';', of_signal(WTERMSIG(why->first.status)).at, &why->first);
     find_title(f, ".");
     find_after(f, why);
 }
@@ -254,7 +389,8 @@ static void find_failure_numbers(struct finding *f, const struct failure *why)
 static bool is_oom_kill(const struct evidence *e)
 {
     const struct failure *why = e->failure;
-    bool killed = why ? WIFSIGNALED(why->first.status) && WTERMSIG(why->first.status) == SIGKILL
+    bool killed = why && why->first.status_known
+                      ? WIFSIGNALED(why->first.status) && WTERMSIG(why->first.status) == SIGKILL
                       : e->exit_status == 128 + SIGKILL;
     return e->oom_kills >= OOM_KILLS && killed;
 }
@@ -274,7 +410,7 @@ static bool apply_failed(const struct evidence *e, const struct stretch *s, stru
     } else if (why->first.status_known) {
         find_first(f, why);
     } else {
-        find_not_known(f, why);
+        find_not_known(f, e->exit_status, why);
     }
     if (why)
         find_before(f, why);

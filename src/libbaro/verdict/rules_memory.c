@@ -92,7 +92,7 @@ static void find_limit(const struct evidence *e, const struct stretch *s, const 
 static bool memory_limit(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct group *g = hit_group(e);
-    if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || is_rereading(s, g) || is_swapping(e) || e->oom_kills >= 1)
+    if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || is_rereading(s, g) || is_swapping(e) || is_out_of_memory(e))
         return false;
     find_title(f, "It waited for memory %s of the time: it hit its limit of %s (cgroup %s) %s times.",
                words_percent(memory_pressure(s), pressure_flags(s)).at, words_bytes(limit_of(g), 0).at, g->name,
@@ -118,7 +118,7 @@ const struct verdict_rule rule_memory_limit = {
 static bool page_cache(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct group *g = hit_group(e);
-    if (!g || !is_rereading(s, g) || is_swapping(e) || e->oom_kills >= 1)
+    if (!g || !is_rereading(s, g) || is_swapping(e) || is_out_of_memory(e))
         return false;
     double waited = larger(s->grown[CURVE_BLOCKED] / s->wall_ns, memory_pressure(s));
     find_title(f,
@@ -197,11 +197,12 @@ static bool is_mostly_files(const struct evidence *e)
 
 static bool near_limit(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    if (!(e->memory_peak_ratio >= NEAR_RATIO) || e->oom_kills >= 1 || is_mostly_files(e) || is_short_of_memory(e, s))
+    if (!(e->memory_peak_ratio >= NEAR_RATIO) || is_out_of_memory(e) || is_mostly_files(e) || is_short_of_memory(e, s))
         return false;
     find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(FACT(e, memory_peak_bytes)).at,
                words_percent(FACT(e, memory_peak_ratio)).at, words_limit(e->memory_limit_bytes).at, e->memory_source);
-    if (*e->holder)
+    bool is_known = find_kind(e, e->memory_peak_bytes, limiting_group(e), f);
+    if (!is_known && !(e->rss_peak_bytes < e->memory_peak_bytes / 2) && *e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");
     find_advice(f, "Ask for %s, so that a little more does not end it.",

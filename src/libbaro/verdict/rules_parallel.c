@@ -84,6 +84,7 @@ const struct verdict_rule rule_one_core = {
 #define EDGE_TIME_NS (1 * SECOND_NS)
 #define EDGE_POINTS 5
 #define EDGE_BLOCKED 0.3 /* named in the sentence only; decides nothing */
+#define EDGE_WORK 0.5    /* of the advice only: a tail with more computed, and did not wait */
 #define EDGE_SERIAL 1.3
 #define EDGE_PARALLEL 1.6
 #define EDGE_IDLE 0.3
@@ -146,8 +147,10 @@ static bool find_edge(const struct evidence *e, const struct stretch *s, bool at
     else if (*runner && serial)
         find_title(f, "; what ran then was mostly %s", runner);
     find_title(f, ".");
-    find_advice(f, at_end ? "Start the longest steps first, or divide the last one."
-                          : "Begin with what can run in parallel, or find out what it waits for at the start.");
+    find_advice(f, !at_end ? "Begin with what can run in parallel, or find out what it waits for at the start."
+                   : mean(&w, WINDOWS - n, WINDOWS) >= EDGE_WORK
+                       ? "Start the longest steps first, or divide the last one."
+                       : "Find out what it waits for at the end, or do that while other steps run.");
     find_number(f, at_end ? "tail_ns" : "start_ns", length, BARO_VALUE_ESTIMATE, BARO_UNIT_NS);
     find_number(f, "rest_demand_cores", rest, BARO_VALUE_ESTIMATE, BARO_UNIT_REAL);
     find_number(f, "io_wait_ratio", blocked, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);

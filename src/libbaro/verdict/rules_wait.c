@@ -76,6 +76,7 @@ const struct verdict_rule rule_io_wait = {{"io-wait", BARO_VERDICT_PROBLEM,
 #define LOCK_DEMAND 0.7
 #define LOCK_BYTES 1.0
 #define LOCK_PACKETS 0.2
+#define LOCK_STARTED 10.0 /* a process that starts another one and waits for it gives up its CPU two or three times */
 
 static double per_second(const struct stretch *s, double n)
 {
@@ -89,7 +90,8 @@ bool is_contended(const struct evidence *e, const struct stretch *s)
            packets = isnan(s->grown[CURVE_PACKETS]) ? 0 : s->grown[CURVE_PACKETS];
     return !s->phase && c->threads >= 2 && per_second(s, c->switches) >= LOCK_SWITCHES &&
            stretch_demand(s) <= LOCK_DEMAND * threads && stretch_demand_is_known(s) &&
-           c->read_write_bytes <= LOCK_BYTES * c->switches && packets <= LOCK_PACKETS * c->switches;
+           c->read_write_bytes <= LOCK_BYTES * c->switches && packets <= LOCK_PACKETS * c->switches &&
+           c->switches >= LOCK_STARTED * e->processes_started;
 }
 
 static bool lock_contention(const struct evidence *e, const struct stretch *s, struct finding *f)
@@ -117,6 +119,7 @@ static const struct baro_threshold lock_thresholds[] = {
      LOCK_DEMAND, BARO_UNIT_RATIO},
     {"bytes that it read and wrote per switch, at most", LOCK_BYTES, BARO_UNIT_BYTES},
     {"packets that the machine received per switch, at most", LOCK_PACKETS, BARO_UNIT_REAL},
+    {"switches per process that the job started", LOCK_STARTED, BARO_UNIT_NONE},
 };
 const struct verdict_rule rule_lock_contention = {
     {"lock-contention", BARO_VERDICT_PROBLEM,

@@ -53,6 +53,9 @@ bool is_throttled(const struct evidence *e, const struct stretch *s);
 bool is_short_of_cores(const struct evidence *e, const struct stretch *s);
 bool is_contended(const struct evidence *e, const struct stretch *s);
 bool is_short_of_memory(const struct evidence *e, const struct stretch *s);
+/* Was a process of the job OOM-killed? Or was the recording cut off when a limit was nearly reached? */
+bool is_out_of_memory(const struct evidence *e);
+const struct group *limiting_group(const struct evidence *e); /* that sets the memory limit; NULL: none that was read */
 bool is_waiting_for_storage(const struct evidence *e, const struct stretch *s);
 
 /* ---- finding.c: sentences and numbers ---- */
@@ -60,6 +63,10 @@ __attribute__((format(printf, 2, 3))) void find_title(struct finding *f, const c
 __attribute__((format(printf, 2, 3))) void find_advice(struct finding *f, const char *format, ...);
 /* Adds a number of the evidence with its flags; leaves it out if it is not known. */
 void find_number(struct finding *f, const char *name, double value, unsigned flags, enum baro_unit unit);
+/* rules_end.c: what the bytes that a group used were, if most were of one kind, and who held them, if processes did.
+ * Returns false if that is not known. Example: a job has 132 MB in /dev/shm, and its processes 3.5 MB: it is of no use
+ * that most of these were held by sh. */
+bool find_kind(const struct evidence *e, double used, const struct group *g, struct finding *f);
 void find_text(struct finding *f, const char *name, const char *text);
 void finding_done(struct finding *f);
 

@@ -23,6 +23,7 @@ struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
     double gpu_share;                                  /* share of the time between the last two readings of each GPU */
+    uint64_t gpus_used;                                /* of how many it is above 0 */
     int gpu_absent;
 };
 
@@ -131,7 +132,7 @@ static void take_share(struct dialect *d, const struct baro_sample *s, int metri
         if (!dialect_leaves_out(e))
             shares_take(&d->shares, e, metric);
     }
-    ret->gpu_absent = shares_sum(&d->shares, d->source.as_smi, &ret->gpu_share);
+    ret->gpu_absent = shares_sum(&d->shares, d->source.as_smi, &ret->gpu_share, &ret->gpus_used);
 }
 
 static void take_instant(struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
@@ -217,12 +218,13 @@ static int put_column(const struct dialect *d, const struct instant *now, size_t
     int64_t realtime_ns = row_realtime_ns(d->tape, d->header, now->t_ns);
     uint64_t n;
     int absent;
-    enum dialect_from from = d->table->columns[i].from;
-    if (v->absent && d->table->nan && (from == FROM_GPU || from == FROM_GPUS_USED)) {
+    enum dialect_form form = d->table->columns[i].form;
+    bool is_share = form == FORM_SHARE || form == FORM_USED;
+    if (d->table->nan && d->table->columns[i].from == FROM_GPU && (is_share ? now->gpu_absent : v->absent)) {
         buf_str(b, "nan");
         return BARO_PRESENT;
     }
-    switch (d->table->columns[i].form) {
+    switch (form) {
     case FORM_EPOCH: form_epoch(b, realtime_ns); return BARO_PRESENT;
     case FORM_EPOCH_MS: form_epoch_ms(b, realtime_ns); return BARO_PRESENT;
     case FORM_ISO: form_iso(b, realtime_ns); return BARO_PRESENT;
@@ -242,6 +244,7 @@ static int put_column(const struct dialect *d, const struct instant *now, size_t
         if (now->gpu_absent == BARO_PRESENT)
             form_float(b, now->gpu_share, 4);
         return now->gpu_absent;
+    case FORM_USED: return put_unsigned(b, now->gpu_absent, now->gpus_used);
     case FORM_TEXT: /* only for single processes */
     case FORM_SECONDS:
     case FORM_OF_CORE: break;
@@ -311,6 +314,17 @@ static bool leave_out_row(struct dialect *d, const struct instant *now)
     return d->left_out;
 }
 
+/* The row after the end has what was used since the row before. It keeps the memory that there was last: an ended
+ * process has none, and a mean over all rows would fall. Example: 5 rows of 54 MiB and one of 0 are 45 MiB. */
+static void keep_memory(const struct dialect *d, struct instant *now)
+{
+    const struct instant *living = d->left_out ? &d->waiting : &d->before;
+    for (size_t i = 0; i < d->table->n; i++) {
+        if (d->table->columns[i].from == FROM_SUM || d->table->columns[i].from == FROM_CHILDREN)
+            now->column[i] = living->column[i];
+    }
+}
+
 static void of_processes(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
     struct instant now;
@@ -323,6 +337,8 @@ static void of_processes(struct dialect *d, const struct baro_sample *s, struct 
     take_instant(d, s, baro_sample_t_ns(s), &now);
     if (any && leave_out_row(d, &now))
         return;
+    if (!any)
+        keep_memory(d, &now);
     put_dialect_row(d, &now, ret);
     d->before = now;
 }

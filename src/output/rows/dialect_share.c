@@ -43,15 +43,19 @@ void shares_take(struct shares *s, const struct baro_row *device, int metric)
     d->value = value;
 }
 
-int shares_sum(struct shares *s, bool whole_percent, double *ret)
+int shares_sum(struct shares *s, bool whole_percent, double *ret, uint64_t *ret_used)
 {
     int absent = BARO_ABSENT_UNKNOWN;
     double sum = 0;
+    *ret_used = 0;
     for (size_t i = 0; i < s->n; i++) {
         struct share *d = &s->at[i];
         double share = whole_percent && d->share > 1 ? 1 : d->share;
-        if (d->is_there && !d->absent)
-            sum += whole_percent ? (double)(unsigned)(share * 100 + 0.5) / 100 : share;
+        share = whole_percent ? (double)(unsigned)(share * 100 + 0.5) / 100 : share;
+        if (d->is_there && !d->absent) {
+            sum += share;
+            *ret_used += share > 0;
+        }
         if (d->is_there && absent)
             absent = d->absent;
         d->is_there = false;

@@ -26,9 +26,9 @@ struct shares {
 
 /* Takes the counter of a device from a sample. */
 void shares_take(struct shares *s, const struct baro_row *device, int metric);
-/* Adds up the shares of the devices of this sample, and begins the next sample. whole_percent: rounds each share to
- * whole percents, as nvidia-smi does. Returns enum baro_absent. */
-int shares_sum(struct shares *s, bool whole_percent, double *ret);
+/* Adds up the shares of the devices of this sample, counts those above 0, and begins the next sample. whole_percent:
+ * rounds each share to whole percents, as nvidia-smi does. Returns enum baro_absent. */
+int shares_sum(struct shares *s, bool whole_percent, double *ret, uint64_t *ret_used);
 void shares_done(struct shares *s);
 
 #endif

@@ -13,7 +13,7 @@ const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare
     {"gpu_usage", FROM_GPU, "busy" of_job, FORM_SHARE},                                                                \
         {vram, FROM_GPU, of_job[0] ? "memory_job" : "memory_used", FORM_MIB},                                          \
     {                                                                                                                  \
-        "gpu_utilized", FROM_GPUS_USED, of_job[0] ? "processes_job" : "busy_peak", FORM_COUNT                          \
+        "gpu_utilized", FROM_GPU, "busy" of_job, FORM_USED                                                             \
     }
 
 /* Spare Cores resource-tracker, PidTracker: as it writes, and corrected. */

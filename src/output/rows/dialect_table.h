@@ -16,20 +16,19 @@ enum dialect_from {
     FROM_JOB,
     FROM_SUM, /* over the processes of the job */
     FROM_HOST,
-    FROM_USER,      /* the machine's CPU time in user mode, nice, and guests */
-    FROM_SYSTEM,    /* in the kernel and in interrupts */
-    FROM_CACHED,    /* memory of the page cache, and of the kernel's objects that can be given back */
-    FROM_TAKEN,     /* memory minus what is free, buffers and cache */
-    FROM_FS,        /* sum over filesystems except those below /proc, /sys, /dev, /run */
-    FROM_FS_TAKEN,  /* size minus what ordinary users may still use */
-    FROM_DISK,      /* sum over all disks, including those that lie on top of others */
-    FROM_NET,       /* sum over all interfaces except lo */
-    FROM_NOTHING,   /* not recorded */
-    FROM_TASK,      /* rows of processes: the name of the task, else of the program */
-    FROM_PROCESS,   /* rows of processes: the value of the process, or that of its exit if it has ended */
-    FROM_CORES,     /* rows of processes: what it used since the previous sample */
-    FROM_GPU,       /* sum over GPUs, without their MIG instances */
-    FROM_GPUS_USED, /* how many GPUs were used since their previous reading; by the job, if the rows are the job's */
+    FROM_USER,     /* the machine's CPU time in user mode, nice, and guests */
+    FROM_SYSTEM,   /* in the kernel and in interrupts */
+    FROM_CACHED,   /* memory of the page cache, and of the kernel's objects that can be given back */
+    FROM_TAKEN,    /* memory minus what is free, buffers and cache */
+    FROM_FS,       /* sum over filesystems except those below /proc, /sys, /dev, /run */
+    FROM_FS_TAKEN, /* size minus what ordinary users may still use */
+    FROM_DISK,     /* sum over all disks, including those that lie on top of others */
+    FROM_NET,      /* sum over all interfaces except lo */
+    FROM_NOTHING,  /* not recorded */
+    FROM_TASK,     /* rows of processes: the name of the task, else of the program */
+    FROM_PROCESS,  /* rows of processes: the value of the process, or that of its exit if it has ended */
+    FROM_CORES,    /* rows of processes: what it used since the previous sample */
+    FROM_GPU,      /* sum over GPUs, without their MIG instances */
 };
 
 enum dialect_form {
@@ -50,6 +49,7 @@ enum dialect_form {
     FORM_SECONDS, /* three decimals */
     FORM_OF_CORE, /* cores as percent of one, one decimal */
     FORM_SHARE,   /* growth of a time, divided by the time since the previous row; four decimals */
+    FORM_USED,    /* of how many devices this share is above 0 */
 };
 
 enum dialect_gpu_rows { DIALECT_NO_GPU, DIALECT_GPU_SMI, DIALECT_GPU_DMON };
@@ -70,7 +70,7 @@ struct dialect_table {
                    empty cell */
     bool whole; /* there is no row if a value is absent */
     bool each;  /* kind process: a row for each process, instead of one for the job */
-    bool last;  /* kind process: adds a row for what was used after the last sample with a living process */
+    bool last;  /* kind process: one more row after the end: the rest, and the memory of the row before */
     enum dialect_gpu_rows gpu; /* a row for each GPU, as nvidia-smi writes it; such a dialect has no columns here */
     const char *end;           /* end of a line */
     const struct dialect_column *columns;

@@ -11,8 +11,7 @@ enum baro_kind dialect_kind_of(enum dialect_from from)
     case FROM_FS: return BARO_KIND_FS;
     case FROM_DISK: return BARO_KIND_DISK;
     case FROM_NET: return BARO_KIND_NET;
-    case FROM_GPU:
-    case FROM_GPUS_USED: return (enum baro_kind)baro_kind_find("gpu");
+    case FROM_GPU: return (enum baro_kind)baro_kind_find("gpu");
     default: return BARO_KIND_HOST;
     }
 }
@@ -120,19 +119,6 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
     return sum;
 }
 
-/* Counts the devices that were in use at the last reading: utilisation above 0, or processes of the job. */
-static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kind kind, int metric)
-{
-    struct dialect_value n = {0, BARO_ABSENT_UNKNOWN};
-    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
-        uint64_t v;
-        const struct baro_row *e = baro_sample_row(s, kind, i);
-        if (!dialect_leaves_out(e) && baro_row_value(e, metric, &v) == BARO_PRESENT)
-            n = (struct dialect_value){n.v + (v > 0), BARO_PRESENT};
-    }
-    return n;
-}
-
 static struct dialect_value fs_taken_of(const struct dialect_source *d, const struct baro_sample *s)
 {
     struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total, 1);
@@ -183,7 +169,6 @@ struct dialect_value dialect_column_value(const struct dialect_source *d, size_t
     case FROM_CACHED: return cached_of(s);
     case FROM_TAKEN: return taken_of(s);
     case FROM_FS_TAKEN: return fs_taken_of(d, s);
-    case FROM_GPUS_USED: return gpus_used(s, dialect_kind_of(from), metric);
     case FROM_GPU: return sum_over(s, dialect_kind_of(from), metric, d->as_smi ? 1 << 20 : 1);
     case FROM_FS:
     case FROM_DISK:

@@ -72,6 +72,20 @@ static void own_cost(struct buf *b, const struct baro_summary *s)
     }
 }
 
+static void others_cost(struct buf *b, const struct baro_summary *s)
+{
+    uint64_t cpu_ns, rss;
+    if (!report_has_u64(s, "recorder", "others_cpu_ns", &cpu_ns) || !cpu_ns)
+        return;
+    buf_str(b, "other recorders ");
+    fmt_duration(b, cpu_ns);
+    buf_str(b, " cpu");
+    if (report_has_u64(s, "recorder", "others_rss_peak_bytes", &rss) && rss) {
+        buf_str(b, ", ");
+        fmt_bytes(b, rss);
+    }
+}
+
 void report_accounted(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
@@ -93,6 +107,8 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
         buf_str(&b, "in a control group of its own");
     lines_part(l, &b);
     own_cost(&b, s);
+    lines_part(l, &b);
+    others_cost(&b, s);
     lines_part(l, &b);
     lines_end(l);
     buf_done(&b);

@@ -38,7 +38,7 @@ static const char *why_not_known(const struct baro_summary *s, int absent)
     return unsampled ? "it ended before it was sampled" : report_reason(absent);
 }
 
-static void peak(struct lines *l, const struct baro_summary *s)
+static void write_peak(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     struct baro_value v = report_fact(s, "job", "rss_peak_bytes");
@@ -105,12 +105,14 @@ static void share(struct buf *b, const struct baro_summary *s)
 void report_memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    struct baro_value swap = report_fact(s, "job", "swap_peak_bytes");
+    struct baro_value swap = report_fact(s, "job", "swap_peak_bytes"), peak = report_fact(s, "job", "rss_peak_bytes"),
+                      largest = report_fact(s, "job", "process_rss_peak_bytes");
     lines_begin(l, "memory", TONE_FAINT);
-    peak(l, s);
+    write_peak(l, s);
     measure(l, s, "rss_peak_at_most_bytes", "at most");
     measure(l, s, "pss_peak_bytes", "pss");
-    if (!report_is(s, "job", "rss_peak_is_of_process")) /* else it is the peak itself */
+    /* Else it is the peak itself, or a mark from before the recording. */
+    if (!report_is(s, "job", "rss_peak_is_of_process") && (peak.absent || largest.u64 <= peak.u64))
         measure(l, s, "process_rss_peak_bytes", "largest process");
     share(&b, s);
     lines_part(l, &b);

@@ -87,9 +87,11 @@ static bool is_folder(const char *path)
 }
 
 /* How each job is recorded. */
-static struct record_options options_of_each(const struct record_settings *r, uint64_t keep_bytes)
+static struct record_options options_of_each(const struct cli *cli, const struct record_settings *r,
+                                             uint64_t keep_bytes)
 {
     return (struct record_options){
+        .before = cli->before,
         .pace = {.interval_ns = r->interval_ns, .overhead_ppm = r->overhead_ppm},
         .scope = {.wanted = r->wanted,
                   .cmdline = r->cmdline,
@@ -133,7 +135,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .tasks_dir = s->observe.tasks,
         .read_tasks = task_file_start,
         .host = r->host,
-        .record = options_of_each(r, keep_bytes),
+        .record = options_of_each(cli, r, keep_bytes),
         .keep = {r->keep_ns, keep_bytes},
         .total_bytes = s->observe.total_bytes,
         .overhead_ppm = r->overhead_ppm,

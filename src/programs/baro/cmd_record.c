@@ -67,6 +67,8 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
                          s->n_pids ? "--pid" : "--cgroup");
     if (s->n_pids && s->cgroup)
         return cli_failf(cli, "--pid and --cgroup: one of them");
+    if (s->until_all && !s->n_pids)
+        return cli_failf(cli, "--until all goes with --pid");
     if (s->machine && !s->host)
         return cli_failf(cli, "--host and --no-host: one of them");
     return 0;
@@ -196,6 +198,7 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     options.marks = &marks;
     options.attach.targets = s->pids;
     options.attach.n_targets = (size_t)s->n_pids;
+    options.attach.until_all = s->until_all;
     options.attach.cgroup = s->cgroup;
     options.attach.select = selection->rules->n_tasks ? selection : NULL;
     options.attach.starter = background->starter;

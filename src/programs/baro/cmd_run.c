@@ -63,7 +63,9 @@ static void say_lost(struct running *run, const struct run_result *result, struc
         error_set(line, -1, "the recorder has not finished; what it has written is readable: %s",
                   *path ? path : "nowhere");
     else if (recording_settle(r))
-        error_set(line, -1, "the recorder went away; what it had written is readable: %.200s", path);
+        error_set(line, -1, "the recorder %s; what it had written is readable: %.200s",
+                  result->recorder_killed ? "was killed (baro summary says whether memory ran out)" : "went away",
+                  path);
     else if (*path && fstatat(r->file.dir_fd, r->file.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         error_set(line, -1, "nothing was recorded: %s; %.120s is as it was", why, path);
     else
@@ -80,6 +82,8 @@ static void report_problem(struct running *run, const struct run_result *result,
         error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", strerror(result->exec_errno));
     else if (result->recorder_lost)
         say_lost(run, result, &line);
+    else if (result->wait_refused)
+        error_set(&line, -1, "--wait-all: nothing was waited for: /proc does not list what the command left behind");
     if (line.text[0])
         recording_say(&run->recording, line.text);
 }
@@ -183,6 +187,7 @@ static void fill_options(struct running *run, const struct cli *cli, const struc
     run->options.run.argv = argv;
     run->options.scope.no_helpers = *run->no_helpers.text ? run->no_helpers.text : NULL;
     run->options.run.task = s->record.task;
+    run->options.run.wait_all = s->record.wait_all;
     run->options.run.cwd = getcwd(cwd, cwd_size);
     record_listen(&run->options);
     if (!cli->filter->there)
@@ -208,6 +213,8 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     const char *events = getenv("BARO_EVENTS");
     if (s->record.task && events && *events)
         return run_inside(cli, &s->record, argv);
+    if (s->record.wait_all && !s->record.subreaper)
+        return cli_failf(cli, "--wait-all and --no-subreaper: one of them; only what is adopted can be waited for");
     if (wrapper_refused(cli, &err) || !has_room(cli, &run, &err))
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
@@ -219,7 +226,6 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     int beside_fd = -1;
     if (s->record.top && start_view(&run, cli, s->record.quiet, &beside_fd, &err) < 0)
         return cli_fail(cli, &err);
-    /* Under a filter that kills, does not start what the filter might kill. */
     if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
     fill_options(&run, cli, s, argv, cwd, sizeof(cwd));
@@ -227,6 +233,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .argv = argv,
         .becoming = becoming,
         .subreaper = s->record.subreaper,
+        .wait_all = s->record.wait_all,
         .tape_fd = run.recording.tape_fd,
         .segments_fd = run.recording.segments.dir_fd,
         .events_fd = run.options.run.events_fd,
@@ -246,7 +253,6 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
-    if (result.exec_errno || result.recorder_lost)
-        report_problem(&run, &result, argv[0]);
+    report_problem(&run, &result, argv[0]);
     run_die_like(&result);
 }

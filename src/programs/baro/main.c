@@ -40,12 +40,15 @@ static int other_program(struct cli *cli, char **argv)
 
 static int begin_on_stack(int argc, char **argv, const struct seccomp_filter *filter)
 {
-    struct cli cli = {.filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
+    struct cli cli = {
+        .before = {.pid = getpid()}, .filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
     struct settings settings;
     struct buf b = {0};
     /* Opens those of 0, 1 and 2 that are closed, so that no file of ours gets their numbers. */
-    if (!filter->forbidden && !filter->process_errno)
+    if (!filter->forbidden && !filter->process_errno) {
+        clock_process_cpu_ns(0, &cli.before.cpu_ns);
         fd_hold_standard();
+    }
     cli_init(&cli);
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "programs/baro/follower.h"
 #include "recorder/wrapper/fds.h"
 
 #define SESSION 33 /* 32 hexadecimal digits */
@@ -45,7 +46,7 @@ static _Noreturn void become_follower(const struct cli *cli, const char *tape, c
     if (null >= 0 && said >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0) {
         int stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3); /* for the message if there is no such interpreter */
         dup2(said, STDERR_FILENO);
-        execvp(python, argv);
+        follower_execute(argv);
         int error = errno;
         if (stderr_fd >= 0)
             dup2(stderr_fd, STDERR_FILENO);

@@ -218,8 +218,9 @@ void settings_init(struct settings *s)
                "time between samples: auto (the default), or 10ms to 1h",                                              \
                MORE("auto samples densely at first: the interval is a hundredth of the time since the start, but at "  \
                     "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "   \
-                    "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are " \
-                    "ns, us, ms, s, min, h and d.")),                                                                  \
+                    "sampling would cost more than --overhead allows, and up to 1 s while the job is idle; it is "     \
+                    "shorter while a control group of the job fills its memory. Units are ns, us, ms, s, min, h and "  \
+                    "d.")),                                                                                            \
         PARSED("metrics", 'm', "LIST", record.wanted, take_metrics,                                                    \
                "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                  \
                .completes = OPT_A_METRIC,                                                                              \
@@ -268,6 +269,7 @@ void settings_init(struct settings *s)
                     "of a recording takes up to 12 ms of CPU time in addition, and a process that begins and ends 10 " \
                     "to 30 us."))
 
+static const char *const untils[] = {"target", "all", NULL};
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
 
 static int take_task_option(void *at, const char *text, struct baro_error *err)
@@ -295,6 +297,10 @@ const struct opt options_run[] = {
                 "and this group has the memory controller, the kernel counts the command's memory, too, and its peak "
                 "is exact. If memory and pids are v1 hierarchies, own makes groups there as well; without v2, a v1 "
                 "group counts the CPU time.")),
+    SETS("wait-all", 0, record.wait_all, "return when all that the command started has ended, too",
+         MORE("The exit status is the command's. Once the command has ended, SIGINT (^C), SIGTERM, SIGHUP or SIGQUIT "
+              "ends the wait: baro run returns, and what is left runs on and is named as a survivor. What starts "
+              "outside, as a service or a container does, is not waited for.")),
     CLEARS("no-subreaper", 0, record.subreaper, "leave orphans to init instead of adopting them"),
     CLEARS("no-host", 0, record.host, "record the command and its control groups, not the machine"),
     SETS(
@@ -327,6 +333,8 @@ const struct opt options_phase[] = {NO_NOTE, END};
 const struct opt options_record[] = {
     PARSED("pid", 'p', "PID", record, take_pid, "record this process; can be given more than once",
            .completes = OPT_A_PID),
+    CHOICE("until", 0, "WHICH", record.until_all, untils,
+           "end with the last --pid (target, the default), or when all that they started has ended, too (all)"),
     SETS("host", 0, record.machine,
          "record the machine; without --pid and --cgroup nothing else, until SIGINT or SIGTERM"),
     PARSED("for", 0, "TIME", record.for_ns, take_for, "end the recording after this time, e.g. 10min or 1h"),

@@ -271,6 +271,7 @@ void recording_options(struct recording *r, struct record_options *ret)
         r->programs[i] = (struct record_program){s->programs[i].name, s->programs[i].command};
     *ret = (struct record_options){
         .tape_fd = r->tape_fd,
+        .before = r->cli->before,
         .pace = {.interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm},
         .scope = {.wanted = s->wanted,
                   .cmdline = s->cmdline,

@@ -8,6 +8,7 @@
 
 #include "baro/error.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "programs/common/opt.h"
 #include "programs/common/settings.h"
 
@@ -47,6 +48,7 @@ struct cli {
     const struct seccomp_filter *filter; /* for run: system calls that must not be made; NULL elsewhere */
     bool mute;                           /* nothing may be written to standard error: such a filter */
     bool no_terminal;                    /* the terminal may not be asked: such a filter */
+    struct clock_before before;          /* in baro alone */
     unsigned height;                     /* lines of standard output; 0: not a terminal, or not known */
 };
 
@@ -82,7 +84,8 @@ void cli_overview(const struct cli *cli, struct buf *b);
  * a failure of our own (reported with cli_fail()), and otherwise ends as the command ended, or returns its status.
  *
  * The commands that record are in baro, those that read tapes in baro-read: in the other program they are NULL. */
-__attribute__((weak)) cli_function cmd_run, cmd_record, cmd_observe, cmd_mark, cmd_phase, cmd_doctor, cmd_docs;
+__attribute__((weak)) cli_function cmd_run, cmd_record, cmd_observe, cmd_mark, cmd_phase, cmd_doctor, cmd_docs,
+    cmd_follow;
 __attribute__((weak)) cli_function cmd_summary, cmd_show, cmd_export, cmd_ls, cmd_rm, cmd_metrics;
 __attribute__((weak)) cli_function cmd_report, cmd_plot, cmd_top, cmd_tasks, cmd_serve, cmd_trim, cmd_anonymize;
 cli_function cmd_help;

@@ -54,10 +54,12 @@ const struct cli_command cli_commands[] = {
               "control group (--cgroup), or each process of the machine whose command matches, also those that start "
               "later (--match, --name, --exact), or the machine without any process (--host alone). With --pid or "
               "--cgroup, the options --match, --name and --exact name tasks of the job.\n\n"
-              "The recording ends when the last of these processes has ended, after the time of --for, or when baro "
-              "receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
+              "The recording ends when the last process of --pid has ended, even if processes that it started go on "
+              "(--until all waits for these, too), when the control group is empty, after the time of --for, or when "
+              "baro receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
               "Totals count from the moment of attaching. What was used before is listed separately.",
-     .examples = "baro record --pid 1234\trecord process 1234 and its descendants until they have ended\n"
+     .examples = "baro record --pid 1234\trecord process 1234 and its descendants until it has ended\n"
+                 "baro record --pid 1234 --until all\tuntil its descendants have ended, too\n"
                  "baro record --cgroup system.slice/cron.service\trecord a service\n"
                  "baro record --name sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"
                  "baro record --cgroup user.slice --name cc='^[^ ]*cc1'\trecord a control group, with a task\n"
@@ -348,6 +350,15 @@ const struct cli_command cli_commands[] = {
      .function = cmd_docs,
      .operands_min = 1,
      .operands_max = 2,
+     .hidden = true},
+    {.name = "follow",
+     .operands = "COMMAND [ARGUMENT...]",
+     .summary = "run the Python package's follower of MLflow, so that it is no process of a job",
+     .options = options_none,
+     .function = cmd_follow,
+     .operands_min = 1,
+     .operands_max = -1,
+     .stop_early = true,
      .hidden = true},
     {.name = NULL},
 };

@@ -47,6 +47,7 @@ struct record_settings {
     bool cmdline;                 /* keep command lines */
     uint64_t overhead_ppm;        /* millionths of a core; 0: no limit */
     bool subreaper;               /* run: adopt orphans */
+    bool wait_all;                /* run: return when all that the command started has ended */
     const char *task;             /* run: --task NAME; NULL: none */
     bool host;                    /* the machine is recorded, too */
     bool machine;                 /* record: --host was given: the machine, with no process if none was named */
@@ -54,6 +55,7 @@ struct record_settings {
     bool children;                /* record: descendants too */
     int32_t pids[SETTINGS_PIDS_MAX];
     int n_pids;
+    int until_all;      /* record: ends when all descendants have ended, too */
     const char *cgroup; /* record: a control group */
     struct select_settings select;
     const char *events; /* record: a file whose lines are marks and phases */

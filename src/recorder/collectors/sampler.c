@@ -138,6 +138,8 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     own_cost_begin(&s->own);
     sampler_advance(s);
     g->ticks++;
+    if (cgroup_row_watch(&s->cgroups))
+        collectors_hurry(&g->collectors, &host_collector); /* groups are read together with the machine */
     const struct collector_tick t = {g->now_ns, g->account->budget.level, g->job->settling.closing, &g->sample};
     collectors_tick(&g->collectors, &t, g->options.overhead_ppm);
     check_budget(g);

@@ -50,6 +50,21 @@ static void mark(const struct child *c, uint64_t serial)
     atomic_store_explicit(&c->progress->serial, serial, memory_order_release);
 }
 
+/* If the first thread of a process has exited, its directory has no memory: takes that of another thread. */
+static int take_thread(const struct child *c, int dir, int32_t pid, struct pid_stat *st)
+{
+    char path[32];
+    struct pid_stat thread;
+    int32_t tid = proc_living_thread(c->root_fd, pid, 0, &thread);
+    snprintf(path, sizeof(path), "task/%d", tid);
+    int of_thread = tid ? openat(dir, path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (of_thread < 0)
+        return dir;
+    fd_close(dir);
+    st->state = thread.state;
+    return of_thread;
+}
+
 /* Opens the directory of a process and checks that it is the requested process: files opened below a held directory
  * never belong to a later owner of the pid. Returns a descriptor or -errno. */
 static int open_process(const struct child *c, struct baro_key key, struct pid_stat *ret)
@@ -64,7 +79,7 @@ static int open_process(const struct child *c, struct baro_key key, struct pid_s
     if (code == 0 && key.start && ret->starttime != key.start)
         code = -ESRCH;
     if (code == 0)
-        return dir;
+        return ret->state == 'Z' && ret->num_threads > 1 ? take_thread(c, dir, key.pid, ret) : dir;
     fd_close(dir);
     return code;
 }

@@ -3,6 +3,7 @@
 #ifndef RECORDER_JOB_COUNTERS_H
 #define RECORDER_JOB_COUNTERS_H
 
+#include "base/min_max.h"
 #include "recorder/job/job.h"
 
 /* The kernel truncates cutime and cstime to whole clock ticks, each for itself (fs/proc/array.c), so the CPU time that
@@ -135,11 +136,6 @@ static inline bool tcp_is_bound(const struct member *m)
     return !m->tcp.whole || m->tcp.is_short;
 }
 
-static inline uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The lowest number of page faults that the parent gained by reaping the member. Every process has at least one. */
 static inline uint64_t faults_of(const struct member *m)
 {
@@ -208,6 +204,14 @@ bool peak_is_known_at_begin(const struct job *j, enum baro_origin origin);
 
 /* process_peak.c: sets whether the member has ended and the event of its end has not been read yet. */
 void peak_end_awaited(struct job *j, struct member *m, bool awaited);
+
+/* other_recorders.c: others_exit() takes what the member used until its end. others_forget() drops it: its exit was
+ * reported before. others_refresh() sums up what all of them have used. others_subtract() leaves that out of the
+ * totals, and of the CPU time that is attributed to processes. */
+void others_exit(struct job *j, struct member *m, const struct baro_exit *e);
+void others_forget(struct job *j, struct member *m);
+void others_refresh(struct job *j);
+void others_subtract(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t *named);
 
 /* totals.c: notes which of the job's values this member has, and why the others are absent. */
 void totals_know(struct job *j, const struct member *m);

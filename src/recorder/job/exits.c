@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the exit record of a process from the values that were read last and from what was reported when it ended. */
 
+#include "base/clock.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
+
+#define LIMIT_REACHED 1.05 /* the CPU time by ticks is an estimate after the last reading */
 
 static void put(struct baro_exit *e, enum exit_metric id, uint64_t v)
 {
@@ -200,6 +203,18 @@ static void fill_unsure(const struct member *m, struct baro_exit *e)
     e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : unsure < e->value[EXIT_cpu] ? unsure : e->value[EXIT_cpu];
 }
 
+static void fill_limit(const struct member *m, struct baro_exit *e)
+{
+    double ratio = m->reading.ticks_ratio > 0 ? m->reading.ticks_ratio : 1;
+    double used = LIMIT_REACHED * (double)e->value[EXIT_cpu] * ratio;
+    uint64_t limit = m->reading.cpu_limit_ns;
+    e->absent[EXIT_cpu_limit_reached] = e->absent[EXIT_cpu];
+    if (!e->absent[EXIT_cpu] && !m->reading.limit_at_ns && used >= (double)NS_PER_SEC)
+        e->absent[EXIT_cpu_limit_reached] = BARO_ABSENT_GONE;
+    else if (!e->absent[EXIT_cpu])
+        put(e, EXIT_cpu_limit_reached, limit && used >= (double)limit ? limit : 0);
+}
+
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
@@ -220,6 +235,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->source = member_usage(m)->source;
     fill_values_read_last(e, m);
     fill_reported_values(e, m);
+    fill_limit(m, e);
     subtract_base(e, m);
     if (e->absent[EXIT_io_rchar])
         e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
@@ -275,6 +291,22 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
     return last && last->end_ns >= t_ns;
 }
 
+/* Takes what the kernel adds to no other process, and peaks. */
+static void take_kept(struct job *j, const struct member *m, const struct baro_exit *e)
+{
+    j->shortfall.rss_peak |= e->absent[EXIT_rss_peak] || e->value[EXIT_rss_peak_is_lower_bound];
+    if (!e->absent[EXIT_rss_peak])
+        j->rss_peak = max_u64(j->rss_peak, e->value[EXIT_rss_peak]);
+    if (!e->absent[EXIT_run_delay]) {
+        j->past.run_delay += e->value[EXIT_run_delay];
+        j->past.delay_cpu += member_usage(m)->has_delay ? e->value[EXIT_cpu] : delay_cpu_of(m);
+        j->seen.known |= UINT64_C(1) << JOB_run_delay;
+    }
+    j->past.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
+    j->past.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
+    j->counts.unsampled += !m->reading.in_sample;
+}
+
 /* Returns whether the member is kept: its exit is reported later. */
 static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
 {
@@ -283,8 +315,11 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     bool never_came = m->of_task.left && m->group.missing && !m->group.listed;
     if (never_came || (!m->of_task.left && was_reported(j, m))) {
         j->counts.started--;
+        if (m->other.is)
+            others_forget(j, m);
         return false;
     }
+    bool is_other = m->other.is;
     fill_exit(j, m, &e);
     task_exit(j, m, &e);
     if (!m->of_task.left)
@@ -292,26 +327,19 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     if (j->source.covers_members && !m->events.covered)
         job_lose(j);
     j->counts.ended++;
-    j->counts.unsampled += !m->reading.in_sample;
     if (!e.absent[EXIT_cpu])
         j->past.counted_ns += e.value[EXIT_cpu];
     j->past.split[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
     j->past.split[1] += e.absent[EXIT_cpu_system] ? 0 : e.value[EXIT_cpu_system];
     j->past.unsure_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
     j->past.reported_ns += own_unsure(m) && value(m, PROCESS_faults_minor) ? reported_cpu(m) : 0;
-    j->shortfall.rss_peak |= e.absent[EXIT_rss_peak] || e.value[EXIT_rss_peak_is_lower_bound];
-    if (!e.absent[EXIT_rss_peak])
-        j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
-    if (!e.absent[EXIT_run_delay]) {
-        j->past.run_delay += e.value[EXIT_run_delay];
-        j->past.delay_cpu += member_usage(m)->has_delay ? e.value[EXIT_cpu] : delay_cpu_of(m);
-        j->seen.known |= UINT64_C(1) << JOB_run_delay;
-    }
     closure_note(j, m, &e);
     totals_know(j, m);
-    j->past.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-    j->past.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-    if (m->of_task.left) /* it is alive */
+    if (is_other)
+        others_exit(j, m, &e);
+    else
+        take_kept(j, m, &e);
+    if (m->of_task.left || is_other) /* it is alive, or none of the job's */
         return false;
     add_base(&e, m);
     if (late_hold(j, m, &e, now_ns))

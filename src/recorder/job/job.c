@@ -38,11 +38,16 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
         return NULL;
     m->row.origin = origin;
     m->row.first_ns = now_ns;
+    m->other.peak_before = j->counts.peak;
+    m->other.most_before = j->at_once.most;
     member_wake(m);
     if (j->tasks && !j->selected)
         job_inherit(j, m, parent);
     j->counts.started++;
     peak_begin(j, m, parent);
+    m->other.was_started = parent && parent->other.was_started;
+    if (m->other.was_started)
+        job_set_other(j, m, true);
     return m;
 }
 
@@ -115,6 +120,8 @@ void job_rebase(struct member *m)
     if (!m->account.base)
         return;
     memset(m->account.base, 0, BASE_MAX * sizeof(*m->account.base));
+    free(m->other.base); /* it was less the former base */
+    m->other.base = NULL;
     m->reaped_io.lost = true;
     uint64_t now[LEDGER_MAX];
     for (int c = 0; c < LEDGER_MAX; c++)
@@ -180,6 +187,7 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     totals_leave(j, m);
     state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
     tree_remove(&j->tree, m);
+    j->others.listed -= m->other.is;
     peak_uncertain(j);
     m->links.list_next = j->settling.gone;
     j->settling.gone = m;

@@ -168,6 +168,19 @@ struct job_ended_sums {
     uint64_t delay_cpu; /* their CPU time up to the moment when their run delay was read */
 };
 
+/* Members that belong to other recordings of barograph: other_recorders.c. They are in the ledger, and in no value that
+ * is published of the job. */
+struct job_others {
+    struct member *first; /* living ones, and ended ones whose exits are not reported yet */
+    /* What they have used themselves while they were such; of the ledger's counters I/O alone. past: those that have
+     * ended, or execute something else by now; used: all of them, at the last job_totals() */
+    uint64_t past[BASE_MAX], used[BASE_MAX];
+    uint64_t started, ended; /* how many there were; how many of them have ended */
+    size_t alive, listed;    /* how many are alive; how many are in the tree */
+    uint64_t changes;        /* how often a member became one, or ceased to be one */
+    uint64_t rss_peak;       /* the most that they had resident at a job_totals() */
+};
+
 /* Which metrics had a value for at least one process. */
 struct job_metrics_seen {
     uint64_t known;       /* mask of enum job_metric */
@@ -190,6 +203,7 @@ struct job {
     struct job_shortfall shortfall;
     struct job_shown shown;
     struct job_metrics_seen seen;
+    struct job_others others;
     uint64_t start_boottime_ns; /* CLOCK_BOOTTIME when the tape began */
     /* for how long the machine was suspended since: CLOCK_BOOTTIME advanced and CLOCK_MONOTONIC did not */
     uint64_t slept_ns;
@@ -313,6 +327,10 @@ void job_settled(const struct job *j, struct member *m);
 
 /* Fills the job's values of a sample: totals, counts, peaks and bounds. */
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX]);
+
+/* The member belongs to another recording of barograph, or no longer does. Call it before the row gets the values that
+ * were read together with what the member executes: what it used since the last reading counts for what it is now. */
+void job_set_other(struct job *j, struct member *m, bool is);
 
 /* The sum of the resident memory of all living members, in bytes. */
 uint64_t job_rss(struct job *j);

@@ -184,6 +184,8 @@ static void take_as_sure(struct job *j, const struct member *successor)
 static void note_short(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
+        if (m->other.is)
+            continue; /* what it used after it was read last is in no total */
         bool is_lost = (!nearest_living(m) && !j->adopts && !m->life.reaped_by_parent) || is_unreaped(m);
         j->shortfall.io |= is_lost && !io_is_whole(j, m);
         j->shortfall.unreaped |= is_lost || is_ignored(m);

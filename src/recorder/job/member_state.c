@@ -28,8 +28,10 @@ bool state_change(struct job *j, struct member *m, enum member_state to)
     if (!may)
         return false;
     j->counts.ended_members -= member_has_ended(m);
+    j->others.alive -= m->other.is && from == MEMBER_ALIVE;
     m->state = (uint8_t)to;
     j->counts.ended_members += member_has_ended(m);
+    j->others.alive += m->other.is && to == MEMBER_ALIVE;
     return true;
 }
 

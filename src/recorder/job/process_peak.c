@@ -21,12 +21,12 @@
  */
 static uint64_t count_living(const struct job *j)
 {
-    return tree_count(&j->tree) - j->counts.ended_members;
+    return tree_count(&j->tree) - j->counts.ended_members - j->others.alive;
 }
 
 void peak_uncertain(struct job *j)
 {
-    uint64_t most = j->selected ? count_living(j) + j->at_once.fewer : j->counts.started;
+    uint64_t most = j->selected ? count_living(j) + j->at_once.fewer : j->counts.started - j->others.started;
     if (j->at_once.found && most > count_living(j))
         j->at_once.most = max_u64(j->at_once.most, most);
 }
@@ -38,6 +38,7 @@ bool peak_is_known_at_begin(const struct job *j, enum baro_origin origin)
 
 void job_end_unseen(struct job *j, struct member *m, bool unseen)
 {
+    unseen = unseen && !m->other.is;
     j->at_once.n_end_unseen += unseen && !m->life.end_unseen;
     j->at_once.n_end_unseen -= !unseen && m->life.end_unseen;
     m->life.end_unseen = unseen;
@@ -80,7 +81,7 @@ void peak_end_awaited(struct job *j, struct member *m, bool awaited)
 
 void peak_end(struct job *j, struct member *m, uint64_t end_ns)
 {
-    if (member_state(m) != MEMBER_ALIVE)
+    if (member_state(m) != MEMBER_ALIVE || m->other.is)
         return;
     bool has_events = j->source.events && !j->selected;
     bool is_reported = !j->source.attaches || !m->life.end_unseen;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/least.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/member_values.h"
 #include "recorder/job/task.h"

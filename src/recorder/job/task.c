@@ -309,6 +309,17 @@ static void undo_label(struct job *j, struct member *m)
     memset(t->io_published, 0, sizeof(t->io_published)); /* the published sums included its I/O */
 }
 
+void task_drop(struct job *j, struct member *m)
+{
+    if (!m->of_task.number)
+        return;
+    if (m->reading.in_sample)
+        job_label(j, m, 0, m->row.first_ns, false);
+    else
+        undo_label(j, m);
+    m->row.absent[PROCESS_task] = BARO_ABSENT_NOT_ASKED;
+}
+
 static void label_if_below(struct job *j, struct member *m, const struct member *root, uint8_t before)
 {
     if (!m || m == root || m->of_task.of_children != before || !is_started_by(m, root))

@@ -100,6 +100,8 @@ void task_revived(struct job *j, struct member *m);
 void task_exit(struct job *j, const struct member *m, const struct baro_exit *e);
 void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns);
 void task_set_base(struct member *m); /* what it has used so far does not count for its task */
+/* The member is none of the task's: it belongs to another recording of barograph. */
+void task_drop(struct job *j, struct member *m);
 /* task_resume.c: continues a member that was found again. then: its task in the last sample, at last_ns; 0: none */
 void task_resume_member(struct job *j, struct member *m, unsigned then, uint64_t last_ns);
 void task_resume_lost(struct job *j, unsigned task); /* a process of the task was not found again */

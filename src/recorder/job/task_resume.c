@@ -8,7 +8,6 @@
  */
 #include <stdlib.h>
 
-#include "base/least.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 

@@ -112,6 +112,16 @@ static void own_split(const struct member *m, uint64_t ret[2])
     ret[1] = since_base(m, BASE_CPU_SYSTEM, value(m, PROCESS_cpu_system));
 }
 
+/* Fills what the kernel adds to no other process. */
+static void fill_kept(const struct member *m, struct member_part *p)
+{
+    p->run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+    p->switches[0] = since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
+    p->switches[1] = since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
+    p->delay_cpu = delay_cpu_of(m);
+    p->rss = value(m, PROCESS_rss);
+}
+
 static struct member_part part_of(const struct job *j, const struct member *m)
 {
     struct member_part p = {
@@ -120,15 +130,12 @@ static struct member_part part_of(const struct job *j, const struct member *m)
         .reap_pending = member_is_reap_pending(m)
                             ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM)
                             : 0,
-        .run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay)),
-        .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
-                     since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
-        .delay_cpu = delay_cpu_of(m),
-        .rss = value(m, PROCESS_rss),
         .parents =
             m->account.had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
     own_split(m, p.split);
+    if (!m->other.is)
+        fill_kept(m, &p);
     if (is_own_alone(j))
         fill_own_part(m, &p);
     for (int c = 0; c < LEDGER_MAX && !is_own_alone(j) && !member_is_reap_pending(m); c++)
@@ -170,7 +177,7 @@ void totals_refresh(struct job *j)
         struct member_part now = part_of(j, m);
         replace_part(&j->sums, &m->account.part, &now);
         totals_know(j, m);
-        j->rss_peak = max_u64(j->rss_peak, value(m, PROCESS_rss_peak));
+        j->rss_peak = max_u64(j->rss_peak, m->other.is ? 0 : value(m, PROCESS_rss_peak));
     }
 }
 
@@ -193,6 +200,8 @@ static struct kept sum_of_kept(const struct job *j)
         .switches = {j->past.switches[0] + j->sums.switches[0], j->past.switches[1] + j->sums.switches[1]},
         .delay_cpu = j->past.delay_cpu + j->sums.delay_cpu};
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
+        if (m->other.is)
+            continue;
         all.run_delay += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
         all.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
         all.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
@@ -207,10 +216,13 @@ static void publish_kept(struct job *j, uint64_t *value_of)
 {
     const struct kept now = sum_of_kept(j);
     /* The wrapper's wait4(2) includes all children that the command has reaped. Both are lower bounds. */
-    const uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
+    uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
     j->shown.run_delay = max_u64(j->shown.run_delay, now.run_delay);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        uint64_t others = j->others.used[BASE_SWITCHES_VOLUNTARY + i];
+        reaped[i] -= others < reaped[i] ? others : reaped[i];
         j->shown.switches[i] = max_u64(j->shown.switches[i], max_u64(now.switches[i], reaped[i]));
+    }
     value_of[JOB_run_delay] = j->shown.run_delay;
     value_of[JOB_switches_voluntary] = j->shown.switches[0];
     value_of[JOB_switches_involuntary] = j->shown.switches[1];
@@ -290,10 +302,10 @@ static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
 
 /* A child has the wrapper's peak until it executes a program. So if ru_maxrss of wait4(2) is no more than the wrapper's
  * own size, it is the wrapper's, and not a peak of the job; but after all processes were waited for, it is an upper
- * bound of the peak of any process. */
+ * bound of the peak of any process. With another recording inside the job it may be a process of that one. */
 static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
 {
-    bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss;
+    bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss && !j->others.started;
     bool is_of_all =
         j->wrapper.maxrss && !tree_count(&j->tree) && !j->settling.n_gone && !j->shortfall.cpu && !may_miss_children(j);
     if (is_mark) {
@@ -354,11 +366,11 @@ static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_val
 /* Publishes how many processes are alive, were alive at once, began, ended, and were not seen. */
 static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
-    ret_value[JOB_processes] = tree_count(&j->tree) - j->counts.ended_members;
+    ret_value[JOB_processes] = tree_count(&j->tree) - j->counts.ended_members - j->others.alive;
     ret_value[JOB_processes_peak] = j->counts.peak;
     ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
-    ret_value[JOB_processes_started] = j->counts.started;
-    ret_value[JOB_processes_ended] = j->counts.ended;
+    ret_value[JOB_processes_started] = j->counts.started - j->others.started;
+    ret_value[JOB_processes_ended] = j->counts.ended - j->others.ended;
     bool bounded = unseen_at_most(j, &ret_value[JOB_processes_unseen]);
     if (!bounded)
         ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
@@ -397,6 +409,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     }
     closure_raise(j, total);
     fit_split(j, total);
+    others_refresh(j);
+    others_subtract(j, total, &named);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
         j->shown.ledger[c] = max_u64(j->shown.ledger[c], total[c]);

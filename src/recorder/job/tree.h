@@ -227,6 +227,15 @@ struct member_task {
     bool confirmed : 1;  /* matched again since the process that selects was restarted */
 };
 
+/* Set by other_recorders.c: it belongs to another recording of barograph. */
+struct member_other {
+    struct member *next;               /* the next one in the list of those that do */
+    uint64_t *base;                    /* BASE_MAX values: what it had used when this was noticed; NULL: nothing */
+    uint64_t peak_before, most_before; /* counts.peak and at_once.most before it began */
+    bool is : 1;
+    bool was_started : 1; /* a recorder or helper started it: it stays one whatever it executes */
+};
+
 /* Set by recorder/loop from events. */
 struct member_events {
     struct member *touched_next; /* next one in the list of members that events concerned */
@@ -246,6 +255,9 @@ struct member_reading {
     uint64_t due_read_ns;                /* when everything that was due was read: process_due_ns() */
     uint64_t thread_sum[THREAD_SUM_MAX]; /* sums over its living threads when they were last read */
     uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
+    uint64_t cpu_limit_ns;               /* its hard RLIMIT_CPU; 0: none */
+    uint64_t limit_at_ns;                /* its CPU time when that was read last */
+    float ticks_ratio;                   /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
     uint64_t smaps_ns;                   /* when smaps was last read; 0: never */
     uint64_t smaps_key;                  /* faults and stat_rss when smaps was last read */
     uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
@@ -265,6 +277,7 @@ struct member_reading {
     uint32_t smaps_shared; /* KiB of files and shared memory that others shared, each page divided by the number of
                               processes */
     uint32_t files_seen;   /* KiB of files and shared memory that it had at least when it was read last */
+    int32_t stand_in;      /* its first thread has exited: the thread whose files are read; else 0 */
     struct baro_key memory_owner; /* the process whose address space it uses; pid 0: its own, or not known yet */
     uint16_t reads;               /* ticks in a row in which it was read, up to read_tick */
     uint8_t info_tries;
@@ -309,6 +322,7 @@ struct member {
     struct member_account account;
     struct reaped_io reaped_io;
     struct member_task of_task;
+    struct member_other other;
     struct member_events events;
     struct member_reading reading;
 };

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -125,6 +126,7 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
         .start_monotonic_ns = start_ns,
         .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper.pid},
+        .before = o->before,
         .starter = o->attach.starter,
         .wake_fd = r->wrapper.link_fd,
         .host = host,
@@ -143,6 +145,8 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
         .gpu_interval_ns = o->pace.interval_ns,
         .become = o->scope.become,
     };
+    if (stat("/proc/self/exe", &so.own_exe) < 0)
+        so.own_exe.st_ino = 0;
     int code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code == 0)
         code = add_programs(r, o, err);

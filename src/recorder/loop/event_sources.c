@@ -55,7 +55,7 @@ void event_open_usage(struct recorder *r)
 
 static void report_exec(struct recorder *r, struct member *m)
 {
-    if (*m->row.name)
+    if (*m->row.name && !m->other.is)
         job_event(&r->job, m->events.executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
     m->events.executed_ns = 0;
 }

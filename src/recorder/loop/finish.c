@@ -16,7 +16,7 @@ static void report_survivors(struct recorder *r)
     for (size_t i = 0; i < r->job.tree.n && n < SURVIVORS_MOST; i++) {
         struct member *m = r->job.tree.at[i];
         uint64_t clock_ns;
-        if (!m || member_has_ended(m) || process_clock(m, &clock_ns) < 0 ||
+        if (!m || member_has_ended(m) || process_clock(m, &clock_ns) < 0 || m->other.is ||
             (!*m->row.name && sampler_read_member(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);

@@ -5,6 +5,7 @@
 #include <linux/time_types.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 int loop_open(struct recorders *a, int stop_fd, struct baro_error *err)
 {
     sigset_t set;
+    prctl(PR_SET_NAME, "baro-recorder"); /* other recorders know it by that, inside of whose jobs it is begun */
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
@@ -148,7 +150,7 @@ bool loop_is_over(const struct recorder *r)
         return r->wrapper.is_lost && all_ended(r);
     if (recorder_selects(r->options))
         return r->options->attach.select->ends && r->selection.all_matched && all_ended(r);
-    if (r->options->attach.pinned)
+    if (r->options->attach.pinned || r->options->attach.until_all)
         return all_ended(r);
     return r->job.counts.targets == 0 && !r->options->attach.host_alone && !r->options->attach.cgroup;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "libbaro/sample/sample.h"
 
@@ -65,6 +66,7 @@ struct record_command {
     char *const *argv; /* the command as given; redacted before it reaches the tape */
     const char *cwd;   /* the directory in which the command starts */
     uint64_t start_ns; /* CLOCK_MONOTONIC of the start of the tape, before the command starts; 0: now */
+    bool wait_all;     /* the job ends with the last process, not with the command */
     const char *task;  /* the whole job is a task of this name; NULL: none */
     /* the command's own control group (recorder/wrapper/own_cgroup.h), removed at the end; NULL or empty: none */
     const struct own_group *own_group;
@@ -80,6 +82,7 @@ struct record_subject {
     struct baro_key starter;             /* the process that started this one, and is no member; pid 0: none */
     int32_t under;                       /* host_alone: ends with this process; 0: with none */
     uint64_t for_ns;                     /* the longest duration; 0: until the last target ends */
+    bool until_all;                      /* until the last descendant ends, too */
     const char *cgroup;                  /* a control group instead of targets */
     const struct select_options *select; /* tasks of selected processes instead; NULL: none */
     /* tasks of processes that are named by pid instead (pinned.c), and the file that names them, for errors; NULL:
@@ -110,7 +113,8 @@ struct record_calls {
 };
 
 struct record_options {
-    int tape_fd; /* closed by the recorder */
+    int tape_fd;                /* closed by the recorder */
+    struct clock_before before; /* of the process that the user executed: this one or the wrapper */
     struct record_pace pace;
     struct record_scope scope;
     struct record_command run;
@@ -141,8 +145,8 @@ struct record_end {
     bool detached; /* stopped by a signal or after for_ns; the targets live */
 };
 
-/* Records the targets and their descendants until the last target ends, INT, TERM or HUP arrives, or for_ns is over;
- * without targets, only the machine. */
+/* Records the targets and their descendants until the last target ends (until_all: the last of them all), INT, TERM or
+ * HUP arrives, or for_ns is over; without targets, only the machine. */
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err);
 
 #endif

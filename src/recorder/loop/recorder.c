@@ -13,6 +13,7 @@
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
 #define CHECK_GRID (250 * NS_PER_MS)
 #define CHECKS_OF_A_CHARGE 16u
+#define FILL_STEP (4 * NS_PER_MS)
 #define BEGUN_NS (2 * NS_PER_SEC) /* the recording has reached its steady state */
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
@@ -172,6 +173,21 @@ void recorder_sample_soon(struct recorder *r)
         r->pace.tick_due_ns = due;
 }
 
+/* A control group of the job that fills its memory gets a sample before it is full: the kernel may then kill the job,
+ * and this process with it (memory.oom.group). Each sample comes after half of the time that is left at the present
+ * growth, within the limits of those at the edges of phases. Example: nine tenths of the limit are reached in 400 ms,
+ * and samples are due every second: they come after 200, 300, 350 ms ... */
+static uint64_t before_full(struct recorder *r, uint64_t now_ns, uint64_t due_ns)
+{
+    uint64_t near_ns = r->sampler.cgroups.near_ns;
+    if (r->options->pace.interval_ns || near_ns >= due_ns)
+        return due_ns;
+    uint64_t left_ns = near_ns > now_ns ? near_ns - now_ns : 0, allowed_ns = sampler_wait_edge(&r->sampler, now_ns);
+    uint64_t at_ns = now_ns + (left_ns > 2 * FILL_STEP ? left_ns / 2 : left_ns > FILL_STEP ? left_ns : FILL_STEP);
+    at_ns = at_ns > allowed_ns ? at_ns : allowed_ns;
+    return at_ns < due_ns ? at_ns : due_ns;
+}
+
 /* Plans the next sample for when the budget allows it; planned samples that are left out are counted. */
 static void plan(struct recorder *r, uint64_t due_ns)
 {
@@ -182,7 +198,7 @@ static void plan(struct recorder *r, uint64_t due_ns)
     uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval) : next;
     uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
     own_cost_left_out(&r->sampler.own, late + (r->pace.is_held ? missed : 0));
-    r->pace.tick_due_ns = fixed ? next + late * interval : paid;
+    r->pace.tick_due_ns = before_full(r, now, fixed ? next + late * interval : paid);
     thin_out(r);
     note_missed(r, r->pace.is_held ? 0 : missed);
     r->pace.is_held = false;

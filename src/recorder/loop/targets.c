@@ -40,6 +40,16 @@ static int refuse(int32_t pid, int error, struct baro_error *err)
     return error_set(err, -error, "can't read process %d: %s", pid, strerror(error));
 }
 
+static int refuse_thread(const struct recorder *r, int32_t tid, int32_t pid, struct baro_error *err)
+{
+    char name[64] = "?";
+    ssize_t n = proc_read(r->proc_fd, pid, "comm", name, sizeof(name) - 1);
+    name[n > 0 ? (size_t)n : 1] = 0;
+    name[strcspn(name, "\n")] = 0;
+    return error_set(err, -EINVAL, "PID %d is a thread of process %d (%s); use %spid %d", tid, pid, name,
+                     r->options->attach.pinned ? "" : "--", pid);
+}
+
 /* A target must be a process (not one of its threads) with an address space. */
 static int check_target(struct recorder *r, int32_t pid, struct baro_error *err)
 {
@@ -50,8 +60,7 @@ static int check_target(struct recorder *r, int32_t pid, struct baro_error *err)
         return refuse(pid, (int)-n, err);
     if (pid_status_parse(span_of(text, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_TGID) &&
         st.value[STATUS_TGID] != (uint64_t)pid)
-        return error_set(err, -EINVAL, "%d is a thread of process %d: give the pid of the process", pid,
-                         (int)st.value[STATUS_TGID]);
+        return refuse_thread(r, pid, (int32_t)st.value[STATUS_TGID], err);
     struct pid_stat stat;
     n = proc_read(r->proc_fd, pid, "stat", text, sizeof(text));
     if (n < 0)
@@ -129,11 +138,9 @@ int targets_open(struct recorder *r, struct baro_error *err)
         int32_t pid = o->attach.targets[i];
         if (pid == getpid())
             return error_set(err, -EINVAL, "process %d is this recorder", pid);
-        int code = watch_target(r, i, pid);
-        if (code == 0)
-            code = check_target(r, pid, err);
-        else
-            code = refuse(pid, -code, err);
+        int refused = watch_target(r, i, pid), code = check_target(r, pid, err); /* which knows threads */
+        if (code == 0 && refused)
+            code = refuse(pid, -refused, err);
         if (code < 0)
             return code;
         const struct member *m = sampler_add_target(&r->sampler, pid, err);

@@ -160,6 +160,11 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
         member_make_usage(m)->cpu_ns = l->cpu_ns;
         member_make_usage(m)->cpu_unsure_ns = 0;
     }
+    if (l->cpu_limit_ns) {
+        m->reading.limit_at_ns = l->cpu_ns;
+        m->reading.cpu_limit_ns = l->cpu_limit_ns;
+        m->reading.ticks_ratio = (float)l->ticks_ns / (float)l->cpu_ns;
+    }
     if (l->stat_len)
         member_make_usage(m)->source = BARO_EXIT_WAIT4;
     take_memory(l, m);
@@ -184,7 +189,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     if (l->pid == r->wrapper.command) {
         r->end.status_known = true;
         r->end.status = l->status;
-        r->end.t_ns = t;
+        r->end.t_ns = r->options->run.wait_all ? 0 : t;
     }
     struct member *m = find_reaped(r, l, t);
     if (!m) {

@@ -11,12 +11,24 @@
 #define CHECK_LEAST (10 * NS_PER_SEC)
 #define CHECK_MOST (30 * NS_PER_SEC)
 
+/* Reads the CPU time that one of our processes has used for us. If the wrapper was killed and another process has its
+ * pid, that may be less than the wrapper had used before. */
+static int read_own_cpu(const struct own_cost *o, int32_t pid, uint64_t *ret_ns)
+{
+    const struct clock_before *before = &o->sampling->options.before;
+    uint64_t ns, less = pid == before->pid ? before->cpu_ns : 0;
+    int code = clock_process_cpu_ns(pid, &ns);
+    if (code == 0)
+        *ret_ns = ns > less ? ns - less : 0;
+    return code;
+}
+
 void own_cost_init(struct own_cost *o, struct sampling *sampling)
 {
     *o = (struct own_cost){.sampling = sampling};
     if (!sampling_is_shared(sampling))
         return;
-    clock_process_cpu_ns(0, &o->own_cpu_ns);
+    read_own_cpu(o, o->sampling->options.self[0], &o->own_cpu_ns);
     o->shared_seen_ns = account_shared_ns(sampling->account, o->own_cpu_ns);
 }
 
@@ -35,14 +47,14 @@ static struct collector_cost helpers_cost(const struct own_cost *o)
 
 void own_cost_begin(struct own_cost *o)
 {
-    clock_process_cpu_ns(0, &o->own_cpu_ns);
+    read_own_cpu(o, o->sampling->options.self[0], &o->own_cpu_ns);
     o->began_cpu_ns = o->own_cpu_ns;
 }
 
 void own_cost_charge(struct own_cost *o, bool sampled)
 {
     uint64_t own = o->own_cpu_ns, rest = o->cpu_ns > own ? o->cpu_ns - own : 0, now = own;
-    clock_process_cpu_ns(0, &now);
+    read_own_cpu(o, o->sampling->options.self[0], &now);
     struct account *a = o->sampling->account;
     uint64_t sample = sampled ? now - o->began_cpu_ns : 0, all = now - a->charged_own_ns;
     uint64_t helpers = rest > o->charged_rest_ns ? rest - o->charged_rest_ns : 0;
@@ -68,14 +80,14 @@ static void add_cpu(struct own_cost *o)
     const int32_t *self = o->sampling->options.self;
     struct collector_cost cost = helpers_cost(o);
     uint64_t began = o->own_cpu_ns, helpers = cost.cpu_ns, sum, one;
-    clock_process_cpu_ns(0, &o->own_cpu_ns);
+    read_own_cpu(o, o->sampling->options.self[0], &o->own_cpu_ns);
     if (helpers < o->helpers_cpu_ns)
         helpers = o->helpers_cpu_ns; /* a helper is being reaped: the sum must not fall */
     o->sample_cpu_ns += o->own_cpu_ns - began + helpers - o->helpers_cpu_ns;
     o->helpers_cpu_ns = helpers;
     sum = o->own_cpu_ns + helpers;
     for (size_t i = 1; i < sizeof(o->sampling->options.self) / sizeof(*self); i++) {
-        if (self[i] && clock_process_cpu_ns(self[i], &one) == 0)
+        if (self[i] && read_own_cpu(o, self[i], &one) == 0)
             sum += one;
     }
     if (sum > o->cpu_ns)
@@ -181,6 +193,8 @@ void own_cost_fill(struct own_cost *o)
     v[RECORDER_thinned] = g->thinned;
     v[RECORDER_left_out] = o->left_out;
     v[RECORDER_forks_refused] = o->refused_noted;
+    v[RECORDER_others_cpu] = o->others_before_ns + g->job->others.used[BASE_CPU];
+    v[RECORDER_others_rss_peak] = g->job->others.rss_peak;
 }
 
 void own_cost_end(struct own_cost *o, uint64_t process_samples, uint64_t lossy)
@@ -212,6 +226,8 @@ void own_cost_resume(struct own_cost *o, const struct baro_sample *last)
     o->missed = v[RECORDER_missed];
     o->left_out = v[RECORDER_left_out];
     o->rss_peak = v[RECORDER_rss_peak];
+    o->others_before_ns = v[RECORDER_others_cpu];
+    g->job->others.rss_peak = v[RECORDER_others_rss_peak];
     g->ticks = v[RECORDER_samples];
     g->thinned = v[RECORDER_thinned];
 }

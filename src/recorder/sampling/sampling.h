@@ -3,6 +3,8 @@
 #ifndef RECORDER_SAMPLING_SAMPLING_H
 #define RECORDER_SAMPLING_SAMPLING_H
 
+#include <sys/stat.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "kernel/proc/procfs.h"
@@ -29,7 +31,9 @@ struct sampler_options {
     uint32_t clk_tck;
     uint64_t start_monotonic_ns;
     uint64_t page_size;
-    int32_t self[2];         /* pids of barograph's own processes, which are never members: this one first; 0: none */
+    int32_t self[2]; /* pids of barograph's own processes, which are never members: this one first; 0: none */
+    struct clock_before before;
+    struct stat own_exe;     /* the file that this process executes; st_ino 0: not known */
     struct baro_key starter; /* the process that started this one and is about to end: it is no member, although its
                                 parent may be one; pid 0: none */
     int wake_fd;             /* waiting for the helper ends when this descriptor is readable; -1: none */

@@ -81,7 +81,7 @@ static void read_exe(struct child *c, int32_t pid)
 static bool is_baro(struct child *c, int32_t pid, const char *comm)
 {
     static const char *const names[] = {"baro",         "baro-recorder", "baro-helper", "baro-collect",
-                                        "baro-watcher", "baro-select",   "baro-probe"};
+                                        "baro-watcher", "baro-select",   "baro-probe",  "baro-follower"};
     size_t i = 0, n = sizeof(names) / sizeof(*names);
     while (i < n && strcmp(comm, names[i]) != 0)
         i++;

@@ -39,6 +39,8 @@ struct link_message {
     int32_t status;              /* wait status */
     uint32_t stat_len;           /* length of stat, /proc/PID/stat of the zombie; 0: could not be read */
     uint64_t cpu_ns;             /* CPU clock of the zombie, only its own threads; 0: not known */
+    uint64_t cpu_limit_ns;       /* its hard RLIMIT_CPU; 0: none, or not read */
+    uint64_t ticks_ns;           /* its CPU time by ticks, if it has that limit */
     uint64_t user_ns, system_ns; /* rusage: includes all that it had reaped */
     uint64_t maxrss_bytes;
     uint64_t faults_minor, faults_major, switches_voluntary, switches_involuntary;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -59,6 +60,18 @@ static bool proc_is_own(struct wrapper *w)
     return w->proc_is_own;
 }
 
+/* A limit is a second at least. The recorder reads it of processes that it samples; of these it may not come in time.
+ */
+static void limit_read(pid_t pid, struct link_message *m)
+{
+    struct rlimit limit;
+
+    if (m->cpu_ns < NS_PER_SEC / 2 || prlimit(pid, RLIMIT_CPU, NULL, &limit) < 0 ||
+        limit.rlim_max >= UINT64_MAX / NS_PER_SEC || clock_process_ticks_ns(pid, &m->ticks_ns) < 0)
+        return;
+    m->cpu_limit_ns = limit.rlim_max * NS_PER_SEC;
+}
+
 /* A zombie still has its stat and its CPU clock; both are gone once it is reaped. The clock is the time of the process
  * alone in nanoseconds, while wait4() adds that of its reaped children, in microseconds. In the /proc of another PID
  * namespace the same number is another process. */
@@ -68,6 +81,7 @@ static void zombie_fill(struct wrapper *w, pid_t pid, struct link_message *m)
         m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
     if (clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
         m->cpu_ns = 0;
+    limit_read(pid, m);
 }
 
 static void usage_put(struct link_message *m, const struct rusage *u)
@@ -245,8 +259,12 @@ static void reap_one(struct wrapper *w, pid_t pid)
 
 bool reap_recorder(struct wrapper *w)
 {
-    if (!w->recorder_ended && waitpid(w->recorder, NULL, WNOHANG) == w->recorder)
+    int status;
+
+    if (!w->recorder_ended && waitpid(w->recorder, &status, WNOHANG) == w->recorder) {
         w->recorder_ended = true;
+        w->result->recorder_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    }
     return w->recorder_ended;
 }
 
@@ -286,24 +304,89 @@ static char helper_state(const struct wrapper *w, pid_t pid)
     return after && zombie_session(&m) == w->recorder ? after[2] : 0;
 }
 
+#define CHILDREN_TEXT 4096u
+
+/* Reads the wrapper's children. The list needs CONFIG_PROC_CHILDREN. */
+static int list_children(struct wrapper *w, char text[CHILDREN_TEXT], struct span *ret)
+{
+    char path[64];
+    ssize_t len;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)w->self);
+    len = proc_is_own(w) ? fd_read_file(AT_FDCWD, path, text, CHILDREN_TEXT) : -ENOENT;
+    *ret = span_of(text, len > 0 ? (size_t)len : 0);
+    return len < 0 ? -ENOENT : 0;
+}
+
+static pid_t next_child(struct span *rest)
+{
+    uint64_t pid;
+
+    scan_blanks(rest);
+    return scan_u64(rest, &pid) && pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+static bool has_children(void)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* Counts only the recorder's helpers. Living orphans of the job are children of the wrapper, too. */
 enum reap_left reap_helpers_left(struct wrapper *w)
 {
-    char path[64], text[4096];
-    siginfo_t info = {0};
+    char text[CHILDREN_TEXT];
     enum reap_left left = REAP_NONE_LEFT;
     struct span rest;
-    uint64_t pid;
+    pid_t pid;
 
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !proc_is_own(w))
-        return left; /* no children */
-    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)w->self);
-    ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
-    for (rest = span_of(text, len > 0 ? (size_t)len : 0); scan_u64(&rest, &pid); scan_blanks(&rest)) {
-        char state = pid <= INT32_MAX ? helper_state(w, (pid_t)pid) : 0;
+    if (!has_children() || list_children(w, text, &rest) < 0)
+        return left;
+    while ((pid = next_child(&rest))) {
+        char state = helper_state(w, pid);
         if (state && state != 'D')
             return REAP_ENDING;
         left = state ? REAP_HANGING : left;
     }
     return left;
+}
+
+/* Example: process 1 of a PID namespace has children that it did not start. */
+void reap_note_others(struct wrapper *w)
+{
+    char text[CHILDREN_TEXT];
+    struct span rest;
+    pid_t pid;
+
+    if (list_children(w, text, &rest) < 0)
+        return;
+    while ((pid = next_child(&rest)) && w->n_others < REAP_OTHERS)
+        w->other[w->n_others++] = pid;
+}
+
+static bool is_other(const struct wrapper *w, pid_t pid)
+{
+    for (size_t i = 0; i < w->n_others; i++) {
+        if (w->other[i] == pid)
+            return true;
+    }
+    return pid == w->recorder;
+}
+
+int reap_job_left(struct wrapper *w)
+{
+    char text[CHILDREN_TEXT];
+    struct span rest;
+    pid_t pid;
+
+    if (!has_children())
+        return 0;
+    if (list_children(w, text, &rest) < 0)
+        return -ENOENT;
+    while ((pid = next_child(&rest))) {
+        if (!is_other(w, pid) && !helper_state(w, pid))
+            return 1;
+    }
+    return 0;
 }

@@ -185,6 +185,47 @@ static void command_wait(struct wrapper *w)
     }
 }
 
+/* The signals that end the wait for what the command left behind, unless they were ignored when we began. */
+static sigmask ends_of_wait(void)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigmask ends = 0;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct sigaction now;
+
+        if (sigaction(all[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            ends |= SIGMASK_OF(all[i]);
+    }
+    return ends;
+}
+
+/* Waits until all that the command started has ended. A key that ended the command came to us as well: the next one
+ * ends the wait. ^Z stops us as it stops what is left in the terminal's group. */
+static void left_wait(struct wrapper *w)
+{
+    const struct timespec at_once = {0, 0};
+    sigmask ends = ends_of_wait();
+    siginfo_t info;
+    int signal = 0, left = 1;
+
+    while (sigmask_wait(ends, &info, &at_once) > 0)
+        ;
+    sigmask_set(SIG_UNBLOCK, SIGMASK_OF(SIGTSTP));
+    while (signal <= 0 || !(ends & SIGMASK_OF(signal))) {
+        bool more = reap_round(w);
+
+        left = more ? 1 : reap_job_left(w);
+        if (left <= 0)
+            break;
+        signal = sigmask_wait(ends | SIGMASK_OF(SIGCHLD) | SIGMASK_OF(SIGURG), &info, more ? &at_once : NULL);
+        if (signal == SIGURG)
+            signal_handle(w, &info);
+    }
+    sigmask_set(SIG_BLOCK, SIGMASK_OF(SIGTSTP));
+    w->result->wait_refused = left < 0;
+}
+
 /* Zombies that the command left behind belong to the job; many of them must not delay the end. */
 static void reap_rest(struct wrapper *w)
 {
@@ -311,6 +352,8 @@ static void command_follow(struct wrapper *w)
     close_jobs_fds(w);
     reap_prepare(w);
     command_wait(w);
+    if (w->wait_all)
+        left_wait(w);
     reap_rest(w);
     recorder_finish(w, LINK_ENDED, 0);
 }
@@ -319,6 +362,7 @@ static void wrapper_init(struct wrapper *w, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
     fd_hold_standard();
+    prctl(PR_SET_NAME, "baro"); /* also where a link has another name: check_recorder() in collectors/processes */
     *w = (struct wrapper){.link = -1, .self_io = -1, .command_io = -1, .result = result, .self = getpid()};
     w->session_leader = getsid(0) == w->self;
     w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -387,6 +431,9 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     if (options->subreaper)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
 
+    w.wait_all = options->wait_all;
+    if (w.wait_all)
+        reap_note_others(&w);
     ret->started_ns = clock_monotonic_ns();
     w.command = spawn_start(&spawn);
     if (w.command < 0) {

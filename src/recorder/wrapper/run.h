@@ -19,6 +19,7 @@ struct own_group;
 struct run_options {
     char *const *argv;     /* the command, NULL-terminated, at least one */
     bool subreaper;        /* adopt and reap orphans */
+    bool wait_all;         /* return when all of them have ended, too, or a signal ends the wait */
     const char *tape_path; /* absolute, for BARO_TAPE; NULL: the variable is not set */
     int tape_fd;           /* for the recorder: the wrapper closes it once the recorder has it; -1: none */
     int events_fd;         /* the same */
@@ -39,6 +40,8 @@ struct run_result {
     int exec_errno;                /* why the command could not be executed; 0: it was */
     bool recorder_lost;            /* it could not be started, ended early, or did not finish within the grace period */
     bool recorder_stays;           /* lost, but its process still exists: stopped, or in a call that does not return */
+    bool wait_refused;             /* wait_all: /proc does not list children, so none was waited for */
+    bool recorder_killed;          /* SIGKILL ended it */
     int recorder_errno;            /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before clone; when its end was seen */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: no descriptor was left */

@@ -15,16 +15,21 @@
 #include "recorder/wrapper/messages.h"
 #include "recorder/wrapper/run.h"
 
+#define REAP_OTHERS 32u
+
 struct wrapper {
     int link, stderr_fd, folder_fd, beside_fd, marks_fd;
     volatile uint64_t *write_hangs_at; /* of struct link_end */
     pid_t self, recorder, command;     /* 0: none */
-    pid_t watcher;                     /* of a mirrored stop (mirror.c); 0: none */
-    int stopped_by;                    /* the signal that stopped the command, if the stop is mirrored; 0: none */
-    unsigned watchers;                 /* started for this stop so far */
-    uint64_t view_asked_ns;            /* when the view was asked to leave the terminal; 0: it may have it (view.c) */
-    uint8_t view_request;              /* the number of that request */
-    bool view_left;                    /* the view has left the terminal, or the wrapper no longer waits for it */
+    bool wait_all;                     /* of struct run_options */
+    pid_t other[REAP_OTHERS];          /* children that were there before the command */
+    size_t n_others;
+    pid_t watcher;          /* of a mirrored stop (mirror.c); 0: none */
+    int stopped_by;         /* the signal that stopped the command, if the stop is mirrored; 0: none */
+    unsigned watchers;      /* started for this stop so far */
+    uint64_t view_asked_ns; /* when the view was asked to leave the terminal; 0: it may have it (view.c) */
+    uint8_t view_request;   /* the number of that request */
+    bool view_left;         /* the view has left the terminal, or the wrapper no longer waits for it */
     bool session_leader;
     bool recorder_ended, command_ended;
     bool recorder_done;             /* it reported that everything is written */
@@ -74,6 +79,9 @@ char reap_state(struct wrapper *w, pid_t pid); /* as in /proc/PID/stat: 'R', 'D'
 /* Helpers of the recorder that were left to the wrapper and are not reaped yet. */
 enum reap_left { REAP_NONE_LEFT, REAP_HANGING /* all are in uninterruptible sleep */, REAP_ENDING };
 enum reap_left reap_helpers_left(struct wrapper *w);
+void reap_note_others(struct wrapper *w); /* before the command starts, for the next one */
+/* Has the command left processes behind? Each is a child of the wrapper, or below one. -ENOENT: can't be told. */
+int reap_job_left(struct wrapper *w);
 
 /* spawn.c */
 struct spawn {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compat.aurora beside the original, which is for Python 2: it runs with a few lines in the place of twitter.common."""
 
+import collections
 import importlib.util
 import inspect
 import json
@@ -8,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+import types
 
 import originals
 import pytest
@@ -149,9 +151,7 @@ def test_signatures():
         for method, parameters in methods.items():
             ours = list(inspect.signature(getattr(getattr(aurora, name), method)).parameters)
             ours = [n for n in ours if n not in ("original", "disk_collector")]
-            assert [n.replace("timestamp", "time") for n in ours] == [
-                n.replace("timestamp", "time") for n in parameters
-            ], (name, method)
+            assert ours == parameters, (name, method)
 
 
 def test_their_own_tests_pass_with_it(tmp_path):
@@ -229,7 +229,26 @@ def test_samples_are_added_up():
     base = aurora.ResourceMonitorBase
     assert base.FullResourceResult({}, 0) == ({}, 0) and base.ProcResourceResult(a, 1).num_procs == 1
     null = aurora.NullTaskResourceMonitor()
-    assert null.sample()[1] == (0, aurora.ProcessSample.empty(), 0)
+    assert null.sample_at(timestamp=5.0)[1] == null.sample()[1] == (0, aurora.ProcessSample.empty(), 0)
+
+
+def test_a_task_with_a_process_that_has_no_pid(tmp_path):
+    """The others have a history. The third argument is a class of collectors in older versions of the original."""
+    status = collections.namedtuple("Status", "process pid")
+    active = [(status("own", os.getpid()), 1), (status("waits", None), 1)]
+    task = types.SimpleNamespace(get_active_processes=lambda: active, get_sandbox=lambda: str(tmp_path))
+    second = aurora.Amount(1, aurora.Time.SECONDS)
+    monitor = aurora.TaskResourceMonitor(
+        "t", task, aurora.DiskCollector, aurora.Amount(50, aurora.Time.MILLISECONDS), second * 30, second * 60
+    )
+    monitor.start()
+    try:
+        poll(lambda: monitor.sample_at(timestamp=time.time())[1].process_sample.rss, "a sample")
+        assert monitor.sample()[1].num_procs >= 1 and isinstance(monitor._disk_collector, aurora.DuDiskCollector)
+        assert monitor.sample_by_process("waits") == aurora.ProcessSample.empty()
+    finally:
+        monitor.kill()
+        monitor.join()
 
 
 def test_a_collector_of_a_process_that_ends():
@@ -257,7 +276,7 @@ def test_a_collector_of_a_process_that_ends():
     assert aurora.ProcessTreeCollector(2**22 + 1).value == aurora.ProcessSample.empty()
 
 
-def test_du_and_amounts(tmp_path):
+def test_du(tmp_path):
     (tmp_path / "file").write_bytes(b"x" * 100_000)
     collector = aurora.DiskCollectorProvider().provides(str(tmp_path))
     assert (
@@ -270,5 +289,18 @@ def test_du_and_amounts(tmp_path):
     said = subprocess.run(["du", "-s", "-B1", tmp_path], capture_output=True, check=True).stdout.split()[0]
     assert collector.value == int(said)
     assert isinstance(aurora.DiskCollectorProvider(True).provides("x"), aurora.MesosDiskCollector)
-    assert aurora.Amount(2, aurora.Time.MINUTES).as_(aurora.Time.SECONDS) == 120
     assert aurora.DiskCollectorSettings().disk_usage_json_expression.search({"statistics": {"disk_used_bytes": 5}}) == 5
+
+
+def test_amounts():
+    """Worked out by the original: an amount has the largest unit of which it is a whole number."""
+    amount, unit = aurora.Amount, aurora.Time
+    minute = amount(1, unit.MINUTES)
+    assert minute == amount(60, unit.SECONDS) != amount(1, unit.HOURS) and minute != 60
+    assert (minute + amount(1, unit.SECONDS)).as_(unit.SECONDS) == 61 and minute - amount(1, unit.SECONDS) < minute
+    assert minute * 2 == 2 * minute == amount(2, unit.MINUTES) > minute >= amount(1, unit.NANOSECONDS)
+    sixty = amount(90, unit.SECONDS) + amount(30, unit.SECONDS)
+    assert (sixty.amount(), sixty.unit(), str(sixty)) == (2, unit.MINUTES, "2 mins")
+    assert amount(1.5, unit.SECONDS).as_(unit.MILLISECONDS) == 1500 and len({minute, amount(60, unit.SECONDS)}) == 1
+    with pytest.raises(TypeError):
+        minute + 1

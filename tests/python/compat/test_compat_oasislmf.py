@@ -304,9 +304,13 @@ def test_who_mentions_a_tool_is_none():
         "python3 /usr/local/bin/gulpy -b",
         "python3.11 -u -X dev gulpy.py",
         "./gulpy.py x",
+        "/a/My Models/bin/python /a/My Models/bin/gulpy 1",
+        "/usr/bin/python3 -u ./My  old Models/bin/gulpy.py",
+        "/a/My Models/bin/gulpy",
     ):
         assert program["gulpy"].search(line), line
-    for line in ("vim gulpy.log", "bash -c evepy | gulpy", "tee gulpy", "python3 -m pytest gulpy", "gulpyx", "mygulpy"):
+    for line in ("vim gulpy.log", "bash -c evepy | gulpy", "tee gulpy", "python3 -m pytest gulpy", "gulpyx", "mygulpy",
+                 "/usr/bin/python3 /usr/bin/run --as /a/bin/gulpy", "/usr/bin/vim a/gulpy", "/a/My Models/bin/mygulpy"):
         assert not program["gulpy"].search(line), line
 
 

@@ -128,6 +128,22 @@ def test_gpus(fake_gpus, tmp_path):
     assert ours["summary"]["power_watts_max"] == 301.5 and ours["summary"]["mem_util_mean_pct"] == 12
 
 
+def test_a_slow_nvidia_smi_blocks_nothing(fake_gpus, tmp_path):
+    """Its first row comes when start() has long returned; one that never answers leaves no file, and a reason."""
+    program = fake_gpus / "nvidia-smi"
+    text = program.read_text()
+    program.write_text(text.replace("#!/bin/sh", f"#!/bin/sh\nuntil [ -e {tmp_path}/go ]; do sleep 0.02; done"))
+    first, second = pytyche.HWMonitor(), pytyche.HWMonitor()
+    first.start(tmp_path / "first", 1)
+    second.start(tmp_path / "second", 1)
+    assert second.stop()[::2] == (None, None) and "printed nothing" in second.absent["gpu"]
+    assert not (tmp_path / "second" / "hw_metrics.csv").exists()
+    (tmp_path / "go").touch()
+    files = [tmp_path / "first" / name for name in ("hw_metrics.csv", "hw_dmon.csv")]
+    poll(lambda: all("60" in file.read_text() for file in files), "rows")
+    assert list(first.stop()[::2]) == files and not {"gpu", "dmon"} & set(first.absent)
+
+
 def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_path, script):
     running = script("""
         from barograph.compat.pytyche import HWMonitor
@@ -172,12 +188,51 @@ def test_a_log_is_there_after_a_kill(tmp_path, script):
     log = pytyche.RunLog(tmp_path / "direct.jsonl")
     log.log_phase("a", 1)
     assert json.loads((tmp_path / "direct.jsonl").read_text())["seconds"] == 1
+
+
+def _events(path):
+    return [json.loads(line)["event"] for line in path.read_text().splitlines()]
+
+
+def test_write_does_to_a_path_what_open_does(tmp_path):
+    """Links and modes stay, a pipe and a device are written to, and the folder need not be writable."""
     log = pytyche.RunLog()
     log.log_event("x")
     spool = log.spool
-    log.write(tmp_path / "all.jsonl")
-    log.log_event("y")
-    assert not spool.exists() and len((tmp_path / "all.jsonl").read_text().splitlines()) == 2
+    (tmp_path / "file").write_text("old\n" * 99)
+    (tmp_path / "file").chmod(0o600)
+    os.link(tmp_path / "file", tmp_path / "second")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    log.write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and _events(tmp_path / "second") == ["x"]
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600 and not spool.exists()
+    log.log_event("y")  # what has been written stays as it is; what comes later is kept as well
+    assert _events(tmp_path / "file") == ["x"] and _events(log.spool) == ["y"]
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    log.write(str(tmp_path / "pipe"))
+    assert [json.loads(line)["event"] for line in os.read(reader, 4096).splitlines()] == ["x", "y"]
+    os.close(reader)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode) and os.listdir(tmp_path / "runs") == []
+    with pytest.raises(FileNotFoundError):
+        log.write(tmp_path / "no" / "x")
+
+
+def test_a_log_takes_any_data(tmp_path):
+    class Bad:
+        def __str__(self):
+            raise OSError("no")
+
+    log, data = pytyche.RunLog(tmp_path / "direct"), {}
+    data["own"] = data
+    for each in (data, {(1, 2): 3}, {"bad": Bad()}, {"nan": math.nan, "set": {1}}):
+        log.log_event("e", each)
+    log.log_phase("p", 1.5, own=data)
+    log.write(tmp_path / "all")
+    lines = [json.loads(line) for line in (tmp_path / "all").read_text().splitlines()]
+    assert [line["type"] for line in lines] == ["event"] * 4 + ["phase"] and lines[4]["seconds"] == 1.5
+    assert lines[0]["data"] == "{'own': {...}}" and lines[1]["data"] == "{(1, 2): 3}" and lines[3]["data"]["set"] == "{1}"
+    assert (tmp_path / "direct").read_text() == (tmp_path / "all").read_text()
 
 
 def test_in_a_recording_lines_are_marks():
@@ -215,6 +270,8 @@ def test_a_column_of_dmon_is_found_by_its_name(tmp_path):
     )
     assert pytyche.build_resource_summary(None, None, tmp_path / "d").mem_util_max_pct == 12
     assert pytyche.build_resource_summary(None, None, tmp_path / "d", original=True).mem_util_max_pct == 4
+    (tmp_path / "d").write_text("    0     60     12   2048\n")  # no names: the third, as there
+    assert pytyche.build_resource_summary(None, None, tmp_path / "d").mem_util_max_pct == 12
 
 
 def test_signatures():

@@ -163,8 +163,11 @@ def fake_mlflow(monkeypatch):
 
 
 def test_warnings_and_no_exception(fake_mlflow):
-    with pytest.warns(RuntimeWarning, match="PID 4194305 does not exist. ProcessMetricsMonitor will not start."):
+    with pytest.warns(RuntimeWarning, match="PID 4194305 does not exist. ProcessMetricsMonitor will not start.") as said:
         ProcessMetricsMonitor(4194305).start()
+        with ProcessMetricsMonitor(4194305):
+            pass
+    assert [warning.filename for warning in said] == [__file__] * 2
     fake_mlflow.active = None
     with pytest.warns(RuntimeWarning, match="No active MLflow run found. ProcessMetricsMonitor will not start."):
         ProcessMetricsMonitor().start()
@@ -223,7 +226,7 @@ def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkey
     assert [p.step for p in points] == list(range(len(points)))
 
 
-def test_the_store_has_what_async_with_logged(tmp_path, script, mlflow_library):
+def test_the_store_has_what_async_with_logged(tmp_path, script, monkeypatch, mlflow_library):
     text = textwrap.dedent("""
         import asyncio, json, os, sys
         os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
@@ -235,12 +238,16 @@ def test_the_store_has_what_async_with_logged(tmp_path, script, mlflow_library):
             with mlflow.start_run() as run:
                 async with ProcessMetricsMonitor(sampling_interval=0.1, samples_before_logging=3, prefix="p/") as monitor:
                     await asyncio.sleep(0.6)
-            found = mlflow.MlflowClient().get_run(run.info.run_id).data.metrics
-            print(json.dumps([monitor.step, sorted(found)]))
+            print(json.dumps([monitor.step, run.info.run_id]))
         asyncio.run(main())
     """)
-    step, names = json.loads(script(text, tmp_path / "store").end())
-    assert 2 <= step <= 6 and names == sorted("p/" + n for n in METRICS)
+    step, run = json.loads(script(text, tmp_path / "store").end())
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient("file:" + str(tmp_path / "store"))
+    poll(lambda: len(client.get_metric_history(run, "p/num_threads")) == step, "all steps")
+    assert 2 <= step <= 6 and set(client.get_run(run).data.metrics) == {"p/" + n for n in METRICS}
 
 
 DOWN = """
@@ -254,15 +261,16 @@ with warnings.catch_warnings(record=True) as said:
     monitor = ProcessMetricsMonitor(sampling_interval=0.05, samples_before_logging=2)
     monitor.start()
     time.sleep(0.6)
+    while not monitor.thread.has_begun: time.sleep(0.01)
     monitor.finish()
 print(json.dumps([monitor.recording.path, monitor.max_memory_megabytes, [str(w.message) for w in said]]))
 """
 FAKE = pathlib.Path(__file__).resolve().parents[1] / "fake_mlflow"
 
 
-def _points(path, megabytes):
+def _points(path, megabytes, step=0):
     """(name, value, time, step) for each two samples."""
-    collector, samples, points, step = Collector(megabytes, None, zeros=False), [], [], 0
+    collector, samples, points = Collector(megabytes, None, zeros=False), [], []
     for sample in [*barograph.open(path), None]:
         if sample is not None:
             samples.append((sample, collector.of_sample(sample)))
@@ -271,6 +279,40 @@ def _points(path, megabytes):
             points += [("process/" + name, value, time_ms, step) for name, value in means.items()]
             samples, step = [], step + 1
     return points
+
+
+def _logged(store):
+    lines = (store / "store").read_text(encoding="utf-8").splitlines() if (store / "store").exists() else []
+    return collections.Counter(tuple(json.loads(line)[2:]) for line in lines)
+
+
+SHORT = DOWN.replace("import mlflow\n", "import mlflow\nimport os; os.unlink(os.environ['GO'])\n").replace("time.sleep(0.6)\n    while not monitor.thread.has_begun: time.sleep(0.01)", """\
+time.sleep(0.3)
+    monitor.finish()
+    first = monitor.recording.path, monitor.step
+    monitor.start()
+    time.sleep(0.3)""").replace("[monitor.recording.path", "[*first, monitor.recording.path, monitor.step")
+
+
+def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, monkeypatch):
+    """Nobody waits for the import, and no point is lost. The same monitor again goes on with the next step."""
+    store, slow, go = tmp_path / "fake", tmp_path / "slow" / "mlflow", tmp_path / "go"
+    for folder in (store, slow):
+        folder.mkdir(parents=True)
+    (slow / "__init__.py").write_text(
+        f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+        f"__path__.append({str(FAKE / 'mlflow')!r})\nexec(open({str(FAKE / 'mlflow' / '__init__.py')!r}).read())\n"
+    )
+    go.touch()
+    monkeypatch.setenv("GO", str(go))
+    monkeypatch.setenv("FAKE_MLFLOW", str(store))
+    monkeypatch.setenv("PYTHONPATH", f"{slow.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    first, step, second, end, megabytes, said = json.loads(script(SHORT).end())
+    assert not said and not _logged(store) and step >= 2
+    go.touch()
+    expected = [*_points(first, megabytes), *_points(second, megabytes, step)]
+    poll(lambda: len(_logged(store)) >= len(expected), "all points")
+    assert _logged(store) == collections.Counter(expected) and max(p[3] for p in expected) == end - 1
 
 
 @pytest.mark.parametrize(
@@ -285,16 +327,12 @@ def test_a_server_that_is_down_or_loses_answers(script, tmp_path, monkeypatch, p
     (store / "plan").write_text(plan, encoding="ascii")
     path, megabytes, said = json.loads(script(DOWN).end())
 
-    def logged():
-        lines = (store / "store").read_text(encoding="utf-8").splitlines() if (store / "store").exists() else []
-        return collections.Counter(tuple(json.loads(line)[2:]) for line in lines)
-
     if plan == "refused":
-        assert "Failed to log process metrics at step 0" in said[0] and "no such run" in said[0] and not logged()
+        assert "Failed to log process metrics at step 0" in said[0] and "no such run" in said[0] and not _logged(store)
         return
     if plan.startswith("error"):
-        assert not logged() and "nobody is there (tried again)" in said[0] and path in said[-1] and len(said) == 2
+        assert not _logged(store) and "nobody is there (tried again)" in said[0] and path in said[-1] and len(said) == 2
         (store / "plan").write_text("", encoding="ascii")
     expected = _points(path, megabytes)
-    poll(lambda: len(logged()) >= len(expected), "all points")
-    assert logged() == collections.Counter(expected) and len(expected) > 9 * 2
+    poll(lambda: len(_logged(store)) >= len(expected), "all points")
+    assert _logged(store) == collections.Counter(expected) and len(expected) > 9 * 2

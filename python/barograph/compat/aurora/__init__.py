@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .disk import (
     AbstractDiskCollector,
+    DiskCollector,
     DiskCollectorProvider,
     DiskCollectorSettings,
     DuDiskCollector,
@@ -36,6 +37,7 @@ __all__ = [
     "AbstractDiskCollector",
     "AggregateResourceResult",
     "Amount",
+    "DiskCollector",
     "DiskCollectorProvider",
     "DiskCollectorSettings",
     "DuDiskCollector",

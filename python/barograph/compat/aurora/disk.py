@@ -141,6 +141,9 @@ class DuDiskCollector(AbstractDiskCollector):
         return _Du(self._root)
 
 
+DiskCollector = DuDiskCollector  # the name of older versions
+
+
 class MesosDiskCollector(AbstractDiskCollector):
     """What the Mesos agent says of a directory; -1 if it says nothing."""
 

@@ -53,7 +53,7 @@ class ResourceMonitorBase(ABC):
         """(timestamp, what the task uses now)."""
 
     @abstractmethod
-    def sample_at(self, time: float) -> tuple[float, AggregateResourceResult]:
+    def sample_at(self, timestamp: float) -> tuple[float, AggregateResourceResult]:
         """(timestamp, what the task used at a time)."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class TaskResourceMonitor(ResourceMonitorBase, threading.Thread):
         self,
         task_id: str,
         task_monitor: Any,
-        disk_collector_provider: DiskCollectorProvider | None = None,
+        disk_collector_provider: DiskCollectorProvider | type[AbstractDiskCollector] | None = None,
         process_collection_interval: Any = PROCESS_COLLECTION_INTERVAL,
         disk_collection_interval: Any = DiskCollectorSettings.DISK_COLLECTION_INTERVAL,
         history_time: Any = HISTORY_TIME,
@@ -134,9 +134,11 @@ class TaskResourceMonitor(ResourceMonitorBase, threading.Thread):
         *,
         disk_collector: type[AbstractDiskCollector] | None = None,
     ) -> None:
-        """disk_collector: a class, as older versions of the original take it."""
+        """disk_collector: a class, as older versions of the original take it, in the place of a provider, too."""
         self._task_monitor, self._task_id = task_monitor, task_id
         self._process_collectors: dict[Any, ProcessTreeCollector] = {}
+        if isinstance(disk_collector_provider, type):
+            disk_collector, disk_collector_provider = disk_collector_provider, None
         self._disk_collector_provider = disk_collector_provider or DiskCollectorProvider()
         self._disk_collector_class = disk_collector
         self._disk_collector: Any = None
@@ -152,8 +154,8 @@ class TaskResourceMonitor(ResourceMonitorBase, threading.Thread):
             log.warning("TaskResourceMonitor not running - sample may be inaccurate")
         return self.sample_at(time.time())
 
-    def sample_at(self, time: float) -> tuple[float, AggregateResourceResult]:
-        timestamp, full = self._history.get(time)
+    def sample_at(self, timestamp: float) -> tuple[float, AggregateResourceResult]:
+        timestamp, full = self._history.get(timestamp)
         results = full.proc_usage.values()
         samples = sum((result.process_sample for result in results), ProcessSample.empty())
         return timestamp, AggregateResourceResult(sum(r.num_procs for r in results), samples, full.disk_usage)
@@ -244,8 +246,8 @@ class NullTaskResourceMonitor(ResourceMonitorBase):
     def sample(self) -> tuple[float, AggregateResourceResult]:
         return self.sample_at(time.time())
 
-    def sample_at(self, time: float) -> tuple[float, AggregateResourceResult]:
-        return time, AggregateResourceResult(0, ProcessSample.empty(), 0)
+    def sample_at(self, timestamp: float) -> tuple[float, AggregateResourceResult]:
+        return timestamp, AggregateResourceResult(0, ProcessSample.empty(), 0)
 
     def sample_by_process(self, process_name: str) -> ProcessSample:
         return ProcessSample.empty()

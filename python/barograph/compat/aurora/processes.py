@@ -63,9 +63,10 @@ class ProcessSample(NamedTuple):
 
 
 class ProcessTreeCollector:
-    """What a process and its children use, from a recording of its own that begins with the first sample()."""
+    """What a process and its children use, from a recording of its own that begins with the first sample(). pid: None
+    of one that has not begun."""
 
-    def __init__(self, pid: int, *, interval: float = 0.25) -> None:
+    def __init__(self, pid: int | None, *, interval: float = 0.25) -> None:
         self._pid, self._interval = pid, interval
         self._probe: _base.Probe | None = None
         self._sample = ProcessSample.empty()
@@ -75,9 +76,9 @@ class ProcessTreeCollector:
 
     def sample(self) -> None:
         """Takes the newest sample of the recording; the result is `value`."""
-        if self._probe is None:
+        if self._probe is None and self._pid is not None:
             self._probe = _base.Probe(self._pid, interval=self._interval)
-        usage = self._probe.take(fresh=False)
+        usage = self._probe.take(fresh=False) if self._probe is not None else None
         if usage is None or not usage.processes:
             self._ended()
             return
@@ -90,7 +91,7 @@ class ProcessTreeCollector:
         self._procs = usage.processes
 
     def _of(self, usage: _base.Usage) -> ProcessSample:
-        first = usage.process(self._pid) or next(iter(usage.sample.processes), None)
+        first = usage.process(self._pid or 0) or next(iter(usage.sample.processes), None)
         nice = None if first is None else _base.number(first.nice)
         return ProcessSample(
             rate=self._rate,

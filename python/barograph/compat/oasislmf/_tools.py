@@ -21,8 +21,10 @@ TOOL_COLORS = {
     "lecpy": "#8c564b",
     "plapy": "#e377c2",
 }
-# The program itself, or the script that an interpreter executes: not whoever mentions it.
-PROGRAM = r"^([^ ]*/)?((python|pypy)[0-9.]* +(-[XW] +[^ ]+ +|-[^ ]+ +)*)?([^ ]*/)?%s(\.py)?( |$)"
+# The program itself, or the script that an interpreter executes: not whoever mentions it. A command line is matched as
+# arguments with blanks between them, so a folder that has blanks itself is known by its end: "My Models/bin/evepy".
+_FOLDER = r"([^ ]*/|\.*/[^ ]*( +[^-/ ][^ ]*)*/bin/)?"
+PROGRAM = rf"^({_FOLDER}(python|pypy)[0-9.]* +(-[XW] +[^ ]+ +|-[^ ]+ +)*)?{_FOLDER}%s(\.py)?( |$)"
 
 Row = dict[str, Any]
 Moment = tuple[float, list[Row]]

@@ -6,8 +6,9 @@ from barograph.compat.resource_tracker import ProcessTracker, ResourceTracker, S
 
 from __future__ import annotations
 
-from ._info import get_cloud_info, get_server_info
 from ._results import Report
+from .cloud_info import get_cloud_info
+from .server_info import get_server_info
 from .tiny_data_frame import StatSpec, TinyDataFrame
 from .tracker import ResourceTracker, RunStatus, track_resources
 from .v0_1 import (

@@ -29,7 +29,8 @@ printf '%s\n' "$out" | awk '
 } END { printf "listed %d\n# EOF\n", n }'"""
 NAMES = ("gpu_usage", "gpu_vram", "gpu_utilized")
 # Kinds of their rows; the tape's own kinds gpu and gpu_process are of the driver.
-MACHINE, PROCESSES = "smi_gpu", "smi_process"
+MACHINE, PROCESSES, COUNT = "smi_gpu", "smi_process", "machine"
+_ANSWERS_WITHIN = 0.5  # seconds, for who waits for it; as in the original
 
 
 # How many processes the machine has: the tape knows threads alone.
@@ -37,10 +38,12 @@ _COUNT = r"""while :; do set -- /proc/[0-9]*; echo "processes $#
 # EOF"; sleep "$BARO_INTERVAL"; done"""
 
 
-def collectors(machine: bool = False) -> dict[str, str]:
+_COMMANDS = {MACHINE: _MACHINE, PROCESSES: _PROCESSES, COUNT: _COUNT}
+
+
+def collectors(*kinds: str) -> dict[str, str]:
     """What to record besides; of GPUs nothing on a machine without nvidia-smi."""
-    gpu = {} if shutil.which("nvidia-smi") is None else {MACHINE: _MACHINE, PROCESSES: _PROCESSES}
-    return {**gpu, "machine": _COUNT} if machine else gpu
+    return {kind: _COMMANDS[kind] for kind in kinds if kind == COUNT or shutil.which("nvidia-smi")}
 
 
 def _rows(tape: Tape, kind: str) -> list[dict[str, Any]]:
@@ -54,7 +57,7 @@ def _rows(tape: Tape, kind: str) -> list[dict[str, Any]]:
 
 def processes_of(tape: Tape) -> list[tuple[float, int]]:
     """How many processes the machine had, and when."""
-    rows, start = _rows(tape, "machine"), tape.header.start_ns
+    rows, start = _rows(tape, COUNT), tape.header.start_ns
     return [((start + r["t_ns"]) / 1e9, int(r["processes"])) for r in rows if r.get("processes") is not None]
 
 
@@ -99,14 +102,15 @@ class Readings:
 
 
 def now(pids: set[int] | None = None) -> dict[str, Any]:
-    """As the functions of the original return it; without a GPU all is 0."""
+    """As the functions of the original return it; without a GPU, or an answer in time, all is 0."""
     found: dict[str, Any] = {"gpu_usage": 0, "gpu_vram": 0, "gpu_utilized": 0}
     if pids is None:
-        out, _ = nvidia_smi("--query-gpu=index,utilization.gpu,memory.used", "--format=csv,noheader,nounits")
+        asked = ("--query-gpu=index,utilization.gpu,memory.used", "--format=csv,noheader,nounits")
+        out, _ = nvidia_smi(*asked, timeout=_ANSWERS_WITHIN)
         rows = [[word.strip() for word in line.split(",")] for line in (out or "").splitlines()]
         values = [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
     else:
-        out, _ = nvidia_smi("pmon", "-c", "1", "-s", "um", "-d", "1")
+        out, _ = nvidia_smi("pmon", "-c", "1", "-s", "um", "-d", "1", timeout=_ANSWERS_WITHIN)
         values = _of_processes(out or "", pids)
     used = set()
     for gpu, busy, memory in values:

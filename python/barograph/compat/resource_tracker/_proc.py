@@ -147,7 +147,7 @@ def disks() -> dict[str, dict[str, int]]:
     return found
 
 
-def _zfs_pools() -> dict[str, dict[str, int]]:
+def zfs_pools() -> dict[str, dict[str, int]]:
     """Pools by what ZFS says, as its datasets share their free space. One that does not answer is left out."""
     try:
         asked = ["zpool", "list", "-Hp", "-o", "name,size,allocated,free"]
@@ -183,7 +183,7 @@ def spaces(mounts: str = "/proc/self/mounts") -> dict[str, dict[str, int]]:
         seen.add(device)
         total, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
         found[place] = {"total": total, "used": total - free, "free": free}
-    return found | _zfs_pools() if has_zfs else found
+    return found | zfs_pools() if has_zfs else found
 
 
 def network() -> tuple[int, int]:

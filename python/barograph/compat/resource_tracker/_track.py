@@ -74,7 +74,10 @@ class Live:
         """Lines of CSV as they come, until the recording ends."""
         rest = b""
         while True:
-            got = self._companion.read(3600)
+            try:
+                got = self._companion.read(3600)
+            except OSError:
+                return  # the interpreter ends, and this is a thread of it
             if got == b"":
                 return
             *whole, rest = (rest + (got or b"")).split(b"\n")
@@ -90,6 +93,7 @@ class Tracker:
     """The part of ProcessTracker, SystemTracker and PidTracker that they share."""
 
     DIALECT, ENTITY, END = "spare-cores-0.5", "process", "\n"
+    MEMORY = "memory_mib"  # the name of the column of its pss
     pid: int
     children: bool
     interval: float
@@ -112,7 +116,35 @@ class Tracker:
     def _kept(self, values: list[Any]) -> bool:
         return True
 
+    def diff_stats(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _calls_back(self) -> bool:
+        """Is diff_stats(), which the original calls for each row, that of a subclass or a caller?"""
+        return "diff_stats" in vars(self) or not type(self).diff_stats.__module__.startswith(__package__)
+
+    def _track_by_calls(self, output_file: str | None, print_header: bool) -> None:
+        """As the original: the first row is the difference to the beginning, and the header is in its place."""
+        out: IO[str] = open(output_file, "w", newline="") if output_file else sys.stdout
+        begun, calls = time.monotonic(), 0
+        try:
+            while True:
+                row = self.diff_stats()
+                if self.ENTITY == "process" and not row[self.MEMORY]:
+                    self.status = "exited"
+                    return
+                if calls or print_header:
+                    out.write(render(list(row.values() if calls else row), self.END))
+                    out.flush()
+                calls += 1
+                time.sleep(max(0.0, begun + self.interval * calls - time.monotonic()))
+        finally:
+            if output_file:
+                out.close()
+
     def _track(self, output_file: str | None, print_header: bool) -> None:
+        if self._calls_back():
+            return self._track_by_calls(output_file, print_header)
         live = Live(self.DIALECT, self.ENTITY)
         recording = self._record()
         self.recording = recording
@@ -163,12 +195,18 @@ class Tracker:
 class OfProcess(Tracker):
     """What the trackers of a process have in common in all versions."""
 
-    MEMORY = "memory_mib"  # the name of its pss
     _probe: _base.Probe | None = None
 
     def _begin(
-        self, pid: int | None, interval: float, children: bool, original: bool | None, start: float | None
+        self,
+        pid: int | None,
+        interval: float,
+        children: bool,
+        original: bool | None,
+        start: float | None,
+        probe: bool,
     ) -> None:
+        """probe: the first diff_stats() is the difference to now."""
         self._original = _base.as_original(original)
         self.pid = own_pid(pid)
         self.status = "running"
@@ -178,7 +216,10 @@ class OfProcess(Tracker):
         self.start_time = time.time() if start is None else start
         self.recording = None
         self._probe = None
-        self.stats = self._read()
+        self.stats = {}
+        if probe and not self._original:
+            self._begin_probe()
+        self.stats = self.stats or self._read()
 
     def _read(self) -> dict[str, Any]:
         """What /proc has, as the original reads it."""
@@ -279,14 +320,14 @@ def cores(now: dict[str, Any], before: dict[str, Any], unit: float = 1) -> float
 
 
 def process_recording(pid: int, interval: float, children: bool) -> Recording:
-    return _base.record(pid, interval, children=children, host=False, collect=_gpu.collectors())
+    return _base.record(pid, interval, children=children, host=False, collect=_gpu.collectors(_gpu.PROCESSES))
 
 
-def machine_recording(interval: float, count: bool = False) -> Recording:
-    collected = [
-        part for name, command in _gpu.collectors(count).items() for part in ("--collect", f"{name}={command}")
-    ]
-    return _base.record_machine(interval, "--host", *collected)
+def machine_recording(interval: float, *kinds: str) -> Recording:
+    """It ends with the interpreter."""
+    collected = _gpu.collectors(_gpu.MACHINE, *kinds).items()
+    options = [part for name, command in collected for part in ("--collect", f"{name}={command}")]
+    return _base.record_machine(interval, "--host", "--under", str(os.getpid()), *options)
 
 
 def own_pid(pid: int | None) -> int:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import csv
 import io
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Iterator
+from csv import DictReader
+from time import sleep
 from typing import Any, Callable, NamedTuple
 
 _log = logging.getLogger(__name__)
@@ -65,12 +66,12 @@ class TinyDataFrame:
             except Exception as error:
                 if attempt == retries:
                     raise RuntimeError(f"Failed to read CSV file after {retries + 1} attempts: {path}") from error
-                time.sleep(delay * 2**attempt)
+                sleep(delay * 2**attempt)
         raise AssertionError
 
     @staticmethod
     def _parse(text: str) -> list[dict[str, Any]]:
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        rows = list(DictReader(io.StringIO(text, newline="")))
         if any(None in row for row in rows):
             raise ValueError("a row has more cells than the header")
         return [{str(name): _value(cell) for name, cell in row.items()} for row in rows]
@@ -179,10 +180,14 @@ def _aligned(cell: str, width: int) -> str:
     return cell.rjust(width) if isinstance(_value(cell), (int, float)) else cell.ljust(width)
 
 
+def urlopen(path: str) -> Any:
+    from urllib.request import urlopen  # it is large
+
+    return urlopen(path)
+
+
 def _text_of(path: str) -> str:
     if path.startswith(("http://", "https://")):
-        from urllib.request import urlopen
-
         with urlopen(path) as answer:
             return str(answer.read().decode("utf-8"))
     with open(path, newline="") as file:

@@ -8,18 +8,20 @@ import functools
 import gzip
 import json
 import os
+import shutil
 import tempfile
 import time
-import warnings
 import weakref
 from types import TracebackType
 from typing import Any, Callable, Literal, cast
 
+from ...errors import warn
 from ...recorder import Recording
 from .. import _base
 from . import _gpu, _track
-from ._info import get_cloud_info, get_server_info
 from ._results import DEFAULT_STATS, Report, aggregate_stats, allocation, combined, recommended
+from .cloud_info import get_cloud_info
+from .server_info import GPUS, info_of
 from .tiny_data_frame import StatSpec, TinyDataFrame
 from .v0_5 import PidTracker, ProcessTracker, SystemTracker, get_process_stats, get_system_stats, table_of
 
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _VERSION = "0.5.0"  # of the columns
+_ANSWERS_WITHIN = 0.5  # seconds; nvidia-smi, if it is asked for in the first moment
 
 
 class RunStatus(str, enum.Enum):
@@ -76,13 +79,15 @@ class ResourceTracker:
         self.discover_server = discover_server
         self.discover_cloud = discover_cloud
         if sentinel_token or os.environ.get("SENTINEL_API_TOKEN"):
-            warnings.warn("metrics are not streamed: barograph sends nothing anywhere", RuntimeWarning, stacklevel=2)
+            warn("metrics are not streamed: barograph sends nothing anywhere", RuntimeWarning)
         self.recording: Recording | None = None
         self._server_info: dict[str, Any] | None = None
         self._cloud_info: dict[str, Any] | None = None
         self._loaded: dict[str, TinyDataFrame] = {}
         self._files: dict[str, str] = {}
         self._guard: _base.Companion | None = None
+        self._machine: Recording | None = None
+        self._asked: _base.Companion | None = None
         if autostart:
             self.start()
 
@@ -100,22 +105,31 @@ class ResourceTracker:
         self.stop_time: float | None = None
         if self.pid != os.getpid():
             self._guard = _base.Companion.guard()
-        self.recording = self._begin()
+        if self.discover_server and shutil.which("nvidia-smi"):
+            # It may take seconds, and nobody waits for it. Before the recording: it is no part of the job.
+            self._asked = _base.Companion(["nvidia-smi", *GPUS])
+        self.recording, self._machine = self._begin()
         if self._guard is not None and self.recording.path is not None:
             self._guard.begin(self.recording.tape)
-        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._guard)
-        if self.discover_server:
-            self._server_info = get_server_info()
+        self._finalizer = weakref.finalize(self, _stop, self.recording, self._machine, self._guard)
         if self.discover_cloud:
             self._cloud_info = get_cloud_info()
 
-    def _begin(self) -> Recording:
+    def _begin(self) -> tuple[Recording, Recording | None]:
+        """That of the process, and that of the machine; it is one for this process, which ends with it. The machine is
+        tracked until stop(), also when another process has ended."""
         if "process_tracker" not in self.trackers:
-            return _track.machine_recording(self.interval, count=True)
+            machine = _track.machine_recording(self.interval, _gpu.COUNT)
+            return machine, machine
         host = "system_tracker" in self.trackers
-        return _base.record(
-            self.pid, self.interval, children=self.children, host=host, collect=_gpu.collectors(machine=host)
+        own = host and self.pid == os.getpid()
+        kinds = (_gpu.PROCESSES, _gpu.MACHINE, _gpu.COUNT) if own else (_gpu.PROCESSES,)
+        process = _base.record(
+            self.pid, self.interval, children=self.children, host=host, collect=_gpu.collectors(*kinds)
         )
+        if own or not host:
+            return process, process
+        return process, _track.machine_recording(self.interval, _gpu.COUNT)
 
     def stop(self, exit_code: int = 0, run_status: RunStatus = RunStatus.finished) -> None:
         """Takes a last sample and ends the recording."""
@@ -156,9 +170,10 @@ class ResourceTracker:
     def _table(self, entity: str, tracker: str) -> TinyDataFrame:
         if tracker in self._loaded:
             return self._loaded[tracker]
-        if tracker not in self.trackers or self.recording is None or self.recording.path is None:
+        recording = self.recording if entity == "process" else self._machine
+        if tracker not in self.trackers or recording is None or recording.path is None:
             return TinyDataFrame(data=[])
-        return table_of(self.recording.tape, entity, children=self.children, original=self._original)
+        return table_of(recording.tape, entity, children=self.children, original=self._original)
 
     @property
     def process_metrics(self) -> TinyDataFrame:
@@ -210,7 +225,13 @@ class ResourceTracker:
 
     @property
     def server_info(self) -> dict[str, Any] | None:
-        """The machine, and whether the job has it for itself ("dedicated") or not ("shared")."""
+        """The machine, and whether the job has it for itself ("dedicated") or not ("shared"). None as long as
+        nvidia-smi has not answered."""
+        if self._server_info is None and self.discover_server and self.recording is not None:
+            if self._asked is None:
+                self._server_info = info_of("")
+            elif self._asked.wait(_ANSWERS_WITHIN):
+                self._server_info = info_of(self._asked.said.decode(errors="replace"))
         if self._server_info is None:
             return None
         self._server_info["allocation"] = allocation(self.process_metrics, self.system_metrics)
@@ -334,6 +355,12 @@ class ResourceTracker:
     def load(cls, file: str) -> ResourceTracker:
         with gzip.open(file, "rb") as source:
             return cls.loads(source.read().decode())
+
+
+def _stop(process: Recording, machine: Recording | None, guard: _base.Companion | None) -> None:
+    _base._stop(process, guard)
+    if machine is not None:
+        machine.stop()
 
 
 def _unlink(path: str) -> None:

@@ -10,8 +10,6 @@ from typing import Any
 
 from .. import _base
 from . import _gpu, _proc, _track
-from ._info import get_cloud_info
-from ._info import get_server_info as _server_info
 from ._proc import (
     get_pid_children,
     get_pid_proc_io,
@@ -20,6 +18,8 @@ from ._proc import (
     get_pid_rss,
     is_partition,
 )
+from .cloud_info import get_cloud_info
+from .server_info import get_server_info as _server_info
 from .tiny_data_frame import TinyDataFrame
 
 __all__ = [
@@ -115,11 +115,9 @@ class PidTracker(_Header, _track.OfProcess):
         *,
         original: bool | None = None,
     ) -> None:
-        self._begin(pid, interval, children, original, None)
+        self._begin(pid, interval, children, original, None, not autostart)
         if autostart:
             self.start_tracking(output_file)
-        elif not self._original:
-            self._begin_probe()
 
     def _read(self) -> dict[str, Any]:
         return get_pid_stats(self.pid, self.children)
@@ -129,8 +127,8 @@ class PidTracker(_Header, _track.OfProcess):
             "timestamp": usage.time,
             "pid": self.pid,
             "children": usage.processes - 1 if self.children else None,
-            "utime": usage.user * _proc.TICKS,
-            "stime": usage.system * _proc.TICKS,
+            "utime": round(usage.user * _proc.TICKS),
+            "stime": round(usage.system * _proc.TICKS),
             "pss": round(pss / 1024),
             "read_bytes": int(usage.read_bytes),
             "write_bytes": int(usage.write_bytes),

@@ -119,12 +119,10 @@ class ProcessTracker(_track.OfProcess):
         original: bool | None = None,
     ) -> None:
         self.get_process_stats = get_process_stats
-        self._begin(pid, interval, children, original, start_time)
+        self._begin(pid, interval, children, original, start_time, not autostart)
         if autostart:
             _track.wait_until(start_time)
             self.start_tracking(output_file)
-        elif not self._original:
-            self._begin_probe()
 
     def _read(self) -> dict[str, Any]:
         return get_process_stats(self.pid, self.children)

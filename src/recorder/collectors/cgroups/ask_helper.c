@@ -4,6 +4,7 @@
  * of removed groups that still hold a page; that can take seconds. A helper process reads it, one request per group at
  * a time, and a later tick gets the reply.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@
 #define EXPENSIVE (5 * NS_PER_SEC) /* between two requests: waking a helper costs more than most replies */
 #define STUCK_MOST 4u              /* helpers that may hang: a file that hung is not requested again */
 #define LAST_AFTER NS_PER_SEC      /* the last tick requests it again if the last reply is older */
-#define LAST_DEADLINE (5 * NS_PER_MS)
+#define LAST_DEADLINE                                                                                                  \
+    (5 * NS_PER_MS) /* also where memory runs out: the job and we may be killed before the next tick */
 /* in the first tick, if a helper runs by then: nothing else waits for that tick */
 #define FIRST_DEADLINE (20 * NS_PER_MS)
 
@@ -85,18 +87,33 @@ bool cgroups_need_helper(const struct cgroups *g)
     return false;
 }
 
+/* A job that is so short that it has no helper. The kernel sums up its groups in microseconds, nearly always. */
+static void read_here(struct cgroups *g, struct cgroup_state *group)
+{
+    ssize_t n = fd_read_file(AT_FDCWD, group->left.path, g->text, sizeof(g->text));
+    if (n > 0 && (size_t)n < sizeof(g->text))
+        group_take(g, group, group->left.file, span_of(g->text, (size_t)n));
+    group->left.due_ns = g->now_ns + EXPENSIVE;
+}
+
 void groups_ask(struct cgroups *g, bool last)
 {
     struct helper_request requests[GROUPS_MAX];
     size_t n = 0;
+    bool urgent = g->is_urgent && g->options.patient;
+    g->is_urgent = false;
     if (last && !g->options.patient)
         return;
-    for (size_t i = 0; g->slow && i < g->n; i++) {
+    for (size_t i = 0; (g->slow || urgent) && i < g->n; i++) {
         struct group_left *l = &g->at[i].left;
-        uint64_t early = last && !l->hung ? EXPENSIVE - LAST_AFTER : 0;
+        uint64_t early = l->hung ? 0 : urgent ? EXPENSIVE : last ? EXPENSIVE - LAST_AFTER : 0;
         if (!l->path || l->asked || g->at[i].gone || g->now_ns + early < l->due_ns ||
             (l->hung && helper_left_behind(g->slow) >= STUCK_MOST))
             continue;
+        if (!g->slow) {
+            read_here(g, &g->at[i]);
+            continue;
+        }
         l->asked = true;
         requests[n++] = (struct helper_request){.key = {(int32_t)g->at[i].entity->id, g->serial + l->tries},
                                                 .what = HELPER_FILE,
@@ -104,7 +121,7 @@ void groups_ask(struct cgroups *g, bool last)
                                                 .fn = on_reply,
                                                 .context = g};
     }
-    uint64_t deadline = g->options.patient ? (g->ticks == 1 ? FIRST_DEADLINE : last ? LAST_DEADLINE : 0) : 0;
+    uint64_t deadline = g->options.patient ? (g->ticks == 1 ? FIRST_DEADLINE : last || urgent ? LAST_DEADLINE : 0) : 0;
     if (n && helper_ask(g->slow, requests, n, deadline, -1, on_reply, g) < 0) {
         for (size_t i = 0; i < g->n; i++)
             g->at[i].left.asked = false;

@@ -13,6 +13,10 @@
 #include "base/dir.h"
 #include "base/fd.h"
 
+#define NEAR_TENTHS 9u /* of its limit: there a group may run out of memory before the next sample */
+#define FASTEST 8u     /* bytes a nanosecond that a group grows by at most: some cores that write new pages */
+#define FAR_TENTHS 8u  /* below them it is no longer near: a group full of page cache is once, and stays so */
+
 /* ---- devices ---- */
 
 static bool an_entry(void *any, const char *name, size_t len)
@@ -365,11 +369,14 @@ static void read_group_files(struct cgroups *g, struct cgroup_state *group, uint
         working_set(group->entity);
 }
 
-static void note_kills(struct cgroups *g, const struct baro_entity *e)
+static void note_kills(struct cgroups *g, struct cgroup_state *group)
 {
+    const struct baro_entity *e = group->entity;
     uint64_t now = e->value[CGROUP_oom_kills];
     if (e->absent[CGROUP_oom_kills])
         return;
+    g->is_urgent |= now > group->kills;
+    group->kills = now;
     if (g->table.at[0] == e) {
         g->oom_first = g->oom_seen ? g->oom_first : now;
         g->oom_last = now;
@@ -382,6 +389,43 @@ uint64_t cgroups_oom_kills(const struct cgroups *g)
     return g && g->oom_last > g->oom_first ? g->oom_last - g->oom_first : 0;
 }
 
+/* Takes a new reading of a group's memory. The next one is due when the group may have come near its limit, or far from
+ * it. Example: 10 MB of a limit of 512 MB are used, so that 450 MB are left: it is read after 56 ms. */
+static void note_used(struct cgroup_fill *f, uint64_t now_ns, uint64_t used, uint64_t limit)
+{
+    uint64_t mark = limit / 10 * NEAR_TENTHS, far = limit / 10 * FAR_TENTHS;
+    uint64_t grown = used > f->used ? used - f->used : 0, took_ns = now_ns - f->read_ns;
+    f->used = used;
+    f->read_ns = now_ns;
+    f->is_near = used >= mark || (f->is_near && used >= far);
+    f->near_ns = f->is_near || !grown ? UINT64_MAX
+                                      : now_ns + (uint64_t)((double)(mark - used) / (double)grown * (double)took_ns);
+    f->due_ns = now_ns + (f->is_near ? used - far : mark - used) / FASTEST;
+}
+
+bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns)
+{
+    bool any = false;
+    size_t file = group_file_of(CGROUP_memory);
+    char text[32];
+    *ret_near_ns = UINT64_MAX;
+    for (size_t i = 0; g && i < g->n; i++) {
+        struct cgroup_state *group = &g->at[i];
+        struct cgroup_fill *f = &group->fill;
+        bool before = f->is_near, due = now_ns >= f->due_ns && !group->entity->absent[CGROUP_memory_limit];
+        ssize_t n = due && group->fd[file] >= 0 ? fd_pread_all(group->fd[file], text, sizeof(text)) : -1;
+        uint64_t used;
+        if (n >= 0 && cgroup_value_parse(span_of(text, (size_t)n), &used) == 0)
+            note_used(f, now_ns, used, group->entity->value[CGROUP_memory_limit]);
+        if (f->near_ns && f->near_ns < *ret_near_ns)
+            *ret_near_ns = f->near_ns;
+        any |= f->is_near && !before;
+    }
+    if (any)
+        g->is_urgent = true;
+    return any;
+}
+
 void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret)
 {
     if (!g)
@@ -391,7 +435,7 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
     for (size_t i = 0; i < g->n; i++) {
         if (!g->at[i].gone)
             read_group_files(g, &g->at[i], now_ns, last);
-        note_kills(g, g->at[i].entity);
+        note_kills(g, &g->at[i]);
     }
     groups_ask(g, last);
     ret->entities[BARO_KIND_CGROUP] = entity_view(&g->table);

@@ -36,6 +36,11 @@ bool cgroups_need_helper(const struct cgroups *g); /* does a helper have to read
 void cgroups_collect(struct cgroups *g);
 /* Reads what is due and puts the entities into the sample. last: no other tick follows. NULL is allowed. */
 void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret);
+/* Reads how much memory the groups with a limit hold, and nothing else. Returns true if a group has come to nine tenths
+ * of its limit: again only after it was below eight. ret_near_ns: when the first group will be there, at its growth
+ * since the last call; UINT64_MAX: none grows. Example: 40 MB at 1.0 s and 60 MB at 1.1 s, with a limit of 100 MB: at
+ * 1.25 s. NULL is allowed. */
+bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns);
 /* OOM kills in the first group since it was first read. NULL is allowed. */
 uint64_t cgroups_oom_kills(const struct cgroups *g);
 void cgroups_free(struct cgroups *g);

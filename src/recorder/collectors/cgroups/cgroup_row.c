@@ -50,7 +50,7 @@ static bool is_due(const struct cgroup_row *r, const struct collector_tick *t)
         return sample->has_host && sample->host_ns == t->now_ns;
     if (host_row_is_wanted(r->host))
         return r->groups && t->last;
-    return !sample->has_host || t->now_ns >= sample->host_ns + LEAST_AGE - LEAST_AGE / JITTER || t->last;
+    return !sample->has_host || t->now_ns >= sample->host_ns + LEAST_AGE - LEAST_AGE / JITTER || t->last || r->is_near;
 }
 
 /* Marks the machine's values in the sample as absent. */
@@ -97,6 +97,12 @@ void cgroup_row_renew(struct cgroup_row *r)
     r->sampling->sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){0};
 }
 
+bool cgroup_row_watch(struct cgroup_row *r)
+{
+    r->is_near = cgroups_watch(r->groups, r->sampling->now_ns, &r->near_ns);
+    return r->is_near;
+}
+
 uint64_t cgroup_row_oom_kills(const struct cgroup_row *r)
 {
     return cgroups_oom_kills(r->groups);
@@ -106,7 +112,7 @@ uint64_t cgroup_row_oom_kills(const struct cgroup_row *r)
 
 void cgroup_row_init(struct cgroup_row *r, struct sampling *sampling, const struct host_row *host, struct own_cost *own)
 {
-    *r = (struct cgroup_row){.sampling = sampling, .host = host, .own = own};
+    *r = (struct cgroup_row){.sampling = sampling, .host = host, .own = own, .near_ns = UINT64_MAX};
 }
 
 static void prepare_cgroups(void *state)

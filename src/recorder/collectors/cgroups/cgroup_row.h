@@ -13,6 +13,8 @@ struct cgroup_row {
     struct cgroups *groups; /* NULL: none, or not opened yet */
     struct helper *helper;  /* NULL: the machine's helper is used, or that of all recordings */
     bool opened;
+    bool is_near;     /* a group has come near its memory limit: all of them are read now */
+    uint64_t near_ns; /* when one will; UINT64_MAX: none grows */
 };
 
 extern const struct collector cgroup_collector;
@@ -27,6 +29,8 @@ void cgroup_row_renew(struct cgroup_row *r);
 bool cgroup_row_is_early(const struct cgroup_row *r);
 void cgroup_row_early(struct cgroup_row *r);
 
+/* cgroups_watch(), before the turns of a tick. */
+bool cgroup_row_watch(struct cgroup_row *r);
 uint64_t cgroup_row_oom_kills(const struct cgroup_row *r); /* in the job's own group, since it was first read */
 
 #endif

@@ -288,14 +288,18 @@ static enum cgroup_metric metric_in_files(enum cgroup_metric id)
     return id == CGROUP_memory_working_set ? CGROUP_memory : id;
 }
 
+size_t group_file_of(enum cgroup_metric id)
+{
+    size_t i = 0;
+    while (i < group_files_n && !has_metric(&group_files[i], id))
+        i++;
+    return i;
+}
+
 enum cgroup_controller cgroups_controller_of(enum cgroup_metric id)
 {
-    id = metric_in_files(id);
-    for (size_t i = 0; i < group_files_n; i++) {
-        if (has_metric(&group_files[i], id))
-            return group_files[i].at;
-    }
-    return CGROUP_AT_MAX;
+    size_t i = group_file_of(metric_in_files(id));
+    return i < group_files_n ? group_files[i].at : CGROUP_AT_MAX;
 }
 
 const struct cgroup_location *cgroups_location_of(const struct cgroup_hierarchies *places, enum cgroup_metric id)

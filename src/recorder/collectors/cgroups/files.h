@@ -32,6 +32,7 @@ struct group_file {
 /* The files in the order in which they are read: a later one overwrites a metric that an earlier one has, too. */
 extern const struct group_file group_files[];
 extern const size_t group_files_n;
+size_t group_file_of(enum cgroup_metric id); /* the index of the first file that has the metric */
 #define GROUP_FILES_MAX 29u
 
 #endif

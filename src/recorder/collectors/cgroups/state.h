@@ -28,6 +28,13 @@ struct cgroup_state {
     uint64_t due_ns[GROUP_FILES_MAX];
     uint64_t period_us;
     struct group_left left;
+    uint64_t kills;
+    struct cgroup_fill {
+        uint64_t used, read_ns; /* its memory, and when that was read */
+        uint64_t due_ns;        /* when it is read next */
+        uint64_t near_ns;       /* when it will be near its limit; UINT64_MAX: it does not grow */
+        bool is_near;           /* it came near, and did not fall far below since */
+    } fill;                     /* cgroups_watch() */
 };
 
 struct cgroup_device {
@@ -48,6 +55,7 @@ struct cgroups {
     uint64_t now_ns, ticks;
     uint64_t oom_first, oom_last; /* the first group's count of kills: as read first, and last */
     bool oom_seen;
+    bool is_urgent; /* a group came near its limit, or a process was OOM-killed: memory.stat says what holds it */
     char text[TEXT];
 };
 

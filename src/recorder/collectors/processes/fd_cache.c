@@ -93,9 +93,11 @@ static struct fd_slot *slot_for(struct fd_cache *c, struct member *m)
 
 ssize_t fd_cache_read(struct fd_cache *c, struct member *m, int which, const char *name, size_t cap)
 {
-    struct fd_slot *slot = slot_for(c, m);
+    bool by_thread = m->reading.stand_in && which != FD_CACHE_STAT;
+    struct fd_slot *slot = by_thread ? NULL : slot_for(c, m);
     if (!slot)
-        return proc_read_record(c->sampling->options.proc_fd, m->row.key.pid, name, c->sampling->text, cap);
+        return proc_read_record(c->sampling->options.proc_fd, by_thread ? m->reading.stand_in : m->row.key.pid, name,
+                                c->sampling->text, cap);
     slot->used_ns = c->sampling->now_ns;
     if (slot->fd[which] < 0) {
         int fd = proc_open(c->sampling->options.proc_fd, m->row.key.pid, name, 0);
@@ -109,6 +111,8 @@ ssize_t fd_cache_read(struct fd_cache *c, struct member *m, int which, const cha
 
 int64_t fd_cache_count(struct fd_cache *c, struct member *m)
 {
+    if (m->reading.stand_in)
+        return proc_count_fds(c->sampling->options.proc_fd, m->reading.stand_in);
     struct fd_slot *slot = slot_for(c, m);
     if (slot && slot->fd[FD_CACHE_FD] < 0)
         slot->fd[FD_CACHE_FD] = proc_open(c->sampling->options.proc_fd, m->row.key.pid, "fd", O_PATH | O_DIRECTORY);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void job_row_init(struct job_row *r, struct sampling *sampling, const struct memory *memory, struct group_job *group,
                   const struct socket_row *sockets)
 {
@@ -15,12 +17,18 @@ void job_row_lossy(struct job_row *r)
     r->lossy_now = true;
 }
 
+/* How many rows have left the list so far. */
+static uint64_t removals(const struct job *job)
+{
+    return job->tree.removals + job->others.changes;
+}
+
 bool job_row_is_stirred(const struct job_row *r)
 {
     const struct job *job = r->sampling->job;
     const struct tree *tree = &job->tree;
     const struct baro_sample *sample = &r->sampling->sample;
-    return job->settling.n_gone || tree->removals != sample->removals || tree->n != sample->n ||
+    return job->settling.n_gone || removals(job) != sample->removals || tree->n - job->others.listed != sample->n ||
            tree_next_moved(tree, 0) < tree->n;
 }
 
@@ -39,12 +47,12 @@ bool job_row_any_moved(const struct job_row *r)
 const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
 {
     struct baro_sample *sample = &r->sampling->sample;
-    const struct tree *tree = &r->sampling->job->tree;
-    if (r->sampling->job->settling.n_gone || tree->removals != sample->removals || tree->n < sample->n ||
+    const struct job *job = r->sampling->job;
+    if (job->settling.n_gone || removals(job) != sample->removals || job->tree.n - job->others.listed < sample->n ||
         !sample->moved || t_ns <= sample->t_ns)
         return NULL;
     memset(r->moved, 0, (sample->n + 63) / 64 * sizeof(*r->moved));
-    sample->processes = tree->rows;
+    sample->processes = job->others.listed ? r->rows : job->tree.rows;
     sample->t_ns = t_ns;
     sample->lossy = false;
     return sample;
@@ -54,7 +62,8 @@ const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
 static void mark_rows(struct tree *tree)
 {
     for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1))
-        tree->at[i]->reading.in_sample |= tree->at[i]->row.absent[PROCESS_cpu] == BARO_PRESENT;
+        tree->at[i]->reading.in_sample |=
+            !tree->at[i]->other.is && tree->at[i]->row.absent[PROCESS_cpu] == BARO_PRESENT;
 }
 
 /* If out of memory, sample->moved is NULL: all members may have changed. */
@@ -69,11 +78,42 @@ static void fill_moved(struct job_row *r)
         r->cap_moved = grown ? 2 * words : r->cap_moved;
     }
     sample->moved = words <= r->cap_moved ? r->moved : NULL;
-    sample->removals = tree->removals;
+    sample->removals = removals(r->sampling->job);
     if (sample->moved && words)
         memcpy(r->moved, tree->moved, words * sizeof(*r->moved));
-    mark_rows(tree);
-    tree_clear_moved(tree);
+}
+
+/* Leaves out the rows of members that belong to another recording. */
+static void leave_out_others(struct job_row *r)
+{
+    const struct tree *tree = &r->sampling->job->tree;
+    struct baro_sample *sample = &r->sampling->sample;
+    size_t n = 0;
+    if (!r->sampling->job->others.listed || array_reserve(&r->rows, tree->n, &r->cap_rows, sizeof(*r->rows)) < 0)
+        return;
+    if (sample->moved)
+        memset(r->moved, 0, (tree->n + 63) / 64 * sizeof(*r->moved));
+    for (size_t i = 0; i < tree->n; i++) {
+        if (tree->at[i]->other.is)
+            continue;
+        if (sample->moved)
+            r->moved[n / 64] |= (tree->moved[i / 64] >> i % 64 & 1) << n % 64;
+        r->rows[n++] = tree->rows[i];
+    }
+    sample->processes = r->rows;
+    sample->n = n;
+}
+
+static void fill_rows(struct job_row *r)
+{
+    struct job *job = r->sampling->job;
+    struct baro_sample *sample = &r->sampling->sample;
+    sample->n = tree_compact(&job->tree);
+    sample->processes = job->tree.rows;
+    fill_moved(r);
+    leave_out_others(r);
+    mark_rows(&job->tree);
+    tree_clear_moved(&job->tree);
 }
 
 static bool tick_job(void *state, const struct collector_tick *t)
@@ -82,11 +122,8 @@ static bool tick_job(void *state, const struct collector_tick *t)
     struct job *job = r->sampling->job;
     struct baro_sample *sample = t->sample;
     sample->t_ns = t->now_ns;
-    r->others = job->tree.removals != sample->removals;
     size_t n = sample->n;
-    sample->n = tree_compact(&job->tree);
-    r->others |= sample->n != n;
-    sample->processes = job->tree.rows;
+    r->others = removals(job) != sample->removals;
     sample->lossy = r->lossy_now;
     r->lossy += r->lossy_now;
     r->lossy_now = false;
@@ -94,7 +131,8 @@ static bool tick_job(void *state, const struct collector_tick *t)
     job_totals(job, sample->job, sample->job_absent);
     sample->job[JOB_pss_stale] = memory_stale(r->memory, &sample->job_absent[JOB_pss_stale]);
     socket_row_fill(r->sockets, sample);
-    fill_moved(r);
+    fill_rows(r);
+    r->others |= sample->n != n;
     if (r->sampling->options.host_alone) {
         memset(sample->job, 0, sizeof(sample->job));
         memset(sample->job_absent, BARO_ABSENT_NOT_ASKED, sizeof(sample->job_absent));
@@ -116,7 +154,9 @@ static void close_job(void *state, bool exiting)
         return;
     group_job_done(r->group);
     free(r->moved);
+    free(r->rows);
     r->moved = NULL;
+    r->rows = NULL;
 }
 
 const struct collector job_collector = {

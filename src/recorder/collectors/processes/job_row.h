@@ -12,9 +12,11 @@ struct job_row {
     const struct memory *memory;
     struct group_job *group;
     const struct socket_row *sockets;
-    uint64_t *moved;  /* for the sample: a bit for each member that may have changed */
-    size_t cap_moved; /* words */
-    uint64_t lossy;   /* number of samples with lost events in the interval before them */
+    uint64_t *moved;            /* for the sample: a bit for each row that may have changed */
+    size_t cap_moved;           /* words */
+    struct baro_process **rows; /* for the sample, if members belong to another recording: those of the others */
+    size_t cap_rows;
+    uint64_t lossy; /* number of samples with lost events in the interval before them */
     bool lossy_now;
     bool others; /* members have joined or left since the last sample */
 };

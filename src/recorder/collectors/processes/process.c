@@ -197,6 +197,26 @@ static void read_fds(struct processes *p, struct member *m)
         member_set_absent(m, PROCESS_fds, proc_absent((int)-fds));
 }
 
+/* Reads the limit of CPU time, which is a second at least. A process may set it late, so it is read again each time the
+ * CPU time has doubled: 18 times in a day. The kernel compares ticks with it. Example: on a busy machine a process had
+ * used 0.88 s when the 250 ticks of 4 ms had hit it for which it was killed. */
+#define LIMIT_FROM (NS_PER_SEC / 2)
+static void read_cpu_limit(struct processes *p, struct member *m)
+{
+    uint64_t cpu_ns = m->row.value[PROCESS_cpu], ticks_ns;
+    struct sampling *g = p->sampling;
+    struct pid_limits limits;
+    if (cpu_ns >= LIMIT_FROM && cpu_ns >= 2 * m->reading.limit_at_ns) {
+        ssize_t n = proc_read(g->options.proc_fd, m->row.key.pid, "limits", g->text, sizeof(g->text));
+        bool ok = n > 0 && pid_limits_parse(span_of(g->text, (size_t)n), &limits) == 0;
+        uint64_t s = ok && (limits.valid & 1u << PID_LIMIT_CPU) ? limits.value[PID_LIMIT_CPU] : UINT64_MAX;
+        m->reading.cpu_limit_ns = s < UINT64_MAX / NS_PER_SEC ? s * NS_PER_SEC : 0;
+        m->reading.limit_at_ns = cpu_ns;
+    }
+    if (m->reading.cpu_limit_ns && cpu_ns && clock_process_ticks_ns(m->row.key.pid, &ticks_ns) == 0)
+        m->reading.ticks_ratio = (float)ticks_ns / (float)cpu_ns;
+}
+
 /* ---- reading a process ---- */
 
 /* Does the pid still belong to this member? A member that only events have reported has no start time yet. It gets the
@@ -274,6 +294,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     m->life.cpu_final |= is_zombie(&st) && read_last_clock(m, &clock_ns);
     process_put_stat(p, m, &st, clock_ns);
     note_growth(p, m, key, stat_rss);
+    read_cpu_limit(p, m);
     /* Between two samples, as at an exec, only stat is read. The next tick reads the rest, even if the process sleeps
      * by then. */
     m->reading.forced = depth < PROCESS_REFRESH && (m->reading.forced || clock_ns != m->reading.clock_ns);

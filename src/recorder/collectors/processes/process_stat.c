@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /proc/PID/stat says of a process: CPU time, parent, name, page faults, resident memory. */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "recorder/collectors/processes/process_parts.h"
 #include "recorder/collectors/processes/pss_sharing.h"
@@ -124,14 +126,28 @@ static void forget_memory(struct member *m)
     member_set_value(m, PROCESS_rss, 0);
 }
 
-/* Makes the values of memory absent. If the thread group leader has exited and other threads are running, there is no
- * mm to read. Example: without this, the 31.6 MB of pss that were read last would be in every later sample. */
+/* Makes the values of memory absent: all threads are ending. Example: without this, the 31.6 MB of pss that were read
+ * last would be in every later sample. */
 static void lose_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_rss,      PROCESS_virtual,  PROCESS_pss,      PROCESS_uss,
                                               PROCESS_smaps_at, PROCESS_pss_anon, PROCESS_pss_shmem};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
         member_set_absent(m, ids[i], BARO_ABSENT_GONE);
+}
+
+/* The first thread may have exited while others run. It is then a zombie without memory, so the state and the memory of
+ * the process are read from another thread. Returns what has them; NULL: all threads are ending. */
+static const struct pid_stat *stand_in(struct processes *p, struct member *m, const struct pid_stat *st,
+                                       struct pid_stat *thread)
+{
+    bool is_needed = st->state == 'Z' && st->num_threads > 1;
+    if (is_needed)
+        m->reading.stand_in =
+            proc_living_thread(p->sampling->options.proc_fd, m->row.key.pid, m->reading.stand_in, thread);
+    else
+        m->reading.stand_in = 0;
+    return !is_needed ? st : m->reading.stand_in ? thread : NULL;
 }
 
 /* Has its parent just reaped it? The kernel then prints no parent and no threads (do_task_stat() without a sighand).
@@ -177,6 +193,82 @@ static void put_shared_memory(struct processes *p, struct member *m, const struc
     }
 }
 
+static void put_memory(struct processes *p, struct member *m, const struct pid_stat *st)
+{
+    m->reading.has_no_memory = !st->vsize;
+    /* A process gives up its memory before it is a zombie. The row still has its last values of memory, which show how
+     * much it shared. */
+    if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
+        sharing_note_left(p->memory, m, st->state == 'Z');
+    if (!m->reading.stand_in)
+        put_shared_memory(p, m, st);
+    put_rss(m, st->rss * p->sampling->options.page_size);
+    member_set_value(m, PROCESS_virtual, st->vsize);
+    if (st->state == 'Z')
+        forget_memory(m);
+}
+
+/* Does the process execute this program? Its own copy in another place is another file. */
+static bool executes_baro(const struct sampling *g, int32_t pid, bool *ret)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof(path), "%d/exe", (int)pid);
+    if (!g->options.own_exe.st_ino || fstatat(g->options.proc_fd, path, &st, 0) < 0)
+        return false;
+    *ret = st.st_dev == g->options.own_exe.st_dev && st.st_ino == g->options.own_exe.st_ino;
+    return true;
+}
+
+static bool is_named_ours(const char *comm)
+{
+    return strncmp(comm, "baro-", 5) == 0;
+}
+
+/* Does what the member starts belong to another recording as well? What a wrapper starts is the job's. */
+static bool starts_others(const struct member *m)
+{
+    return m && m->other.is && (m->other.was_started || is_named_ours(m->reading.comm));
+}
+
+/* What the user named is recorded whatever it is. */
+static bool is_named_by_user(const struct job *j, const struct member *m)
+{
+    return j->attached && m->is_target;
+}
+
+/* The parent of a recorder is its wrapper if it executes this program as well. Other wrappers (`baro phase`) are
+ * processes of the job. */
+static void check_wrapper(const struct processes *p, struct member *m)
+{
+    struct job *j = p->sampling->job;
+    bool is = false;
+    if (m && !m->other.is && !is_named_by_user(j, m) && executes_baro(p->sampling, m->row.key.pid, &is) && is)
+        job_set_other(j, m, true);
+}
+
+/*
+ * Finds out whether the member belongs to another recording of barograph: it has given itself the name of a recorder or
+ * helper, and executes this program; or it is the wrapper of one; or a recorder or helper has started it, as it does
+ * what --collect runs, and MLflow's follower. The kernel says what a process executes, a name alone says nothing. A
+ * process that ended before it was read stays one of the job.
+ */
+static void check_recorder(const struct processes *p, struct member *m, const struct pid_stat *st)
+{
+    struct job *j = p->sampling->job;
+    bool is = false, is_wrapper = m->other.is && strcmp(st->comm, "baro") == 0;
+    if (m->other.was_started || is_named_by_user(j, m) || st->state == 'Z')
+        return;
+    m->other.was_started = starts_others(m->links.parent);
+    if (m->other.was_started)
+        is = true;
+    else if ((is_named_ours(st->comm) || is_wrapper) && !executes_baro(p->sampling, m->row.key.pid, &is))
+        return;
+    job_set_other(j, m, is);
+    if (is && strcmp(st->comm, "baro-recorder") == 0)
+        check_wrapper(p, m->links.parent);
+}
+
 void process_put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     member_moved(m);
@@ -186,30 +278,21 @@ void process_put_stat(struct processes *p, struct member *m, const struct pid_st
     m->reading.name_is_parents = may_execute(p, m, st, clock_ns);
     if (!is_released(st))
         put_parent(p, m, st->ppid);
+    check_recorder(p, m, st);
     put_cpu(p, m, st, clock_ns);
     member_raise_counter(m, PROCESS_faults_minor, st->minflt);
     member_raise_counter(m, PROCESS_faults_major, st->majflt);
     member_raise_counter(m, PROCESS_children_faults_minor, st->cminflt);
     member_raise_counter(m, PROCESS_children_faults_major, st->cmajflt);
-    member_set_value(m, PROCESS_state, (uint8_t)st->state);
+    struct pid_stat thread;
+    const struct pid_stat *alive = stand_in(p, m, st, &thread);
+    member_set_value(m, PROCESS_state, (uint8_t)(alive ? alive : st)->state);
     m->reading.is_exiting = st->flags & PROC_PF_EXITING;
     member_set_value(m, PROCESS_nice, (uint64_t)st->nice);
     if (!is_released(st))
         member_set_value(m, PROCESS_threads, st->num_threads);
-    /* A zombie has no memory; but if only the leader has exited and threads are running, their memory is not known. */
-    bool hollow = st->state == 'Z' && st->num_threads > 1;
-    if (hollow) {
+    if (alive)
+        put_memory(p, m, alive);
+    else
         lose_memory(m);
-        return;
-    }
-    m->reading.has_no_memory = !st->vsize;
-    /* A process gives up its memory before it is a zombie. The row still has its last values of memory, which show how
-     * much it shared. */
-    if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
-        sharing_note_left(p->memory, m, st->state == 'Z');
-    put_shared_memory(p, m, st);
-    put_rss(m, st->rss * p->sampling->options.page_size);
-    member_set_value(m, PROCESS_virtual, st->vsize);
-    if (st->state == 'Z')
-        forget_memory(m);
 }

@@ -49,6 +49,10 @@ class _Run:
         self.info, self.data = _Info(run_id), _Data()
 
 
+class _Experiment:
+    experiment_id = "0"
+
+
 class _Page(list):
     token = None
 
@@ -114,10 +118,11 @@ class MlflowClient:
         return [entities.Metric(row[2], row[3], row[4], row[5]) for row in rows]
 
     def search_experiments(self, page_token=None):
-        return _Page()
+        return _Page([_Experiment()])
 
     def search_runs(self, ids, filter_string="", max_results=100):
-        return []
+        session = filter_string.rpartition("= ")[2].strip("'")
+        return [self.get_run(row[1]) for row in self._lines() if row[0] == "tag" and row[3] == session]
 
     def create_run(self, experiment_id, start_time=None, tags=None):
         run = _Run("made")
