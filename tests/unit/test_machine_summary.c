@@ -147,7 +147,7 @@ static void test_limits(void **state)
     NEAR(summary_cores_limit(s, &source), 0.5);
     assert_int_equal(most(s, &v, &measure), 0);
     assert_int_equal(measure, MEMORY_PROCESSES);
-    assert_int_equal(v, 126 * 1024000 + 2 * (48 << 10) + 2 * (28 << 10)); /* two processes, one with three threads */
+    assert_int_equal(v, 126 * 1024000 + 2 * (48 << 10) + 2 * (23 << 10)); /* two processes, one with three threads */
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, (double)v / (500 * MB));
     assert_int_equal(summary_memory_group_ratio(s, &d), 0);
@@ -205,7 +205,7 @@ static void test_measures(void **state)
     assert_int_equal(most(s, &v, &measure), 0);
     assert_int_equal(measure, MEMORY_CGROUP);
     assert_int_equal(v, 150 * MB + 2 * (48 << 10) +
-                            2 * (28 << 10)); /* v2 before Linux 5.18 does not say what is the kernel's */
+                            2 * (23 << 10)); /* v2 before Linux 5.18 does not say what is the kernel's */
     assert_int_equal(summary_throttled(s, &v), 0);
     assert_int_equal(v, 9000 * MS + 2100 * MS); /* made for the job: from nothing */
     assert_int_equal(summary_group_oom_kills(s, &v), 0);
@@ -214,7 +214,7 @@ static void test_measures(void **state)
     s = told_with(target);
     assert_int_equal(most(s, &v, &measure), 0);
     assert_int_equal(measure, MEMORY_CGROUP);
-    assert_int_equal(v, 150 * MB + 2 * (48 << 10) + 2 * (28 << 10));
+    assert_int_equal(v, 150 * MB + 2 * (48 << 10) + 2 * (23 << 10));
     summary_free(s);
     s = told_with(of_data);
     assert_int_equal(most(s, &v, &measure), BARO_ABSENT_UNSUPPORTED);

@@ -187,7 +187,7 @@ static void test_zombies_and_threads(void **state)
         w.p[i].value[PROCESS_faults_minor] = 9000;
     }
     add(&w);
-    expect(&w, 9 * MB + EACH + 10 * (28u << 10) + 5 * (10u << 10), 9 * MB + EACH + 10 * (28u << 10) + 5 * (10u << 10),
+    expect(&w, 9 * MB + EACH + 10 * (23u << 10) + 5 * (10u << 10), 9 * MB + EACH + 10 * (23u << 10) + 5 * (10u << 10),
            NEEDED_CERTAIN);
     assert_int_equal(w.n.mark_at_most, 8 * MB);
     needed_done(&w.n);

@@ -9,10 +9,10 @@
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 
-/* What Linux 6.18 charges to a control group besides page tables, which are metrics: 48 kB for `sleep`, 28 kB for a
- * thread (its stack above all), 10 kB for a zombie; means of 100. */
+/* What Linux 6.18 charges to a control group besides page tables, which are metrics: 48 kB for `sleep`, 23 kB for a
+ * thread (its stack above all; mean of 2,000), 10 kB for a zombie. */
 #define KERNEL_PROCESS (48u << 10)
-#define KERNEL_THREAD (28u << 10)
+#define KERNEL_THREAD (23u << 10)
 #define KERNEL_ZOMBIE (10u << 10)
 #define HUGE_PAGE (2u << 20)
 
@@ -60,6 +60,7 @@ struct sums {
     struct needed_parts parts;
     uint64_t own;    /* where pss is stale: what belongs to one process alone */
     uint64_t unsure; /* what may be shared with others, and can't be read */
+    uint64_t copied; /* what processes shared may be their own by now */
     uint64_t mapped, hugetlb;
     uint64_t anon_least, mapped_least; /* the most of one process, whoever shares it */
     uint64_t counted_twice;            /* so much of it may be, where pss is stale */
@@ -79,6 +80,7 @@ static uint64_t anon_of(const struct needed *n, const struct baro_process *p, st
         if (row->smaps_at_ns != p->value[PROCESS_smaps_at]) {
             row->smaps_at_ns = p->value[PROCESS_smaps_at];
             row->anon_then = anon;
+            row->faults_then = faults;
         }
         uint64_t pss = p->value[PROCESS_pss_anon];
         return min_u64(anon >= row->anon_then ? pss + (anon - row->anon_then) : excess(pss, row->anon_then - anon),
@@ -125,6 +127,10 @@ static void add_process(const struct needed *n, const struct baro_process *p, st
         return; /* another process has this memory */
     row->anon = anon_of(n, p, row, sums);
     uint64_t grown = row->smaps_at_ns ? excess(anon, row->anon_then) : 0;
+    /* A write to a shared page copies it: a page fault, and no growth. */
+    if (row->smaps_at_ns)
+        sums->copied += min_u64(excess(anon, row->anon),
+                                excess(faulted(n, row->faults - min_u64(row->faults, row->faults_then), anon), grown));
     bool is_read = p->absent[PROCESS_uss] == BARO_PRESENT;
     uint64_t own = is_read ? min_u64(row->anon, p->value[PROCESS_uss] + grown) : row->anon;
     sums->parts.anon += row->anon;
@@ -301,21 +307,28 @@ static uint64_t kernel_growth(struct needed *n, const struct baro_sample *s)
     return 0;
 }
 
-/* By how much memory grew that others may have as well: as far as the job can have caused it. A page of shared memory
- * comes by a write, or by a page fault that made no anonymous memory; one of a pipe by a write. */
+/* Memory that others may have as well grew, and the job can have caused it. A page of shared memory comes by a write,
+ * or by a page fault that made no anonymous memory; one of a pipe by a write. */
 static void add_growth(struct needed *n, const struct baro_sample *s, const struct sums *sums,
                        uint64_t ret_more[NEEDED_DOUBTS])
 {
-    uint64_t wrote = job_value(s, JOB_io_wchar), faulted_in = job_value(s, JOB_faults_minor) * n->page_bytes;
-    uint64_t shmem = min_u64(job_value(s, JOB_machine_shmem), excess(faulted_in, sums->parts.anon) + wrote);
-    ret_more[NEEDED_SHMEM] = excess(shmem, sums->parts.shared);
-    if (!s->has_host || s->host_ns <= n->host_ns)
-        return;
+    struct needed_growth *g = &n->growth;
+    uint64_t wchar = job_value(s, JOB_io_wchar), faults = job_value(s, JOB_faults_minor) * n->page_bytes;
+    uint64_t shmem = job_value(s, JOB_machine_shmem), anon = sums->parts.anon;
     uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
-    n->hugetlb_first = n->host_ns ? n->hugetlb_first : hugetlb;
-    n->host_ns = s->host_ns;
-    ret_more[NEEDED_KERNEL] = excess(min_u64(kernel_growth(n, s), wrote), sums->parts.kernel);
-    ret_more[NEEDED_HUGETLB] = max_u64(sums->hugetlb, excess(hugetlb, n->hugetlb_first));
+    uint64_t made = excess(excess(faults, g->faults), excess(anon, g->anon)) + excess(wchar, g->wchar);
+    /* Others may grow at other times. Example: 500 MB more in /dev/shm while the job had 1,000 page faults: 4 MB. */
+    g->shmem_of_job = shmem >= g->shmem ? g->shmem_of_job + min_u64(shmem - g->shmem, made)
+                                        : excess(g->shmem_of_job, g->shmem - shmem);
+    g->hugetlb = s->has_host && !g->has_host ? hugetlb : g->hugetlb;
+    g->has_host = s->has_host;
+    g->wchar = wchar;
+    g->faults = faults;
+    g->shmem = shmem;
+    g->anon = anon;
+    ret_more[NEEDED_SHMEM] = excess(g->shmem_of_job, sums->parts.shared);
+    ret_more[NEEDED_KERNEL] = excess(min_u64(kernel_growth(n, s), wchar), sums->parts.kernel);
+    ret_more[NEEDED_HUGETLB] = max_u64(sums->hugetlb, s->has_host ? excess(hugetlb, g->hugetlb) : 0);
 }
 
 /* For this long a sum that is too large, since a child has begun and its parent was not read again, is no doubt. */
@@ -327,7 +340,10 @@ static void take_sums(struct needed *n, const struct baro_sample *s, struct sums
     sums->mapped = derive_is_stale(s) ? sums->mapped_least : max_u64(sums->mapped, sums->mapped_least);
     n->mapped_most = max_u64(n->mapped_most, sums->mapped);
     /* What others wrote is left out as far as it is more than the job can have written. */
-    uint64_t files = min_u64(job_value(s, JOB_tmpfs), n->mapped_most + job_value(s, JOB_io_wchar));
+    bool knows_writes = s->job_absent[JOB_io_wchar] == BARO_PRESENT && !job_value(s, JOB_io_is_lower_bound);
+    uint64_t files = job_value(s, JOB_tmpfs);
+    if (knows_writes)
+        files = min_u64(files, n->mapped_most + s->job[JOB_io_wchar]);
     sums->parts.shared = max_u64(sums->mapped, files);
     uint64_t whole = sums->parts.anon;
     bool stale = derive_is_stale(s); /* then processes may share more by now than was read */
@@ -338,6 +354,7 @@ static void take_sums(struct needed *n, const struct baro_sample *s, struct sums
     n->calm_anon = stale ? n->calm_anon : sums->parts.anon;
     bool stale_long = n->stale_since_ns && s->t_ns - n->stale_since_ns >= STALE_LONG;
     more[NEEDED_SHARING] = stale_long ? sums->counted_twice : min_u64(sums->unsure, sums->counted_twice);
+    more[NEEDED_SHARING] = max_u64(more[NEEDED_SHARING], sums->copied);
     more[NEEDED_HUGETLB] = sums->hugetlb;
     add_growth(n, s, sums, more);
     uint64_t sum = needed_sum(&sums->parts), most = sum;

@@ -46,18 +46,26 @@ struct needed_row {
     bool is_zombie;
     bool has_huge_pages;             /* it has more memory of its own than pages of usual size can be */
     uint64_t smaps_at_ns, anon_then; /* rss_anon when pss_anon was read */
+    uint64_t faults_then;            /* page faults by then */
     uint64_t files_most;             /* the most of rss that was of files and shared memory */
     uint64_t anon, rss, faults;      /* anon: what counts for the process */
+};
+
+/* Shared memory and huge pages of the machine, which others may have as well. */
+struct needed_growth {
+    uint64_t shmem_of_job;               /* by how much the job may have let shared memory grow */
+    uint64_t wchar, faults, shmem, anon; /* of the last sample, in bytes */
+    uint64_t hugetlb;                    /* of the first reading of the machine */
+    bool has_host;
 };
 
 struct needed {
     struct needed_row *row, *next; /* of the last sample, by id; next: of the one that is being added */
     size_t n, cap, cap_next;
     uint64_t page_bytes;
-    uint64_t hugetlb_first; /* of the machine */
-    uint32_t kernel_group;  /* the innermost control group that says what the kernel keeps for it; 0: none */
+    uint32_t kernel_group; /* the innermost control group that says what the kernel keeps for it; 0: none */
     uint64_t kernel_first;
-    uint64_t host_ns;
+    struct needed_growth growth;
     uint64_t mapped_most; /* shared memory that processes have mapped at one time */
     /* Since the limits last changed: */
     bool seen;

@@ -84,6 +84,7 @@ const struct verdict_rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
 /* ---- right-size ---- */
 
 #define SIZE_MEMORY 1.25
+#define SIZE_AT_MOST 1.05           /* of a range, its upper end is an upper bound already */
 #define SIZE_MEMORY_STEP 67108864.0 /* 64 MiB */
 #define SIZE_RANGE 1.2              /* from this ratio on, what it may have needed is shown as a range */
 #define SIZE_MENTION 0.25           /* a part of memory from this share on is worth a word */
@@ -142,24 +143,29 @@ static bool is_range(const struct evidence *e)
     return e->memory_at_most_bytes > SIZE_RANGE * e->memory_peak_bytes;
 }
 
-/* Returns the memory that the job needed, plus what it would have needed without the limit. Example: 67 MB resident at
- * a limit of 67 MB, and 63 MB swapped out, are 130 MB. What it may have needed besides is included: if samples have
- * 71 MB, and the marks of its processes allow 590 MB, it is 590 MB. */
-static double memory_needed(const struct evidence *e, const struct stretch *s)
+/* Returns what to ask for: the memory that the job needed, with what it would have needed without the limit and a
+ * margin; or what it may have needed, if that is more. Examples: 67 MB resident at a limit of 67 MB, and 63 MB swapped
+ * out, are 130 MB. Samples have 71 MB, and the marks of its processes allow 590 MB: 590 MB. */
+static double memory_to_ask_for(const struct evidence *e, const struct stretch *s)
 {
-    double held = e->memory_at_most_bytes >= e->memory_peak_bytes ? e->memory_at_most_bytes : e->memory_peak_bytes;
-    held += e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0;
-    return is_short_of_memory(e, s) && e->memory_limit_bytes > held ? e->memory_limit_bytes : held;
+    double at_most = e->memory_at_most_bytes >= e->memory_peak_bytes ? e->memory_at_most_bytes : e->memory_peak_bytes;
+    double needed = is_range(e) ? e->memory_peak_bytes : at_most;
+    double swapped = e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0;
+    if (is_short_of_memory(e, s) && e->memory_limit_bytes > needed + swapped)
+        return e->memory_limit_bytes * SIZE_MEMORY;
+    needed = (needed + swapped) * SIZE_MEMORY;
+    at_most = (at_most + swapped) * SIZE_AT_MOST;
+    return at_most > needed ? at_most : needed;
 }
 
 /* Why is it a range? */
 static const char *words_doubt(const char *doubt)
 {
     static const char *const words[][2] = {
-        {"marks", "processes that ended between two samples may have held it"},
+        {"marks", "processes may have held it between two samples"},
         {"sharing", "how much of it its processes share could not be read"},
-        {"shared_memory", "shared memory of the machine grew by more than its processes map"},
-        {"kernel", "so much the kernel keeps for its control group, as for pipes"},
+        {"shared_memory", "shared memory of the machine grew by so much, the job's or others'"},
+        {"kernel", "the kernel's memory of its control group grew by so much, as for pipes"},
         {"hugetlb", "huge pages, which most limits do not count"},
         {"page_cache", "its control group held so much, page cache included"},
     };
@@ -214,7 +220,7 @@ static void size_without_cores(const struct evidence *e, struct finding *f, doub
 
 static bool right_size(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    double cores = cores_needed(e, s), memory = round_up(memory_needed(e, s) * SIZE_MEMORY, SIZE_MEMORY_STEP),
+    double cores = cores_needed(e, s), memory = round_up(memory_to_ask_for(e, s), SIZE_MEMORY_STEP),
            minutes = whole_up(e->wall_ns * SIZE_TIME / (60 * SECOND_NS)), mib = memory / 1048576;
     if (e->is_running || *e->exit_signal || e->oom_kills >= 1 || !(memory > 0 && minutes >= 1))
         return false;
@@ -233,8 +239,8 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
 }
 
 static const struct baro_threshold size_thresholds[] = {
-    {"memory to ask for, as a multiple of the most that it needed, or may have needed; rounded up to 64 MiB",
-     SIZE_MEMORY, BARO_UNIT_REAL},
+    {"memory to ask for, as a multiple of the most that it needed; rounded up to 64 MiB", SIZE_MEMORY, BARO_UNIT_REAL},
+    {"the same of what it may have needed, if that is more by a fifth", SIZE_AT_MOST, BARO_UNIT_REAL},
     {"time to ask for, as a multiple of its time; rounded up to minutes", SIZE_TIME, BARO_UNIT_REAL},
     {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it might use, the "
      "most that it used at once unless others used them too, and those of the machine (where few-cores says so, those "

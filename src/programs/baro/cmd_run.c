@@ -211,6 +211,9 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
     const char *events = getenv("BARO_EVENTS");
+    if (s->record.task && events && *events && s->record.wait_all)
+        return cli_failf(cli,
+                         "--wait-all and --task: one of them; the recording that this is a task of goes on anyway");
     if (s->record.task && events && *events)
         return run_inside(cli, &s->record, argv);
     if (s->record.wait_all && !s->record.subreaper)

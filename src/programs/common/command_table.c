@@ -58,7 +58,7 @@ const struct cli_command cli_commands[] = {
               "(--until all waits for these, too), when the control group is empty, after the time of --for, or when "
               "baro receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
               "Totals count from the moment of attaching. What was used before is listed separately.",
-     .examples = "baro record --pid 1234\trecord process 1234 and its descendants until it has ended\n"
+     .examples = "baro record --pid 1234\trecord process 1234 and its descendants until process 1234 has ended\n"
                  "baro record --pid 1234 --until all\tuntil its descendants have ended, too\n"
                  "baro record --cgroup system.slice/cron.service\trecord a service\n"
                  "baro record --name sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"

@@ -367,9 +367,10 @@ static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_val
 static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
     ret_value[JOB_processes] = tree_count(&j->tree) - j->counts.ended_members - j->others.alive;
-    ret_value[JOB_processes_peak] = j->counts.peak;
-    ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
     ret_value[JOB_processes_started] = j->counts.started - j->others.started;
+    /* Several of another recording may have been counted before it was seen whose they are. */
+    ret_value[JOB_processes_peak] = min_u64(j->counts.peak, ret_value[JOB_processes_started]);
+    ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
     ret_value[JOB_processes_ended] = j->counts.ended - j->others.ended;
     bool bounded = unseen_at_most(j, &ret_value[JOB_processes_unseen]);
     if (!bounded)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,10 @@
 #include "base/dir.h"
 #include "base/fd.h"
 
-#define NEAR_TENTHS 9u /* of its limit: there a group may run out of memory before the next sample */
-#define FASTEST 8u     /* bytes a nanosecond that a group grows by at most: some cores that write new pages */
-#define FAR_TENTHS 8u  /* below them it is no longer near: a group full of page cache is once, and stays so */
+#define NEAR_TENTHS 9u    /* of its limit: there a group may run out of memory before the next sample */
+#define FASTEST 8u        /* bytes a nanosecond that a group grows by at most: some cores that write new pages */
+#define NEAR_AT_MOST 1e18 /* nanoseconds: some decades */
+#define FAR_TENTHS 8u     /* below them it is no longer near: a group full of page cache is once, and stays so */
 
 /* ---- devices ---- */
 
@@ -398,8 +400,8 @@ static void note_used(struct cgroup_fill *f, uint64_t now_ns, uint64_t used, uin
     f->used = used;
     f->read_ns = now_ns;
     f->is_near = used >= mark || (f->is_near && used >= far);
-    f->near_ns = f->is_near || !grown ? UINT64_MAX
-                                      : now_ns + (uint64_t)((double)(mark - used) / (double)grown * (double)took_ns);
+    double near_ns = grown ? (double)(mark - used) / (double)grown * (double)took_ns : HUGE_VAL;
+    f->near_ns = f->is_near || !(near_ns < NEAR_AT_MOST) ? UINT64_MAX : now_ns + (uint64_t)near_ns;
     f->due_ns = now_ns + (f->is_near ? used - far : mark - used) / FASTEST;
 }
 
