@@ -21,6 +21,20 @@ DUP, OPEN = "dup", "open"  # (DUP, descriptor, to) and (OPEN, to, path, flags): 
 _MODE = 0o600
 
 
+def absolute(folders: str) -> list[str]:
+    """Those of a search path that are not relative: the working directory may be anybody's, as /tmp is."""
+    return [folder for folder in folders.split(os.pathsep) if os.path.isabs(folder)]
+
+
+def program(name: str) -> str:
+    """The path of a helper program; "" if there is none."""
+    for folder in absolute(os.environ.get("PATH", os.defpath)):
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return ""
+
+
 def start(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence[Action], setsid: bool = False) -> None:
     """Starts argv[0] and waits for it: it ends at once, and what it started is nobody's child."""
     spawn = _spawn if hasattr(_system, "posix_spawn") else _libc

@@ -88,7 +88,7 @@ class Upload:
     def state(self) -> str:
         """ "waiting", "metrics", "summary", "artifacts", "done", or "refused": `error` says why."""
         at = self._read()
-        refused = at.get("refused") and at["number"] > self._since
+        refused = at.get("refused") and at.get("number", self._since + 1) > self._since
         return "refused" if refused else str(at.get("stage", "waiting"))
 
     @property

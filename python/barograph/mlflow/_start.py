@@ -14,16 +14,21 @@ TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any
 
+# With -m and -c the working directory is first in sys.path, whatever has the program itself (-P: since Python 3.11).
+_FOLLOW = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; from barograph.mlflow.__main__ import main; sys.exit(main())"
+)
 _LEFT_OUT = ("LD_PRELOAD", "BARO_TAPE", "BARO_PID", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID")
 
 
 def _environment(keep_events: bool) -> dict[str, str]:
     out = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT and (keep_events or k != "BARO_EVENTS")}
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    paths = out.get("PYTHONPATH", "").split(os.pathsep)
+    paths = _spawn.absolute(out.pop("PYTHONPATH", ""))
     if here in sys.path and here not in paths:  # found without being installed
-        out["PYTHONPATH"] = os.pathsep.join([*(p for p in paths if p), here])
-    return out
+        paths.append(here)
+    out["PATH"] = os.pathsep.join(_spawn.absolute(out.get("PATH", os.defpath)))
+    return {**out, "PYTHONPATH": os.pathsep.join(paths)} if paths else out
 
 
 def start_waiting(as_task: bool = False) -> int:
@@ -39,7 +44,7 @@ def start_waiting(as_task: bool = False) -> int:
         ]
         # The shell ends at once: the follower is a child of init by the time that a recording begins.
         task = [_where.baro(), "run", "-q", "--task", "mlflow", "--"] if as_task and _where.baro() else []
-        follower = [*task, sys.executable, "-m", "barograph.mlflow", "follow"]
+        follower = [*task, sys.executable, "-c", _FOLLOW, "follow"]
         shell = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower]
         _spawn.start(shell, _environment(as_task), actions, setsid=True)
     except (OSError, NotImplementedError):

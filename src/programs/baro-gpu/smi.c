@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/program.h"
 #include "programs/baro-gpu/gpu_helper.h"
 #include "programs/baro-gpu/smi_text.h"
 
@@ -72,6 +73,7 @@ struct smi {
 
 static pid_t start(char *const *argv, int *ret_fd)
 {
+    char path[PATH_MAX];
     int to[2];
     if (pipe2(to, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
@@ -82,7 +84,8 @@ static pid_t start(char *const *argv, int *ret_fd)
         dup2(to[1], STDOUT_FILENO);
         dup2(to[1], STDERR_FILENO);
         fcntl(STDOUT_FILENO, F_SETFL, 0); /* the program expects that a write to a full pipe waits */
-        execvp(argv[0], argv);
+        if (program_in_path(argv[0], path))
+            execvp(path, argv);
         _exit(127);
     }
     close(to[1]);
