@@ -8,6 +8,9 @@ import os
 import signal
 import sys
 
+from . import _where
+from .errors import LinuxOnlyError, NotInstalledError
+
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +36,15 @@ def program(name: str) -> str:
         if os.access(path, os.X_OK) and os.path.isfile(path):
             return path
     return ""
+
+
+def baro() -> str:
+    if not _where.is_linux():
+        raise LinuxOnlyError("Linux only: barograph reads and records what Linux counts")
+    path = _where.baro()
+    if not path:
+        raise NotInstalledError("the program baro is not installed: it is neither in this package nor in PATH")
+    return path
 
 
 def start(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence[Action], setsid: bool = False) -> None:
