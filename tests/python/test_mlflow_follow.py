@@ -323,6 +323,19 @@ def test_position_survives_a_torn_write(tmp_path):
     assert all(json.loads(line) for line in (tmp_path / "p").read_bytes().splitlines())
 
 
+def test_a_tape_that_replaces_another_is_sent_as_well(store, tape, made):
+    for number in (1, 2):
+        with barograph.mlflow.record("t.baro", run_id="r", force=True, wait=PATIENCE, artifacts=False):
+            pass
+        ends = [row for row in rows_of(store, "metric") if row[1:3] == ["r", "summary/wall_ns"]]
+        assert len(ends) == number
+    os.rename("t.baro", tape)
+    send(tape, "--no-artifacts")
+    tape.write_bytes(made.read_bytes())
+    assert "sent before" not in send(tape, "--no-artifacts")
+    assert "sent before" in send(tape, "--no-artifacts")
+
+
 def place(tape, of="new "):
     return f"{tape}.mlflow-{_position._hash(of)}"
 

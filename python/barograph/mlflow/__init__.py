@@ -237,6 +237,10 @@ class _Hook:
 
         if path is not None:
             self.upload._request["tape"] = os.path.abspath(path)
+            try:
+                os.unlink(self.upload.path)  # of a tape that this one has replaced
+            except OSError:
+                pass
             tell(self._pipe, self.upload._request)
             self._started = True
         if self._pipe >= 0:

@@ -39,7 +39,6 @@ _ENDED = ("FINISHED", "FAILED", "KILLED")
 class Follower:
     def __init__(self, request: dict[str, Any], position: Position, say: Callable[[str], None]) -> None:
         self.request, self.position, self._say = request, position, say
-        self.names = str(request.get("names", "system"))
         self.tape = self._open(request["tape"])
         self._ended_at: float | None = None
         self._looked = time.monotonic()
@@ -67,6 +66,10 @@ class Follower:
     def connect(self, uri: str | None) -> Server:
         self.server = Server(uri, self.position, self._gives_up, self._say)
         return self.server
+
+    @property
+    def names(self) -> str:
+        return str(self.request.get("names", "system"))
 
     @property
     def run_id(self) -> str:
@@ -212,12 +215,14 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
     except (OSError, Refused) as error:
         say(f"nothing is sent: {error}")
         return 1
-    if position.values.get("stage") == "done":
-        say("all of it was sent before")
-        return 0
     try:
-        request = _as_before(request, position)
-        Follower(request, position, say).run()
+        follower = Follower(request, position, say)
+        position.belongs_to(f"{follower.tape.header.start_ns}-{follower.tape.header.recorder_pid}")
+        if position.values.get("stage") == "done":
+            say("all of it was sent before")
+            return 0
+        follower.request = _as_before(request, position)
+        follower.run()
     except Refused as error:
         position.save(refused=True, error=str(error))
     except Exception as error:

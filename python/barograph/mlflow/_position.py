@@ -25,7 +25,7 @@ _GETLK, _SETLK, _FLOCK = 36, 37, "hhqqi4x"
 _ERROR = 1000  # bytes of the longest error, as JSON
 _TYPES: dict[str, type] = {
     "number": int, "next": int, "t_ns": int, "points": int, "pending": int, "run_id": str, "stage": str,
-    "session": str, "error": str, "refused": bool, "created": bool, "request": dict,
+    "session": str, "tape": str, "error": str, "refused": bool, "created": bool, "request": dict,
 }  # fmt: skip
 
 
@@ -165,6 +165,13 @@ class Position:
         except BaseException:
             os.close(self._fd)
             raise
+
+    def belongs_to(self, tape: str) -> None:
+        """A tape that has replaced another at its path has a beginning of its own."""
+        if self.values.get("tape", tape) != tape:
+            self.values = {"number": self.values["number"]}
+        if "tape" not in self.values:
+            self.save(tape=tape)
 
     def save(self, **values: Any) -> None:
         """What is None is removed. The disk has it when this returns. Refused: it does not fit."""
