@@ -159,10 +159,10 @@ def __getattr__(name: str) -> Any:
     module = _WHERE.get(name)
     if module is None:
         raise AttributeError(f"module 'barograph' has no attribute {name!r}")
-    from importlib import import_module
-
     # A submodule that is imported becomes an attribute of its package: of `runs` it is the function that is wanted.
     try:
+        from importlib import import_module
+
         found = import_module(f"barograph.{module}")
     except (OSError, ImportError) as error:
         if name not in ("record", "mark", "phase", "task"):

@@ -140,8 +140,9 @@ def test_hardly_any_descriptors(script, limit):
 def test_no_descriptor_before_the_first_recording(script):
     """The package is imported, and nothing of it so far. Nothing fails, and later recordings are made."""
     script("""
-        import asyncio, barograph, os, resource, warnings
+        import asyncio, barograph, os, resource, sys, warnings
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        sys.modules.pop("importlib", None)
         kept = []
         try:
             while True:
