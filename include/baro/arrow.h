@@ -23,8 +23,7 @@
  * has those of these keys that apply: `unit`, `semantics`, `help`, `source` (the kernel interface), and `absent` if no
  * row has the metric because the recorder was not asked for it. The metadata of the schema has `kind`.
  *
- * Lifetimes and threads: a stream has a cursor of its own. The cursor that it was made from may be moved or closed;
- * only the memory of a tape that was opened with baro_tape_open_memory() must stay valid until the stream is released.
+ * Lifetimes and threads: a stream has a cursor of its own. The cursor that it was made from may be moved or closed.
  * baro_tape_limit_cpu() of that cursor limits baro_tape_arrow(), but not the stream. A stream belongs to one thread at
  * a time. Schemas and arrays that it has delivered are independent of it and of each other: each may be moved to
  * another thread, and its owner releases it once.

@@ -75,7 +75,7 @@ BARO_API int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name,
 
 /**
  * Opens a tape that is in memory.
- * @param data borrowed until baro_tape_close(); it must not change.
+ * @param data borrowed during the call: the cursor has a copy, which it shares with what is made from it.
  * @return as baro_tape_open().
  */
 BARO_API int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err);

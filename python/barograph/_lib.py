@@ -125,11 +125,10 @@ class Handle:
     """An object of libbaro, freed once nobody has it. libbaro's objects belong to one thread at a time: whoever uses it
     has the lock."""
 
-    def __init__(self, pointer: int, free: Callable[[int], None], what: str, *keeps: object) -> None:
+    def __init__(self, pointer: int, free: Callable[[int], None], what: str) -> None:
         self._pointer: int | None = pointer
         self.lock = threading.RLock()
         self._what = what
-        self._keeps = keeps
         self._free = weakref.finalize(self, free, pointer)
         self._free.atexit = False
 

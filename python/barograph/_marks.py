@@ -65,13 +65,13 @@ _self = _Self() if hasattr(os, "register_at_fork") else None
 
 def _json(value: Any) -> str:
     """Anything: what JSON has no word for is written as text."""
-    import json
-
     def other(given: Any) -> Any:
         plain = getattr(given, "tolist", None)  # of numpy, and of tensors
         return plain() if plain is not None else str(given)
 
     try:
+        import json
+
         return json.dumps(value, default=other)
     except Exception:
         return quoted(_text(value))

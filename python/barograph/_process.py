@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -70,9 +71,16 @@ class Recorder:
         try:  # not by open(): a generator may be closed when the interpreter has no builtins any more
             with FileIO(f"/proc/{self.pid}/stat") as file:
                 fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            return True
+        except OSError as error:
+            return error.errno not in (errno.EMFILE, errno.ENFILE) or not self._executes_baro()
         return int(fields[19]) != self._ticks or fields[0] == b"Z"
+
+    def _executes_baro(self) -> bool:
+        """What is to be known without a descriptor."""
+        try:
+            return os.path.basename(os.readlink(f"/proc/{self.pid}/exe")).startswith("baro")
+        except OSError:
+            return False
 
     def stop(self, fd: int) -> bool:
         """Tells it to end; it takes a last sample and ends by itself. fd: what open() returned. False: this process may
@@ -106,6 +114,19 @@ def readable(fd: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
+
+
+def read_report(fd: int, said: bytearray, within: float) -> None:
+    """Adds what the recorder says until it has begun or failed."""
+    end = time.monotonic() + within
+    while True:
+        if not readable(fd, max(end - time.monotonic(), 0)):
+            said += b"baro record: it has not begun after %.0f s\n" % within
+            return
+        got = os.read(fd, 65536)
+        said += got
+        if not got or (b"\n{" in b"\n" + said and said.endswith(b"}\n")):
+            return
 
 
 async def areadable(fd: int, seconds: float) -> None:

@@ -6,17 +6,8 @@ from __future__ import annotations
 import os
 import tempfile
 
-from . import _where
-from .errors import Error, LinuxOnlyError, NotInstalledError
-
-
-def program() -> str:
-    if not _where.is_linux():
-        raise LinuxOnlyError("Linux only: barograph reads what Linux counts")
-    path = _where.baro()
-    if not path:
-        raise NotInstalledError("the program baro is not installed: it is neither in this package nor in PATH")
-    return path
+from . import _spawn
+from .errors import Error, NotInstalledError
 
 
 def execute(*arguments: str) -> str:
@@ -24,9 +15,9 @@ def execute(*arguments: str) -> str:
     import subprocess
 
     try:
-        done = subprocess.run([program(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run([_spawn.baro(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except OSError as error:
-        raise NotInstalledError(f"can't execute {program()}: {error.strerror}") from None
+        raise NotInstalledError(f"can't execute {_spawn.baro()}: {error.strerror}") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()
         raise Error(said or f"baro {arguments[0]} ended with status {done.returncode}")

@@ -8,6 +8,9 @@ import os
 import signal
 import sys
 
+from . import _where
+from .errors import LinuxOnlyError, NotInstalledError
+
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +22,29 @@ if TYPE_CHECKING:
 _system: Any = sys.modules.get("posix", os)
 DUP, OPEN = "dup", "open"  # (DUP, descriptor, to) and (OPEN, to, path, flags): carried out in their order
 _MODE = 0o600
+
+
+def absolute(folders: str) -> list[str]:
+    """Those of a search path that are not relative: the working directory may be anybody's, as /tmp is."""
+    return [folder for folder in folders.split(os.pathsep) if os.path.isabs(folder)]
+
+
+def program(name: str) -> str:
+    """The path of a helper program; "" if there is none."""
+    for folder in absolute(os.environ.get("PATH", os.defpath)):
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return ""
+
+
+def baro() -> str:
+    if not _where.is_linux():
+        raise LinuxOnlyError("Linux only: barograph reads and records what Linux counts")
+    path = _where.baro()
+    if not path:
+        raise NotInstalledError("the program baro is not installed: it is neither in this package nor in PATH")
+    return path
 
 
 def start(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence[Action], setsid: bool = False) -> None:

@@ -25,7 +25,7 @@ from .sample import Sample
 _PREFIX = "baro."
 _READ_AFTER = 0.02  # seconds: a shorter test has hardly a sample, and reading the tape costs more than it
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # of start times
-_WAITS = 2.0  # seconds for the sample after a test that has a limit
+_WAITS = 10.0  # seconds for the sample after a test that has a limit
 _SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 _SIZES.update({"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40})
 _TIMES = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600}
@@ -114,6 +114,10 @@ class _Follower:
             elif isinstance(taken, Exit):
                 self._exit(taken)
 
+    @property
+    def goes_on(self) -> bool:
+        return self._cursor.wait(0)
+
     def _exit(self, taken: Exit) -> None:
         """`sh -c "a; b"` ends after a and b do, and no sample may have had it: whose they are is known by then."""
         if taken.ppid in self._members or taken.pid in self._members:
@@ -196,6 +200,11 @@ class Plugin:
         self._begin: _Used | None = None
         self._follower: _Follower | None = None
         self._follows = True
+        self._path = os.environ.get("BARO_TAPE")  # a test may change the environment
+        try:
+            _ = lib.baro_tape_header  # loads the library
+        except Error:
+            pass  # who needs it says so
 
     # ---- the recording ----
 
@@ -206,6 +215,7 @@ class Plugin:
         tape, interval = self.config.getoption("--baro-tape"), self.config.getoption("--baro-interval")
         self.recording = record(tape, interval=interval, force=tape is not None)
         self.recording.start()
+        self._path = self.recording.path or self._path
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
@@ -264,7 +274,7 @@ class Plugin:
         if follower is None:
             return found
         late = time.monotonic() + _WAITS
-        while follower.read() < end.t_ns and waits and time.monotonic() < late:
+        while follower.read() < end.t_ns and waits and time.monotonic() < late and follower.goes_on:
             time.sleep(0.005)
         self._complete(found, follower, end.t_ns)
         follower.forget(end.t_ns)
@@ -280,10 +290,9 @@ class Plugin:
             found["rss_peak_is_lower_bound"] = follower.last_ns < end_ns
 
     def _follow(self) -> _Follower | None:
-        path = os.environ.get("BARO_TAPE")
-        if self._follower is None and self._follows and path:
+        if self._follower is None and self._follows and self._path:
             try:
-                self._follower = _Follower(path, os.getpid())
+                self._follower = _Follower(self._path, os.getpid())
             except Error as error:
                 self._follows = False
                 warn(f"baro: {error}")
@@ -316,22 +325,29 @@ class Plugin:
         said += ["baro: limits have names, such as rss='200MB'"] if limits.args else []
         for name, (fact, units, unit) in given.items():
             most, used = limits.kwargs.get(name), found.get(fact)
-            if most is None or used is None:
+            if most is None:
                 continue
             try:
-                exceeds = used > quantity(most, units)
+                limit = quantity(most, units)
             except ArgumentError as error:
                 said.append(str(error))
                 continue
-            if exceeds:
+            on_tape = name == "cpu" or not found.get("processes_is_lower_bound", True)  # all of the test
+            if used is None or (used <= limit and not on_tape):
+                if self.config.getoption("--baro-unknown") != "pass":
+                    said.append(f"baro: {name} can't be judged: {self._unknown()}")
+            elif used > limit:
                 text = f"{used:,} {unit}".strip()
                 said.append(
                     f"baro: {name} {text} is more than {most} ({fact} of the test with its fixtures and processes)"
                 )
         if said and report.outcome == "passed":
-            tape = os.environ.get("BARO_TAPE")
             report.outcome = "failed"
-            report.longrepr = "\n".join([*said, f"the recording: {tape}, phase {item.nodeid!r}"])
+            where = [f"the recording: {self._path}, phase {item.nodeid!r}"] if self._path else []
+            report.longrepr = "\n".join([*said, *where])
+
+    def _unknown(self) -> str:
+        return "no sample is later than the test" if self._follow() else "nothing is recorded"
 
     # ---- all tests ----
 

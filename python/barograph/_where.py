@@ -29,7 +29,7 @@ def baro():
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, "baro")
         # A script of this package in a folder of PATH would start itself for ever.
-        if folder and os.access(path, os.X_OK) and os.path.isfile(path) and not _is_script(path):
+        if os.path.isabs(folder) and os.access(path, os.X_OK) and os.path.isfile(path) and not _is_script(path):
             return path
     return ""
 

@@ -6,7 +6,8 @@ imports this at each start, so it imports nothing here, and without --baro it do
 
     pytest --baro                       tables of the tests that used most CPU time and memory
     pytest --baro --baro-rows t.jsonl   a row for each test; --junitxml has the same as properties
-    @pytest.mark.baro(rss="200MB", cpu="2s", processes=4)      fails the test that exceeds it
+    @pytest.mark.baro(rss="200MB", cpu="2s", processes=4)      fails the test that exceeds it, or where that
+                                        can't be judged (--baro-unknown=pass: passes)
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--baro-tape", metavar="FILE", help="where the recording goes (default: among the kept runs)")
     group.addoption("--baro-rows", metavar="FILE", help="write a line of JSON for each test")
     group.addoption("--baro-most", metavar="N", type=int, default=5, help="tests in each table (default: 5)")
+    group.addoption(
+        "--baro-unknown",
+        choices=("fail", "pass"),
+        default="fail",
+        help="what a limit means that can't be judged, as where nothing is recorded (default: fail)",
+    )
     group.addoption("--baro-interval", metavar="TIME", default="50ms", help="between samples (default: 50ms)")
 
 

@@ -4,24 +4,16 @@ in this interpreter, and nothing is lost when it is killed. Nothing large is imp
 
 from __future__ import annotations
 
+import _thread
 import operator
 import os
 import sys
-import time
 from collections.abc import Iterable, Mapping
 
 from . import _current, _marks, _spawn, _where
 from ._options import options_of
-from ._process import Recorder, areadable, readable
-from .errors import (
-    ArgumentError,
-    LinuxOnlyError,
-    NotATapeError,
-    NotInstalledError,
-    RecordingError,
-    TapeNotFoundError,
-    warn,
-)
+from ._process import Recorder, areadable, read_report
+from .errors import ArgumentError, NotATapeError, NotInstalledError, RecordingError, TapeNotFoundError, warn
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -56,15 +48,6 @@ def available() -> bool:
     return _where.is_linux() and bool(_where.baro())
 
 
-def _program() -> str:
-    if not _where.is_linux():
-        raise LinuxOnlyError("Linux only: barograph records what Linux counts")
-    path = _where.baro()
-    if not path:
-        raise NotInstalledError("the program baro is not installed: it is neither in this package nor in PATH")
-    return path
-
-
 class Recording:
     """What record() returns: a context manager (with, async with), a decorator, and a pair of start() and stop()."""
 
@@ -84,6 +67,8 @@ class Recording:
         self._is_elsewhere = False  # it records in the process that this one was forked from, or got it pickled from
         self._events = _marks.Events(None)  # where marks go
         self._depth = 0
+        self._lock: tuple[int, Any] = (0, None)  # the process whose it is
+        self._starts = False
         self.variables: tuple[str | None, ...] = ()
         """What the environment of processes has that this one starts: $BARO_EVENTS, $BARO_TAPE, $BARO_PID."""
         self._tape: Tape | None = None
@@ -101,26 +86,42 @@ class Recording:
     def start(self) -> Recording:
         """Begins; the first sample is taken before it returns. Does nothing if it records already, be it in the process
         that this one was forked from or got the object pickled from."""
-        if self._running or self._is_elsewhere:
-            return self
-        try:
-            fd = self._spawn()
-        except OSError as error:
-            self._failed(str(error))
-            return self
-        said = bytearray()
-        try:
-            self._read(fd, said, _BEGINS_WITHIN)
-            self._begun(said)
-        except BaseException:
-            self._give_up(fd, said)
-            raise
-        finally:
-            os.close(fd)
+        with self._alone():
+            if self._running or self._is_elsewhere or self._starts:
+                return self
+            self._starts, fd, said = True, -1, bytearray()
+            try:
+                fd = self._open()
+                if fd >= 0:
+                    read_report(fd, said, _BEGINS_WITHIN)
+                    self._begun(said)
+            except BaseException:
+                self._give_up(fd, said)
+                raise
+            finally:
+                self._starts = False
+                if fd >= 0:
+                    os.close(fd)
         return self
+
+    def _alone(self) -> Any:
+        """Of threads that start and stop it at the same time, one at a time. A thread of the process that this one was
+        forked from may have had the lock."""
+        if self._lock[0] != os.getpid():
+            self._lock, self._starts = (os.getpid(), _thread.RLock()), False
+        return self._lock[1]
+
+    def _open(self) -> int:
+        try:
+            return self._spawn()
+        except (OSError, ImportError) as error:
+            self._failed(str(error))
+            return -1
 
     def _give_up(self, fd: int, said: bytearray) -> None:
         """An interrupt while it starts: the caller has no recording, and the recorder ends."""
+        if fd < 0:
+            return
         try:
             self._end(fd, said, _GIVES_UP_WITHIN)
         except BaseException:  # another interrupt
@@ -132,7 +133,7 @@ class Recording:
         if self._running:
             self.stop()
         elif not said.endswith(b"}\n"):
-            self._read(fd, said, within)
+            read_report(fd, said, within)
         for line in said.splitlines():
             try:
                 Recorder(bytes(line)).stop(-1)
@@ -141,7 +142,8 @@ class Recording:
 
     def _spawn(self) -> int:
         """Returns the end of a pipe from which the recorder's report is read."""
-        program = _program()
+        __import__("json")  # as long as there is a descriptor: what the recorder says is JSON
+        program = _spawn.baro()
         self._end_replaced()
         for hook in self._hooks:
             hook.before()
@@ -177,19 +179,6 @@ class Recording:
             warn(text)
             other.stop()
 
-    @staticmethod
-    def _read(fd: int, said: bytearray, within: float) -> None:
-        """Adds what the recorder says until it has begun or failed."""
-        end = time.monotonic() + within
-        while True:
-            if not readable(fd, max(end - time.monotonic(), 0)):
-                said += b"baro record: it has not begun after %.0f s\n" % within
-                return
-            got = os.read(fd, 65536)
-            said += got
-            if not got or (b"\n{" in b"\n" + said and said.endswith(b"}\n")):
-                return
-
     def _begun(self, said: bytearray) -> None:
         lines = said.decode("utf-8", "replace").splitlines()
         notes = [line for line in lines if line.strip() and not line.startswith("{")]
@@ -220,17 +209,18 @@ class Recording:
     def stop(self) -> Recording:
         """Takes a last sample and ends the recording: `rec.stop().summary`. May be called again; in a forked child it
         does nothing."""
-        recorder = self._own_recorder()
-        if recorder is None:
+        with self._alone():
+            recorder = self._own_recorder()
+            if recorder is None:
+                return self
+            fd, in_time = -1, True
+            try:
+                self._mark_last()
+                fd = recorder.open()
+                in_time = recorder.stop(fd) and recorder.wait(fd, _ENDS_WITHIN)
+            finally:
+                self._ended(recorder, fd, in_time)
             return self
-        fd, in_time = -1, True
-        try:
-            self._mark_last()
-            fd = recorder.open()
-            in_time = recorder.stop(fd) and recorder.wait(fd, _ENDS_WITHIN)
-        finally:
-            self._ended(recorder, fd, in_time)
-        return self
 
     def _own_recorder(self) -> Recorder | None:
         try:
@@ -240,7 +230,10 @@ class Recording:
 
     def _mark_last(self) -> None:
         if "torch" in sys.modules or "jax" in sys.modules:
-            self.mark_allocators()
+            try:
+                self.mark_allocators()
+            except (OSError, ImportError):
+                pass  # no descriptor is left
 
     def _ended(self, recorder: Recorder, fd: int, in_time: bool) -> None:
         if fd >= 0:
@@ -269,6 +262,7 @@ class Recording:
         is_elsewhere = self._is_elsewhere or self.active
         return {
             **self.__dict__,
+            "_lock": (0, None),
             "_again": None,
             "_running": [],
             "_hooks": [],
@@ -302,23 +296,24 @@ class Recording:
 
     async def astart(self) -> Recording:
         """start() that lets other tasks run meanwhile."""
-        if self._running or self._is_elsewhere:
-            return self
+        with self._alone():
+            if self._running or self._is_elsewhere or self._starts:
+                return self
+            self._starts = True
+        fd, said = -1, bytearray()
         try:
-            fd = self._spawn()
-        except OSError as error:
-            self._failed(str(error))
-            return self
-        said = bytearray()
-        try:
-            await areadable(fd, _BEGINS_WITHIN)
-            self._read(fd, said, _BEGINS_WITHIN)
-            self._begun(said)
+            fd = self._open()
+            if fd >= 0:
+                await areadable(fd, _BEGINS_WITHIN)
+                read_report(fd, said, _BEGINS_WITHIN)
+                self._begun(said)
         except BaseException:
             self._give_up(fd, said)
             raise
         finally:
-            os.close(fd)
+            self._starts = False
+            if fd >= 0:
+                os.close(fd)
         return self
 
     async def astop(self) -> Recording:

@@ -55,13 +55,13 @@ class Tape:
     def from_bytes(cls, data: bytes) -> Tape:
         """A tape in memory."""
         tape = cls.__new__(cls)
-        kept = ctypes.create_string_buffer(data, len(data))
-        tape._begin("<memory>", lambda: make(lib.baro_tape_open_memory, NEW, ctypes.addressof(kept), len(kept)), kept)
+        kept = bytes(data)  # each cursor has a copy of its own
+        tape._begin("<memory>", lambda: make(lib.baro_tape_open_memory, NEW, ctypes.c_char_p(kept), len(kept)))
         return tape
 
-    def _begin(self, path: str, opener: Callable[[], int], *keeps: object) -> None:
+    def _begin(self, path: str, opener: Callable[[], int]) -> None:
         self.path = path
-        self._opener, self._keeps = opener, keeps
+        self._opener = opener
         self._closed = False
         self._made: tuple[Any, dict[str, Any]] = ((), {})  # what the file was like, and what was made from it
         with self._cursor() as cursor:
@@ -70,7 +70,7 @@ class Tape:
     def _cursor(self) -> Cursor:
         if self._closed:
             raise ClosedError(f"{self.path} is closed")
-        return Cursor(Handle(self._opener(), lib.baro_tape_close, self.path, *self._keeps))
+        return Cursor(Handle(self._opener(), lib.baro_tape_close, self.path))
 
     def _of_all(self, name: str, function: Callable[[int], Any]) -> Any:
         """What is made from the whole tape is kept until the tape has grown."""

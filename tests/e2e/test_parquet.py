@@ -121,6 +121,17 @@ def test_nobody_reads_the_output(run, work):
     assert done.returncode == -signal.SIGPIPE and done.stderr == ""
 
 
+def test_nothing_of_the_working_directory_is_executed(baro, work, python):
+    """An empty folder of PATH or PYTHONPATH means it."""
+    for name, text in (("python3", f"#!/bin/sh\n: >{work}/executed"), ("pyarrow.py", f"open('{work}/executed', 'w')")):
+        (work / name).write_text(text)
+        (work / name).chmod(0o755)
+    for path, interpreter in ((":.:", ""), (os.environ["PATH"], python)):
+        env = {**os.environ, "PATH": path, "PYTHONPATH": ":.", "BARO_PYTHON": str(interpreter)}
+        done = subprocess.run([baro, "export", "-F", "parquet", SMALL], env=env, cwd=work, capture_output=True, check=False)
+        assert (done.returncode == 0 or b"install Python 3" in done.stderr) and not (work / "executed").exists(), done
+
+
 def test_nothing_to_write_with(run, work, python):
     """One line says what to install, and there is no file."""
     made = work / "rows.parquet"

@@ -57,6 +57,8 @@ def test_program_in_path(baro, work):
     assert (r.returncode, r.stdout, r.stderr) == (7, "-x a b \n", "")
     one_line(call(baro, "../path/foo", env=env), "there is no command ../path/foo")
     one_line(call(baro, "foo"), "there is no command foo")
+    for folders in (":.", "path:"):  # the working directory may be anybody's
+        one_line(call(baro, "foo", env=dict(os.environ, PATH=folders), cwd=work / "path"), "there is no command foo")
     # What is installed beside baro has precedence, and a command of baro's own is never another program.
     script(work / "path" / "baro-read", "echo foreign")
     script(work / "path" / "baro-run", "echo foreign")

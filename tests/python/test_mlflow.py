@@ -168,7 +168,7 @@ def test_faults_of_the_network_and_kills(client, proxy, tape, number):
 
 def followers(tape):
     """Those that are processes of the job: none should be."""
-    return [p.cmdline for p in barograph.open(tape).processes if " -m barograph.mlflow" in (p.cmdline or "")]
+    return [p.cmdline for p in barograph.open(tape).processes if "barograph.mlflow.__main__" in (p.cmdline or "")]
 
 
 TRAIN = """

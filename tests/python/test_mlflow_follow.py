@@ -327,6 +327,121 @@ def test_position_survives_a_torn_write(tmp_path):
     assert _position.read(str(tmp_path / "nothing")) == {}
 
 
+    at = _position.Position(str(tmp_path / "p"))
+    for number in (3, 4):
+        at.save(next=number, error="\U0001f642 错误网关" * 400)  # 12 bytes of JSON for a character
+    with pytest.raises(_position.Refused, match="run_id"):
+        at.save(run_id="é" * 900)
+    at.close()
+    at = _position.read(str(tmp_path / "p"))
+    assert at["next"] == 4 and at["error"].startswith("\U0001f642 错") and "run_id" not in at
+    assert all(json.loads(line) for line in (tmp_path / "p").read_bytes().splitlines())
+
+
+def test_a_tape_that_replaces_another_is_sent_as_well(store, tape, made):
+    for number in (1, 2):
+        with barograph.mlflow.record("t.baro", run_id="r", force=True, wait=PATIENCE, artifacts=False):
+            pass
+        ends = [row for row in rows_of(store, "metric") if row[1:3] == ["r", "summary/wall_ns"]]
+        assert len(ends) == number
+    os.rename("t.baro", tape)
+    send(tape, "--no-artifacts")
+    tape.write_bytes(made.read_bytes())
+    assert "sent before" not in send(tape, "--no-artifacts")
+    assert "sent before" in send(tape, "--no-artifacts")
+
+
+def place(tape, of="new "):
+    return f"{tape}.mlflow-{_position._hash(of)}"
+
+
+@pytest.mark.parametrize("how", ["link", "second name", "folder", "of another user"])
+def test_a_position_that_is_not_the_users(store, tape, tmp_path, monkeypatch, how):
+    """Whoever may write beside the tape makes a name for another file of the user's."""
+    if how == "of another user" and os.geteuid():
+        pytest.skip("only root can make one")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    if how == "folder":
+        os.mkdir(place(tape))
+    elif how == "link":
+        os.symlink(precious, place(tape))
+    else:
+        os.link(precious, place(tape))
+    if how == "of another user":
+        precious.unlink()
+        os.chown(place(tape), 65534, 65534)
+    send(tape, "--no-artifacts")
+    check_all_once(store, tape, run="made")
+    assert "sent before" in send(tape, "--no-artifacts")
+    assert not precious.exists() or precious.read_text() == "precious"
+    (made,) = (tmp_path / "state" / "barograph" / "mlflow").iterdir()
+    with pytest.raises(OSError):
+        _position.Position(place(tape))
+    assert _position.read(str(made))["stage"] == "done"
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_position_names_no_destination(store, tape, elsewhere):
+    """It may have come with the tape; the user's token goes with what is sent."""
+    at = {"number": 1, "run_id": "r", "stage": "metrics", "session": "s", "request": {"uri": "http://evil", "or_new": True}}
+    at.update({"found_uri": "http://evil"} if elsewhere else {})
+    pathlib.Path(place(tape, "else")).write_bytes(json.dumps(at).encode().ljust(4095) + b"\n")
+    out = send(tape, "--no-artifacts", status=int(elsewhere))
+    assert ("is damaged" if elsewhere else "run r has") in out
+    clients = (store / "clients").read_text().splitlines() if (store / "clients").exists() else []
+    assert [line.split()[1] for line in clients] == ["None"] * (not elsewhere)
+
+
+@pytest.mark.parametrize("data", [b"x", b"\0" * 8192, b'{"number": "1"}'.ljust(4095) + b"\n"], ids=["short", "zeros", "types"])
+def test_a_damaged_position_is_no_beginning(store, tape, data):
+    pathlib.Path(place(tape)).write_bytes(data)
+    assert "is damaged" in send(tape, status=1)
+    upload = barograph.mlflow.log(tape, wait=PATIENCE)
+    assert upload.state == "refused" and "is damaged" in upload.error
+    assert pathlib.Path(place(tape)).read_bytes() == data and not (store / "store").exists()
+
+
+@pytest.mark.parametrize("fault", ["hang", "endless"])
+def test_a_server_that_does_not_come_to_an_end(store, tape, fault):
+    (store / ("plan" if fault == "hang" else "endless")).write_text("hang")
+    code = (
+        "from barograph.mlflow import __main__, _run, _server; _server._WITHIN, _run._MOST_PAGES = 0.1, 1 << 60; "
+        "import sys; sys.exit(__main__.main())"
+    )
+    run = ["--run-id", "r"] if fault == "hang" else []
+    done = subprocess.run(
+        [sys.executable, "-c", code, "log", tape, "--no-artifacts", "--patience", "0", *run],
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "no whole answer in time" in done.stdout, done
+
+
+@pytest.mark.parametrize("how", ["record", "baro run"])
+def test_nothing_of_the_working_directory_is_executed(store, tmp_path, monkeypatch, how):
+    """Root in /tmp: python -m and -c have it first in sys.path, and an empty folder of a search path means it."""
+    here, executed, tape = tmp_path / "here", tmp_path / "executed", tmp_path / "t.baro"
+    here.mkdir(), executed.mkdir()
+    for name in ("mlflow", "argparse", "hashlib", "json", "barograph"):
+        (here / f"{name}.py").write_text(f"open({str(executed / name)!r}, 'w')")
+    for name in ("python3", "git", "uname"):
+        (here / name).write_text(f"#!/bin/sh\n: >{executed}/{name}")
+        (here / name).chmod(0o755)
+    code = f"import barograph.mlflow\nwith barograph.mlflow.record({str(tape)!r}, run_id='r', artifacts=False): pass"
+    (tmp_path / "program.py").write_text(code)
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("PATH", f":.:{os.environ['PATH']}")
+    if how == "baro run":
+        monkeypatch.setenv("PYTHONPATH", f":.:{os.environ['PYTHONPATH']}")
+        monkeypatch.setenv("MLFLOW_RUN_ID", "r")
+        subprocess.run([BARO, "run", "-q", "--mlflow", "-o", tape, "--", "/bin/sleep", "0.1"], check=True)
+    else:
+        subprocess.run([sys.executable, tmp_path / "program.py"], check=True)
+    poll(lambda: [row for row in rows_of(store, "tag") if row[2] == "baro.state"], "the end")
+    assert os.listdir(executed) == []
+
+
 def test_merged_points():
     merged = _points.merged([{"system/job/cores": 1.0, "rss": 5.0}, {"system/job/cores": 2.0, "rss": 3.0, "pss": 1.0}])
     assert merged == {"system/job/cores": 1.5, "rss": 5.0, "pss": 1.0}

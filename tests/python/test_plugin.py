@@ -197,3 +197,7 @@ def test_where_nothing_can_be_recorded(tmp_path, monkeypatch):
     monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
     out = session(tmp_path, "--baro")
     assert "RecordingWarning" in out and "baro: most CPU time" in out, out
+    assert "6 failed, 2 passed" in out, out
+    assert "processes can't be judged: nothing is recorded" in out and "rss can't be judged" in out
+    out = session(tmp_path, "--baro", "--baro-unknown=pass")
+    assert "4 failed, 4 passed" in out and "judged" not in out, out

@@ -137,6 +137,50 @@ def test_hardly_any_descriptors(script, limit):
 # ---- the environment ----
 
 
+def test_no_descriptor_before_the_first_recording(script):
+    """The package is imported, and nothing of it so far. Nothing fails, and later recordings are made."""
+    script("""
+        import asyncio, barograph, os, resource, sys, warnings
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        sys.modules.pop("importlib", None)
+        kept = []
+        try:
+            while True:
+                kept.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        async def task():
+            async with barograph.record():
+                return 4
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with barograph.record("t.baro") as rec, barograph.phase("p"):
+                rec.mark("x", a=1)
+                barograph.mark("y", b=[])
+            assert rec.path is None and not rec.active
+            assert barograph.record(lambda: 3)() == 3
+        assert "Too many open files" in str(caught[0].message)
+        try:
+            barograph.record(strict=True)
+            raise SystemExit("no error")
+        except OSError:
+            pass
+        for fd in kept:
+            os.close(fd)
+        assert asyncio.run(task()) == 4
+        with barograph.record("t.baro", strict=True) as rec:
+            barograph.mark("x")
+            try:
+                while True:
+                    os.open("/dev/null", os.O_RDONLY)
+            except OSError:
+                pass
+            rec.mark("y", b=[])
+        assert not rec.active
+    """).end()
+    assert [mark.name for mark in ended("t.baro").marks] == ["x", "y"]
+
+
 def test_recordings_that_end_in_any_order():
     names = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
     a, b, c = (barograph.record(f"{n}.baro", strict=True).start() for n in "abc")
@@ -222,7 +266,7 @@ def test_an_interrupt_while_the_recorder_reports(script, tmp_path, monkeypatch, 
         """
         import barograph, select, sys
         from barograph import recorder
-        once, left = recorder.Recording._read, int(sys.argv[1])
+        once, left = recorder.read_report, int(sys.argv[1])
         def interrupted(fd, said, *within):
             global left
             if left:
@@ -230,7 +274,7 @@ def test_an_interrupt_while_the_recorder_reports(script, tmp_path, monkeypatch, 
                 select.select([fd], [], [])
                 raise KeyboardInterrupt
             once(fd, said, *within)
-        recorder.Recording._read = staticmethod(interrupted)
+        recorder.read_report = interrupted
         try:
             barograph.record("t.baro", strict=True).start()
             raise SystemExit("it began")
@@ -287,6 +331,27 @@ def test_stop_from_several_threads():
             thread.join()
         assert not failed
         assert ended("t.baro")
+
+
+def test_start_and_stop_from_several_threads():
+    """One recording at a time, and no descriptor or recorder is left."""
+    before, rec = len(os.listdir("/proc/self/fd")), barograph.record()
+
+    def cycle():
+        for _ in range(4):
+            rec.start()
+            rec.mark("x")
+            rec.stop()
+
+    threads = [threading.Thread(target=cycle) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rec.stop()
+    assert not rec.active and "BARO_EVENTS" not in os.environ
+    assert len(os.listdir("/proc/self/fd")) == before
+    poll(lambda: not recorders(), "the end of the recorders")
 
 
 def test_stop_in_a_handler_while_it_stops():

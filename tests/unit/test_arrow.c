@@ -389,6 +389,58 @@ static void test_torn_tape(void **state)
     }
 }
 
+static int measure(void *context, const char *text, size_t len)
+{
+    (void)text;
+    *(size_t *)context += len;
+    return 0;
+}
+
+/* Who ends first: what is made from a tape in memory outlives the caller's bytes, and the cursor that it was made from.
+ * Here a sanitizer sees what is read behind its end. */
+static void test_outlives_its_tape(void **state)
+{
+    char path[512], *bytes = malloc(1 << 16);
+    struct baro_tape *tape;
+    struct ArrowArrayStream s[2];
+    struct baro_summary *summary;
+    struct baro_verdicts *verdicts;
+    struct baro_timeline *timeline;
+    struct baro_sample *sample;
+    size_t length = 0;
+    (void)state;
+    path_of("v1-small.baro", path);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t size = fread(bytes, 1, 1 << 16, f);
+    fclose(f);
+    assert_int_equal(baro_tape_open_memory(&tape, bytes, size, NULL), 0);
+    memset(bytes, 0xff, size);
+    free(bytes);
+    assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,name,cpu,phase", NULL, &s[0], NULL), 0);
+    assert_int_equal(baro_tape_arrow(tape, BARO_ROWS_EVENT, NULL, NULL, &s[1], NULL), 0);
+    assert_int_equal(baro_summary_of_tape(tape, &summary, NULL), 0);
+    assert_int_equal(baro_verdicts_of_tape(tape, &verdicts, NULL), 0);
+    assert_int_equal(baro_timeline_of_tape(tape, &timeline, NULL), 0);
+    assert_int_equal(baro_tape_at(tape, 0, BARO_AT_AFTER, &sample, NULL), 1);
+    baro_tape_close(tape);
+    s[1].release(&s[1]);
+    assert_int_equal(count(&s[0], 65536), 32);
+    s[0].release(&s[0]);
+    assert_true(baro_sample_rows(sample, BARO_KIND_PROCESS) > 0);
+    for (size_t i = 0; i < baro_sample_rows(sample, BARO_KIND_PROCESS); i++)
+        assert_non_null(baro_row_name(baro_sample_row(sample, BARO_KIND_PROCESS, i)));
+    baro_sample_free(sample);
+    assert_int_equal(baro_summary_json(summary, NULL, measure, &length, NULL), 0);
+    assert_int_equal(baro_verdicts_json(verdicts, summary, NULL, measure, &length, NULL), 0);
+    assert_true(length > 1000);
+    baro_summary_free(summary);
+    baro_verdicts_free(verdicts);
+    for (size_t i = 0; i < baro_timeline_count(timeline); i++)
+        length += strlen(baro_timeline_get(timeline, i)->name);
+    baro_timeline_free(timeline);
+}
+
 #if COUNTS_ALLOCATIONS
 /* Each allocation fails once: a code and a text, and what was there is freed. */
 static void test_without_memory(void **state)
@@ -441,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_projection),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_torn_tape),
+        cmocka_unit_test(test_outlives_its_tape),
 #if COUNTS_ALLOCATIONS
         cmocka_unit_test(test_without_memory),
 #endif

@@ -221,8 +221,9 @@ class Companion:
             (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
         ]
         shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *_where.beside([*argv])]
+        path = os.pathsep.join(_spawn.absolute(os.environ.get("PATH", os.defpath)))
         try:
-            _spawn.start(shell, {**os.environ, "folder": "", **(environment or {})}, actions, setsid=True)
+            _spawn.start(shell, {**os.environ, "PATH": path, "folder": "", **(environment or {})}, actions, setsid=True)
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
@@ -340,8 +341,8 @@ def nvidia_smi(*arguments: str, timeout: float = 10.0) -> tuple[str | None, str]
     """What it prints, and why it prints nothing."""
     import subprocess
 
-    path = shutil.which("nvidia-smi")
-    if path is None:
+    path = _spawn.program("nvidia-smi")
+    if not path:
         return None, "nvidia-smi is not installed"
     try:
         done = subprocess.run(

@@ -13,8 +13,7 @@ from typing import Any
 
 from ..mlflow._follow import Follower
 from ..mlflow._points import Step
-from ..mlflow._position import Position, path_of
-from ..mlflow._server import Refused
+from ..mlflow._position import Position, Refused, path_of
 from ..sample import Sample
 from .stouputils import Collector, mean_of
 

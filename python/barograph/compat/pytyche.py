@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import _current
+from .. import _current, _spawn
 from ..recorder import Recording
 from . import _base
 
@@ -140,7 +139,7 @@ class HWMonitor:
         self._gpu_path, self._dmon_path = folder / "hw_metrics.csv", folder / "hw_dmon.csv"
         self._cpu_path.unlink(missing_ok=True)
         self.absent = {}
-        installed = shutil.which("nvidia-smi")
+        installed = _spawn.program("nvidia-smi")
         if not installed:
             self._gpu_path = self._dmon_path = None
             self.absent.update(dict.fromkeys(("gpu", "dmon"), "nvidia-smi is not installed"))

@@ -88,7 +88,7 @@ class Upload:
     def state(self) -> str:
         """ "waiting", "metrics", "summary", "artifacts", "done", or "refused": `error` says why."""
         at = self._read()
-        refused = at.get("refused") and at["number"] > self._since
+        refused = at.get("refused") and at.get("number", self._since + 1) > self._since
         return "refused" if refused else str(at.get("stage", "waiting"))
 
     @property
@@ -238,6 +238,10 @@ class _Hook:
 
         if path is not None:
             self.upload._request["tape"] = os.path.abspath(path)
+            try:
+                os.unlink(self.upload.path)  # of a tape that this one has replaced
+            except OSError:
+                pass
             tell(self._pipe, self.upload._request)
             self._started = True
         if self._pipe >= 0:

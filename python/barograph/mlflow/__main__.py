@@ -10,12 +10,15 @@ the like say where to.
 
 from __future__ import annotations
 
+import os
 import sys
+
+if __name__ == "__main__" and sys.path[:1] in ([""], [os.getcwd()]):
+    del sys.path[0]  # python -m: what lies in the working directory is nobody's MLflow
 
 
 def _log(arguments: list[str]) -> int:
     import argparse
-    import os
 
     from . import NAMES, _request
     from ..tape import Tape
@@ -45,7 +48,6 @@ def _log(arguments: list[str]) -> int:
 
 def _status(arguments: list[str]) -> int:
     import glob
-    import os
 
     from ._position import read
     from .._lib import shown
@@ -78,8 +80,6 @@ def _follow() -> int:
 
 def _beside(session: str, tape: str) -> int:
     """As `baro run --mlflow` calls it."""
-    import os
-
     from ._auto import _from_environment
     from ._follow import follow
 

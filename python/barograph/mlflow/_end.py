@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from functools import partial
 from importlib import import_module
@@ -11,8 +10,8 @@ from typing import Any
 
 from ..tape import Tape
 from ._points import missing
-from ._position import Position
-from ._server import Refused, Server
+from ._position import Position, Refused
+from ._server import Server
 from ._summary import artifacts_of, metrics_of, params_of, tags_of
 
 MOST_METRICS, MOST_PARAMS, MOST_TAGS = 1000, 100, 100  # of a batch
@@ -60,19 +59,13 @@ class End:
         if files:
             with tempfile.TemporaryDirectory(prefix="barograph-") as folder:
                 for path, where in artifacts_of(self.tape, folder):
-                    if os.path.isdir(path):
-                        where = f"{where}/{os.path.basename(path)}"
                     try:
-                        self.server.do("artifacts", partial(self._put, path, where))
+                        self.server.do("artifacts", partial(self.server.client.log_artifact, self.run_id, path, where))
                     except Refused as error:
                         self.position.save(error=str(error))
         if self.position.values.get("created"):
             self.server.do("end", self._end_run)
         self.position.save(stage="done")
-
-    def _put(self, path: str, where: str) -> None:
-        put = self.server.client.log_artifacts if os.path.isdir(path) else self.server.client.log_artifact
-        put(self.run_id, path, where)
 
     def _end_run(self) -> None:
         end, tape = self.tape.summary.exit, self.tape

@@ -21,12 +21,13 @@ from .._lib import shown
 from ..errors import NotATapeError, TapeNotFoundError
 from ..sample import Sample
 from ..tape import Tape
+from . import NAMES
 from ._end import End
 from ._names import Namer, Point
 from ._points import Metric, Step, merged, missing
-from ._position import Position, path_of
+from ._position import Position, Refused, path_of
 from ._run import Finder
-from ._server import Refused, Server, harmless
+from ._server import Server, harmless
 
 _MOST_METRICS = 1000  # of a batch
 _FLUSH_EVERY = 5.0  # seconds
@@ -39,7 +40,6 @@ _ENDED = ("FINISHED", "FAILED", "KILLED")
 class Follower:
     def __init__(self, request: dict[str, Any], position: Position, say: Callable[[str], None]) -> None:
         self.request, self.position, self._say = request, position, say
-        self.names = str(request.get("names", "system"))
         self.tape = self._open(request["tape"])
         self._ended_at: float | None = None
         self._looked = time.monotonic()
@@ -67,6 +67,10 @@ class Follower:
     def connect(self, uri: str | None) -> Server:
         self.server = Server(uri, self.position, self._gives_up, self._say)
         return self.server
+
+    @property
+    def names(self) -> str:
+        return str(self.request.get("names", "system"))
 
     @property
     def run_id(self) -> str:
@@ -129,7 +133,7 @@ class Follower:
             return
         self._looked = time.monotonic()
         try:
-            status = self.server.client.get_run(self.run_id).info.status
+            status = self.server.limited("run", lambda: self.server.client.get_run(self.run_id).info.status)
         except Exception:
             return
         header = self.tape.header
@@ -209,21 +213,17 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
     except BlockingIOError:
         say("it is being sent already")
         return 0
-    if position.values.get("stage") == "done":
-        say("all of it was sent before")
-        return 0
-    # How it is sent can't change in the middle of a tape.
-    before = position.values.get("request", {})
-    request = {
-        **request,
-        **before,
-        "uri": request.get("uri") or (None if os.environ.get("MLFLOW_TRACKING_URI") else before.get("uri")),
-    }
-    kept = ("names", "every", "session", "or_new", "uri", "machine")
-    fixed = {k: request[k] for k in kept if request.get(k) is not None}
-    position.save(request=fixed, stage=position.values.get("stage", "waiting"), refused=None)
+    except (OSError, Refused) as error:
+        say(f"nothing is sent: {error}")
+        return 1
     try:
-        Follower(request, position, say).run()
+        follower = Follower(request, position, say)
+        position.belongs_to(f"{follower.tape.header.start_ns}-{follower.tape.header.recorder_pid}")
+        if position.values.get("stage") == "done":
+            say("all of it was sent before")
+            return 0
+        follower.request = _as_before(request, position)
+        follower.run()
     except Refused as error:
         position.save(refused=True, error=str(error))
     except Exception as error:
@@ -236,6 +236,21 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
         return 1
     say(f"run {shown(str(at.get('run_id')))} has {at.get('points')} points")
     return 0
+
+
+def _as_before(request: dict[str, Any], position: Position) -> dict[str, Any]:
+    """How it is sent can't change in the middle of a tape. Where to is what the caller says, and not the file."""
+    before = position.values.get("request", {})
+    if before.get("names") in NAMES:
+        request["names"] = before["names"]
+    if isinstance(before.get("every"), (int, float)):
+        request["every"] = before["every"]
+    if isinstance(before.get("machine"), bool):
+        request["machine"] = before["machine"]
+    fixed = {k: request[k] for k in ("names", "every", "machine") if request.get(k) is not None}
+    session = request.get("session") or position.values.get("session")
+    position.save(request=fixed, session=session, stage=position.values.get("stage", "waiting"), refused=None)
+    return request
 
 
 def _relative(request: dict[str, Any]) -> bool:

@@ -2,14 +2,18 @@
 """How far a tape was sent: a file beside it, one for each run of MLflow that it goes to.
 
 It has two lines of a fixed length, which are written in turn and flushed, so that one of them is whole whatever
-happens; the one with the higher number counts. Whoever sends holds a lock on the file.
+happens; the one with the higher number counts. Whoever sends holds a lock on the file. The folder of a tape may be
+others', and so may a tape that came with a file: the file is no link and the user's own, and where a tape is sent to is
+never read from it.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
+import stat
 
 from ._auto import _without_password
 
@@ -17,34 +21,66 @@ TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any
 
-_LINE = 4096
+_LINE = 4096  # bytes
 # Locks of an open file, which can be asked for without being taken: F_OFD_GETLK, F_OFD_SETLK (Linux 3.15).
 _GETLK, _SETLK, _FLOCK = 36, 37, "hhqqi4x"
-_TEXT = 1000  # characters of the longest text
+_ERROR = 1000  # bytes of the longest error, as JSON
+_TYPES: dict[str, type] = {
+    "number": int, "next": int, "t_ns": int, "points": int, "pending": int, "run_id": str, "stage": str,
+    "session": str, "tape": str, "error": str, "refused": bool, "created": bool, "request": dict,
+}  # fmt: skip
+
+
+class Refused(Exception):
+    """The server, MLflow or the file will never take it."""
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def _key(request: dict[str, Any]) -> str:
     """The name of a run's file: the same request finds the same one."""
-    import hashlib
-
     of = request.get("session") or request.get("run_id")
     if not of:
         of = f"new {_without_password(request.get('uri') or os.environ.get('MLFLOW_TRACKING_URI') or '')}"
-    return hashlib.sha256(of.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return _hash(of)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Another name of the file may be a link to any other file of the user's."""
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and status.st_nlink == 1
+
+
+def _is_usable(path: str) -> bool:
+    try:
+        return _is_own(os.lstat(path))
+    except FileNotFoundError:
+        return os.access(os.path.dirname(path) or ".", os.W_OK)
+    except OSError:
+        return False
+
+
+def _open(path: str, flags: int) -> int:
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+    if _is_own(os.fstat(fd)):
+        return fd
+    os.close(fd)
+    raise PermissionError(f"{path} is not a file of this user's alone")
 
 
 def path_of(request: dict[str, Any]) -> str:
-    """Beside the tape; where that folder can't be written to, below the user's state."""
+    """Beside the tape; where that can't be, below the user's state."""
     if request.get("position"):
         return str(request["position"])
     tape = str(request.get("tape") or "")
     name = f"{tape}.mlflow-{_key(request)}"
-    if os.path.exists(name) or os.access(os.path.dirname(tape) or ".", os.W_OK):
+    if _is_usable(name):
         return name
     state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     folder = os.path.join(state, "barograph", "mlflow")
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    return os.path.join(folder, name.replace("/", "_")[-200:])
+    return os.path.join(folder, f"{os.path.basename(name)[-200:]}-{_hash(name)}")
 
 
 def going_on(request: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +89,7 @@ def going_on(request: dict[str, Any]) -> dict[str, Any]:
 
     if request.get("run_id") or request.get("session"):
         return request
-    found = glob.glob(glob.escape(os.path.abspath(request["tape"])) + ".mlflow-*")
+    found = [p for p in glob.glob(glob.escape(os.path.abspath(request["tape"])) + ".mlflow-*") if _is_usable(p)]
     return {**request, "position": found[0]} if len(found) == 1 and not os.path.exists(path_of(request)) else request
 
 
@@ -64,18 +100,29 @@ def _newest(data: bytes) -> dict[str, Any]:
             found = json.loads(data[at : at + _LINE])
         except ValueError:
             continue  # torn
-        if isinstance(found, dict) and found.get("number", 0) > newest.get("number", 0):
+        if not isinstance(found, dict) or any(type(v) is not _TYPES.get(k) for k, v in found.items()):
+            continue
+        if found.get("number", 0) > newest.get("number", 0):
             newest = found
     return newest
+
+
+def _damaged(path: str) -> str:
+    return f"{path} is damaged: how much was sent is not known. Without that file all is sent again"
 
 
 def read(path: str) -> dict[str, Any]:
     """Empty where there is none."""
     try:
-        with open(path, "rb") as file:
-            return _newest(file.read(2 * _LINE))
+        fd = _open(path, os.O_RDONLY)
     except OSError:
         return {}
+    try:
+        data = os.pread(fd, 2 * _LINE, 0)
+    finally:
+        os.close(fd)
+    # Before its first line was written, the file was not in use.
+    return _newest(data) or ({"error": _damaged(path), "refused": True} if data else {})
 
 
 def _lock(fd: int, command: int) -> int:
@@ -88,7 +135,7 @@ def _lock(fd: int, command: int) -> int:
 def is_followed(path: str) -> bool:
     """Does a process send it at this moment?"""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = _open(path, os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -97,28 +144,47 @@ def is_followed(path: str) -> bool:
         os.close(fd)
 
 
+def _cut(text: str) -> str:
+    """The beginning of a text: as JSON, a character may have 12 bytes."""
+    while len(json.dumps(text)) > _ERROR:
+        text = text[: len(text) * _ERROR // len(json.dumps(text))]
+    return text
+
+
 class Position:
     """The file, open and locked by the one that sends."""
 
     def __init__(self, path: str) -> None:
-        """BlockingIOError: somebody else sends."""
+        """BlockingIOError: somebody else sends. Other OSErrors and Refused: it can't be used."""
         self.path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = _open(path, os.O_RDWR | os.O_CREAT)
         try:
             _lock(self._fd, _SETLK)
-        except OSError:
+            data = os.pread(self._fd, 2 * _LINE, 0)
+            self.values: dict[str, Any] = _newest(data)
+            if data and not self.values:
+                raise Refused(_damaged(path))
+        except BaseException:
             os.close(self._fd)
             raise
-        self.values: dict[str, Any] = _newest(os.pread(self._fd, 2 * _LINE, 0))
+
+    def belongs_to(self, tape: str) -> None:
+        """A tape that has replaced another at its path has a beginning of its own."""
+        if self.values.get("tape", tape) != tape:
+            self.values = {"number": self.values["number"]}
+        if "tape" not in self.values:
+            self.save(tape=tape)
 
     def save(self, **values: Any) -> None:
-        """What is None is removed. The disk has it when this returns."""
+        """What is None is removed. The disk has it when this returns. Refused: it does not fit."""
         number = int(self.values.get("number", 0)) + 1
         changed: dict[str, Any] = {**self.values, **values, "number": number}
-        changed = {k: v[:_TEXT] if isinstance(v, str) else v for k, v in changed.items() if v is not None}
-        for where in (changed, changed.get("request", {})):
-            where.update({k: _without_password(where[k]) for k in ("uri", "found_uri") if where.get(k)})
+        changed = {k: v for k, v in changed.items() if v is not None}
+        if "error" in changed:
+            changed["error"] = _cut(changed["error"])
         line = json.dumps(changed).encode()
+        if len(line) >= _LINE:
+            raise Refused(f"{self.path}: {', '.join(values)}: {len(line)} bytes are more than a line has")
         os.pwrite(self._fd, line.ljust(_LINE - 1) + b"\n", number % 2 * _LINE)
         os.fdatasync(self._fd)
         self.values = changed

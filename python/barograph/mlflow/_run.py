@@ -14,6 +14,8 @@ from ._auto import TAG, _with_password
 from ._position import Position
 from ._server import Server
 
+_MOST_PAGES = 1000  # of 1000 experiments each
+
 
 class Finder:
     def __init__(
@@ -24,20 +26,19 @@ class Finder:
     def find(self) -> Server | None:
         """The server that has the run, whose id is in the position; None: there is no run for this tape."""
         if self.position.values.get("run_id"):
-            uri = self.request.get("uri")
-            return self._connect(_with_password(self.position.values.get("found_uri"), uri) or uri)
+            return self._connect(self.request.get("uri"))
         if self.request.get("run_id"):
             server = self._connect(self.request.get("uri"))
             self.position.save(run_id=self.request["run_id"])
             return server
         session = self.request.get("session")
-        if session:
+        if session:  # we record it ourselves: what it says is the user's word
             uri = self.request.get("uri") or self._uri_on_tape()
             if uri is not None:
                 server = self._connect(uri)
                 found = self._search_until_end(server, session)
                 if found:
-                    self.position.save(run_id=found, found_uri=uri)
+                    self.position.save(run_id=found)
                     return server
             if not self.request.get("or_new"):
                 return None
@@ -67,12 +68,14 @@ class Finder:
         """The run with our tag: the first one that has no parent."""
         ids: list[str] = []
         token = None
-        while True:
+        for _ in range(_MOST_PAGES):
             page = client.search_experiments(page_token=token)
             ids += [e.experiment_id for e in page]
             token = page.token
             if not token:
                 break
+        else:
+            raise RuntimeError(f"more than {_MOST_PAGES} pages of experiments")
         found: list[Any] = []
         for i in range(0, len(ids), 100):
             found += client.search_runs(ids[i : i + 100], filter_string=f"tags.`{TAG}` = '{session}'", max_results=100)

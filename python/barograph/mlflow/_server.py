@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import time
 from importlib import import_module
 from typing import Any, Callable
 from urllib.parse import unquote
 
 from .._lib import shown
-from ._position import Position
+from ._position import Position, Refused
 
 _PAUSES = (0.2, 60.0)  # seconds between two tries: the first, and the longest
+_ANSWERS_WITHIN = {"artifacts": 600.0}  # seconds that a try has in any case
+_WITHIN = 10.0  # of other tries
 _FOR_GOOD = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
 
 
@@ -31,8 +35,8 @@ def harmless(text: str, uri: str | None = None) -> str:
     return shown(_VALUE.sub(r"\1***", _USERINFO.sub("***", text)))
 
 
-class Refused(Exception):
-    """The server or MLflow will never take it."""
+class _Overdue(BaseException):
+    """No library takes it for an error of the network."""
 
 
 class Server:
@@ -53,14 +57,35 @@ class Server:
             mlflow.set_tracking_uri(uri)  # a client of MLflow 2.9 takes it for artifacts, whatever its own one is
         self.client = mlflow.MlflowClient(tracking_uri=uri or None)
 
+    def limited(self, what: str, function: Callable[[], Any]) -> Any:
+        """A server that sends a byte now and then, or one page after the other, keeps a try going for ever: a client's
+        timeouts are for what comes next. So the try ends once it is not to be made again."""
+        if threading.current_thread() is not threading.main_thread():
+            return function()  # handlers of signals are the main thread's
+        due = time.monotonic() + _ANSWERS_WITHIN.get(what, _WITHIN)
+
+        def check(*_: object) -> None:
+            if time.monotonic() > due and self._give_up():
+                raise _Overdue
+
+        before = signal.signal(signal.SIGALRM, check)
+        signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
+        try:
+            return function()
+        except _Overdue:
+            raise TimeoutError("no whole answer in time") from None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+
     def do(self, what: str, function: Callable[[], Any], before_retry: Callable[[], Any] | None = None) -> Any:
         """before_retry: finds out what has arrived. It is asked until it answers as well."""
         pause, ask = _PAUSES[0], False
         while True:
             try:
                 if ask and before_retry:
-                    before_retry()
-                result = function()
+                    self.limited(what, before_retry)
+                result = self.limited(what, function)
                 if self._position.values.get("error"):
                     self._position.save(error=None)
                 return result

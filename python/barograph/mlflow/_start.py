@@ -14,16 +14,21 @@ TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any
 
+# With -m and -c the working directory is first in sys.path, whatever has the program itself (-P: since Python 3.11).
+_FOLLOW = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; from barograph.mlflow.__main__ import main; sys.exit(main())"
+)
 _LEFT_OUT = ("LD_PRELOAD", "BARO_TAPE", "BARO_PID", "BARO_EVENTS", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID")
 
 
 def _environment() -> dict[str, str]:
     out = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT}
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    paths = out.get("PYTHONPATH", "").split(os.pathsep)
+    paths = _spawn.absolute(out.pop("PYTHONPATH", ""))
     if here in sys.path and here not in paths:  # found without being installed
-        out["PYTHONPATH"] = os.pathsep.join([*(p for p in paths if p), here])
-    return out
+        paths.append(here)
+    out["PATH"] = os.pathsep.join(_spawn.absolute(out.get("PATH", os.defpath)))
+    return {**out, "PYTHONPATH": os.pathsep.join(paths)} if paths else out
 
 
 def start_waiting() -> int:
@@ -37,7 +42,7 @@ def start_waiting() -> int:
             (_spawn.OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND),
         ]
         # The shell ends at once: the follower is a child of init by the time that a recording begins.
-        follower = _where.beside([sys.executable, "-m", "barograph.mlflow", "follow"])
+        follower = _where.beside([sys.executable, "-c", _FOLLOW, "follow"])
         shell = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower]
         _spawn.start(shell, _environment(), actions, setsid=True)
     except (OSError, NotImplementedError):

@@ -58,7 +58,7 @@ def tags_of(tape: Tape) -> dict[str, str]:
 
 
 def artifacts_of(tape: Tape, folder: str) -> Iterator[tuple[str, str]]:
-    """Files, or the folder of a tape that is one, and where they go."""
+    """Files, and where they go."""
     for name, content in (
         ("verdicts.json", [_verdict(v) for v in tape.verdicts]),
         ("summary.json", tape.summary.to_dict()),
@@ -71,8 +71,14 @@ def artifacts_of(tape: Tape, folder: str) -> Iterator[tuple[str, str]]:
         yield tape.report(os.path.join(folder, "report.html")), FOLDER
     except Error:
         pass  # the program that makes reports is not installed
-    if _size(tape.path) <= _LARGEST_TAPE:
+    if _size(tape.path) > _LARGEST_TAPE:
+        return
+    if not os.path.isdir(tape.path):
         yield tape.path, FOLDER
+        return
+    for entry in os.scandir(tape.path):  # links lead to what is no part of the tape
+        if entry.is_file(follow_symlinks=False):
+            yield entry.path, f"{FOLDER}/{os.path.basename(tape.path)}"
 
 
 def _verdict(verdict: Any) -> dict[str, Any]:

@@ -130,19 +130,28 @@ static bool is_folder(int fd)
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Opens a cursor and reads the front of the tape. Takes over the descriptor (-1: the tape is in memory). */
-static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name,
-                       uint64_t cpu_ns, struct baro_error *err)
+static void bytes_unref(struct tape_bytes *b)
+{
+    if (b && atomic_fetch_sub(&b->users, 1) == 1)
+        free(b);
+}
+
+/* Opens a cursor and reads the front of the tape. Takes over the descriptor and the reference to bytes (NULL: the tape
+ * is read through the descriptor). */
+static int open_cursor(struct baro_tape **ret, int fd, struct tape_bytes *bytes, const char *name, uint64_t cpu_ns,
+                       struct baro_error *err)
 {
     struct baro_tape *t = calloc(1, sizeof *t);
     if (!t) {
+        bytes_unref(bytes);
         fd_close(fd);
         return error_set(err, -ENOMEM, "no memory to read a tape");
     }
     t->fd = is_folder(fd) ? -1 : fd;
     t->inotify_fd = t->watch = -1;
-    t->memory = memory;
-    t->size = size;
+    t->bytes = bytes;
+    t->memory = bytes ? bytes->at : NULL;
+    t->size = bytes ? bytes->size : 0;
     baro_tape_limit_cpu(t, cpu_ns);
     t->zstd = ZSTD_createDCtx();
     int r = t->zstd ? 0 : error_set(err, -ENOMEM, "no memory to read a tape");
@@ -169,7 +178,7 @@ int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *
         return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
     int r = check_file(fd, path, err);
     if (r == 0)
-        return open_cursor(ret, fd, NULL, 0, path, 0, err);
+        return open_cursor(ret, fd, NULL, path, 0, err);
     fd_close(fd);
     return r;
 }
@@ -183,19 +192,26 @@ int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct b
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
         return error_set(err, -errno, "can't read %s: %s", name, strerror(errno));
-    return open_cursor(ret, own, NULL, 0, name, 0, err);
+    return open_cursor(ret, own, NULL, name, 0, err);
 }
 
 int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err)
 {
-    return open_cursor(ret, -1, data, size, "the tape", 0, err);
+    struct tape_bytes *bytes = size < SIZE_MAX - sizeof(*bytes) ? malloc(sizeof(*bytes) + size) : NULL;
+    if (!bytes)
+        return error_set(err, -ENOMEM, "no memory to read a tape");
+    atomic_init(&bytes->users, 1);
+    bytes->size = size;
+    if (size)
+        memcpy(bytes->at, data, size);
+    return open_cursor(ret, -1, bytes, "the tape", 0, err);
 }
 
 int tape_open_fd(struct baro_tape **ret, int fd, const char *path, uint64_t cpu_ns, struct baro_error *err)
 {
     int r = check_file(fd, path, err);
     if (r == 0)
-        return open_cursor(ret, fd, NULL, 0, path, cpu_ns, err);
+        return open_cursor(ret, fd, NULL, path, cpu_ns, err);
     fd_close(fd);
     return r;
 }
@@ -205,7 +221,9 @@ int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum t
     int fd = tape->memory ? -1 : fcntl(tape->segments ? tape->segments->dir_fd : tape->fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0 && !tape->memory)
         return error_set(err, -errno, "can't read the tape: %s", strerror(errno));
-    int r = open_cursor(ret, fd, tape->memory, tape->memory ? tape->size : 0, "the tape", 0, err);
+    if (tape->bytes)
+        atomic_fetch_add(&tape->bytes->users, 1);
+    int r = open_cursor(ret, fd, tape->bytes, "the tape", 0, err);
     if (r < 0)
         return r;
     (*ret)->part = part;
@@ -226,6 +244,7 @@ void baro_tape_close(struct baro_tape *t)
     schema_done(&t->schema);
     buf_done(&t->window);
     free(t->blocks);
+    bytes_unref(t->bytes);
     free(t);
 }
 

@@ -3,6 +3,7 @@
 #ifndef LIBBARO_TAPE_CURSOR_H
 #define LIBBARO_TAPE_CURSOR_H
 
+#include <stdatomic.h>
 #include <zstd.h>
 
 #include "baro/tape.h"
@@ -70,11 +71,20 @@ enum tape_part {
     PART_EVENTS   /* events and limits; times of samples */
 };
 
+/* A tape in memory. Cursors that were opened on the same tape share it, also in different threads; the last one frees
+ * it. */
+struct tape_bytes {
+    atomic_size_t users;
+    size_t size;
+    uint8_t at[];
+};
+
 struct baro_tape {
     int fd;
     enum tape_part part;
     struct tape_segments *segments; /* NULL: the tape is one file */
-    const uint8_t *memory;          /* the whole tape, borrowed; NULL: it is read through fd */
+    struct tape_bytes *bytes;       /* the whole tape; NULL: it is read through fd */
+    const uint8_t *memory;          /* those of `bytes` */
     uint64_t size;                  /* size of the file when it was read last */
     int inotify_fd;                 /* inotify descriptor, readable when the tape was written to; -1: none */
     int watch;                      /* its watch of the file */
@@ -141,7 +151,7 @@ struct baro_tape {
 };
 
 /* cursor.c: opens another cursor on the same tape, before its first record, that decodes only a part of it. The two
- * cursors share nothing but the memory of a tape in memory. The CPU time limit of the first cursor holds for the new
+ * cursors share nothing but the bytes of a tape in memory. The CPU time limit of the first cursor holds for the new
  * one, too. */
 int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum tape_part part, struct baro_error *err);
 /* cursor.c: reads what is before the first block of the file. Returns 0 or a negative code. */

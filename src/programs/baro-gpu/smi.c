@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/program.h"
 #include "programs/baro-gpu/gpu_helper.h"
 #include "programs/baro-gpu/smi_text.h"
 
@@ -72,7 +73,7 @@ struct smi {
 
 /* Executes the program and ends as it does. If this helper is killed, kills the process group: what the program has
  * started would go on, because PR_SET_PDEATHSIG is not inherited. */
-static _Noreturn void be_guard(pid_t helper, char *const *argv)
+static _Noreturn void be_guard(pid_t helper, const char *path, char *const *argv)
 {
     sigset_t set;
     int status;
@@ -88,7 +89,7 @@ static _Noreturn void be_guard(pid_t helper, char *const *argv)
     pid_t pid = fork();
     if (pid == 0) {
         sigprocmask(SIG_UNBLOCK, &set, NULL);
-        execvp(argv[0], argv);
+        execv(path, argv);
         _exit(127);
     }
     while (pid > 0 && waitpid(pid, &status, WNOHANG) != pid) {
@@ -100,6 +101,7 @@ static _Noreturn void be_guard(pid_t helper, char *const *argv)
 
 static pid_t start(char *const *argv, int *ret_fd)
 {
+    char path[PATH_MAX];
     int to[2];
     if (pipe2(to, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
@@ -109,7 +111,9 @@ static pid_t start(char *const *argv, int *ret_fd)
         dup2(to[1], STDOUT_FILENO);
         dup2(to[1], STDERR_FILENO);
         fcntl(STDOUT_FILENO, F_SETFL, 0); /* the program expects that a write to a full pipe waits */
-        be_guard(helper, argv);
+        if (program_in_path(argv[0], path))
+            be_guard(helper, path, argv);
+        _exit(127);
     }
     close(to[1]);
     if (pid < 0)

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/program.h"
 #include "programs/common/find_program.h"
 
 #define PROGRAM "baro-parquet.py"
@@ -26,10 +27,14 @@ static const char *interpreter(void)
 /* Returns 0 or an errno. The child takes signals as any program does, whatever was ignored here. */
 static int spawn_writer(const char *program, int in, int out, pid_t *ret)
 {
+    char path[PATH_MAX];
     const char *const argv[] = {interpreter(), program, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t pipe;
+    if (!program_in_path(argv[0], path))
+        return ENOENT;
+    program_python_path();
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     posix_spawnattr_init(&attr);
@@ -38,7 +43,7 @@ static int spawn_writer(const char *program, int in, int out, pid_t *ret)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    int error = posix_spawnp(ret, argv[0], &actions, &attr, (char *const *)argv, environ);
+    int error = posix_spawn(ret, path, &actions, &attr, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
     return error;

@@ -8,10 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "recorder/wrapper/fds.h"
 
 void follower_execute(char **argv)
 {
+    char path[PATH_MAX];
     int status = 0;
     prctl(PR_SET_NAME, "baro-follower");
     pid_t child = fork();
@@ -22,7 +24,8 @@ void follower_execute(char **argv)
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    execvp(argv[0], argv);
+    if (program_in_path(argv[0], path))
+        execv(path, argv);
 }
 
 int cmd_follow(struct cli *cli, const struct settings *s, char **argv)

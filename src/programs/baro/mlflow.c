@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/program.h"
 #include "programs/baro/follower.h"
 #include "recorder/wrapper/fds.h"
 
@@ -33,11 +34,17 @@ static const char *interpreter_of(const char *command)
     return strncmp(slash ? slash + 1 : command, "python", 6) == 0 ? command : "python3";
 }
 
+/* python -m would execute files of the working directory: it is first in sys.path, as "" is with -c. -P does without
+ * them since Python 3.11. */
+#define FOLLOW                                                                                                         \
+    "import sys; sys.path[:] = [p for p in sys.path if p]; from barograph.mlflow.__main__ import main; "               \
+    "sys.exit(main())"
+
 static _Noreturn void become_follower(const struct cli *cli, const char *tape, const char *command, char *session)
 {
     const char *log = getenv("BAROGRAPH_MLFLOW_LOG"), *python = interpreter_of(command);
-    char *argv[] = {(char *)python, (char *)"-m", (char *)"barograph.mlflow", (char *)"beside", session,
-                    (char *)tape,   NULL};
+    char *argv[] = {(char *)python, (char *)"-c", (char *)FOLLOW, (char *)"beside", session, (char *)tape, NULL};
+    program_python_path();
     setsid(); /* ^C of the terminal is for the job */
     fds_close_others(NULL, 0);
     int null = open("/dev/null", O_RDWR);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/program.h"
 #include "programs/common/find_program.h"
 
 #ifndef BARO_LIBEXEC /* from the folder of programs to that of libexec; the build knows both */
@@ -53,14 +54,15 @@ int programs_execute(struct cli *cli, char **argv)
 
 bool programs_other(struct cli *cli, const char *name, char **argv, int *ret)
 {
-    char program[NAME_MAX + 1];
+    char program[NAME_MAX + 1], path[PATH_MAX];
     if (strchr(name, '/') || snprintf(program, sizeof(program), "baro-%s", name) >= (int)sizeof(program))
         return false;
     argv[0] = program;
     int error = execute(program, argv);
     if (error == ENOENT) {
-        execvp(program, argv);
-        error = errno == ENOTDIR || errno == EACCES ? ENOENT : errno; /* EACCES also concerns a folder of PATH */
+        if (program_in_path(program, path))
+            execvp(path, argv);
+        error = errno;
     }
     if (error == ENOENT)
         return false;

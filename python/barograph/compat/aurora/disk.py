@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import _base
+from ... import _spawn
 from .quantity import Amount, Time, seconds
 
 log = logging.getLogger("barograph.compat.aurora")
@@ -46,9 +47,9 @@ class _Du:
     def __init__(self, path: str) -> None:
         self.value: int | None = None
         self.event = _Completed(self.finished)
-        argv = ["du", "-s", "-B1", "--", path]
+        argv = [_spawn.program("du") or "/usr/bin/du", "-s", "-B1", "--", path]
         if _base.as_original(None):
-            argv = ["sh", "-c", _DU_OF_ORIGINAL, "sh", path]
+            argv = ["/bin/sh", "-c", _DU_OF_ORIGINAL, "sh", path]
         self._process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

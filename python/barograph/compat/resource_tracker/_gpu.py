@@ -4,9 +4,9 @@ process on it. Columns are found by their names: their places differ between dri
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
+from ... import _spawn
 from ...tape import Tape
 from .._base import MIB, nvidia_smi
 
@@ -43,7 +43,7 @@ _COMMANDS = {MACHINE: _MACHINE, PROCESSES: _PROCESSES, COUNT: _COUNT}
 
 def collectors(*kinds: str) -> dict[str, str]:
     """What to record besides; of GPUs nothing on a machine without nvidia-smi."""
-    return {kind: _COMMANDS[kind] for kind in kinds if kind == COUNT or shutil.which("nvidia-smi")}
+    return {kind: _COMMANDS[kind] for kind in kinds if kind == COUNT or _spawn.program("nvidia-smi")}
 
 
 def _rows(tape: Tape, kind: str) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ class Readings:
 
     def __init__(self, tape: Tape, kind: str) -> None:
         self.readings: list[tuple[float, tuple[float, float, int]]] = []
-        self.known = shutil.which("nvidia-smi") is None  # without a GPU, none is used
+        self.known = not _spawn.program("nvidia-smi")  # without a GPU, none is used
         if self.known:
             return
         groups: dict[int, list[dict[str, Any]]] = {}

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from ... import _spawn
+
 _ANSWERS_WITHIN = 2.0  # seconds; zpool, on a machine that is busy
 TICKS = os.sysconf("SC_CLK_TCK")
 _VIRTUAL = ("/proc", "/sys", "/dev", "/run")
@@ -150,7 +152,7 @@ def disks() -> dict[str, dict[str, int]]:
 def zfs_pools() -> dict[str, dict[str, int]]:
     """Pools by what ZFS says, as its datasets share their free space. One that does not answer is left out."""
     try:
-        asked = ["zpool", "list", "-Hp", "-o", "name,size,allocated,free"]
+        asked = [_spawn.program("zpool") or "/sbin/zpool", "list", "-Hp", "-o", "name,size,allocated,free"]
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         done = subprocess.run(asked, stdout=pipe, stderr=null, timeout=_ANSWERS_WITHIN, text=True, check=False)
         lines = [line.split("\t") for line in done.stdout.splitlines()]

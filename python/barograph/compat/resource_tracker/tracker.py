@@ -8,13 +8,13 @@ import functools
 import gzip
 import json
 import os
-import shutil
 import tempfile
 import time
 import weakref
 from types import TracebackType
 from typing import Any, Callable, Literal, cast
 
+from ... import _spawn
 from ...errors import warn
 from ...recorder import Recording
 from .. import _base
@@ -105,7 +105,7 @@ class ResourceTracker:
         self.stop_time: float | None = None
         if self.pid != os.getpid():
             self._guard = _base.Companion.guard()
-        if self.discover_server and shutil.which("nvidia-smi"):
+        if self.discover_server and _spawn.program("nvidia-smi"):
             # It may take seconds, and nobody waits for it. Before the recording: it is no part of the job.
             self._asked = _base.Companion(["nvidia-smi", *GPUS])
         self.recording, self._machine = self._begin()

@@ -3,12 +3,13 @@
 
 $FAKE_MLFLOW is a folder. What stands in its file `plan`, one word a line, happens at the calls of log_batch(), in turn:
 ok, kill (before anything is written), kill-half (of the points), kill-after, lost (written, but the answer is an
-error), half-lost, error, refused, hostile."""
+error), half-lost, error, refused, hostile, hang."""
 
 import fcntl
 import json
 import os
 import signal
+import time
 
 from . import entities
 
@@ -83,6 +84,8 @@ class MlflowClient:
         rows = [["metric", run_id, m.key, m.value, m.timestamp, m.step] for m in metrics]
         rows += [["param", run_id, p.key, p.value] for p in params] + [["tag", run_id, t.key, t.value] for t in tags]
         what = _next_of_plan() if metrics else "ok"
+        if what == "hang":
+            time.sleep(3600)
         if what == "error":
             raise ConnectionError("nobody is there")
         if what == "hostile":
@@ -118,7 +121,9 @@ class MlflowClient:
         return [entities.Metric(row[2], row[3], row[4], row[5]) for row in rows]
 
     def search_experiments(self, page_token=None):
-        return _Page([_Experiment()])
+        page = _Page([_Experiment()])
+        page.token = "more" if os.path.exists(f"{FOLDER}/endless") else None
+        return page
 
     def search_runs(self, ids, filter_string="", max_results=100):
         session = filter_string.rpartition("= ")[2].strip("'")
