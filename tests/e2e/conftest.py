@@ -369,8 +369,11 @@ class Runner:
 
     @staticmethod
     def await_end(tape):
-        """Waits for the end mark: a recorder that shares a limit with its job may outlast the wrapper."""
-        poll(lambda: pathlib.Path(tape).read_bytes().endswith(b"BAROEND\n"), f"the end of {tape}")
+        """Waits for the end mark: a recorder that shares a limit with its job may outlast the wrapper. In a folder the
+        newest segment has it."""
+        tape = pathlib.Path(tape)
+        poll(lambda: (sorted(tape.iterdir())[-1] if tape.is_dir() else tape).read_bytes().endswith(b"BAROEND\n"),
+             f"the end of {tape}")
 
     def lost_events(self, tape):
         """Were events lost, as on a busy machine? Then counts are lower bounds, and only then."""

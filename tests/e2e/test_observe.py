@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import Cgroup, needs_connector
+from conftest import FULL, Cgroup, needs_connector
 from jobs import PYTHON
 from readers import call, one_line
 
@@ -80,6 +80,39 @@ def test_groups_that_were_missed_are_counted(observer, jobs, cgroup, wait_until)
     assert "removed before they could be recorded, so far: 7; their processes are on no tape" in text
 
 
+# An ordinary user makes many groups below one that is his own, and moves himself into the last one.
+MANY = """
+import os, sys, time
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+for i in range(int(sys.argv[2])): os.mkdir(f"{sys.argv[1]}/h{i}")
+os.mkdir(f"{sys.argv[1]}/hx")
+open(f"{sys.argv[1]}/hx/cgroup.procs", "w").write("0")
+time.sleep(1000)
+"""
+
+
+@needs_root
+def test_groups_that_a_user_has_made(run, observer, jobs, cgroup, started, wait_until):
+    """A folder with more groups than a search reads at once: what is in it is found, and what is elsewhere as well."""
+    user = Cgroup(cgroup.path / "user")
+    cgroup.path.chmod(0o755)
+    user.path.mkdir()
+    for name in ("", "cgroup.procs"):
+        os.chown(user.path / name, 65534, 65534)
+    observer.start("--cgroup", f"{cgroup.path}/*/h*", "--no-host")
+    started([PYTHON, "-S", "-c", MANY, user.path, "20000" if FULL else "600"], preexec_fn=user.enter)
+    last = Cgroup(user.path / "hx")
+    wait_until(lambda: last.path.exists() and last.pids(), "the user's groups")
+    (cgroup.path / "other").mkdir()
+    other = jobs("other/h", ["sleep", "1000"])
+    assert observer.tape(other)
+    assert observer.tape(last)
+    observer.p.send_signal(signal.SIGTERM)
+    said = observer.p.communicate(timeout=60)[1].decode().splitlines()
+    late, none = "takes more than 10 s of what --overhead allows", "no control group with processes matches so far"
+    assert all(late in line or none in line for line in said) and len(said) < 9, said
+
+
 def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 
@@ -121,11 +154,6 @@ def observer(run, work, cgroup, wait_until):
         o.p.communicate()
 
 
-def await_end(run, tape):
-    """Waits until the last segment of a tape is complete."""
-    run.await_end(sorted(tape.iterdir())[-1])
-
-
 def accounted(s):
     """All CPU time that the group had used at its end, by its summary."""
     return s["job"]["cpu_ns"] + s["before"]["cpu_ns"]
@@ -144,7 +172,7 @@ def test_each_group_has_its_own_tape(run, work, jobs, observer, wait_until):
     for g in [*groups, late]:
         assert g.process.wait(60) == 0
     for g, tape in zip([*groups, late], [*tapes, late_tape]):
-        await_end(run, tape)
+        run.await_end(tape)
         s = run.summary(tape)
         assert accounted(s) == g.usage_ns()
         if g is late:
@@ -169,7 +197,7 @@ def test_a_process_of_seventeen_jobs(run, work, cgroup, observer, started, wait_
     (work / "go").touch()
     assert group.process.wait(60) == 0
     for tape in tapes:
-        await_end(run, tape)
+        run.await_end(tape)
         assert run.summary(tape)["job"]["processes_started"] == 21
     observer.stop()
 
@@ -182,7 +210,7 @@ def test_a_group_that_is_used_again_is_another_job(run, jobs, observer, started,
     wait_until(lambda: run.instants(first), "its first sample")
     group.process.kill()
     group.process.wait()
-    await_end(run, first)
+    run.await_end(first)
     started(["sleep", "1000"], preexec_fn=group.enter)
     assert wait_until(lambda: [t for t in observer.tapes(group) if t != first], "the second tape")
     observer.stop()
@@ -194,7 +222,7 @@ def test_the_machine_has_a_tape(run, jobs, observer, wait_until):
     observer.start()
     tape = wait_until(lambda: list(observer.folder.glob("*-host-0.baro")), "the tape of the machine")[0]
     wait_until(lambda: run.instants(tape), "its first sample")
-    assert "--cgroup" in (line := observer.stop(says=1)) and "no control group matches so far; a pattern is" in line
+    assert "--cgroup" in (line := observer.stop(says=1)) and "no control group with processes matches so far; a pattern is" in line
     assert run.export(tape, "host")
 
 
@@ -238,7 +266,7 @@ def test_killed_again_and_again(run, work, jobs, observer, wait_until):
     for g in groups:
         assert g.process.wait(60) == 0
     for g, tape in zip(groups, tapes):
-        await_end(run, tape)
+        run.await_end(tape)
         assert observer.tapes(g) == [tape]
         s = run.summary(tape)
         assert accounted(s) == g.usage_ns()
@@ -329,7 +357,7 @@ def test_tcp_goes_on(run, work, jobs, observer, wait_until):
     wait_until(lambda: len(run.instants(tape)) > rows + 5, "more samples")
     (work / "close").touch()
     assert job.process.wait(60) == 0
-    await_end(run, tape)
+    run.await_end(tape)
     summary = run.summary(tape)["job"]
     assert summary["tcp_is_lower_bound"] and summary["tcp_sent_bytes"] == sent("job")[-1][1]
     for entity in ("job", "process"):
@@ -367,7 +395,7 @@ def test_idle_groups_rest(run, work, jobs, observer, started, wait_until, wakes)
     if wakes == "joined":
         before.kill()
         before.wait()
-    await_end(run, tape)
+    run.await_end(tape)
     observer.stop()
     assert accounted(run.summary(tape)) == group.usage_ns()
 
@@ -468,7 +496,7 @@ def test_a_folder_whose_file_server_hangs(run, cgroup, hanging):
     """The observer waits in the kernel; a process beside it says so."""
     options = ["--dir", hanging.folder, "--no-host", "--cgroup", f"{cgroup.path}/*"]
     p = run.popen("observe", *options, stderr=subprocess.PIPE, text=True)
-    assert "no control group matches so far" in p.stderr.readline()
+    assert "no control group with processes matches so far" in p.stderr.readline()
     hanging.hang()
     what = f"the file system of {hanging.folder} does not answer: nothing is recorded until it does"
     assert p.stderr.readline() == f"baro observe: {what}\n"

@@ -41,7 +41,7 @@ def observer(baro, run, work, wait_until):
             return tape
 
         def await_end(self, tape):
-            run.await_end(sorted(tape.iterdir())[-1])
+            run.await_end(tape)
             return run.summary(tape)
 
         def tasks(self, tape):

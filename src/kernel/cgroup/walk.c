@@ -127,12 +127,12 @@ static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
         uint64_t name = map_hash(e->d_name, strlen(e->d_name));
         if (e->d_type != DT_DIR || *e->d_name == '.')
             continue;
-        if (depth > DEPTH_MOST) {
+        if (depth <= DEPTH_MOST && is_known_group(w, parent, name))
+            continue;
+        if (depth > DEPTH_MOST || w->n == w->most) {
             w->left_now++;
             continue;
         }
-        if (is_known_group(w, parent, name))
-            continue;
         struct cgroup_walked g = {.dir_fd = openat(dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                                   .parent = parent,
                                   .name = name,

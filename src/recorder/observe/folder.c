@@ -29,6 +29,7 @@ bool folder_is_link(const char *path)
 static void end_all(struct jobs *j, struct observer *o)
 {
     task_files_again(&j->task_files);
+    groups_again(&j->groups);
     while (j->n)
         observe_end(o, j->at[j->n - 1]->recorder);
     left_done(&j->left);

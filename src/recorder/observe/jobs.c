@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/observe/jobs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "recorder/loop/hanging.h"
 #include "recorder/observe/state.h"
 
 #define TURN_NS (500 * NS_PER_MS) /* between two searches for jobs */
 #define QUIET_NS (60 * NS_PER_SEC)
-#define BEGIN_NS (50 * NS_PER_MS) /* how long a turn begins jobs before samples that are due are taken */
+#define SEARCH_NS (2 * NS_PER_MS) /* how long a turn searches before samples that are due are taken */
+#define LATE_NS (10 * NS_PER_SEC) /* a search that takes longer is reported */
+
+#define AT_ONCE UINT64_MAX
 
 /* A search for jobs. */
 struct search {
     struct jobs *jobs;
     struct observer *observer;
-    uint64_t began_ns;
-    bool more;
+    uint64_t until_ns;
+    uint64_t put_off_ns; /* CPU time of attempts that the jobs wait for themselves */
+    bool any_begun;
 };
 
 /* ---- the list ---- */
@@ -152,6 +158,7 @@ static int begin_job(struct search *s, const struct job_request *q, struct job_e
         e->options.attach.task_file = NULL; /* it was borrowed */
         e->file = q->tasks;
         insert(j, e);
+        s->any_begun = true;
         *ret = e;
         return 0;
     }
@@ -171,17 +178,44 @@ static int begin_job(struct search *s, const struct job_request *q, struct job_e
     return code;
 }
 
-/* Begins a job that a search has found. If that fails, the next turn finds it again. */
+static uint64_t cpu_now(void)
+{
+    uint64_t ns = 0;
+    clock_process_cpu_ns(0, &ns);
+    return ns;
+}
+
+static struct failed_job *find_failed(struct jobs *j, uint64_t key)
+{
+    for (size_t i = 0; i < FAILED_MOST; i++) {
+        if (j->failed[i].key == key)
+            return &j->failed[i];
+    }
+    return &j->failed[j->next_failed++ % FAILED_MOST];
+}
+
+/* A job that could not begin waits until the attempt is paid, the search for others does not. Example: a group of
+ * 20,000 groups, whose only process is in one that is not walked. */
+static void put_off(struct search *s, struct failed_job *f, uint64_t key, uint64_t cost_ns)
+{
+    uint64_t now = clock_monotonic_ns();
+    s->put_off_ns += f->key == key || now >= f->retry_ns ? cost_ns : 0;
+    *f = (struct failed_job){key, now + observe_pause(s->observer, cost_ns, 5)};
+}
+
+/* Begins a job that a search has found. If that fails, a later turn finds it again. */
 static bool begin_found(struct search *s, const struct job_request *q)
 {
     struct jobs *j = s->jobs;
     struct job_entry *e;
     struct baro_error err = BARO_ERROR_INIT;
-    if (clock_monotonic_ns() > s->began_ns + BEGIN_NS) {
-        s->more = true;
+    uint64_t key = map_hash(q->name, strlen(q->name)) ^ q->id, cpu = cpu_now();
+    struct failed_job *f = find_failed(j, key);
+    if (f->key == key && clock_monotonic_ns() < f->retry_ns)
         return false;
-    }
     int code = begin_job(s, q, &e, &err);
+    if (code < 0)
+        put_off(s, f, key, cpu_now() - cpu);
     if (code < 0 && code != -ESRCH && code != -ENOENT) /* the group may have become empty meanwhile */
         jobs_say_failed(j, err.text);
     return code == 0;
@@ -205,51 +239,106 @@ static bool on_group(void *context, const char *path, uint64_t inode)
 }
 
 /* Reports that a pattern matches nothing: it may be misspelt, or relative to another path. */
-static void say_no_match(const struct jobs *j, const char *pattern)
+static void say_no_match(void *context, const char *pattern)
 {
+    const struct jobs *j = ((const struct search *)context)->jobs;
     struct baro_error line = BARO_ERROR_INIT;
     error_set(&line, -ENOENT,
-              "--cgroup %s: no control group matches so far; a pattern is relative to /sys/fs/cgroup, as paths in "
+              "--cgroup %s: no control group with processes matches so far; a pattern is relative to /sys/fs/cgroup, "
+              "as paths in "
               "/proc/PID/cgroup are. Each one that appears is recorded",
               pattern);
-    j->options->say(j->options->context, line.text);
+    if (!j->were_searched)
+        j->options->say(j->options->context, line.text);
 }
 
-static bool search_jobs(struct jobs *j, struct observer *o)
+static void say_late(struct jobs *j, bool at_end)
 {
-    const struct job_request host = {.name = "host"};
-    struct search s = {j, o, clock_monotonic_ns(), false};
-    const struct groups_search groups = {is_known_group, on_group, &s, &j->missed};
-    if (!folder_check(j, o))
-        return false;
-    missed_read(&j->missed);
-    missed_say(&j->missed, j->options, false);
-    if (j->options->host && !is_known(j, host.name, host.id))
-        begin_found(&s, &host);
-    for (size_t i = 0; i < j->options->n_patterns; i++) {
-        if (!groups_each(j->options->patterns[i], &groups) && !j->were_searched)
-            say_no_match(j, j->options->patterns[i]);
-    }
-    j->were_searched = true;
-    if (j->options->tasks_dir)
-        s.more |= task_files_turn(j, o, s.began_ns + BEGIN_NS, begin_tasks, &s);
-    total_check(j);
-    /* All living jobs have begun, so the jobs of the other tapes without an end have ended. */
-    bool all_known = !j->options->tasks_dir || (j->task_files.is_listed && task_files_are_read(&j->task_files));
-    while (all_known && !s.more && j->left.n) {
-        left_close_one(&j->left, j->options->dir_fd);
-        s.more = clock_monotonic_ns() > s.began_ns + BEGIN_NS && j->left.n;
-    }
-    return s.more;
+    bool is_late = clock_monotonic_ns() > groups_since_ns(&j->groups) + LATE_NS;
+    if (is_late && !j->said_late)
+        j->options->say(j->options->context,
+                        "so many control groups match --cgroup that one search takes more than 10 s of what --overhead "
+                        "allows: a job in a folder of many groups is recorded late, and one that is short may not be");
+    j->said_late = is_late || (j->said_late && !at_end);
 }
 
-static bool turn(void *context, struct observer *o)
+static uint64_t search_groups(struct search *s)
+{
+    struct jobs *j = s->jobs;
+    const struct job_request host = {.name = "host"};
+    const struct groups_search groups = {.patterns = j->options->patterns,
+                                         .n_patterns = j->options->n_patterns,
+                                         .known = is_known_group,
+                                         .fn = on_group,
+                                         .no_match = say_no_match,
+                                         .context = s,
+                                         .missed = &j->missed};
+    if (j->options->host && !is_known(j, host.name, host.id))
+        begin_found(s, &host);
+    missed_read(&j->missed, s->until_ns - SEARCH_NS / 2);
+    missed_say(&j->missed, j->options, false);
+    bool at_end = groups_turn(&j->groups, &groups, s->until_ns);
+    j->were_searched |= at_end;
+    say_late(j, at_end);
+    return at_end ? TURN_NS : 0;
+}
+
+static uint64_t search_tasks(struct search *s)
+{
+    struct jobs *j = s->jobs;
+    if (!j->options->tasks_dir)
+        return TURN_NS;
+    return task_files_turn(j, s->observer, s->until_ns, begin_tasks, s) ? AT_ONCE : TURN_NS;
+}
+
+/* When all living jobs have begun, the jobs of the other tapes without an end have ended. */
+static uint64_t close_left(struct search *s)
+{
+    struct jobs *j = s->jobs;
+    const struct task_files *t = j->options->tasks_dir ? &j->task_files : NULL;
+    if (!groups_are_read(&j->groups) || (t && !(t->is_listed && task_files_are_read(t))))
+        return TURN_NS;
+    left_close_one(&j->left, j->options->dir_fd);
+    return j->left.n ? 0 : TURN_NS;
+}
+
+static uint64_t search_total(struct search *s)
+{
+    return total_check(s->jobs, s->until_ns);
+}
+
+/* Others can make large what is searched: groups, files, tapes. So each search takes some milliseconds, goes on where
+ * it stopped, and pauses until it is paid from the budget. One that has begun a job goes on at once, because there may
+ * be many. A search returns how long it pauses at least, or AT_ONCE. */
+static uint64_t search_all(struct jobs *j, struct observer *o)
+{
+    static const struct {
+        uint64_t (*fn)(struct search *);
+        unsigned parts; /* it takes 1/parts of the budget; all together take half of it */
+    } search[] = {{search_groups, 5}, {search_tasks, 5}, {close_left, 20}, {search_total, 20}};
+    uint64_t due = UINT64_MAX;
+    static_assert(sizeof(search) / sizeof(*search) == sizeof(j->due_ns) / sizeof(*j->due_ns), "one for each");
+    for (size_t i = 0; i < sizeof(search) / sizeof(*search); i++) {
+        uint64_t now = clock_monotonic_ns(), cpu = cpu_now();
+        struct search s = {.jobs = j, .observer = o, .until_ns = now + SEARCH_NS};
+        if (now >= j->due_ns[i]) {
+            uint64_t least = search[i].fn(&s), cost = cpu_now() - cpu - s.put_off_ns;
+            uint64_t pause = observe_pause(o, cost, search[i].parts);
+            pause = pause > least ? pause : least;
+            j->due_ns[i] = s.any_begun || least == AT_ONCE ? 0 : clock_monotonic_ns() + pause;
+        }
+        due = j->due_ns[i] < due ? j->due_ns[i] : due;
+    }
+    return due;
+}
+
+static uint64_t turn(void *context, struct observer *o)
 {
     struct jobs *j = context;
     hanging_enter(j->options->hanging);
-    bool more = search_jobs(j, o);
+    uint64_t due = folder_check(j, o) ? search_all(j, o) : clock_monotonic_ns() + TURN_NS;
     hanging_leave(j->options->hanging);
-    return more;
+    return due;
 }
 
 static void report_line(void *context, const char *line)
@@ -265,7 +354,6 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
     int code = options->tasks_dir ? lister_new(&j.task_files.lister, options->tasks_dir, err) : 0;
     const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
                                       .no_events = options->no_events,
-                                      .turn_ns = TURN_NS,
                                       .hanging = options->hanging,
                                       .turn = turn,
                                       .worker =
@@ -278,10 +366,12 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
     hanging_leave(options->hanging);
     if (code == 0)
         code = observe_run(&o, err);
-    missed_read(&j.missed);
+    missed_read(&j.missed, clock_monotonic_ns() + NS_PER_SEC);
     missed_say(&j.missed, options, true);
     missed_done(&j.missed);
+    groups_again(&j.groups);
     left_done(&j.left);
+    left_done(&j.total.all);
     task_files_done(&j.task_files);
     free(j.at);
     return code;

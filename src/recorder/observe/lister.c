@@ -21,8 +21,8 @@
 #include "recorder/observe/state.h"
 
 #define LIST_EVERY (500 * NS_PER_MS)
-#define LIST_EVERY_MOST (5 * NS_PER_SEC)
 #define LIST_SHARE 500u /* listing may take a 500th of the time */
+#define LATE (10 * NS_PER_SEC)
 #define FIRST_WITHIN NS_PER_SEC
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define RETRY_NS (5 * NS_PER_SEC)
@@ -34,6 +34,7 @@ struct listing {
     _Atomic bool is_found;  /* there is a list that the observer has not taken yet. While this is set, only the observer
                                uses the members below; else only the worker does */
     _Atomic bool is_paused; /* the folder itself hangs and is not listed */
+    _Atomic bool is_late;   /* the folder is so large that it is listed rarely */
     _Atomic uint32_t n_barred;
     char barred[BARRED_MOST][NAME_MAX + 1]; /* files that hang: they are not read */
     char at[NAME_MAX + 1];                  /* the file that is being read; "": the folder */
@@ -51,7 +52,7 @@ struct lister {
     const char *name;  /* path of the folder, for messages */
     bool is_new;       /* nothing has waited for the first list yet */
     uint64_t retry_ns; /* CLOCK_MONOTONIC: when files that hang are read again; 0: nothing hangs */
-    bool said_folder, said_ended, said[BARRED_MOST];
+    bool said_folder, said_ended, said_late, said[BARRED_MOST];
 };
 
 /* ---- the worker ---- */
@@ -155,8 +156,8 @@ static void live(const struct worker_child *c)
             worker_done(c);
         }
         uint64_t pause = (cpu_now() - before) * LIST_SHARE;
-        pause = pause < LIST_EVERY ? LIST_EVERY : pause;
-        worker_rest(c, pause < LIST_EVERY_MOST ? pause : LIST_EVERY_MOST);
+        atomic_store(&l->is_late, pause > LATE);
+        worker_rest(c, pause < LIST_EVERY ? LIST_EVERY : pause);
     }
 }
 
@@ -258,6 +259,15 @@ static void say_ended(struct lister *l, const struct jobs_options *o)
     l->said_ended = true;
 }
 
+static void say_late(struct lister *l, const struct jobs_options *o)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    error_set(&line, -E2BIG, "%s has so many files that it is listed less often than every 10 s", l->name);
+    if (!l->said_late)
+        o->say(o->context, line.text);
+    l->said_late = true;
+}
+
 const struct task_found *lister_turn(struct lister *l, const struct jobs_options *o, size_t *ret_n, bool *ret_all)
 {
     struct listing *s = l->shared;
@@ -267,6 +277,8 @@ const struct task_found *lister_turn(struct lister *l, const struct jobs_options
         say_hung(l, o);
     else if (trouble == WORKER_ENDED)
         say_ended(l, o);
+    if (atomic_load(&s->is_late))
+        say_late(l, o);
     if (l->is_new)
         worker_wait(l->worker, FIRST_WITHIN);
     l->is_new = false;

@@ -14,43 +14,40 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/map.h"
 #include "recorder/observe/state.h"
 
 #define SAY_EVERY (10 * NS_PER_SEC)
+/* Any user to whom a group is delegated can make as many as he likes; beyond this the count is a lower bound. */
+#define FOLDERS_MOST 1024u
+#define PENDING_MOST 4096u
 
 /* ---- lists of paths ---- */
 
-static size_t find_path(const struct paths *p, const char *path)
+static uint64_t hash_of(const char *path)
 {
-    size_t i = 0;
-    while (i < p->n && strcmp(p->at[i], path) != 0)
-        i++;
-    return i;
+    return map_hash(path, strlen(path));
 }
 
-static void add_path(struct paths *p, const char *path)
+static bool add_path(struct paths *p, uint64_t hash)
 {
-    char **grown = array_room(p->at, p->n, &p->cap, sizeof(*grown));
-    p->at = grown ? grown : p->at;
-    char *copy = grown ? strdup(path) : NULL;
-    if (copy)
-        p->at[p->n++] = copy;
-}
-
-static bool take_path(struct paths *p, const char *path)
-{
-    size_t i = find_path(p, path);
-    if (i == p->n)
+    uint64_t *grown = array_room(p->at, p->n, &p->cap, sizeof(*grown));
+    if (!grown)
         return false;
-    free(p->at[i]);
-    p->at[i] = p->at[--p->n];
+    p->at = grown;
+    p->at[p->n++] = hash;
     return true;
 }
 
-static void clear(struct paths *p)
+static bool take_path(struct paths *p, uint64_t hash)
 {
-    while (p->n)
-        free(p->at[--p->n]);
+    size_t i = 0;
+    while (i < p->n && p->at[i] != hash)
+        i++;
+    if (i == p->n)
+        return false;
+    p->at[i] = p->at[--p->n];
+    return true;
 }
 
 /* ---- folders ---- */
@@ -62,7 +59,9 @@ void missed_watch(struct missed *m, const char *folder, const char *pattern)
         if (m->at[i].wd == wd && strcmp(m->at[i].pattern, pattern) == 0)
             return;
     }
-    struct missed_folder *grown = wd < 0 ? NULL : array_room(m->at, m->n, &m->cap, sizeof(*grown));
+    struct missed_folder *grown =
+        wd < 0 || m->n == FOLDERS_MOST ? NULL : array_room(m->at, m->n, &m->cap, sizeof(*grown));
+    m->is_lower_bound |= !grown;
     if (!grown)
         return;
     m->at = grown;
@@ -92,10 +91,11 @@ static void take_event(struct missed *m, const struct inotify_event *e, size_t i
         return;
     if (snprintf(path, sizeof(path), "%s/%s", f->path, e->name) >= (int)sizeof(path))
         return;
+    bool was_pending = take_path(&m->pending, hash_of(path));
     if (e->mask & IN_DELETE)
-        m->count += take_path(&m->pending, path);
-    else if (!take_path(&m->begun, path) && find_path(&m->pending, path) == m->pending.n)
-        add_path(&m->pending, path);
+        m->count += was_pending;
+    else if (!take_path(&m->begun, hash_of(path)))
+        m->is_lower_bound |= m->pending.n == PENDING_MOST || !add_path(&m->pending, hash_of(path));
 }
 
 static void on_event(struct missed *m, const struct inotify_event *e)
@@ -111,24 +111,25 @@ static void on_event(struct missed *m, const struct inotify_event *e)
     }
 }
 
-void missed_read(struct missed *m)
+void missed_read(struct missed *m, uint64_t until_ns)
 {
-    _Alignas(struct inotify_event) char part[16384];
-    ssize_t n;
-    while (m->fd >= 0 && (n = read(m->fd, part, sizeof(part))) > 0) {
+    _Alignas(struct inotify_event) char part[4096];
+    ssize_t n = -1;
+    while (m->fd >= 0 && clock_monotonic_ns() < until_ns && (n = read(m->fd, part, sizeof(part))) > 0) {
         const struct inotify_event *e;
         for (char *at = part; at < part + n; at += sizeof(*e) + e->len) {
             e = (const struct inotify_event *)(const void *)at;
             on_event(m, e);
         }
     }
-    clear(&m->begun);
+    if (n < 0)
+        m->begun.n = 0;
 }
 
 void missed_begun(struct missed *m, const char *path)
 {
-    if (!take_path(&m->pending, path) && m->fd >= 0)
-        add_path(&m->begun, path);
+    if (!take_path(&m->pending, hash_of(path)) && m->fd >= 0)
+        add_path(&m->begun, hash_of(path));
 }
 
 void missed_say(struct missed *m, const struct jobs_options *o, bool at_end)
@@ -156,8 +157,6 @@ void missed_done(struct missed *m)
     while (m->n)
         forget(m, m->n - 1);
     free(m->at);
-    clear(&m->pending);
-    clear(&m->begun);
     free(m->pending.at);
     free(m->begun.at);
     fd_close(m->fd);

@@ -14,9 +14,7 @@
 #include "recorder/sampling/schedule.h"
 
 #define TICKS_MOST 32u /* ticks in a row before events are read */
-#define TURNS_MOST 10u /* a search for jobs comes at the latest after so many of its periods */
 #define SELECT_EVERY (500 * NS_PER_MS)
-#define TURN_SHARE 500u /* a search for jobs may take a 500th of the time */
 
 struct observer {
     struct recorders all;
@@ -88,6 +86,11 @@ void observe_end(struct observer *o, struct recorder *job)
 {
     job->end.detached = true;
     end(o, job);
+}
+
+uint64_t observe_pause(const struct observer *o, uint64_t cost_ns, unsigned parts)
+{
+    return budget_pause(&o->all.account.budget, cost_ns, parts);
 }
 
 /* ---- the loop ---- */
@@ -168,18 +171,6 @@ static void dispatch(struct observer *o, uint64_t fd)
     event_ready(&o->all);
 }
 
-/* A search that finds nothing new among a thousand jobs takes some milliseconds. */
-static void take_turn(struct observer *o, uint64_t now_ns)
-{
-    uint64_t before = 0, after = 0;
-    clock_process_cpu_ns(0, &before);
-    bool more = o->options->turn(o->options->context, o);
-    clock_process_cpu_ns(0, &after);
-    uint64_t pause = (after - before) * TURN_SHARE, most = TURNS_MOST * o->options->turn_ns;
-    pause = pause > most ? most : pause < o->options->turn_ns ? o->options->turn_ns : pause;
-    o->turn_due_ns = more ? 0 : now_ns + pause;
-}
-
 static void run_loop(struct observer *o)
 {
     struct recorders *a = &o->all;
@@ -198,7 +189,7 @@ static void run_loop(struct observer *o)
             o->selected_ns = now;
         }
         if (now >= o->turn_due_ns)
-            take_turn(o, now);
+            o->turn_due_ns = o->options->turn(o->options->context, o);
         tick_due(o);
     }
 }

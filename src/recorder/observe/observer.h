@@ -15,10 +15,9 @@ struct worker;
 struct observe_options {
     uint64_t overhead_ppm; /* budget of all jobs together; 0: no limit */
     bool no_events;
-    uint64_t turn_ns;
-    /* Called at once and then each turn_ns: searches for jobs to begin and to end. Returns whether it has more to do;
-     * then it is called again after the samples that are due. */
-    bool (*turn)(void *context, struct observer *o);
+    /* Searches for jobs to begin and to end, for some milliseconds. Returns when it is to be called again
+     * (CLOCK_MONOTONIC); samples that are due are taken before. */
+    uint64_t (*turn)(void *context, struct observer *o);
     struct hanging *hanging;                      /* reports that the folder of the tapes hangs; NULL: not reported */
     struct worker *worker;                        /* a process whose CPU time is part of the cost; NULL: none */
     void (*say)(void *context, const char *line); /* reports a line for people that is not about one job */
@@ -35,6 +34,9 @@ int observe_run(const struct observe_options *options, struct baro_error *err);
 /* Begins a job, as record_attach() does. Its options are borrowed until ended(), which comes after its tape is closed.
  * Call it from turn(). */
 int observe_begin(struct observer *o, const struct record_options *job, struct recorder **ret, struct baro_error *err);
+/* Returns how long to wait after a search that took so much CPU time, so that it takes 1/parts of the budget. Example:
+ * with 1 %, a search of 2 ms that may take a fifth is followed by a pause of 1 s. */
+uint64_t observe_pause(const struct observer *o, uint64_t cost_ns, unsigned parts);
 /* Ends the recording of a job, whose processes may be alive. Call it from turn(). */
 void observe_end(struct observer *o, struct recorder *job);
 

@@ -3,10 +3,12 @@
 #ifndef RECORDER_OBSERVE_STATE_H
 #define RECORDER_OBSERVE_STATE_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "recorder/observe/jobs.h"
 #include "recorder/select/select.h"
 #include "recorder/select/task_lines.h"
@@ -82,14 +84,16 @@ struct task_files {
     struct lister *lister;
     bool is_listed; /* the folder was listed at least once */
     struct task_entry **at;
-    size_t n, found;
+    size_t n;
+    struct map by_name; /* while a list is read */
     struct reader reader;
     uint64_t retry_ns; /* CLOCK_MONOTONIC: no job is begun before, because descriptors or memory ran out */
     bool said_many, said_left;
 };
 
+/* Hashes of paths. */
 struct paths {
-    char **at;
+    uint64_t *at;
     size_t n, cap;
 };
 
@@ -102,10 +106,49 @@ struct missed {
     } * at;
     size_t n, cap;
     struct paths pending; /* groups that were made and have not been recorded */
-    struct paths begun;   /* groups whose recording began in the last search before their event was read */
+    struct paths begun;   /* groups whose recording began before their event was read */
     uint64_t count, said;
     bool is_lower_bound;
     uint64_t due_ns; /* CLOCK_MONOTONIC */
+};
+
+/* A search for control groups, between two turns. */
+#define LEVELS_MOST 32u
+#define LARGE_MOST 64u
+struct groups {
+    char pattern[PATH_MAX], path[PATH_MAX];
+    size_t skip; /* length of the mount point in path */
+    size_t pattern_index, hierarchy, matched;
+    struct groups_level {
+        DIR *dir;
+        const char *names; /* what its names are compared with; the parts of the pattern after that follow */
+        size_t len;        /* of its path */
+        unsigned n;        /* how many names were read */
+    } level[LEVELS_MOST];
+    size_t n;
+    struct groups_large { /* a folder of which a pass reads a part */
+        uint64_t key;
+        long at; /* telldir(3) */
+        uint64_t since_ns;
+        bool is_kept, was_read; /* seen in this pass; read to its end at least once */
+    } large[LARGE_MOST];
+    size_t n_large;
+    uint64_t since_ns; /* CLOCK_MONOTONIC: when the pass began */
+    bool is_in_pass, was_pass, any_left_out;
+};
+
+/* A group whose recording could not begin. */
+#define FAILED_MOST 16u
+struct failed_job {
+    uint64_t key, retry_ns; /* CLOCK_MONOTONIC */
+};
+
+/* The bytes of all tapes, while they are counted. */
+struct total {
+    struct left_tapes all;
+    size_t n; /* tapes that were counted or, after that, checked for removal */
+    uint64_t bytes;
+    bool is_listed, is_counted, said;
 };
 
 struct jobs {
@@ -115,12 +158,16 @@ struct jobs {
     struct left_tapes left;
     struct task_files task_files;
     struct missed missed;
+    struct groups groups;
+    struct failed_job failed[FAILED_MOST];
+    size_t next_failed;
     bool folder_was_link;
     uint64_t folder_retry_ns; /* CLOCK_MONOTONIC: when to make the folder again; 0: it exists */
     uint64_t failed_ns;       /* CLOCK_MONOTONIC: when a job last could not be recorded */
-    uint64_t total_due_ns;    /* CLOCK_MONOTONIC */
-    bool total_reported;
+    struct total total;
+    uint64_t due_ns[4]; /* CLOCK_MONOTONIC: when each search goes on */
     bool were_searched; /* control groups were searched at least once */
+    bool said_late;     /* that searching takes long was reported */
 };
 
 /* A job that was found: a control group, a task file, or the machine. */
@@ -141,7 +188,7 @@ bool folder_is_link(const char *path);
 
 /* missed.c */
 void missed_init(struct missed *m);
-void missed_read(struct missed *m); /* before each search */
+void missed_read(struct missed *m, uint64_t until_ns); /* before each search */
 void missed_watch(struct missed *m, const char *folder, const char *pattern);
 void missed_begun(struct missed *m, const char *path); /* the recording of a group has begun */
 void missed_say(struct missed *m, const struct jobs_options *o, bool at_end);
@@ -151,16 +198,21 @@ void missed_done(struct missed *m);
 void jobs_say_failed(struct jobs *j, const char *line);
 
 /* groups.c: calls fn for each control group that matches, has processes and is not known. fn returns whether it is
- * being recorded now. groups_each() returns how many match. */
-typedef bool groups_known_fn(void *context, const char *path, uint64_t inode);
-typedef bool groups_fn(void *context, const char *path, uint64_t inode);
+ * being recorded now. no_match is called for a pattern that nothing matches. */
 struct groups_search {
-    groups_known_fn *known;
-    groups_fn *fn;
+    const char *const *patterns;
+    size_t n_patterns;
+    bool (*known)(void *context, const char *path, uint64_t inode);
+    bool (*fn)(void *context, const char *path, uint64_t inode);
+    void (*no_match)(void *context, const char *pattern);
     void *context;
     struct missed *missed;
 };
-size_t groups_each(const char *pattern, const struct groups_search *s);
+/* Searches until about until_ns. Returns whether the end of a pass over all patterns was reached. */
+bool groups_turn(struct groups *g, const struct groups_search *s, uint64_t until_ns);
+bool groups_are_read(const struct groups *g);     /* was each group that matches visited at least once? */
+uint64_t groups_since_ns(const struct groups *g); /* no group was visited twice since then (CLOCK_MONOTONIC) */
+void groups_again(struct groups *g);              /* begins from scratch; frees what is open */
 
 /* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
@@ -205,7 +257,8 @@ void left_give_back(struct left_tapes *l, struct job_entry *e); /* undoes left_c
 void left_close_one(struct left_tapes *l, int dir_fd);          /* closes one tape, whose job has ended */
 
 /* total.c */
-void total_check(struct jobs *j);
+/* Goes on until about until_ns. Returns how long to wait at least. */
+uint64_t total_check(struct jobs *j, uint64_t until_ns);
 
 /* tape.c */
 int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and segments */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "recorder/observe/state.h"
 
 #define RETRY_NS (2 * NS_PER_SEC)
@@ -40,15 +41,25 @@ static void end_job(struct observer *o, struct task_entry *f)
         observe_end(o, f->job->recorder); /* task_files_ended() */
 }
 
-/* Finds a file by its name. Folders are mostly listed in the same order, so the search begins after the last result. */
-static struct task_entry *find_entry(struct task_files *t, const char *name)
+static struct task_entry *find_entry(const struct task_files *t, const char *name)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        size_t at = (t->found + 1 + i) % t->n;
-        if (strcmp(t->at[at]->name, name) == 0)
-            return t->at[t->found = at];
+    uint64_t key = map_hash(name, strlen(name));
+    for (uint64_t *i = map_find(&t->by_name, key); i; i = map_next(&t->by_name, key, i)) {
+        if (strcmp(t->at[*i]->name, name) == 0)
+            return t->at[*i];
     }
     return NULL;
+}
+
+/* Makes room for n more. Returns false if out of memory. */
+static bool put_names(struct task_files *t, size_t n)
+{
+    map_clear(&t->by_name);
+    if (!map_reserve(&t->by_name, t->n + n))
+        return false;
+    for (size_t i = 0; i < t->n; i++)
+        map_add(&t->by_name, map_hash(t->at[i]->name, strlen(t->at[i]->name)), i);
+    return true;
 }
 
 static struct task_entry *add_entry(struct task_files *t, const char *name)
@@ -58,10 +69,12 @@ static struct task_entry *add_entry(struct task_files *t, const char *name)
     struct task_entry *f = grown ? calloc(1, sizeof(*f)) : NULL;
     if (f)
         f->name = strdup(name);
-    if (f && f->name)
-        return t->at[t->n++] = f;
-    free(f);
-    return NULL;
+    if (!f || !f->name) {
+        free(f);
+        return NULL;
+    }
+    map_add(&t->by_name, map_hash(name, strlen(name)), t->n);
+    return t->at[t->n++] = f;
 }
 
 static void drop(struct task_files *t, size_t i)
@@ -117,7 +130,7 @@ static void list(struct jobs *j, struct observer *o)
     size_t n;
     bool all;
     const struct task_found *found = lister_turn(t->lister, j->options, &n, &all);
-    if (!found)
+    if (!found || !put_names(t, n))
         return;
     for (size_t i = 0; i < t->n; i++)
         t->at[i]->seen = !all;
@@ -324,6 +337,7 @@ void task_files_done(struct task_files *t)
     while (t->n)
         drop(t, t->n - 1);
     free(t->at);
+    map_done(&t->by_name);
     reader_done(&t->reader);
     buf_done(&t->reader.lines);
     lister_free(t->lister);

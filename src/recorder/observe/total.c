@@ -24,17 +24,33 @@ static uint64_t bytes_of(int dir_fd, const char *name)
     return bytes;
 }
 
-/* Removes the oldest tapes (names begin with a time), except those that are being written. */
-static uint64_t remove_tapes(struct left_tapes *all, int dir_fd, uint64_t bytes, uint64_t most)
+/* Returns whether all were counted. */
+static bool count_tapes(struct total *t, int dir_fd, uint64_t until_ns)
 {
-    if (all->n)
-        qsort(all->at, all->n, sizeof(*all->at), by_name);
-    for (size_t i = 0; i < all->n && bytes > most; i++) {
-        uint64_t its = bytes_of(dir_fd, all->at[i]);
-        if (segments_remove(dir_fd, all->at[i], false) == 0)
-            bytes -= its < bytes ? its : bytes;
+    if (!t->is_listed)
+        left_list(&t->all, dir_fd);
+    t->is_listed = true;
+    while (t->n < t->all.n && clock_monotonic_ns() < until_ns)
+        t->bytes += bytes_of(dir_fd, t->all.at[t->n++]);
+    if (t->n < t->all.n)
+        return false;
+    if (t->all.n)
+        qsort(t->all.at, t->all.n, sizeof(*t->all.at), by_name);
+    t->n = 0;
+    return true;
+}
+
+/* Removes the oldest tapes (names begin with a time), except those that are being written. Returns whether it is
+ * through. */
+static bool remove_tapes(struct total *t, int dir_fd, uint64_t most, uint64_t until_ns)
+{
+    while (t->n < t->all.n && t->bytes > most && clock_monotonic_ns() < until_ns) {
+        const char *name = t->all.at[t->n++];
+        uint64_t its = bytes_of(dir_fd, name);
+        if (segments_remove(dir_fd, name, false) == 0)
+            t->bytes -= its < t->bytes ? its : t->bytes;
     }
-    return bytes;
+    return t->n == t->all.n || t->bytes <= most;
 }
 
 static uint64_t remove_segments(const struct jobs *j, uint64_t bytes, uint64_t most)
@@ -54,22 +70,20 @@ static uint64_t remove_segments(const struct jobs *j, uint64_t bytes, uint64_t m
     return bytes;
 }
 
-void total_check(struct jobs *j)
+uint64_t total_check(struct jobs *j, uint64_t until_ns)
 {
     const struct jobs_options *o = j->options;
-    uint64_t now = clock_monotonic_ns(), bytes = 0;
-    struct left_tapes all;
-    if (!o->total_bytes || now < j->total_due_ns)
-        return;
-    j->total_due_ns = now + CHECK_NS;
-    left_list(&all, o->dir_fd);
-    for (size_t i = 0; i < all.n; i++)
-        bytes += bytes_of(o->dir_fd, all.at[i]);
-    bytes = remove_tapes(&all, o->dir_fd, bytes, o->total_bytes);
-    bytes = remove_segments(j, bytes, o->total_bytes);
-    left_done(&all);
-    if (bytes <= o->total_bytes || j->total_reported)
-        return;
-    j->total_reported = true;
-    o->say(o->context, "the tapes take more than --total: each has one segment only, which is still written");
+    struct total *t = &j->total;
+    if (!o->total_bytes)
+        return CHECK_NS;
+    t->is_counted = t->is_counted || count_tapes(t, o->dir_fd, until_ns);
+    if (!t->is_counted || !remove_tapes(t, o->dir_fd, o->total_bytes, until_ns))
+        return 0;
+    uint64_t bytes = remove_segments(j, t->bytes, o->total_bytes);
+    bool was_said = t->said;
+    left_done(&t->all);
+    *t = (struct total){.said = was_said || bytes > o->total_bytes};
+    if (bytes > o->total_bytes && !was_said)
+        o->say(o->context, "the tapes take more than --total: each has one segment only, which is still written");
+    return CHECK_NS;
 }

@@ -4,7 +4,10 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+
 #define REWALK NS_PER_SEC
+#define WALK_PARTS 4u /* of the budget: whoever owns the group can make thousands below it */
 
 void group_job_init(struct group_job *w, struct sampling *sampling)
 {
@@ -167,7 +170,13 @@ void group_job_find_if_due(struct group_job *w, bool at_once)
 {
     if (!w->is_on)
         return;
-    if (at_once || w->sampling->now_ns >= w->walked_ns + REWALK)
+    const struct sampling *g = w->sampling;
+    uint64_t before = 0, after = 0;
+    if (g->now_ns >= w->free_ns && (at_once || g->now_ns >= w->walked_ns + REWALK)) {
+        clock_process_cpu_ns(0, &before);
         group_job_find(w);
+        clock_process_cpu_ns(0, &after);
+        w->free_ns = g->now_ns + budget_pause(&g->account->budget, after - before, WALK_PARTS);
+    }
     report_left_out(w); /* only in a tick: there is a tape for the event by then */
 }

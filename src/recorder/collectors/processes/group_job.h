@@ -21,6 +21,7 @@ struct group_job {
     bool grew;                  /* the count was lower at the sample before that */
     struct cgroup_walk walk;
     uint64_t walked_ns;
+    uint64_t free_ns;            /* when the last walk is paid from the budget */
     uint64_t read_ns, before_ns; /* when its processes were listed last, and the time before that */
     int walk_error;
     size_t members;
