@@ -211,13 +211,11 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
     const char *events = getenv("BARO_EVENTS");
-    if (s->record.task && events && *events && s->record.wait_all)
-        return cli_failf(cli,
-                         "--wait-all and --task: one of them; the recording that this is a task of goes on anyway");
-    if (s->record.task && events && *events)
+    bool is_inside = s->record.task && events && *events;
+    if (s->record.wait_all && (is_inside || !s->record.subreaper))
+        return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
+    if (is_inside)
         return run_inside(cli, &s->record, argv);
-    if (s->record.wait_all && !s->record.subreaper)
-        return cli_failf(cli, "--wait-all and --no-subreaper: one of them; only what is adopted can be waited for");
     if (wrapper_refused(cli, &err) || !has_room(cli, &run, &err))
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
