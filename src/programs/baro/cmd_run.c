@@ -210,8 +210,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     static struct running run; /* static, because it is large: initializing it would delay a short command */
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
-    const char *events = getenv("BARO_EVENTS");
-    bool is_inside = s->record.task && events && *events;
+    bool is_inside = s->record.task && *(getenv("BARO_EVENTS") ?: "");
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
     if (is_inside)
