@@ -220,6 +220,22 @@ static void test_thresholds(void **state)
     }
 }
 
+/* The limit was lowered after the group was read last. */
+static void test_limit_that_was_lowered(void **state)
+{
+    struct world w;
+    struct finding f = {0};
+    (void)state;
+    world_init(&w);
+    make_oom(&w);
+    w.e.memory_limit_bytes = 1200 * MB;
+    assert_true(find_rule("oom")->apply(&w.e, &w.e.job, &f));
+    buf_byte(&f.title, 0);
+    assert_non_null(strstr((char *)f.title.at, "the limit is 1.20 GB (cgroup /job memory.max)"));
+    finding_done(&f);
+    world_done(&w);
+}
+
 static void test_group_that_was_not_read_near_its_limit(void **state)
 {
     static const struct {
@@ -653,6 +669,7 @@ int main(void)
         cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for),
         cmocka_unit_test(test_few_cores_of_the_machine),
+        cmocka_unit_test(test_limit_that_was_lowered),
         cmocka_unit_test(test_group_that_was_not_read_near_its_limit),
         cmocka_unit_test(test_history),
         cmocka_unit_test(test_phases),

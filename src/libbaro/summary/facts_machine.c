@@ -29,7 +29,6 @@ static void memory_peak(const struct baro_summary *s, int of, struct baro_value 
     bool is_twice = s->incidents.memory_counts_twice && m.measure == MEMORY_PROCESSES;
     bool is_most = is_twice || includes_others(s, &m);
     unsigned flags = (m.is_bound ? BARO_VALUE_LOWER_BOUND : 0) | (is_most ? BARO_VALUE_UPPER_BOUND : 0);
-    bool has_parts = m.measure != MEMORY_ADDRESS_SPACE;
     switch (of) {
     case LIMIT_PEAK_OF: value_text(ret, m.absent, summary_memory_measure_name(m.measure)); return;
     case LIMIT_PEAK_AT_MOST:
@@ -43,7 +42,11 @@ static void memory_peak(const struct baro_summary *s, int of, struct baro_value 
                    summary_needed_doubt_name(m.doubt));
         return;
     case LIMIT_PEAK_SHARED:
-        value_u64(ret, m.absent ? m.absent : has_parts ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED, m.parts.shared);
+        value_u64(ret,
+                  m.absent                            ? m.absent
+                  : m.measure != MEMORY_ADDRESS_SPACE ? BARO_PRESENT
+                                                      : BARO_ABSENT_UNSUPPORTED,
+                  m.shared);
         return;
     case LIMIT_PEAK_CACHE: value_u64(ret, m.cache ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, m.cache); return;
     case LIMIT_PEAK_RATIO: {

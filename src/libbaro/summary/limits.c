@@ -137,15 +137,16 @@ static void take_processes(const struct baro_summary *s, struct summary_memory *
     uint64_t between = together_most(&n->between, UINT64_MAX, &is_unsure);
     summary_rss_peak(s, &rss);
     m->measure = MEMORY_PROCESSES;
-    m->parts = n->peak;
+    m->shared = n->peak.shared;
     m->bytes = m->at_most = needed_sum(&n->peak);
+    /* What processes had between samples, and what may be the job's in a sample, are doubts of different memory. */
     raise_at_most(m, between, NEEDED_MARKS);
     if (n->most > m->bytes)
         raise_at_most(m, m->at_most + (n->most - m->bytes), n->doubt);
     if (n->mark > m->bytes) {
         m->measure = MEMORY_PROCESS;
         m->bytes = n->mark;
-        m->parts = (struct needed_parts){.anon = n->mark};
+        m->shared = 0;
     }
     raise_at_most(m, n->mark_at_most, NEEDED_MARKS);
     if (rss.mark > n->known_mark + n->known_mark / 20 && !s->limit.held.since_ns)
@@ -168,7 +169,7 @@ static void take_group(const struct baro_summary *s, const struct machine_group 
     m->absent = BARO_PRESENT;
     m->measure = MEMORY_CGROUP;
     m->bytes = sum;
-    m->parts = (struct needed_parts){.anon = g->needed.value - g->needed_shared, .shared = g->needed_shared};
+    m->shared = g->needed_shared;
     raise_at_most(m, sum, NEEDED_CERTAIN);
 }
 

@@ -31,7 +31,7 @@ struct summary_memory {
     uint64_t bytes;
     int absent; /* enum baro_absent */
     enum memory_measure measure;
-    struct needed_parts parts;
+    uint64_t shared;         /* shared memory in it, also as files in tmpfs */
     uint64_t cache;          /* page cache of the job's control group at that time; 0: none, or not known */
     uint64_t at_most;        /* what it may have needed */
     bool is_open;            /* it may have been more than that */

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#define FAULT_MOST (2u << 20)
+#define FAULT_MOST (2u << 20) /* bytes that one page fault maps at most: a huge page */
+
 static uint64_t grown(uint64_t bytes, uint64_t times, uint64_t each)
 {
     return times > (UINT64_MAX / 4) / each ? UINT64_MAX / 4 : bytes + times * each;

@@ -58,7 +58,7 @@ bool is_out_of_memory(const struct evidence *e)
     return e->oom_kills >= OOM_KILLS || full_group(e);
 }
 
-bool find_kind(const struct evidence *e, double used, const struct group *g, struct finding *f)
+bool find_memory_kind(const struct evidence *e, double used, const struct group *g, struct finding *f)
 {
     double anon = g ? g->held.anon : 0, shmem = g ? g->held.shmem : 0, kernel = g ? g->held.kernel : 0;
     double least = MOST * used, most = anon >= least ? anon : shmem >= least ? shmem : kernel;
@@ -82,7 +82,7 @@ bool find_kind(const struct evidence *e, double used, const struct group *g, str
 static void find_use(const struct evidence *e, double limit, const struct group *g, struct finding *f)
 {
     double used = e->oom_kills >= OOM_KILLS ? limit : g->memory;
-    if (find_kind(e, used, g, f) || !(e->memory_peak_bytes > 0) || (g && e->memory_peak_bytes < MOST * limit))
+    if (find_memory_kind(e, used, g, f) || !(e->memory_peak_bytes > 0) || (g && e->memory_peak_bytes < MOST * limit))
         return;
     find_title(f, ", and %s was seen in use", words_bytes(FACT(e, memory_peak_bytes)).at);
     if (*e->holder)
@@ -125,11 +125,18 @@ static void find_more(double limit, const struct group *g, struct finding *f)
     find_number(f, "ask_memory_bytes", g ? 2 * limit : NAN, 0, BARO_UNIT_BYTES);
 }
 
+/* The group's row may be older than the limit. Example: a limit of 100 MiB was lowered to 60 MiB 0.9 s before. */
+static double limit_of(const struct evidence *e, const struct group *g)
+{
+    const char *at = g ? strstr(e->memory_source, g->name) : NULL;
+    return !g || (at && at[strlen(g->name)] == ' ') ? e->memory_limit_bytes : g->memory_limit;
+}
+
 static bool oom(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     bool killed = e->oom_kills >= OOM_KILLS;
     const struct group *g = killed ? killing_group(e) : full_group(e);
-    double limit = g ? g->memory_limit : e->memory_limit_bytes;
+    double limit = limit_of(e, g);
     (void)s;
     if (!killed && !g)
         return false;

@@ -201,7 +201,7 @@ static bool near_limit(const struct evidence *e, const struct stretch *s, struct
         return false;
     find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(FACT(e, memory_peak_bytes)).at,
                words_percent(FACT(e, memory_peak_ratio)).at, words_limit(e->memory_limit_bytes).at, e->memory_source);
-    bool is_known = find_kind(e, e->memory_peak_bytes, limiting_group(e), f);
+    bool is_known = find_memory_kind(e, e->memory_peak_bytes, limiting_group(e), f);
     if (!is_known && !(e->rss_peak_bytes < e->memory_peak_bytes / 2) && *e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");

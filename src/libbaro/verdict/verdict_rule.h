@@ -66,7 +66,7 @@ void find_number(struct finding *f, const char *name, double value, unsigned fla
 /* rules_end.c: what the bytes that a group used were, if most were of one kind, and who held them, if processes did.
  * Returns false if that is not known. Example: a job has 132 MB in /dev/shm, and its processes 3.5 MB: it is of no use
  * that most of these were held by sh. */
-bool find_kind(const struct evidence *e, double used, const struct group *g, struct finding *f);
+bool find_memory_kind(const struct evidence *e, double used, const struct group *g, struct finding *f);
 void find_text(struct finding *f, const char *name, const char *text);
 void finding_done(struct finding *f);
 

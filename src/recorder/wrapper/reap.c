@@ -304,7 +304,8 @@ static char helper_state(const struct wrapper *w, pid_t pid)
     return after && zombie_session(&m) == w->recorder ? after[2] : 0;
 }
 
-#define CHILDREN_TEXT 4096u
+#define CHILDREN_TEXT                                                                                                  \
+    4096u /* some 500 children; of more the first ones are enough, as one that is left ends a search */
 
 /* Reads the wrapper's children. The list needs CONFIG_PROC_CHILDREN. */
 static int list_children(struct wrapper *w, char text[CHILDREN_TEXT], struct span *ret)

@@ -79,7 +79,8 @@ char reap_state(struct wrapper *w, pid_t pid); /* as in /proc/PID/stat: 'R', 'D'
 /* Helpers of the recorder that were left to the wrapper and are not reaped yet. */
 enum reap_left { REAP_NONE_LEFT, REAP_HANGING /* all are in uninterruptible sleep */, REAP_ENDING };
 enum reap_left reap_helpers_left(struct wrapper *w);
-void reap_note_others(struct wrapper *w); /* before the command starts, for the next one */
+/* Notes the children that the wrapper has before the command starts: --wait-all does not wait for them. */
+void reap_note_others(struct wrapper *w);
 /* Has the command left processes behind? Each is a child of the wrapper, or below one. -ENOENT: can't be told. */
 int reap_job_left(struct wrapper *w);
 

@@ -17,9 +17,9 @@
 #define EXPENSIVE (5 * NS_PER_SEC) /* between two requests: waking a helper costs more than most replies */
 #define STUCK_MOST 4u              /* helpers that may hang: a file that hung is not requested again */
 #define LAST_AFTER NS_PER_SEC      /* the last tick requests it again if the last reply is older */
-#define LAST_DEADLINE                                                                                                  \
-    (5 * NS_PER_MS) /* also where memory runs out: the job and we may be killed before the next tick */
-/* in the first tick, if a helper runs by then: nothing else waits for that tick */
+/* Of the last tick, and where memory runs out: the job and the recorder may be killed before the next one. */
+#define LAST_DEADLINE (5 * NS_PER_MS)
+/* Of the first tick, if a helper runs by then: nothing else waits for that tick. */
 #define FIRST_DEADLINE (20 * NS_PER_MS)
 
 /* The helper opens the file itself: it does not share our descriptors. */
