@@ -126,7 +126,7 @@ static void find_more(double limit, const struct group *g, struct finding *f)
 }
 
 /* The group's row may be older than the limit. Example: a limit of 100 MiB was lowered to 60 MiB 0.9 s before. */
-static double limit_of(const struct evidence *e, const struct group *g)
+static double limit_hit(const struct evidence *e, const struct group *g)
 {
     const char *at = g ? strstr(e->memory_source, g->name) : NULL;
     return !g || (at && at[strlen(g->name)] == ' ') ? e->memory_limit_bytes : g->memory_limit;
@@ -136,7 +136,7 @@ static bool oom(const struct evidence *e, const struct stretch *s, struct findin
 {
     bool killed = e->oom_kills >= OOM_KILLS;
     const struct group *g = killed ? killing_group(e) : full_group(e);
-    double limit = limit_of(e, g);
+    double limit = limit_hit(e, g);
     (void)s;
     if (!killed && !g)
         return false;
