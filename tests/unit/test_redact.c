@@ -325,6 +325,22 @@ static void examines_in_proportion(void **state)
     assert_string_equal((const char *)b.at, "'--token=***' --token=*** ...");
     buf_done(&all);
     buf_done(&b);
+    /* What is not examined to its end may end within a secret: 2 * (4096 + 4096) bytes are. */
+    for (size_t cut = 0; cut < 40; cut++) {
+        struct buf line = {0};
+        for (int i = 0; i < 2; i++) {
+            buf_str(&line, "--token=");
+            for (size_t j = 8; j < (i ? 8192 - cut : 8192); j++)
+                buf_str(&line, j % 2 ? "x" : "y");
+            buf_byte(&line, 0);
+        }
+        buf_str(&line, "bob:hunter2@proxy.test:8080 and more that comes after it");
+        pid_cmdline_format(span_of(line.at, line.len), 4096, &b);
+        buf_byte(&b, 0);
+        assert_null(strstr((const char *)b.at, "hun"));
+        buf_done(&line);
+        buf_done(&b);
+    }
 }
 
 static void names_keep_no_secret(void **state)

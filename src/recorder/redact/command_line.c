@@ -4,6 +4,7 @@
  * leaves one text without NULs, or with a row of NULs at its end. Redaction comes before quoting, so that no quote
  * splits a text that a rule would match.
  */
+#include "base/min_max.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/redact/redact.h"
 
@@ -81,6 +82,17 @@ static void cut(struct buf *b, size_t start, size_t max)
     buf_add(b, "...", dots);
 }
 
+/* Of an argument that was not examined to its end, the last bytes may be the beginning of a secret: "a:hunter2" of
+ * "a:hunter2@host:80". */
+static void leave_out_end(struct buf *b, size_t from)
+{
+    struct span shown = span_of(b->at + from, b->failed ? 0 : b->len - from);
+    if (b->failed || span_ends(shown, "***"))
+        return;
+    b->len -= min_u64(shown.len, LOOK_AHEAD);
+    buf_str(b, "...");
+}
+
 void pid_cmdline_format(struct span text, size_t max, struct buf *ret)
 {
     struct span rest = without_padding(text), before = {"", 0}, program = {"", 0};
@@ -103,6 +115,8 @@ void pid_cmdline_format(struct span text, size_t max, struct buf *ret)
             buf_byte(ret, ' ');
         size_t from = ret->len;
         bool redacted = redact_argument(program, before, seen, ret);
+        if (seen.len < argument.len)
+            leave_out_end(ret, from);
         quote(ret, from, first, redacted);
         if (!first)
             program = redact_program(program, argument);
