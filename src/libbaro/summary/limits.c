@@ -173,12 +173,13 @@ static void take_group(const struct baro_summary *s, const struct machine_group 
     raise_at_most(m, sum, NEEDED_CERTAIN);
 }
 
-/* A group in which the job was never held more than its peak. */
-static void limit_to_peak(struct summary_memory *m, const struct machine_group *g)
+/* A group in which the job was never held more than its peak. If processes were moved into it, they may hold more: what
+ * they had stays charged to the group that they came from. */
+static void limit_to_peak(const struct baro_summary *s, struct summary_memory *m, const struct machine_group *g)
 {
-    if (!g || !g->memory_mark.seen || m->absent)
+    uint64_t peak = g ? g->memory_mark.value : 0;
+    if (!g || !g->memory_mark.seen || m->absent || (s->subject.mode != BARO_MODE_RUN && peak < m->bytes))
         return;
-    uint64_t peak = g->memory_mark.value;
     m->bytes = m->bytes < peak ? m->bytes : peak;
     if (m->is_open || m->at_most > peak) {
         m->doubt = m->is_open ? NEEDED_CACHE : m->doubt;
@@ -202,7 +203,7 @@ void summary_memory(const struct baro_summary *s, struct summary_memory *ret)
     take_processes(s, ret);
     if (g)
         take_group(s, g, ret);
-    limit_to_peak(ret, g ? g : limiting_group(s, source));
+    limit_to_peak(s, ret, g ? g : limiting_group(s, source));
     ret->is_bound = ret->is_open || ret->at_most - ret->bytes > ret->bytes / BOUND_PART;
     if (!ret->is_bound)
         ret->doubt = NEEDED_CERTAIN;

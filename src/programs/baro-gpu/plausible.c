@@ -9,7 +9,7 @@
 #define SLACK_NS NS_PER_SEC /* a reading takes time, and the driver's own clock is another one */
 
 /* Returns the largest plausible value of a gauge; 0: any value. */
-static uint64_t max_u64(int metric)
+static uint64_t most_of(int metric)
 {
     switch (metric) {
     case GPU_busy_peak: return 1000000;
@@ -70,7 +70,7 @@ bool counter_take(struct grown *g, uint64_t now, uint64_t now_ns, uint64_t range
 
 static bool is_plausible(const struct unit *u, int metric, uint64_t since_ns)
 {
-    uint64_t v = u->out.value[metric], before = u->checked[metric], most = max_u64(metric);
+    uint64_t v = u->out.value[metric], before = u->checked[metric], most = most_of(metric);
     uint64_t total = u->out.absent[GPU_memory_total] ? 0 : u->out.value[GPU_memory_total];
     if (baro_metric_get(KIND_gpu, metric)->semantics == BARO_SEM_COUNTER)
         return v >= before && (double)(v - before) <= counter_most(metric) * (double)(since_ns + SLACK_NS) / 1e9;
