@@ -14,9 +14,10 @@ import types
 
 import originals
 import pytest
-from conftest import poll
+from conftest import PATIENCE, poll
 
 import barograph
+from barograph.compat import _base
 from barograph.compat.stouputils import METRICS, Collector, ProcessMetricsMonitor, mean_of
 
 SCRIPT = """
@@ -160,6 +161,13 @@ def fake_mlflow(monkeypatch):
     module.log_metrics = lambda metrics, step, run_id: module.logged.append((step, run_id, metrics))
     monkeypatch.setitem(sys.modules, "mlflow", module)
     return module
+
+
+def test_nothing_of_the_working_directory_is_executed(monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("open('executed', 'w')")
+    monkeypatch.setenv("PYTHONPATH", f"{os.environ.get('PYTHONPATH', '')}:.:")
+    assert _base.Companion([sys.executable, "-c", ""]).end(PATIENCE)
+    assert not (tmp_path / "executed").exists()
 
 
 def test_warnings_and_no_exception(fake_mlflow):
