@@ -271,7 +271,7 @@ class ProcessMetricsMonitor:
         code = "import sys; sys.path[:] = sys.argv[1].split(chr(10)); from barograph.compat._mlflow import main; main()"
         paths = [
             os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
-            *map(os.path.abspath, filter(None, sys.path)),
+            *filter(os.path.isabs, sys.path),
         ]
         # Before the recording: what logs is no part of the job.
         companion = _base.Companion([sys.executable, "-c", code, "\n".join(paths)])

@@ -164,11 +164,17 @@ def fake_mlflow(monkeypatch):
     return module
 
 
-def test_nothing_of_the_working_directory_is_executed(monkeypatch, tmp_path):
+def test_nothing_of_the_working_directory_is_executed(fake_mlflow, monkeypatch, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("open('executed', 'w')")
     monkeypatch.setenv("PYTHONPATH", f"{os.environ.get('PYTHONPATH', '')}:.:")
     assert _base.Companion([sys.executable, "-c", ""]).end(PATIENCE)
     assert not (tmp_path / "executed").exists()
+    begun = []
+    monkeypatch.setattr(_base, "Companion", begun.append)
+    monkeypatch.syspath_prepend(".")
+    with pytest.raises(AttributeError):
+        ProcessMetricsMonitor().start()
+    assert str(tmp_path) not in begun[0][3].split("\n")
 
 
 def test_those_that_go_on_keep_no_descriptor_and_share_the_wait_at_the_end(monkeypatch):
