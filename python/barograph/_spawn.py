@@ -29,6 +29,17 @@ def absolute(folders: str) -> list[str]:
     return [folder for folder in folders.split(os.pathsep) if os.path.isabs(folder)]
 
 
+def environment() -> dict[str, str]:
+    """This one, for a Python that we start: with the folders alone that are absolute. An empty one is the working
+    directory, whose sitecustomize.py is executed before all else."""
+    out = dict(os.environ)
+    for name, default in ("PATH", os.defpath), ("PYTHONPATH", ""):
+        out[name] = os.pathsep.join(absolute(out.get(name, default)))
+    if not out["PYTHONPATH"]:
+        del out["PYTHONPATH"]
+    return out
+
+
 def program(name: str) -> str:
     """The path of a helper program; "" if there is none."""
     for folder in absolute(os.environ.get("PATH", os.defpath)):

@@ -16,7 +16,7 @@ from conftest import PATIENCE, poll
 
 import barograph
 import barograph.mlflow
-from barograph.mlflow import _names, _points, _position
+from barograph.mlflow import _names, _points, _position, _server
 
 FAKE = pathlib.Path(__file__).resolve().parent / "fake_mlflow"
 FULL = os.environ.get("BARO_FULL") == "1"
@@ -346,7 +346,10 @@ def test_a_tape_that_replaces_another_is_sent_as_well(store, tape, made):
         assert len(ends) == number
     os.rename("t.baro", tape)
     send(tape, "--no-artifacts")
+    assert barograph.mlflow.log(tape, "q", wait=PATIENCE, artifacts=False).done
     tape.write_bytes(made.read_bytes())
+    assert barograph.mlflow.log(tape, "q", wait=PATIENCE, artifacts=False).done
+    assert len([row for row in rows_of(store, "metric") if row[1:3] == ["q", "summary/wall_ns"]]) == 2
     assert "sent before" not in send(tape, "--no-artifacts")
     assert "sent before" in send(tape, "--no-artifacts")
 
@@ -440,6 +443,18 @@ def test_nothing_of_the_working_directory_is_executed(store, tmp_path, monkeypat
         subprocess.run([sys.executable, tmp_path / "program.py"], check=True)
     poll(lambda: [row for row in rows_of(store, "tag") if row[2] == "baro.state"], "the end")
     assert os.listdir(executed) == []
+
+
+def test_the_follower_is_not_in_the_folder_of_the_tape(store, tape):
+    """An empty folder in $LD_LIBRARY_PATH is the working directory: libraries that somebody has put beside the tape."""
+    code = "import os, sys; from barograph.mlflow._follow import follow; follow({'tape': sys.argv[1], 'run_id': 'r', "
+    code += "'uri': 'http://x', 'artifacts': False}); print(os.getcwd())"
+    assert subprocess.run([sys.executable, "-c", code, tape], capture_output=True, text=True, check=True).stdout == "/\n"
+
+
+def test_a_token_with_a_newline_is_not_repeated(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "t0ken\n")
+    assert _server.harmless(r"in header value: 'Bearer t0ken\n'") == r"in header value: 'Bearer ***\\n'"
 
 
 def test_merged_points():

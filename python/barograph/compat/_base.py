@@ -221,9 +221,8 @@ class Companion:
             (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
         ]
         shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *_where.beside([*argv])]
-        path = os.pathsep.join(_spawn.absolute(os.environ.get("PATH", os.defpath)))
         try:
-            _spawn.start(shell, {**os.environ, "PATH": path, "folder": "", **(environment or {})}, actions, setsid=True)
+            _spawn.start(shell, {**_spawn.environment(), "folder": "", **(environment or {})}, actions, setsid=True)
         finally:
             os.close(theirs_in)
             os.close(theirs_out)

@@ -110,10 +110,15 @@ class _Logger:
     def leave(self, timeout: float) -> None:
         """Lets it go on by itself. A container may end with the interpreter, and with it all its processes: there the
         interpreter waits at its own end."""
-        if _is_in_container():
-            atexit.register(self._companion.end, timeout)
-        else:
+        if not _is_in_container():
             self._companion.end(0)
+            return
+        self._companion.close_input()
+        for other in [each for each in _left if each.has_ended]:  # of many short blocks each has a descriptor
+            del _left[other]
+        _left[self._companion] = timeout
+        atexit.unregister(_wait_for_left)
+        atexit.register(_wait_for_left)
 
     def join(self, timeout: float | None = None) -> None:
         if not self._ended:
@@ -127,6 +132,16 @@ class _Logger:
         self._companion.close_input()
         while not self._companion.has_ended and time.monotonic() < end:
             await asyncio.sleep(0.02)
+
+
+_left: dict[_base.Companion, float] = {}  # those that go on by themselves, and for how long each is waited for
+
+
+def _wait_for_left() -> None:
+    """For all together as long as for one: without a server none of them ends."""
+    end = time.monotonic() + max(_left.values())
+    for companion in list(_left):
+        companion.end(max(0.0, end - time.monotonic()))
 
 
 def _is_in_container() -> bool:
@@ -256,7 +271,7 @@ class ProcessMetricsMonitor:
         code = "import sys; sys.path[:] = sys.argv[1].split(chr(10)); from barograph.compat._mlflow import main; main()"
         paths = [
             os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
-            *map(os.path.abspath, filter(None, sys.path)),
+            *filter(os.path.isabs, sys.path),
         ]
         # Before the recording: what logs is no part of the job.
         companion = _base.Companion([sys.executable, "-c", code, "\n".join(paths)])

@@ -65,6 +65,7 @@ class Upload:
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
         self._since = 0  # what is in the file was written before
+        self._tape: str | None = None  # which one: the file may be of another that was at its path
 
     @property
     def path(self) -> str:
@@ -76,7 +77,8 @@ class Upload:
     def _read(self) -> dict[str, Any]:
         from ._position import read
 
-        return read(self.path)
+        at = read(self.path)
+        return at if self._tape in (None, at.get("tape", self._tape)) else {}
 
     @property
     def run_id(self) -> str | None:
@@ -182,7 +184,7 @@ def log(
     """
     from ..recorder import Recording
     from ..tape import Tape
-    from ._position import going_on
+    from ._position import going_on, identity
     from ._start import start
 
     request = _request(run_id, names, live, every, artifacts, patience)
@@ -193,13 +195,15 @@ def log(
             tape._hooks.append(_Hook(upload, wait))
             return upload
         request["tape"] = tape.path
-        if tape.active:
+        if not tape.active:
+            upload._tape = identity(tape.tape)
+        else:
             if wait is not None:
                 tape._hooks.append(_Hook(upload, wait, started=True))
             wait = None
     else:
         opened = tape if isinstance(tape, Tape) else Tape(tape)
-        request["tape"] = opened.path
+        request["tape"], upload._tape = opened.path, identity(opened)
     request["tape"] = os.path.abspath(request["tape"])
     request.update(going_on(request))
     upload._since = int(upload._read().get("number", 0))

@@ -25,7 +25,7 @@ from . import NAMES
 from ._end import End
 from ._names import Namer, Point
 from ._points import Metric, Step, merged, missing
-from ._position import Position, Refused, path_of
+from ._position import Position, Refused, identity, path_of
 from ._run import Finder
 from ._server import Server, harmless
 
@@ -207,7 +207,8 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
     for name in ("BARO_EVENTS", "BARO_TAPE", "BARO_PID", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID"):
         os.environ.pop(name, None)
     request["tape"] = os.path.abspath(request["tape"])
-    os.chdir(os.path.dirname(request["tape"]) or "/") if not _relative(request) else None
+    if not _relative(request):
+        os.chdir("/")  # no folder of others': an empty one in $LD_LIBRARY_PATH is the working directory
     try:
         position = Position(path_of(request))
     except BlockingIOError:
@@ -218,7 +219,7 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
         return 1
     try:
         follower = Follower(request, position, say)
-        position.belongs_to(f"{follower.tape.header.start_ns}-{follower.tape.header.recorder_pid}")
+        position.belongs_to(identity(follower.tape))
         if position.values.get("stage") == "done":
             say("all of it was sent before")
             return 0

@@ -21,6 +21,8 @@ TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..tape import Tape
+
 _LINE = 4096  # bytes
 # Locks of an open file, which can be asked for without being taken: F_OFD_GETLK, F_OFD_SETLK (Linux 3.15).
 _GETLK, _SETLK, _FLOCK = 36, 37, "hhqqi4x"
@@ -81,6 +83,10 @@ def path_of(request: dict[str, Any]) -> str:
     folder = os.path.join(state, "barograph", "mlflow")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return os.path.join(folder, f"{os.path.basename(name)[-200:]}-{_hash(name)}")
+
+
+def identity(tape: Tape) -> str:
+    return f"{tape.header.start_ns}-{tape.header.recorder_pid}"
 
 
 def going_on(request: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,9 @@ def harmless(text: str, uri: str | None = None) -> str:
         password = (given or "").partition("://")[2].rpartition("@")[0].partition(":")[2]
         if password:
             text = text.replace(password, "***").replace(unquote(password), "***")
+    for name in ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_PASSWORD", "DATABRICKS_TOKEN"):
+        secret = os.environ.get(name, "").strip()  # one that ends with a newline is repeated as no header's value
+        text = text.replace(secret, "***") if secret else text
     return shown(_VALUE.sub(r"\1***", _USERINFO.sub("***", text)))
 
 

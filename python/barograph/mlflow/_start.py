@@ -22,12 +22,11 @@ _LEFT_OUT = ("LD_PRELOAD", "BARO_TAPE", "BARO_PID", "BARO_EVENTS", "BAROGRAPH_ML
 
 
 def _environment() -> dict[str, str]:
-    out = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT}
+    out = {k: v for k, v in _spawn.environment().items() if k not in _LEFT_OUT}
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = _spawn.absolute(out.pop("PYTHONPATH", ""))
     if here in sys.path and here not in paths:  # found without being installed
         paths.append(here)
-    out["PATH"] = os.pathsep.join(_spawn.absolute(out.get("PATH", os.defpath)))
     return {**out, "PYTHONPATH": os.pathsep.join(paths)} if paths else out
 
 

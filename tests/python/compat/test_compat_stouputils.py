@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """compat.stouputils beside the original, and what of it needs no original."""
 
+import atexit
 import collections
 import inspect
 import json
@@ -14,9 +15,10 @@ import types
 
 import originals
 import pytest
-from conftest import poll
+from conftest import PATIENCE, poll
 
 import barograph
+from barograph.compat import _base, stouputils
 from barograph.compat.stouputils import METRICS, Collector, ProcessMetricsMonitor, mean_of
 
 SCRIPT = """
@@ -160,6 +162,37 @@ def fake_mlflow(monkeypatch):
     module.log_metrics = lambda metrics, step, run_id: module.logged.append((step, run_id, metrics))
     monkeypatch.setitem(sys.modules, "mlflow", module)
     return module
+
+
+def test_nothing_of_the_working_directory_is_executed(fake_mlflow, monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("open('executed', 'w')")
+    monkeypatch.setenv("PYTHONPATH", f"{os.environ.get('PYTHONPATH', '')}:.:")
+    assert _base.Companion([sys.executable, "-c", ""]).end(PATIENCE)
+    assert not (tmp_path / "executed").exists()
+    begun = []
+    monkeypatch.setattr(_base, "Companion", begun.append)
+    monkeypatch.syspath_prepend(".")
+    with pytest.raises(AttributeError):
+        ProcessMetricsMonitor().start()
+    assert str(tmp_path) not in begun[0][3].split("\n")
+
+
+def test_those_that_go_on_keep_no_descriptor_and_share_the_wait_at_the_end(monkeypatch):
+    """In a container: of 15 short blocks 30 descriptors were left, and without a server each was waited for."""
+    monkeypatch.setattr(stouputils, "_is_in_container", lambda: True)
+    monkeypatch.setattr(stouputils, "_left", {})
+    before, waits = len(os.listdir("/proc/self/fd")), []
+    for _ in range(3):
+        companion = _base.Companion(["/bin/cat"])
+        stouputils._Logger(companion).leave(5.0)
+        poll(lambda: companion.has_ended)
+    assert len(os.listdir("/proc/self/fd")) == before
+    stouputils._left.clear()
+    for seconds in (5.0, 7.0, 6.0):
+        stouputils._left[type("Companion", (), {"end": staticmethod(waits.append)})] = seconds
+    stouputils._wait_for_left()
+    atexit.unregister(stouputils._wait_for_left)
+    assert len(waits) == 3 and max(waits) <= 7.0
 
 
 def test_warnings_and_no_exception(fake_mlflow):
