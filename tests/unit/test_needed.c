@@ -173,6 +173,22 @@ static void test_machine(void **state)
     needed_done(&w.n);
 }
 
+/* The first reading has control groups alone: huge pages that others use are no growth. */
+static void test_machine_that_is_read_late(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 1);
+    fill(&w.p[0], 5 * MB, 0, 5 * MB);
+    w.s.host_absent[HOST_hugepages_total] = w.s.host_absent[HOST_hugepages_free] = BARO_ABSENT_NOT_YET;
+    add(&w);
+    w.s.host_absent[HOST_hugepages_total] = w.s.host_absent[HOST_hugepages_free] = BARO_PRESENT;
+    w.s.host[HOST_hugepages_total] = 8000 * MB;
+    add(&w);
+    expect(&w, 5 * MB + EACH, 5 * MB + EACH, NEEDED_CERTAIN);
+    needed_done(&w.n);
+}
+
 static void test_zombies_and_threads(void **state)
 {
     (void)state;
@@ -265,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_young_and_unreadable),
         cmocka_unit_test(test_old_kernel),
         cmocka_unit_test(test_tmpfs),
+        cmocka_unit_test(test_machine_that_is_read_late),
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_zombies_and_threads),
         cmocka_unit_test(test_marks),

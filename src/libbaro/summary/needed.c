@@ -105,7 +105,7 @@ static uint64_t mapped_of(const struct baro_process *p)
 static void fill_row(const struct needed *n, const struct baro_process *p, struct needed_row *row)
 {
     uint64_t own = min_u64(get(p, PROCESS_uss), get(p, PROCESS_rss_anon));
-    row->pid = p->key.pid;
+    row->key = p->key;
     row->is_zombie = get(p, PROCESS_state) == 'Z' && get(p, PROCESS_threads) <= 1;
     row->anon = 0;
     row->rss = get(p, PROCESS_rss);
@@ -156,10 +156,10 @@ static uint64_t grown_by(const struct needed *n, const struct needed_row *before
 }
 
 /* Was a high-water mark that page faults do not explain copied from the parent? */
-static bool is_copy(const struct needed *n, int32_t ppid, uint64_t mark)
+static bool is_copy(const struct needed *n, struct baro_key parent, uint64_t mark)
 {
     for (size_t i = 0; i < n->n; i++) {
-        if (n->row[i].pid == ppid)
+        if (baro_key_equal(n->row[i].key, parent))
             return mark <= n->row[i].rss + n->row[i].rss / 8;
     }
     return true; /* the parent is not known */
@@ -168,11 +168,12 @@ static bool is_copy(const struct needed *n, int32_t ppid, uint64_t mark)
 /* What one process had is a lower bound: the part of its mark that is not of files, if it had page faults for it. (A
  * fault of a file maps 16 pages at once.) Example: 500 MB of a spike of 50 ms, and 122,000 faults. With fewer faults
  * they may be huge pages. */
-static void raise_mark(struct needed *n, const struct needed_row *row, int32_t ppid, uint64_t mark, uint64_t faults)
+static void raise_mark(struct needed *n, const struct needed_row *row, struct baro_key parent, uint64_t mark,
+                       uint64_t faults)
 {
     uint64_t most = excess(mark, row ? row->files_most : 0), bytes = faulted(n, faults, most);
     bool is_own =
-        row ? row->anon + row->files_most >= row->rss - row->rss / 8 : bytes == most || !is_copy(n, ppid, mark);
+        row ? row->anon + row->files_most >= row->rss - row->rss / 8 : bytes == most || !is_copy(n, parent, mark);
     n->mark = max_u64(n->mark, bytes);
     n->mark_at_most = max_u64(n->mark_at_most, is_own ? most : bytes);
     n->known_mark = max_u64(n->known_mark, mark);
@@ -215,7 +216,7 @@ void needed_add_exit(struct needed *n, const struct baro_exit *e)
     if (row && row->is_zombie)
         return;
     if (has_mark)
-        raise_mark(n, row, e->parent.pid, e->value[EXIT_rss_peak], faults);
+        raise_mark(n, row, e->parent, e->value[EXIT_rss_peak], faults);
     if (e->absent[EXIT_elapsed] == BARO_PRESENT && e->value[EXIT_elapsed] <= e->t_ns)
         begin_ns = e->t_ns - e->value[EXIT_elapsed];
     add_life(n, row, begin_ns, e->t_ns, grown_by(n, row, faults, mark));
@@ -315,20 +316,23 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
     struct needed_growth *g = &n->growth;
     uint64_t wchar = job_value(s, JOB_io_wchar), faults = job_value(s, JOB_faults_minor) * n->page_bytes;
     uint64_t shmem = job_value(s, JOB_machine_shmem), anon = sums->parts.anon;
-    uint64_t hugetlb = excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]);
+    /* The first reading may be of the control groups alone. */
+    bool has_host = s->has_host && s->host_absent[HOST_hugepages_total] == BARO_PRESENT &&
+                    s->host_absent[HOST_hugepages_free] == BARO_PRESENT;
+    uint64_t hugetlb = has_host ? excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]) : 0;
     uint64_t made = excess(excess(faults, g->faults), excess(anon, g->anon)) + excess(wchar, g->wchar);
     /* Others may grow at other times. Example: 500 MB more in /dev/shm while the job had 1,000 page faults: 4 MB. */
     g->shmem_of_job = shmem >= g->shmem ? g->shmem_of_job + min_u64(shmem - g->shmem, made)
                                         : excess(g->shmem_of_job, g->shmem - shmem);
-    g->hugetlb = s->has_host && !g->has_host ? hugetlb : g->hugetlb;
-    g->has_host = s->has_host;
+    g->hugetlb = has_host && !g->has_host ? hugetlb : g->hugetlb;
+    g->has_host |= has_host;
     g->wchar = wchar;
     g->faults = faults;
     g->shmem = shmem;
     g->anon = anon;
     ret_more[NEEDED_SHMEM] = excess(g->shmem_of_job, sums->parts.shared);
     ret_more[NEEDED_KERNEL] = excess(min_u64(kernel_growth(n, s), wchar), sums->parts.kernel);
-    ret_more[NEEDED_HUGETLB] = max_u64(sums->hugetlb, s->has_host ? excess(hugetlb, g->hugetlb) : 0);
+    ret_more[NEEDED_HUGETLB] = max_u64(sums->hugetlb, excess(hugetlb, g->hugetlb));
 }
 
 /* For this long a sum that is too large, since a child has begun and its parent was not read again, is no doubt. */
@@ -362,7 +366,6 @@ static void take_sums(struct needed *n, const struct baro_sample *s, struct sums
         most += more[i];
     if (!n->seen || sum > needed_sum(&n->peak)) {
         n->peak = sums->parts;
-        n->peak_ns = s->t_ns;
     }
     n->seen = true;
     if (most <= n->most)
@@ -428,7 +431,7 @@ void needed_add_sample(struct needed *n, const struct baro_sample *s, const stru
         add_process(n, p, now, &sums);
         always += add_between(n, p, now, before, ticks, s->t_ns);
         if (counts_marks && p->absent[PROCESS_rss_peak] == BARO_PRESENT && !now->is_zombie)
-            raise_mark(n, now, 0, p->value[PROCESS_rss_peak], now->faults);
+            raise_mark(n, now, p->parent, p->value[PROCESS_rss_peak], now->faults);
     }
     take_sums(n, s, &sums);
     end_interval(n, s, always, &sums);

@@ -19,10 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libbaro/sample/sample.h"
 #include "libbaro/summary/together.h"
-
-struct baro_exit;
-struct baro_sample;
 
 /* Why the job may have needed more than is known. */
 enum needed_doubt {
@@ -42,7 +40,7 @@ struct needed_parts {
 
 struct needed_row {
     uint32_t id;
-    int32_t pid;
+    struct baro_key key;
     bool is_zombie;
     bool has_huge_pages;             /* it has more memory of its own than pages of usual size can be */
     uint64_t smaps_at_ns, anon_then; /* rss_anon when pss_anon was read */
@@ -69,8 +67,7 @@ struct needed {
     uint64_t mapped_most; /* shared memory that processes have mapped at one time */
     /* Since the limits last changed: */
     bool seen;
-    struct needed_parts peak; /* of the sample with the largest sum */
-    uint64_t peak_ns;
+    struct needed_parts peak;    /* of the sample with the largest sum */
     uint64_t most;               /* with what may be the job's besides, in any sample */
     enum needed_doubt doubt;     /* what that is */
     uint64_t mark, mark_at_most; /* the most that a process alone held between samples */

@@ -30,6 +30,7 @@ struct tmpfs_row {
     const struct sampling *sampling;
     struct tmpfs_place place[PLACES];
     unsigned n;
+    bool has_shmem;
     uint64_t shmem; /* of the machine, when the tape began */
 };
 
@@ -57,11 +58,13 @@ static void add_place(struct tmpfs_row *r, const char *path)
     r->n++;
 }
 
-/* NR_SHMEM, as Shmem of /proc/meminfo. */
-static uint64_t machine_shmem(void)
+/* NR_SHMEM, as Shmem of /proc/meminfo. False: refused, as by a seccomp filter. */
+static bool read_shmem(uint64_t *ret)
 {
     struct sysinfo i;
-    return sysinfo(&i) == 0 ? (uint64_t)i.sharedram * i.mem_unit : 0;
+    bool is_read = sysinfo(&i) == 0;
+    *ret = is_read ? (uint64_t)i.sharedram * i.mem_unit : 0;
+    return is_read;
 }
 
 static int begin(void *state, struct sampling *sampling)
@@ -74,7 +77,7 @@ static int begin(void *state, struct sampling *sampling)
         add_place(r, paths[i]);
     snprintf(own, sizeof(own), "/run/user/%u", getuid());
     add_place(r, own);
-    r->shmem = machine_shmem();
+    r->has_shmem = read_shmem(&r->shmem);
     return 0;
 }
 
@@ -92,7 +95,7 @@ static uint64_t grown(const struct tmpfs_place *p)
 static bool tick_tmpfs(void *state, const struct collector_tick *t)
 {
     const struct tmpfs_row *r = state;
-    uint64_t sum = 0, shmem = machine_shmem();
+    uint64_t sum = 0, shmem;
     t->sample->job[JOB_tmpfs] = t->sample->job[JOB_machine_shmem] = 0;
     t->sample->job_absent[JOB_tmpfs] = t->sample->job_absent[JOB_machine_shmem] = BARO_ABSENT_NOT_ASKED;
     if (r->sampling->options.host_alone || sampling_is_shared(r->sampling))
@@ -100,8 +103,10 @@ static bool tick_tmpfs(void *state, const struct collector_tick *t)
     for (unsigned i = 0; i < r->n; i++)
         sum += grown(&r->place[i]);
     t->sample->job[JOB_tmpfs] = sum;
-    t->sample->job[JOB_machine_shmem] = shmem > r->shmem ? shmem - r->shmem : 0;
-    t->sample->job_absent[JOB_tmpfs] = t->sample->job_absent[JOB_machine_shmem] = BARO_PRESENT;
+    bool is_read = read_shmem(&shmem) && r->has_shmem;
+    t->sample->job[JOB_machine_shmem] = is_read && shmem > r->shmem ? shmem - r->shmem : 0;
+    t->sample->job_absent[JOB_tmpfs] = BARO_PRESENT;
+    t->sample->job_absent[JOB_machine_shmem] = is_read ? BARO_PRESENT : BARO_ABSENT_DENIED;
     return true;
 }
 
