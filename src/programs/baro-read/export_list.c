@@ -37,7 +37,7 @@ static const char *what_of_kind(const char *name)
         if (strcmp(kinds[i].name, name) == 0)
             return kinds[i].what;
     }
-    return "of this tape's own (--collect)";
+    return "of this tape alone";
 }
 
 static void put_line(struct buf *b, const char *name, const char *what)

@@ -303,8 +303,9 @@ const struct cli_command cli_commands[] = {
      .summary = "copy a tape without names: to show it to others",
      .about =
          "Writes a tape with the same values, in which no text of TAPE is left: names of processes, command lines, "
-         "hosts, paths, users, control groups, mounts, tasks, phases, marks, labels, warnings, and all that programs "
-         "of --collect named. Each word becomes another one, the same wherever it stands: two processes of one name "
+         "hosts, paths, users, control groups, mounts, tasks, phases, marks, labels, warnings, and kinds "
+         "and columns that only TAPE has. Each word becomes another one, the same wherever it stands: two processes of "
+         "one name "
          "still have one name, and a path has as many parts. User ids other than 0 become other numbers. The key is "
          "random and is kept nowhere, unless --key gives one.\n\n"
          "These stay: values, times of day, pids, numbers that marks have, the version of the kernel, the model of "
