@@ -255,7 +255,7 @@ def test_without_tasks(run, tape, work):
 
 def test_lists(run, tape, work):
     text = run("export", "--list", status=0).stdout
-    for name in ("csv", "jsonl", "trace", "runlog", "oasislmf", "spare-cores", "process", "task", "directory"):
+    for name in ("csv", "jsonl", "trace", "oasislmf", "spare-cores", "process", "task", "directory"):
         assert re.search(rf"^  {name} +\w", text, re.M), name
     of_tape = run("export", "--list", SOURCE / "tests/tape/v1-collect.baro", status=0).stdout
     assert set(text.splitlines()) <= set(of_tape.splitlines())

@@ -104,9 +104,6 @@ struct baro_entity_owner {
 #define ATTRIBUTE_PHASE_ID "id"
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"
-#define ATTRIBUTE_WRITTEN_TS "written_ts"
-#define ATTRIBUTE_WRITTEN_SECONDS "written_seconds"
-#define ATTRIBUTE_BESIDE "attributes_beside"
 
 /* Limits of what the tape takes; longer texts and more attributes are left out. */
 enum {

@@ -92,11 +92,11 @@ enum settings_format {
     FORMAT_CSV,
     FORMAT_JSONL,
     FORMAT_TRACE,
-    FORMAT_RUNLOG,
     FORMAT_ARROW,
     FORMAT_PARQUET,
     FORMAT_SQLITE,
 };
+extern const char *const export_formats[]; /* their names; ended by NULL */
 
 struct settings {
     struct record_settings record;

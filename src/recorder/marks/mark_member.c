@@ -125,8 +125,7 @@ bool mark_scan_number(struct span text, struct baro_attribute *ret)
  * there, which tells it from the recorder's own. */
 static bool is_reserved(const char *name)
 {
-    static const char *const all[] = {"id",         "duration_ns",     "time_error_ns",
-                                      "written_ts", "written_seconds", "attributes_beside"};
+    static const char *const all[] = {"id", "duration_ns", "time_error_ns"};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         if (strcmp(name, all[i]) == 0)
             return true;
@@ -149,7 +148,6 @@ static bool scan_plain(struct mark *m, struct span value, struct baro_attribute 
 void mark_add_attribute(struct mark *m, const struct mark_member *v)
 {
     struct baro_attribute *to = &m->attribute[m->n_attributes], a;
-    size_t most = m->kind == MARK_WHOLE || *m->ts ? MARK_ATTRIBUTES_LOG : MARK_ATTRIBUTES;
     for (size_t i = 0; i < m->n_attributes; i++) {
         if (strcmp(m->attribute[i].name, v->key) == 0)
             to = &m->attribute[i]; /* the later one counts */
@@ -158,7 +156,7 @@ void mark_add_attribute(struct mark *m, const struct mark_member *v)
         leave_out_member(m, v->name, "whose name is empty, longer than 255 bytes or not all text");
         return;
     }
-    if (to == &m->attribute[most]) {
+    if (to == &m->attribute[MARK_ATTRIBUTES]) {
         leave_out_member(m, v->name, "which is one too many");
         return;
     }
