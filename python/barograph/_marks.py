@@ -219,6 +219,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
+def decorated(function: _F, context: Callable[[], Any]) -> _F:
+    """Each call of the function runs in a context of its own. Where no descriptor is left to import what does it, the
+    function is itself."""
+    try:
+        from ._decorate import decorated as made
+    except (OSError, ImportError):
+        return function
+    return made(function, context)
+
+
 class Phase:
     """A phase of the job: `with rec.phase("fit"):`, `async with`, or `@rec.phase("fit")`."""
 
@@ -260,6 +270,4 @@ class Phase:
         self.__exit__(kind, error, trace)
 
     def __call__(self, function: _F) -> _F:
-        from ._decorate import decorated
-
         return decorated(function, lambda: Phase(self._put, self.name, self.attributes))

@@ -33,13 +33,14 @@ _TIMES = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600}
 
 def quantity(value: Any, units: dict[str, float]) -> float:
     """ "200MB", "2 s", 3.5"""
-    if isinstance(value, (int, float)):
-        return float(value)
     text = str(value).strip().replace(" ", "").lower()
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     try:
-        return float(number) * units[text[len(number) :]]
-    except (KeyError, ValueError):
+        found = float(value) if isinstance(value, (int, float)) else float(number) * units[text[len(number) :]]
+        if found != found:
+            raise ValueError
+        return found
+    except (KeyError, ValueError, OverflowError):
         raise ArgumentError(f"baro: {value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
 
 

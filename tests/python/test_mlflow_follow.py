@@ -397,7 +397,7 @@ def test_a_position_names_no_destination(store, tape, elsewhere):
     assert [line.split()[1] for line in clients] == ["None"] * (not elsewhere)
 
 
-@pytest.mark.parametrize("data", [b"x", b"\0" * 8192, b'{"number": "1"}'.ljust(4095) + b"\n"], ids=["short", "zeros", "types"])
+@pytest.mark.parametrize("data", [b"x", b"\0" * 8192, b'{"number": "1"}'.ljust(4095) + b"\n", b"[" * 4000], ids=["short", "zeros", "types", "deep"])
 def test_a_damaged_position_is_no_beginning(store, tape, data):
     pathlib.Path(place(tape)).write_bytes(data)
     assert "is damaged" in send(tape, status=1)

@@ -160,6 +160,10 @@ def test_unit():
 def test_without_a_name():
     pass
 
+@pytest.mark.baro(rss=float("nan"))
+def test_no_number():
+    pass
+
 @pytest.mark.baro(rss=b"x", cpu=None)
 def test_type():
     pass
@@ -179,10 +183,10 @@ def test_tests_that_are_rough(tmp_path):
         capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
     )  # fmt: skip
     assert "INTERNALERROR" not in done.stdout + done.stderr
-    assert "3 failed, 3 passed" in done.stdout, done.stdout
-    assert "'1 parsec' is no quantity" in done.stdout and "limits have names" in done.stdout
+    assert "4 failed, 3 passed" in done.stdout, done.stdout
+    assert "'1 parsec' is no quantity" in done.stdout and "nan is no quantity" in done.stdout and "limits have names" in done.stdout
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert len(rows) == 6 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
+    assert len(rows) == 7 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
 
 
 def test_without_the_option_it_does_nothing(tmp_path):

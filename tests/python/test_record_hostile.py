@@ -157,8 +157,16 @@ def test_no_descriptor_before_the_first_recording(script):
             with barograph.record("t.baro") as rec, barograph.phase("p"):
                 rec.mark("x", a=1)
                 barograph.mark("y", b=[])
-            assert rec.path is None and not rec.active
-            assert barograph.record(lambda: 3)() == 3
+            assert rec.path is None and not rec.active and rec.variables == () and rec.mark_allocators() == {}
+            assert barograph.record(lambda: 3)() == 3 and barograph.phase("p")(lambda: 4)() == 4
+            try:
+                rec.summary
+                raise SystemExit("no error")
+            except OSError as error:
+                assert "nothing is recorded: " in str(error)
+            from barograph import mark, record
+            with record():
+                mark("x")
         assert "Too many open files" in str(caught[0].message)
         try:
             barograph.record(strict=True)
@@ -168,14 +176,15 @@ def test_no_descriptor_before_the_first_recording(script):
         for fd in kept:
             os.close(fd)
         assert asyncio.run(task()) == 4
-        with barograph.record("t.baro", strict=True) as rec:
-            barograph.mark("x")
+        with record("t.baro", strict=True) as rec:
+            mark("x")
             try:
                 while True:
                     os.open("/dev/null", os.O_RDONLY)
             except OSError:
                 pass
             rec.mark("y", b=[])
+            assert rec(lambda: 3)() == 3 and rec.phase("p")(lambda: 4)() == 4
         assert not rec.active
     """).end()
     assert [mark.name for mark in ended("t.baro").marks] == ["x", "y"]

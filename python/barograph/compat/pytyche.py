@@ -47,6 +47,7 @@ class RunLog:
         self._entries: list[dict[str, Any]] = []
         self._original = _base.as_original(original)
         self.path = None if path is None else Path(path)
+        self._owner = os.getpid()  # of the spool
         self.spool: Path | None = self.path
         """Where the lines are by now; None before the first one, and once they were all written."""
 
@@ -78,20 +79,25 @@ class RunLog:
             pass  # a log does not stop the program
 
     def _file(self) -> Path:
-        if self.spool is None:
+        if self.spool is None or not self._is_ours():
             from .._runs import runs
 
             folder = Path(runs().folder)
             folder.mkdir(parents=True, exist_ok=True)
             stamp = datetime.now(tz=timezone.utc).strftime("%Y%m%dT%H%M%S.%fZ")
-            self.spool = folder / f"runlog-{stamp}-{os.getpid()}.jsonl"
+            self._owner = os.getpid()
+            self.spool = folder / f"runlog-{stamp}-{self._owner}.jsonl"
         return self.spool
+
+    def _is_ours(self) -> bool:
+        """In a forked child the spool is the parent's."""
+        return self.path is not None or self._owner == os.getpid()
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes all lines to a file, as open(path, "w") does."""
         with open(path, "w") as file:
             file.writelines(map(_line, self._entries))
-        if self.spool is not None and self.path is None:
+        if self.spool is not None and self.path is None and self._is_ours():
             spool, self.spool = self.spool, None
             with suppress(OSError):
                 if not os.path.samefile(path, spool):

@@ -238,9 +238,9 @@ class _Hook:
     def begun(self, path: str | None) -> None:
         if self._started:
             return
-        from ._start import tell
-
         if path is not None:
+            from ._start import tell
+
             self.upload._request["tape"] = os.path.abspath(path)
             try:
                 os.unlink(self.upload.path)  # of a tape that this one has replaced
