@@ -383,6 +383,9 @@ def test_a_position_that_is_not_the_users(store, tape, tmp_path, monkeypatch, ho
     with pytest.raises(OSError):
         _position.Position(place(tape))
     assert _position.read(str(made))["stage"] == "done"
+    monkeypatch.setenv("XDG_STATE_HOME", str(made))
+    with pytest.raises(PermissionError, match="can't be kept: .*made.baro.* is not for this user to write"):
+        barograph.mlflow.log(tape)
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])

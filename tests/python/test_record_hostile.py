@@ -4,12 +4,14 @@
 import os
 import signal
 import threading
+import time
+import types
 
 import pytest
 from conftest import ended, poll
 
 import barograph
-from barograph import _where
+from barograph import _where, recorder
 
 
 # ---- descriptors ----
@@ -342,11 +344,20 @@ def test_stop_from_several_threads():
         assert ended("t.baro")
 
 
-def test_start_and_stop_from_several_threads():
+def test_start_and_stop_from_several_threads(monkeypatch):
     """One recording at a time, and no descriptor or recorder is left."""
     before, rec = len(os.listdir("/proc/self/fd")), barograph.record()
+    barrier, locks = threading.Barrier(4), set()
+
+    def slow_lock():
+        time.sleep(0.01)
+        return threading.RLock()
+
+    monkeypatch.setattr(recorder, "_thread", types.SimpleNamespace(RLock=slow_lock))
 
     def cycle():
+        barrier.wait()
+        locks.add(rec._alone())
         for _ in range(4):
             rec.start()
             rec.mark("x")
@@ -358,7 +369,7 @@ def test_start_and_stop_from_several_threads():
     for thread in threads:
         thread.join()
     rec.stop()
-    assert not rec.active and "BARO_EVENTS" not in os.environ
+    assert not rec.active and "BARO_EVENTS" not in os.environ and len(locks) == 1
     assert len(os.listdir("/proc/self/fd")) == before
     poll(lambda: not recorders(), "the end of the recorders")
 

@@ -25,9 +25,9 @@ _GPU_COLUMNS = (
     "clocks.current.sm,clocks.current.memory"
 )
 _GPU = r"""
-nvidia-smi --query-gpu="$columns" --format=csv,nounits,noheader -l "$every" >"$gpu_file" 2>/dev/null &
+$setsid nvidia-smi --query-gpu="$columns" --format=csv,nounits,noheader -l "$every" >"$gpu_file" 2>/dev/null &
 helpers="$helpers $!"
-nvidia-smi dmon -s mu -d "$every" >"$dmon_file" 2>/dev/null &
+$setsid nvidia-smi dmon -s mu -d "$every" >"$dmon_file" 2>/dev/null &
 helpers="$helpers $!"
 """
 
