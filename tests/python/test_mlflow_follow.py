@@ -352,6 +352,14 @@ def test_a_tape_that_replaces_another_is_sent_as_well(store, tape, made):
     assert len([row for row in rows_of(store, "metric") if row[1:3] == ["q", "summary/wall_ns"]]) == 2
     assert "sent before" not in send(tape, "--no-artifacts")
     assert "sent before" in send(tape, "--no-artifacts")
+    (store / "plan").write_text("error\n" * 10000, encoding="ascii")  # while the first one is tried again and again
+    first = barograph.mlflow.log(tape, "s", artifacts=False)
+    poll(lambda: first.error, "the first try")
+    barograph.run(["sleep", "0.2"], tape=tape, interval="10ms", overhead="off", force=True)
+    second = barograph.mlflow.log(tape, "s", artifacts=False)
+    (store / "plan").write_text("", encoding="ascii")
+    poll(lambda: second.done, "the second tape")
+    check_all_once(store, tape, run="s")
 
 
 def place(tape, of="new "):

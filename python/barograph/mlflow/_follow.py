@@ -18,14 +18,14 @@ from typing import Any, Callable
 
 from .. import _marks
 from .._lib import shown
-from ..errors import NotATapeError, TapeNotFoundError
+from ..errors import Error, NotATapeError, TapeNotFoundError
 from ..sample import Sample
 from ..tape import Tape
 from . import NAMES
 from ._end import End
 from ._names import Namer, Point
 from ._points import Metric, Step, merged, missing
-from ._position import Position, Refused, identity, path_of
+from ._position import Position, Refused, identity, path_of, read
 from ._run import Finder
 from ._server import Server, harmless
 
@@ -40,32 +40,34 @@ _ENDED = ("FINISHED", "FAILED", "KILLED")
 class Follower:
     def __init__(self, request: dict[str, Any], position: Position, say: Callable[[str], None]) -> None:
         self.request, self.position, self._say = request, position, say
-        self.tape = self._open(request["tape"])
+        self.tape = _open(request["tape"])
+        self._identity = identity(self.tape)
         self._ended_at: float | None = None
         self._looked = time.monotonic()
 
-    def _open(self, path: str) -> Tape:
-        """It may have no header yet."""
-        end = time.monotonic() + _BEGINS_WITHIN
-        while True:
-            try:
-                return Tape(path)
-            except TapeNotFoundError:
-                raise
-            except NotATapeError:
-                if time.monotonic() > end:
-                    raise
-            time.sleep(0.05)
+    def _is_replaced(self) -> bool:
+        """Is another tape at its path by now?"""
+        try:
+            return identity(Tape(self.tape.path)) != self._identity
+        except Error:
+            return False
+
+    def _check(self) -> None:
+        """What was read before this is of its own tape."""
+        if self._is_replaced():
+            raise Refused(f"{self.tape.path} is another tape by now")
 
     def _gives_up(self) -> bool:
-        """No longer asks a server that is not there: a day after the tape's end."""
+        """No longer asks a server that is not there: a day after the tape's end, or once there is another tape."""
+        if self._is_replaced():
+            return True
         if self._ended_at is None and self.tape.state != "running":
             self._ended_at = time.monotonic()
         patience = float(self.request.get("patience", _PATIENCE))
         return self._ended_at is not None and time.monotonic() - self._ended_at > patience
 
     def connect(self, uri: str | None) -> Server:
-        self.server = Server(uri, self.position, self._gives_up, self._say)
+        self.server = Server(uri, self.position, self._check, self._gives_up, self._say)
         return self.server
 
     @property
@@ -202,6 +204,33 @@ class Follower:
         end.send_artifacts(files=bool(self.request.get("artifacts", True)))
 
 
+def _open(path: str) -> Tape:
+    """It may have no header yet."""
+    end = time.monotonic() + _BEGINS_WITHIN
+    while True:
+        try:
+            return Tape(path)
+        except TapeNotFoundError:
+            raise
+        except NotATapeError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.05)
+
+
+def _position(request: dict[str, Any]) -> Position | None:
+    """None: another follower sends this tape. One that sends the tape which was at its path before notices that."""
+    path = path_of(request)
+    while True:
+        try:
+            return Position(path)
+        except BlockingIOError:
+            own = identity(_open(request["tape"]))
+            if read(path).get("tape", own) == own:
+                return None
+        time.sleep(0.2)
+
+
 def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None) -> int:
     """Sends a tape to its end; returns an exit status."""
     for name in ("BARO_EVENTS", "BARO_TAPE", "BARO_PID", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID"):
@@ -210,13 +239,13 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
     if not _relative(request):
         os.chdir("/")  # no folder of others': an empty one in $LD_LIBRARY_PATH is the working directory
     try:
-        position = Position(path_of(request))
-    except BlockingIOError:
-        say("it is being sent already")
-        return 0
+        position = _position(request)
     except (OSError, Refused) as error:
         say(f"nothing is sent: {error}")
         return 1
+    if position is None:
+        say("it is being sent already")
+        return 0
     try:
         follower = Follower(request, position, say)
         position.belongs_to(identity(follower.tape))
