@@ -32,7 +32,8 @@ def store(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(FAKE))
     for name in ("MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "BAROGRAPH_MLFLOW"):
         monkeypatch.delenv(name, raising=False)
-    return folder
+    yield folder
+    (folder / "plan").write_text("", encoding="ascii")  # followers of a test that failed end
 
 
 @pytest.fixture(scope="module")

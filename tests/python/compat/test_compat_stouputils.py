@@ -327,18 +327,28 @@ time.sleep(0.3)
     time.sleep(0.3)""").replace("[monitor.recording.path", "[*first, monitor.recording.path, monitor.step")
 
 
-def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, monkeypatch):
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """That of fake_mlflow. At the end, also of a test that fails, nothing keeps its followers."""
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    monkeypatch.setenv("FAKE_MLFLOW", str(folder))
+    monkeypatch.setenv("PYTHONPATH", f"{FAKE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    yield folder
+    (folder / "plan").write_text("", encoding="ascii")
+    (tmp_path / "go").touch()
+
+
+def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, store, monkeypatch):
     """Nobody waits for the import, and no point is lost. The same monitor again goes on with the next step."""
-    store, slow, go = tmp_path / "fake", tmp_path / "slow" / "mlflow", tmp_path / "go"
-    for folder in (store, slow):
-        folder.mkdir(parents=True)
+    slow, go = tmp_path / "slow" / "mlflow", tmp_path / "go"
+    slow.mkdir(parents=True)
     (slow / "__init__.py").write_text(
         f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
         f"__path__.append({str(FAKE / 'mlflow')!r})\nexec(open({str(FAKE / 'mlflow' / '__init__.py')!r}).read())\n"
     )
     go.touch()
     monkeypatch.setenv("GO", str(go))
-    monkeypatch.setenv("FAKE_MLFLOW", str(store))
     monkeypatch.setenv("PYTHONPATH", f"{slow.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     first, step, second, end, megabytes, said = json.loads(script(SHORT).end())
     assert not said and not _logged(store) and step >= 2
@@ -351,12 +361,8 @@ def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     "plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"), ids=("down", "lost", "refused")
 )
-def test_a_server_that_is_down_or_loses_answers(script, tmp_path, monkeypatch, plan):
+def test_a_server_that_is_down_or_loses_answers(script, store, plan):
     """The store of fake_mlflow has a point twice that it gets twice."""
-    store = tmp_path / "fake"
-    store.mkdir()
-    monkeypatch.setenv("FAKE_MLFLOW", str(store))
-    monkeypatch.setenv("PYTHONPATH", f"{FAKE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     (store / "plan").write_text(plan, encoding="ascii")
     path, megabytes, said = json.loads(script(DOWN).end())
 
