@@ -35,13 +35,17 @@ _numbers = itertools.count(1)
 _now_ns = time.monotonic_ns
 
 
-def start_ticks(pid: int | str = "self") -> int:
-    """When a process began; with the pid its identity. 0: not known."""
+def stat_of(pid: int | str, index: int) -> int:
+    """A number of /proc/PID/stat; 1: the parent, 19: when it began, which is its identity with the pid. 0: not known."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
+            return int(file.read().rpartition(b")")[2].split()[index])
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def start_ticks(pid: int | str = "self") -> int:
+    return stat_of(pid, 19)
 
 
 class _Self:
