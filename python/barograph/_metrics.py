@@ -116,7 +116,7 @@ def attribute(row: Any) -> Any:
 
         try:
             return json.loads(text(row.text))
-        except ValueError:
+        except (ValueError, RecursionError):
             return text(row.text)
     return text(row.text)
 

@@ -477,3 +477,6 @@ def test_merged_points():
 def test_wrong_names():
     with pytest.raises(ValueError, match="one of system, process, baro"):
         barograph.mlflow.record(names="else")
+    for given in ({"every": float("nan")}, {"patience": float("nan")}, {"patience": -1}):
+        with pytest.raises(ValueError, match="no number of seconds"):
+            barograph.mlflow.record(**given)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..mlflow._follow import Follower
+from ..mlflow._follow import Follower, end_recorder
 from ..mlflow._points import Step
 from ..mlflow._position import Position, Refused, path_of
 from ..sample import Sample
@@ -49,7 +49,7 @@ class _Log(Follower):
 
     def _end_with_interpreter(self) -> None:
         if not self._told and _interpreter_is_gone():
-            _stop(*self._recorder)
+            end_recorder(*self._recorder)
             self._told = True
 
     def _pause(self, fd: int) -> None:
@@ -111,15 +111,6 @@ def _interpreter_is_gone() -> bool:
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
-
-
-def _stop(pid: int, ticks: int) -> None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            if int(file.read().rpartition(b")")[2].split()[19]) == ticks:
-                os.kill(pid, 15)
-    except OSError:
-        pass
 
 
 def main() -> None:

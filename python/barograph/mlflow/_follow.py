@@ -139,8 +139,8 @@ class Follower:
         except Exception:
             return
         header = self.tape.header
-        if status in _ENDED and _marks.start_ticks(header.recorder_pid) == header.recorder_start_ticks:
-            os.kill(header.recorder_pid, signal.SIGTERM)
+        if status in _ENDED:
+            end_recorder(header.recorder_pid, header.recorder_start_ticks)
 
     def send_metrics(self) -> None:
         if not self.request.get("live", True):
@@ -202,6 +202,14 @@ class Follower:
         if self.position.values["stage"] == "summary":
             end.send_summary()
         end.send_artifacts(files=bool(self.request.get("artifacts", True)))
+
+
+def end_recorder(pid: int, ticks: int) -> None:
+    try:
+        if _marks.start_ticks(pid) == ticks:
+            os.kill(pid, signal.SIGTERM)
+    except OSError:
+        pass
 
 
 def _open(path: str) -> Tape:

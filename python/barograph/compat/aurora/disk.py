@@ -91,7 +91,7 @@ class _Client(threading.Thread):
                 self._settings.http_api_url, timeout=seconds(self._settings.disk_collection_timeout)
             ) as answer:
                 found = json.load(answer)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             log.warning("MesosDiskCollector: Unexpected error talking to agent api: %s", error)
             return []
         return found if isinstance(found, list) else []
