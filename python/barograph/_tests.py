@@ -135,7 +135,7 @@ class _Follower:
         if taken.ppid in self._members or taken.pid in self._members:
             when = self._start_ns + taken.t_ns
             self._members.add(taken.pid)
-            self._see(taken.id, taken._handle.pointer, when, taken.get("cpu_ns", 0))
+            self._see(taken.id, taken._pointer, when, taken.get("cpu_ns", 0))
             bisect.insort(self._peaks, (when, int(taken.get("rss_peak_bytes", 0))))
             self._adopt(taken.pid)
         elif taken.ppid in self._others:
