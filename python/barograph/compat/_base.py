@@ -166,8 +166,18 @@ class Probe:
         self._remove()
 
 
-running: set[object] = set()
+_running: dict[Any, weakref.finalize[Any, Any]] = {}
 """Monitors that were started and not stopped: as with the thread of an original, nobody else needs to hold them."""
+
+
+def keep(monitor: object, recording: Recording, companion: Companion) -> None:
+    """At the end of the interpreter its recording ends."""
+    _running[monitor] = weakref.finalize(monitor, _stop, recording, companion)
+
+
+def release(monitor: object) -> None:
+    """It ends its recording itself."""
+    _running.pop(monitor).detach()
 
 
 def at_end(owner: object, function: Callable[..., Any], *arguments: Any) -> weakref.finalize[Any, Any]:

@@ -117,11 +117,15 @@ def main() -> None:
     path, recorder, ticks = _line(0), int(_line(0)), int(_line(0))
     settings = json.loads(_line(0))
     os.environ.setdefault("BAROGRAPH_MLFLOW_FLUSH", "0")  # each step as soon as it is there, as the original
-    log = _Log(settings, path, (recorder, ticks))
+    step = settings["step"]
     try:
-        log.run()
+        log = _Log(settings, path, (recorder, ticks))
+        try:
+            log.run()
+        finally:
+            step = log.step
     except Exception as error:
         lost = "" if isinstance(error, Refused) else f" The rest is in {path}"
-        _say(step=log.step, warning=f"Failed to log process metrics at step {log.step}: {error}{lost}")
+        _say(step=step, warning=f"Failed to log process metrics at step {step}: {error}{lost}")
         sys.exit(1)
-    _say(step=log.step)
+    _say(step=step)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -164,15 +163,13 @@ class HWMonitor:
             self.absent["cpu"] = _base.NO_RECORDING
         else:
             self._companion.begin(self.recording.tape)
-        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
-        _base.running.add(self)
+        _base.keep(self, self.recording, self._companion)
 
     def stop(self) -> tuple[Path | None, Path | None, Path | None]:
         """Ends; returns the paths for GPU, CPU and dmon, and None for one that is not there (`absent` says why)."""
         if self._companion is None or self.recording is None:
             return None, None, None
-        self._finalizer.detach()
-        _base.running.discard(self)
+        _base.release(self)
         self.recording.stop()
         self._companion.end(5.0)
         self._companion = None

@@ -318,7 +318,9 @@ def test_a_name_with_blanks_and_a_child_of_a_thread():
 
 def test_a_process_that_ends_while_it_is_tracked():
     """Its row after the end is no row without memory, and the machine is tracked until stop()."""
-    process = subprocess.Popen([sys.executable, "-S", "-c", "b = bytearray(30 << 20); input()"], stdin=subprocess.PIPE)
+    code, pipe = "b = bytearray(30 << 20); print(flush=True); input()", subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-S", "-c", code], stdin=pipe, stdout=pipe)
+    process.stdout.readline()
     with now.ResourceTracker(pid=process.pid, interval=0.1) as tracker:
         poll(lambda: len(tracker.process_metrics) >= 3, "rows")
         process.communicate(b"\n")

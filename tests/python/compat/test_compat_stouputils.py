@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import textwrap
 import threading
@@ -20,6 +21,7 @@ from conftest import PATIENCE, poll
 import barograph
 from barograph.compat import _base, stouputils
 from barograph.compat.stouputils import METRICS, Collector, ProcessMetricsMonitor, mean_of
+from barograph.mlflow import _position
 
 SCRIPT = """
 import json, os, resource, sys, threading
@@ -356,6 +358,18 @@ def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, store, monk
     expected = [*_points(first, megabytes), *_points(second, megabytes, step)]
     poll(lambda: len(_logged(store)) >= len(expected), "all points")
     assert _logged(store) == collections.Counter(expected) and max(p[3] for p in expected) == end - 1
+
+
+def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path):
+    tape = barograph.run(["true"], tape=tmp_path / "t.baro").tape.path
+    os.mkdir(f"{tape}.mlflow-{_position._hash('r')}")
+    given = {"uri": "", "run_id": "r", "prefix": "", "step": 7, "samples": 1, "memory": 1, "cores": None, "own": True}
+    done = subprocess.run(
+        [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"], check=False, text=True,
+        input=f"{tape}\n1\n1\n{json.dumps(given)}\n", capture_output=True, env={**os.environ, "XDG_STATE_HOME": tape},
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert said["step"] == 7 and "Failed to log process metrics at step 7" in said["warning"] and tape in said["warning"]
 
 
 @pytest.mark.parametrize(
