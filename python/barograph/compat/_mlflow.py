@@ -44,22 +44,17 @@ class _Log(Follower):
         self._warned = True
 
     def _gives_up(self) -> bool:
-        self._end_with_interpreter()  # also while there is no server
+        self._watch()  # also while there is no server
         return super()._gives_up()
 
-    def _end_with_interpreter(self) -> None:
+    def _watch(self) -> None:
+        """The recording ends with the interpreter."""
         if not self._told and _interpreter_is_gone():
             end_recorder(*self._recorder)
             self._told = True
 
-    def _pause(self, fd: int) -> None:
-        self._end_with_interpreter()
-        poll = select.poll()
-        if fd >= 0:
-            poll.register(fd, select.POLLIN)
-        if not self._told:
-            poll.register(0, select.POLLIN)
-        poll.poll(1000)
+    def _pause(self, *descriptors: int) -> None:
+        super()._pause(*descriptors, -1 if self._told else 0)
 
     def steps(self) -> Iterator[Step | None]:
         """The means of some samples, at the time of the last of them."""
@@ -72,20 +67,15 @@ class _Log(Follower):
             return Step(number, last.t_ns, last.time_ns // 1_000_000, point)
 
         last = None
-        with self.tape._cursor() as cursor:
-            while True:
-                record = cursor.next()
-                if isinstance(record, Sample):
-                    last = record
-                    waiting.append(collector.of_sample(record))
-                    if len(waiting) >= self._settings["samples"]:
-                        yield step(last)
-                        number, waiting = number + 1, []
-                elif record is None:
-                    if self._over(cursor):
-                        break
-                    yield None
-                    self._pause(cursor.poll_fd())
+        for sample in self._samples():
+            if sample is None:
+                yield None
+                continue
+            last = sample
+            waiting.append(collector.of_sample(sample))
+            if len(waiting) >= self._settings["samples"]:
+                yield step(sample)
+                number, waiting = number + 1, []
         if waiting and last is not None:
             yield step(last)
 

@@ -10,6 +10,7 @@ sent. Points of a batch are in the order of their steps; a store writes them in 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Iterator
@@ -86,29 +87,33 @@ class Follower:
         number, since = int(at.get("next", 0)), int(at.get("t_ns", -1))
         namer, before = self._namer(), None
         collected: list[Point] = []
-        due = since + every
-        with self.tape._cursor() as cursor:
-            if since >= 0:
-                before = cursor.seek(since)
-            while True:
-                record = cursor.next()
-                if record is None:
-                    if self._over(cursor):
-                        break
-                    yield None
-                    cursor_fd = cursor.poll_fd()
-                    self._pause(cursor_fd)
-                    continue
-                if not isinstance(record, Sample) or record.t_ns <= since:
-                    continue
-                collected.append(namer.point(record, before))
-                before = record
-                if record.t_ns >= due or since < 0:
-                    yield Step(number, record.t_ns, record.time_ns // 1_000_000, merged(collected))
-                    number, since, collected = number + 1, record.t_ns, []
-                    due = record.t_ns + every
+        for sample in self._samples(since):
+            if sample is None:
+                yield None
+                continue
+            if sample.t_ns > since:
+                collected.append(namer.point(sample, before))
+            before = sample
+            if collected and (sample.t_ns >= since + every or since < 0):
+                yield Step(number, sample.t_ns, sample.time_ns // 1_000_000, merged(collected))
+                number, since, collected = number + 1, sample.t_ns, []
         if collected and before is not None:
             yield Step(number, before.t_ns, before.time_ns // 1_000_000, merged(collected))
+
+    def _samples(self, since: int = -1) -> Iterator[Sample | None]:
+        """From that one on, to the end. None where there is nothing more at the moment."""
+        with self.tape._cursor() as cursor:
+            if since >= 0:
+                yield cursor.seek(since)
+            while True:
+                record = cursor.next()
+                if isinstance(record, Sample):
+                    yield record
+                elif record is None:
+                    if not cursor.wait(0):
+                        return
+                    yield None
+                    self._pause(cursor.poll_fd())
 
     def _namer(self) -> Namer:
         limit = self.tape.summary["limits"].get("memory_bytes") if self.names == "process" else None
@@ -117,19 +122,15 @@ class Follower:
             first = next(iter(self.tape), None)
         return Namer(self.names, float(limit) if limit else None, first, bool(self.request.get("machine", True)))
 
-    def _over(self, cursor: Any) -> bool:
-        return not cursor.wait(0)
-
-    def _pause(self, fd: int) -> None:
-        import select
-
-        self._watch_run()
+    def _pause(self, *descriptors: int) -> None:
+        self._watch()
         poll = select.poll()
-        if fd >= 0:
-            poll.register(fd, select.POLLIN)
+        for fd in descriptors:
+            if fd >= 0:
+                poll.register(fd, select.POLLIN)
         poll.poll(500)
 
-    def _watch_run(self) -> None:
+    def _watch(self) -> None:
         """The recording of a run ends with the run."""
         if not self.request.get("stop") or time.monotonic() - self._looked < _LOOK_EVERY:
             return
