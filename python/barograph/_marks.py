@@ -36,7 +36,7 @@ _now_ns = time.monotonic_ns
 
 
 def stat_of(pid: int | str, index: int) -> int:
-    """A number of /proc/PID/stat; 1: the parent, 19: when it began, which is its identity with the pid. 0: not known."""
+    """A number of /proc/PID/stat, 0 if it is not known. 1: the parent; 19: when it began, with the pid its identity."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[index])

@@ -198,9 +198,8 @@ def _stop(recording: Recording, companion: Companion | None) -> None:
 
 # ---- a process beside the recording ----
 
-# Ends a child of this shell with what it has started; setsid(1), which makes it a group, may not be there.
+# Ends a child of this shell with what it has started.
 _END = r"""
-setsid=$(command -v setsid)
 end_with_all() {
     read -r line <"/proc/$1/stat" || return 0
     set -- "$1" ${line##*) }
@@ -223,8 +222,12 @@ for helper in $helpers; do end_with_all "$helper"; done
 wait
 [ -z "$folder" ] || rm -r -f -- "$folder"
 """
+# Makes the program behind it the first of a group, which can be ended as one; setsid(1) may not be there.
+SETSID = r"""
+setsid=$(command -v setsid)
+"""
 # Another program: it ends once nobody wants its answer any more.
-ANSWER = _END + r"""
+ANSWER = _END + SETSID + r"""
 $setsid "$@" </dev/null &
 exec >/dev/null
 while IFS= read -r rest; do :; done

@@ -23,7 +23,7 @@ _GPU_COLUMNS = (
     "timestamp,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,temperature.gpu,"
     "clocks.current.sm,clocks.current.memory"
 )
-_GPU = r"""
+_GPU = _base.SETSID + r"""
 $setsid nvidia-smi --query-gpu="$columns" --format=csv,nounits,noheader -l "$every" >"$gpu_file" 2>/dev/null &
 helpers="$helpers $!"
 $setsid nvidia-smi dmon -s mu -d "$every" >"$dmon_file" 2>/dev/null &
