@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from . import _where
 from ._marks import stat_of
