@@ -10,13 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "libbaro/sample/sample.h"
 
 #define RANDOM_DIGITS 8u
 #define DEPTH_MOST 32
-#define SWEEP_NS (10 * NS_PER_MS) /* before the command begins; a later sweep removes the rest */
+#define SWEPT_MOST 256 /* before the command begins; a later sweep removes the rest */
 
 int own_write(const char *dir, const char *file, const char *text)
 {
@@ -127,9 +126,10 @@ void own_dir_sweep(const char *parent)
 {
     DIR *d = opendir(parent);
     const struct dirent *e;
-    const uint64_t until_ns = clock_monotonic_ns() + SWEEP_NS;
-    while (d && (e = readdir(d)) && clock_monotonic_ns() < until_ns) {
+    int swept = 0;
+    while (d && swept < SWEPT_MOST && (e = readdir(d))) {
         int fd = is_ours(e->d_name) ? open_folder(dirfd(d), e->d_name) : -1;
+        swept += fd >= 0;
         if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
             remove_unless_used(dirfd(d), e->d_name);
         fd_close(fd);
