@@ -197,18 +197,18 @@ static void smaps_are_paid_for(void **state)
     struct budget b;
     struct read_budget a;
     (void)state;
-    budget_init(&b, 10000); /* 10 ms a second, half of it for such reads */
+    budget_init(&b, 10000); /* 10 ms a second, a quarter of it for such reads */
     read_budget_init(&a);
     while (read_budget_take(&a, &b, 0, NS_PER_MS, false)) {
     }
-    assert_false(read_budget_take(&a, &b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
-    assert_true(read_budget_take(&a, &b, 300 * NS_PER_MS, NS_PER_MS, false));
-    assert_true(read_budget_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may exceed the account */
-    assert_false(read_budget_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
-    assert_false(read_budget_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 15 ms in 3 s */
-    assert_true(read_budget_take(&a, &b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
+    assert_false(read_budget_take(&a, &b, 200 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
+    assert_true(read_budget_take(&a, &b, 600 * NS_PER_MS, NS_PER_MS, false));
+    assert_true(read_budget_take(&a, &b, 620 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may exceed the account */
+    assert_false(read_budget_take(&a, &b, 620 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
+    assert_false(read_budget_take(&a, &b, 3620 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 7.5 ms in 3 s */
+    assert_true(read_budget_take(&a, &b, 13620 * NS_PER_MS, 30 * NS_PER_MS,
                                  false)); /* a cost that can never be afforded is paid when the account is full */
-    assert_false(read_budget_take(&a, &b, 9310 * NS_PER_MS, NS_PER_MS, false));
+    assert_false(read_budget_take(&a, &b, 13620 * NS_PER_MS, NS_PER_MS, false));
 }
 
 static void periods_follow_cost_and_budget(void **state)
@@ -216,10 +216,10 @@ static void periods_follow_cost_and_budget(void **state)
     const uint64_t least = 100 * NS_PER_MS;
     (void)state;
     assert_int_equal(schedule_period(least, 0, 10000, BUDGET_ALL), least);
-    assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_ALL), 200 * NS_PER_MS);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_ALL), NS_PER_SEC);
     assert_int_equal(schedule_period(least, NS_PER_MS, 0, BUDGET_ALL), 200 * NS_PER_MS);
     assert_int_equal(schedule_period(least, NS_PER_MS, 50000, BUDGET_ALL), 200 * NS_PER_MS);
-    assert_int_equal(schedule_period(least, NS_PER_MS, 1000, BUDGET_ALL), 2 * NS_PER_SEC);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 1000, BUDGET_ALL), 10 * NS_PER_SEC);
     assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_SPARSE), NS_PER_SEC);
     assert_int_equal(schedule_period(least, NS_PER_SEC, 10000, BUDGET_ALL), 20 * NS_PER_SEC);
 }

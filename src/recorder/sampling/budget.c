@@ -6,6 +6,7 @@
 /* A start may cost 12 ms, of which 2 ms are reserved for the end: the last sample is written whatever it costs. */
 #define START_NS (10 * NS_PER_MS)
 #define START_READ_BUDGET_NS (4 * NS_PER_MS)
+#define READ_PART 4 /* what such reads may take of the budget: a quarter */
 #define BURST_NS (NS_PER_SEC / 4) /* the account grows to the budget of this time at most */
 #define HELPERS_NS (2 * NS_PER_SEC)
 #define EVENTS_NS NS_PER_SEC
@@ -102,9 +103,9 @@ bool read_budget_take(struct read_budget *a, const struct budget *b, uint64_t no
 {
     if (!b->ppm)
         return true;
-    int64_t most = share(b, BURST_NS), half = a->left_ns;
-    half += now_ns > a->at_ns ? share(b, now_ns - a->at_ns) / 2 : 0;
-    a->left_ns = a->left_ns > most ? a->left_ns : half > most ? most : half;
+    int64_t most = share(b, BURST_NS), part = a->left_ns;
+    part += now_ns > a->at_ns ? share(b, now_ns - a->at_ns) / READ_PART : 0;
+    a->left_ns = a->left_ns > most ? a->left_ns : part > most ? most : part;
     a->at_ns = now_ns > a->at_ns ? now_ns : a->at_ns;
     /* A read that costs more than the account can ever hold is allowed when the account is full. */
     bool enough = a->left_ns >= (int64_t)cost_ns || (a->left_ns >= most && most > 0);

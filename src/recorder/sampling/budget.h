@@ -33,7 +33,7 @@ struct budget {
     bool strained, eased; /* since checked_ns: a sample was delayed for long; no sample was delayed */
 };
 
-/* A second account, with half of the share, for reads that block the process that is read: CPU time of the helper while
+/* A second account, with a quarter of the share, for reads that block the process that is read: CPU time of the helper while
  * it holds the mmap lock of a target. */
 struct read_budget {
     int64_t left_ns;
