@@ -192,6 +192,21 @@ static void no_budget_never_thins(void **state)
     assert_int_equal(budget_pause(&b, NS_PER_MS, 4), 400 * NS_PER_MS);
 }
 
+static void a_job_of_many_cores_pays_for_its_size(void **state)
+{
+    static const uint64_t cores[] = {0, 2, 16, 64}, wait_us[] = {100000, 100000, 12500, 3125};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cores) / sizeof(*cores); i++) {
+        struct budget b;
+        budget_init(&b, 10000);
+        budget_spend(&b, NS_PER_SEC, NS_PER_MS, 0, 9 * NS_PER_MS); /* nothing is left of the start */
+        budget_note_job(&b, NS_PER_SEC, cores[i] * NS_PER_SEC);
+        budget_note_job(&b, 2 * NS_PER_SEC - 1, cores[i] * NS_PER_SEC); /* less than a second later */
+        uint64_t waits = budget_wait(&b, NS_PER_SEC, NS_PER_SEC, NS_PER_MS) - NS_PER_SEC;
+        assert_in_range(waits, wait_us[i] * 1000 - 2, wait_us[i] * 1000 + 2);
+    }
+}
+
 static void smaps_are_paid_for(void **state)
 {
     struct budget b;
@@ -448,6 +463,7 @@ int main(void)
         cmocka_unit_test(samples_at_edges_are_taken_on_credit),
         cmocka_unit_test(budget_thins_and_recovers),
         cmocka_unit_test(no_budget_never_thins),
+        cmocka_unit_test(a_job_of_many_cores_pays_for_its_size),
         cmocka_unit_test(smaps_are_paid_for),
         cmocka_unit_test(checks_are_far_apart_while_idle),
         cmocka_unit_test(samples_wait_until_they_are_paid_for),

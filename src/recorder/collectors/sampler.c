@@ -125,7 +125,10 @@ void sampler_advance(struct sampler *s)
 static void check_budget(struct sampling *g)
 {
     char text[256];
-    budget_update(&g->account->budget, sampling_account_ns(g, g->now_ns));
+    uint64_t now_ns = sampling_account_ns(g, g->now_ns);
+    if (!sampling_is_shared(g) && g->sample.job_absent[JOB_cpu] == BARO_PRESENT)
+        budget_note_job(&g->account->budget, now_ns, g->sample.job[JOB_cpu]);
+    budget_update(&g->account->budget, now_ns);
     enum budget_level level = g->account->budget.level;
     if (level == g->level_reported)
         return;

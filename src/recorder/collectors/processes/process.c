@@ -4,7 +4,7 @@
 
 #define YOUNG_NS (20 * NS_PER_MS)
 #define YOUNG_REPORTED_NS (100 * NS_PER_MS)
-#define LARGE_PART 16u /* a process with less of the job's memory is small */
+#define LARGE_PART 16u                   /* a process with less of the job's memory is small */
 #define SWITCHES_EVERY (10 * NS_PER_SEC) /* reading status costs as much as stat, io and schedstat together */
 
 static bool is_zombie(const struct pid_stat *st)

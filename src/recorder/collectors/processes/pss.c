@@ -221,8 +221,7 @@ static size_t insert_by_rss(struct member **top, size_t n, struct member *m)
  * while. Example: of 80 MB, gcc holds 3 MB for 40 ms, and a shell 2 MB for an hour. */
 static bool is_negligible(const struct memory *y, const struct member *m)
 {
-    return y->sampling->account->budget.level >= BUDGET_LESS &&
-           y->sampling->now_ns < m->row.first_ns + SMALL_AFTER &&
+    return y->sampling->account->budget.level >= BUDGET_LESS && y->sampling->now_ns < m->row.first_ns + SMALL_AFTER &&
            m->row.value[PROCESS_rss] < y->rss_sum_peak / STALE_PART;
 }
 
