@@ -47,10 +47,12 @@ static bool may_have_peaked(const struct processes *p, const struct member *m)
 static bool wants_status(struct processes *p, struct member *m, bool now_due)
 {
     bool moved = memory_key(m) != m->reading.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
-    bool due = now_due, sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
-    if (sparse && is_young_and_reported(p, m))
-        due = !m->reading.status_rss && m->reading.stat_rss >= p->sampling->job->sums.rss / LARGE_PART;
-    sparse = sparse && !due && !(m->reading.status_rss && may_have_peaked(p, m));
+    bool due = now_due || may_have_peaked(p, m), sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
+    if (sparse && is_young_and_reported(p, m)) {
+        bool is_large = m->reading.stat_rss >= p->sampling->job->sums.rss / LARGE_PART;
+        due = m->reading.status_rss ? may_have_peaked(p, m) : is_large;
+    }
+    sparse = sparse && !due;
     p->sampling->thinned += sparse && moved;
     m->reading.pending |= sparse && moved;
     return !sparse && (now_due || moved);
