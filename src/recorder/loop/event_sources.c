@@ -31,7 +31,7 @@
 #define FOREIGN_MOST 6u             /* drains in a row without an event of a member: each doubles the delay */
 #define SETTLE_AT 128u              /* ended members that may wait to be accounted */
 /* Most processes of a compile have ended by then, or a sample has read them; the exit event has their name. */
-#define EXEC_READ_AFTER (100 * NS_PER_MS)
+#define EXEC_READ_AFTER (40 * NS_PER_MS)
 
 /* Opens the source of usage. This takes 0.15 to 0.9 ms, so it is not done before the command starts. The first children
  * have not ended when it is done. */
