@@ -19,7 +19,8 @@ struct recorder;
 struct recorders {
     struct recorder *only; /* the one recorder of `run` and `record`; NULL: an observer */
     int epoll_fd, signal_fd;
-    bool coarse; /* no epoll_pwait2(2) */
+    bool coarse;         /* no epoll_pwait2(2) */
+    bool is_interrupted; /* the last wait was */
 
     struct event_sources events;
     struct event_filter filter;

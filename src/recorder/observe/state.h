@@ -74,6 +74,7 @@ struct reader {
     char path[PATH_MAX];
     struct buf lines;
     int status;
+    uint64_t cpu_ns; /* what it has used */
     bool is_late;
     uint64_t began_ns;             /* CLOCK_MONOTONIC */
     pid_t left[READERS_LEFT_MOST]; /* processes that were killed and have not ended yet */
@@ -88,7 +89,9 @@ struct task_files {
     struct map by_name; /* while a list is read */
     struct reader reader;
     uint64_t retry_ns; /* CLOCK_MONOTONIC: no job is begun before, because descriptors or memory ran out */
-    bool said_many, said_left;
+    uint64_t paid_ns;  /* CLOCK_MONOTONIC: when the budget has paid what reading files without a job took */
+    uint64_t owner;    /* of the file that was read last */
+    bool said_many, said_left, said_behind;
 };
 
 /* Hashes of paths. */
