@@ -38,4 +38,4 @@ tar -C "$root" -c . | $engine import -q - "$image" >/dev/null 2>&1 || skip 'podm
 engine="$engine run --rm --env-host --network none -v=/usr:/usr:ro -v=/etc:/etc:ro --ulimit nofile=1024:1024 --ulimit nproc=4096:4096"
 $engine "$image" true || skip 'podman can not run a container'
 BARO="$baro" BARO_ENGINE=$engine /usr/bin/python3 -m pytest -q -ra -p no:cacheprovider "$@" \
-    tests/e2e/test_container.py tests/e2e/test_truth.py
+    tests/e2e/test_places.py tests/e2e/test_container.py tests/e2e/test_truth.py

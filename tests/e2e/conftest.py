@@ -191,7 +191,7 @@ def contained(binary, *volumes, uid=None, restricted=False, perf=False):
     if ENGINE:
         argv = [*ENGINE.split(), f"-v={SOURCE}:{SOURCE}:ro"]
         argv += [word if ":" in word or word == "-v" else f"{word}:{word}" for word in mounts]
-        argv += [] if uid is None else ["--user", f"{uid}:{uid}"]
+        argv += [f"--workdir={volumes[0]}", *([] if uid is None else ["--user", f"{uid}:{uid}"])]
         argv += ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"] if restricted else []
         return [*argv, *(["--security-opt=seccomp=unconfined"] if perf else []), "localhost/baro-host-root"]
     program = str(beside(binary, "contain"))
