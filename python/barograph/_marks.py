@@ -35,13 +35,17 @@ _numbers = itertools.count(1)
 _now_ns = time.monotonic_ns
 
 
-def start_ticks(pid: int | str = "self") -> int:
-    """When a process began; with the pid its identity. 0: not known."""
+def stat_of(pid: int | str, index: int) -> int:
+    """A number of /proc/PID/stat, 0 if it is not known. 1: the parent; 19: when it began, with the pid its identity."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
+            return int(file.read().rpartition(b")")[2].split()[index])
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def start_ticks(pid: int | str = "self") -> int:
+    return stat_of(pid, 19)
 
 
 class _Self:
@@ -219,6 +223,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
+def decorated(function: _F, context: Callable[[], Any]) -> _F:
+    """Each call of the function runs in a context of its own. Where no descriptor is left to import what does it, the
+    function is itself."""
+    try:
+        from ._decorate import decorated as made
+    except (OSError, ImportError):
+        return function
+    return made(function, context)
+
+
 class Phase:
     """A phase of the job: `with rec.phase("fit"):`, `async with`, or `@rec.phase("fit")`."""
 
@@ -260,6 +274,4 @@ class Phase:
         self.__exit__(kind, error, trace)
 
     def __call__(self, function: _F) -> _F:
-        from ._decorate import decorated
-
         return decorated(function, lambda: Phase(self._put, self.name, self.attributes))
