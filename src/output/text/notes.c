@@ -108,7 +108,7 @@ const char *report_perf_grant(const char *refused)
     static const char *const grants[][2] = {
         {"seccomp", "--cap-add PERFMON for the container, with older engines --security-opt seccomp=FILE"},
         {"seccomp despite CAP_PERFMON", "--security-opt seccomp=FILE for the container"},
-        {"perf_event_paranoid", "sysctl kernel.perf_event_paranoid=2, or on Debian setcap cap_perfmon+ep for baro"},
+        {"perf_event_paranoid", "sysctl kernel.perf_event_paranoid=2 on the host"},
     };
     for (size_t i = 0; i < sizeof(grants) / sizeof(*grants); i++) {
         if (strcmp(refused, grants[i][0]) == 0)
