@@ -24,7 +24,8 @@ for program in podman runc; do
     command -v "$program" >/dev/null 2>&1 || skip "no $program (tools/deps.sh full installs it)"
 done
 root=$(mktemp -d)
-trap 'rm -rf "$root"' EXIT
+podman='podman --runtime runc --cgroup-manager=cgroupfs'
+trap 'rm -rf "$root"; $podman rmi -f "$image" >/dev/null 2>&1 || :' EXIT
 for link in /bin /sbin /lib*; do
     [ ! -L "$link" ] || ln -s "$(readlink "$link")" "$root$link"
 done
@@ -32,10 +33,9 @@ for folder in etc usr proc sys dev tmp run root home var/tmp; do
     mkdir -p "$root/$folder"
 done
 chmod 1777 "$root/tmp" "$root/var/tmp"
-engine='podman --runtime runc --cgroup-manager=cgroupfs'
 # shellcheck disable=SC2086 # a list
-tar -C "$root" -c . | $engine import -q - "$image" >/dev/null 2>&1 || skip 'podman can not make an image'
-engine="$engine run --rm --env-host --network none -v=/usr:/usr:ro -v=/etc:/etc:ro --ulimit nofile=1024:1024 --ulimit nproc=4096:4096"
+tar -C "$root" -c . | $podman import -q - "$image" >/dev/null 2>&1 || skip 'podman can not make an image'
+engine="$podman run --rm --env-host --network none -v=/usr:/usr:ro -v=/etc:/etc:ro --ulimit nofile=1024:1024 --ulimit nproc=4096:4096"
 $engine "$image" true || skip 'podman can not run a container'
 BARO="$baro" BARO_ENGINE=$engine /usr/bin/python3 -m pytest -q -ra -p no:cacheprovider "$@" \
     tests/e2e/test_places.py tests/e2e/test_container.py tests/e2e/test_truth.py
