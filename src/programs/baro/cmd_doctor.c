@@ -9,10 +9,20 @@
 #include "programs/baro/doctor.h"
 #include "programs/common/cli.h"
 
+static struct doctor_finding *next(struct findings *f)
+{
+    return &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
+}
+
+void findings_put(struct findings *f, struct doctor_finding one)
+{
+    *next(f) = one;
+}
+
 struct doctor_finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
                                     const char *format, ...)
 {
-    struct doctor_finding *one = &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
+    struct doctor_finding *one = next(f);
     va_list arguments;
     *one = (struct doctor_finding){.topic = topic, .what = what, .state = state};
     va_start(arguments, format);
@@ -86,20 +96,28 @@ static void as_json(const struct findings *f, struct buf *out)
 int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
 {
     struct findings *f = calloc(1, sizeof(*f));
+    struct tried *t = f ? doctor_try() : NULL;
     struct buf out = {0};
     (void)argv;
-    if (!f)
+    if (!t) {
+        free(f);
         return cli_failf(cli, "out of memory");
+    }
     if (s->metrics) {
-        doctor_metrics(f);
+        doctor_metrics(f, t);
     } else {
         doctor_place(f);
-        doctor_processes(f);
+        doctor_sources(f, t, OWN_PROCESSES);
+        doctor_others(f, t);
+        doctor_sources(f, t, TCP);
         doctor_sockets(f);
         doctor_events(f);
+        doctor_sources(f, t, MACHINE);
         doctor_machine(f);
         doctor_cgroup(f);
+        doctor_sources(f, t, CONTROL_GROUPS);
     }
+    doctor_tried_free(t);
     if (s->json)
         as_json(f, &out);
     else
