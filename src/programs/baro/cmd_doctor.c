@@ -9,34 +9,18 @@
 #include "programs/baro/doctor.h"
 #include "programs/common/cli.h"
 
-static struct doctor_finding *next(struct findings *f)
-{
-    return &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
-}
-
-void findings_put(struct findings *f, struct doctor_finding one)
-{
-    *next(f) = one;
-}
-
 struct doctor_finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
-                                    const char *format, ...)
+                                    const char *grant, const char *format, ...)
 {
-    struct doctor_finding *one = next(f);
+    struct doctor_finding *one = &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
     va_list arguments;
     *one = (struct doctor_finding){.topic = topic, .what = what, .state = state};
     va_start(arguments, format);
     vsnprintf(one->text, sizeof(one->text), format, arguments);
     va_end(arguments);
+    if (grant && state != FOUND_YES)
+        snprintf(one->grant, sizeof(one->grant), "%s", grant);
     return one;
-}
-
-void finding_grant(struct doctor_finding *f, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(f->grant, sizeof(f->grant), format, arguments);
-    va_end(arguments);
 }
 
 static const char *const words[] = {
@@ -114,7 +98,6 @@ int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
         doctor_events(f);
         doctor_sources(f, t, MACHINE);
         doctor_machine(f);
-        doctor_cgroup(f);
         doctor_sources(f, t, CONTROL_GROUPS);
     }
     doctor_tried_free(t);

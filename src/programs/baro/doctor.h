@@ -21,11 +21,10 @@ struct findings {
     unsigned n;
 };
 
-__attribute__((format(printf, 5, 6))) struct doctor_finding *findings_add(struct findings *f, const char *topic,
+/* grant: dropped if the state is FOUND_YES; NULL: none */
+__attribute__((format(printf, 6, 7))) struct doctor_finding *findings_add(struct findings *f, const char *topic,
                                                                           const char *what, enum finding_state state,
-                                                                          const char *format, ...);
-void findings_put(struct findings *f, struct doctor_finding one);
-__attribute__((format(printf, 2, 3))) void finding_grant(struct doctor_finding *f, const char *format, ...);
+                                                                          const char *grant, const char *format, ...);
 
 /* doctor_sources.c: what the collectors read here. Samples are taken by doctor_try(), whose result may be NULL. */
 #define OWN_PROCESSES "own processes"
@@ -45,6 +44,8 @@ void doctor_place(struct findings *f);   /* kernel, namespaces, user, where runs
 void doctor_sockets(struct findings *f); /* TCP of processes */
 void doctor_events(struct findings *f);  /* sources of fork and exit events */
 void doctor_machine(struct findings *f); /* sandboxes, GPUs, energy */
-void doctor_cgroup(struct findings *f);  /* which limits bind, and whether a job may have a group */
+/* which limits of control groups bind, and whether a job may have a group of its own */
+struct cgroup_hierarchies;
+void doctor_cgroup(struct findings *f, const struct cgroup_hierarchies *p, int root_fd);
 
 #endif

@@ -188,23 +188,23 @@ static const struct {
     {UINT64_MAX, WHY(BARO_ABSENT_UNSUPPORTED) | WHY(BARO_ABSENT_UNKNOWN), NULL, OUTSIDE},
 };
 
-/* Writes "" if nothing would. */
-static void advise(const struct row *r, char *ret, size_t cap)
+struct advice {
+    char text[200]; /* "": nothing would */
+};
+
+static struct advice advice_on(const struct row *r)
 {
     int since = baro_metric_since(r->kind, r->id);
-    ret[0] = 0;
-    if (r->why == WHY_OLD_KERNEL) {
-        snprintf(ret, cap, "a kernel of %d.%d or later", since / 1000, since % 1000);
-        return;
-    }
-    for (size_t i = 0; i < sizeof(advice) / sizeof(*advice); i++) {
-        const char *stem = advice[i].stem;
+    struct advice ret = {""};
+    if (r->why == WHY_OLD_KERNEL)
+        snprintf(ret.text, sizeof(ret.text), "a kernel of %d.%d or later", since / 1000, since % 1000);
+    for (size_t i = 0; !ret.text[0] && i < sizeof(advice) / sizeof(*advice); i++) {
+        const char *stem = advice[i].stem ? advice[i].stem : "";
         if (r->metric->source & advice[i].sources && advice[i].reasons >> r->why & 1 &&
-            (!stem || strncmp(r->metric->stem, stem, strlen(stem)) == 0)) {
-            snprintf(ret, cap, "%s", advice[i].text);
-            return;
-        }
+            strncmp(r->metric->stem, stem, strlen(stem)) == 0)
+            snprintf(ret.text, sizeof(ret.text), "%s", advice[i].text);
     }
+    return ret;
 }
 
 static const char *reason(const struct row *r)
@@ -359,13 +359,12 @@ void doctor_metrics(struct findings *f, const struct tried *t)
             struct row r = row_of(t, (enum baro_kind)kind, id, t->self);
             const char *name = r.metric->name, *file = r.metric->file;
             if (r.there && r.there < r.entities && kind != BARO_KIND_CGROUP) {
-                findings_add(f, topic, name, FOUND_PARTLY, "%s: of %zu of %zu", file, r.there, r.entities);
+                findings_add(f, topic, name, FOUND_PARTLY, NULL, "%s: of %zu of %zu", file, r.there, r.entities);
             } else if (r.there) {
-                findings_add(f, topic, name, FOUND_YES, "%s", file);
+                findings_add(f, topic, name, FOUND_YES, NULL, "%s", file);
             } else {
-                struct doctor_finding *one = findings_add(f, topic, name, r.why == WHY_NO_LIMIT ? FOUND_YES : FOUND_NO,
-                                                          "%s: %s", file, reason(&r));
-                advise(&r, one->grant, sizeof(one->grant));
+                findings_add(f, topic, name, r.why == WHY_NO_LIMIT ? FOUND_YES : FOUND_NO, advice_on(&r).text, "%s: %s",
+                             file, reason(&r));
             }
         }
     }
@@ -409,18 +408,18 @@ static const struct source {
 
 #define SHOWN 100u /* bytes of a list of names; `baro doctor --metrics` has all */
 
-static void list_add(char *list, size_t cap, const char *separator, const char *word)
-{
-    size_t len = strlen(list);
-    snprintf(list + len, cap - len, "%s%s", len ? separator : "", word);
-}
+struct list {
+    char text[200];
+};
 
-static void name_add(char *list, size_t cap, const char *stem)
+/* Adds a word unless the list has it, also within another one: a total has "disk_read", each disk "read". most: the
+ * list is cut after so many bytes. */
+static void list_add(struct list *l, const char *separator, const char *word, size_t most)
 {
-    if (strlen(list) <= SHOWN)
-        list_add(list, cap, ", ", stem);
-    else if (!strstr(list, ", ..."))
-        list_add(list, cap, ", ", "...");
+    size_t len = strlen(l->text);
+    const char *added = len > most ? "..." : word;
+    if (!strstr(l->text, added))
+        snprintf(l->text + len, sizeof(l->text) - len, "%s%s", len ? separator : "", added);
 }
 
 static bool is_of(const struct source *s, enum baro_kind kind, int id)
@@ -436,89 +435,71 @@ static bool is_of(const struct source *s, enum baro_kind kind, int id)
 }
 
 /* Of a kind without entities it is said only if nothing else is known of the source. */
-static struct doctor_finding add_source(const struct tried *t, const struct source *s, int32_t pid)
+static enum finding_state add_source(struct findings *f, const struct tried *t, const struct source *s, int32_t pid)
 {
-    char have[160] = "", lack[160] = "", why[200] = "", grant[200];
-    struct doctor_finding ret = {.topic = s->topic, .what = s->what};
+    struct list have = {""}, lack = {""}, why = {""}, grant = {""};
     struct row nothing = {0};
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int id = 0; id < baro_metric_count(kind); id++) {
             if (!is_served(t, kind, id) || !is_of(s, (enum baro_kind)kind, id))
                 continue;
             struct row r = row_of(t, (enum baro_kind)kind, id, pid);
-            if (r.there || r.why == WHY_NO_LIMIT) {
-                name_add(have, sizeof(have), r.metric->stem);
-            } else if (r.why == WHY_NOTHING) {
+            bool is_there = r.there || r.why == WHY_NO_LIMIT;
+            if (r.why == WHY_NOTHING) {
                 nothing = r;
-            } else {
-                name_add(lack, sizeof(lack), r.metric->stem);
-                advise(&r, grant, sizeof(grant));
-                if (!strstr(why, reason(&r)))
-                    list_add(why, sizeof(why), "; ", reason(&r));
-                if (!strstr(ret.grant, grant))
-                    list_add(ret.grant, sizeof(ret.grant), "; ", grant);
+                continue;
+            }
+            list_add(is_there ? &have : &lack, ", ", r.metric->stem, SHOWN);
+            if (!is_there) {
+                list_add(&why, "; ", reason(&r), sizeof(why));
+                list_add(&grant, "; ", advice_on(&r).text, sizeof(grant));
             }
         }
     }
-    if (!have[0] && !lack[0] && nothing.metric)
-        advise(&nothing, ret.grant, sizeof(ret.grant));
-    ret.state = !have[0] ? FOUND_NO : lack[0] ? FOUND_PARTLY : FOUND_YES;
-    snprintf(ret.text, sizeof(ret.text), "%s%s%s%s%s%s", have, have[0] && lack[0] ? "; not " : "", lack,
-             lack[0] ? ": " : "", have[0] || lack[0] ? why : words[WHY_NOTHING],
-             have[0] && s->sources == BARO_SOURCE_SOCK_DIAG ? "; recorded with --metrics default,tcp" : "");
-    return ret;
+    const char *h = have.text, *l = lack.text;
+    if (!*h && !*l && nothing.metric) {
+        list_add(&why, "", reason(&nothing), sizeof(why));
+        list_add(&grant, "", advice_on(&nothing).text, sizeof(grant));
+    }
+    enum finding_state state = !*h ? FOUND_NO : *l ? FOUND_PARTLY : FOUND_YES;
+    if (f)
+        findings_add(f, s->topic, s->what, state, grant.text, "%s%s%s%s%s%s", h, *h && *l ? "; not " : "", l,
+                     *l ? ": " : "", why.text,
+                     *h && s->sources == BARO_SOURCE_SOCK_DIAG ? "; recorded with --metrics default,tcp" : "");
+    return state;
 }
 
 void doctor_sources(struct findings *f, const struct tried *t, const char *topic)
 {
-    for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-        if (strcmp(sources[i].topic, topic) == 0 && (t->places.n || !sources[i].controllers))
-            findings_put(f, add_source(t, &sources[i], t->self));
+    bool is_groups = strcmp(topic, CONTROL_GROUPS) == 0;
+    if (is_groups)
+        doctor_cgroup(f, &t->places, t->root_fd);
+    for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && (!is_groups || t->places.n); i++) {
+        if (strcmp(sources[i].topic, topic) == 0)
+            add_source(f, t, &sources[i], t->self);
     }
-}
-
-/* hidepid is a mount option: since 5.8 each mount of proc has its own. */
-static bool is_hidden(char *ret, size_t cap)
-{
-    char text[32768];
-    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/mountinfo", text, sizeof(text));
-    struct span rest = span_of(text, n > 0 ? (size_t)n : 0), line;
-    while (scan_line(&rest, &line)) {
-        const char *at = memmem(line.at, line.len, "hidepid=", 8);
-        if (!at || !memmem(line.at, line.len, " - proc ", 8))
-            continue;
-        size_t room = (size_t)(line.at + line.len - at);
-        snprintf(ret, cap, "%.*s", (int)room, at);
-        ret[strcspn(ret, ", ")] = 0;
-        return strcmp(ret, "hidepid=0") != 0 && strcmp(ret, "hidepid=off") != 0;
-    }
-    return false;
 }
 
 void doctor_others(struct findings *f, const struct tried *t)
 {
     static const char topic[] = "other users";
-    char option[32], have[160] = "", lack[160] = "";
-    struct doctor_finding one, *add;
-    if (!t->is_own_proc)
-        return;
-    if (is_hidden(option, sizeof(option)))
-        finding_grant(findings_add(f, topic, "hidepid", FOUND_PARTLY,
-                                   "/proc is mounted with %s, which hides others' processes", option),
-                      "the group of gid=, or mount -o remount,hidepid=0 /proc");
-    if (!t->other) {
-        findings_add(f, topic, "files", FOUND_FACT, "no process of another user is to be seen among %u", t->seen);
-        return;
+    struct list have = {""}, lack = {""};
+    char text[32768];
+    /* A mount option: since 5.8 each mount of proc has its own. It is shown where it is not off. */
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/mountinfo", text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = 0;
+    const char *option = strstr(text, "hidepid=");
+    if (option && t->is_own_proc)
+        findings_add(f, topic, "hidepid", FOUND_PARTLY, "the group of gid=, or mount -o remount,hidepid=0 /proc",
+                     "/proc is mounted with %.*s, which hides others' processes", (int)strcspn(option, ", \n"), option);
+    for (size_t i = 0; t->other && i < sizeof(sources) / sizeof(*sources); i++) {
+        if (strcmp(sources[i].topic, OWN_PROCESSES) == 0)
+            list_add(add_source(NULL, t, &sources[i], t->other) == FOUND_NO ? &lack : &have, ", ", sources[i].what,
+                     SHOWN);
     }
-    for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-        if (strcmp(sources[i].topic, OWN_PROCESSES) != 0)
-            continue;
-        one = add_source(t, &sources[i], t->other);
-        bool is_there = one.state != FOUND_NO;
-        list_add(is_there ? have : lack, sizeof(have), ", ", sources[i].what);
-    }
-    add = findings_add(f, topic, "files", lack[0] ? FOUND_PARTLY : FOUND_YES, "%s%s%s (process %d of user %u)", have,
-                       lack[0] ? "; not " : "", lack, t->other, t->other_uid);
-    if (lack[0])
-        finding_grant(add, PTRACE);
+    if (t->other)
+        findings_add(f, topic, "files", *lack.text ? FOUND_PARTLY : FOUND_YES, PTRACE, "%s%s%s (process %d of user %u)",
+                     have.text, *lack.text ? "; not " : "", lack.text, t->other, t->other_uid);
+    else if (t->is_own_proc)
+        findings_add(f, topic, "files", FOUND_FACT, NULL, "no process of another user is to be seen among %u", t->seen);
 }
