@@ -271,9 +271,10 @@ class Companion:
         _companions.add(self)
 
     @classmethod
-    def guard(cls, folder: str = "") -> Companion:
-        """One that ends the recording when this interpreter has ended, and removes a folder."""
-        return cls(["/bin/sh", "-c", _SCRIPT % ""], {"folder": folder})
+    def guard(cls, folder: str = "", before: str = "", **more: str) -> Companion:
+        """One that ends the recording when this interpreter has ended, and removes a folder; `before` is lines of
+        shell, `more` what they need."""
+        return cls(["/bin/sh", "-c", _SCRIPT % before], {"folder": folder, **more})
 
     @classmethod
     def csv(

@@ -109,9 +109,12 @@ class Tracker:
     def _record(self) -> Recording:
         raise NotImplementedError
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
         """Fills in what the tape's dialect has no value for."""
-        return values
+        return _gpu.complete(row)
+
+    def _rendered(self, values: list[Any]) -> str:
+        return render(list(self._complete(dict(zip(self._names, values))).values()), self.END)
 
     def _kept(self, values: list[Any]) -> bool:
         return True
@@ -165,19 +168,18 @@ class Tracker:
                 out.close()
 
     def _pass_on(self, live: Live, out: IO[str], print_header: bool) -> None:
-        names: list[str] = []
+        self._names = []
         for line in live.lines():
-            if not names:
-                names = [str(name) for name in cells(line)]
-                self._names = names
+            if not self._names:
+                self._names = [str(name) for name in cells(line)]
                 if print_header:
-                    out.write(render(names, self.END))
+                    out.write(render(self._names, self.END))
                 continue
             values = cells(line)
             if not self._kept(values):
                 continue
             self.cycle += 1
-            out.write(render(self._complete(names, values), self.END))
+            out.write(self._rendered(values))
             out.flush()
 
     _names: list[str] = []
@@ -186,7 +188,7 @@ class Tracker:
         try:
             for line in live.lines():
                 if self._names and not line.startswith('"'):
-                    out.write(render(self._complete(self._names, cells(line)), self.END))
+                    out.write(self._rendered(cells(line)))
             out.flush()
         except (OSError, ValueError):
             pass
@@ -320,14 +322,12 @@ def cores(now: dict[str, Any], before: dict[str, Any], unit: float = 1) -> float
 
 
 def process_recording(pid: int, interval: float, children: bool) -> Recording:
-    return _base.record(pid, interval, children=children, host=False, collect=_gpu.collectors(_gpu.PROCESSES))
+    return _base.record(pid, interval, children=children, host=False, gpu="all")
 
 
-def machine_recording(interval: float, *kinds: str) -> Recording:
+def machine_recording(interval: float) -> Recording:
     """It ends with the interpreter."""
-    collected = _gpu.collectors(_gpu.MACHINE, *kinds).items()
-    options = [part for name, command in collected for part in ("--collect", f"{name}={command}")]
-    return _base.record_machine(interval, "--host", "--under", str(os.getpid()), *options)
+    return _base.record_machine(interval, "--host", "--gpu", "all", "--under", str(os.getpid()))
 
 
 def own_pid(pid: int | None) -> int:

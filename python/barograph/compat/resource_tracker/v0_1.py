@@ -85,11 +85,6 @@ def get_server_info() -> dict[str, Any]:
     }
 
 
-def _with_gpu(names: list[str], values: list[Any], found: tuple[Any, Any, Any]) -> list[Any]:
-    readings: dict[str, Any] = dict(zip(_gpu.NAMES, found))
-    return [readings.get(name, value) for name, value in zip(names, values)]
-
-
 class _Header(_track.Tracker):
     """Rows with the ends of lines of 0.1, whose header takes the place of its first row."""
 
@@ -151,11 +146,10 @@ class PidTracker(_Header, _track.OfProcess):
             **{name: now[name] for name in _gpu.NAMES},
         }
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
         if not self.children:
-            values[names.index("children")] = None
-        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
+            row["children"] = None
+        return super()._complete(row)
 
 
 class SystemTracker(_Header, _track.OfMachine):
@@ -194,10 +188,6 @@ class SystemTracker(_Header, _track.OfMachine):
             "net_sent_bytes": _track.grown(now, before, "net_sent_bytes"),
             **{name: now[name] for name in _gpu.NAMES},
         }
-
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
-        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0]))
 
 
 def _sector(disk: str) -> int:

@@ -12,7 +12,6 @@ from .. import _base
 from . import _gpu, _proc, _track
 from .tiny_data_frame import TinyDataFrame
 
-_GPU = dict(zip(("gpu_usage", "gpu_vram_mib", "gpu_utilized"), range(3)))
 _MIB = 1024 * 1024
 
 
@@ -95,12 +94,6 @@ def get_system_stats() -> dict[str, Any]:
     }
 
 
-def _complete(names: list[str], values: list[Any], gpu: tuple[Any, Any, Any], **others: Any) -> list[Any]:
-    """The columns that the tape's dialect leaves empty."""
-    found = [gpu[_GPU[n]] if n in _GPU else others.get(n, v) for n, v in zip(names, values)]
-    return [round(v, 4) if n in _GPU and isinstance(v, float) else v for n, v in zip(names, found)]
-
-
 # ---- the trackers that block ----
 
 
@@ -157,12 +150,10 @@ class ProcessTracker(_track.OfProcess):
             **_gpu_columns(now),
         }
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
-        at = names.index("children")
-        if not self.children or (self._original and not values[at]):
-            values[at] = None
-        return _complete(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
+        if not self.children or (self._original and not row["children"]):
+            row["children"] = None
+        return super()._complete(row)
 
 
 class PidTracker(ProcessTracker):
@@ -214,13 +205,30 @@ class SystemTracker(_track.OfMachine):
             **_gpu_columns(now),
         }
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
-        gpu = _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0])
-        return _complete(names, values, gpu, processes=_proc.pids_of_machine())
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {**super()._complete(row), "processes": _proc.pids_of_machine()}
 
 
 # ---- the rows of a tape ----
+
+# Marks how many processes the machine has, which no tape knows by itself.
+COUNT = _base.SETSID + r"""
+IFS= read -r events && exec 4>>"$events"
+$setsid sh -c 'while :; do
+    set -- /proc/[0-9]*
+    echo "{\"mark\": \"processes\", \"count\": $#}" >&4
+    sleep "$interval"
+done' >/dev/null &
+helpers=$!
+"""
+
+
+def _counts(tape: Tape) -> list[tuple[float, int]]:
+    """How many processes the machine had, and when."""
+    start = tape.header.start_ns
+    marks = [event for event in tape.events if event.kind == "mark" and event.name == "processes"]
+    return [((start + mark.t_ns) / 1e9, mark.attributes["count"]) for mark in marks if "count" in mark.attributes]
+
 
 
 def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool = False) -> TinyDataFrame:
@@ -229,16 +237,16 @@ def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool =
     if not lines:
         return TinyDataFrame(data=[])
     names = [str(name) for name in _track.cells(lines[0])]
-    readings = _gpu.Readings(tape, _gpu.MACHINE if entity == "host" else _gpu.PROCESSES)
-    counts = _gpu.processes_of(tape) if entity == "host" else []
+    counts = _counts(tape) if entity == "host" else []
     rows = []
     for line in lines[1:]:
         values = _track.cells(line)
         if len(values) != len(names):
             continue
-        nearest = min(counts, key=lambda at: abs(at[0] - values[0]), default=(0.0, None))[1]
-        row = dict(zip(names, _complete(names, values, readings.at(values[0]), processes=nearest)))
-        if entity == "process" and (not children or (original and not row["children"])):
+        row = _gpu.complete(dict(zip(names, values)))
+        if entity == "host":
+            row["processes"] = min(counts, key=lambda at: abs(at[0] - values[0]), default=(0.0, None))[1]
+        elif not children or (original and not row["children"]):
             row["children"] = None
         rows.append(row)
     return TinyDataFrame(data=rows)
