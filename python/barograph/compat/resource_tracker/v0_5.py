@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import bisect
 import time
 import warnings
 from typing import Any
@@ -216,7 +217,7 @@ COUNT = _base.SETSID + r"""
 IFS= read -r events && exec 4>>"$events"
 $setsid sh -c 'while :; do
     set -- /proc/[0-9]*
-    echo "{\"mark\": \"processes\", \"count\": $#}" >&4
+    echo "{\"mark\": \"machine\", \"processes\": $#}" >&4
     sleep "$interval"
 done' >/dev/null &
 helpers=$!
@@ -225,10 +226,8 @@ helpers=$!
 
 def _counts(tape: Tape) -> list[tuple[float, int]]:
     """How many processes the machine had, and when."""
-    start = tape.header.start_ns
-    marks = [event for event in tape.events if event.kind == "mark" and event.name == "processes"]
-    return [((start + mark.t_ns) / 1e9, mark.attributes["count"]) for mark in marks if "count" in mark.attributes]
-
+    start, marks = tape.header.start_ns, [e for e in tape.events if e.kind == "mark" and e.name == "machine"]
+    return [((start + e.t_ns) / 1e9, e.attributes["processes"]) for e in marks if "processes" in e.attributes]
 
 
 def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool = False) -> TinyDataFrame:
@@ -245,7 +244,8 @@ def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool =
             continue
         row = _gpu.complete(dict(zip(names, values)))
         if entity == "host":
-            row["processes"] = min(counts, key=lambda at: abs(at[0] - values[0]), default=(0.0, None))[1]
+            at = bisect.bisect(counts, (values[0],)) - 1  # the newest one; before the first, the first
+            row["processes"] = counts[max(0, at)][1] if counts else None
         elif not children or (original and not row["children"]):
             row["children"] = None
         rows.append(row)
