@@ -18,7 +18,7 @@ from ... import _spawn
 from ...errors import warn
 from ...recorder import Recording
 from .. import _base
-from . import _track
+from . import _proc, _track
 from ._results import DEFAULT_STATS, Report, aggregate_stats, allocation, combined, recommended
 from .cloud_info import get_cloud_info
 from .server_info import GPUS, info_of
@@ -116,6 +116,7 @@ class ResourceTracker:
             self._guard.begin(self.recording.tape)
             if self._machine is not None and self._machine.path is not None:
                 self._guard.write(f"{self._machine._events.path}\n")
+                self._machine.mark("machine", processes=_proc.pids_of_machine())
         self._finalizer = weakref.finalize(self, _stop, self.recording, self._machine, self._guard)
         if self.discover_cloud:
             self._cloud_info = get_cloud_info()

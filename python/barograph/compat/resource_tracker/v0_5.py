@@ -215,10 +215,9 @@ class SystemTracker(_track.OfMachine):
 # Marks how many processes the machine has, which no tape knows by itself.
 COUNT = _base.SETSID + r"""
 IFS= read -r events && exec 4>>"$events"
-$setsid sh -c 'while :; do
+$setsid sh -c 'while sleep "$interval"; do
     set -- /proc/[0-9]*
     echo "{\"mark\": \"machine\", \"processes\": $#}" >&4
-    sleep "$interval"
 done' >/dev/null &
 helpers=$!
 """
