@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from collections.abc import Iterable, Mapping, Sequence
 
 from . import _where
-from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, warn
+from .errors import LinuxOnlyError, NotInstalledError, RecordingError, warn
 from ._options import options_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     _Base = subprocess.CompletedProcess[Any]
 else:
     _Base = subprocess.CompletedProcess
+
+_ENDS_WITHIN = 10.0  # seconds; only what may not be killed takes so long
 
 
 class CompletedRun(_Base):
@@ -62,18 +64,39 @@ def _check_command(name: str, folder: Any, environment: Any) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
 
 
-def _kill_command(tape: str) -> None:
-    """SIGKILL to the wrapper would leave the command running: it is the command that is killed, and the wrapper ends as
-    it did."""
-    from .tape import Tape
-
+def _command_line(pid: int | str) -> bytes:
     try:
-        for event in Tape(tape).records():
-            if getattr(event, "kind", "") == "start":
-                os.kill(event.pid, signal.SIGKILL)  # type: ignore[union-attr]
-                return
-    except (Error, OSError):
-        pass
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                if int(file.read().rpartition(b")")[2].split()[1]) == pid:
+                    found.append(int(name))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+def _kill(process: subprocess.Popen[Any]) -> None:
+    """SIGKILL to the wrapper would leave the command running: what it started is killed, and the wrapper ends as the
+    command did. Its own forks have its command line: the recorder, and a command that has not been executed yet."""
+    own, late = _command_line(process.pid), time.monotonic() + _ENDS_WITHIN
+    while process.poll() is None and time.monotonic() < late:
+        for pid in _children(process.pid):
+            if _command_line(pid) != own:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass  # it has ended, or is another user's
+        time.sleep(0.005)
+    process.kill()
 
 
 def run(
@@ -130,12 +153,7 @@ def run(
     if capture_output:
         kwargs["stdout"] = kwargs["stderr"] = subprocess.PIPE
 
-    def kill(process: subprocess.Popen[Any]) -> None:
-        if path is None:
-            process.kill()
-        else:
-            _kill_command(path)
-
+    kill = _kill if prefix else subprocess.Popen.kill
     with subprocess.Popen([*prefix, *command], **kwargs) as process:
         try:
             out, err = process.communicate(input, timeout=timeout)

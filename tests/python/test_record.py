@@ -6,6 +6,7 @@ import datetime
 import gc
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import threading
@@ -562,6 +563,17 @@ def test_run_ends_what_takes_too_long():
     with pytest.raises(subprocess.TimeoutExpired):
         barograph.run(["sleep", "1000"], timeout=0.3, tape="t.baro")
     assert ended("t.baro").summary.exit.signal == "SIGKILL"
+
+
+@pytest.mark.parametrize("how", ["nothing has begun", "it has ended", "no tape"])
+def test_run_ends_what_no_tape_names(how):
+    """A command that is not on the tape yet, one that has left a process behind, and a tape that can't be written."""
+    more = {"no tape": {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))}}.get(how, {})
+    command = f"(sleep 8; : >done) {'&' if how == 'it has ended' else ''}"
+    with pytest.raises(subprocess.TimeoutExpired):
+        timeout = 0 if how == "nothing has begun" else 0.3
+        barograph.run(command, shell=True, wait_all=how == "it has ended", timeout=timeout, **more)
+    assert not os.path.exists("done"), "it went on to its end"
 
 
 def test_run_without_the_program(monkeypatch):
