@@ -247,6 +247,26 @@ def test_nobody_waits_for_a_server_that_is_not_there(store, script):
     poll(lambda: not os.path.exists(f"/proc/{sender}"), "the end of the follower")
 
 
+@pytest.mark.parametrize("interpreter", ["/nonexistent/python", "", None])
+def test_a_follower_that_cannot_start_ends_no_program(script, interpreter):
+    """A program that has set SIGPIPE back, as tools for a shell do, and an interpreter without an executable."""
+    script(f"""
+        import barograph.mlflow, signal, sys, warnings
+        from barograph.compat import _base
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        sys.executable = {interpreter!r}
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            with barograph.mlflow.record("t.baro", force=True) as rec:
+                pass
+            assert rec.tape.state == "ended"
+        other = _base.Companion(["/bin/false"])
+        while not other.has_ended:
+            pass
+        other.write("x")
+    """).end()
+
+
 def test_a_recording_that_runs_already(store, script, monkeypatch):
     monkeypatch.setenv("BAROGRAPH_MLFLOW_FLUSH", "0.05")
     script(

@@ -75,6 +75,29 @@ def test_without_baro_a_warning_says_so(monkeypatch):
         assert set(ProcessMetricsMonitor().collect_once().values()) == {0.0}
 
 
+def test_hardly_any_descriptors(tmp_path, script):
+    """A monitor that can't begin says so by warnings alone."""
+    text = """
+        import gc, os, pathlib, resource, warnings
+        from barograph.compat.oasislmf import ResourceMonitor
+        from barograph.compat.pytyche import HWMonitor
+        warnings.simplefilter("ignore")
+        def once():
+            monitor = HWMonitor(); monitor.start(pathlib.Path("out"), 1); monitor.stop()
+            monitor = ResourceMonitor("out", 0.1, False); monitor.start(os.getpid()); monitor.stop()
+        once()
+        gc.collect()
+        before = os.listdir("/proc/self/fd")
+        for more in range(8):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, before)) + more, 4096))
+            once()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+        gc.collect()
+        print(len(os.listdir("/proc/self/fd")) - len(before))
+    """
+    assert script(text, cwd=tmp_path).end() == "0\n"
+
+
 def test_starting_and_stopping_leaves_nothing(tmp_path, script):
     text = """
         import gc, os, pathlib, subprocess, sys, threading
