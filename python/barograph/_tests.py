@@ -40,7 +40,17 @@ def quantity(value: Any, units: dict[str, float]) -> float:
     try:
         return float(number) * units[text[len(number) :]]
     except (KeyError, ValueError):
-        raise ArgumentError(f"baro: {value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
+        raise ArgumentError(f"{value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
+
+
+class _Own:
+    """Functions as they were at the start. A test may replace them until its fixtures end, by their names in modules."""
+
+    getpid = staticmethod(os.getpid)
+    rusage = staticmethod(resource.getrusage)
+    now = staticmethod(time.monotonic)
+    now_ns = staticmethod(time.monotonic_ns)
+    sleep = staticmethod(time.sleep)
 
 
 class _Statm:
@@ -52,17 +62,21 @@ class _Statm:
 
     def _identity(self) -> tuple[int, int, int]:
         status = os.fstat(self._fd)
-        return os.getpid(), status.st_ino, status.st_dev
+        return _Own.getpid(), status.st_ino, status.st_dev
 
     def rss(self) -> int:
+        """0, which is a lower bound as well, where no descriptor is left."""
         try:
             ours = self._identity() == self._is
         except OSError:
             ours = False
-        if not ours:
-            self._fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-            self._is = self._identity()
-        return int(os.pread(self._fd, 64, 0).split()[1]) * self._page
+        try:
+            if not ours:
+                self._fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+                self._is = self._identity()
+            return int(os.pread(self._fd, 64, 0).split()[1]) * self._page
+        except OSError:
+            return 0
 
 
 _statm = _Statm()
@@ -74,8 +88,8 @@ class _Used:
     __slots__ = ("cpu", "read", "rss", "t_ns", "written")
 
     def __init__(self) -> None:
-        self.t_ns = time.monotonic_ns()
-        own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.t_ns = _Own.now_ns()
+        own, others = _Own.rusage(resource.RUSAGE_SELF), _Own.rusage(resource.RUSAGE_CHILDREN)
         self.cpu = own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
         # Blocks of 512 bytes that reached storage, as /proc/self/io has them.
         self.read = (own.ru_inblock + others.ru_inblock) * 512
@@ -225,8 +239,11 @@ class Plugin:
                 self._look_again(self.recording.path)
         path = None if self.is_worker else self.config.getoption("--baro-rows")
         if path:
-            with open(path, "w", encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in self.rows)
+            try:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in self.rows)
+            except OSError as error:  # the summary of the tests is still to come
+                warn(f"baro: {error}")
 
     def _look_again(self, path: str) -> None:
         """The tape is complete now: it has what was not on it when a test ended."""
@@ -252,16 +269,24 @@ class Plugin:
         self._begin = begin = _Used()
         yield
         # One line, when it is over: a recorder takes 1,000 a second in the long run.
-        seconds = (time.monotonic_ns() - begin.t_ns) / 1e9
+        seconds = (_Own.now_ns() - begin.t_ns) / 1e9
         _put(_marks.line_of("phase", item.nodeid, {"seconds": seconds}))
         self._begin = None
+
+    def _measured(self, waits: bool) -> dict[str, Any]:
+        try:
+            return self._measure(waits)
+        except Exception as error:  # whatever a test has broken: the session goes on
+            self._follower = None  # its descriptor may be closed
+            warn(f"baro: what a test used is not known: {error!r}")
+            return {}
 
     def _measure(self, waits: bool) -> dict[str, Any]:
         begin, end = self._begin, _Used()
         assert begin is not None
         seconds = (end.t_ns - begin.t_ns) / 1e9
         found: dict[str, Any] = {
-            "pid": os.getpid(),
+            "pid": _Own.getpid(),
             "begin_ns": begin.t_ns,  # CLOCK_MONOTONIC
             "wall_s": round(seconds, 6),
             "cpu_s": round(end.cpu - begin.cpu, 6),
@@ -273,9 +298,9 @@ class Plugin:
         follower = self._follow() if seconds >= _READ_AFTER or waits else None
         if follower is None:
             return found
-        late = time.monotonic() + _WAITS
-        while follower.read() < end.t_ns and waits and time.monotonic() < late and follower.goes_on:
-            time.sleep(0.005)
+        late = _Own.now() + _WAITS
+        while follower.read() < end.t_ns and waits and _Own.now() < late and follower.goes_on:
+            _Own.sleep(0.005)
         self._complete(found, follower, end.t_ns)
         follower.forget(end.t_ns)
         return found
@@ -292,7 +317,7 @@ class Plugin:
     def _follow(self) -> _Follower | None:
         if self._follower is None and self._follows and self._path:
             try:
-                self._follower = _Follower(self._path, os.getpid())
+                self._follower = _Follower(self._path, _Own.getpid())
             except Error as error:
                 self._follows = False
                 warn(f"baro: {error}")
@@ -308,13 +333,13 @@ class Plugin:
         if call.when == "call" and limits is not None:
             self._judge(item, report, limits)
         if call.when == "teardown":
-            found = item.stash_baro if hasattr(item, "stash_baro") else self._measure(False)
+            found = item.stash_baro if hasattr(item, "stash_baro") else self._measured(False)
             item.user_properties += [(_PREFIX + name, value) for name, value in found.items()]
             report.user_properties = item.user_properties
 
     def _judge(self, item: Any, report: Any, limits: Any) -> None:
         """Fixtures and the test itself count, and what they started."""
-        found = item.stash_baro = self._measure(True)
+        found = item.stash_baro = self._measured(True)
         given = {
             "rss": ("rss_peak_bytes", _SIZES, "bytes"),
             "cpu": ("cpu_s", _TIMES, "s"),
@@ -329,8 +354,8 @@ class Plugin:
                 continue
             try:
                 limit = quantity(most, units)
-            except ArgumentError as error:
-                said.append(str(error))
+            except Exception as error:  # such as one that has no text
+                said.append(f"baro: {name} can't be judged: {error}")
                 continue
             on_tape = name == "cpu" or not found.get("processes_is_lower_bound", True)  # all of the test
             if used is None or (used <= limit and not on_tape):

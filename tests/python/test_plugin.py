@@ -141,13 +141,37 @@ def test_with_xdist(tmp_path):
 
 
 ROUGH = """
-import os
+import os, resource, time
 import pytest
 
 def test_closes_descriptors():
     os.closerange(3, 50)
     for name in ("a", "b", "c", "d", "e", "f"):
         os.open(name, os.O_RDWR | os.O_CREAT)
+
+class Frozen:
+    # As pytest-freezer does: until the fixtures of the test end, and wherever the functions were imported to.
+    def __init__(self, monkeypatch):
+        import barograph._tests
+        real = time.monotonic, time.monotonic_ns
+        for module in (time, barograph._tests):
+            for name in [name for name, value in vars(module).items() if value in real]:
+                monkeypatch.setattr(module, name, lambda: 1 << 62)
+        monkeypatch.setattr(time, "sleep", self.refuse)
+        monkeypatch.setattr(os, "getpid", self.refuse)
+        monkeypatch.setattr(resource, "getrusage", self.refuse)
+
+    def refuse(self, *_):
+        raise RuntimeError("it was called")
+
+@pytest.mark.baro(rss="1TB", cpu="1 h")
+def test_frozen(monkeypatch):
+    Frozen(monkeypatch)
+
+@pytest.mark.baro(rss="1TB")
+def test_that_breaks_what_measures(monkeypatch):
+    import barograph._tests
+    monkeypatch.setattr(barograph._tests._Used, "__init__", Frozen.refuse)
 
 def test_environment():
     os.environ.clear()
@@ -164,6 +188,29 @@ def test_without_a_name():
 def test_type():
     pass
 
+@pytest.mark.baro(rss=10**400)
+def test_huge():
+    pass
+
+def test_no_descriptor_is_left(request):
+    import barograph._tests
+    os.close(barograph._tests._statm._fd)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
+    held = []
+    try:
+        while True:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        pass
+    request.config.held = held, before
+
+def test_after_it(request):
+    held, before = request.config.held
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    for fd in held:
+        os.close(fd)
+
 @pytest.mark.baro(rss="1TB", cpu="1 h")
 def test_last():
     pass
@@ -179,10 +226,13 @@ def test_tests_that_are_rough(tmp_path):
         capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
     )  # fmt: skip
     assert "INTERNALERROR" not in done.stdout + done.stderr
-    assert "3 failed, 3 passed" in done.stdout, done.stdout
+    assert "5 failed, 6 passed" in done.stdout, done.stdout
     assert "'1 parsec' is no quantity" in done.stdout and "limits have names" in done.stdout
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert len(rows) == 6 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
+    assert len(rows) == 10 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
+    command = [*command, "--rootdir", tmp_path, "--baro", "-k", "test_last", "--baro-rows", "/dev/full", tmp_path / "test_suite.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    assert "1 passed" in done.stdout and "No space left on device" in done.stdout, done.stdout
 
 
 def test_without_the_option_it_does_nothing(tmp_path):
