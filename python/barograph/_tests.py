@@ -9,13 +9,14 @@ import json
 import os
 import resource
 import time
+import warnings
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from . import _marks
-from .errors import ArgumentError, Error, warn
+from .errors import ArgumentError, Error, RecordingWarning, warn
 from ._current import put as _put
 from ._lib import lib
 from .recorder import Recording, record
@@ -41,6 +42,13 @@ def quantity(value: Any, units: dict[str, float]) -> float:
         return float(number) * units[text[len(number) :]]
     except (KeyError, ValueError):
         raise ArgumentError(f"{value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
+
+
+def _warn(text: str) -> None:
+    """Where warnings are errors, those of a hook would end the session."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RecordingWarning)
+        warn(text)
 
 
 class _Own:
@@ -243,7 +251,7 @@ class Plugin:
                 with open(path, "w", encoding="utf-8") as file:
                     file.writelines(json.dumps(row) + "\n" for row in self.rows)
             except OSError as error:  # the summary of the tests is still to come
-                warn(f"baro: {error}")
+                _warn(f"baro: {error}")
 
     def _look_again(self, path: str) -> None:
         """The tape is complete now: it has what was not on it when a test ended."""
@@ -251,8 +259,8 @@ class Plugin:
             followers = {pid: _Follower(path, pid) for pid in {row["pid"] for row in self.rows}}
             for follower in followers.values():
                 follower.read()
-        except Error as error:
-            warn(f"baro: {error}")
+        except (OSError, ImportError) as error:  # Error is one; others are those of no descriptor
+            _warn(f"baro: {error}")
             return
         for pid, follower in followers.items():
             follower.last_ns = 1 << 63
@@ -278,7 +286,7 @@ class Plugin:
             return self._measure(waits)
         except Exception as error:  # whatever a test has broken: the session goes on
             self._follower = None  # its descriptor may be closed
-            warn(f"baro: what a test used is not known: {error!r}")
+            _warn(f"baro: what a test used is not known: {error!r}")
             return {}
 
     def _measure(self, waits: bool) -> dict[str, Any]:
@@ -318,9 +326,9 @@ class Plugin:
         if self._follower is None and self._follows and self._path:
             try:
                 self._follower = _Follower(self._path, _Own.getpid())
-            except Error as error:
+            except (OSError, ImportError) as error:
                 self._follows = False
-                warn(f"baro: {error}")
+                _warn(f"baro: {error}")
         return self._follower
 
     @pytest.hookimpl(hookwrapper=True)
@@ -372,7 +380,9 @@ class Plugin:
             report.longrepr = "\n".join([*said, *where])
 
     def _unknown(self) -> str:
-        return "no sample is later than the test" if self._follow() else "nothing is recorded"
+        if not self._path:
+            return "nothing is recorded"
+        return "no sample is later than the test" if self._follows else "the tape can't be read"
 
     # ---- all tests ----
 

@@ -222,7 +222,7 @@ def test_tests_that_are_rough(tmp_path):
     (tmp_path / "test_suite.py").write_text(ROUGH)
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "-p", "no:faulthandler", "--rootdir", tmp_path, "--baro", "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"],
+        [*command, "-p", "no:faulthandler", "-W", "error", "--rootdir", tmp_path, "--baro", "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"],
         capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
     )  # fmt: skip
     assert "INTERNALERROR" not in done.stdout + done.stderr
