@@ -176,7 +176,7 @@ def test_what_a_server_says_has_no_password_and_controls_no_terminal(store, tape
     files = b"".join(f.read_bytes() for f in tape.parent.glob("*.mlflow-*"))
     for said in (out, status.stdout.decode(), upload.error, files.decode()):
         assert "no answer of http://***@" in said
-        assert not [bad for bad in ("s3cr3t", "s3c%72et", "\x1b", "\u202e") if bad in said]
+        assert not [bad for bad in ("s3cr3t", "s3c%72et", "bWU6czNjcjN0", "\x1b", "\u202e") if bad in said]
 
 
 LIVE = """
@@ -415,6 +415,36 @@ def test_a_position_names_no_destination(store, tape, elsewhere):
     assert ("is damaged" if elsewhere else "run r has") in out
     clients = (store / "clients").read_text().splitlines() if (store / "clients").exists() else []
     assert [line.split()[1] for line in clients] == ["None"] * (not elsewhere)
+
+
+def test_another_server_is_another_run(store, tape):
+    """What was sent to one is not with the other."""
+    send(tape, "--no-artifacts", "--run-id", "r", MLFLOW_TRACKING_URI="http://me:a@one")
+    assert "sent before" in send(tape, "--no-artifacts", MLFLOW_TRACKING_URI="http://me:b@one")
+    assert "run made has" in send(tape, "--no-artifacts", MLFLOW_TRACKING_URI="http://two")
+    assert "sent before" in send(tape, "--no-artifacts", MLFLOW_TRACKING_URI="http://two")
+
+
+def test_a_relative_state_folder_is_none(store, tape, tmp_path, monkeypatch):
+    """The follower stands elsewhere than the program."""
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    os.mkdir(place(tape, "r"))
+    assert barograph.mlflow.log(tape, "r", artifacts=False, wait=PATIENCE).done
+    assert not (tmp_path / "state").exists() and (tmp_path / ".local" / "state").exists()
+
+
+def test_what_can_never_be_sent_is_not_waited_for(store, tape):
+    """A tape that is no file, and one that was removed."""
+    for other in (barograph.Tape.from_bytes(tape.read_bytes()), barograph.Tape.from_fd(os.open(tape, os.O_RDONLY))):
+        with pytest.raises(barograph.ArgumentError, match="is no file"):
+            barograph.mlflow.log(other, "r")
+    (store / "plan").write_text("refused", encoding="ascii")
+    upload = barograph.mlflow.log(tape, "r")
+    assert not upload.wait(PATIENCE)
+    upload._since = 99
+    tape.unlink()
+    assert not upload.wait()
 
 
 @pytest.mark.parametrize("data", [b"x", b"\0" * 8192, b'{"number": "1"}'.ljust(4095) + b"\n"], ids=["short", "zeros", "types"])

@@ -29,7 +29,7 @@ _GETLK, _SETLK, _FLOCK = 36, 37, "hhqqi4x"
 _ERROR = 1000  # bytes of the longest error, as JSON
 _TYPES: dict[str, type] = {
     "number": int, "next": int, "t_ns": int, "points": int, "pending": int, "run_id": str, "stage": str,
-    "session": str, "tape": str, "error": str, "refused": bool, "created": bool, "request": dict,
+    "session": str, "tape": str, "error": str, "to": str, "refused": bool, "created": bool, "request": dict,
 }  # fmt: skip
 
 
@@ -39,6 +39,11 @@ class Refused(Exception):
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def destination(uri: str | None) -> str:
+    """Tells servers apart, and names none."""
+    return _hash(_without_password(uri or os.environ.get("MLFLOW_TRACKING_URI") or ""))
 
 
 def _key(request: dict[str, Any]) -> str:
@@ -79,7 +84,9 @@ def path_of(request: dict[str, Any]) -> str:
     name = f"{tape}.mlflow-{_key(request)}"
     if _is_usable(name):
         return name
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
     folder = os.path.join(state, "barograph", "mlflow")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return os.path.join(folder, f"{os.path.basename(name)[-200:]}-{_hash(name)}")
@@ -90,12 +97,14 @@ def identity(tape: Tape) -> str:
 
 
 def going_on(request: dict[str, Any]) -> dict[str, Any]:
-    """Without a run: the one to which the tape was sent before, if there is one."""
+    """Without a run: the one of this server to which the tape was sent before, if there is one."""
     import glob
 
     if request.get("run_id") or request.get("session"):
         return request
+    to = destination(request.get("uri"))
     found = [p for p in glob.glob(glob.escape(os.path.abspath(request["tape"])) + ".mlflow-*") if _is_usable(p)]
+    found = [p for p in found if read(p).get("to", to) == to]
     return {**request, "position": found[0]} if len(found) == 1 and not os.path.exists(path_of(request)) else request
 
 

@@ -113,6 +113,8 @@ class Finder:
                 return found
             tags = {TAG: session, "mlflow.runName": name, "mlflow.source.name": " ".join(header.argv) or name}
             made = server.client.create_run(experiment, start_time=header.start_ns // 1_000_000, tags=tags)
+            if not made.info.run_id:
+                raise RuntimeError("the answer names no run")  # of something else than MLflow
             return made.info.run_id
 
         self.position.save(run_id=server.do("create", create, search), created=True)

@@ -24,6 +24,7 @@ _FOR_GOOD = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STAT
 
 _USERINFO = re.compile(r"(?<=://)[^/?#\s'\"<>]*(?=@)|(?<=://)[^@:\s'\"<>]*:[^@\s'\"<>]*(?=@)")
 _VALUE = re.compile(r"([?&;][\w-]*(?:passw|pwd|token|secret|key)[\w-]*=)[^&;#\s'\"<>]*", re.IGNORECASE)
+_HEADER = re.compile(r"(authorization\W{1,8}\w+\W{1,3})[\w+/=.~-]+", re.IGNORECASE)  # as a proxy repeats it
 
 
 def harmless(text: str, uri: str | None = None) -> str:
@@ -35,7 +36,7 @@ def harmless(text: str, uri: str | None = None) -> str:
     for name in ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_PASSWORD", "DATABRICKS_TOKEN"):
         secret = os.environ.get(name, "").strip()  # one that ends with a newline is repeated as no header's value
         text = text.replace(secret, "***") if secret else text
-    return shown(_VALUE.sub(r"\1***", _USERINFO.sub("***", text)))
+    return shown(_HEADER.sub(r"\1***", _VALUE.sub(r"\1***", _USERINFO.sub("***", text))))
 
 
 class _Overdue(BaseException):

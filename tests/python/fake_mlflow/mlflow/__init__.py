@@ -5,6 +5,7 @@ $FAKE_MLFLOW is a folder. What stands in its file `plan`, one word a line, happe
 ok, kill (before anything is written), kill-half (of the points), kill-after, lost (written, but the answer is an
 error), half-lost, error, refused, hostile, hang."""
 
+import base64
 import fcntl
 import json
 import os
@@ -89,7 +90,8 @@ class MlflowClient:
         if what == "error":
             raise ConnectionError("nobody is there")
         if what == "hostile":
-            raise ConnectionError(f"\x1b[2J\u202eno answer of {self.uri}/api?token=s3cr3t")
+            said = {"authorization": ["Basic " + base64.b64encode(b"me:s3cr3t").decode()]}
+            raise ConnectionError(f"\x1b[2J\u202eno answer of {self.uri}/api?token=s3cr3t to {said}")
         if what == "refused":
             raise MlflowException("no such run", "RESOURCE_DOES_NOT_EXIST")
         if what in ("kill", "kill-half", "kill-after"):
