@@ -351,8 +351,9 @@ def nvidia_smi(*arguments: str, timeout: float = 10.0) -> tuple[str | None, str]
         return None, "nvidia-smi is not installed"
     try:
         done = subprocess.run(
-            [path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
-        )
+            [path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=timeout, check=False,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return None, f"nvidia-smi: {error}"
     if done.returncode:

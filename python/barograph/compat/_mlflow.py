@@ -14,6 +14,7 @@ from typing import Any
 from ..mlflow._follow import Follower
 from ..mlflow._points import Step
 from ..mlflow._position import Position, Refused, path_of
+from ..mlflow._server import harmless
 from ..sample import Sample
 from .stouputils import Collector, mean_of
 
@@ -126,11 +127,14 @@ def main() -> None:
     path, recorder, ticks = _line(0), int(_line(0)), int(_line(0))
     settings = json.loads(_line(0))
     os.environ.setdefault("BAROGRAPH_MLFLOW_FLUSH", "0")  # each step as soon as it is there, as the original
-    log = _Log(settings, path, (recorder, ticks))
+    log: _Log | None = None
     try:
+        log = _Log(settings, path, (recorder, ticks))
         log.run()
     except Exception as error:
         lost = "" if isinstance(error, Refused) else f" The rest is in {path}"
-        _say(step=log.step, warning=f"Failed to log process metrics at step {log.step}: {error}{lost}")
+        step = log.step if log else settings["step"]
+        said = harmless(f"Failed to log process metrics at step {step}: {error}{lost}", settings["uri"])
+        _say(step=step, warning=said)
         sys.exit(1)
     _say(step=log.step)
