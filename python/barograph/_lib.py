@@ -47,13 +47,11 @@ class _Library:
     """`lib.baro_tape_open(...)`"""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._library: ctypes.CDLL | None = None
 
     def __getattr__(self, name: str) -> Any:
-        with self._lock:
-            if self._library is None:
-                self._library = _load()
+        if self._library is None:  # without a lock, which a fork would keep: two threads load the same
+            self._library = _load()
         result, arguments = _abi.PROTOTYPES[name]
         try:
             function = getattr(self._library, name)
@@ -94,7 +92,14 @@ def instant_ns(seconds: float) -> int:
 
 
 def raw(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    """For C, where a NUL would end it."""
+    try:
+        given = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        given = b"\0"
+    if b"\0" in given:
+        raise ArgumentError(f"{value!r} is no name", _abi.BARO_E_SYNTAX)
+    return given
 
 
 def error_of(code: int, message: str) -> Error:
