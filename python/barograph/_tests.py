@@ -93,9 +93,10 @@ _statm = _Statm()
 class _Used:
     """What a process and those that it has reaped have used so far."""
 
-    __slots__ = ("cpu", "read", "rss", "t_ns", "written")
+    __slots__ = ("cpu", "pid", "read", "rss", "t_ns", "written")
 
     def __init__(self) -> None:
+        self.pid = _Own.getpid()
         self.t_ns = _Own.now_ns()
         own, others = _Own.rusage(resource.RUSAGE_SELF), _Own.rusage(resource.RUSAGE_CHILDREN)
         self.cpu = own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
@@ -103,6 +104,15 @@ class _Used:
         self.read = (own.ru_inblock + others.ru_inblock) * 512
         self.written = (own.ru_oublock + others.ru_oublock) * 512
         self.rss = _statm.rss()
+
+    def since(self, begin: _Used) -> dict[str, Any]:
+        """The counts of a fork begin at 0: a test may be one (pytest-forked)."""
+        same = begin.pid == self.pid
+        return {
+            "cpu_s": round(self.cpu - same * begin.cpu, 6),
+            "read_bytes": self.read - same * begin.read,
+            "written_bytes": self.written - same * begin.written,
+        }
 
 
 class _Follower:
@@ -115,8 +125,8 @@ class _Follower:
         self._cursor = tape._cursor()
         self._header = lib.baro_tape_header(self._cursor.handle.pointer)
         self._start_ns = tape.header.start_monotonic_ns
-        self._own = pid
-        self._members, self._others = {self._own}, set[int]()  # living processes below this one, and all that are not
+        self.own = pid
+        self._members, self._others = {self.own}, set[int]()  # living processes below this one, and all that are not
         self._orphans: dict[int, list[Exit]] = {}  # by their parent's pid, which nothing on the tape was about so far
         self.last_ns = 0
         # In order of time (CLOCK_MONOTONIC): memory of all below, or of one that ended; when processes began, at the
@@ -159,14 +169,14 @@ class _Follower:
 
     def _sample(self, sample: Sample) -> None:
         self.last_ns = self._start_ns + sample.t_ns
-        members, others, rss = {self._own}, set[int](), 0
+        members, others, rss = {self.own}, set[int](), 0
         for process in sample.processes:  # parents before children
-            if process.pid != self._own and process.ppid not in members:
+            if process.pid != self.own and process.ppid not in members:
                 others.add(process.pid)
                 continue
             members.add(process.pid)
             rss += int(process.get("rss_bytes", 0))
-            if process.pid != self._own:
+            if process.pid != self.own:
                 self._see(process.id, process._pointer, self.last_ns)
         self._members, self._others = members, others
         for pid in members & self._orphans.keys():
@@ -294,14 +304,12 @@ class Plugin:
         assert begin is not None
         seconds = (end.t_ns - begin.t_ns) / 1e9
         found: dict[str, Any] = {
-            "pid": _Own.getpid(),
+            "pid": end.pid,
             "begin_ns": begin.t_ns,  # CLOCK_MONOTONIC
             "wall_s": round(seconds, 6),
-            "cpu_s": round(end.cpu - begin.cpu, 6),
             "rss_peak_bytes": max(begin.rss, end.rss),
             "rss_peak_is_lower_bound": True,
-            "read_bytes": end.read - begin.read,
-            "written_bytes": end.written - begin.written,
+            **end.since(begin),
         }
         follower = self._follow() if seconds >= _READ_AFTER or waits else None
         if follower is None:
@@ -323,6 +331,8 @@ class Plugin:
             found["rss_peak_is_lower_bound"] = follower.last_ns < end_ns
 
     def _follow(self) -> _Follower | None:
+        if self._follower is not None and self._follower.own != _Own.getpid():
+            self._follower = None  # the parent's
         if self._follower is None and self._follows and self._path:
             try:
                 self._follower = _Follower(self._path, _Own.getpid())

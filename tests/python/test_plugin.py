@@ -235,6 +235,51 @@ def test_tests_that_are_rough(tmp_path):
     assert "1 passed" in done.stdout and "No space left on device" in done.stdout, done.stdout
 
 
+FORKED = """
+import json, os, time
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        os.write(w, json.dumps([each._to_json() for each in runtestprotocol(item, log=False)], default=str).encode())
+        os._exit(0)
+    os.close(w)
+    with open(r) as file:
+        for each in json.load(file):
+            item.ihook.pytest_runtest_logreport(report=pytest.TestReport._from_json(each))
+    os.wait()
+    return True
+"""
+BURNS = """
+import pytest, time
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+burn(0.3)
+
+@pytest.mark.baro(cpu="100ms")
+@pytest.mark.parametrize("seconds", [0, 0.15])
+def test_cpu(seconds):
+    burn(seconds)
+"""
+
+
+def test_tests_that_are_forks(tmp_path):
+    """As those of pytest-forked are: the counts of a fork begin at 0."""
+    (tmp_path / "conftest.py").write_text(FORKED)
+    out = session(tmp_path, "--baro", "--baro-rows", "rows.jsonl", suite=BURNS)
+    assert "1 failed, 1 passed" in out and "FAILED test_suite.py::test_cpu[0.15]" in out, out
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["cpu_s"] >= least for row, least in zip(rows, (0, 0.1))] == [True, True]
+    assert all(row["read_bytes"] >= 0 and row["written_bytes"] >= 0 for row in rows)
+
+
 def test_without_the_option_it_does_nothing(tmp_path):
     out = session(tmp_path)
     assert "1 failed, 7 passed" in out and "baro:" not in out, out
