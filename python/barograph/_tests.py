@@ -354,6 +354,7 @@ class Plugin:
             found = item.stash_baro if hasattr(item, "stash_baro") else self._measured(False)
             item.user_properties += [(_PREFIX + name, value) for name, value in found.items()]
             report.user_properties = item.user_properties
+            self._begin = _Used()  # of the same test, where a plug-in runs it again
 
     def _judge(self, item: Any, report: Any, limits: Any) -> None:
         """Fixtures and the test itself count, and what they started."""
