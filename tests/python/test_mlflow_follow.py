@@ -111,6 +111,15 @@ def test_a_run_of_its_own_has_the_times_of_the_tape(store, tape):
     assert rows_of(store, "file") == []
 
 
+def test_a_command_and_a_tape_whose_names_are_not_utf_8(store):
+    barograph.run(["sh", "-c", ":", b"\xff"], tape=b"t\xff.baro")
+    out = send(os.fsdecode(b"t\xff.baro"), "--patience", "0")
+    assert "run made has" in out
+    tags = {r[2]: r[3] for r in rows_of(store, "tag")}
+    assert tags["baro.command"] == tags["mlflow.source.name"] == "sh -c : \ufffd"
+    assert {r[2] for r in rows_of(store, "file")} == {"verdicts.json", "summary.json", "report.html"} and rows_of(store, "end")
+
+
 FAULTS = ("kill", "kill-half", "kill-after", "lost", "half-lost", "error")
 
 

@@ -17,7 +17,7 @@ from .._lib import shown
 from ._position import Position, Refused
 
 _PAUSES = (0.2, 60.0)  # seconds between two tries: the first, and the longest
-_ANSWERS_WITHIN = {"artifacts": 600.0}  # seconds that a try has in any case
+_ANSWERS_WITHIN = {"artifacts": 600.0, "import": 600.0}  # seconds that a try has in any case
 _WITHIN = 10.0  # of other tries
 _FOR_GOOD = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
 
@@ -97,7 +97,7 @@ class Server:
                 raise
             except BaseException as error:  # whatever a client or a store raises
                 text = harmless(f"{what}: {type(error).__name__}: {error}", self._uri)
-                if getattr(error, "error_code", "") in _FOR_GOOD:
+                if getattr(error, "error_code", "") in _FOR_GOOD or isinstance(error, UnicodeError):
                     raise Refused(text) from error
                 if isinstance(error, ImportError):
                     raise Refused(harmless(f"MLflow can't be imported by {sys.executable}: {error}")) from error

@@ -78,7 +78,7 @@ class MlflowClient:
 
     def _write(self, rows):
         with open(f"{FOLDER}/store", "a", encoding="utf-8") as file:
-            file.write("".join(json.dumps(row) + "\n" for row in rows))
+            file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
     def log_batch(self, run_id, metrics=(), params=(), tags=()):
         assert len(metrics) <= 1000 and len(params) <= 100 and len(tags) <= 100
