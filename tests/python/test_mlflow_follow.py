@@ -101,6 +101,15 @@ def test_every_point_arrives_once(store, tape, names):
     check_all_once(store, tape, names)
 
 
+def test_a_tape_has_one_position_by_whatever_name(store, tape):
+    os.symlink(tape, "link.baro")
+    send(tape, "--run-id", "r", "--no-artifacts")
+    assert "sent before" in send("link.baro", "--run-id", "r") and "sent before" in send("link.baro")
+    check_all_once(store, tape)
+    status = subprocess.run([sys.executable, "-m", "barograph.mlflow", "status", "link.baro"], capture_output=True, check=True)
+    assert b"run r: done" in status.stdout
+
+
 def test_a_run_of_its_own_has_the_times_of_the_tape(store, tape):
     send(tape, "--no-artifacts")
     check_all_once(store, tape, run="made")

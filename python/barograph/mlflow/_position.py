@@ -76,12 +76,16 @@ def _open(path: str, flags: int) -> int:
     raise PermissionError(f"{path} is not a file of this user's alone")
 
 
+def beside(tape: str) -> str:
+    """What the names of a tape's positions begin with: of the file itself, where the tape is a link to it."""
+    return f"{os.path.realpath(tape)}.mlflow-"
+
+
 def path_of(request: dict[str, Any]) -> str:
     """Beside the tape; where that can't be, below the user's state."""
     if request.get("position"):
         return str(request["position"])
-    tape = str(request.get("tape") or "")
-    name = f"{tape}.mlflow-{_key(request)}"
+    name = f"{beside(str(request.get('tape') or ''))}{_key(request)}"
     if _is_usable(name):
         return name
     state = os.environ.get("XDG_STATE_HOME", "")
@@ -103,7 +107,7 @@ def going_on(request: dict[str, Any]) -> dict[str, Any]:
     if request.get("run_id") or request.get("session"):
         return request
     to = destination(request.get("uri"))
-    found = [p for p in glob.glob(glob.escape(os.path.abspath(request["tape"])) + ".mlflow-*") if _is_usable(p)]
+    found = [p for p in glob.glob(glob.escape(beside(request["tape"])) + "*") if _is_usable(p)]
     found = [p for p in found if read(p).get("to", to) == to]
     return {**request, "position": found[0]} if len(found) == 1 and not os.path.exists(path_of(request)) else request
 
