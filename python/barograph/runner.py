@@ -87,9 +87,10 @@ def _children(pid: int) -> list[int]:
 def _kill(process: subprocess.Popen[Any]) -> None:
     """SIGKILL to the wrapper would leave the command running: what it started is killed, and the wrapper ends as the
     command did. Its own forks have its command line: the recorder, and a command that has not been executed yet."""
-    own, late = _command_line(process.pid), time.monotonic() + _ENDS_WITHIN
+    late = time.monotonic() + _ENDS_WITHIN
     while process.poll() is None and time.monotonic() < late:
-        for pid in _children(process.pid):
+        own = _command_line(process.pid)  # empty in the first instant of its execve(2)
+        for pid in _children(process.pid) if own else ():
             if _command_line(pid) != own:
                 try:
                     os.kill(pid, signal.SIGKILL)

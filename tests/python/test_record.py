@@ -572,8 +572,9 @@ def test_run_ends_what_no_tape_names(how):
     command = f"(sleep 8; : >done) {'&' if how == 'it has ended' else ''}"
     with pytest.raises(subprocess.TimeoutExpired):
         timeout = 0 if how == "nothing has begun" else 0.3
-        barograph.run(command, shell=True, wait_all=how == "it has ended", timeout=timeout, **more)
+        barograph.run(command, shell=True, wait_all=how == "it has ended", timeout=timeout, tape="t.baro", **more)
     assert not os.path.exists("done"), "it went on to its end"
+    assert how == "no tape" or ended("t.baro").summary.exit
 
 
 def test_run_without_the_program(monkeypatch):
