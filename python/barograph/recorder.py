@@ -120,6 +120,8 @@ class Recording:
 
     def _give_up(self, fd: int, said: bytearray) -> None:
         """An interrupt while it starts: the caller has no recording, and the recorder ends."""
+        for hook in self._hooks:
+            hook.begun(None)
         if fd < 0:
             return
         try:

@@ -285,6 +285,19 @@ def test_a_follower_that_cannot_start_ends_no_program(script, interpreter):
     """).end()
 
 
+@pytest.mark.parametrize("where", ["barograph._spawn.start", "barograph.recorder.read_report"])
+def test_an_interrupt_while_it_starts_leaves_no_follower(store, monkeypatch, where):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    before = set(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patched:
+        patched.setattr(where, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            barograph.mlflow.record("t.baro", run_id="r").start()
+    assert set(os.listdir("/proc/self/fd")) == before, "its pipe is open, and the follower waits"
+
+
 def test_a_recording_that_runs_already(store, script, monkeypatch):
     monkeypatch.setenv("BAROGRAPH_MLFLOW_FLUSH", "0.05")
     script(

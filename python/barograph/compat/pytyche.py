@@ -154,12 +154,12 @@ class HWMonitor:
             dmon_file=os.path.abspath(folder / "hw_dmon.csv"),
         )
         self.recording = _base.record_machine(interval_sec, "--host")
+        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
+        _base.running.add(self)
         if self.recording.path is None:
             self.absent["cpu"] = _base.NO_RECORDING
         else:
             self._companion.begin(self.recording.tape)
-        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
-        _base.running.add(self)
 
     def stop(self) -> tuple[Path | None, Path | None, Path | None]:
         """Ends; returns the paths for GPU, CPU and dmon, and None for one that is not there (`absent` says why)."""

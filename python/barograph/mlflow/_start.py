@@ -34,7 +34,7 @@ def _environment() -> dict[str, str]:
 def start_waiting() -> int:
     """Starts a follower that waits for its request; returns the end of the pipe for it. -1: it can't be started."""
     log = os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull
-    theirs, ours = -1, -1
+    theirs, ours, kept = -1, -1, -1
     try:
         if not sys.executable:
             raise OSError("this interpreter has no executable")
@@ -48,15 +48,13 @@ def start_waiting() -> int:
         follower = _where.beside([sys.executable, "-c", _FOLLOW, "follow"])
         shell = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower]
         _spawn.start(shell, _environment(), actions, setsid=True)
+        kept = ours
     except (OSError, NotImplementedError) as error:
         warn(f"nothing is sent to MLflow: {error}")
-        if ours >= 0:
-            os.close(ours)
-        return -1
     finally:
-        if theirs >= 0:
-            os.close(theirs)
-    return ours
+        for fd in {theirs, ours} - {kept, -1}:
+            os.close(fd)
+    return kept
 
 
 def tell(fd: int, request: dict[str, Any]) -> None:

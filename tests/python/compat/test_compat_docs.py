@@ -2,6 +2,7 @@
 """What docs/compat.md says to import is there, and importing it starts and imports little."""
 
 import importlib
+import os
 import pathlib
 import re
 import subprocess
@@ -73,6 +74,23 @@ def test_without_baro_a_warning_says_so(monkeypatch):
     monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
     with pytest.warns(RecordingWarning, match="can't execute /nonexistent/baro"):
         assert set(ProcessMetricsMonitor().collect_once().values()) == {0.0}
+
+
+@pytest.mark.parametrize("name", ["pytyche.HWMonitor", "oasislmf.ResourceMonitor"])
+def test_an_interrupt_while_it_starts(tmp_path, monkeypatch, name):
+    module = importlib.import_module(f"barograph.compat.{name.partition('.')[0]}")
+    kind = getattr(module, name.partition(".")[2])
+    monitor = kind() if name.startswith("pytyche") else kind(str(tmp_path), generate_report=False)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("barograph.compat._base.Companion.begin", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            monitor.start(tmp_path if name.startswith("pytyche") else os.getpid())
+    monitor.stop()
+    assert not monitor.recording.active
 
 
 def test_hardly_any_descriptors(tmp_path, script):

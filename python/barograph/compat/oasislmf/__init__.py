@@ -86,12 +86,12 @@ class ResourceMonitor:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RecordingWarning)
             self.recording = self._record(bash_pid)
+        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
+        _base.running.add(self)
         for warning in caught:
             logger.warning("Resource monitor: %s", warning.message)
         if self.recording.path is not None:
             self._companion.begin(self.recording.tape)
-        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
-        _base.running.add(self)
         logger.info(
             "Resource monitor started (pid=%s, interval=%.1fs, csv=%s)", bash_pid, self.poll_interval, self._csv_path
         )
