@@ -478,6 +478,15 @@ def test_what_can_never_be_sent_is_not_waited_for(store, tape):
     assert not upload.wait()
 
 
+def test_where_no_position_can_be_written(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/proc/none")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    os.mkdir(place(tmp_path / "t.baro", "r"))
+    with pytest.warns(barograph.RecordingWarning, match="/proc/none"):
+        with barograph.mlflow.record("t.baro", run_id="r", wait=0.1):
+            pass
+
+
 @pytest.mark.parametrize("data", [b"x", b"\0" * 8192, b'{"number": "1"}'.ljust(4095) + b"\n"], ids=["short", "zeros", "types"])
 def test_a_damaged_position_is_no_beginning(store, tape, data):
     pathlib.Path(place(tape)).write_bytes(data)

@@ -259,7 +259,10 @@ class _Hook:
 
     def ended(self) -> None:
         if self._wait is not None and self._started:
-            self.upload.wait(self._wait)
+            try:
+                self.upload.wait(self._wait)
+            except OSError as error:  # the end of a recording raises nothing
+                warn(f"how far it was sent is not known: {error}")
         self._started = False
 
 
