@@ -50,7 +50,7 @@ class _Library:
         self._library: ctypes.CDLL | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if self._library is None:  # without a lock, which a fork would keep: two threads load the same
+        if self._library is None:  # two threads may load it: it is the same one
             self._library = _load()
         result, arguments = _abi.PROTOTYPES[name]
         try:

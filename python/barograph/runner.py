@@ -10,9 +10,10 @@ import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from . import _where
+from ._marks import stat_of
 from .errors import LinuxOnlyError, NotInstalledError, RecordingError, warn
 from ._options import options_of
 
@@ -72,26 +73,14 @@ def _command_line(pid: int | str) -> bytes:
         return b""
 
 
-def _children(pid: int) -> list[int]:
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                if int(file.read().rpartition(b")")[2].split()[1]) == pid:
-                    found.append(int(name))
-        except OSError:
-            pass  # it has ended
-    return found
-
-
 def _kill(process: subprocess.Popen[Any]) -> None:
     """SIGKILL to the wrapper would leave the command running: what it started is killed, and the wrapper ends as the
     command did. Its own forks have its command line: the recorder, and a command that has not been executed yet."""
     late = time.monotonic() + _ENDS_WITHIN
     while process.poll() is None and time.monotonic() < late:
         own = _command_line(process.pid)  # empty in the first instant of its execve(2)
-        for pid in _children(process.pid) if own else ():
-            if _command_line(pid) != own:
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc") if own else ())):
+            if stat_of(pid, 1) == process.pid and _command_line(pid) != own:
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except OSError:
