@@ -26,6 +26,8 @@ struct pidfd_info_v1 {
 #define PIDFD_INFO_EXIT_BIT (1ull << 3)
 
 #define REAPED_WITHIN_MS 100u
+/* A script may move one process after the other into a group. */
+#define EMPTY_FOR (100 * NS_PER_MS)
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -97,6 +99,77 @@ static int watch_target(struct recorder *r, size_t i, int32_t pid)
     return 0;
 }
 
+/* ---- a control group ---- */
+
+uint64_t targets_group_tag(struct recorder *r)
+{
+    return (uint64_t)(uintptr_t)r | 1;
+}
+
+struct recorder *targets_of_tag(uint64_t what)
+{
+    return what >> 33 && what & 1 ? (struct recorder *)(uintptr_t)(what - 1) : NULL;
+}
+
+/* Watches one living process of the group, mostly the first. Its end wakes the recorder sooner than events, which are
+ * read in batches, and takes one descriptor. */
+static void watch_one(struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n && r->targets.group_fd < 0; i++) {
+        const struct member *m = r->job.tree.at[i];
+        if (!m || member_has_ended(m))
+            continue;
+        struct epoll_event e = {.events = EPOLLIN, .data.u64 = targets_group_tag(r)};
+        r->targets.group_fd = (int)syscall(SYS_pidfd_open, m->row.key.pid, 0);
+        if (r->targets.group_fd < 0)
+            return;
+        if (epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, r->targets.group_fd, &e) < 0)
+            r->targets.group_fd = fd_close(r->targets.group_fd);
+        return;
+    }
+}
+
+bool targets_check_empty(struct recorder *r)
+{
+    if (!r->options->attach.cgroup || !r->wrapper.started || r->end.finishing)
+        return false;
+    if (tree_count(&r->job.tree) > r->job.counts.ended_members) {
+        r->targets.empty_ns = 0;
+        watch_one(r);
+        return false;
+    }
+    if (r->targets.empty_ns)
+        return false;
+    sampler_groups_read_end(&r->sampler);
+    r->targets.empty_ns = sampler_now(&r->sampler);
+    if (r->pace.tick_due_ns <= r->targets.empty_ns + EMPTY_FOR)
+        return false;
+    r->pace.tick_due_ns = r->targets.empty_ns + EMPTY_FOR;
+    return true;
+}
+
+void targets_group_ended(struct recorder *r)
+{
+    sampler_groups_read_end(&r->sampler);
+    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->targets.group_fd, NULL);
+    r->targets.group_fd = fd_close(r->targets.group_fd);
+    if (!r->job.source.events)
+        r->pace.tick_due_ns = sampler_now(&r->sampler);
+    event_drain(r->all);
+    if (targets_check_empty(r) || !r->job.source.events)
+        recorder_place(r);
+}
+
+/* The status of a container is that of its first process, which all others outlive only if they are no children of it:
+ * of the processes that came into the group from elsewhere, the last one to end. */
+void targets_note_exit(struct recorder *r, const struct baro_exit *e)
+{
+    if (!r->options->attach.cgroup || e->origin == BARO_ORIGIN_EVENT || tree_find(&r->job.tree, e->parent.pid))
+        return;
+    r->end.status_known = e->status_known;
+    r->end.status = e->status;
+}
+
 /* Makes all processes in a control group members. */
 static int open_group(struct recorder *r, struct baro_error *err)
 {
@@ -113,6 +186,7 @@ static int open_group(struct recorder *r, struct baro_error *err)
     snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "%s", counts ? "target" : "members");
     if (!sampler_groups_find_members(&r->sampler))
         return error_set(err, -ESRCH, "%s: no process is in this control group", path);
+    watch_one(r);
     return 0;
 }
 
@@ -217,13 +291,22 @@ void targets_ended(struct recorder *r, size_t i)
     r->targets.fd[i] = fd_close(fd);
 }
 
-/* The recording of a group ends when the group was removed or when only zombies are left in it and below it. */
+/* The recording of a group ends when the group was removed or when only zombies are left in it and below it, for
+ * EMPTY_FOR. */
 static void check_group(struct recorder *r)
 {
-    if (tree_count(&r->job.tree) > r->job.counts.ended_members)
+    targets_check_empty(r);
+    uint64_t until = r->targets.empty_ns + EMPTY_FOR;
+    if (!r->targets.empty_ns)
         return;
+    sampler_advance(&r->sampler);
     sampler_groups_find_members(&r->sampler);
-    r->end.finishing = tree_count(&r->job.tree) == r->job.counts.ended_members;
+    if (tree_count(&r->job.tree) > r->job.counts.ended_members)
+        r->targets.empty_ns = 0;
+    else if (sampler_tick_ns(&r->sampler) >= until)
+        r->end.finishing = true;
+    else
+        r->pace.tick_due_ns = until;
 }
 
 /* Before 5.3 there is no pidfd: a zombie is noticed at a tick. */
@@ -242,4 +325,5 @@ void targets_close(struct recorder *r)
 {
     for (size_t i = 0; i < r->options->attach.n_targets && i < TARGETS_MAX; i++)
         r->targets.fd[i] = fd_close(r->targets.fd[i]);
+    r->targets.group_fd = fd_close(r->targets.group_fd);
 }

@@ -125,10 +125,9 @@ static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
 static void tick(struct observer *o, struct recorder *r)
 {
     recorder_scheduled_tick(r);
-    if (!r->pace.is_resting) {
+    if (!r->pace.is_resting)
         limits_turn(r);
-        targets_check(r);
-    }
+    targets_check(r);
     recorders_place(&o->all, r);
     if (loop_is_over(r))
         end(o, r);
@@ -146,7 +145,7 @@ static void tick_due(struct observer *o)
         uint64_t now = clock_monotonic_ns(), paid = now;
         if (recorders_due_ns(r) > now)
             return;
-        paid = paid_ns(r, now);
+        paid = r->targets.empty_ns ? now : paid_ns(r, now); /* the end of a job waits for no budget */
         if (paid > now) {
             r->pace.is_held = true;
             o->held_until_ns = paid;
@@ -158,6 +157,11 @@ static void tick_due(struct observer *o)
 
 static void dispatch(struct observer *o, uint64_t fd)
 {
+    struct recorder *r = targets_of_tag(fd);
+    if (r) {
+        targets_group_ended(r);
+        return;
+    }
     if (fd == (uint64_t)o->all.signal_fd) {
         o->stopping = true;
         return;
