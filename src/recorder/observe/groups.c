@@ -35,7 +35,7 @@ static ssize_t read_of(const char *dir, const char *name, char *text, size_t cap
 }
 
 /* Does a group or one below it have a process? v2 has cgroup.events; in v1 a group with groups below it counts. */
-static bool has_processes(const char *dir)
+bool groups_has_processes(const char *dir)
 {
     char text[256];
     struct stat st;
@@ -154,8 +154,8 @@ static void try_group(struct groups *g, uint64_t inode, const struct groups_sear
     if (s->known(s->context, g->path + g->skip, inode))
         return;
     count_read(g);
-    if (has_processes(g->path) && s->fn(s->context, g->path + g->skip, inode))
-        missed_begun(s->missed, g->path);
+    if (groups_has_processes(g->path) && s->fn(s->context, g->path + g->skip, inode))
+        missed_begun(s->missed, g->path + g->skip);
 }
 
 static const char *names_after(const char *names)
@@ -169,7 +169,7 @@ static void follow(struct groups *g, size_t len, const char *names, uint64_t ino
     for (; *names; names = names_after(names)) {
         size_t n = strlen(names);
         if (!*names_after(names))
-            missed_watch(s->missed, g->path, names);
+            missed_watch(s->missed, g->path, g->skip, names);
         if (strpbrk(names, "*?[\\")) {
             open_level(g, len, names);
             return;

@@ -166,6 +166,10 @@ static void dispatch(struct observer *o, uint64_t fd)
         o->stopping = true;
         return;
     }
+    if (fd == (uint64_t)o->options->wake_fd) {
+        o->turn_due_ns = 0;
+        return;
+    }
     if (o->all.select.selector && fd == (uint64_t)(unsigned)select_fd(o->all.select.selector)) {
         event_drain(&o->all); /* as in loop.c */
         record_select_ready(&o->all);
@@ -230,6 +234,9 @@ static int open_all(struct observer *o, struct baro_error *err)
     if (member_index_init(&a->members) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     int code = loop_open(a, -1, err);
+    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.u64 = (uint64_t)o->options->wake_fd};
+    if (code == 0 && o->options->wake_fd >= 0)
+        epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, o->options->wake_fd, &e);
     if (code == 0 && !o->options->no_events)
         event_open_all(a);
     return code;
