@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/map.h"
+#include "kernel/cgroup/discover.h"
 #include "recorder/observe/state.h"
 
 #define MOUNTED "/sys/fs/cgroup"
@@ -222,13 +223,16 @@ static bool split_pattern(struct groups *g, const char *pattern)
     return len > 0;
 }
 
-/* Begins a pattern in a hierarchy. It may begin with /sys/fs/cgroup, like a path for `record --cgroup`. */
+/* Begins a pattern in a hierarchy. Like a path for `record --cgroup` it may begin with /sys/fs/cgroup, or with the name
+ * of a hierarchy of v1, which is no part of the group's path: "memory/a" is the group "/a". */
 static void begin_pattern(struct groups *g, const char *pattern, const struct groups_search *s)
 {
     bool has_mount = strncmp(pattern, MOUNTED "/", sizeof(MOUNTED)) == 0;
     int n = has_mount ? 0 : snprintf(g->path, sizeof(g->path), MOUNTED "%s", hierarchies[g->hierarchy]);
     g->path[n] = 0;
-    g->skip = (size_t)n;
+    pattern += has_mount ? 0 : strspn(pattern, "/");
+    size_t named = has_mount || g->hierarchy ? 0 : cgroup_hierarchy_length(AT_FDCWD, pattern);
+    g->skip = (size_t)n + (named ? named + 1 : 0);
     if (split_pattern(g, pattern))
         follow(g, (size_t)n, g->pattern, 0, s);
     g->hierarchy = has_mount ? HIERARCHIES : g->hierarchy + 1;

@@ -400,7 +400,7 @@ void cgroups_read_end(struct cgroups *g)
     for (size_t k = 0; g && k < 2 * g->n; k++) {
         struct cgroup_state *group = &g->at[k % g->n];
         for (size_t i = 0; i < group_files_n && !group->gone; i++) {
-            bool due = group->fd[i] >= 0 && group_files[i].pace == order[k / g->n];
+            bool due = group->fd[i] >= 0 && (int)group_files[i].pace == order[k / g->n];
             ssize_t n = due ? fd_pread_all(group->fd[i], g->text, sizeof(g->text)) : -1;
             if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
                 group->closing_tick = g->ticks;
