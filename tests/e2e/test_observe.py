@@ -80,6 +80,32 @@ def test_groups_that_were_missed_are_counted(observer, jobs, cgroup, wait_until)
     assert "removed before they could be recorded, so far: 7; their processes are on no tape" in text
 
 
+@needs_root
+def test_containers_that_are_removed_at_once(run, observer, jobs, cgroup, wait_until):
+    """As an engine does it. Each is on a tape, or counted as missed; its CPU time is all of it, or marked."""
+    ready = jobs("ready", ["sleep", "1000"])
+    observer.start("--no-host")
+    observer.tape(ready)
+    used, burn = {}, "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exit 3"
+    for name in [f"libpod-{i}" + "0a" * 31 + "0" for i in range(5)]:
+        group = jobs(name, ["sh", "-c", burn])
+        assert group.process.wait() == 3
+        used[name] = group.usage_ns()
+        group.path.rmdir()
+    ready.process.kill()
+    ready.process.wait()
+    for tape in (found := [t for name in used for t in observer.folder.glob(f"*-{name}-*.baro")]):
+        run.await_end(tape)
+    text = observer.stop(says=len(found) < len(used))
+    assert found and (len(found) == len(used) or f"so far: {len(used) - len(found)}; " in text)
+    for tape in found:
+        s = run.summary(tape)
+        (name,) = [n for n in used if n in tape.name]
+        assert accounted(s) <= 1.02 * used[name]
+        assert accounted(s) >= 0.98 * used[name] or s["job"]["cpu_is_lower_bound"]
+        assert s["exit"]["status"] in (3, None) and s["name"] == name[7:19]
+
+
 # An ordinary user makes many groups below one that is his own, and moves himself into the last one.
 MANY = """
 import os, sys, time

@@ -201,8 +201,8 @@ static void test_kill_after_the_last_reading(void **state)
         int absent;
     } cases[] = {
         {SIGKILL, true, false, 0, 0, 0, 1, 0}, /* not denied: it may have been one */
-        {SIGKILL, true, true, 1, 1, 1, 1, 0},  {SIGKILL, true, true, 0, 0, 0, 0, 0}, {0, true, false, 0, 0, 0, 0, 0},
-        {0, false, false, 0, 0, 0, 0, BARO_ABSENT_UNKNOWN},
+        {SIGKILL, true, true, 1, 1, 1, 1, 0},  {SIGKILL, true, true, 0, 0, 0, 0, 0},
+        {0, true, false, 0, 0, 0, 0, 0},       {0, false, false, 0, 0, 0, 0, BARO_ABSENT_UNKNOWN},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

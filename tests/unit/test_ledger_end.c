@@ -589,6 +589,39 @@ static void what_left_a_target_does_not(void **state)
     job_done(&j);
 }
 
+/* A container's group was read at 10 ms with 30 ms, and removed before it was read again; its processes have used 100.
+ * Without events others may have used more. A group that was read at the end has the total. */
+static void what_a_removed_group_has_used(void **state)
+{
+    static const struct {
+        bool events;
+        uint64_t read_ns, counted, cpu, is_lower_bound;
+    } cases[] = {{true, 10 * MS, 30 * MS, 100 * MS, 0},
+                 {false, 10 * MS, 30 * MS, 100 * MS, 1},
+                 {false, 20 * MS, 130 * MS, 130 * MS, 0},
+                 {true, 10 * MS, 130 * MS, 130 * MS, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        static struct job j;
+        struct member *command, *child;
+        uint64_t value[JOB_MAX];
+        begin_pair(&j, &command, &child);
+        j.open = true;
+        j.source.events = cases[i].events;
+        member_make_usage(child)->has_cpu = cases[i].events;
+        member_make_usage(child)->cpu_ns = 80 * MS;
+        member_make_usage(child)->source = BARO_EXIT_TASKSTATS;
+        j.group = (struct job_group){.known = true, .is_gone = true, .cores = 2, .user_ns = cases[i].counted,
+                                     .read_ns = cases[i].read_ns, .named_ns = 1000 * MS};
+        job_gone(&j, child, 19 * MS, 20 * MS);
+        end_command(&j, command, 100 * MS);
+        close_pair(&j, value);
+        assert_int_equal(value[JOB_cpu], cases[i].cpu);
+        assert_int_equal(value[JOB_cpu_is_lower_bound], cases[i].is_lower_bound);
+        job_done(&j);
+    }
+}
+
 /* wait4(2) and the child's own stat scale the split from ticks apart: the job has at least what the child has. */
 static void the_split_is_that_of_the_parts(void **state)
 {
@@ -674,6 +707,7 @@ int main(void)
         cmocka_unit_test(exits_in_their_order),
         cmocka_unit_test(what_left_the_own_group_counts),
         cmocka_unit_test(what_left_a_target_does_not),
+        cmocka_unit_test(what_a_removed_group_has_used),
         cmocka_unit_test(the_split_is_that_of_the_parts),
         cmocka_unit_test(an_exit_has_what_was_used_since),
         cmocka_unit_test(nothing_is_shared_with_an_unknown_child),

@@ -57,8 +57,8 @@ int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *r
  * is the root, which is the whole machine. */
 int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret, struct baro_error *err);
 
-/* The length of the first component of a path if that is a hierarchy of v1 below /sys/fs/cgroup: 6 of "memory/a"; else
- * 0. */
+/* The length of the first component of a path if a hierarchy is mounted there, below /sys/fs/cgroup: 6 of "memory/a";
+ * else 0. root_fd may be AT_FDCWD. */
 size_t cgroup_hierarchy_length(int root_fd, const char *path);
 
 /* Reduces the directories that a path names to those that are one group, that is, have the same processes. at[0]

@@ -9,13 +9,21 @@
 
 #define MOUNTED "/sys/fs/cgroup"
 
-size_t cgroup_hierarchy_length(int root_fd, const char *path)
+static bool has_file(int root_fd, const char *folder, size_t len, const char *name)
 {
     char file[CGROUP_DIR_MAX];
+    int n = snprintf(file, sizeof(file), MOUNTED "/%.*s/%s", (int)len, folder, name);
+    return n < (int)sizeof(file) && faccessat(root_fd, root_fd < 0 ? file : file + 1, F_OK, 0) == 0;
+}
+
+/* The root alone has release_agent in v1, and no cgroup.events in v2. */
+size_t cgroup_hierarchy_length(int root_fd, const char *path)
+{
     size_t n = strcspn(path, "/");
-    int len = snprintf(file, sizeof(file), MOUNTED "/%.*s/release_agent", (int)n, path);
-    bool is_one = n && len < (int)sizeof(file) && faccessat(root_fd, root_fd < 0 ? file : file + 1, F_OK, 0) == 0;
-    return is_one ? n : 0;
+    bool is_root =
+        n && (has_file(root_fd, path, n, "release_agent") ||
+              (has_file(root_fd, path, n, "cgroup.controllers") && !has_file(root_fd, path, n, "cgroup.events")));
+    return is_root ? n : 0;
 }
 
 static int find_below(int root_fd, const char *before, const char *path, struct cgroup_hierarchies *ret)
@@ -36,7 +44,8 @@ static int find_path(int root_fd, const char *path, struct cgroup_hierarchies *r
     return n ? n : find_below(root_fd, hierarchy ? "" : "/", path + hierarchy, ret);
 }
 
-/* A path that names one hierarchy of v1 stands for the group in all of them, unless another group has that path there. */
+/* A path that names one hierarchy of v1 stands for the group in all of them, unless another group has that path there.
+ */
 static void find_others(int root_fd, struct cgroup_hierarchies *p)
 {
     struct cgroup_hierarchies all;

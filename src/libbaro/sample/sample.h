@@ -232,9 +232,6 @@ struct baro_header {
     /* identity among many tapes; empty where the environment says nothing */
     char job_id[64], step_id[64], rank[32];
     char name[256]; /* the user's name for the recording, if it has tasks; "": none */
-    struct baro_place { /* what people call the control group that is the job; "": not known */
-        char container[128], image[256], pod[256], pod_namespace[64], unit[256];
-    } place;
     /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
     struct baro_key recorder;
     uint64_t pid_namespace; /* inode of /proc/PID/ns/pid: the namespace in which the recorder's pid is valid */
@@ -252,6 +249,9 @@ struct baro_header {
         uint64_t carried_user_ns, carried_system_ns; /* what an earlier group of that name had used in the recording */
     } * groups;
     size_t n_groups;
+    struct header_place { /* what people call the control group that is the job; "": not known */
+        char container[128], image[256], pod[256], pod_namespace[64], unit[256];
+    } place;
 };
 
 /* The entities of any kind; NULL if the sample has none. */

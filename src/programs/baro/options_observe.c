@@ -36,10 +36,14 @@ const struct opt options_observe[] = {
            MORE("PATTERN is a path with *, ? and [...], which match no slash. It is relative to the root of the "
                 "hierarchy of control groups, as paths in /proc/PID/cgroup are: system.slice/*.service is "
                 "/sys/fs/cgroup/system.slice/*.service, or /sys/fs/cgroup/unified/system.slice/*.service where both "
-                "versions are mounted; a path that begins with /sys/fs/cgroup/ is taken as it is. One line says so if "
+                "versions are mounted. It may begin with the name of a hierarchy: memory/jobs/* is jobs/*. A path that "
+                "begins with /sys/fs/cgroup/ is taken as it is. One line says so if "
                 "nothing matches at the start; what appears later is recorded. A group that is removed and made again "
-                "is another job. Groups are searched for twice a second; those that were removed before they could be "
-                "recorded are counted, and the count is a line on standard error.")),
+                "is another job. A group is recorded from some milliseconds after it was made (inotify(7)), and all "
+                "are searched for twice a second; those that were removed before they could be recorded are counted, "
+                "and the count is a line on standard error. A job ends 100 ms after its last process, with the status "
+                "of the last one to end of those that came into the group from elsewhere: a container's first "
+                "process.")),
     PARSED("name-from", 0, "auto|path|off", observe.names, take_names,
            "where the names of containers, pods and units come from: the path of the group and the files of the engine "
            "(auto, the default), the path alone, or nowhere",

@@ -170,7 +170,7 @@ void recorder_last_tick(struct recorder *r);   /* the observer gets the sample b
 void recorder_first_tick(struct recorder *r);
 void recorder_scheduled_tick(struct recorder *r);
 void recorder_place(struct recorder *r); /* pace.tick_due_ns has changed */
-void recorder_wake(struct recorder *r); /* after events: an idle job of an observer is sampled if they changed it */
+void recorder_wake(struct recorder *r);  /* after events: an idle job of an observer is sampled if they changed it */
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns);
 
 #endif

@@ -28,6 +28,7 @@ struct pidfd_info_v1 {
 #define REAPED_WITHIN_MS 100u
 /* A script may move one process after the other into a group. */
 #define EMPTY_FOR (100 * NS_PER_MS)
+#define GROUP_TAG (UINT64_C(1) << 63) /* no address has this bit */
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -103,12 +104,12 @@ static int watch_target(struct recorder *r, size_t i, int32_t pid)
 
 uint64_t targets_group_tag(struct recorder *r)
 {
-    return (uint64_t)(uintptr_t)r | 1;
+    return (uint64_t)(uintptr_t)r | GROUP_TAG;
 }
 
 struct recorder *targets_of_tag(uint64_t what)
 {
-    return what >> 33 && what & 1 ? (struct recorder *)(uintptr_t)(what - 1) : NULL;
+    return what & GROUP_TAG ? (struct recorder *)(uintptr_t)(what - GROUP_TAG) : NULL;
 }
 
 /* Watches one living process of the group, mostly the first. Its end wakes the recorder sooner than events, which are
@@ -142,6 +143,8 @@ bool targets_check_empty(struct recorder *r)
         return false;
     sampler_groups_read_end(&r->sampler);
     r->targets.empty_ns = sampler_now(&r->sampler);
+    uint64_t due_ns = r->targets.empty_ns + EMPTY_FOR + r->header.start_monotonic_ns;
+    r->all->empty_due_ns = due_ns < r->all->empty_due_ns ? due_ns : r->all->empty_due_ns;
     if (r->pace.tick_due_ns <= r->targets.empty_ns + EMPTY_FOR)
         return false;
     r->pace.tick_due_ns = r->targets.empty_ns + EMPTY_FOR;
@@ -160,14 +163,21 @@ void targets_group_ended(struct recorder *r)
         recorder_place(r);
 }
 
-/* The status of a container is that of its first process, which all others outlive only if they are no children of it:
- * of the processes that came into the group from elsewhere, the last one to end. */
 void targets_note_exit(struct recorder *r, const struct baro_exit *e)
 {
     if (!r->options->attach.cgroup || e->origin == BARO_ORIGIN_EVENT || tree_find(&r->job.tree, e->parent.pid))
         return;
-    r->end.status_known = e->status_known;
-    r->end.status = e->status;
+    r->targets.status_known = e->status_known;
+    r->targets.status = e->status;
+}
+
+void targets_finish(struct recorder *r)
+{
+    if (!r->targets.empty_ns || r->end.detached || r->end.leaves)
+        return;
+    r->end.status_known = r->targets.status_known;
+    r->end.status = r->targets.status;
+    r->end.t_ns = r->job.group.ended_ns ? r->job.group.ended_ns : r->targets.empty_ns;
 }
 
 /* Makes all processes in a control group members. */

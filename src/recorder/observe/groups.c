@@ -152,7 +152,7 @@ static void try_group(struct groups *g, uint64_t inode, const struct groups_sear
         return;
     inode = inode ? inode : st.st_ino;
     g->matched++;
-    if (s->known(s->context, g->path + g->skip, inode))
+    if (s->known(s->context, g->path + g->skip))
         return;
     count_read(g);
     if (groups_has_processes(g->path) && s->fn(s->context, g->path + g->skip, inode))
@@ -224,7 +224,7 @@ static bool split_pattern(struct groups *g, const char *pattern)
 }
 
 /* Begins a pattern in a hierarchy. Like a path for `record --cgroup` it may begin with /sys/fs/cgroup, or with the name
- * of a hierarchy of v1, which is no part of the group's path: "memory/a" is the group "/a". */
+ * of a hierarchy, which is no part of the group's path: "memory/a" is the group "/a". */
 static void begin_pattern(struct groups *g, const char *pattern, const struct groups_search *s)
 {
     bool has_mount = strncmp(pattern, MOUNTED "/", sizeof(MOUNTED)) == 0;

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/map.h"
 #include "recorder/observe/state.h"
 
 #define SAY_EVERY (10 * NS_PER_SEC)
@@ -62,7 +63,9 @@ static void forget(struct missed *m, size_t i)
 static size_t find_pending(const struct missed *m, const char *name)
 {
     size_t i = 0;
-    while (i < m->n_pending && strcmp(m->pending[i].path + m->pending[i].skip, name) != 0)
+    uint64_t hash = map_hash(name, strlen(name));
+    while (i < m->n_pending &&
+           (m->pending[i].hash != hash || strcmp(m->pending[i].path + m->pending[i].skip, name) != 0))
         i++;
     return i;
 }
@@ -75,14 +78,13 @@ static void drop_pending(struct missed *m, size_t i)
 
 static void add_pending(struct missed *m, const char *path, size_t skip)
 {
-    struct missed_group *at = m->n_pending < PENDING_MOST
-                                  ? array_room(m->pending, m->n_pending, &m->cap_pending, sizeof(*at))
-                                  : NULL;
+    struct missed_group *at =
+        m->n_pending < PENDING_MOST ? array_room(m->pending, m->n_pending, &m->cap_pending, sizeof(*at)) : NULL;
     char *copy = at ? strdup(path) : NULL;
     m->pending = at ? at : m->pending;
     m->is_lower_bound |= !copy;
     if (copy)
-        m->pending[m->n_pending++] = (struct missed_group){.path = copy, .skip = skip};
+        m->pending[m->n_pending++] = (struct missed_group){copy, skip, map_hash(path + skip, strlen(path + skip)), 0, 0};
 }
 
 static void take_event(struct missed *m, const struct inotify_event *e, size_t i)
@@ -160,7 +162,7 @@ void missed_begin(struct missed *m, const struct groups_search *s, uint64_t unti
         p->retry_ns = p->retry_ns ? 2 * p->retry_ns : RETRY_LEAST;
         p->due_ns = p->retry_ns > RETRY_MOST ? UINT64_MAX : now + p->retry_ns;
         if (stat(p->path, &st) == 0 && groups_has_processes(p->path) &&
-            (s->known_name(s->context, p->path + p->skip) || s->fn(s->context, p->path + p->skip, st.st_ino)))
+            (s->known(s->context, p->path + p->skip) || s->fn(s->context, p->path + p->skip, st.st_ino)))
             drop_pending(m, i);
     }
 }

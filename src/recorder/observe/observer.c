@@ -110,6 +110,8 @@ static uint64_t next_due(const struct observer *o)
         due = a->events.drain_due_ns;
     if (select_due(o) < due)
         due = select_due(o);
+    if (a->empty_due_ns < due)
+        due = a->empty_due_ns;
     return o->turn_due_ns < due ? o->turn_due_ns : due;
 }
 
@@ -145,13 +147,31 @@ static void tick_due(struct observer *o)
         uint64_t now = clock_monotonic_ns(), paid = now;
         if (recorders_due_ns(r) > now)
             return;
-        paid = r->targets.empty_ns ? now : paid_ns(r, now); /* the end of a job waits for no budget */
+        paid = paid_ns(r, now);
         if (paid > now) {
             r->pace.is_held = true;
             o->held_until_ns = paid;
             return;
         }
         tick(o, r);
+    }
+}
+
+/* The end of a job waits for no budget. */
+static void end_empty(struct observer *o)
+{
+    struct recorders *a = &o->all;
+    a->empty_due_ns = UINT64_MAX;
+    for (size_t i = a->n; i-- > 0;) {
+        struct recorder *r = i < a->n ? a->due[i] : NULL;
+        if (!r || !r->targets.empty_ns)
+            continue;
+        targets_check(r);
+        uint64_t due_ns = recorders_due_ns(r);
+        if (loop_is_over(r))
+            end(o, r);
+        else if (r->targets.empty_ns && due_ns < a->empty_due_ns)
+            a->empty_due_ns = due_ns;
     }
 }
 
@@ -198,6 +218,8 @@ static void run_loop(struct observer *o)
         }
         if (now >= o->turn_due_ns)
             o->turn_due_ns = o->options->turn(o->options->context, o);
+        if (now >= a->empty_due_ns)
+            end_empty(o);
         tick_due(o);
     }
 }

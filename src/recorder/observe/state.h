@@ -103,6 +103,7 @@ struct missed {
     struct missed_group {
         char *path;
         size_t skip;
+        uint64_t hash; /* of its name */
         uint64_t due_ns, retry_ns; /* CLOCK_MONOTONIC: when it is tried next; how long to wait after that */
     } * pending;
     size_t n_pending, cap_pending;
@@ -202,8 +203,7 @@ void jobs_say_failed(struct jobs *j, const char *line);
 struct groups_search {
     const char *const *patterns;
     size_t n_patterns;
-    bool (*known)(void *context, const char *path, uint64_t inode);
-    bool (*known_name)(void *context, const char *path); /* is any group of this name recorded? */
+    bool (*known)(void *context, const char *path);
     bool (*fn)(void *context, const char *path, uint64_t inode);
     void (*no_match)(void *context, const char *pattern);
     void *context;
@@ -213,8 +213,8 @@ struct groups_search {
 bool groups_turn(struct groups *g, const struct groups_search *s, uint64_t until_ns);
 /* Begins to record the groups that were just made, where a process is in them by now; until about until_ns. */
 void missed_begin(struct missed *m, const struct groups_search *s, uint64_t until_ns);
-uint64_t missed_due_ns(const struct missed *m); /* when missed_begin() has something to do; UINT64_MAX: never */
-bool groups_has_processes(const char *dir);     /* or has a group below it one? dir: an absolute path */
+uint64_t missed_due_ns(const struct missed *m);   /* when missed_begin() has something to do; UINT64_MAX: never */
+bool groups_has_processes(const char *dir);       /* or has a group below it one? dir: an absolute path */
 bool groups_are_read(const struct groups *g);     /* was each group that matches visited at least once? */
 uint64_t groups_since_ns(const struct groups *g); /* no group was visited twice since then (CLOCK_MONOTONIC) */
 void groups_again(struct groups *g);              /* begins from scratch; frees what is open */

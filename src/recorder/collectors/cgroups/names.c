@@ -25,7 +25,7 @@
 struct engine {
     const char *prefix; /* of the part of the path that has the id; a part that is the id alone may be any engine's */
     const char *before, *after; /* of the id in the file's path; after: NULL: the file has all containers, by "id" */
-    const char *value[FIELDS]; /* container, image, pod, namespace */
+    const char *value[FIELDS];  /* container, image, pod, namespace */
 };
 
 #define PODMAN "var/lib/containers/storage/overlay-containers/"
@@ -125,7 +125,7 @@ static char *read_state(int root_fd, const char *path, size_t *ret_len)
 }
 
 /* Returns whether the engine has the container. */
-static bool ask_engine(int root_fd, const struct engine *e, const char *id, struct baro_place *ret)
+static bool ask_engine(int root_fd, const struct engine *e, const char *id, struct header_place *ret)
 {
     char path[256];
     size_t len;
@@ -150,7 +150,7 @@ static bool ask_engine(int root_fd, const struct engine *e, const char *id, stru
 struct log_search {
     const char *id;
     unsigned n;
-    struct baro_place *place;
+    struct header_place *place;
 };
 
 /* A name there is POD_NAMESPACE_CONTAINER-ID.log; none of the first three has an underscore. */
@@ -171,7 +171,7 @@ static bool take_log(void *context, const char *name, size_t len)
     return false;
 }
 
-static void ask_kubelet(int root_fd, const char *id, struct baro_place *ret)
+static void ask_kubelet(int root_fd, const char *id, struct header_place *ret)
 {
     struct log_search l = {.id = id, .place = ret};
     int fd = openat(root_fd, "var/log/containers", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -197,7 +197,7 @@ static const char *id_in(const char *part, size_t len)
 }
 
 /* A pod's part is "pod<uid>", or "kubepods-burstable-pod<uid>.slice" with underscores in the uid. */
-static void take_pod(const char *part, size_t len, struct baro_place *ret)
+static void take_pod(const char *part, size_t len, struct header_place *ret)
 {
     char uid[37];
     len -= ends_with(part, len, ".slice") ? 6 : 0;
@@ -209,7 +209,7 @@ static void take_pod(const char *part, size_t len, struct baro_place *ret)
     memcpy(ret->pod, uid, sizeof(uid));
 }
 
-static void take_part(const char *part, size_t len, const char **id, const char **before, struct baro_place *ret)
+static void take_part(const char *part, size_t len, const char **id, const char **before, struct header_place *ret)
 {
     const char *found = id_in(part, len);
     if (found) {
@@ -224,10 +224,10 @@ static void take_part(const char *part, size_t len, const char **id, const char 
     }
 }
 
-void group_names_read(int root_fd, const char *path, bool files, struct baro_place *ret)
+void group_names_read(int root_fd, const char *path, bool files, struct header_place *ret)
 {
     const char *id = NULL, *before = NULL;
-    *ret = (struct baro_place){0};
+    *ret = (struct header_place){0};
     for (size_t n; *(path += strspn(path, "/")); path += n) {
         n = strcspn(path, "/");
         take_part(path, n, &id, &before, ret);
@@ -245,7 +245,7 @@ void group_names_read(int root_fd, const char *path, bool files, struct baro_pla
         snprintf(ret->container, sizeof(ret->container), "%.*s", SHORT_ID, id);
 }
 
-void group_title(const struct baro_place *p, char *ret, size_t cap)
+void group_title(const struct header_place *p, char *ret, size_t cap)
 {
     bool both = *p->pod && *p->container;
     snprintf(ret, cap, "%s%s%s", p->pod, both ? "/" : "", *p->container || *p->pod ? p->container : p->unit);

@@ -13,8 +13,8 @@
 
 /* root_fd: directory descriptor of "/". files: read what engines keep; false: the path alone. Fields that are not known
  * become "". The container is the first 12 digits of its id where its name is not known, the pod its uid. */
-void group_names_read(int root_fd, const char *path, bool files, struct baro_place *ret);
+void group_names_read(int root_fd, const char *path, bool files, struct header_place *ret);
 /* For titles: "pod/container", "container" or the unit; "": none of them is known. */
-void group_title(const struct baro_place *p, char *ret, size_t cap);
+void group_title(const struct header_place *p, char *ret, size_t cap);
 
 #endif
