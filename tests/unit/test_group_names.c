@@ -67,27 +67,35 @@ static void by_the_files_of_engines(void **state)
         const char *path, *file, *text;
         struct header_place is;
     } cases[] = {
-        {"/libpod_parent/libpod-" ID, PODMAN "containers.json",
+        {"/libpod_parent/libpod-" ID,
+         PODMAN "containers.json",
          "[{\"id\":\"ff\",\"metadata\":\"{}\"}, {\"names\":[\"web\"], \"id\":\"" ID
          "\",\"metadata\":\"{\\\"image-name\\\":\\\"localhost/a:1\\\",\\\"name\\\":\\\"web\\\"}\"}]",
          {.container = "web", .image = "localhost/a:1"}},
-        {"/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json",
+        {"/docker/" ID,
+         "var/lib/docker/containers/" ID "/config.v2.json",
          "{\"State\":{\"Pid\":1},\"Config\":{\"Env\":[\"A=1\"],\"Image\":\"nginx:1\"},\"Name\":\"/front\"}",
          {.container = "front", .image = "nginx:1"}},
-        {"/kubepods/pod" UID "/" ID, CRI,
+        {"/kubepods/pod" UID "/" ID,
+         CRI,
          "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\",\"io.kubernetes.cri.image-name\":\"i:2\","
          "\"io.kubernetes.cri.sandbox-name\":\"app-1\",\"io.kubernetes.cri.sandbox-namespace\":\"prod\"}}",
          {.container = "app", .image = "i:2", .pod = "app-1", .pod_namespace = "prod"}},
-        {"/kubepods.slice/crio-" ID ".scope", PODMAN ID "/userdata/config.json",
+        {"/kubepods.slice/crio-" ID ".scope",
+         PODMAN ID "/userdata/config.json",
          "{\"annotations\":{\"io.kubernetes.cri-o.ImageName\":\"i:3\",\"io.kubernetes.cri-o.Labels\":"
          "\"{\\\"io.kubernetes.container.name\\\":\\\"db\\\",\\\"io.kubernetes.pod.name\\\":\\\"db-0\\\","
          "\\\"io.kubernetes.pod.namespace\\\":\\\"data\\\"}\"}}",
          {.container = "db", .image = "i:3", .pod = "db-0", .pod_namespace = "data"}},
-        {"/kubepods/pod" UID "/" ID, "var/log/containers/job-7_batch_main-" ID ".log", "",
+        {"/kubepods/pod" UID "/" ID,
+         "var/log/containers/job-7_batch_main-" ID ".log",
+         "",
          {.container = "main", .pod = "job-7", .pod_namespace = "batch"}},
         {"/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":", {.container = "0123456789ab"}},
         {"/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "[[[[", {.container = "0123456789ab"}},
-        {"/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":7,\"Config\":{}}",
+        {"/docker/" ID,
+         "var/lib/docker/containers/" ID "/config.v2.json",
+         "{\"Name\":7,\"Config\":{}}",
          {.container = "0123456789ab"}},
         {"/docker/" ID, "var/lib/docker/containers/" ID "/other", "", {.container = "0123456789ab"}},
     };

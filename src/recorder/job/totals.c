@@ -8,6 +8,7 @@
 #define TEARDOWN_PART 128u /* if less than this share of the CPU time is missing, it is not marked as a lower bound */
 /* Processes are read, and their exits reported, some milliseconds before or after their group. */
 #define GROUP_SLACK 5000000u
+#define GROUP_SURE (64 * UINT64_C(5000000)) /* from there on that does not matter */
 
 static const struct totals_sum sums[] = {
     {JOB_cpu_user, PROCESS_cpu_user},
@@ -384,8 +385,8 @@ static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_val
     ret_value[JOB_io_is_lower_bound] =
         j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
     bool lacks_teardown = j->shortfall.teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
-    bool unknown_exits = j->group.is_gone && (!j->source.events || j->source.lossy);
-    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown || unknown_exits);
+    bool unsure = j->group.is_gone && (!j->source.events || j->source.lossy || ret_value[JOB_cpu] < GROUP_SURE);
+    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown || unsure);
     ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;

@@ -32,7 +32,7 @@ struct recorders {
     struct account account;
     struct recorder *ticking;
     uint64_t empty_due_ns; /* CLOCK_MONOTONIC: when a control group has been empty for long enough; UINT64_MAX: none */
-    unsigned checks; /* of idle jobs */
+    unsigned checks;       /* of idle jobs */
     int proc_fd, root_fd;
 
     struct selecting select;

@@ -84,7 +84,8 @@ static void add_pending(struct missed *m, const char *path, size_t skip)
     m->pending = at ? at : m->pending;
     m->is_lower_bound |= !copy;
     if (copy)
-        m->pending[m->n_pending++] = (struct missed_group){copy, skip, map_hash(path + skip, strlen(path + skip)), 0, 0};
+        m->pending[m->n_pending++] =
+            (struct missed_group){copy, skip, map_hash(path + skip, strlen(path + skip)), 0, 0};
 }
 
 static void take_event(struct missed *m, const struct inotify_event *e, size_t i)

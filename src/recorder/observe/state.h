@@ -103,7 +103,7 @@ struct missed {
     struct missed_group {
         char *path;
         size_t skip;
-        uint64_t hash; /* of its name */
+        uint64_t hash;             /* of its name */
         uint64_t due_ns, retry_ns; /* CLOCK_MONOTONIC: when it is tried next; how long to wait after that */
     } * pending;
     size_t n_pending, cap_pending;
