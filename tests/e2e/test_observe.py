@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import resource
 import select
 import shutil
@@ -104,6 +105,27 @@ def test_containers_that_are_removed_at_once(run, observer, jobs, cgroup, wait_u
         assert accounted(s) <= 1.02 * used[name]
         assert accounted(s) >= 0.98 * used[name] or s["job"]["cpu_is_lower_bound"]
         assert s["exit"]["status"] in (3, None) and s["name"] == name[7:19]
+
+
+@needs_root
+def test_forms_of_a_path(run, work, jobs, cgroup, wait_until):
+    """As in /proc/PID/cgroup with or without the slash, or behind the name of a hierarchy: one group, for both commands;
+    its name is that of the container."""
+    name = "docker-" + "0a" * 32 + ".scope"
+    group, root = jobs(name, ["sleep", "1000"]), pathlib.Path("/sys/fs/cgroup")
+    below = group.path.relative_to(root)
+    is_hybrid = (root / "unified/cgroup.procs").exists()
+    forms = [str(below), str(group.path), *([str(below)[7:], str(below)[8:]] if is_hybrid else [f"/{below}"])]
+    for i, form in enumerate(forms):
+        p = run.popen("observe", "--no-host", "--dir", work / f"{i}", "--cgroup", form,
+                      *(["--name-from", "off"] if i == 1 else []), stderr=subprocess.PIPE)
+        wait_until(lambda: any(s.stat().st_size for s in (work / f"{i}").glob("*/*")), form)
+        p.send_signal(signal.SIGTERM)
+        assert p.communicate(timeout=60)[1] == b""
+        (tape,) = (work / f"{i}").iterdir()
+        run("record", "--cgroup", form, "--for", "10ms", "-q", "-o", work / f"{i}.baro")
+        assert run.summary(work / f"{i}.baro")["name"] == "0a" * 6
+        assert run.summary(tape)["name"] == (None if i == 1 else "0a" * 6)
 
 
 # An ordinary user makes many groups below one that is his own, and moves himself into the last one.
