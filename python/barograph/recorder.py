@@ -416,7 +416,6 @@ def _record(
     pid: int | Iterable[int] | None = None,
     until: Literal["target", "all"] = "target",
     metrics: str | Iterable[str] | None = None,
-    collect: Mapping[str, str] | None = None,
     du: Iterable[str | os.PathLike[str]] = (),
     keep: str | None = None,
     overhead: str | None = None,
@@ -435,11 +434,10 @@ def _record(
     path: of the tape, which must not exist (force=True: is replaced); without it, it is among the kept runs.
     interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
     command}. children: also what the process starts. pid: other processes instead. until: without stop(), it ends with
-    these processes, or when what they started has ended, too ("all"). metrics: as `baro record --metrics`.
-    collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part,
-    as "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the
-    machine, until stop() or the end of this process. gpu: those that this process may use; False: none; numbers or
-    UUIDs. cmdline: command lines as well.
+    these processes, or when what they started has ended, too ("all"). metrics: as `baro record --metrics`. du: folders
+    whose size is recorded. keep: only the newest part, as "1h" or "512MB". overhead: the budget, as "1%" or "off".
+    host: the machine as well; "only": nothing but the machine, until stop() or the end of this process. gpu: those that
+    this process may use; False: none; numbers or UUIDs. cmdline: command lines as well.
 
     If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
     """
@@ -458,7 +456,7 @@ def _record(
             options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
             options += ["--until", until] if until != "target" else []
             options += [] if children else ["--no-children"]
-        options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
+        options += options_of(tape, interval, tasks, metrics, du, keep, overhead, host, gpu, cmdline, force)
         return Recording(options, own=pid is None, strict=strict, again=again, replaces=replaces)
 
     return make(lambda: make(None))
@@ -478,7 +476,6 @@ if TYPE_CHECKING:
         pid: int | Iterable[int] | None = ...,
         until: Literal["target", "all"] = ...,
         metrics: str | Iterable[str] | None = ...,
-        collect: Mapping[str, str] | None = ...,
         du: Iterable[str | os.PathLike[str]] = ...,
         keep: str | None = ...,
         overhead: str | None = ...,

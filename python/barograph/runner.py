@@ -84,7 +84,6 @@ def run(
     task: str | None = None,
     wait_all: bool = False,
     metrics: str | Iterable[str] | None = None,
-    collect: Mapping[str, str] | None = None,
     du: Iterable[str | os.PathLike[str]] = (),
     keep: str | None = None,
     overhead: str | None = None,
@@ -118,7 +117,7 @@ def run(
         if not program or not os.access(program, os.X_OK):
             raise NotInstalledError("the program baro is not installed")
         path = os.path.abspath(os.fsdecode(tape)) if tape is not None else _new_path(command[0])
-        options = options_of(path, interval, None, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
+        options = options_of(path, interval, None, metrics, du, keep, overhead, host, gpu, cmdline, force)
         prefix = [program, "run", "-q", *options, *(["--task", task] if task else [])]
         prefix += ["--wait-all", "--"] if wait_all else ["--"]
     except OSError as error:  # Error is one; others are those of a folder that was removed

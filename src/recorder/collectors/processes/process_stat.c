@@ -250,7 +250,7 @@ static void check_wrapper(const struct processes *p, struct member *m)
 /*
  * Finds out whether the member belongs to another recording of barograph: it has given itself the name of a recorder or
  * helper, and executes this program; or it is the wrapper of one; or a recorder or helper has started it, as it does
- * what --collect runs, and MLflow's follower. The kernel says what a process executes, a name alone says nothing. A
+ * MLflow's follower. The kernel says what a process executes, a name alone says nothing. A
  * process that ended before it was read stays one of the job.
  */
 static void check_recorder(const struct processes *p, struct member *m, const struct pid_stat *st)
