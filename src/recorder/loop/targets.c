@@ -100,6 +100,24 @@ static int watch_target(struct recorder *r, size_t i, int32_t pid)
     return 0;
 }
 
+/* The kernel has the status of a process that was reaped, but the pidfd is readable before that: for a zombie. A parent
+ * that waits reaps it within milliseconds, unless the machine is busy. */
+static bool read_status(int fd, bool waits, int *ret)
+{
+    const struct timespec pause = {.tv_nsec = NS_PER_MS};
+    for (unsigned i = 0; i < (waits ? REAPED_WITHIN_MS : 1); i++) {
+        struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
+        if (i)
+            nanosleep(&pause, NULL);
+        if (ioctl(fd, PIDFD_GET_INFO_V1, &info) < 0)
+            return false;
+        *ret = info.exit_code;
+        if (info.mask & PIDFD_INFO_EXIT_BIT)
+            return true;
+    }
+    return false;
+}
+
 /* ---- a control group ---- */
 
 uint64_t targets_group_tag(struct recorder *r)
@@ -121,6 +139,8 @@ static void watch_one(struct recorder *r)
         if (!m || member_has_ended(m))
             continue;
         struct epoll_event e = {.events = EPOLLIN, .data.u64 = targets_group_tag(r)};
+        r->targets.from_elsewhere = !m->links.parent;
+        r->targets.watched = m->row.key;
         r->targets.group_fd = (int)syscall(SYS_pidfd_open, m->row.key.pid, 0);
         if (r->targets.group_fd < 0)
             return;
@@ -155,7 +175,15 @@ void targets_group_ended(struct recorder *r)
 {
     sampler_groups_read_end(&r->sampler);
     epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->targets.group_fd, NULL);
-    r->targets.group_fd = fd_close(r->targets.group_fd);
+    fd_close(r->targets.last_fd);
+    r->targets.last_fd = r->targets.from_elsewhere ? r->targets.group_fd : fd_close(r->targets.group_fd);
+    r->targets.group_fd = -1;
+    struct member *m = r->job.source.events ? NULL : tree_find(&r->job.tree, r->targets.watched.pid);
+    if (m && baro_key_equal(m->row.key, r->targets.watched)) {
+        job_ended(&r->job, m, sampler_tick_ns(&r->sampler));
+        if (sampler_read_member(&r->sampler, m) == 0)
+            member_wake(m);
+    }
     if (!r->job.source.events)
         r->pace.tick_due_ns = sampler_now(&r->sampler);
     event_drain(r->all);
@@ -175,6 +203,8 @@ void targets_finish(struct recorder *r)
 {
     if (!r->targets.empty_ns || r->end.detached || r->end.leaves)
         return;
+    if (!r->targets.status_known && r->targets.last_fd >= 0)
+        r->targets.status_known = read_status(r->targets.last_fd, false, &r->targets.status);
     r->end.status_known = r->targets.status_known;
     r->end.status = r->targets.status;
     r->end.t_ns = r->job.group.ended_ns ? r->job.group.ended_ns : r->targets.empty_ns;
@@ -263,24 +293,6 @@ static void end_target(struct recorder *r, struct member *m)
         sampler_gone(&r->sampler, m, m->life.end_ns);
 }
 
-/* The kernel has the status of a process that was reaped, but the pidfd is readable before that: for a zombie. A parent
- * that waits reaps it within milliseconds, unless the machine is busy. */
-static bool read_status(int fd, bool waits, int *ret)
-{
-    const struct timespec pause = {.tv_nsec = NS_PER_MS};
-    for (unsigned i = 0; i < (waits ? REAPED_WITHIN_MS : 1); i++) {
-        struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
-        if (i)
-            nanosleep(&pause, NULL);
-        if (ioctl(fd, PIDFD_GET_INFO_V1, &info) < 0)
-            return false;
-        *ret = info.exit_code;
-        if (info.mask & PIDFD_INFO_EXIT_BIT)
-            return true;
-    }
-    return false;
-}
-
 /* The pidfd became readable: the target is a zombie or was reaped already. */
 void targets_ended(struct recorder *r, size_t i)
 {
@@ -336,4 +348,5 @@ void targets_close(struct recorder *r)
     for (size_t i = 0; i < r->options->attach.n_targets && i < TARGETS_MAX; i++)
         r->targets.fd[i] = fd_close(r->targets.fd[i]);
     r->targets.group_fd = fd_close(r->targets.group_fd);
+    r->targets.last_fd = fd_close(r->targets.last_fd);
 }

@@ -17,6 +17,9 @@ struct targets {
     int fd[TARGETS_MAX]; /* pidfds */
     struct baro_key key[TARGETS_MAX];
     int group_fd;      /* pidfd of a process of the control group; -1: none */
+    int last_fd;       /* pidfd of the last such process that has ended, if it came from elsewhere; -1: none */
+    struct baro_key watched; /* the process of group_fd */
+    bool from_elsewhere;
     uint64_t empty_ns; /* when the group's last process was found ended; 0: there are some */
     bool status_known; /* of the process that ended last of those that came into the group from elsewhere */
     int status;
