@@ -140,7 +140,8 @@ static void watch_one(struct recorder *r)
             continue;
         struct epoll_event e = {.events = EPOLLIN, .data.u64 = targets_group_tag(r)};
         r->targets.from_elsewhere = !m->links.parent;
-        r->targets.watched = m->row.key;
+        r->targets.watched_pid = m->row.key.pid;
+        r->targets.watched_id = m->row.id;
         r->targets.group_fd = (int)syscall(SYS_pidfd_open, m->row.key.pid, 0);
         if (r->targets.group_fd < 0)
             return;
@@ -178,8 +179,8 @@ void targets_group_ended(struct recorder *r)
     fd_close(r->targets.last_fd);
     r->targets.last_fd = r->targets.from_elsewhere ? r->targets.group_fd : fd_close(r->targets.group_fd);
     r->targets.group_fd = -1;
-    struct member *m = r->job.source.events ? NULL : tree_find(&r->job.tree, r->targets.watched.pid);
-    if (m && baro_key_equal(m->row.key, r->targets.watched)) {
+    struct member *m = r->job.source.events ? NULL : tree_find(&r->job.tree, r->targets.watched_pid);
+    if (m && m->row.id == r->targets.watched_id) {
         job_ended(&r->job, m, sampler_tick_ns(&r->sampler));
         if (sampler_read_member(&r->sampler, m) == 0)
             member_wake(m);

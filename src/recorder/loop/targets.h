@@ -16,9 +16,10 @@ struct recorder;
 struct targets {
     int fd[TARGETS_MAX]; /* pidfds */
     struct baro_key key[TARGETS_MAX];
-    int group_fd;      /* pidfd of a process of the control group; -1: none */
-    int last_fd;       /* pidfd of the last such process that has ended, if it came from elsewhere; -1: none */
-    struct baro_key watched; /* the process of group_fd */
+    int group_fd;        /* pidfd of a process of the control group; -1: none */
+    int last_fd;         /* pidfd of the last such process that has ended, if it came from elsewhere; -1: none */
+    int32_t watched_pid; /* the process of group_fd, whose start time may not be known yet */
+    uint32_t watched_id;
     bool from_elsewhere;
     uint64_t empty_ns; /* when the group's last process was found ended; 0: there are some */
     bool status_known; /* of the process that ended last of those that came into the group from elsewhere */
