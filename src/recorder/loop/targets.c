@@ -348,6 +348,9 @@ void targets_close(struct recorder *r)
 {
     for (size_t i = 0; i < r->options->attach.n_targets && i < TARGETS_MAX; i++)
         r->targets.fd[i] = fd_close(r->targets.fd[i]);
+    /* A helper may have a copy of the descriptor, with which the event would outlive the recorder. */
+    if (r->targets.group_fd >= 0)
+        epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->targets.group_fd, NULL);
     r->targets.group_fd = fd_close(r->targets.group_fd);
     r->targets.last_fd = fd_close(r->targets.last_fd);
 }
