@@ -107,9 +107,10 @@ class Recording:
     def _alone(self) -> Any:
         """Of threads that start and stop it at the same time, one at a time. A thread of the process that this one was
         forked from may have had the lock."""
-        if self._lock[0] != os.getpid():
-            self._lock, self._starts = (os.getpid(), _thread.RLock()), False
-        return self._lock[1]
+        with _marks.lock:
+            if self._lock[0] != os.getpid():
+                self._lock, self._starts = (os.getpid(), _thread.RLock()), False
+            return self._lock[1]
 
     def _open(self) -> int:
         try:
@@ -335,9 +336,7 @@ class Recording:
 
     def __call__(self, function: _F) -> _F:
         """As a decorator: each call is a recording of its own."""
-        from ._decorate import decorated
-
-        return decorated(function, self._again or (lambda: self))
+        return _marks.decorated(function, self._again or (lambda: self))
 
     # ---- what the job says ----
 
