@@ -272,6 +272,13 @@ bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns)
     return s->group.meter.fd >= 0;
 }
 
+void sampler_groups_read_end(struct sampler *s)
+{
+    sampler_advance(s);
+    group_job_count(&s->group);
+    cgroup_row_read_end(&s->cgroups);
+}
+
 void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns)
 {
     *ret_user_ns = s->group.base.user_ns;

@@ -214,6 +214,8 @@ static void read_active(struct recorders *a)
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
             tree_compact(&r->job.tree); /* otherwise the arrays would grow with each process between two ticks */
         recorder_wake(r);
+        if (targets_check_empty(r))
+            recorder_place(r);
     }
 }
 

@@ -115,6 +115,10 @@ static void on_time(struct recorder *r, bool quiet)
 
 static void dispatch(struct recorder *r, uint64_t what)
 {
+    if (targets_of_tag(what)) {
+        targets_group_ended(r);
+        return;
+    }
     if (what >> 32) {
         event_drain(r->all);
         targets_ended(r, (size_t)(what & UINT32_MAX));
