@@ -78,7 +78,7 @@ def test_groups_that_were_missed_are_counted(observer, jobs, cgroup, wait_until)
     group.process.kill()
     group.process.wait()
     text = observer.stop(says=1)
-    assert "removed before they could be recorded, so far: 7; their processes are on no tape" in text
+    assert "removed before they could be recorded, so far: 7; what ran in them is on no tape" in text
 
 
 @needs_root

@@ -31,13 +31,13 @@
 
 void missed_watch(struct missed *m, const char *folder, size_t skip, const char *pattern)
 {
-    int wd = m->fd < 0 ? -1 : inotify_add_watch(m->fd, folder, IN_CREATE | IN_DELETE | IN_ONLYDIR);
+    bool has_room = m->fd >= 0 && m->n < FOLDERS_MOST;
+    int wd = has_room ? inotify_add_watch(m->fd, folder, IN_CREATE | IN_DELETE | IN_ONLYDIR) : -1;
     for (size_t i = 0; i < m->n && wd >= 0; i++) {
         if (m->at[i].wd == wd && strcmp(m->at[i].pattern, pattern) == 0)
             return;
     }
-    struct missed_folder *grown =
-        wd < 0 || m->n == FOLDERS_MOST ? NULL : array_room(m->at, m->n, &m->cap, sizeof(*grown));
+    struct missed_folder *grown = wd < 0 ? NULL : array_room(m->at, m->n, &m->cap, sizeof(*grown));
     m->is_lower_bound |= !grown;
     if (!grown)
         return;
@@ -178,7 +178,7 @@ void missed_say(struct missed *m, const struct jobs_options *o, bool at_end)
     m->said = m->count;
     error_set(&line, -ENOENT,
               "control groups that match and were removed before they could be recorded, so far: "
-              "%s%llu; their processes are on no tape",
+              "%s%llu; what ran in them is on no tape",
               m->is_lower_bound ? "at least " : "", (unsigned long long)m->count);
     o->say(o->context, line.text);
 }
