@@ -355,8 +355,20 @@ static void join(struct recorder *r)
 void event_count_pids(struct recorder *r, int32_t pid)
 {
     const struct record_options *o = r->options;
-    if (!r->all->events.forks && !o->attach.cgroup && !o->attach.host_alone && !recorder_selects(o))
-        births_begin(&r->sampler.processes.scan.births, pid);
+    if (!r->all->events.forks && !o->attach.cgroup && !o->attach.host_alone && !recorder_selects(o) && !r->foreign_proc)
+        sampler_count_pids(&r->sampler, pid);
+}
+
+void event_poll(struct recorder *r)
+{
+    const struct births *b = &r->sampler.processes.scan.births;
+    sampler_poll(&r->sampler);
+    int fd = b->library.fd, op = r->events.library_fd == fd ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
+    if (fd < 0 || r->events.library_armed || !births_listen(b))
+        return;
+    r->events.library_fd = fd;
+    r->events.library_armed = epoll_ctl(r->all->epoll_fd, op, fd, &e) == 0;
 }
 
 void event_open(struct recorder *r)

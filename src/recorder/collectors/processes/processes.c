@@ -149,6 +149,7 @@ static void tick_from(struct processes *p, size_t *i)
         if (there && clock_ns == g.clock_ns && p->sampling->now_ns < g.due_ns && (g.scanned || !p->scan.once))
             continue;
         struct member *m = tree->at[*i];
+        p->scan.births.ran_ns = clock_ns != g.clock_ns ? p->sampling->now_ns : p->scan.births.ran_ns;
         tick_member(p, m, there, clock_ns);
         if (!member_is_gone(m))
             tree->gates[*i] = (struct gate){m->reading.clock_ns, gate_due(p, m), m->row.key.pid,
@@ -217,6 +218,7 @@ static void leave_out_starter(struct processes *p)
 static void tick_members(struct processes *p)
 {
     struct sampling *g = p->sampling;
+    births_poll(p);
     scan_begin(&p->scan);
     threads_tick(&p->threads);
     group_job_find_if_due(p->group, p->scan.always || p->scan.once);
