@@ -7,8 +7,8 @@
  * after they were last read or reported. It is shared out among them by what each is expected to have used since:
  *   - freeing its memory and its teardown, for which taskstats and perf make their records too early: a fixed part, and
  *     a part for each page;
- *   - if CPU clocks were polled (recorder/collectors/processes/births.h), the time from the last poll that saw it run
- *     until it was found gone, at the rate at which it had run before.
+ *   - if CPU clocks were polled (recorder/collectors/processes/births.h), the time since it was last seen to run, at
+ *     the rate at which it had run before.
  *
  * Example: taskstats reported 90 ms for the only gone child, and the parent's children_cpu grew by 100 ms. The child
  * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown. If 4 ms are expected, the
@@ -34,15 +34,19 @@ uint64_t teardown_expected(const struct member *m)
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }
 
-/* CPU time that a member whose clock was polled is expected to have used after that. */
+/* CPU time that a member whose clock was polled is expected to have used after that. The clock of a process that runs
+ * on another CPU moves with the tick of that CPU, every 10 ms at least, so a process that has just run may still run.
+ */
+#define CLOCK_LAG_NS 10000000u
 static uint64_t unpolled(const struct member *m)
 {
     const struct member_reading *r = &m->reading;
+    uint64_t from_ns = r->polled_ns < r->ran_ns + CLOCK_LAG_NS ? r->ran_ns : r->polled_ns;
     double cpu = (double)member_usage(m)->cpu_ns, most = (double)max_u64(value(m, PROCESS_threads), 1);
-    if (!r->ran_ns || m->life.cpu_final || m->life.gone_ns <= r->ran_ns)
+    if (!r->polled_ns || m->life.cpu_final || m->life.gone_ns <= from_ns)
         return 0;
-    double rate = cpu / (double)max_u64(r->ran_ns - r->found_ns, 1);
-    return (uint64_t)((double)(m->life.gone_ns - r->ran_ns) * (rate < most ? rate : most));
+    double rate = cpu / (double)max_u64(excess(r->polled_ns, r->found_ns), 1);
+    return (uint64_t)((double)(m->life.gone_ns - from_ns) * (rate < most ? rate : most));
 }
 
 uint64_t remainder_expected(const struct member *m)

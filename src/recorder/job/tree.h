@@ -258,7 +258,8 @@ struct member_reading {
     uint64_t cpu_limit_ns;               /* its hard RLIMIT_CPU; 0: none */
     uint64_t limit_at_ns;                /* its CPU time when that was read last */
     float ticks_ratio;                   /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
-    uint64_t found_ns, ran_ns; /* births.c: when it was not there yet; when its clock had last moved; 0: never */
+    /* births.c: when it began at the latest, when its clock was last polled, and when it had last moved; 0: never */
+    uint64_t found_ns, polled_ns, ran_ns;
     uint64_t smaps_ns;         /* when smaps was last read; 0: never */
     uint64_t smaps_key;        /* faults and stat_rss when smaps was last read */
     uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */

@@ -69,7 +69,7 @@ struct recorder_events {
     uint64_t attached_ns; /* when it was attached to the last one */
     bool perf_is_partial; /* perf could not be attached to some member */
     int library_fd;       /* library_watch.h; 0: none */
-    bool library_armed;   /* the epoll reports the next event of it */
+    bool library_listens; /* the epoll reports its events */
     uint64_t forks;       /* members added because of a fork event */
     uint64_t found;       /* members added otherwise, at the last check */
 };

@@ -364,11 +364,12 @@ void event_poll(struct recorder *r)
     const struct births *b = &r->sampler.processes.scan.births;
     sampler_poll(&r->sampler);
     int fd = b->library.fd, op = r->events.library_fd == fd ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    if (fd < 0 || r->events.library_armed || !births_listen(b))
+    bool listens = births_listen(b);
+    struct epoll_event e = {.events = listens ? EPOLLIN : 0, .data.u64 = (uint64_t)fd};
+    if (fd < 0 || listens == r->events.library_listens || epoll_ctl(r->all->epoll_fd, op, fd, &e) < 0)
         return;
     r->events.library_fd = fd;
-    r->events.library_armed = epoll_ctl(r->all->epoll_fd, op, fd, &e) == 0;
+    r->events.library_listens = listens;
 }
 
 void event_open(struct recorder *r)

@@ -128,7 +128,6 @@ static void dispatch(struct recorder *r, uint64_t what)
     } else if (fd == r->marks.watch_fd) {
         marks_ready(r);
     } else if (fd == r->events.library_fd) {
-        r->events.library_armed = false; /* EPOLLONESHOT */
         event_poll(r);
     } else if (r->selection.selector && fd == select_fd(r->selection.selector)) {
         event_drain(r->all); /* so that a process that has ended does not count as alive when the next one joins */

@@ -20,17 +20,20 @@
 #define WAKE_NS (15 * (NS_PER_MS / 1000)) /* what it takes to wake up, besides the poll itself */
 #define PERIOD_LEAST NS_PER_MS
 #define PERIOD_MOST (4 * NS_PER_MS)
-#define SETTLE_AT 64u /* members that have ended and wait to be accounted */
+#define PERIOD_HINTED (8 * NS_PER_MS) /* programs that begin and end are noticed */
+#define SETTLE_AT 64u                 /* members that have ended and wait to be accounted */
 /* A job without births for this long is polled less often: processes of some milliseconds can't have used much of it.
  */
+#define PARTS 3 /* it may take three quarters of the budget */
+#define START_NS ((int64_t)(8 * NS_PER_MS))
+#define BURST_NS NS_PER_SEC
 #define RARE_AFTER NS_PER_SEC
 #define PERIOD_RARE (16 * NS_PER_MS)
 #define IDLE_POLLS 16u /* the job is idle if in so many polls in a row no process began and no member had run */
 
 void births_init(struct births *b, struct sampling *sampling)
 {
-    *b = (struct births){.sampling = sampling, .fd = -1, .period_ns = PERIOD_LEAST};
-    read_budget_init(&b->account);
+    *b = (struct births){.sampling = sampling, .fd = -1, .period_ns = PERIOD_LEAST, .left_ns = START_NS};
     library_watch_init(&b->library);
 }
 
@@ -104,15 +107,17 @@ static void follow(struct births *b, const struct member *m)
 /* The CPU clock is what is known of the process when it ends: it counts like a report of its end. */
 static void note_clock(struct births *b, struct member *m, uint64_t clock_ns)
 {
+    uint64_t now = b->sampling->now_ns;
     struct member_usage *u = member_make_usage(m);
+    m->reading.polled_ns = now;
     if (u->has_cpu && u->cpu_ns == clock_ns)
         return;
-    if (!u->has_cpu)
-        m->reading.found_ns = b->last_ns;
+    if (!u->has_cpu) /* a process begins with work */
+        m->reading.found_ns = max_u64(b->last_ns, excess(now, clock_ns));
     u->has_cpu = true;
     u->source = u->source ? u->source : BARO_EXIT_LAST_SAMPLE;
     u->cpu_ns = max_u64(u->cpu_ns, clock_ns);
-    m->reading.ran_ns = b->ran_ns = b->sampling->now_ns;
+    m->reading.ran_ns = b->ran_ns = now;
     member_moved(m);
 }
 
@@ -233,17 +238,30 @@ static void check_count(struct births *b, int32_t last)
 
 /* ---- polling ---- */
 
-/* Plans the next poll: the time from one to the next doubles as long as no process begins. */
-static void plan(struct births *b, bool born)
+/* Its part of the budget grows with the time since the last poll, up to that of BURST_NS. */
+static void pay(struct births *b, uint64_t cost_ns)
 {
     const struct budget *all = &b->sampling->account->budget;
-    uint64_t now = b->sampling->now_ns, most = now > b->born_ns + RARE_AFTER ? PERIOD_RARE : PERIOD_MOST;
-    b->period_ns = born ? b->library.fd < 0 ? PERIOD_LEAST : PERIOD_MOST : min_u64(2 * b->period_ns, most);
-    uint64_t debt = b->account.left_ns < 0 ? (uint64_t)-b->account.left_ns : 0;
-    uint64_t pause = max_u64(b->period_ns, budget_pause(all, WAKE_NS + debt, 2));
-    b->quiet = born || b->ran_ns > b->polled_ns ? 0 : b->quiet + 1;
-    b->polled_ns = now;
-    b->due_ns = b->quiet < IDLE_POLLS ? now + pause : 0;
+    double rate = (double)all->ppm / 1e6 * PARTS / 4;
+    int64_t most = (int64_t)(rate * BURST_NS), gained = (int64_t)(rate * (double)(b->sampling->now_ns - b->polled_ns));
+    if (b->left_ns < most) /* it begins with more */
+        b->left_ns = b->left_ns + gained < most ? b->left_ns + gained : most;
+    b->left_ns -= all->ppm ? (int64_t)cost_ns : b->left_ns;
+    b->polled_ns = b->sampling->now_ns;
+}
+
+/* Plans the next poll. hinted: a program has begun or ended. The time between polls without such a hint is halved if a
+ * process began, and doubled if none did. */
+static void plan(struct births *b, bool born, bool hinted)
+{
+    uint64_t now = b->sampling->now_ns, most = b->library.fd < 0 ? PERIOD_MOST : PERIOD_HINTED;
+    most = now > b->born_ns + RARE_AFTER ? PERIOD_RARE : most;
+    if (!hinted)
+        b->period_ns = born ? max_u64(b->period_ns / 2, PERIOD_LEAST) : min_u64(2 * b->period_ns, most);
+    uint64_t debt = b->left_ns < 0 ? (uint64_t)-b->left_ns : 0;
+    uint64_t pause = debt ? budget_pause(&b->sampling->account->budget, debt, 1) * 4 / PARTS : 0;
+    b->quiet = born || b->ran_ns == now ? 0 : b->quiet + 1;
+    b->due_ns = b->quiet < IDLE_POLLS ? now + max_u64(b->period_ns, pause) : 0;
 }
 
 void births_poll(struct processes *p)
@@ -253,9 +271,8 @@ void births_poll(struct processes *p)
     uint64_t begin_ns = clock_thread_cpu_ns();
     if (!b->polling)
         return;
-    library_watch_drain(&b->library);
     int32_t last = births_last_pid(b);
-    bool born = last != b->last;
+    bool born = last != b->last, hinted = library_watch_drain(&b->library);
     if (b->counting)
         check_count(b, last);
     poll_followed(p);
@@ -264,16 +281,13 @@ void births_poll(struct processes *p)
     b->last_ns = g->now_ns;
     if (g->job->settling.n_gone >= g->job->settling.n_held + SETTLE_AT)
         members_settle(p);
-    uint64_t cost = clock_thread_cpu_ns() - begin_ns + WAKE_NS;
-    read_budget_take(&b->account, &g->account->budget, sampling_account_ns(g, g->now_ns), 0, false);
-    if (g->account->budget.ppm)
-        read_budget_correct(&b->account, 0, cost);
-    plan(b, born);
+    pay(b, clock_thread_cpu_ns() - begin_ns + WAKE_NS);
+    plan(b, born, hinted);
 }
 
 bool births_listen(const struct births *b)
 {
-    return b->polling && b->due_ns && b->account.left_ns >= 0;
+    return b->polling && b->due_ns && b->left_ns >= 0;
 }
 
 bool births_end(struct processes *p)

@@ -42,7 +42,7 @@ struct births {
     uint64_t due_ns;    /* when pids are read again; 0: with the next tick */
     uint64_t period_ns;
     struct library_watch library;
-    struct read_budget account;
+    int64_t left_ns; /* the balance of its part of the budget; negative: debt */
     /* members whose CPU clocks are read each time; the oldest ones make room */
     int32_t followed[BIRTHS_FOLLOWED];
     size_t n_followed;

@@ -62,9 +62,9 @@ void library_watch_find(struct library_watch *w, struct sampling *g, int32_t pid
 
 bool library_watch_drain(const struct library_watch *w)
 {
-    _Alignas(struct inotify_event) char part[1024];
-    bool any = false;
-    while (w->fd >= 0 && read(w->fd, part, sizeof(part)) > 0)
-        any = true;
-    return any;
+    _Alignas(struct inotify_event) char part[2048];
+    ssize_t n = w->fd < 0 ? 0 : read(w->fd, part, sizeof(part)), more = n;
+    while (more > (ssize_t)sizeof(part) / 2)
+        more = read(w->fd, part, sizeof(part));
+    return n > 0;
 }
