@@ -22,14 +22,13 @@
 #define PERIOD_MOST (4 * NS_PER_MS)
 #define PERIOD_HINTED (8 * NS_PER_MS) /* programs that begin and end are noticed */
 #define SETTLE_AT 64u                 /* members that have ended and wait to be accounted */
-/* A job without births for this long is polled less often: processes of some milliseconds can't have used much of it.
- */
-#define PARTS 3 /* it may take three quarters of the budget */
+#define PARTS 3                       /* it may take three quarters of the budget */
 #define START_NS ((int64_t)(8 * NS_PER_MS))
 #define BURST_NS NS_PER_SEC
+/* If no member was found for so long, the timer stops: processes of some milliseconds can't have used much of the job.
+ */
 #define RARE_AFTER NS_PER_SEC
-#define PERIOD_RARE (16 * NS_PER_MS)
-#define IDLE_POLLS 16u /* the job is idle if in so many polls in a row no process began and no member had run */
+#define FOREIGN_MOST 16u /* hints in a row that were of other jobs: none is heard until a member is found */
 
 void births_init(struct births *b, struct sampling *sampling)
 {
@@ -70,7 +69,7 @@ int32_t births_last_pid(struct births *b)
 }
 
 /* Reads how many pids there are, and the shortest time in which the kernel can give out all of them once. pid_max may
- * be as small as 400 (since Linux 6.14 it may be set for a PID namespace): two cores then need 20 ms. */
+ * be as small as 400 (since Linux 6.14 it may be set for a PID namespace): two cores then need 5 ms. */
 static void read_pid_max(struct births *b)
 {
     uint64_t max = 0, cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -79,7 +78,7 @@ static void read_pid_max(struct births *b)
     struct span s = span_of(text, n > 0 ? (size_t)n : 0);
     bool ok = scan_u64(&s, &max) && max <= INT32_MAX;
     b->pid_max = ok ? (int32_t)max : 0;
-    b->round_ns = ok ? max / PIDS_PER_MS / cores * NS_PER_MS : 0;
+    b->round_ns = ok ? excess(max, PIDS_RESERVED) * NS_PER_MS / PIDS_PER_MS / cores : 0;
 }
 
 bool births_begin(struct births *b, int32_t pid)
@@ -88,7 +87,7 @@ bool births_begin(struct births *b, int32_t pid)
         return false;
     read_pid_max(b);
     b->last = pid ? pid : births_last_pid(b);
-    b->last_ns = b->born_ns = b->ran_ns = sampling_clock_ns(b->sampling);
+    b->last_ns = b->born_ns = sampling_clock_ns(b->sampling);
     b->polling = b->last > 0 && births_last_pid(b) > 0;
     b->counting = b->sampling->job->source.unseen_known = b->sampling->job->source.polled = b->polling;
     b->due_ns = b->polling ? b->last_ns + b->period_ns : 0;
@@ -117,7 +116,7 @@ static void note_clock(struct births *b, struct member *m, uint64_t clock_ns)
     u->has_cpu = true;
     u->source = u->source ? u->source : BARO_EXIT_LAST_SAMPLE;
     u->cpu_ns = max_u64(u->cpu_ns, clock_ns);
-    m->reading.ran_ns = b->ran_ns = now;
+    m->reading.ran_ns = now;
     member_moved(m);
 }
 
@@ -224,7 +223,6 @@ static void check_births(struct processes *p, int32_t last)
     } else {
         check_pids(p, b->last, last);
     }
-    b->born_ns = p->sampling->now_ns;
 }
 
 /* If all pids may have been given out, or many were missed, it is not known how many. */
@@ -251,17 +249,17 @@ static void pay(struct births *b, uint64_t cost_ns)
 }
 
 /* Plans the next poll. hinted: a program has begun or ended. The time between polls without such a hint is halved if a
- * process began, and doubled if none did. */
+ * member was found, and doubled if none was. */
 static void plan(struct births *b, bool born, bool hinted)
 {
     uint64_t now = b->sampling->now_ns, most = b->library.fd < 0 ? PERIOD_MOST : PERIOD_HINTED;
-    most = now > b->born_ns + RARE_AFTER ? PERIOD_RARE : most;
-    if (!hinted)
-        b->period_ns = born ? max_u64(b->period_ns / 2, PERIOD_LEAST) : min_u64(2 * b->period_ns, most);
     uint64_t debt = b->left_ns < 0 ? (uint64_t)-b->left_ns : 0;
     uint64_t pause = debt ? budget_pause(&b->sampling->account->budget, debt, 1) * 4 / PARTS : 0;
-    b->quiet = born || b->ran_ns == now ? 0 : b->quiet + 1;
-    b->due_ns = b->quiet < IDLE_POLLS ? now + max_u64(b->period_ns, pause) : 0;
+    if (!hinted)
+        b->period_ns = born ? max_u64(b->period_ns / 2, PERIOD_LEAST) : min_u64(2 * b->period_ns, most);
+    b->born_ns = born ? now : b->born_ns;
+    b->foreign = born ? 0 : b->foreign + hinted;
+    b->due_ns = now < b->born_ns + RARE_AFTER ? now + max_u64(b->period_ns, pause) : 0;
 }
 
 void births_poll(struct processes *p)
@@ -272,7 +270,8 @@ void births_poll(struct processes *p)
     if (!b->polling)
         return;
     int32_t last = births_last_pid(b);
-    bool born = last != b->last, hinted = library_watch_drain(&b->library);
+    bool hinted = library_watch_drain(&b->library);
+    uint64_t before = g->job->counts.started;
     if (b->counting)
         check_count(b, last);
     poll_followed(p);
@@ -282,12 +281,12 @@ void births_poll(struct processes *p)
     if (g->job->settling.n_gone >= g->job->settling.n_held + SETTLE_AT)
         members_settle(p);
     pay(b, clock_thread_cpu_ns() - begin_ns + WAKE_NS);
-    plan(b, born, hinted);
+    plan(b, g->job->counts.started != before, hinted);
 }
 
 bool births_listen(const struct births *b)
 {
-    return b->polling && b->due_ns && b->left_ns >= 0;
+    return b->polling && b->left_ns >= 0 && b->foreign < FOREIGN_MOST;
 }
 
 bool births_end(struct processes *p)

@@ -2,11 +2,12 @@
 /*
  * Finds members without an event source, by the pids that the kernel gives out in this PID namespace (the last field of
  * /proc/loadavg). Each new pid is a thread, a process that has ended, one of another job, or a new member: its parent
- * is one. Pids are read with each tick, whenever a program begins or ends (library_watch.h), and by a timer: after a
- * birth every millisecond, then less and less often, and not at all while nothing runs. Each time the CPU clocks of the
- * members that were found last are read, too, so that little of what they use until they end is unknown.
+ * is one. Pids are read with each tick, whenever a program begins or ends (library_watch.h), and by a timer: as fast as
+ * members are found, down to a millisecond, then less and less often, and not at all if none was found for a second.
+ * Each time the CPU clocks of the members that were found last are read, too, so that little of what they use until
+ * they end is unknown.
  *
- * All of this takes at most half of the budget.
+ * All of this takes at most three quarters of the budget.
  *
  * How many processes ended before they were read is bounded by the pids of which nothing is known. Example: the command
  * is pid 100, and 107 is the pid that was given out last. 101 to 104 are known as members, 105 is a thread that lives,
@@ -35,10 +36,9 @@ struct births {
     uint64_t last_ns;   /* when that one was read */
     uint64_t round_ns;  /* all pids may have been given out within this time */
     int32_t pid_max;    /* 0: not known */
-    uint64_t born_ns;   /* when a new pid was last seen */
-    uint64_t ran_ns;    /* when a member that is followed had last run */
+    uint64_t born_ns;   /* when a new member was last found */
     uint64_t polled_ns; /* the last poll */
-    unsigned quiet;     /* polls in a row in which no process began and no member had run */
+    unsigned foreign;   /* hints in a row after which no member was found */
     uint64_t due_ns;    /* when pids are read again; 0: with the next tick */
     uint64_t period_ns;
     struct library_watch library;

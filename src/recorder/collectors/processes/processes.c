@@ -149,7 +149,6 @@ static void tick_from(struct processes *p, size_t *i)
         if (there && clock_ns == g.clock_ns && p->sampling->now_ns < g.due_ns && (g.scanned || !p->scan.once))
             continue;
         struct member *m = tree->at[*i];
-        p->scan.births.ran_ns = clock_ns != g.clock_ns ? p->sampling->now_ns : p->scan.births.ran_ns;
         tick_member(p, m, there, clock_ns);
         if (!member_is_gone(m))
             tree->gates[*i] = (struct gate){m->reading.clock_ns, gate_due(p, m), m->row.key.pid,
