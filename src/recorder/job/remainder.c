@@ -45,8 +45,9 @@ static uint64_t unpolled(const struct member *m)
     double cpu = (double)member_usage(m)->cpu_ns, most = (double)max_u64(value(m, PROCESS_threads), 1);
     if (!r->polled_ns || m->life.cpu_final || m->life.gone_ns <= from_ns)
         return 0;
-    double rate = cpu / (double)max_u64(excess(r->polled_ns, r->found_ns), 1);
-    return (uint64_t)((double)(m->life.gone_ns - from_ns) * (rate < most ? rate : most));
+    uint64_t age_ns = excess(r->polled_ns, r->found_ns), more_ns = m->life.gone_ns - from_ns;
+    double rate = cpu / (double)max_u64(age_ns, 1);
+    return (uint64_t)((double)min_u64(more_ns, age_ns + CLOCK_LAG_NS) * (rate < most ? rate : most));
 }
 
 uint64_t remainder_expected(const struct member *m)

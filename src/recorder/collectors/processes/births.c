@@ -17,12 +17,13 @@
 #define PIDS_PER_MS 10u   /* threads that a core can start */
 #define PIDS_RESERVED 300 /* the first pid after the last one is this one (RESERVED_PIDS of Linux) */
 #define UNSEEN_MOST 1000u /* a larger bound is useless */
-#define WAKE_NS (15 * (NS_PER_MS / 1000)) /* what it takes to wake up, besides the poll itself */
 #define PERIOD_LEAST NS_PER_MS
 #define PERIOD_MOST (4 * NS_PER_MS)
 #define PERIOD_HINTED (8 * NS_PER_MS) /* programs that begin and end are noticed */
 #define SETTLE_AT 64u                 /* members that have ended and wait to be accounted */
 #define PARTS 3                       /* it may take three quarters of the budget */
+#define WAKE_MOST (NS_PER_MS / 20)    /* waking up takes no longer: the rest was used for other things */
+#define PAUSE_MOST (50 * NS_PER_MS)
 #define START_NS ((int64_t)(8 * NS_PER_MS))
 #define BURST_NS NS_PER_SEC
 /* If no member was found for so long, the timer stops: processes of some milliseconds can't have used much of the job.
@@ -41,6 +42,9 @@ void births_done(struct births *b)
     if (!b->sampling)
         return;
     b->fd = fd_close(b->fd);
+    for (size_t i = 0; i < b->n_followed; i++)
+        fd_close(b->followed[i].pidfd);
+    b->n_followed = 0;
     library_watch_done(&b->library);
 }
 
@@ -89,6 +93,7 @@ bool births_begin(struct births *b, int32_t pid)
     b->last = pid ? pid : births_last_pid(b);
     b->last_ns = b->born_ns = sampling_clock_ns(b->sampling);
     b->polling = b->last > 0 && births_last_pid(b) > 0;
+    births_sampled(b);
     b->counting = b->sampling->job->source.unseen_known = b->sampling->job->source.polled = b->polling;
     b->due_ns = b->polling ? b->last_ns + b->period_ns : 0;
     return b->polling;
@@ -98,9 +103,23 @@ bool births_begin(struct births *b, int32_t pid)
 
 static void follow(struct births *b, const struct member *m)
 {
-    if (b->n_followed == BIRTHS_FOLLOWED)
+    if (b->n_followed == BIRTHS_FOLLOWED) {
+        fd_close(b->followed[0].pidfd);
         memmove(b->followed, b->followed + 1, --b->n_followed * sizeof(*b->followed));
-    b->followed[b->n_followed++] = m->row.key.pid;
+    }
+    int fd = b->no_status ? -1 : proc_pidfd(m->row.key.pid);
+    b->followed[b->n_followed++] = (struct followed){m->row.key.pid, fd < 0 ? -1 : fd};
+}
+
+/* Takes the exit status of a process that has been reaped. Older kernels don't know it: then no more are asked. */
+static void take_status(struct births *b, struct member *m, int pidfd)
+{
+    int status = pidfd < 0 || m->life.status_known ? -1 : proc_exit_status(pidfd);
+    b->no_status |= status < -1;
+    if (status < 0)
+        return;
+    m->life.status_known = true;
+    m->life.status = status;
 }
 
 /* The CPU clock is what is known of the process when it ends: it counts like a report of its end. */
@@ -121,10 +140,11 @@ static void note_clock(struct births *b, struct member *m, uint64_t clock_ns)
 }
 
 /* Returns whether the member goes on. */
-static bool poll_member(struct processes *p, struct member *m)
+static bool poll_member(struct processes *p, struct member *m, int pidfd)
 {
     uint64_t clock_ns;
     if (process_clock(m, &clock_ns) < 0) {
+        take_status(&p->scan.births, m, pidfd);
         if (!members_await_wrapper(p, m))
             members_gone(p, m, p->sampling->now_ns);
         return false;
@@ -136,13 +156,21 @@ static bool poll_member(struct processes *p, struct member *m)
     return true;
 }
 
+/* Children come before their parents: a parent that is gone takes them along. */
 static void poll_followed(struct processes *p)
 {
     struct births *b = &p->scan.births;
     size_t n = 0;
+    for (size_t i = b->n_followed; i-- > 0;) {
+        struct followed *f = &b->followed[i];
+        struct member *m = tree_find(&p->sampling->job->tree, f->pid);
+        if (m && !member_is_final(m) && !member_is_reap_pending(m) && poll_member(p, m, f->pidfd))
+            continue;
+        fd_close(f->pidfd);
+        f->pid = 0;
+    }
     for (size_t i = 0; i < b->n_followed; i++) {
-        struct member *m = tree_find(&p->sampling->job->tree, b->followed[i]);
-        if (m && !member_is_final(m) && !member_is_reap_pending(m) && poll_member(p, m))
+        if (b->followed[i].pid)
             b->followed[n++] = b->followed[i];
     }
     b->n_followed = n;
@@ -245,6 +273,8 @@ static void pay(struct births *b, uint64_t cost_ns)
     if (b->left_ns < most) /* it begins with more */
         b->left_ns = b->left_ns + gained < most ? b->left_ns + gained : most;
     b->left_ns -= all->ppm ? (int64_t)cost_ns : b->left_ns;
+    if (b->left_ns < -(int64_t)(rate * PAUSE_MOST))
+        b->left_ns = -(int64_t)(rate * PAUSE_MOST);
     b->polled_ns = b->sampling->now_ns;
 }
 
@@ -255,6 +285,7 @@ static void plan(struct births *b, bool born, bool hinted)
     uint64_t now = b->sampling->now_ns, most = b->library.fd < 0 ? PERIOD_MOST : PERIOD_HINTED;
     uint64_t debt = b->left_ns < 0 ? (uint64_t)-b->left_ns : 0;
     uint64_t pause = debt ? budget_pause(&b->sampling->account->budget, debt, 1) * 4 / PARTS : 0;
+    pause = min_u64(pause, PAUSE_MOST);
     if (!hinted)
         b->period_ns = born ? max_u64(b->period_ns / 2, PERIOD_LEAST) : min_u64(2 * b->period_ns, most);
     b->born_ns = born ? now : b->born_ns;
@@ -266,9 +297,9 @@ void births_poll(struct processes *p)
 {
     struct births *b = &p->scan.births;
     struct sampling *g = p->sampling;
-    uint64_t begin_ns = clock_thread_cpu_ns();
     if (!b->polling)
         return;
+    uint64_t begin_ns = clock_thread_cpu_ns(), woke_ns = begin_ns - b->cpu_ns;
     int32_t last = births_last_pid(b);
     bool hinted = library_watch_drain(&b->library);
     uint64_t before = g->job->counts.started;
@@ -280,8 +311,15 @@ void births_poll(struct processes *p)
     b->last_ns = g->now_ns;
     if (g->job->settling.n_gone >= g->job->settling.n_held + SETTLE_AT)
         members_settle(p);
-    pay(b, clock_thread_cpu_ns() - begin_ns + WAKE_NS);
+    b->cpu_ns = clock_thread_cpu_ns();
+    pay(b, b->cpu_ns - begin_ns + min_u64(woke_ns, WAKE_MOST));
     plan(b, g->job->counts.started != before, hinted);
+}
+
+void births_sampled(struct births *b)
+{
+    if (b->polling)
+        b->cpu_ns = clock_thread_cpu_ns();
 }
 
 bool births_listen(const struct births *b)

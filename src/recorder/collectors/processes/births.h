@@ -30,6 +30,7 @@ struct processes;
 struct births {
     struct sampling *sampling;
     bool tried, polling;
+    bool no_status;     /* the kernel does not know the exit status of a process that has been reaped */
     bool counting;      /* the number of processes that were not seen is known */
     int fd;             /* /proc/loadavg; -1: not usable */
     int32_t last;       /* all pids up to this one have been checked */
@@ -42,9 +43,13 @@ struct births {
     uint64_t due_ns;    /* when pids are read again; 0: with the next tick */
     uint64_t period_ns;
     struct library_watch library;
+    uint64_t cpu_ns; /* CPU time of this thread after the last poll or sample: waking up costs more than the poll */
     int64_t left_ns; /* the balance of its part of the budget; negative: debt */
     /* members whose CPU clocks are read each time; the oldest ones make room */
-    int32_t followed[BIRTHS_FOLLOWED];
+    struct followed {
+        int32_t pid;
+        int pidfd; /* has its exit status when it has been reaped; -1: none */
+    } followed[BIRTHS_FOLLOWED];
     size_t n_followed;
 };
 
@@ -59,6 +64,8 @@ int32_t births_last_pid(struct births *b);
 bool births_begin(struct births *b, int32_t pid);
 /* Adds the processes that have begun to the job, and reads the CPU clocks of those that were found last. */
 void births_poll(struct processes *p);
+/* A sample was taken since the last poll: polls do not pay for it. */
+void births_sampled(struct births *b);
 /* May the next program that begins or ends cause a poll? If not, the budget has nothing left, or the job is idle. */
 bool births_listen(const struct births *b);
 /* Ends the polling: all members are known, and events report new ones from now on. Returns whether no process was
