@@ -178,7 +178,6 @@ const struct baro_sample *sampler_repeat(struct sampler *s, uint64_t t_ns)
 void sampler_charge(struct sampler *s, bool sampled)
 {
     own_cost_charge(&s->own, sampled);
-    births_sampled(&s->processes.scan.births);
 }
 
 uint64_t sampler_wait(struct sampler *s, uint64_t now_ns, uint64_t next_ns, uint64_t interval_ns)

@@ -167,6 +167,7 @@ void loop_run(struct recorders *a)
     struct recorder *r = a->only;
     while (!loop_is_over(r)) {
         struct epoll_event events[16];
+        births_rest(&r->sampler.processes.scan.births);
         int n = loop_wait(a, next_due(r), events, 16);
         if (n < 0 && errno != EINTR)
             return;

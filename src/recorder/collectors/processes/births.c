@@ -13,18 +13,17 @@
 #include "recorder/collectors/processes/members.h"
 #include "recorder/collectors/processes/process.h"
 
-#define PIDS_CHECKED 1024 /* each takes a system call: if there are more, all unknown ones count as missed */
+#define PIDS_CHECKED 256 /* each takes a system call: if there are more, all unknown ones count as missed */
 #define PIDS_PER_MS 10u   /* threads that a core can start */
 #define PIDS_RESERVED 300 /* the first pid after the last one is this one (RESERVED_PIDS of Linux) */
 #define UNSEEN_MOST 1000u /* a larger bound is useless */
 #define PERIOD_LEAST NS_PER_MS
 #define PERIOD_MOST (4 * NS_PER_MS)
-#define PERIOD_HINTED (8 * NS_PER_MS) /* programs that begin and end are noticed */
+#define PERIOD_HINTED (16 * NS_PER_MS) /* programs that begin and end are noticed */
 #define SETTLE_AT 64u                 /* members that have ended and wait to be accounted */
 #define PARTS 3                       /* it may take three quarters of the budget */
-#define WAKE_MOST (NS_PER_MS / 20)    /* waking up takes no longer: the rest was used for other things */
-#define PAUSE_MOST (50 * NS_PER_MS)
-#define START_NS ((int64_t)(8 * NS_PER_MS))
+#define PAUSE_MOST (200 * NS_PER_MS)
+#define START_NS ((int64_t)(10 * NS_PER_MS))
 #define BURST_NS NS_PER_SEC
 /* If no member was found for so long, the timer stops: processes of some milliseconds can't have used much of the job.
  */
@@ -93,7 +92,7 @@ bool births_begin(struct births *b, int32_t pid)
     b->last = pid ? pid : births_last_pid(b);
     b->last_ns = b->born_ns = sampling_clock_ns(b->sampling);
     b->polling = b->last > 0 && births_last_pid(b) > 0;
-    births_sampled(b);
+    births_rest(b);
     b->counting = b->sampling->job->source.unseen_known = b->sampling->job->source.polled = b->polling;
     b->due_ns = b->polling ? b->last_ns + b->period_ns : 0;
     return b->polling;
@@ -195,7 +194,6 @@ static void add_process(struct processes *p, int32_t pid, uint64_t clock_ns)
     struct pid_stat st;
     if (proc_read_stat(p->sampling->options.proc_fd, pid, &st) < 0) {
         j->source.unseen++;
-        scan_request(&p->scan); /* it may have children */
         return;
     }
     struct member *parent = tree_find(&j->tree, st.ppid);
@@ -299,7 +297,6 @@ void births_poll(struct processes *p)
     struct sampling *g = p->sampling;
     if (!b->polling)
         return;
-    uint64_t begin_ns = clock_thread_cpu_ns(), woke_ns = begin_ns - b->cpu_ns;
     int32_t last = births_last_pid(b);
     bool hinted = library_watch_drain(&b->library);
     uint64_t before = g->job->counts.started;
@@ -311,12 +308,13 @@ void births_poll(struct processes *p)
     b->last_ns = g->now_ns;
     if (g->job->settling.n_gone >= g->job->settling.n_held + SETTLE_AT)
         members_settle(p);
-    b->cpu_ns = clock_thread_cpu_ns();
-    pay(b, b->cpu_ns - begin_ns + min_u64(woke_ns, WAKE_MOST));
+    uint64_t cpu_ns = clock_thread_cpu_ns();
+    pay(b, cpu_ns - b->cpu_ns);
+    b->cpu_ns = cpu_ns;
     plan(b, g->job->counts.started != before, hinted);
 }
 
-void births_sampled(struct births *b)
+void births_rest(struct births *b)
 {
     if (b->polling)
         b->cpu_ns = clock_thread_cpu_ns();

@@ -43,7 +43,7 @@ struct births {
     uint64_t due_ns;    /* when pids are read again; 0: with the next tick */
     uint64_t period_ns;
     struct library_watch library;
-    uint64_t cpu_ns; /* CPU time of this thread after the last poll or sample: waking up costs more than the poll */
+    uint64_t cpu_ns; /* CPU time of this thread when it last waited, or after the last poll */
     int64_t left_ns; /* the balance of its part of the budget; negative: debt */
     /* members whose CPU clocks are read each time; the oldest ones make room */
     struct followed {
@@ -64,8 +64,8 @@ int32_t births_last_pid(struct births *b);
 bool births_begin(struct births *b, int32_t pid);
 /* Adds the processes that have begun to the job, and reads the CPU clocks of those that were found last. */
 void births_poll(struct processes *p);
-/* A sample was taken since the last poll: polls do not pay for it. */
-void births_sampled(struct births *b);
+/* Call it before the process waits: polls pay for waking up, which costs more than the poll. */
+void births_rest(struct births *b);
 /* May the next program that begins or ends cause a poll? If not, the budget has nothing left, or the job is idle. */
 bool births_listen(const struct births *b);
 /* Ends the polling: all members are known, and events report new ones from now on. Returns whether no process was
