@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The entities of one kind (cpu, disk, ..., NAME of --collect) over time as CSV, with ctypes alone, also of kinds that
+"""The entities of one kind (cpu, disk, ...) over time as CSV, with ctypes alone, also of kinds that
 only the tape knows: entities_csv.py TAPE KIND [LIBBARO]"""
 
 import csv

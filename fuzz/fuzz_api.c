@@ -308,7 +308,7 @@ static void timeline(struct reading *x, unsigned n)
         for (int f = -1; i < 64 && f <= baro_timeline_fact_count(); f++)
             touch_value(&v, baro_timeline_value(t, i, f, &v));
         if (item)
-            sink += strlen(item->name) + strlen(item->text) + (uint64_t)item->depth + strlen(item->written_ts);
+            sink += strlen(item->name) + strlen(item->text) + (uint64_t)item->depth;
         for (size_t k = 0; item && k < item->attribute_count; k++)
             sink += touch_attribute(&item->attribute[k]);
     }

@@ -2,8 +2,7 @@
 /*
  * What other processes of barograph send to the recorder or write into memory that it shares with them, as if they were
  * damaged: the first byte chooses the sender, the rest is its bytes. '0' replies of the helper, '1' walks of
- * directories, '2' sockets, '3' the process that selects, '4' the slot of a collector program's reading, '5' the
- * wrapper.
+ * directories, '2' sockets, '3' the process that selects, '4' the wrapper.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -11,7 +10,6 @@
 
 #include "input.h"
 #include "recorder/collectors/directories/state.h"
-#include "recorder/collectors/programs/program_shared.h"
 #include "recorder/collectors/sampler.h"
 #include "recorder/collectors/sockets/state.h"
 #include "recorder/helper/wire.h"
@@ -114,19 +112,6 @@ static void changes(struct span in)
     }
 }
 
-static void slots(struct span in)
-{
-    static struct mailbox m;
-    uint32_t word, slot = 2;
-    for (; in.len >= sizeof(word); in = span_of(in.at + sizeof(word), in.len - sizeof(word))) {
-        bool fresh;
-        memcpy(&word, in.at, sizeof(word));
-        atomic_store(&m.middle, word);
-        slot = mailbox_take(&m, slot, &fresh);
-        must(slot < 3);
-    }
-}
-
 /* ---- the wrapper ---- */
 
 static void drop_exit(void *context, const struct baro_exit *e)
@@ -184,7 +169,7 @@ static void messages(struct span in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const senders[])(struct span) = {replies, walks, sockets, changes, slots, messages};
+    static void (*const senders[])(struct span) = {replies, walks, sockets, changes, messages};
     struct fuzz_input in;
     if (!fuzz_input(data, size, sizeof(senders) / sizeof(*senders), &in))
         return 0;

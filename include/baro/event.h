@@ -7,10 +7,8 @@
  * attributes of each kind are listed beside it below. Later versions may add kinds and attributes: use the ones that
  * you know and skip the rest.
  *
- * Marks and phases have the attributes that the job gave, and may have these: time_error_ns, if the event may have
- * happened earlier by up to that much; and if they come from a line of a RunLog, written_ts (text) and written_seconds
- * (a number), its "ts" and "seconds" as they stand in the line, and attributes_beside (boolean): the attributes were
- * outside the line's "data". An attribute of the job that has one of these names has the type JSON.
+ * Marks and phases have the attributes that the job gave, and may have time_error_ns, if the event may have happened
+ * earlier by up to that much. An attribute of the job that has this name has the type JSON.
  *
  * An event, and text that the functions here return, is borrowed from the cursor that delivered the event. It is valid
  * until the next call that takes the cursor non-const (baro/tape.h). The functions are pure: several threads may read

@@ -93,15 +93,9 @@ struct baro_timeline_item {
     uint64_t start_ticks;                   /**< start time of that process in clock ticks since boot; 0: not known */
     size_t attribute_count;                 /**< how many attributes it has */
     const struct baro_attribute *attribute; /**< attributes of a mark, or of the begin and the end of a phase */
-    uint64_t duration_ns;   /**< duration of a phase that the job reported as a whole; 0: it reported begin and end. If
-                                 such a phase began before the recording, begin_ns is 0 */
-    size_t id;              /**< identifies the item, also after records were added. Ids are small numbers from 0 on */
-    const char *written_ts; /**< "ts" of a line of a RunLog as it was written, which may be before the recording began;
-                                 "": there is none */
-    struct baro_attribute written_seconds; /**< "seconds" of a phase that was reported as a whole, as it was written: a
-                                                number. Its name is NULL if duration_ns, rounded to milliseconds, says
-                                                the same */
-    bool attributes_beside;                /**< the attributes of a line of a RunLog were outside its "data" */
+    uint64_t duration_ns; /**< duration of a phase that the job reported as a whole; 0: it reported begin and end. If
+                               such a phase began before the recording, begin_ns is 0 */
+    size_t id;            /**< identifies the item, also after records were added. Ids are small numbers from 0 on */
 };
 
 /** @return how many items there are, in order of begin_ns; a phase comes before the items in it. */

@@ -123,21 +123,36 @@ _WHERE["open"] = "tape"
 
 class _Nothing:
     """What record(), mark(), phase() and task() are where they can't be imported: no descriptor is left, or the program
-    has changed its root. The next one is tried again."""
+    has changed its root; and what these return. Each call tries it again, also that of a name which was imported then:
+    `from barograph import record`."""
 
     path = now = None
     active = False
+    variables = ()
 
-    def __init__(self, error: Exception) -> None:
-        self._error = error
+    def __init__(self, name: str, error: Exception) -> None:
+        self._name, self._error = name, error
 
-    def __call__(self, what: Any = None, *_: Any, strict: bool = False, **__: Any) -> Any:
-        if strict:
-            raise self._error
-        warnings: Any = sys.modules.get("warnings")
-        if warnings is not None:
-            warnings.warn(f"nothing is recorded: {self._error}", stacklevel=2)
-        return what if callable(what) else self
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if self._name:
+            found = globals().get(self._name) or __getattr__(self._name)
+            if not isinstance(found, _Nothing):
+                return found(*arguments, **options)
+            if self._name == "record" and options.get("strict"):
+                raise self._error
+            warnings: Any = sys.modules.get("warnings")
+            if warnings is not None:
+                warnings.warn(f"nothing is recorded: {self._error}", stacklevel=2)
+        return arguments[0] if arguments and callable(arguments[0]) else _Nothing("", self._error)
+
+    def __getattr__(self, name: str) -> Any:
+        """tape, summary, report() and the like: there are none."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise OSError(f"nothing is recorded: {self._error}")
+
+    def mark_allocators(self) -> dict[str, Any]:
+        return {}
 
     def _itself(self, *_: Any, **__: Any) -> Any:
         return self
@@ -167,7 +182,7 @@ def __getattr__(name: str) -> Any:
     except (OSError, ImportError) as error:
         if name not in ("record", "mark", "phase", "task"):
             raise
-        return _Nothing(error)
+        return _Nothing(name, error)
     for each in _PLACES[module]:
         globals()[each] = getattr(found, each)
     if name == "open":

@@ -527,9 +527,6 @@ class baro_timeline_item(Structure):
         ("attribute", POINTER(baro_attribute)),
         ("duration_ns", c_uint64),
         ("id", c_size_t),
-        ("written_ts", c_char_p),
-        ("written_seconds", baro_attribute),
-        ("attributes_beside", c_bool),
     ]
 
 

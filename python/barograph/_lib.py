@@ -47,13 +47,11 @@ class _Library:
     """`lib.baro_tape_open(...)`"""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._library: ctypes.CDLL | None = None
 
     def __getattr__(self, name: str) -> Any:
-        with self._lock:
-            if self._library is None:
-                self._library = _load()
+        if self._library is None:  # two threads may load it: it is the same one
+            self._library = _load()
         result, arguments = _abi.PROTOTYPES[name]
         try:
             function = getattr(self._library, name)

@@ -35,13 +35,33 @@ _numbers = itertools.count(1)
 _now_ns = time.monotonic_ns
 
 
-def start_ticks(pid: int | str = "self") -> int:
-    """When a process began; with the pid its identity. 0: not known."""
+def _has_other_clock() -> bool:
+    """In a time namespace CLOCK_MONOTONIC may differ from the recorder's; the time of day is the same."""
+    try:
+        with open("/proc/self/timens_offsets", encoding="ascii") as offsets:
+            return any(digit in "123456789" for digit in offsets.read())
+    except OSError:
+        return False
+
+
+_OTHER_CLOCK = _has_other_clock()
+
+
+def _time() -> str:
+    return f'"time": {time.time()!r}' if _OTHER_CLOCK else f'"monotonic_ns": {_now_ns()}'
+
+
+def stat_of(pid: int | str, index: int) -> int:
+    """A number of /proc/PID/stat, 0 if it is not known. 1: the parent; 19: when it began, with the pid its identity."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
+            return int(file.read().rpartition(b")")[2].split()[index])
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def start_ticks(pid: int | str = "self") -> int:
+    return stat_of(pid, 19)
 
 
 class _Self:
@@ -112,12 +132,12 @@ def line_of(edge: str, name: str, attributes: dict[str, Any]) -> bytes:
     more = _attributes(attributes) if attributes else ""
     own = (_self.line or _self.get()) if _self else "}\n"
     said = quoted(name if type(name) is str else _text(name))
-    return f'{{"{edge}": {said}, "monotonic_ns": {_now_ns()}{more}{own}'.encode("ascii")
+    return f'{{"{edge}": {said}, {_time()}{more}{own}'.encode("ascii")
 
 
 def task_line(name: str) -> bytes:
     own = (_self.line or _self.get()) if _self else "}\n"
-    return f'{{"run_task": {quoted(_text(name))}, "itself": true, "monotonic_ns": {_now_ns()}{own}'.encode("ascii")
+    return f'{{"run_task": {quoted(_text(name))}, "itself": true, {_time()}{own}'.encode("ascii")
 
 
 class Events:
@@ -219,6 +239,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
+def decorated(function: _F, context: Callable[[], Any]) -> _F:
+    """Each call of the function runs in a context of its own. Where no descriptor is left to import what does it, the
+    function is itself."""
+    try:
+        from ._decorate import decorated as made
+    except (OSError, ImportError):
+        return function
+    return made(function, context)
+
+
 class Phase:
     """A phase of the job: `with rec.phase("fit"):`, `async with`, or `@rec.phase("fit")`."""
 
@@ -260,6 +290,4 @@ class Phase:
         self.__exit__(kind, error, trace)
 
     def __call__(self, function: _F) -> _F:
-        from ._decorate import decorated
-
         return decorated(function, lambda: Phase(self._put, self.name, self.attributes))

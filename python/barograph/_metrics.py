@@ -11,8 +11,7 @@ from . import _abi
 from ._lib import Handle, lib, text
 from .values import Absent, Real, Text, Value, Whole
 
-_WHOLE = (_abi.BARO_UNIT_NONE, _abi.BARO_UNIT_NS, _abi.BARO_UNIT_BYTES)
-_OF_ONE = (_abi.BARO_KIND_JOB, _abi.BARO_KIND_HOST, _abi.BARO_KIND_RECORDER)
+_WHOLE = (_abi.BARO_UNIT_NONE, _abi.BARO_UNIT_NS, _abi.BARO_UNIT_BYTES, _abi.BARO_UNIT_ENTITY)
 
 
 class Metric:
@@ -39,8 +38,6 @@ class Metric:
             return Text(chr(stored & 0x7F))
         if self.unit == _abi.BARO_UNIT_REAL:
             return Real(struct.unpack("=d", struct.pack("=Q", stored))[0])
-        if self.unit == _abi.BARO_UNIT_ENTITY:
-            return Whole(stored)
         row = _abi.baro_metric(unit=self.unit)
         return Real(lib.baro_metric_real(ctypes.byref(row), stored))
 
@@ -116,11 +113,11 @@ def attribute(row: Any) -> Any:
 
         try:
             return json.loads(text(row.text))
-        except ValueError:
+        except (ValueError, RecursionError):
             return text(row.text)
     return text(row.text)
 
 
-def of_one(kind: int) -> bool:
-    """Is there one of that kind in a sample?"""
-    return kind in _OF_ONE
+def returncode_of(wait_status: int) -> int:
+    """As subprocess has it: the exit status, or the negated number of the signal that ended the process."""
+    return -(wait_status & 0x7F) if wait_status & 0x7F else wait_status >> 8 & 0xFF

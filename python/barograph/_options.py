@@ -29,7 +29,6 @@ def options_of(
     interval: str | float | timedelta,
     tasks: Mapping[str, str] | None,
     metrics: str | Iterable[str] | None,
-    collect: Mapping[str, str] | None,
     du: Iterable[str | os.PathLike[str]],
     keep: str | None,
     overhead: str | None,
@@ -39,13 +38,11 @@ def options_of(
     force: bool,
 ) -> list[str]:
     """Options that run() and record() share."""
-    for name in (*(tasks or {}), *(collect or {})):
+    for name in tasks or {}:
         if "=" in name:
-            raise ArgumentError(f"{name!r} is no name of a task or a collection: it has a '='")
+            raise ArgumentError(f"{name!r} is no name of a task: it has a '='")
     options = [] if path is None else ["-o", path]
     options += ["--interval", time_of(interval)]
-    for name, command in (collect or {}).items():
-        options += ["--collect", f"{name}={command}"]
     for folder in du:
         options += ["--du", os.fspath(folder)]
     if metrics is not None:

@@ -33,13 +33,14 @@ _TIMES = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600}
 
 def quantity(value: Any, units: dict[str, float]) -> float:
     """ "200MB", "2 s", 3.5"""
-    if isinstance(value, (int, float)):
-        return float(value)
     text = str(value).strip().replace(" ", "").lower()
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     try:
-        return float(number) * units[text[len(number) :]]
-    except (KeyError, ValueError):
+        found = float(value) if isinstance(value, (int, float)) else float(number) * units[text[len(number) :]]
+        if found != found:
+            raise ValueError
+        return found
+    except (KeyError, ValueError, OverflowError):
         raise ArgumentError(f"baro: {value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
 
 
@@ -68,15 +69,25 @@ class _Statm:
 _statm = _Statm()
 
 
+def _has_children() -> bool:
+    """Is there a process that this one has started and not waited for?"""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
 class _Used:
     """What a process and those that it has reaped have used so far."""
 
-    __slots__ = ("cpu", "read", "rss", "t_ns", "written")
+    __slots__ = ("cpu", "read", "reaped", "rss", "t_ns", "written")
 
     def __init__(self) -> None:
         self.t_ns = time.monotonic_ns()
         own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.cpu = own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+        self.reaped = others.ru_utime + others.ru_stime
+        self.cpu = own.ru_utime + own.ru_stime + self.reaped
         # Blocks of 512 bytes that reached storage, as /proc/self/io has them.
         self.read = (own.ru_inblock + others.ru_inblock) * 512
         self.written = (own.ru_oublock + others.ru_oublock) * 512
@@ -101,7 +112,8 @@ class _Follower:
         # earliest and at the latest.
         self._peaks: list[tuple[int, int]] = []
         self._began: list[tuple[int, int]] = []
-        self._seen: set[int] = set()
+        self._begins: dict[int, int] = {}  # at the latest, of each process that was seen
+        self._cpu: dict[int, int] = {}  # so far, of those that may have begun in the test that runs
 
     def read(self) -> int:
         """Returns the time of the newest sample."""
@@ -123,7 +135,7 @@ class _Follower:
         if taken.ppid in self._members or taken.pid in self._members:
             when = self._start_ns + taken.t_ns
             self._members.add(taken.pid)
-            self._see(taken.id, taken._handle.pointer, when)
+            self._see(taken.id, taken._pointer, when, taken.get("cpu_ns", 0))
             bisect.insort(self._peaks, (when, int(taken.get("rss_peak_bytes", 0))))
             self._adopt(taken.pid)
         elif taken.ppid in self._others:
@@ -139,27 +151,29 @@ class _Follower:
         self.last_ns = self._start_ns + sample.t_ns
         members, others, rss = {self._own}, set[int](), 0
         for process in sample.processes:  # parents before children
-            if process.pid != self._own and process.ppid not in members:
+            # An orphan has another parent by now.
+            if process.pid != self._own and process.ppid not in members and process.pid not in self._members:
                 others.add(process.pid)
                 continue
             members.add(process.pid)
             rss += int(process.get("rss_bytes", 0))
             if process.pid != self._own:
-                self._see(process.id, process._pointer, self.last_ns)
+                self._see(process.id, process._pointer, self.last_ns, process.get("cpu_ns", 0))
         self._members, self._others = members, others
         for pid in members & self._orphans.keys():
             self._adopt(pid)
         bisect.insort(self._peaks, (self.last_ns, rss))
 
-    def _see(self, number: int, row: int | None, when: int) -> None:
+    def _see(self, number: int, row: int | None, when: int, cpu_ns: Any) -> None:
         """A process belongs to the test in which it began, which may be over by the first sample that has it. The
         kernel has the tick of its start: the tick begins at 985.8 ms, and it was found at 998.2 ms, so it began between
         985.8 and 995.8 ms."""
-        if number not in self._seen:
-            self._seen.add(number)
+        self._cpu[number] = int(cpu_ns)
+        if number not in self._begins:
             begin = int(lib.baro_row_begin_ns(self._header, row))
             found = int(lib.baro_row_first_ns(row)) or when - self._start_ns
             end = max(begin, min(begin + _TICK_NS, found))
+            self._begins[number] = self._start_ns + end
             bisect.insort(self._began, (self._start_ns + begin, self._start_ns + end))
 
     def began_in(self, tests: list[tuple[int, int]]) -> list[int]:
@@ -186,7 +200,12 @@ class _Follower:
         began = sum(end >= begin_ns for begin, end in self._began if begin <= end_ns)
         return max((rss for _, rss in inside), default=None), began
 
+    def cpu_since(self, begin_ns: int) -> float:
+        """Seconds that the processes which began since then have used so far."""
+        return sum(used for number, used in self._cpu.items() if self._begins[number] >= begin_ns) / 1e9
+
     def forget(self, end_ns: int) -> None:
+        self._cpu.clear()
         del self._peaks[: bisect.bisect_left(self._peaks, (end_ns + 1, 0))]
         del self._began[: bisect.bisect_left(self._began, (end_ns + 1, 0))]
 
@@ -198,6 +217,7 @@ class Plugin:
         self.recording: Recording | None = None
         self.rows: list[dict[str, Any]] = []
         self._begin: _Used | None = None
+        self._cpu_at_most: float | None = None  # of the test, also by processes that nobody has waited for
         self._follower: _Follower | None = None
         self._follows = True
         self._path = os.environ.get("BARO_TAPE")  # a test may change the environment
@@ -270,6 +290,7 @@ class Plugin:
             "read_bytes": end.read - begin.read,
             "written_bytes": end.written - begin.written,
         }
+        self._cpu_at_most = None if _has_children() else found["cpu_s"]
         follower = self._follow() if seconds >= _READ_AFTER or waits else None
         if follower is None:
             return found
@@ -277,6 +298,11 @@ class Plugin:
         while follower.read() < end.t_ns and waits and time.monotonic() < late and follower.goes_on:
             time.sleep(0.005)
         self._complete(found, follower, end.t_ns)
+        if not found["processes_is_lower_bound"]:
+            below = follower.cpu_since(begin.t_ns)
+            left = below - (end.reaped - begin.reaped)
+            # A tick, and 2 %: that much the kernel's counts differ.
+            self._cpu_at_most = found["cpu_s"] + (left if left > _TICK_NS / 1e9 + 0.02 * below else 0)
         follower.forget(end.t_ns)
         return found
 
@@ -332,10 +358,12 @@ class Plugin:
             except ArgumentError as error:
                 said.append(str(error))
                 continue
-            on_tape = name == "cpu" or not found.get("processes_is_lower_bound", True)  # all of the test
-            if used is None or (used <= limit and not on_tape):
+            at_most = self._cpu_at_most if name == "cpu" else used
+            if name != "cpu" and found.get("processes_is_lower_bound", True):
+                at_most = None  # not all of the test is on the tape
+            if used is None or (used <= limit and (at_most is None or at_most > limit)):
                 if self.config.getoption("--baro-unknown") != "pass":
-                    said.append(f"baro: {name} can't be judged: {self._unknown()}")
+                    said.append(f"baro: {name} can't be judged: {self._unknown(used, at_most)}")
             elif used > limit:
                 text = f"{used:,} {unit}".strip()
                 said.append(
@@ -346,7 +374,9 @@ class Plugin:
             where = [f"the recording: {self._path}, phase {item.nodeid!r}"] if self._path else []
             report.longrepr = "\n".join([*said, *where])
 
-    def _unknown(self) -> str:
+    def _unknown(self, at_least: Any, at_most: float | None) -> str:
+        if at_most is not None:
+            return f"at least {at_least:,} s, at most {at_most:,.6f} s with processes that nobody has waited for"
         return "no sample is later than the test" if self._follow() else "nothing is recorded"
 
     # ---- all tests ----

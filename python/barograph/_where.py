@@ -57,9 +57,3 @@ def library():
     if given:
         return given
     return _LIBRARY if os.path.isdir(_TREE) else "libbaro.so.0"
-
-
-def is_own():
-    # type: () -> bool
-    """Are both those of the package, and so of its version?"""
-    return os.path.isdir(_TREE) and not os.environ.get("BAROGRAPH_BARO") and not os.environ.get("BAROGRAPH_LIBBARO")

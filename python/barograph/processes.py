@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _abi
 from ._lib import call, lib, text
-from ._metrics import absent
+from ._metrics import absent, returncode_of
 from .values import LOWER_BOUND, Absent, Whole
 
 if TYPE_CHECKING:
@@ -115,10 +115,7 @@ def _take_exit(e: int, header: int, found: dict[int, ProcessOfTape], read: _Read
             getattr(one, name).flags = LOWER_BOUND
     status = ctypes.c_int()
     reason = lib.baro_row_status(e, ctypes.byref(status))
-    number = status.value
-    one.returncode = (
-        absent(reason, "returncode") if reason else -(number & 0x7F) if number & 0x7F else number >> 8 & 0xFF
-    )
+    one.returncode = absent(reason, "returncode") if reason else returncode_of(status.value)
 
 
 def processes_of(tape: Tape) -> list[ProcessOfTape]:

@@ -107,9 +107,10 @@ class Recording:
     def _alone(self) -> Any:
         """Of threads that start and stop it at the same time, one at a time. A thread of the process that this one was
         forked from may have had the lock."""
-        if self._lock[0] != os.getpid():
-            self._lock, self._starts = (os.getpid(), _thread.RLock()), False
-        return self._lock[1]
+        with _marks.lock:
+            if self._lock[0] != os.getpid():
+                self._lock, self._starts = (os.getpid(), _thread.RLock()), False
+            return self._lock[1]
 
     def _open(self) -> int:
         try:
@@ -335,9 +336,7 @@ class Recording:
 
     def __call__(self, function: _F) -> _F:
         """As a decorator: each call is a recording of its own."""
-        from ._decorate import decorated
-
-        return decorated(function, self._again or (lambda: self))
+        return _marks.decorated(function, self._again or (lambda: self))
 
     # ---- what the job says ----
 
@@ -416,7 +415,6 @@ def _record(
     pid: int | Iterable[int] | None = None,
     until: Literal["target", "all"] = "target",
     metrics: str | Iterable[str] | None = None,
-    collect: Mapping[str, str] | None = None,
     du: Iterable[str | os.PathLike[str]] = (),
     keep: str | None = None,
     overhead: str | None = None,
@@ -435,11 +433,10 @@ def _record(
     path: of the tape, which must not exist (force=True: is replaced); without it, it is among the kept runs.
     interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
     command}. children: also what the process starts. pid: other processes instead. until: without stop(), it ends with
-    these processes, or when what they started has ended, too ("all"). metrics: as `baro record --metrics`.
-    collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part,
-    as "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the
-    machine, until stop() or the end of this process. gpu: those that this process may use; False: none; numbers or
-    UUIDs. cmdline: command lines as well.
+    these processes, or when what they started has ended, too ("all"). metrics: as `baro record --metrics`. du: folders
+    whose size is recorded. keep: only the newest part, as "1h" or "512MB". overhead: the budget, as "1%" or "off".
+    host: the machine as well; "only": nothing but the machine, until stop() or the end of this process. gpu: those that
+    this process may use; False: none; numbers or UUIDs. cmdline: command lines as well.
 
     If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
     """
@@ -458,7 +455,7 @@ def _record(
             options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
             options += ["--until", until] if until != "target" else []
             options += [] if children else ["--no-children"]
-        options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
+        options += options_of(tape, interval, tasks, metrics, du, keep, overhead, host, gpu, cmdline, force)
         return Recording(options, own=pid is None, strict=strict, again=again, replaces=replaces)
 
     return make(lambda: make(None))
@@ -478,7 +475,6 @@ if TYPE_CHECKING:
         pid: int | Iterable[int] | None = ...,
         until: Literal["target", "all"] = ...,
         metrics: str | Iterable[str] | None = ...,
-        collect: Mapping[str, str] | None = ...,
         du: Iterable[str | os.PathLike[str]] = ...,
         keep: str | None = ...,
         overhead: str | None = ...,

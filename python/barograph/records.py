@@ -8,75 +8,46 @@ from typing import Any
 
 from . import _abi
 from ._lib import NEW, Handle, lib, make, text
-from ._metrics import Registry, absent, attribute
-from .sample import Values
+from ._metrics import Registry, absent, attribute, returncode_of
+from .sample import OfProcess
 from .values import Absent
 
 
-class Exit(Values):
+class Exit(OfProcess):
     """The end of a process, and what it had used."""
 
     _kind = _abi.BARO_KIND_EXIT
 
     def __init__(self, borrowed: int, registry: Registry) -> None:
-        self._owner = self._handle = Handle(make(lib.baro_row_copy, borrowed, NEW), lib.baro_row_free, "the exit")
+        self._pointer = make(lib.baro_row_copy, borrowed, NEW)
+        self._owner = Handle(self._pointer, lib.baro_row_free, "the exit")
         self._registry = registry
-
-    def _read(self, metric: int, ret: Any) -> int:
-        return int(lib.baro_row_value(self._handle.pointer, metric, ret))
 
     @property
     def t_ns(self) -> int:
-        return int(lib.baro_row_end_ns(self._handle.pointer))
+        return int(lib.baro_row_end_ns(self._pointer))
 
     @property
     def t(self) -> float:
         return self.t_ns / 1e9
 
     @property
-    def id(self) -> int:
-        return int(lib.baro_row_id(self._handle.pointer))
-
-    @property
-    def pid(self) -> int:
-        return int(lib.baro_row_pid(self._handle.pointer))
-
-    @property
-    def start_ticks(self) -> int:
-        return int(lib.baro_row_start_ticks(self._handle.pointer))
-
-    @property
-    def ppid(self) -> int:
-        return int(lib.baro_row_ppid(self._handle.pointer))
-
-    @property
-    def name(self) -> str:
-        return text(lib.baro_row_name(self._handle.pointer))
-
-    @property
-    def cmdline(self) -> str | None:
-        line = lib.baro_row_cmdline(self._handle.pointer)
-        return None if line is None else text(line)
-
-    @property
     def source(self) -> str:
         """Where the values come from: "wait4", "taskstats", "perf", "zombie", "event" or "last_sample"."""
-        return text(lib.baro_exit_source_name(lib.baro_row_exit_source(self._handle.pointer)))
+        return text(lib.baro_exit_source_name(lib.baro_row_exit_source(self._pointer)))
 
     @property
     def wait_status(self) -> int | Absent:
         """As wait4(2) gives it."""
         status = ctypes.c_int()
-        reason = lib.baro_row_status(self._handle.pointer, ctypes.byref(status))
+        reason = lib.baro_row_status(self._pointer, ctypes.byref(status))
         return absent(reason, "wait_status") if reason else status.value
 
     @property
     def returncode(self) -> int | Absent:
         """As subprocess has it: the exit status, or the negated number of the signal that ended the process."""
         status = self.wait_status
-        if isinstance(status, Absent):
-            return status
-        return -(status & 0x7F) if status & 0x7F else status >> 8 & 0xFF
+        return status if isinstance(status, Absent) else returncode_of(status)
 
     def __repr__(self) -> str:
         return f"<Exit of {self.pid} {self.name}: {self.returncode!r}>"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .tape import Tape
 
 _NAME = b"arrow_array_stream"  # a capsule keeps the address alone
-_SCHEMA_NAME = b"arrow_schema"
 
 
 class _Arrow(ctypes.Structure):

@@ -10,10 +10,11 @@ import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from . import _where
-from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, warn
+from ._marks import stat_of
+from .errors import LinuxOnlyError, NotInstalledError, RecordingError, warn
 from ._options import options_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     _Base = subprocess.CompletedProcess[Any]
 else:
     _Base = subprocess.CompletedProcess
+
+
+_BEGINS_WITHIN = 10.0  # seconds
 
 
 class CompletedRun(_Base):
@@ -62,18 +66,22 @@ def _check_command(name: str, folder: Any, environment: Any) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
 
 
-def _kill_command(tape: str) -> None:
+def _kill_command(wrapper: subprocess.Popen[Any], tape: str) -> None:
     """SIGKILL to the wrapper would leave the command running: it is the command that is killed, and the wrapper ends as
-    it did."""
+    it did. It may not have begun yet, and the tape be one that is to be replaced: the command is a child of ours."""
+    from .records import Event
     from .tape import Tape
 
-    try:
-        for event in Tape(tape).records():
-            if getattr(event, "kind", "") == "start":
-                os.kill(event.pid, signal.SIGKILL)  # type: ignore[union-attr]
-                return
-    except (Error, OSError):
-        pass
+    end = time.monotonic() + _BEGINS_WITHIN
+    while wrapper.poll() is None and time.monotonic() < end:
+        try:
+            for event in Tape(tape).records():
+                if isinstance(event, Event) and event.kind == "start" and stat_of(event.pid, 1) == wrapper.pid:
+                    return os.kill(event.pid, signal.SIGKILL)
+        except OSError:  # Error is one
+            pass
+        time.sleep(0.01)
+    wrapper.terminate()  # it passes that on
 
 
 def run(
@@ -84,7 +92,6 @@ def run(
     task: str | None = None,
     wait_all: bool = False,
     metrics: str | Iterable[str] | None = None,
-    collect: Mapping[str, str] | None = None,
     du: Iterable[str | os.PathLike[str]] = (),
     keep: str | None = None,
     overhead: str | None = None,
@@ -118,7 +125,7 @@ def run(
         if not program or not os.access(program, os.X_OK):
             raise NotInstalledError("the program baro is not installed")
         path = os.path.abspath(os.fsdecode(tape)) if tape is not None else _new_path(command[0])
-        options = options_of(path, interval, None, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
+        options = options_of(path, interval, None, metrics, du, keep, overhead, host, gpu, cmdline, force)
         prefix = [program, "run", "-q", *options, *(["--task", task] if task else [])]
         prefix += ["--wait-all", "--"] if wait_all else ["--"]
     except OSError as error:  # Error is one; others are those of a folder that was removed
@@ -134,7 +141,7 @@ def run(
         if path is None:
             process.kill()
         else:
-            _kill_command(path)
+            _kill_command(process, path)
 
     with subprocess.Popen([*prefix, *command], **kwargs) as process:
         try:

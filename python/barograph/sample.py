@@ -55,9 +55,7 @@ class Values:
 class _Row(Values):
     """A row of a kind that has several."""
 
-    def __init__(self, sample: Sample, kind: int, pointer: int | None) -> None:
-        self._sample, self._kind, self._pointer = sample, kind, pointer
-        self._owner, self._registry = sample._handle, sample._registry
+    _pointer: int | None
 
     def _read(self, metric: int, ret: Any) -> int:
         return int(lib.baro_row_value(self._pointer, metric, ret))
@@ -72,11 +70,8 @@ class _Row(Values):
         return text(lib.baro_row_name(self._pointer))
 
 
-class Process(_Row):
-    """A process at one instant."""
-
-    def __init__(self, sample: Sample, pointer: int | None) -> None:
-        super().__init__(sample, _PROCESS, pointer)
+class OfProcess(_Row):
+    """Whose row it is."""
 
     @property
     def pid(self) -> int:
@@ -91,15 +86,28 @@ class Process(_Row):
         return int(lib.baro_row_ppid(self._pointer))
 
     @property
-    def uid(self) -> int | None:
-        uid = lib.baro_row_uid(self._pointer)
-        return None if uid == _NO_USER else int(uid)
-
-    @property
     def cmdline(self) -> str | None:
         """Its command line, quoted as a shell needs it and without secrets; None if it is not known."""
         line = lib.baro_row_cmdline(self._pointer)
         return None if line is None else text(line)
+
+
+class _OfSample(_Row):
+    def __init__(self, sample: Sample, kind: int, pointer: int | None) -> None:
+        self._sample, self._kind, self._pointer = sample, kind, pointer
+        self._owner, self._registry = sample._handle, sample._registry
+
+
+class Process(_OfSample, OfProcess):
+    """A process at one instant."""
+
+    def __init__(self, sample: Sample, pointer: int | None) -> None:
+        super().__init__(sample, _PROCESS, pointer)
+
+    @property
+    def uid(self) -> int | None:
+        uid = lib.baro_row_uid(self._pointer)
+        return None if uid == _NO_USER else int(uid)
 
     @property
     def origin(self) -> str:
@@ -120,7 +128,7 @@ def _rate(kind: int, before: int | None, now: int | None, derived: str) -> Real 
     return absent(reason, derived) if reason else Real(value.value)
 
 
-class Entity(_Row):
+class Entity(_OfSample):
     """A CPU, disk, filesystem, interface, control group, task, ... at one instant."""
 
     @property

@@ -291,7 +291,7 @@ class Tape:
 
     @property
     def kinds(self) -> list[str]:
-        """Kinds of rows that it may hold, also those that only this tape has (--collect)."""
+        """Kinds of rows that it may hold, also those that only this tape has."""
         with self._cursor() as cursor:
             call(lib.baro_tape_read_kinds, cursor.handle.pointer)
             return cursor.registry.kinds()

@@ -247,7 +247,7 @@ PATHS = (
     "/api/v1/jobs/t/events", "/api/v1/jobs/t/range?metric=job.cores", "/api/v1/jobs/t/tasks?at=0&pick=after",
     "/api/v1/jobs/t/entities/cpu?at=0&pick=after", "/api/v1/jobs/t/sample?at=0&pick=after", "/api/v1/jobs/t/metrics",
     "/api/v1/host",
-    "/api/v1/metrics", "/j/task_ids", "/j/task/t", "/j/process/t", "/j/processes?task_ids=t", "/api/v1/jobs?search=sh",
+    "/api/v1/metrics", "/api/v1/jobs?search=sh",
 )  # fmt: skip
 
 

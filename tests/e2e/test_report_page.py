@@ -6,6 +6,7 @@ import hashlib
 import html.parser
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import xml.etree.ElementTree
 
 import pytest
 from readers import HOSTILE, HOSTILE_ARGUMENT, HOSTILE_NAME, call, good, unescape
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 # Each would do harm in some context: an element, an attribute, a script, a comment, CDATA, CSS.
@@ -446,20 +449,10 @@ def test_short_job_host_recording_and_collected_kind(baro, tmp_path):
     )
     page = page_of(baro, tmp_path / "host.baro")
     assert page.table_rows("processes") == [] and "memory in use" in page.text
-    program = tmp_path / "weather"
-    program.write_text("""#!/bin/sh
-    while :; do
-        printf 'temperature{name="</script>"} 21.5\\ntemperature{name="b"} 3\\n# EOF\\n'
-        sleep 0.1
-    done
-    """)
-    program.chmod(0o755)
-    page = page_of(
-        baro,
-        record(baro, tmp_path / "kinds.baro", "sleep", "1", options=("-i", "100ms", f"--collect=weather={program}")),
-    )
-    (chart,) = [c for c in page.data()["charts"] if c["id"].startswith("kind-")]
-    assert {max(v for v in c["v"] if v is not None) for c in chart["curves"]} == {21.5, 3}
+    page = page_of(baro, SOURCE / "tests/tape/v1-collect.baro")
+    charts = [c for c in page.data()["charts"] if c["id"].startswith("kind-")]
+    known = [{v for c in chart["curves"] for v in c["v"] if v is not None} for chart in charts]
+    assert {21.5, 3} in known
     assert "weather: temperature" in "".join(page.text)
 
 

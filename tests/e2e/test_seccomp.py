@@ -88,6 +88,14 @@ def test_a_call_that_is_refused_hangs_nothing(work, name, error):
     assert run(refusing).returncode == 3
 
 
+def test_a_reader_whose_writes_are_refused_ends(work):
+    """A filter may say EINTR each time: that is no signal."""
+    assert run([BARO, "run", "-q", "-o", "t.baro", "--", "true"]).returncode == 0
+    number = {**traced(work / "bare", BARO, "summary", "t.baro")}["write"]
+    for command in (["summary"], ["show"], ["export"], ["export", "--format", "arrow"], ["report", "-o", "-"]):
+        assert run(forbidding(f"{number}={errno.EINTR}", BARO, *command, "t.baro")).returncode in (1, 2), command
+
+
 def stop_and_go(argv):
     """Returns what a shell sees: the signal that it stops by, and how it ends after it was continued."""
     job = own_group(argv)

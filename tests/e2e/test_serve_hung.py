@@ -26,7 +26,7 @@ def test_requests_that_open_tapes_that_hang(serve, hanging, run, work, monkeypat
     s.summed(13)
     streams = [Stream(s, f"/api/v1/jobs/{good}/live") for _ in range(2)]
     hanging.hang_reads()
-    kinds = ("/jobs/{}/report", "/api/v1/jobs/{}/processes", "/api/v1/jobs/{}/live", "/j/task/{}", "/api/v1/jobs/{}")
+    kinds = ("/jobs/{}/report", "/api/v1/jobs/{}/processes", "/api/v1/jobs/{}/live", "/api/v1/jobs/{}/verdicts", "/api/v1/jobs/{}")
     try:
         with concurrent.futures.ThreadPoolExecutor(12) as pool:
             asked = [pool.submit(s.ask, kinds[i % 5].format(f"h{i}")) for i in range(12)]

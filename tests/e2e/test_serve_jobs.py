@@ -180,7 +180,6 @@ def test_answers_fit_openapi(serve, kept, run):
         "which": "all",
         "offset": "0",
         "number": "5",
-        "task": job,
         "process": "sleep 0.3",
         "run": "0",
     }
@@ -198,7 +197,7 @@ def test_answers_fit_openapi(serve, kept, run):
             )
             document.check(path, f"{url}?{query}" if query else url)
             asked += 1
-    assert asked > 20
+    assert asked > 15
     error = dict(document.plain({"$ref": "#/components/schemas/Error"}), components=document.components)
     document.jsonschema.validate(s.json("/nothing", status=404), error)
 
@@ -301,7 +300,6 @@ def test_ids_with_any_bytes(serve, run, work):
     for i in ids:
         path = "/api/v1/jobs/" + urllib.parse.quote(i, safe="")
         assert s.json(path)["job"]["id"] == i
-        assert list(s.json("/j/task?task_id=" + urllib.parse.quote(i, safe=""))) == [i]
     assert s.ask("/api/v1/jobs/a%FF")[0] == 404
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", s.ask("/metrics")[2])
 

@@ -22,9 +22,6 @@ import tape_reader  # noqa: E402
 
 TAPES = sorted((SOURCE / "tests/tape").glob("*.baro"))
 KINDS = ["process", "job", "exit", "event", "host", "cpu", "disk", "fs", "net", "cgroup", "directory"]
-PROGRAM = r"""#!/bin/sh
-printf 'secretkind_secretgauge{secretlabel="secretvalue"} 3\n'
-"""
 JOB = """
 "$BARO" phase secretphase file=secretfile.csv -- sh -c 'sleep 0.4; exec ./secretprogram --secretoption=1 /secretpath/x 0.4'
 "$BARO" mark secretmark loss=0.25 secretkey=secretword 'secretjson=[1,2]'
@@ -47,9 +44,6 @@ def recorded(run, baro, work):
     program = work / "secretprogram"
     program.write_text('#!/bin/sh\nshift 2\nsleep "$1"\nexit 0\n')
     program.chmod(0o755)
-    collect = work / "secretcollect"
-    collect.write_text(PROGRAM)
-    collect.chmod(0o755)
     os.environ["BARO"] = str(baro)
     (work / "secretfolder").mkdir()
     tape = work / "run.baro"
@@ -62,8 +56,6 @@ def recorded(run, baro, work):
         "off",
         "--du",
         work / "secretfolder",
-        "--collect",
-        f"secretname={collect}",
         "-o",
         tape,
         "--",

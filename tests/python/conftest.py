@@ -74,6 +74,20 @@ def poll(condition, what="the condition"):
         time.sleep(0.01)
 
 
+HANGS = f"sleep 4711.{os.getpid()}"  # what a program starts that does not answer
+
+
+def hanging():
+    """Is there a process of that command?"""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_text(errors="replace").split("\0") == [*HANGS.split(), ""]:
+                return True
+        except OSError:
+            pass
+    return False
+
+
 class Script:
     """A program in an interpreter of its own."""
 

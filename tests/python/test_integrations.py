@@ -56,7 +56,7 @@ def drive(monkeypatch, which):
         made = transformers.callback()
         made.on_train_begin(None, State, None, model=None)
         made.on_epoch_begin(None, State, None)
-        made.on_log(None, State, None, logs={"loss": 0.5, "name": "text"})
+        made.on_log(None, State, None, logs={"loss": 0.5, "name": "text", "large": 10**400})
         made.on_train_end(None, State, None)
     assert isinstance(made, base)
 

@@ -98,12 +98,33 @@ def check(tmp_path, out):
 
 
 LEFT = """
-import subprocess, time
+import subprocess, sys, time
+import pytest
+
+held = []
+
+def leave(then):
+    code = f"import os, time\\nwhile time.process_time() < 0.3: pass\\nos.write(1, b'x'); {then}"
+    held.append(subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE))
+    held[-1].stdout.read(1)
+
+@pytest.mark.baro(cpu="200ms")
+def test_that_leaves_a_busy_one():
+    leave("time.sleep(60)")
+
+@pytest.mark.baro(cpu="200ms")
+def test_that_leaves_a_dead_one():
+    leave("")
+
+@pytest.mark.baro(cpu="100 s")
+def test_that_stays_within():
+    leave("")
 
 def test_that_leaves_one():
     subprocess.Popen(["sleep", "0.5"])
 
 def test_after_it():
+    held[0].kill()
     time.sleep(0.2)
 
 def test_whose_child_has_children():
@@ -113,11 +134,16 @@ def test_whose_child_has_children():
 
 
 def test_whose_a_process_is(tmp_path):
-    """It belongs to the test that started it, also if it outlives the test, or ends before its parent was seen."""
-    session(tmp_path, "--baro", "--baro-rows", "rows.jsonl", "--baro-interval", "100ms", suite=LEFT)
+    """It belongs to the test that started it, also if it outlives the test, or ends before its parent was seen; then
+    its CPU time is not known exactly."""
+    out = session(tmp_path, "--baro", "--baro-rows", "rows.jsonl", "--baro-interval", "100ms", suite=LEFT)
     lines = (tmp_path / "rows.jsonl").read_text().splitlines()
     rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, lines)}
+    assert out.count("baro: cpu can't be judged: at least ") == 2 and "2 failed, 4 passed" in out, out
     assert {name: row["processes"] for name, row in rows.items()} == {
+        "test_that_leaves_a_busy_one": 1,
+        "test_that_leaves_a_dead_one": 1,
+        "test_that_stays_within": 1,
         "test_that_leaves_one": 1,
         "test_after_it": 0,
         "test_whose_child_has_children": 5,
@@ -160,6 +186,10 @@ def test_unit():
 def test_without_a_name():
     pass
 
+@pytest.mark.baro(rss=float("nan"))
+def test_no_number():
+    pass
+
 @pytest.mark.baro(rss=b"x", cpu=None)
 def test_type():
     pass
@@ -179,10 +209,10 @@ def test_tests_that_are_rough(tmp_path):
         capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
     )  # fmt: skip
     assert "INTERNALERROR" not in done.stdout + done.stderr
-    assert "3 failed, 3 passed" in done.stdout, done.stdout
-    assert "'1 parsec' is no quantity" in done.stdout and "limits have names" in done.stdout
+    assert "4 failed, 3 passed" in done.stdout, done.stdout
+    assert "'1 parsec' is no quantity" in done.stdout and "nan is no quantity" in done.stdout and "limits have names" in done.stdout
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert len(rows) == 6 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
+    assert len(rows) == 7 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
 
 
 def test_without_the_option_it_does_nothing(tmp_path):

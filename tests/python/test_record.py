@@ -16,6 +16,7 @@ import pytest
 from conftest import ended, poll
 
 import barograph
+from barograph import _where
 from barograph.compat.stouputils import ProcessMetricsMonitor
 
 BUSY = """
@@ -558,9 +559,14 @@ def test_run_is_subprocess_run(tmp_path):
     assert failed.value.tape.summary.exit.status == 1
 
 
-def test_run_ends_what_takes_too_long():
+def test_run_ends_what_takes_too_long(tmp_path, monkeypatch):
     with pytest.raises(subprocess.TimeoutExpired):
         barograph.run(["sleep", "1000"], timeout=0.3, tape="t.baro")
+    (tmp_path / "slow").write_text(f"#!/bin/sh\nsleep 0.2\nexec {_where.baro()} \"$@\"")
+    (tmp_path / "slow").chmod(0o755)
+    monkeypatch.setenv("BAROGRAPH_BARO", str(tmp_path / "slow"))
+    with pytest.raises(subprocess.TimeoutExpired):  # before it has begun: the tape is the other one's
+        barograph.run(["sleep", "1001"], timeout=0, tape="t.baro", force=True)
     assert ended("t.baro").summary.exit.signal == "SIGKILL"
 
 

@@ -4,12 +4,14 @@
 import os
 import signal
 import threading
+import time
+import types
 
 import pytest
 from conftest import ended, poll
 
 import barograph
-from barograph import _where
+from barograph import _where, recorder
 
 
 # ---- descriptors ----
@@ -157,8 +159,16 @@ def test_no_descriptor_before_the_first_recording(script):
             with barograph.record("t.baro") as rec, barograph.phase("p"):
                 rec.mark("x", a=1)
                 barograph.mark("y", b=[])
-            assert rec.path is None and not rec.active
-            assert barograph.record(lambda: 3)() == 3
+            assert rec.path is None and not rec.active and rec.variables == () and rec.mark_allocators() == {}
+            assert barograph.record(lambda: 3)() == 3 and barograph.phase("p")(lambda: 4)() == 4
+            try:
+                rec.summary
+                raise SystemExit("no error")
+            except OSError as error:
+                assert "nothing is recorded: " in str(error)
+            from barograph import mark, record
+            with record():
+                mark("x")
         assert "Too many open files" in str(caught[0].message)
         try:
             barograph.record(strict=True)
@@ -168,14 +178,15 @@ def test_no_descriptor_before_the_first_recording(script):
         for fd in kept:
             os.close(fd)
         assert asyncio.run(task()) == 4
-        with barograph.record("t.baro", strict=True) as rec:
-            barograph.mark("x")
+        with record("t.baro", strict=True) as rec:
+            mark("x")
             try:
                 while True:
                     os.open("/dev/null", os.O_RDONLY)
             except OSError:
                 pass
             rec.mark("y", b=[])
+            assert rec(lambda: 3)() == 3 and rec.phase("p")(lambda: 4)() == 4
         assert not rec.active
     """).end()
     assert [mark.name for mark in ended("t.baro").marks] == ["x", "y"]
@@ -333,11 +344,20 @@ def test_stop_from_several_threads():
         assert ended("t.baro")
 
 
-def test_start_and_stop_from_several_threads():
+def test_start_and_stop_from_several_threads(monkeypatch):
     """One recording at a time, and no descriptor or recorder is left."""
     before, rec = len(os.listdir("/proc/self/fd")), barograph.record()
+    barrier, locks = threading.Barrier(4), set()
+
+    def slow_lock():
+        time.sleep(0.01)
+        return threading.RLock()
+
+    monkeypatch.setattr(recorder, "_thread", types.SimpleNamespace(RLock=slow_lock))
 
     def cycle():
+        barrier.wait()
+        locks.add(rec._alone())
         for _ in range(4):
             rec.start()
             rec.mark("x")
@@ -349,7 +369,7 @@ def test_start_and_stop_from_several_threads():
     for thread in threads:
         thread.join()
     rec.stop()
-    assert not rec.active and "BARO_EVENTS" not in os.environ
+    assert not rec.active and "BARO_EVENTS" not in os.environ and len(locks) == 1
     assert len(os.listdir("/proc/self/fd")) == before
     poll(lambda: not recorders(), "the end of the recorders")
 

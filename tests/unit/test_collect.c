@@ -429,6 +429,7 @@ static void parts_of_cpu_time_are_not_of_one_side(void **state)
     const uint64_t ms = NS_PER_MS, tick = 10 * NS_PER_MS;
     (void)state;
     assert_int_equal(process_user_of(3 * ms, 0, 0, tick), 3 * ms);
+    assert_int_equal(process_user_of(UINT64_MAX, UINT64_MAX, 0, tick), UINT64_MAX); /* of a damaged file */
     assert_int_equal(process_user_of(8 * ms, 0, 0, tick), 5 * ms);
     assert_int_equal(process_user_of(19 * ms, 0, 0, tick), 95 * ms / 10);
     assert_int_equal(process_user_of(19 * ms, 1, 0, tick), 145 * ms / 10);

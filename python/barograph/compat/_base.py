@@ -11,9 +11,9 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Callable
 
-from .. import _spawn, _where
+from .. import _programs, _spawn, _where
 from ..errors import Error, RecordingWarning, warn
 from ..recorder import Recording
 from ..recorder import record as _record
@@ -106,7 +106,7 @@ class Probe:
     def __init__(self, pid: int, children: bool = True, interval: float = 0.05, **options: Any) -> None:
         self.pid = pid
         self._folder = tempfile.mkdtemp(prefix="barograph-")
-        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        self._remove = at_end(self, shutil.rmtree, self._folder, True)
         options.setdefault("host", False)
         self._guard = Companion.guard(self._folder)
         with warnings.catch_warnings(record=True) as caught:
@@ -166,8 +166,28 @@ class Probe:
         self._remove()
 
 
-running: set[object] = set()
+_running: dict[Any, weakref.finalize[Any, Any]] = {}
 """Monitors that were started and not stopped: as with the thread of an original, nobody else needs to hold them."""
+
+
+def keep(monitor: object, recording: Recording, companion: Companion) -> None:
+    """At the end of the interpreter its recording ends."""
+    _running[monitor] = weakref.finalize(monitor, _stop, recording, companion)
+
+
+def release(monitor: object) -> None:
+    """It ends its recording itself."""
+    _running.pop(monitor).detach()
+
+
+def at_end(owner: object, function: Callable[..., Any], *arguments: Any) -> weakref.finalize[Any, Any]:
+    """Calls a function at the end of an object, or of the process that made it: not in a forked child."""
+    return weakref.finalize(owner, _in_process, os.getpid(), function, *arguments)
+
+
+def _in_process(pid: int, function: Callable[..., Any], *arguments: Any) -> None:
+    if pid == os.getpid():
+        function(*arguments)
 
 
 def _stop(recording: Recording, companion: Companion | None) -> None:
@@ -178,7 +198,15 @@ def _stop(recording: Recording, companion: Companion | None) -> None:
 
 # ---- a process beside the recording ----
 
-_SCRIPT = r"""
+# Ends a child of this shell with what it has started.
+_END = r"""
+end_with_all() {
+    read -r line <"/proc/$1/stat" || return 0
+    set -- "$1" ${line##*) }
+    [ "$3" != $$ ] || kill -s TERM -- "-$1" || kill -s TERM "$1"
+} 2>/dev/null
+"""
+_SCRIPT = _END + r"""
 helpers=
 IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || {
     [ -z "$folder" ] || rm -r -f -- "$folder"
@@ -190,9 +218,20 @@ if read -r line <"/proc/$recorder/stat"; then
     set -- ${line##*) }
     [ "${20}" = "$ticks" ] && kill -TERM "$recorder"
 fi 2>/dev/null
-[ -z "$helpers" ] || kill -TERM $helpers 2>/dev/null
+for helper in $helpers; do end_with_all "$helper"; done
 wait
 [ -z "$folder" ] || rm -r -f -- "$folder"
+"""
+# Makes the program behind it the first of a group, which can be ended as one; setsid(1) may not be there.
+SETSID = r"""
+setsid=$(command -v setsid)
+"""
+# Another program: it ends once nobody wants its answer any more.
+ANSWER = _END + SETSID + r"""
+$setsid "$@" </dev/null &
+exec >/dev/null
+while IFS= read -r rest; do :; done
+end_with_all $!
 """
 # A file that is written as the tape grows. It appears with its first row: programs that empty their folder when they
 # begin do not remove it.
@@ -323,11 +362,9 @@ if hasattr(os, "register_at_fork"):
 
 def export(tape: Tape | str, dialect: str, entity: str = "process") -> str:
     """A tape in the format of another program."""
-    from .._programs import execute
-
     path = tape if isinstance(tape, str) else tape.path
     try:
-        return execute("export", "--dialect", dialect, "--entity", entity, path)
+        return _programs.execute("export", "--dialect", dialect, "--entity", entity, path)
     except Error as error:
         warn(str(error))
         return ""
@@ -338,18 +375,14 @@ def export(tape: Tape | str, dialect: str, entity: str = "process") -> str:
 
 def nvidia_smi(*arguments: str, timeout: float = 10.0) -> tuple[str | None, str]:
     """What it prints, and why it prints nothing."""
-    import subprocess
-
     path = _spawn.program("nvidia-smi")
     if not path:
         return None, "nvidia-smi is not installed"
     try:
-        done = subprocess.run(
-            [path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        status, out, err = _programs.output(path, *arguments, timeout=timeout)
+    except OSError as error:
         return None, f"nvidia-smi: {error}"
-    if done.returncode:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        return None, f"nvidia-smi: {said[0] if said else f'status {done.returncode}'}"
-    return done.stdout, ""
+    if status:
+        said = (out + err).decode(errors="replace").strip().splitlines()
+        return None, f"nvidia-smi: {said[0] if said else f'status {status}'}"
+    return out.decode(errors="replace"), ""

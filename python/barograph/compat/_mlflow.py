@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..mlflow._follow import Follower
+from ..mlflow._follow import Follower, end_recorder
 from ..mlflow._points import Step
 from ..mlflow._position import Position, Refused, path_of
 from ..sample import Sample
@@ -44,22 +44,17 @@ class _Log(Follower):
         self._warned = True
 
     def _gives_up(self) -> bool:
-        self._end_with_interpreter()  # also while there is no server
+        self._watch()  # also while there is no server
         return super()._gives_up()
 
-    def _end_with_interpreter(self) -> None:
+    def _watch(self) -> None:
+        """The recording ends with the interpreter."""
         if not self._told and _interpreter_is_gone():
-            _stop(*self._recorder)
+            end_recorder(*self._recorder)
             self._told = True
 
-    def _pause(self, fd: int) -> None:
-        self._end_with_interpreter()
-        poll = select.poll()
-        if fd >= 0:
-            poll.register(fd, select.POLLIN)
-        if not self._told:
-            poll.register(0, select.POLLIN)
-        poll.poll(1000)
+    def _pause(self, *descriptors: int) -> None:
+        super()._pause(*descriptors, -1 if self._told else 0)
 
     def steps(self) -> Iterator[Step | None]:
         """The means of some samples, at the time of the last of them."""
@@ -72,20 +67,15 @@ class _Log(Follower):
             return Step(number, last.t_ns, last.time_ns // 1_000_000, point)
 
         last = None
-        with self.tape._cursor() as cursor:
-            while True:
-                record = cursor.next()
-                if isinstance(record, Sample):
-                    last = record
-                    waiting.append(collector.of_sample(record))
-                    if len(waiting) >= self._settings["samples"]:
-                        yield step(last)
-                        number, waiting = number + 1, []
-                elif record is None:
-                    if self._over(cursor):
-                        break
-                    yield None
-                    self._pause(cursor.poll_fd())
+        for sample in self._samples():
+            if sample is None:
+                yield None
+                continue
+            last = sample
+            waiting.append(collector.of_sample(sample))
+            if len(waiting) >= self._settings["samples"]:
+                yield step(sample)
+                number, waiting = number + 1, []
         if waiting and last is not None:
             yield step(last)
 
@@ -113,24 +103,19 @@ def _interpreter_is_gone() -> bool:
     return bool(poll.poll(0))
 
 
-def _stop(pid: int, ticks: int) -> None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            if int(file.read().rpartition(b")")[2].split()[19]) == ticks:
-                os.kill(pid, 15)
-    except OSError:
-        pass
-
-
 def main() -> None:
     path, recorder, ticks = _line(0), int(_line(0)), int(_line(0))
     settings = json.loads(_line(0))
     os.environ.setdefault("BAROGRAPH_MLFLOW_FLUSH", "0")  # each step as soon as it is there, as the original
-    log = _Log(settings, path, (recorder, ticks))
+    step = settings["step"]
     try:
-        log.run()
+        log = _Log(settings, path, (recorder, ticks))
+        try:
+            log.run()
+        finally:
+            step = log.step
     except Exception as error:
         lost = "" if isinstance(error, Refused) else f" The rest is in {path}"
-        _say(step=log.step, warning=f"Failed to log process metrics at step {log.step}: {error}{lost}")
+        _say(step=step, warning=f"Failed to log process metrics at step {step}: {error}{lost}")
         sys.exit(1)
-    _say(step=log.step)
+    _say(step=step)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,10 +23,10 @@ _GPU_COLUMNS = (
     "timestamp,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,temperature.gpu,"
     "clocks.current.sm,clocks.current.memory"
 )
-_GPU = r"""
-nvidia-smi --query-gpu="$columns" --format=csv,nounits,noheader -l "$every" >"$gpu_file" 2>/dev/null &
+_GPU = _base.SETSID + r"""
+$setsid nvidia-smi --query-gpu="$columns" --format=csv,nounits,noheader -l "$every" >"$gpu_file" 2>/dev/null &
 helpers="$helpers $!"
-nvidia-smi dmon -s mu -d "$every" >"$dmon_file" 2>/dev/null &
+$setsid nvidia-smi dmon -s mu -d "$every" >"$dmon_file" 2>/dev/null &
 helpers="$helpers $!"
 """
 
@@ -47,6 +46,7 @@ class RunLog:
         self._entries: list[dict[str, Any]] = []
         self._original = _base.as_original(original)
         self.path = None if path is None else Path(path)
+        self._owner = os.getpid()  # of the spool
         self.spool: Path | None = self.path
         """Where the lines are by now; None before the first one, and once they were all written."""
 
@@ -78,20 +78,25 @@ class RunLog:
             pass  # a log does not stop the program
 
     def _file(self) -> Path:
-        if self.spool is None:
+        if self.spool is None or not self._is_ours():
             from .._runs import runs
 
             folder = Path(runs().folder)
             folder.mkdir(parents=True, exist_ok=True)
             stamp = datetime.now(tz=timezone.utc).strftime("%Y%m%dT%H%M%S.%fZ")
-            self.spool = folder / f"runlog-{stamp}-{os.getpid()}.jsonl"
+            self._owner = os.getpid()
+            self.spool = folder / f"runlog-{stamp}-{self._owner}.jsonl"
         return self.spool
+
+    def _is_ours(self) -> bool:
+        """In a forked child the spool is the parent's."""
+        return self.path is not None or self._owner == os.getpid()
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes all lines to a file, as open(path, "w") does."""
         with open(path, "w") as file:
             file.writelines(map(_line, self._entries))
-        if self.spool is not None and self.path is None:
+        if self.spool is not None and self.path is None and self._is_ours():
             spool, self.spool = self.spool, None
             with suppress(OSError):
                 if not os.path.samefile(path, spool):
@@ -158,15 +163,13 @@ class HWMonitor:
             self.absent["cpu"] = _base.NO_RECORDING
         else:
             self._companion.begin(self.recording.tape)
-        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
-        _base.running.add(self)
+        _base.keep(self, self.recording, self._companion)
 
     def stop(self) -> tuple[Path | None, Path | None, Path | None]:
         """Ends; returns the paths for GPU, CPU and dmon, and None for one that is not there (`absent` says why)."""
         if self._companion is None or self.recording is None:
             return None, None, None
-        self._finalizer.detach()
-        _base.running.discard(self)
+        _base.release(self)
         self.recording.stop()
         self._companion.end(5.0)
         self._companion = None

@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 import time
-import weakref
 from importlib import import_module
 from types import TracebackType
 from typing import Any
@@ -292,8 +291,7 @@ class ProcessMetricsMonitor:
         }
         companion.write(json.dumps(settings) + "\n")
         self.thread = _Logger(companion)
-        self._finalizer = weakref.finalize(self, _base._stop, self.recording, companion)
-        _base.running.add(self)
+        _base.keep(self, self.recording, companion)
 
     def finish(self) -> None:
         """Ends the recording and waits until all of it is logged, at most sampling_interval + 5 s. What is shorter than
@@ -310,8 +308,7 @@ class ProcessMetricsMonitor:
             thread.join(timeout=self.sampling_interval + 5)
             self.flush_remaining()
         else:
-            self._finalizer.detach()
-            _base.running.discard(self)
+            _base.release(self)
             self._let_end(thread)
         if self.verbose:
             print("Successfully terminated process metrics monitoring.", file=sys.stderr)

@@ -53,6 +53,6 @@ def numbers(given: Any) -> dict[str, float]:
     for name, value in dict(given or {}).items():
         try:
             found[str(name)] = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass  # a text, a matrix
     return found

@@ -146,6 +146,9 @@ def _request(
     run_id: str | None, names: str, live: bool, every: float | None, artifacts: bool, patience: float | None
 ) -> dict[str, Any]:
     _check(names)
+    for number in every, patience:
+        if number is not None and not number >= 0:
+            raise ArgumentError(f"{number!r} is no number of seconds")
     active, uri = _active_run()
     request: dict[str, Any] = {"names": names, "live": live, "artifacts": artifacts}
     run = run_id or active or os.environ.get("MLFLOW_RUN_ID")
@@ -238,9 +241,9 @@ class _Hook:
     def begun(self, path: str | None) -> None:
         if self._started:
             return
-        from ._start import tell
-
         if path is not None:
+            from ._start import tell
+
             self.upload._request["tape"] = os.path.abspath(path)
             try:
                 os.unlink(self.upload.path)  # of a tape that this one has replaced

@@ -25,7 +25,6 @@ _own = (
     "tasks",
     "children",
     "metrics",
-    "collect",
     "du",
     "keep",
     "overhead",

@@ -10,6 +10,7 @@ sent. Points of a batch are in the order of their steps; a store writes them in 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Iterator
@@ -18,14 +19,14 @@ from typing import Any, Callable
 
 from .. import _marks
 from .._lib import shown
-from ..errors import NotATapeError, TapeNotFoundError
+from ..errors import Error, NotATapeError, TapeNotFoundError
 from ..sample import Sample
 from ..tape import Tape
 from . import NAMES
 from ._end import End
 from ._names import Namer, Point
 from ._points import Metric, Step, merged, missing
-from ._position import Position, Refused, identity, path_of
+from ._position import Position, Refused, identity, path_of, read
 from ._run import Finder
 from ._server import Server, harmless
 
@@ -40,32 +41,34 @@ _ENDED = ("FINISHED", "FAILED", "KILLED")
 class Follower:
     def __init__(self, request: dict[str, Any], position: Position, say: Callable[[str], None]) -> None:
         self.request, self.position, self._say = request, position, say
-        self.tape = self._open(request["tape"])
+        self.tape = _open(request["tape"])
+        self._identity = identity(self.tape)
         self._ended_at: float | None = None
         self._looked = time.monotonic()
 
-    def _open(self, path: str) -> Tape:
-        """It may have no header yet."""
-        end = time.monotonic() + _BEGINS_WITHIN
-        while True:
-            try:
-                return Tape(path)
-            except TapeNotFoundError:
-                raise
-            except NotATapeError:
-                if time.monotonic() > end:
-                    raise
-            time.sleep(0.05)
+    def _is_replaced(self) -> bool:
+        """Is another tape at its path by now?"""
+        try:
+            return identity(Tape(self.tape.path)) != self._identity
+        except Error:
+            return False
+
+    def _check(self) -> None:
+        """What was read before this is of its own tape."""
+        if self._is_replaced():
+            raise Refused(f"{self.tape.path} is another tape by now")
 
     def _gives_up(self) -> bool:
-        """No longer asks a server that is not there: a day after the tape's end."""
+        """No longer asks a server that is not there: a day after the tape's end, or once there is another tape."""
+        if self._is_replaced():
+            return True
         if self._ended_at is None and self.tape.state != "running":
             self._ended_at = time.monotonic()
         patience = float(self.request.get("patience", _PATIENCE))
         return self._ended_at is not None and time.monotonic() - self._ended_at > patience
 
     def connect(self, uri: str | None) -> Server:
-        self.server = Server(uri, self.position, self._gives_up, self._say)
+        self.server = Server(uri, self.position, self._check, self._gives_up, self._say)
         return self.server
 
     @property
@@ -84,29 +87,33 @@ class Follower:
         number, since = int(at.get("next", 0)), int(at.get("t_ns", -1))
         namer, before = self._namer(), None
         collected: list[Point] = []
-        due = since + every
-        with self.tape._cursor() as cursor:
-            if since >= 0:
-                before = cursor.seek(since)
-            while True:
-                record = cursor.next()
-                if record is None:
-                    if self._over(cursor):
-                        break
-                    yield None
-                    cursor_fd = cursor.poll_fd()
-                    self._pause(cursor_fd)
-                    continue
-                if not isinstance(record, Sample) or record.t_ns <= since:
-                    continue
-                collected.append(namer.point(record, before))
-                before = record
-                if record.t_ns >= due or since < 0:
-                    yield Step(number, record.t_ns, record.time_ns // 1_000_000, merged(collected))
-                    number, since, collected = number + 1, record.t_ns, []
-                    due = record.t_ns + every
+        for sample in self._samples(since):
+            if sample is None:
+                yield None
+                continue
+            if sample.t_ns > since:
+                collected.append(namer.point(sample, before))
+            before = sample
+            if collected and (sample.t_ns >= since + every or since < 0):
+                yield Step(number, sample.t_ns, sample.time_ns // 1_000_000, merged(collected))
+                number, since, collected = number + 1, sample.t_ns, []
         if collected and before is not None:
             yield Step(number, before.t_ns, before.time_ns // 1_000_000, merged(collected))
+
+    def _samples(self, since: int = -1) -> Iterator[Sample | None]:
+        """From that one on, to the end. None where there is nothing more at the moment."""
+        with self.tape._cursor() as cursor:
+            if since >= 0:
+                yield cursor.seek(since)
+            while True:
+                record = cursor.next()
+                if isinstance(record, Sample):
+                    yield record
+                elif record is None:
+                    if not cursor.wait(0):
+                        return
+                    yield None
+                    self._pause(cursor.poll_fd())
 
     def _namer(self) -> Namer:
         limit = self.tape.summary["limits"].get("memory_bytes") if self.names == "process" else None
@@ -115,19 +122,15 @@ class Follower:
             first = next(iter(self.tape), None)
         return Namer(self.names, float(limit) if limit else None, first, bool(self.request.get("machine", True)))
 
-    def _over(self, cursor: Any) -> bool:
-        return not cursor.wait(0)
-
-    def _pause(self, fd: int) -> None:
-        import select
-
-        self._watch_run()
+    def _pause(self, *descriptors: int) -> None:
+        self._watch()
         poll = select.poll()
-        if fd >= 0:
-            poll.register(fd, select.POLLIN)
+        for fd in descriptors:
+            if fd >= 0:
+                poll.register(fd, select.POLLIN)
         poll.poll(500)
 
-    def _watch_run(self) -> None:
+    def _watch(self) -> None:
         """The recording of a run ends with the run."""
         if not self.request.get("stop") or time.monotonic() - self._looked < _LOOK_EVERY:
             return
@@ -137,8 +140,8 @@ class Follower:
         except Exception:
             return
         header = self.tape.header
-        if status in _ENDED and _marks.start_ticks(header.recorder_pid) == header.recorder_start_ticks:
-            os.kill(header.recorder_pid, signal.SIGTERM)
+        if status in _ENDED:
+            end_recorder(header.recorder_pid, header.recorder_start_ticks)
 
     def send_metrics(self) -> None:
         if not self.request.get("live", True):
@@ -202,6 +205,41 @@ class Follower:
         end.send_artifacts(files=bool(self.request.get("artifacts", True)))
 
 
+def end_recorder(pid: int, ticks: int) -> None:
+    try:
+        if _marks.start_ticks(pid) == ticks:
+            os.kill(pid, signal.SIGTERM)
+    except OSError:
+        pass
+
+
+def _open(path: str) -> Tape:
+    """It may have no header yet."""
+    end = time.monotonic() + _BEGINS_WITHIN
+    while True:
+        try:
+            return Tape(path)
+        except TapeNotFoundError:
+            raise
+        except NotATapeError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.05)
+
+
+def _position(request: dict[str, Any]) -> Position | None:
+    """None: another follower sends this tape. One that sends the tape which was at its path before notices that."""
+    path = path_of(request)
+    while True:
+        try:
+            return Position(path)
+        except BlockingIOError:
+            own = identity(_open(request["tape"]))
+            if read(path).get("tape", own) == own:
+                return None
+        time.sleep(0.2)
+
+
 def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None) -> int:
     """Sends a tape to its end; returns an exit status."""
     for name in ("BARO_EVENTS", "BARO_TAPE", "BARO_PID", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID"):
@@ -210,13 +248,13 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
     if not _relative(request):
         os.chdir("/")  # no folder of others': an empty one in $LD_LIBRARY_PATH is the working directory
     try:
-        position = Position(path_of(request))
-    except BlockingIOError:
-        say("it is being sent already")
-        return 0
+        position = _position(request)
     except (OSError, Refused) as error:
         say(f"nothing is sent: {error}")
         return 1
+    if position is None:
+        say("it is being sent already")
+        return 0
     try:
         follower = Follower(request, position, say)
         position.belongs_to(identity(follower.tape))

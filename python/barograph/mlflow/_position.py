@@ -15,6 +15,7 @@ import json
 import os
 import stat
 
+from ..errors import AccessError
 from ._auto import _without_password
 
 TYPE_CHECKING = False  # without importing typing
@@ -81,7 +82,11 @@ def path_of(request: dict[str, Any]) -> str:
         return name
     state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     folder = os.path.join(state, "barograph", "mlflow")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        why = f"{name} is not for this user to write, and {folder} can't be made ({error.strerror})"
+        raise AccessError(f"how far it was sent can't be kept: {why}", -(error.errno or 0)) from None
     return os.path.join(folder, f"{os.path.basename(name)[-200:]}-{_hash(name)}")
 
 
@@ -104,8 +109,8 @@ def _newest(data: bytes) -> dict[str, Any]:
     for at in range(0, len(data), _LINE):
         try:
             found = json.loads(data[at : at + _LINE])
-        except ValueError:
-            continue  # torn
+        except (ValueError, RecursionError):
+            continue  # torn, or not ours
         if not isinstance(found, dict) or any(type(v) is not _TYPES.get(k) for k, v in found.items()):
             continue
         if found.get("number", 0) > newest.get("number", 0):

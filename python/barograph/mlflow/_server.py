@@ -44,13 +44,19 @@ class _Overdue(BaseException):
 
 class Server:
     def __init__(
-        self, uri: str | None, position: Position, give_up: Callable[[], bool], say: Callable[[str], None]
+        self,
+        uri: str | None,
+        position: Position,
+        check: Callable[[], None],
+        give_up: Callable[[], bool],
+        say: Callable[[str], None],
     ) -> None:
+        """check: is called before each try, and may end them all by Refused."""
         # A try is one try: what is sent again is decided here.
         os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
         os.environ["MLFLOW_ENABLE_ASYNC_LOGGING"] = "false"
-        self._position, self._give_up, self._say, self._uri = position, give_up, say, uri
+        self._position, self._check, self._give_up, self._say, self._uri = position, check, give_up, say, uri
         self.client: Any = None
         self.do("import", lambda: self._connect(uri))
 
@@ -85,6 +91,7 @@ class Server:
         """before_retry: finds out what has arrived. It is asked until it answers as well."""
         pause, ask = _PAUSES[0], False
         while True:
+            self._check()
             try:
                 if ask and before_retry:
                     self.limited(what, before_retry)

@@ -65,6 +65,9 @@ int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret,
  * 11 in the other: -EINVAL. */
 int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other);
 
+/* Is a process with this text of /proc/PID/cgroup in the group p->at[i], or in one below it? */
+bool cgroup_holds(const struct cgroup_hierarchies *p, size_t i, struct span membership);
+
 /* The name of the controller: "blkio" in v1, "io" in v2. NULL: CGROUP_AT_UNIFIED, which is none. */
 const char *cgroup_controller_name(enum cgroup_controller c, bool v2);
 

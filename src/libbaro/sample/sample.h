@@ -104,9 +104,6 @@ struct baro_entity_owner {
 #define ATTRIBUTE_PHASE_ID "id"
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"
-#define ATTRIBUTE_WRITTEN_TS "written_ts"
-#define ATTRIBUTE_WRITTEN_SECONDS "written_seconds"
-#define ATTRIBUTE_BESIDE "attributes_beside"
 
 /* Limits of what the tape takes; longer texts and more attributes are left out. */
 enum {
@@ -143,8 +140,8 @@ struct baro_entities {
     uint64_t read_ns; /* when they were read; 0: not so far. Kinds up to BARO_KIND_CGROUP have the sample's host_ns */
 };
 
-/* A kind that the registry does not have: it is declared while a recording lasts (--collect), or a newer barograph
- * wrote the tape. */
+/* A kind that the registry does not have, declared on the tape: an older recorder could do that, or a newer one wrote
+ * the tape. */
 struct baro_declared {
     const char *name;                        /* "jobqueue", ...: KIND_NAME_MAX bytes at most */
     const struct baro_metric *const *metric; /* its columns; there may be more later, 128 at most */

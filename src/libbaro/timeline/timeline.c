@@ -37,14 +37,8 @@ struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timelin
         t->failed = true;
         return NULL;
     }
-    i->view = (struct baro_timeline_item){.kind = kind,
-                                          .name = name,
-                                          .text = name,
-                                          .begin_ns = t_ns,
-                                          .end_ns = t_ns,
-                                          .parent = -1,
-                                          .id = t->n_all,
-                                          .written_ts = ""};
+    i->view = (struct baro_timeline_item){
+        .kind = kind, .name = name, .text = name, .begin_ns = t_ns, .end_ns = t_ns, .parent = -1, .id = t->n_all};
     i->id = "";
     t->all[t->n_all++] = i;
     return i;
@@ -83,8 +77,7 @@ static bool is_status(const struct timeline_item *i, const struct baro_attribute
  * job's. */
 static bool has_meaning(const struct baro_attribute *a)
 {
-    static const char *const names[] = {ATTRIBUTE_PHASE_ID,   ATTRIBUTE_DURATION,        ATTRIBUTE_TIME_ERROR,
-                                        ATTRIBUTE_WRITTEN_TS, ATTRIBUTE_WRITTEN_SECONDS, ATTRIBUTE_BESIDE};
+    static const char *const names[] = {ATTRIBUTE_PHASE_ID, ATTRIBUTE_DURATION, ATTRIBUTE_TIME_ERROR};
     for (size_t i = 0; a->type != BARO_ATTRIBUTE_JSON && i < sizeof(names) / sizeof(*names); i++) {
         if (strcmp(a->name, names[i]) == 0)
             return true;
@@ -108,26 +101,6 @@ static bool gives(const struct baro_event *e, const char *name)
             return true;
     }
     return false;
-}
-
-static bool is_number(const struct baro_attribute *a)
-{
-    return a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED || a->type == BARO_ATTRIBUTE_REAL;
-}
-
-/* Takes the values that the job wrote in a line of a RunLog, so that a reader can write the same line again. */
-static void take_written(struct timeline_item *i, const struct baro_event *e)
-{
-    const struct baro_attribute *ts = timeline_meaning(e, ATTRIBUTE_WRITTEN_TS),
-                                *seconds = timeline_meaning(e, ATTRIBUTE_WRITTEN_SECONDS),
-                                *beside = timeline_meaning(e, ATTRIBUTE_BESIDE);
-    if (ts && ts->type == BARO_ATTRIBUTE_TEXT)
-        i->view.written_ts = ts->text; /* set_block() copies it */
-    if (seconds && is_number(seconds)) {
-        i->view.written_seconds = *seconds;
-        i->view.written_seconds.name = ATTRIBUTE_WRITTEN_SECONDS;
-    }
-    i->view.attributes_beside = beside && beside->type == BARO_ATTRIBUTE_BOOLEAN && beside->u64;
 }
 
 /* Merges the attributes of an item with new ones; a new one replaces an old one of the same name. */
@@ -170,8 +143,7 @@ static size_t size_of(const struct baro_attribute *at, size_t n)
 static bool set_block(struct timeline_item *i, const char *name, const char *text, const char *id,
                       const struct baro_attribute *from, size_t n)
 {
-    const char *ts = i->view.written_ts;
-    char *block = malloc(size_of(from, n) + strlen(name) + strlen(text) + strlen(id) + strlen(ts) + 4);
+    char *block = malloc(size_of(from, n) + strlen(name) + strlen(text) + strlen(id) + 3);
     if (!block)
         return false;
     struct baro_attribute *to = (struct baro_attribute *)(void *)block;
@@ -184,7 +156,6 @@ static bool set_block(struct timeline_item *i, const char *name, const char *tex
     i->view.name = pack_text(&at, name);
     i->view.text = pack_text(&at, text);
     i->id = pack_text(&at, id);
-    i->view.written_ts = pack_text(&at, ts);
     i->view.attribute = n ? to : NULL;
     i->view.attribute_count = n;
     free(i->block);
@@ -214,7 +185,6 @@ void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const s
     size_t n = merge(i, more, all);
     const struct baro_attribute *id = timeline_meaning(more, ATTRIBUTE_PHASE_ID);
     struct buf text = {0};
-    take_written(i, more);
     buf_str(&text, more->text);
     for (size_t k = 0; k < n; k++)
         (is_status(i, &all[k]) ? text_of_status : text_of_attribute)(&text, &all[k]);

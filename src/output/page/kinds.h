@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts of directories (--du) and of kinds that only the tape has (--collect): one for each metric, with a curve for
+/* Charts of directories (--du) and of kinds that only the tape has: one for each metric, with a curve for
  * each entity. */
 #ifndef OUTPUT_PAGE_KINDS_H
 #define OUTPUT_PAGE_KINDS_H

@@ -9,7 +9,6 @@
 #include "output/rows/csv_json.h"
 #include "output/rows/dialect.h"
 #include "output/rows/escaped.h"
-#include "output/rows/runlog.h"
 #include "output/rows/trace.h"
 #include "programs/baro-read/export_arrow.h"
 #include "programs/baro-read/export_list.h"
@@ -30,7 +29,6 @@ struct exporting {
     struct columns columns;
     struct dialect *dialect;        /* NULL: barograph's own rows */
     struct trace *trace;            /* NULL: rows */
-    struct runlog *runlog;          /* the same */
     struct baro_timeline *timeline; /* set if a column is the phase */
     struct baro_previous *memory;
     struct users users;
@@ -143,18 +141,14 @@ static int choose_dialect(struct exporting *x)
     return 0;
 }
 
-/* Chooses a format that has no rows and columns. */
-static int choose_whole(struct exporting *x)
+/* A trace has no rows and columns. */
+static int choose_trace(struct exporting *x)
 {
     const struct settings *s = x->settings;
     const char *other = s->columns ? "--columns" : s->entity ? "--entity" : s->dialect >= 0 ? "--dialect" : NULL;
     if (other)
-        return cli_failf(x->cli, "%s and --format %s exclude each other: a %s", other,
-                         s->format == FORMAT_TRACE ? "trace" : "runlog",
-                         s->format == FORMAT_TRACE ? "trace is the whole tape" : "run log has phases and marks");
-    int code = s->format == FORMAT_TRACE ? trace_new(&x->trace, x->tape, &x->err)
-                                         : runlog_new(&x->runlog, baro_tape_header(x->tape), x->tape, &x->err);
-    return code < 0 ? cli_fail(x->cli, &x->err) : 0;
+        return cli_failf(x->cli, "%s and --format trace exclude each other: a trace is the whole tape", other);
+    return trace_new(&x->trace, x->tape, &x->err) < 0 ? cli_fail(x->cli, &x->err) : 0;
 }
 
 static int flush_text(struct exporting *x, size_t at_least)
@@ -227,11 +221,9 @@ static int put_record(struct exporting *x, const struct baro_record *record)
 {
     if (x->trace)
         trace_record(x->trace, record, &x->text);
-    else if (x->runlog)
-        runlog_record(x->runlog, record);
     else if (x->dialect)
         dialect_record(x->dialect, record, &x->text);
-    if (x->trace || x->runlog || x->dialect)
+    if (x->trace || x->dialect)
         return flush_text(x, CHUNK);
     keep_timeline(x, record);
     if (record->kind == BARO_RECORD_SAMPLE)
@@ -300,8 +292,6 @@ static int rows(struct exporting *x)
         }
         if (!status && code < 0)
             status = cli_fail(x->cli, &x->err);
-        if (!status && x->runlog && runlog_write(x->runlog, false, &x->text) < 0)
-            status = cli_failf(x->cli, "out of memory");
         if (!status)
             status = flush_text(x, 1);
         if (status || !x->settings->follow || !reader_wait(x->tape))
@@ -320,16 +310,12 @@ static int end_trace(struct exporting *x)
     return flush_text(x, 1);
 }
 
-static int end_whole(struct exporting *x)
+static int end_rows(struct exporting *x)
 {
     if (x->trace)
         return end_trace(x);
     if (x->dialect)
         dialect_end(x->dialect, &x->text);
-    /* In a recording that goes on, open phases may end later. */
-    bool all = baro_tape_state(x->tape) != BARO_TAPE_RUNNING;
-    if (x->runlog && runlog_write(x->runlog, all, &x->text) < 0)
-        return cli_failf(x->cli, "out of memory");
     return flush_text(x, 1);
 }
 
@@ -339,7 +325,7 @@ static int export(struct exporting *x)
         trace_begin(x->trace, &x->text);
     else if (x->dialect)
         dialect_header(x->dialect, &x->text);
-    else if (x->settings->format == FORMAT_CSV && !x->runlog)
+    else if (x->settings->format == FORMAT_CSV)
         csv_header(&x->columns, x->settings->safe, &x->text);
     const bool arrow = of_arrays(x->settings->format);
     if (x->columns.phase && !arrow && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
@@ -352,7 +338,7 @@ static int export(struct exporting *x)
     progress_begin(x);
     int status = arrow ? arrow_rows(x) : rows(x);
     if (!status)
-        status = end_whole(x);
+        status = end_rows(x);
     progress_end(x);
     if (status)
         return status;
@@ -395,12 +381,6 @@ static int list_kinds(struct cli *cli, const char *name)
     return status;
 }
 
-static const char *format_name(enum settings_format format)
-{
-    static const char *const names[] = {"csv", "jsonl", "trace", "runlog", "arrow", "parquet", "sqlite"};
-    return names[format];
-}
-
 int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
@@ -417,19 +397,19 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     else if (s->safe && s->format != FORMAT_CSV)
         status = cli_failf(
             cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
-            format_name(s->format));
+            export_formats[s->format]);
     else if (s->smi_rounding && s->dialect < 0)
         status = cli_failf(cli, "--smi-rounding is for --dialect: barograph's own rows are exact");
     else if (s->follow && (of_arrays(s->format) || s->format == FORMAT_SQLITE))
         status = cli_failf(cli, "--follow and --format %s exclude each other: it is written when all rows are there",
-                           format_name(s->format));
+                           export_formats[s->format]);
     else if (s->format == FORMAT_SQLITE && !output)
         status = cli_failf(cli, "--format sqlite writes a file: -o FILE says which");
-    else if (s->format == FORMAT_TRACE || s->format == FORMAT_RUNLOG)
-        status = choose_whole(&x);
+    else if (s->format == FORMAT_TRACE)
+        status = choose_trace(&x);
     else
         status = choose_kind(&x);
-    if (!status && !x.trace && !x.runlog)
+    if (!status && !x.trace)
         status = s->dialect >= 0 ? choose_dialect(&x) : choose_rows(&x);
     if (!status && s->format == FORMAT_SQLITE) {
         status = export_sqlite(cli, s, argv[0]);
@@ -439,7 +419,6 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     }
     dialect_free(x.dialect);
     trace_free(x.trace);
-    runlog_free(x.runlog);
     baro_timeline_free(x.timeline);
     columns_done(&x.columns);
     baro_previous_free(x.memory);

@@ -16,7 +16,6 @@ static const struct entry formats[] = {
     {"csv", "a row for each process at each sample, or of what --entity says (the default)"},
     {"jsonl", "the same as a JSON object a line; what is absent has its reason"},
     {"trace", "the whole tape for ui.perfetto.dev and chrome://tracing (docs/trace.md)"},
-    {"runlog", "marks and phases as RunLog writes them"},
     {"arrow", "the rows as a stream of Arrow IPC messages, for pandas, polars, DuckDB, ... (docs/arrow.md)"},
     {"parquet", "the rows as a Parquet file, by python3 with pyarrow or polars (docs/arrow.md)"},
     {"sqlite", "a database: a table for each kind of rows, or that of --entity (-o FILE; docs/arrow.md)"},
@@ -37,7 +36,7 @@ static const char *what_of_kind(const char *name)
         if (strcmp(kinds[i].name, name) == 0)
             return kinds[i].what;
     }
-    return "of this tape's own (--collect)";
+    return "of this tape alone";
 }
 
 static void put_line(struct buf *b, const char *name, const char *what)

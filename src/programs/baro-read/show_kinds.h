@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories (`--du`) and the kinds that only the tape has (`--collect`) at the moment that baro show shows. */
+/* Directories (`--du`) and the kinds that only the tape has at the moment that baro show shows. */
 #ifndef PROGRAMS_BARO_READ_SHOW_KINDS_H
 #define PROGRAMS_BARO_READ_SHOW_KINDS_H
 

@@ -41,16 +41,6 @@ const struct route routes[] = {
     {"/api/v1/jobs/{id}/events", api_events, {"kind", "offset", "limit"}, ROUTE_LARGE},
     {"/api/v1/jobs/{id}/exits", api_exits, {"columns", "offset", "limit"}, ROUTE_LARGE},
     {"/api/v1/jobs/{id}/live", live_job, {"exits", "last_event_id"}, ROUTE_TAPE},
-    {"/j/task_ids", observer_task_ids, {NULL}, ROUTE_TAPE},
-    {"/j/task_ids/{which}", observer_task_ids, {NULL}, ROUTE_TAPE},
-    {"/j/task_ids/{which}/{offset}", observer_task_ids, {NULL}, ROUTE_TAPE},
-    {"/j/task_ids/{which}/{offset}/{number}", observer_task_ids, {NULL}, ROUTE_TAPE},
-    {"/j/task_id_count", observer_count, {NULL}, ROUTE_SMALL},
-    {"/j/task", observer_tasks, {"task_id"}, ROUTE_TAPE},
-    {"/j/task/{task}", observer_task, {NULL}, ROUTE_TAPE},
-    {"/j/process/{task}", observer_process, {NULL}, ROUTE_TAPE},
-    {"/j/process/{task}/{process}", observer_process, {NULL}, ROUTE_TAPE},
-    {"/j/processes", observer_processes, {"task_id", "task_ids"}, ROUTE_TAPE},
     {NULL, NULL, {NULL}, ROUTE_SMALL},
 };
 
@@ -60,8 +50,7 @@ static bool matches(struct request *q, const char *path, const char *url)
     size_t part = 0;
     while (*path && *url) {
         if (*path == '{') {
-            bool is_rest = strcmp(path, "{process}") == 0;
-            size_t len = is_rest ? strlen(url) : strcspn(url, "/");
+            size_t len = strcspn(url, "/");
             if (!len || len >= sizeof(q->part[0]))
                 return false;
             memcpy(q->part[part], url, len);

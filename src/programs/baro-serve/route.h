@@ -16,8 +16,7 @@ enum route_cost {
 };
 
 struct route {
-    const char *path; /* {id} stands for a job, {process} for the rest of the path, because names may have slashes;
-                         other braces for a word */
+    const char *path; /* {id} stands for a job, other braces for a word */
     void (*handle)(struct request *q);
     const char *params[ROUTE_PARAMS]; /* names of its parameters; others are refused */
     enum route_cost cost;
@@ -36,8 +35,6 @@ void api_sample(struct request *q), api_processes(struct request *q), api_tasks(
 void api_entities(struct request *q), api_events(struct request *q), api_exits(struct request *q);
 void api_range(struct request *q);
 void exposition(struct request *q);
-void observer_task_ids(struct request *q), observer_count(struct request *q), observer_tasks(struct request *q);
-void observer_task(struct request *q), observer_process(struct request *q), observer_processes(struct request *q);
 void host_page(struct request *q), host_style(struct request *q), host_script(struct request *q);
 void shared_script(struct request *q), job_page(struct request *q), job_script(struct request *q);
 void report_page(struct request *q);

@@ -166,8 +166,7 @@ static const char *event_of(struct pseudonyms *p, int kind, const char *text)
 
 static const char *attribute_name_of(struct pseudonyms *p, int kind, const char *text)
 {
-    static const char *const own[] = {"id",         "duration_ns",     "time_error_ns",     "status",
-                                      "written_ts", "written_seconds", "attributes_beside", NULL};
+    static const char *const own[] = {"id", "duration_ns", "time_error_ns", "status", NULL};
     bool is_own = kind >= 0 ? kind < baro_kind_count() : is_one_of(text, own);
     return is_own ? text : pseudonym_whole(p, text);
 }
@@ -186,7 +185,7 @@ static const char *other_text(void *context, const struct baro_text *t)
     case BARO_TEXT_ENTITY: return is_of_hardware(t->kind, t->text) ? t->text : pseudonym_words(p, t->text);
     case BARO_TEXT_EVENT: return event_of(p, t->kind, t->text);
     case BARO_TEXT_ATTRIBUTE_NAME: return attribute_name_of(p, t->kind, t->text);
-    case BARO_TEXT_ATTRIBUTE: return strcmp(t->name, "written_ts") == 0 ? "" : pseudonym_words(p, t->text);
+    case BARO_TEXT_ATTRIBUTE: return pseudonym_words(p, t->text);
     case BARO_TEXT_JSON: return json_of(p, t->text);
     case BARO_TEXT_KIND:
     case BARO_TEXT_METRIC: return pseudonym_whole(p, t->text);

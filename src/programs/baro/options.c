@@ -117,37 +117,6 @@ static int take_group(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* Is it a name that rows of every tape use already, or `all`, or another program's? */
-static bool is_taken(const struct record_settings *s, const char *name)
-{
-    for (int i = 0; i < s->n_programs; i++) {
-        if (strcmp(s->programs[i].name, name) == 0)
-            return true;
-    }
-    return baro_kind_find(name) >= 0 || strcmp(name, "event") == 0 || strcmp(name, "all") == 0;
-}
-
-static int take_collect(void *at, const char *text, struct baro_error *err)
-{
-    struct record_settings *s = at;
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    if (text[n] != '=' || n == 0 || *text < 'a' || *text > 'z' || n >= SETTINGS_PROGRAM_NAME)
-        return error_set(err, BARO_E_SYNTAX,
-                         "'%.80s' is not NAME=COMMAND; a NAME has a-z, 0-9 and _, and begins with a letter", text);
-    if (!text[n + 1 + strspn(text + n + 1, " \t\n")])
-        return error_set(err, BARO_E_SYNTAX, "'%.80s' has no command", text);
-    if (s->n_programs == SETTINGS_PROGRAMS_MAX)
-        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PROGRAMS_MAX);
-    struct program_setting *p = &s->programs[s->n_programs];
-    memcpy(p->name, text, n);
-    p->name[n] = 0;
-    p->command = text + n + 1;
-    if (is_taken(s, p->name))
-        return error_set(err, BARO_E_RANGE, "%s is the name of another kind; choose a new one", p->name);
-    s->n_programs++;
-    return 0;
-}
-
 /* A number, the beginning of a UUID (hexadecimal without a prefix: ROCm's), a card of DRM, or all of them. */
 static bool is_gpu(const char *item, size_t n)
 {
@@ -229,16 +198,6 @@ void settings_init(struct settings *s)
                     "default,tcp adds them, and the job's TCP traffic. They are not in the default, as each "          \
                     "descriptor is read. A metric that is not in the list is not read. The job's totals need "         \
                     "cpu, faults, rss, state and threads: these are always recorded.")),                               \
-        PARSED("collect", 0, "NAME=COMMAND", record, take_collect,                                                     \
-               "run COMMAND beside the job and record what it prints; can be given more than once",                    \
-               MORE("sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text, each with a line "    \
-                    "\"# EOF\" at its end. They are rows of a kind called NAME: baro export "                          \
-                    "--entity NAME. If COMMAND ends after a reading, it is started again one second after its last "   \
-                    "start, or at each --interval. If it fails, it is started again after 1 s, then 2 s, and so on "   \
-                    "up to a minute. It can't affect the job, and is ended with the recording. Its environment has "   \
-                    "BARO_INTERVAL (seconds between readings) and BARO_PID (the first process of the job). At most "   \
-                    "128 columns and 4096 rows are kept; what is left out is reported. What it uses counts as a cost " \
-                    "of the recording, but not against --overhead.")),                                                 \
         PARSED("du", 0, "DIR", record, take_directory,                                                                 \
                "record what DIR and all below it take on the disk; can be given more than once",                       \
                .completes = OPT_A_FILE,                                                                                \

@@ -267,8 +267,6 @@ static void on_no_segment(void *context)
 void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
-    for (int i = 0; i < s->n_programs; i++)
-        r->programs[i] = (struct record_program){s->programs[i].name, s->programs[i].command};
     *ret = (struct record_options){
         .tape_fd = r->tape_fd,
         .before = r->cli->before,
@@ -277,8 +275,6 @@ void recording_options(struct recording *r, struct record_options *ret)
                   .cmdline = s->cmdline,
                   .children = s->children,
                   .host = s->host,
-                  .programs = r->programs,
-                  .n_programs = (size_t)s->n_programs,
                   .directories = s->directories,
                   .n_directories = (size_t)s->n_directories,
                   .directories_every_ns = s->directories_every_ns,

@@ -33,7 +33,6 @@ struct recording {
     void *first_sample_context;
     struct baro_summary *summary;
     struct judge judge;
-    struct record_program programs[SETTINGS_PROGRAMS_MAX];
 };
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */

@@ -112,8 +112,8 @@ const struct cli_command cli_commands[] = {
          "Other members are attributes, except for these: \"time\" (seconds since 1970), \"monotonic\" (seconds) or "
          "\"monotonic_ns\" is the time of the mark, and \"id\" distinguishes phases of the same name. Attributes "
          "may be of any type, also objects and arrays (16 levels at most). A number of 512 or more characters is "
-         "kept as JSON, and is no time. Lines in the format of RunLog are accepted, too, and `baro export --format "
-         "runlog` gives them back as they were written. What can't be kept is left out, and the tape says so.\n\n"
+         "kept as JSON, and is no time. Lines in the format of RunLog are accepted, too. What can't "
+         "be kept is left out, and the tape says so.\n\n"
          "It writes only to a file that a recorder reads: that of baro run, or that of baro record --events FILE.\n\n"
          "Outside of a recording, or if the line can't be written, it prints a note and ends with status 0, so that a "
          "script with marks also works without a recording.",
@@ -250,7 +250,6 @@ const struct cli_command cli_commands[] = {
               "- /api/v1/: JSON; /api/v1/openapi.json describes it (docs/serve.md)\n"
               "- /api/v1/jobs/ID/live: samples and events as they are recorded (Server-Sent Events)\n"
               "- /metrics: jobs, tasks and the machine for Prometheus, as OpenMetrics or text\n"
-              "- /j/: the JSON of the Thermos observer\n"
               "- /healthz: whether it works\n\n"
               "It ends by SIGINT or SIGTERM. As a service of systemd it is started by systemctl enable --now "
               "baro-serve (docs/serve.md).",
@@ -303,8 +302,9 @@ const struct cli_command cli_commands[] = {
      .summary = "copy a tape without names: to show it to others",
      .about =
          "Writes a tape with the same values, in which no text of TAPE is left: names of processes, command lines, "
-         "hosts, paths, users, control groups, mounts, tasks, phases, marks, labels, warnings, and all that programs "
-         "of --collect named. Each word becomes another one, the same wherever it stands: two processes of one name "
+         "hosts, paths, users, control groups, mounts, tasks, phases, marks, labels, warnings, and kinds "
+         "and columns that only TAPE has. Each word becomes another one, the same wherever it stands: two processes of "
+         "one name "
          "still have one name, and a path has as many parts. User ids other than 0 become other numbers. The key is "
          "random and is kept nowhere, unless --key gives one.\n\n"
          "These stay: values, times of day, pids, numbers that marks have, the version of the kernel, the model of "

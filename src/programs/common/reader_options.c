@@ -23,7 +23,7 @@ void settings_init_reading(struct settings *s)
     *s = (struct settings){.dialect = -1, .report_format = -1, .by = BY_NOTHING};
 }
 
-static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", "parquet", "sqlite", NULL};
+const char *const export_formats[] = {"csv", "jsonl", "trace", "arrow", "parquet", "sqlite", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
 #define ROW_KIND(name, what) name,
 static const char *const kinds[] = {
@@ -69,9 +69,9 @@ const struct opt options_top[] = {
 };
 
 const struct opt options_export[] = {
-    CHOICE("format", 'F', "FORMAT", format, formats,
-           "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, runlog: marks "
-           "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), "
+    CHOICE("format", 'F', "FORMAT", format, export_formats,
+           "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, arrow: rows for "
+           "pandas, polars and DuckDB (an Arrow IPC stream), "
            "parquet: the same as a file, or sqlite: a database with a table for each kind of rows",
            MORE("In a trace each process is a bar from its start to its end, values of the job and of the machine are "
                 "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it. "

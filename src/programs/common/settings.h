@@ -9,14 +9,6 @@
 
 #define SETTINGS_PIDS_MAX 64
 #define SETTINGS_DIRECTORIES_MAX 64
-#define SETTINGS_PROGRAMS_MAX 16
-#define SETTINGS_PROGRAM_NAME 64 /* with its NUL */
-
-/* --collect NAME=COMMAND */
-struct program_setting {
-    char name[SETTINGS_PROGRAM_NAME];
-    const char *command;
-};
 
 /* record: which processes, by their commands */
 #define SETTINGS_RULES_MAX 64
@@ -58,10 +50,8 @@ struct record_settings {
     int until_all;      /* record: ends when all descendants have ended, too */
     const char *cgroup; /* record: a control group */
     struct select_settings select;
-    const char *events; /* record: a file whose lines are marks and phases */
-    int own_group;      /* run: enum own_mode */
-    struct program_setting programs[SETTINGS_PROGRAMS_MAX];
-    int n_programs;
+    const char *events;                                /* record: a file whose lines are marks and phases */
+    int own_group;                                     /* run: enum own_mode */
     const char *directories[SETTINGS_DIRECTORIES_MAX]; /* --du */
     int n_directories;
     uint64_t directories_every_ns; /* --du-every; 0: not given */
@@ -102,11 +92,11 @@ enum settings_format {
     FORMAT_CSV,
     FORMAT_JSONL,
     FORMAT_TRACE,
-    FORMAT_RUNLOG,
     FORMAT_ARROW,
     FORMAT_PARQUET,
     FORMAT_SQLITE,
 };
+extern const char *const export_formats[]; /* their names; ended by NULL */
 
 struct settings {
     struct record_settings record;

@@ -75,13 +75,6 @@ int sampler_add(struct sampler *s, const struct collector *is, void *state)
     return collectors_add(&s->sampling.collectors, is, state);
 }
 
-int sampler_add_program(struct sampler *s, const struct program_request *request, struct baro_error *err)
-{
-    struct program_row *row;
-    int code = program_row_new(&row, &s->sampling, request, err);
-    return code < 0 ? code : sampler_add(s, &program_collector, row);
-}
-
 int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns, struct baro_entity_owner owner,
                           struct baro_error *err)
 {

@@ -16,7 +16,6 @@
 #include "recorder/collectors/processes/process.h"
 #include "recorder/collectors/processes/processes.h"
 #include "recorder/collectors/processes/task_row.h"
-#include "recorder/collectors/programs/program_row.h"
 #include "recorder/collectors/sockets/socket_row.h"
 #include "recorder/sampling/own_cost.h"
 
@@ -43,9 +42,6 @@ void sampler_done(struct sampler *s);
 /* Adds a collector, which is borrowed; only before the first tick. Its turn comes after those of the others. Returns 0,
  * or -ENOSPC. */
 int sampler_add(struct sampler *s, const struct collector *is, void *state);
-
-/* Adds a collector for this program's readings; only before the first tick. */
-int sampler_add_program(struct sampler *s, const struct program_request *request, struct baro_error *err);
 
 /* Adds a directory whose size is recorded; only before the first tick: directory_row_add(). */
 int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns, struct baro_entity_owner owner,

@@ -100,7 +100,7 @@ static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     missing = have && missing <= most ? 0 : missing;
     uint64_t carried = missing > slack ? missing - slack : 0;
     if (carried) {
-        uint64_t user = (uint64_t)((double)carried * ((double)expected[LEDGER_CPU_USER] / (double)used));
+        uint64_t user = share_u64(carried, expected[LEDGER_CPU_USER], used);
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }

@@ -273,7 +273,7 @@ static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
         least[1] += one[1];
     }
     if (least[0] + least[1] > sum) {
-        least[0] = (uint64_t)((double)sum * ((double)least[0] / (double)(least[0] + least[1])));
+        least[0] = share_u64(sum, least[0], least[0] + least[1]);
         least[1] = sum - least[0];
     }
     total[LEDGER_CPU_USER] = max_u64(total[LEDGER_CPU_USER], least[0]);

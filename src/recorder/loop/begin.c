@@ -72,17 +72,6 @@ const char *recorder_lacks_proc(void)
     return access("/proc/version", F_OK) == 0 ? "/proc is that of another PID namespace" : "/proc is not mounted";
 }
 
-static int add_programs(struct recorder *r, const struct record_options *o, struct baro_error *err)
-{
-    int code = 0;
-    for (size_t i = 0; i < o->scope.n_programs && code == 0; i++) {
-        const struct program_request request = {o->scope.programs[i].name, o->scope.programs[i].command, o->run.cwd,
-                                                o->pace.interval_ns};
-        code = sampler_add_program(&r->sampler, &request, err);
-    }
-    return code;
-}
-
 static int open_proc(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     r->proc_fd = r->all->only ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->proc_fd;
@@ -148,8 +137,6 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
     if (stat("/proc/self/exe", &so.own_exe) < 0)
         so.own_exe.st_ino = 0;
     int code = sampler_init(&r->sampler, &r->job, &so, err);
-    if (code == 0)
-        code = add_programs(r, o, err);
     if (code == 0)
         code = record_directories(r, err);
     if (code < 0)

@@ -45,14 +45,7 @@ static uint64_t time_of(const struct recorder *r, const struct mark *m, const st
     return recorder_since(r, t < now ? t : now);
 }
 
-/* Does the RunLog's own form, rounded to milliseconds, give the same number? */
-static bool is_in_ms(const struct mark *m)
-{
-    return m->seconds.type == BARO_ATTRIBUTE_REAL &&
-           m->seconds.real == (double)((m->duration_ns + NS_PER_MS / 2) / NS_PER_MS) / 1e3;
-}
-
-/* The attributes with a meaning of their own come first. Returns how many there are, 4 at most. */
+/* The attributes with a meaning of their own come first. Returns how many there are, 2 at most. */
 static size_t put_meaning(const struct recorder *r, const struct mark *m, const struct mark_came *came,
                           struct baro_attribute *to)
 {
@@ -65,14 +58,6 @@ static size_t put_meaning(const struct recorder *r, const struct mark *m, const 
     if (is_untimed(r, m) && came->error_ns)
         to[n++] = (struct baro_attribute){
             .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
-    if (*m->ts)
-        to[n++] = (struct baro_attribute){.name = ATTRIBUTE_WRITTEN_TS, .type = BARO_ATTRIBUTE_TEXT, .text = m->ts};
-    if (m->kind == MARK_WHOLE && !is_in_ms(m)) {
-        to[n] = m->seconds;
-        to[n++].name = ATTRIBUTE_WRITTEN_SECONDS;
-    }
-    if (m->beside)
-        to[n++] = (struct baro_attribute){.name = ATTRIBUTE_BESIDE, .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 1};
     return n;
 }
 

@@ -28,11 +28,6 @@ struct record_observer {
     void *context;
 };
 
-/* A program beside the job, whose readings become a kind of this name. */
-struct record_program {
-    const char *name, *command;
-};
-
 /* Another recorder has recorded the same job before, on the same boot: what it had, and where this one goes on. */
 struct record_resume {
     const struct baro_header *header; /* the header of the last segment */
@@ -49,9 +44,7 @@ struct record_pace {
 struct record_scope {
     uint64_t wanted; /* mask of process metrics */
     bool cmdline, children;
-    bool host;                             /* the machine, too */
-    const struct record_program *programs; /* --collect */
-    size_t n_programs;
+    bool host;                      /* the machine, too */
     const char *const *directories; /* --du: paths; one that is not absolute is below run.cwd */
     size_t n_directories;
     uint64_t directories_every_ns;              /* --du-every; 0: not given */

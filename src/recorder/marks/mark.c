@@ -54,15 +54,20 @@ static bool seconds_of(const struct baro_attribute *a, uint64_t *ret_ns)
     return true;
 }
 
-/* Also takes a number that is no duration: it is written back unchanged, and the phase has no duration. */
-static bool scan_seconds(struct span value, struct baro_attribute *ret)
+/* A number that is no duration, such as -1 or NaN, counts as 0. */
+static bool scan_seconds(struct span value, uint64_t *ret_ns)
 {
-    bool negative = value.len && *value.at == '-';
-    *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_REAL, .real = span_equal(value, "NaN") ? NAN : INFINITY};
-    if (span_equal(value, "NaN") || span_equal(value, "Infinity"))
-        return true;
-    ret->real = negative ? -ret->real : ret->real;
-    return span_equal(value, "-Infinity") || mark_scan_number(value, ret);
+    static const char *const no_numbers[] = {"NaN", "Infinity", "-Infinity"};
+    struct baro_attribute a;
+    *ret_ns = 0;
+    for (size_t i = 0; i < sizeof(no_numbers) / sizeof(*no_numbers); i++) {
+        if (span_equal(value, no_numbers[i]))
+            return true;
+    }
+    bool is_number = mark_scan_number(value, &a);
+    if (is_number)
+        seconds_of(&a, ret_ns);
+    return is_number;
 }
 
 /* Is each member of "data" an attribute by itself? */
@@ -76,16 +81,16 @@ static bool fits_attributes(struct span data)
         if (!v.has_name)
             return false;
     }
-    return n > 0 && n <= MARK_ATTRIBUTES_LOG;
+    return n > 0 && n <= MARK_ATTRIBUTES;
 }
 
 static enum form form_of(const struct line *l)
 {
-    struct baro_attribute a;
+    uint64_t ns;
     if (l->named_by < NAME && !mark_is_text(l->value[TS]))
         return OF_OURS;
     if (span_equal(l->value[TYPE], "\"phase\"") && l->value[NAME].len > 2 && mark_is_text(l->value[NAME]) &&
-        scan_seconds(l->value[SECONDS], &a))
+        scan_seconds(l->value[SECONDS], &ns))
         return LOG_PHASE;
     if (span_equal(l->value[TYPE], "\"event\"") && l->value[EVENT].len > 2 && mark_is_text(l->value[EVENT]))
         return LOG_EVENT;
@@ -190,7 +195,7 @@ static void begin_ours(struct mark *m, const struct line *l)
         [TASK_END] = MARK_TASK_END, [MARK] = MARK_POINT, [NAME] = MARK_POINT};
     m->name = l->named_by < WORDS ? mark_keep_name(m, words[l->named_by], l->name) : "";
     m->kind = l->named_by < WORDS ? kinds[l->named_by] : MARK_POINT;
-    if (m->kind == MARK_WHOLE && !scan_seconds(l->value[SECONDS], &m->seconds))
+    if (m->kind == MARK_WHOLE && !scan_seconds(l->value[SECONDS], &m->duration_ns))
         m->kind = MARK_POINT;
 }
 
@@ -202,20 +207,17 @@ static void begin_log(struct mark *m, const struct line *l)
     const char *ts = mark_is_text(l->value[TS]) ? mark_keep_exact(m, l->value[TS], TS_MOST) : NULL;
     m->name = mark_keep_name(m, words[is_phase ? NAME : EVENT], l->value[is_phase ? NAME : EVENT]);
     m->kind = is_phase ? MARK_WHOLE : MARK_POINT;
-    m->ts = ts ? ts : "";
     if (ts && time_text_parse(ts, &m->time_ns))
         m->clock = MARK_REALTIME;
     if (is_phase)
-        scan_seconds(l->value[SECONDS], &m->seconds);
-    bool has_attributes = l->has_others || l->value[DATA].len || (l->value[TS].len && !ts);
-    m->beside = !is_phase && !l->is_data_open && has_attributes;
+        scan_seconds(l->value[SECONDS], &m->duration_ns);
 }
 
 static void take_log(struct mark *m, const struct line *l, const struct mark_member *v)
 {
     int word = word_of(v);
-    bool has_meaning = word == TYPE || (word == TS && *m->ts) || word == (l->form == LOG_PHASE ? NAME : EVENT) ||
-                       (word == SECONDS && l->form == LOG_PHASE);
+    bool has_meaning = word == TYPE || (word == TS && m->clock == MARK_REALTIME) ||
+                       word == (l->form == LOG_PHASE ? NAME : EVENT) || (word == SECONDS && l->form == LOG_PHASE);
     struct span data = v->value;
     struct mark_member within;
     if (word == DATA && l->is_data_open) {
@@ -251,10 +253,9 @@ static void begin_mark(struct mark *m)
     m->clock = MARK_UNTIMED;
     m->time_ns = m->duration_ns = m->start_ticks = 0;
     m->wait_status = 0;
-    m->name = m->id = m->ts = "";
-    m->seconds = (struct baro_attribute){0};
+    m->name = m->id = "";
     m->pid = 0;
-    m->beside = m->itself = false;
+    m->itself = false;
     m->n_attributes = m->left_out = m->text_len = 0;
 }
 
@@ -271,8 +272,6 @@ static void take_object(struct mark *m, struct span s)
         (l.form == OF_OURS ? take_ours : take_log)(m, &l, &v);
     if (l.form == OF_OURS)
         settle_process(m);
-    if (m->kind == MARK_WHOLE)
-        seconds_of(&m->seconds, &m->duration_ns);
     if (!*m->name)
         m->name = "mark";
 }

@@ -10,7 +10,7 @@
  *     {"run_task": "load", "itself": true, "pid": 12, ...}   and the process itself, from now on
  *     {"task_end": "load", "wait_status": 2304, ...}         it has ended; wait_status is that of wait4(2)
  *
- * Lines of a RunLog are taken as well, and `export --format runlog` writes them back:
+ * Lines of a RunLog are taken as well:
  *
  *     {"ts": "2026-01-02T03:04:05.678+00:00", "type": "phase", "name": "fit", "seconds": 1.25, "rows": 7}
  *     {"ts": "2026-01-02T03:04:06.000+00:00", "type": "event", "event": "saved", "data": {"step": 3}}
@@ -32,10 +32,9 @@
 #include "baro/attribute.h"
 #include "base/span.h"
 
-#define MARK_LINE 16384u    /* the longest line; what is beyond is left out */
-#define MARK_NAME 1024u     /* bytes of a name, with its NUL; what is beyond is left out */
-#define MARK_ATTRIBUTES 30u /* of a phase as a whole and of lines of a RunLog MARK_ATTRIBUTES_LOG */
-#define MARK_ATTRIBUTES_LOG 28u
+#define MARK_LINE 16384u /* the longest line; what is beyond is left out */
+#define MARK_NAME 1024u  /* bytes of a name, with its NUL; what is beyond is left out */
+#define MARK_ATTRIBUTES 30u
 #define MARK_ATTRIBUTE_NAME 256u  /* with its NUL; a longer one is left out with its value */
 #define MARK_ATTRIBUTE_TEXT 4096u /* with its NUL; a longer one is kept as JSON */
 #define MARK_LEFT_OUT 64u
@@ -53,10 +52,6 @@ struct mark {
     const char *name, *id; /* "" if there is none */
     int32_t pid;           /* with start_ticks; 0: not given */
     uint64_t start_ticks;
-    const char *ts;                /* of a line of a RunLog, as it was written; "" */
-    struct baro_attribute seconds; /* of MARK_WHOLE, as they were written */
-    bool beside; /* of an event of a RunLog: its attributes were members beside "data", or "data" itself is one
-                    attribute */
     size_t n_attributes, left_out;      /* left out: members that can't be kept */
     char first_left_out[MARK_LEFT_OUT]; /* the name of the first of them, truncated to this length; may be no UTF-8 */
     const char *why_left_out;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The members of a line that is JSON: their texts, and attributes made of them. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_scan.h"
-#include "recorder/collectors/programs/reading.h"
 #include "recorder/marks/mark_member.h"
 
 bool mark_member_next(struct span *s, struct mark_member *ret)
@@ -88,49 +89,43 @@ const char *mark_keep_name(struct mark *m, const char *member, struct span strin
 
 /* ---- attributes ---- */
 
-static bool is_integer(struct span number)
+#define LONGEST_NUMBER 511 /* the longest double in full has 325 characters, the least with 17 digits 342 */
+
+/* 2.0 and 2e3 are real numbers; an integer beyond 64 bits is none. */
+static bool scan_real(struct span text, double *ret)
 {
-    for (size_t i = 0; i < number.len; i++) {
-        if (number.at[i] == '.' || number.at[i] == 'e' || number.at[i] == 'E')
-            return false;
-    }
-    return true;
+    char copy[LONGEST_NUMBER + 1], *end;
+    if (text.len > LONGEST_NUMBER)
+        return false;
+    memcpy(copy, text.at, text.len);
+    copy[text.len] = 0;
+    if (strspn(copy, "0123456789+-.eE") != text.len || !strpbrk(copy, ".eE"))
+        return false;
+    *ret = strtod(copy, &end); /* of the locale "C": nothing in the recorder calls setlocale() */
+    return !*end && isfinite(*ret);
 }
 
 bool mark_scan_number(struct span text, struct baro_attribute *ret)
 {
-    struct reading_cell cell;
-    struct span s = text, digits = text;
-    int64_t negative;
-    bool integer = is_integer(text);
-    if (!text.len || (*text.at != '-' && (*text.at < '0' || *text.at > '9')) || !reading_number(&s, &cell) || s.len)
+    struct span digits = text, negative = text;
+    uint64_t u64;
+    int64_t i64;
+    if (!text.len || (*text.at != '-' && (*text.at < '0' || *text.at > '9')))
         return false;
-    *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_REAL};
-    if (integer && cell.value == READING_INTEGER) {
-        ret->type = BARO_ATTRIBUTE_UNSIGNED;
-        ret->u64 = cell.bits;
-        return true;
-    }
-    if (integer && scan_i64(&digits, &negative) && !digits.len) {
-        ret->type = BARO_ATTRIBUTE_SIGNED;
-        ret->i64 = negative;
-        return true;
-    }
-    if (cell.value == READING_INTEGER)
-        ret->real = (double)cell.bits; /* 2.0 stays a real number */
-    else if (cell.value == READING_REAL)
-        memcpy(&ret->real, &cell.bits, sizeof(ret->real));
-    if (ret->real == 0 && *text.at == '-')
-        ret->real = -0.0;
-    return !integer && cell.value != READING_ABSENT;
+    if (scan_u64(&digits, &u64) && !digits.len)
+        *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_UNSIGNED, .u64 = u64};
+    else if (scan_i64(&negative, &i64) && !negative.len)
+        *ret = (struct baro_attribute){.type = i64 ? BARO_ATTRIBUTE_SIGNED : BARO_ATTRIBUTE_UNSIGNED, .i64 = i64};
+    else
+        *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_REAL};
+    return ret->type != BARO_ATTRIBUTE_REAL || scan_real(text, &ret->real);
 }
 
 /* Names with a meaning on the tape (ATTRIBUTE_* of libbaro/sample/sample.h). What the job gives by these names is JSON
  * there, which tells it from the recorder's own. */
 static bool is_reserved(const char *name)
 {
-    static const char *const all[] = {"id",         "duration_ns",     "time_error_ns",
-                                      "written_ts", "written_seconds", "attributes_beside"};
+    static const char *const all[] = {"id", "duration_ns", "time_error_ns"};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         if (strcmp(name, all[i]) == 0)
             return true;
@@ -153,7 +148,6 @@ static bool scan_plain(struct mark *m, struct span value, struct baro_attribute 
 void mark_add_attribute(struct mark *m, const struct mark_member *v)
 {
     struct baro_attribute *to = &m->attribute[m->n_attributes], a;
-    size_t most = m->kind == MARK_WHOLE || *m->ts ? MARK_ATTRIBUTES_LOG : MARK_ATTRIBUTES;
     for (size_t i = 0; i < m->n_attributes; i++) {
         if (strcmp(m->attribute[i].name, v->key) == 0)
             to = &m->attribute[i]; /* the later one counts */
@@ -162,7 +156,7 @@ void mark_add_attribute(struct mark *m, const struct mark_member *v)
         leave_out_member(m, v->name, "whose name is empty, longer than 255 bytes or not all text");
         return;
     }
-    if (to == &m->attribute[most]) {
+    if (to == &m->attribute[MARK_ATTRIBUTES]) {
         leave_out_member(m, v->name, "which is one too many");
         return;
     }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collectors: what the sampler reads, as rows of a table. The schedule, the overhead budget, barograph's own cost and
- * `baro doctor` walk the table and know no row by name. Rows can be added until the first tick: a program that the user
- * names (--collect) is a row like the others.
+ * `baro doctor` walk the table and know no row by name. Rows can be added until the first tick.
  *
  * At each sample the rows have their turns in the order of the table, so a row may use what earlier rows have put into
  * the sample. Members are found before their memory is read, and the job's totals come after both.

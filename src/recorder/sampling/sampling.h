@@ -51,14 +51,6 @@ struct sampler_options {
     struct namespaces *namespaces; /* namespaces before the job began; taken. NULL: listed when the sampler begins */
 };
 
-/* A program whose readings are recorded (--collect). All is borrowed. */
-#define PROGRAMS_MOST 16u
-struct program_request {
-    const char *name, *command;
-    const char *folder;   /* the working directory; NULL: the current one */
-    uint64_t interval_ns; /* 0: auto */
-};
-
 struct sampling {
     struct sampler_options options;
     struct collectors collectors;
@@ -66,8 +58,6 @@ struct sampling {
     struct account *account;
     enum budget_level level_reported;
     struct baro_sample sample;
-    struct baro_declared *declared[PROGRAMS_MOST]; /* kinds that programs declared; each is owned by its row */
-    size_t n_declared;
     unsigned need;       /* mask of enum baro_source: needed for the wanted metrics */
     uint32_t entity_ids; /* the last id that was given to a CPU, disk, control group ... */
     uint64_t now_ns;     /* time of the tick */

@@ -13,7 +13,7 @@ import types
 
 import originals
 import pytest
-from conftest import poll
+from conftest import HANGS, hanging, poll
 
 from barograph.compat import aurora
 
@@ -264,6 +264,12 @@ def test_a_collector_of_a_process_that_ends():
             and collector.value.rss > 0
             and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0)
         )
+        child = os.fork()
+        if child == 0:
+            collector.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert os.path.isdir(collector._probe._folder), "it is not the child's"
         process.communicate(b"\n")
         poll(lambda: collector.sample() or collector.procs == 0, "its end")
         assert (
@@ -276,7 +282,7 @@ def test_a_collector_of_a_process_that_ends():
     assert aurora.ProcessTreeCollector(2**22 + 1).value == aurora.ProcessSample.empty()
 
 
-def test_du(tmp_path):
+def test_du(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x" * 100_000)
     collector = aurora.DiskCollectorProvider().provides(str(tmp_path))
     assert (
@@ -288,6 +294,14 @@ def test_du(tmp_path):
     assert collector.completed_event.wait(60)
     said = subprocess.run(["du", "-s", "-B1", tmp_path], capture_output=True, check=True).stdout.split()[0]
     assert collector.value == int(said)
+    (tmp_path / "du").write_text(f"#!/bin/sh\n{HANGS}; :")
+    (tmp_path / "du").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    collector.sample()
+    poll(hanging, "one that hangs")
+    assert collector.value == int(said)
+    del collector
+    poll(lambda: not hanging(), "its end")
     assert isinstance(aurora.DiskCollectorProvider(True).provides("x"), aurora.MesosDiskCollector)
     assert aurora.DiskCollectorSettings().disk_usage_json_expression.search({"statistics": {"disk_used_bytes": 5}}) == 5
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import originals
 import pytest
-from conftest import poll
+from conftest import HANGS, hanging, poll
 
 from barograph.compat import pytyche
 
@@ -145,6 +145,8 @@ def test_a_slow_nvidia_smi_blocks_nothing(fake_gpus, tmp_path):
 
 
 def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_path, script):
+    program = fake_gpus / "nvidia-smi"
+    program.write_text(program.read_text().replace("sleep 0.3; done ;;\n*", HANGS + "; done ;;\n*"))
     running = script("""
         from barograph.compat.pytyche import HWMonitor
         import pathlib, time
@@ -154,7 +156,7 @@ def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_pat
     """, cwd=tmp_path)  # fmt: skip
     running.line()
     poll(
-        lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and (tmp_path / "out" / "hw_metrics.csv").read_text(),
+        lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and hanging(),
         "rows",
     )
     running.process.kill()
@@ -162,7 +164,7 @@ def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_pat
     def left():
         return [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(fake_gpus).encode() in _bytes(p)]
 
-    poll(lambda: not left(), "the end of nvidia-smi")
+    poll(lambda: not left() and not hanging(), "the end of nvidia-smi")
     assert (tmp_path / "out" / "cpu_metrics.csv").read_text().startswith("timestamp,usr_pct,idle_pct\n2")
 
 
@@ -203,6 +205,13 @@ def test_write_does_to_a_path_what_open_does(tmp_path):
     (tmp_path / "file").chmod(0o600)
     os.link(tmp_path / "file", tmp_path / "second")
     (tmp_path / "link").symlink_to(tmp_path / "file")
+    child = os.fork()
+    if child == 0:
+        log.log_event("of a child")
+        log.write(tmp_path / "child")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert _events(tmp_path / "child") == ["x", "of a child"] and _events(spool) == ["x"]
     log.write(tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and _events(tmp_path / "second") == ["x"]
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600 and not spool.exists()

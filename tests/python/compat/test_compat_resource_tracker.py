@@ -2,6 +2,7 @@
 """compat.resource_tracker beside releases 0.1.1 and 0.5.0 of the original."""
 
 import csv
+import gc
 import inspect
 import io
 import json
@@ -14,7 +15,7 @@ import time
 
 import originals
 import pytest
-from conftest import poll
+from conftest import HANGS, hanging, poll
 
 from barograph.compat import resource_tracker as now
 from barograph.compat.resource_tracker import _gpu, v0_1
@@ -317,7 +318,9 @@ def test_a_name_with_blanks_and_a_child_of_a_thread():
 
 def test_a_process_that_ends_while_it_is_tracked():
     """Its row after the end is no row without memory, and the machine is tracked until stop()."""
-    process = subprocess.Popen([sys.executable, "-S", "-c", "b = bytearray(30 << 20); input()"], stdin=subprocess.PIPE)
+    code, pipe = "b = bytearray(30 << 20); print(flush=True); input()", subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-S", "-c", code], stdin=pipe, stdout=pipe)
+    process.stdout.readline()
     with now.ResourceTracker(pid=process.pid, interval=0.1) as tracker:
         poll(lambda: len(tracker.process_metrics) >= 3, "rows")
         process.communicate(b"\n")
@@ -396,6 +399,14 @@ def test_a_slow_nvidia_smi_is_not_waited_for(fake_gpus, tmp_path, monkeypatch):
         (tmp_path / "go").touch()
         poll(lambda: tracker.server_info, "its answer")
     assert tracker.server_info["gpu_names"] == ["Fake A", "Fake A"]
+    program.write_text(f"#!/bin/sh\n{HANGS}; :")
+    assert now.get_system_stats()["gpu_usage"] == 0
+    with now.ResourceTracker() as tracker:
+        assert tracker.server_info is None
+        poll(hanging, "its question")
+    del tracker
+    gc.collect()
+    poll(lambda: not hanging(), "the end of what they started")
     program.write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed, since there is no driver'; exit 9\n")
     with now.ResourceTracker() as tracker:
         assert poll(lambda: tracker.server_info, "its answer")["gpu_count"] == 0
@@ -525,7 +536,7 @@ def test_their_own_tests_pass_with_it(tmp_path):
     "says, expected",
     [
         ("printf 'tank\\t1000\\t600\\t400\\nb\\t10\\t1\\t9\\n'", {"zfs:tank": (1000, 600, 400), "zfs:b": (10, 1, 9)}),
-        ("exec sleep 60", {}),
+        (f"{HANGS}; :", {}),
         ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}),
         ("exit 1", {}),
     ],
@@ -542,5 +553,6 @@ def test_pools_of_zfs_count_once(tmp_path, monkeypatch, says, expected):
     mounts = tmp_path / "mounts"
     mounts.write_text("tank / zfs rw 0 0\ntank/home /tmp zfs rw 0 0\ntank/@s /run/s zfs rw 0 0\n")
     found = _proc.spaces(str(mounts))
+    poll(lambda: not hanging(), "the end of what it started")
     assert {k: (v["total"], v["used"], v["free"]) for k, v in found.items()} == expected
     assert not any(k.startswith("zfs:") for k in _proc.spaces())

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import textwrap
 import threading
@@ -20,6 +21,7 @@ from conftest import PATIENCE, poll
 import barograph
 from barograph.compat import _base, stouputils
 from barograph.compat.stouputils import METRICS, Collector, ProcessMetricsMonitor, mean_of
+from barograph.mlflow import _position
 
 SCRIPT = """
 import json, os, resource, sys, threading
@@ -327,18 +329,28 @@ time.sleep(0.3)
     time.sleep(0.3)""").replace("[monitor.recording.path", "[*first, monitor.recording.path, monitor.step")
 
 
-def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, monkeypatch):
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """That of fake_mlflow. At the end, also of a test that fails, nothing keeps its followers."""
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    monkeypatch.setenv("FAKE_MLFLOW", str(folder))
+    monkeypatch.setenv("PYTHONPATH", f"{FAKE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    yield folder
+    (folder / "plan").write_text("", encoding="ascii")
+    (tmp_path / "go").touch()
+
+
+def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, store, monkeypatch):
     """Nobody waits for the import, and no point is lost. The same monitor again goes on with the next step."""
-    store, slow, go = tmp_path / "fake", tmp_path / "slow" / "mlflow", tmp_path / "go"
-    for folder in (store, slow):
-        folder.mkdir(parents=True)
+    slow, go = tmp_path / "slow" / "mlflow", tmp_path / "go"
+    slow.mkdir(parents=True)
     (slow / "__init__.py").write_text(
         f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
         f"__path__.append({str(FAKE / 'mlflow')!r})\nexec(open({str(FAKE / 'mlflow' / '__init__.py')!r}).read())\n"
     )
     go.touch()
     monkeypatch.setenv("GO", str(go))
-    monkeypatch.setenv("FAKE_MLFLOW", str(store))
     monkeypatch.setenv("PYTHONPATH", f"{slow.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     first, step, second, end, megabytes, said = json.loads(script(SHORT).end())
     assert not said and not _logged(store) and step >= 2
@@ -348,15 +360,23 @@ def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, monkeypatch
     assert _logged(store) == collections.Counter(expected) and max(p[3] for p in expected) == end - 1
 
 
+def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path):
+    tape = barograph.run(["true"], tape=tmp_path / "t.baro").tape.path
+    os.mkdir(f"{tape}.mlflow-{_position._hash('r')}")
+    given = {"uri": "", "run_id": "r", "prefix": "", "step": 7, "samples": 1, "memory": 1, "cores": None, "own": True}
+    done = subprocess.run(
+        [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"], check=False, text=True,
+        input=f"{tape}\n1\n1\n{json.dumps(given)}\n", capture_output=True, env={**os.environ, "XDG_STATE_HOME": tape},
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert said["step"] == 7 and "Failed to log process metrics at step 7" in said["warning"] and tape in said["warning"]
+
+
 @pytest.mark.parametrize(
     "plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"), ids=("down", "lost", "refused")
 )
-def test_a_server_that_is_down_or_loses_answers(script, tmp_path, monkeypatch, plan):
+def test_a_server_that_is_down_or_loses_answers(script, store, plan):
     """The store of fake_mlflow has a point twice that it gets twice."""
-    store = tmp_path / "fake"
-    store.mkdir()
-    monkeypatch.setenv("FAKE_MLFLOW", str(store))
-    monkeypatch.setenv("PYTHONPATH", f"{FAKE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     (store / "plan").write_text(plan, encoding="ascii")
     path, megabytes, said = json.loads(script(DOWN).end())
 

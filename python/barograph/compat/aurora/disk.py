@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -13,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import _base
-from ... import _spawn
+from ... import _programs, _spawn
 from .quantity import Amount, Time, seconds
 
 log = logging.getLogger("barograph.compat.aurora")
@@ -46,19 +45,16 @@ class _Du:
 
     def __init__(self, path: str) -> None:
         self.value: int | None = None
-        self.event = _Completed(self.finished)
         argv = [_spawn.program("du") or "/usr/bin/du", "-s", "-B1", "--", path]
         if _base.as_original(None):
             argv = ["/bin/sh", "-c", _DU_OF_ORIGINAL, "sh", path]
-        self._process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        self._process = _programs.start(*argv)
+        self.event = _Completed(lambda process=self._process: process.poll() is not None)
+        _base.at_end(self, _programs.kill, self._process)
 
     def finished(self) -> bool:
         if self.value is None and self._process.poll() is not None:
-            assert self._process.stdout is not None
-            words = self._process.stdout.read().split()
-            self._process.stdout.close()
+            words = self._process.communicate()[0].split()
             self.value = int(words[0]) if words and words[0].isdigit() else 0
         return self.value is not None
 
@@ -95,7 +91,7 @@ class _Client(threading.Thread):
                 self._settings.http_api_url, timeout=seconds(self._settings.disk_collection_timeout)
             ) as answer:
                 found = json.load(answer)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             log.warning("MesosDiskCollector: Unexpected error talking to agent api: %s", error)
             return []
         return found if isinstance(found, list) else []

@@ -205,6 +205,7 @@ class TaskResourceMonitor(ResourceMonitorBase, threading.Thread):
         finally:
             for collector in self._process_collectors.values():
                 collector.close()
+            self._disk_collector = None
 
     def _wait(self, next_process: float, next_disk: float) -> None:
         """Until the next collection. A disk that is due sooner is begun in time."""

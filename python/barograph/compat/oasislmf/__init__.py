@@ -12,7 +12,6 @@ import os
 import shutil
 import tempfile
 import warnings
-import weakref
 from typing import Any
 
 from ...errors import Error, RecordingWarning
@@ -90,8 +89,7 @@ class ResourceMonitor:
             logger.warning("Resource monitor: %s", warning.message)
         if self.recording.path is not None:
             self._companion.begin(self.recording.tape)
-        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
-        _base.running.add(self)
+        _base.keep(self, self.recording, self._companion)
         logger.info(
             "Resource monitor started (pid=%s, interval=%.1fs, csv=%s)", bash_pid, self.poll_interval, self._csv_path
         )
@@ -107,8 +105,7 @@ class ResourceMonitor:
         """Ends the recording and makes the report."""
         if self._companion is None or self.recording is None:
             return
-        self._finalizer.detach()
-        _base.running.discard(self)
+        _base.release(self)
         self.recording.stop()
         if not self._companion.end(self.poll_interval + 5.0):
             logger.warning("Resource monitor: %s is not complete yet", self._csv_path)

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from typing import Any
 
-from ... import _spawn
+from ... import _programs, _spawn
 
 _ANSWERS_WITHIN = 2.0  # seconds; zpool, on a machine that is busy
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -153,15 +152,14 @@ def zfs_pools() -> dict[str, dict[str, int]]:
     """Pools by what ZFS says, as its datasets share their free space. One that does not answer is left out."""
     try:
         asked = [_spawn.program("zpool") or "/sbin/zpool", "list", "-Hp", "-o", "name,size,allocated,free"]
-        pipe, null = subprocess.PIPE, subprocess.DEVNULL
-        done = subprocess.run(asked, stdout=pipe, stderr=null, timeout=_ANSWERS_WITHIN, text=True, check=False)
-        lines = [line.split("\t") for line in done.stdout.splitlines()]
+        _, out, _ = _programs.output(*asked, timeout=_ANSWERS_WITHIN)
+        lines = [line.split("\t") for line in os.fsdecode(out).splitlines()]
         return {
             f"zfs:{words[0]}": dict(zip(("total", "used", "free"), map(int, words[1:4])))
             for words in lines
             if len(words) >= 4
         }
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+    except (OSError, ValueError):
         return {}
 
 

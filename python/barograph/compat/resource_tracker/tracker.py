@@ -107,7 +107,7 @@ class ResourceTracker:
             self._guard = _base.Companion.guard()
         if self.discover_server and _spawn.program("nvidia-smi"):
             # It may take seconds, and nobody waits for it. Before the recording: it is no part of the job.
-            self._asked = _base.Companion(["nvidia-smi", *GPUS])
+            self._asked = _base.Companion(["/bin/sh", "-c", _base.ANSWER, "sh", "nvidia-smi", *GPUS])
         self.recording, self._machine = self._begin()
         if self._guard is not None and self.recording.path is not None:
             self._guard.begin(self.recording.tape)
@@ -142,10 +142,7 @@ class ResourceTracker:
         if self.running:
             self.stop()
         for path in self._files.values():
-            try:
-                os.unlink(path)
-            except OSError:
-                pass
+            _unlink(path)
         self._files = {}
 
     def __enter__(self) -> ResourceTracker:
@@ -189,7 +186,7 @@ class ResourceTracker:
         if tracker not in self._files:
             handle, self._files[tracker] = tempfile.mkstemp(prefix="barograph-", suffix=".csv")
             os.close(handle)
-            weakref.finalize(self, _unlink, self._files[tracker])
+            _base.at_end(self, _unlink, self._files[tracker])
         table.to_csv(self._files[tracker])
         return self._files[tracker]
 

@@ -398,6 +398,7 @@ static void note_used(struct cgroup_fill *f, uint64_t now_ns, uint64_t used, uin
     uint64_t mark = limit / 10 * NEAR_TENTHS, far = limit / 10 * FAR_TENTHS;
     uint64_t grown = used > f->used ? used - f->used : 0, took_ns = now_ns - f->read_ns;
     f->used = used;
+    f->limit = limit;
     f->read_ns = now_ns;
     f->is_near = used >= mark || (f->is_near && used >= far);
     double near_ns = grown ? (double)(mark - used) / (double)grown * (double)took_ns : HUGE_VAL;
@@ -414,11 +415,13 @@ bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns)
     for (size_t i = 0; g && i < g->n; i++) {
         struct cgroup_state *group = &g->at[i];
         struct cgroup_fill *f = &group->fill;
-        bool before = f->is_near, due = now_ns >= f->due_ns && !group->entity->absent[CGROUP_memory_limit];
+        uint64_t limit = group->entity->value[CGROUP_memory_limit];
+        bool before = f->is_near, has_limit = !group->entity->absent[CGROUP_memory_limit],
+             due = has_limit && (now_ns >= f->due_ns || limit != f->limit);
         ssize_t n = due && group->fd[file] >= 0 ? fd_pread_all(group->fd[file], text, sizeof(text)) : -1;
         uint64_t used;
         if (n >= 0 && cgroup_value_parse(span_of(text, (size_t)n), &used) == 0)
-            note_used(f, now_ns, used, group->entity->value[CGROUP_memory_limit]);
+            note_used(f, now_ns, used, limit);
         if (f->near_ns && f->near_ns < *ret_near_ns)
             *ret_near_ns = f->near_ns;
         any |= f->is_near && !before;

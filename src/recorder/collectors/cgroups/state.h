@@ -31,6 +31,7 @@ struct cgroup_state {
     uint64_t kills;
     struct cgroup_fill {
         uint64_t used, read_ns; /* its memory, and when that was read */
+        uint64_t limit;         /* which it had then: another one is near at another time */
         uint64_t due_ns;        /* when it is read next */
         uint64_t near_ns;       /* when it will be near its limit; UINT64_MAX: it does not grow */
         bool is_near;           /* it came near, and did not fall far below since */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/min_max.h"
 #include "recorder/collectors/processes/process_parts.h"
 #include "recorder/collectors/processes/pss_sharing.h"
 #include "recorder/redact/redact.h"
@@ -28,7 +29,7 @@ uint64_t process_user_of(uint64_t cpu_ns, uint64_t utime, uint64_t stime, uint64
     least = least > user ? least : user;
     most = most < user + tick_ns ? most : user + tick_ns;
     if (least > most)
-        return utime + stime ? (uint64_t)((double)cpu_ns * ((double)utime / (double)(utime + stime))) : cpu_ns;
+        return share_u64(cpu_ns, utime, utime + stime);
     uint64_t half = least + (most - least) / 2, early = cpu_ns < tick_ns / 2 ? cpu_ns : tick_ns / 2;
     return utime + stime || half > early ? half : early;
 }
@@ -250,7 +251,7 @@ static void check_wrapper(const struct processes *p, struct member *m)
 /*
  * Finds out whether the member belongs to another recording of barograph: it has given itself the name of a recorder or
  * helper, and executes this program; or it is the wrapper of one; or a recorder or helper has started it, as it does
- * what --collect runs, and MLflow's follower. The kernel says what a process executes, a name alone says nothing. A
+ * MLflow's follower. The kernel says what a process executes, a name alone says nothing. A
  * process that ended before it was read stays one of the job.
  */
 static void check_recorder(const struct processes *p, struct member *m, const struct pid_stat *st)
