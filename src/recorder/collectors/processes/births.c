@@ -13,15 +13,15 @@
 #include "recorder/collectors/processes/members.h"
 #include "recorder/collectors/processes/process.h"
 
-#define PIDS_CHECKED 256 /* each takes a system call: if there are more, all unknown ones count as missed */
+#define PIDS_CHECKED 256  /* each takes a system call: if there are more, all unknown ones count as missed */
 #define PIDS_PER_MS 10u   /* threads that a core can start */
 #define PIDS_RESERVED 300 /* the first pid after the last one is this one (RESERVED_PIDS of Linux) */
 #define UNSEEN_MOST 1000u /* a larger bound is useless */
 #define PERIOD_LEAST NS_PER_MS
 #define PERIOD_MOST (4 * NS_PER_MS)
 #define PERIOD_HINTED (16 * NS_PER_MS) /* programs that begin and end are noticed */
-#define SETTLE_AT 64u                 /* members that have ended and wait to be accounted */
-#define PARTS 3                       /* it may take three quarters of the budget */
+#define SETTLE_AT 64u                  /* members that have ended and wait to be accounted */
+#define PARTS 3                        /* it may take three quarters of the budget */
 #define PAUSE_MOST (200 * NS_PER_MS)
 #define START_NS ((int64_t)(10 * NS_PER_MS))
 #define BURST_NS NS_PER_SEC
