@@ -28,7 +28,7 @@
 /* If no member was found for so long, the timer stops: processes of some milliseconds can't have used much of the job.
  */
 #define RARE_AFTER NS_PER_SEC
-#define FOREIGN_MOST 16u /* hints in a row that were of other jobs: none is heard until a member is found */
+#define FOREIGN_MOST 8u /* hints in a row that were of other jobs: none is heard until a member is found */
 
 void births_init(struct births *b, struct sampling *sampling)
 {
@@ -287,7 +287,6 @@ static void plan(struct births *b, bool born, bool hinted)
     if (!hinted)
         b->period_ns = born ? max_u64(b->period_ns / 2, PERIOD_LEAST) : min_u64(2 * b->period_ns, most);
     b->born_ns = born ? now : b->born_ns;
-    b->foreign = born ? 0 : b->foreign + hinted;
     b->due_ns = now < b->born_ns + RARE_AFTER ? now + max_u64(b->period_ns, pause) : 0;
 }
 
@@ -302,8 +301,12 @@ void births_poll(struct processes *p)
     uint64_t before = g->job->counts.started;
     if (b->counting)
         check_count(b, last);
+    size_t followed = b->n_followed;
     poll_followed(p);
+    bool ended = b->n_followed < followed;
     check_births(p, last);
+    bool born = g->job->counts.started != before;
+    b->foreign = born || ended ? 0 : b->foreign + hinted;
     b->last = last;
     b->last_ns = g->now_ns;
     if (g->job->settling.n_gone >= g->job->settling.n_held + SETTLE_AT)
@@ -311,7 +314,7 @@ void births_poll(struct processes *p)
     uint64_t cpu_ns = clock_thread_cpu_ns();
     pay(b, cpu_ns - b->cpu_ns);
     b->cpu_ns = cpu_ns;
-    plan(b, g->job->counts.started != before, hinted);
+    plan(b, born, hinted);
 }
 
 void births_rest(struct births *b)

@@ -39,7 +39,7 @@ struct births {
     int32_t pid_max;    /* 0: not known */
     uint64_t born_ns;   /* when a new member was last found */
     uint64_t polled_ns; /* the last poll */
-    unsigned foreign;   /* hints in a row after which no member was found */
+    unsigned foreign;   /* hints in a row after which no member was found to have begun or ended */
     uint64_t due_ns;    /* when pids are read again; 0: with the next tick */
     uint64_t period_ns;
     struct library_watch library;
