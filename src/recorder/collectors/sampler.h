@@ -128,6 +128,9 @@ int sampler_groups_begin(struct sampler *s, const struct cgroup_location *place,
 /* Does the kernel count the CPU time of that group? ret_before_ns: what it had used before the recording. */
 bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns);
 
+/* Reads the counters of the job's group at once, because it may be removed before the next tick. */
+void sampler_groups_read_end(struct sampler *s);
+
 /* The CPU time that the group had used before the recording: as read, or as another recorder has read it. */
 void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns);
 void sampler_group_set_base(struct sampler *s, uint64_t user_ns, uint64_t system_ns);

@@ -74,7 +74,7 @@ static int open_process(const struct child *c, struct baro_key key, struct pid_s
     int dir = openat(c->root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    ssize_t n = fd_read_file(dir, "stat", text, sizeof(text));
+    ssize_t n = fd_read_record(dir, "stat", text, sizeof(text));
     int code = n < 0 ? (int)n : pid_stat_parse(span_of(text, (size_t)n), ret) == 0 ? 0 : -ESRCH;
     if (code == 0 && key.start && ret->starttime != key.start)
         code = -ESRCH;
@@ -100,7 +100,7 @@ static void read_smaps(int dir, const struct pid_stat *st, struct helper_wire_re
     if (w->smaps_absent)
         return;
     uint64_t begin = clock_monotonic_ns();
-    ssize_t n = fd_read_file(dir, "smaps_rollup", text, sizeof(text));
+    ssize_t n = fd_read_record(dir, "smaps_rollup", text, sizeof(text));
     w->spent_ns = clock_monotonic_ns() - begin;
     if (n == -ENOENT) /* the process exists, because its stat was read: the kernel has no such file
                          (CONFIG_PROC_PAGE_MONITOR) */

@@ -41,7 +41,12 @@ struct job_wrapper {
 /* A job that is a control group: the kernel's CPU time of the group, which includes processes that were never seen. */
 struct job_group {
     bool known;
-    uint64_t user_ns, system_ns;
+    bool is_gone; /* the group was removed: the values are those of the last reading */
+    bool is_new;  /* named_ns is to be set */
+    uint32_t cores;
+    uint64_t user_ns, system_ns, read_ns;
+    uint64_t named_ns; /* CPU time that was attributed to processes at the last reading */
+    uint64_t ended_ns; /* when the last process ended whose exit was reported */
 };
 
 /* A process whose exit is on the tape, and that the wrapper, which adopts orphans, may still report. */

@@ -70,6 +70,7 @@ struct recorder_events {
     bool perf_is_partial; /* perf could not be attached to some member */
     int library_fd;       /* library_watch.h; 0: none */
     bool library_listens; /* the epoll reports its events */
+    int perf_code;        /* why it could not be attached to the last such member */
     uint64_t forks;       /* members added because of a fork event */
     uint64_t found;       /* members added otherwise, at the last check */
 };

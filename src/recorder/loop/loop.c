@@ -59,7 +59,8 @@ static uint64_t next_due(const struct recorder *r)
 
 /* epoll_pwait2(2) takes one system call where a timerfd would take three. If the process is stopped and continued, or
  * frozen and thawed, it is interrupted (signal(7)), while ppoll(2) would continue with the time that was left. It
- * exists since 5.11; before that, or if a sandbox forbids it, the wait is rounded up to milliseconds. */
+ * exists since 5.11; before that, or if a sandbox forbids it (or says EINTR each time), the wait is rounded up to
+ * milliseconds. */
 int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, int most)
 {
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
@@ -67,7 +68,9 @@ int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, 
     if (!a->coarse) {
         int n = (int)syscall(SYS_epoll_pwait2, a->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
                              (size_t)0);
-        if (n >= 0 || errno == EINTR)
+        bool was_interrupted = a->is_interrupted;
+        a->is_interrupted = n < 0 && errno == EINTR;
+        if (n >= 0 || (a->is_interrupted && !was_interrupted))
             return n;
         a->coarse = true;
     }
@@ -117,6 +120,10 @@ static void on_time(struct recorder *r, bool quiet)
 
 static void dispatch(struct recorder *r, uint64_t what)
 {
+    if (targets_of_tag(what)) {
+        targets_group_ended(r);
+        return;
+    }
     if (what >> 32) {
         event_drain(r->all);
         targets_ended(r, (size_t)(what & UINT32_MAX));
