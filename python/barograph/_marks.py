@@ -35,6 +35,22 @@ _numbers = itertools.count(1)
 _now_ns = time.monotonic_ns
 
 
+def _has_other_clock() -> bool:
+    """In a time namespace CLOCK_MONOTONIC may differ from the recorder's; the time of day is the same."""
+    try:
+        with open("/proc/self/timens_offsets", encoding="ascii") as offsets:
+            return any(digit in "123456789" for digit in offsets.read())
+    except OSError:
+        return False
+
+
+_OTHER_CLOCK = _has_other_clock()
+
+
+def _time() -> str:
+    return f'"time": {time.time()!r}' if _OTHER_CLOCK else f'"monotonic_ns": {_now_ns()}'
+
+
 def stat_of(pid: int | str, index: int) -> int:
     """A number of /proc/PID/stat, 0 if it is not known. 1: the parent; 19: when it began, with the pid its identity."""
     try:
@@ -116,12 +132,12 @@ def line_of(edge: str, name: str, attributes: dict[str, Any]) -> bytes:
     more = _attributes(attributes) if attributes else ""
     own = (_self.line or _self.get()) if _self else "}\n"
     said = quoted(name if type(name) is str else _text(name))
-    return f'{{"{edge}": {said}, "monotonic_ns": {_now_ns()}{more}{own}'.encode("ascii")
+    return f'{{"{edge}": {said}, {_time()}{more}{own}'.encode("ascii")
 
 
 def task_line(name: str) -> bytes:
     own = (_self.line or _self.get()) if _self else "}\n"
-    return f'{{"run_task": {quoted(_text(name))}, "itself": true, "monotonic_ns": {_now_ns()}{own}'.encode("ascii")
+    return f'{{"run_task": {quoted(_text(name))}, "itself": true, {_time()}{own}'.encode("ascii")
 
 
 class Events:
@@ -237,7 +253,7 @@ class Phase:
     """A phase of the job: `with rec.phase("fit"):`, `async with`, or `@rec.phase("fit")`."""
 
     def __init__(self, put: Callable[[bytes], None], name: str, attributes: dict[str, Any]) -> None:
-        self._put, self.name, self.attributes = put, str(name), attributes
+        self._put, self.name, self.attributes = put, _text(name), attributes
         self._ids: list[str] = []
 
     def begin(self) -> Phase:

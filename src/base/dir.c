@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 /* getdents64(2) into a buffer on the stack, because opendir(3) would allocate 32 kB each time. The layout is struct
  * linux_dirent64. */
 enum { DIRENT_RECLEN = 16, DIRENT_NAME = 19, DIRENT_BYTES = 4096 };
@@ -32,9 +34,10 @@ static int block_each(const char *at, size_t size, entry_fn *fn, void *context)
 int dir_each(int fd, entry_fn *fn, void *context)
 {
     char block[DIRENT_BYTES] __attribute__((aligned(8)));
+    unsigned tries = 0;
     for (;;) {
         long n = syscall(SYS_getdents64, fd, block, sizeof(block));
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && fd_again(&tries))
             continue;
         if (n <= 0)
             return n < 0 ? -errno : 0;

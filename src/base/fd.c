@@ -14,9 +14,10 @@
 ssize_t fd_pread_all(int fd, void *at, size_t cap)
 {
     size_t done = 0;
+    unsigned tries = 0;
     while (done < cap) {
         ssize_t n = pread(fd, (char *)at + done, cap - done, (off_t)done);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && fd_again(&tries))
             continue;
         if (n < 0)
             return -errno;
@@ -36,9 +37,10 @@ ssize_t fd_read_file(int dirfd, const char *path, void *at, size_t cap)
         return -errno;
     size_t done = 0;
     ssize_t n = 0;
+    unsigned tries = 0;
     while (done < cap) {
         n = read(fd, (char *)at + done, cap - done);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && fd_again(&tries))
             continue;
         if (n <= 0)
             break;
@@ -64,13 +66,14 @@ int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done)
 {
     size_t done = 0;
     int code = 0;
+    unsigned tries = 0;
     while (done < len && code == 0) {
         ssize_t n = write(fd, (const char *)at + done, len - done);
         if (n > 0)
             done += (size_t)n;
         else if (n == 0)
             code = -EIO;
-        else if (errno != EINTR)
+        else if (!fd_again(&tries))
             code = -errno;
     }
     if (ret_done)

@@ -2,6 +2,8 @@
 #ifndef BASE_FD_H
 #define BASE_FD_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -18,6 +20,14 @@ static inline int fd_close(int fd)
 static inline void fd_closep(int *fd)
 {
     *fd = fd_close(*fd);
+}
+
+/* Is a call that failed to be made again, since a signal came? Signals are rare: if it fails so often in a row, a
+ * filter (seccomp) says EINTR each time, and the call has failed. *tries: how often it failed; 0 before the first call.
+ */
+static inline bool fd_again(unsigned *tries)
+{
+    return errno == EINTR && (*tries)++ < 1000;
 }
 
 /* Reads up to cap bytes from the start of an open kernel file; retries after EINTR. Returns the length or -errno. */

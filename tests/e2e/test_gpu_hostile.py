@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import pathlib
+import signal
 
 import pytest
 from conftest import FULL, PATIENCE
@@ -284,15 +285,21 @@ def test_nvidia_smi_that_prints_rubbish(run, tape, gpus, work, script):
     poll(lambda: not any(str(work / "bin").encode() in read(p) for p in programs.glob("[0-9]*/cmdline")), "its end")
 
 
-def test_nvidia_smi_that_hangs_ends_with_the_recording(run, tape, gpus, work):
-    """And what it has started."""
+@pytest.mark.parametrize("first", ["", "kill -STOP $PPID;"])
+def test_nvidia_smi_that_hangs_ends_with_the_recording(run, tape, gpus, work, first):
+    """And what it has started, also if the helper is killed, and the process that would end them is stopped."""
     (work / "bin").mkdir()
-    (work / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\nsleep 1234 & echo $$ $! > {work}/pids; wait\n")
+    (work / "bin" / "nvidia-smi").write_text(
+        f"#!/bin/sh\ntrap '' HUP; sleep 60 & echo $$ $! $PPID > {work}/pids; {first} wait\n")
     (work / "bin" / "nvidia-smi").chmod(0o755)
     with recording(run, tape, gpus, {"LD_LIBRARY_PATH": None, "PATH": f"{work}/bin:{os.environ['PATH']}"}):
         poll(lambda: (work / "pids").exists() and (work / "pids").read_text().endswith("\n"), "its start")
         pids = (work / "pids").read_text().split()
-        assert len(pids) == 2 and all(b"sleep" in read(pathlib.Path(f"/proc/{p}/cmdline")) or p == pids[0] for p in pids)
+        guard = pathlib.Path(f"/proc/{pids[2]}/status")
+        if first:
+            poll(lambda: b"State:\tT" in read(guard), "that it is stopped")
+            os.kill(int(read(guard).partition(b"PPid:")[2].split()[0]), signal.SIGKILL)
+            poll(lambda: not any(read(pathlib.Path(f"/proc/{p}/cmdline")) for p in pids), "their end")
     poll(lambda: not any(read(pathlib.Path(f"/proc/{p}/cmdline")) for p in pids), "their end")
 
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings where /proc or the clocks belong to another namespace than baro."""
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
+from conftest import SOURCE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="PID and time namespaces need root")
 
@@ -104,3 +107,14 @@ def test_a_root_with_nothing_but_baro(run, work):
     assert "/proc is not mounted" in inside("/baro", "doctor").stdout
     done = inside("/baro", "record", "--pid", "1", "-o", "/tmp/u.baro")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_mark_of_a_time_namespace_of_its_own(run, tape):
+    """Its monotonic clock is one second behind the recorder's: a time that could be true."""
+    there = "unshare -T --monotonic -1"
+    if subprocess.run([*there.split(), "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no time namespaces")
+    python = f"PYTHONPATH={SOURCE}/python {there} {sys.executable} -c 'import barograph; barograph.mark(\"2\")'"
+    run.record(tape, f"sleep 1.1; {run.binary} mark 0; {there} {run.binary} mark 1; {python}; {run.binary} mark 3")
+    marks = json.loads(run("summary", "--by", "phase", "--json", tape, status=0).stdout)["marks"]
+    assert [m["name"] for m in sorted(marks, key=lambda m: m["begin_ns"])] == list("0123")

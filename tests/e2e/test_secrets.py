@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secrets are placed wherever a recording takes text from: no output of the tape contains one."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -66,6 +67,16 @@ def test_command_lines_names_and_environment(run_both, tape):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts, sets a host name")
+def test_of_a_long_command_the_beginning_is_recorded(run, tape):
+    """Redaction has a cost for each byte. A secret that is cut in its middle is not recorded."""
+    words = ["w" * 100] * 600 + ["f" * 4908 + " https://me:" + CANARY.format("CUT") + "@host"] + ["v" * 100000] * 8
+    run("run", "-o", tape, "--", "true", *words, status=0)
+    command = json.loads(run("summary", "--json", tape, status=0).stdout)["command"]
+    assert command[:601] == ["true", *words[:600]]
+    assert len(command) <= 604 and command[-1].endswith("...") and sum(map(len, command)) <= 65536 + 100
+    is_clean(run, tape)
+
+
 def test_mounts_and_host(run, tape, work):
     point = work / ("mnt:token=" + CANARY.format("POINT"))
     point.mkdir()

@@ -191,12 +191,28 @@ static void the_root(void **state)
     world_done(&w);
 }
 
+/* /a of memory, and what is below it; /ab and /a of other hierarchies are others. */
+static void who_is_in_it(void **state)
+{
+    struct world w;
+    (void)state;
+    world_new(&w);
+    group(&w, "memory", "/a", "9\n");
+    process(&w, 9, "/a", "/a", "/");
+    assert_int_equal(find(&w, "/a"), 0);
+    assert_true(cgroup_holds(&w.places, 0, span_str("4:memory:/a\n0::/\n")));
+    assert_true(cgroup_holds(&w.places, 0, span_str("2:cpuacct:/\n4:memory:/a/b\n")));
+    assert_false(cgroup_holds(&w.places, 0, span_str("4:memory:/ab\n2:cpuacct:/a\n0::/a\n")));
+    world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_group),       cmocka_unit_test(no_process_is_dropped),
         cmocka_unit_test(two_groups),      cmocka_unit_test(processes_come_and_go),
         cmocka_unit_test(part_is_mounted), cmocka_unit_test(the_root),
+        cmocka_unit_test(who_is_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

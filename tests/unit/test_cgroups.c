@@ -409,12 +409,24 @@ static void group_that_fills_up(void **state)
         const char *used;
         uint64_t near_ms; /* 0: never */
         bool has_come;
+        const char *limit; /* that it gets */
     } steps[] = {
         {100, "20\n", 450, false}, /* it had nothing at 0 ms */
-        {200, "60\n", 275, false}, {300, "60\n", 0, false},   {310, "40\n", 0, false},
-        {320, "41\n", 810, false}, {330, "93\n", 0, true},    {340, "99\n", 0, false}, /* only once */
-        {350, "85\n", 0, false},   {360, "95\n", 0, false},                            /* never far below */
-        {370, "70\n", 0, false},   {380, "80\n", 390, false}, {390, "90\n", 0, true},
+        {200, "60\n", 275, false},
+        {300, "60\n", 0, false},
+        {310, "40\n", 0, false},
+        {320, "41\n", 810, false},
+        {330, "93\n", 0, true},
+        {340, "99\n", 0, false}, /* only once */
+        {350, "85\n", 0, false},
+        {360, "95\n", 0, false}, /* never far below */
+        {370, "70\n", 0, false},
+        {380, "80\n", 390, false},
+        {390, "90\n", 0, true},
+        {10000, "1\n", 0, false, "800000000000\n"}, /* of which 720 GB are left: it is read after 90 s, */
+        {10001, "1\n", 0, false},
+        {15000, "1\n", 0, false, "100\n"},
+        {15001, "95\n", 0, true}, /* or now */
     };
     (void)state;
     for (size_t v = 0; v < 2; v++) {
@@ -443,6 +455,8 @@ static void group_that_fills_up(void **state)
             char stat[64];
             uint64_t now_ns = steps[i].t_ms * NS_PER_MS, before = e->value[CGROUP_memory_anon];
             files_put(d, versions[v].used, steps[i].used);
+            if (steps[i].limit)
+                files_put(d, versions[v].limit, steps[i].limit);
             snprintf(stat, sizeof(stat), "%s %zu\n", v ? "total_rss" : "anon", 10 + i);
             files_put(d, "cg/a/memory.stat", stat);
             assert_int_equal(cgroups_watch(groups, now_ns, &near_ns), steps[i].has_come);

@@ -192,23 +192,38 @@ static void no_budget_never_thins(void **state)
     assert_int_equal(budget_pause(&b, NS_PER_MS, 4), 400 * NS_PER_MS);
 }
 
+static void a_job_of_many_cores_pays_for_its_size(void **state)
+{
+    static const uint64_t cores[] = {0, 2, 16, 64}, wait_us[] = {100000, 100000, 12500, 3125};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cores) / sizeof(*cores); i++) {
+        struct budget b;
+        budget_init(&b, 10000);
+        budget_spend(&b, NS_PER_SEC, NS_PER_MS, 0, 9 * NS_PER_MS); /* nothing is left of the start */
+        budget_note_job(&b, NS_PER_SEC, cores[i] * NS_PER_SEC);
+        budget_note_job(&b, 2 * NS_PER_SEC - 1, cores[i] * NS_PER_SEC); /* less than a second later */
+        uint64_t waits = budget_wait(&b, NS_PER_SEC, NS_PER_SEC, NS_PER_MS) - NS_PER_SEC;
+        assert_in_range(waits, wait_us[i] * 1000 - 2, wait_us[i] * 1000 + 2);
+    }
+}
+
 static void smaps_are_paid_for(void **state)
 {
     struct budget b;
     struct read_budget a;
     (void)state;
-    budget_init(&b, 10000); /* 10 ms a second, half of it for such reads */
+    budget_init(&b, 10000); /* 10 ms a second, a quarter of it for such reads */
     read_budget_init(&a);
     while (read_budget_take(&a, &b, 0, NS_PER_MS, false)) {
     }
-    assert_false(read_budget_take(&a, &b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
-    assert_true(read_budget_take(&a, &b, 300 * NS_PER_MS, NS_PER_MS, false));
-    assert_true(read_budget_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may exceed the account */
-    assert_false(read_budget_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
-    assert_false(read_budget_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 15 ms in 3 s */
-    assert_true(read_budget_take(&a, &b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
+    assert_false(read_budget_take(&a, &b, 200 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
+    assert_true(read_budget_take(&a, &b, 600 * NS_PER_MS, NS_PER_MS, false));
+    assert_true(read_budget_take(&a, &b, 620 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may exceed the account */
+    assert_false(read_budget_take(&a, &b, 620 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
+    assert_false(read_budget_take(&a, &b, 3620 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 7.5 ms in 3 s */
+    assert_true(read_budget_take(&a, &b, 13620 * NS_PER_MS, 30 * NS_PER_MS,
                                  false)); /* a cost that can never be afforded is paid when the account is full */
-    assert_false(read_budget_take(&a, &b, 9310 * NS_PER_MS, NS_PER_MS, false));
+    assert_false(read_budget_take(&a, &b, 13620 * NS_PER_MS, NS_PER_MS, false));
 }
 
 static void periods_follow_cost_and_budget(void **state)
@@ -216,10 +231,10 @@ static void periods_follow_cost_and_budget(void **state)
     const uint64_t least = 100 * NS_PER_MS;
     (void)state;
     assert_int_equal(schedule_period(least, 0, 10000, BUDGET_ALL), least);
-    assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_ALL), 200 * NS_PER_MS);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_ALL), NS_PER_SEC);
     assert_int_equal(schedule_period(least, NS_PER_MS, 0, BUDGET_ALL), 200 * NS_PER_MS);
     assert_int_equal(schedule_period(least, NS_PER_MS, 50000, BUDGET_ALL), 200 * NS_PER_MS);
-    assert_int_equal(schedule_period(least, NS_PER_MS, 1000, BUDGET_ALL), 2 * NS_PER_SEC);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 1000, BUDGET_ALL), 10 * NS_PER_SEC);
     assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_SPARSE), NS_PER_SEC);
     assert_int_equal(schedule_period(least, NS_PER_SEC, 10000, BUDGET_ALL), 20 * NS_PER_SEC);
 }
@@ -429,6 +444,7 @@ static void parts_of_cpu_time_are_not_of_one_side(void **state)
     const uint64_t ms = NS_PER_MS, tick = 10 * NS_PER_MS;
     (void)state;
     assert_int_equal(process_user_of(3 * ms, 0, 0, tick), 3 * ms);
+    assert_int_equal(process_user_of(UINT64_MAX, UINT64_MAX, 0, tick), UINT64_MAX); /* of a damaged file */
     assert_int_equal(process_user_of(8 * ms, 0, 0, tick), 5 * ms);
     assert_int_equal(process_user_of(19 * ms, 0, 0, tick), 95 * ms / 10);
     assert_int_equal(process_user_of(19 * ms, 1, 0, tick), 145 * ms / 10);
@@ -448,6 +464,7 @@ int main(void)
         cmocka_unit_test(samples_at_edges_are_taken_on_credit),
         cmocka_unit_test(budget_thins_and_recovers),
         cmocka_unit_test(no_budget_never_thins),
+        cmocka_unit_test(a_job_of_many_cores_pays_for_its_size),
         cmocka_unit_test(smaps_are_paid_for),
         cmocka_unit_test(checks_are_far_apart_while_idle),
         cmocka_unit_test(samples_wait_until_they_are_paid_for),

@@ -170,6 +170,11 @@ static void test_machine(void **state)
     w.p[0].value[PROCESS_hugetlb] = 600 * MB;
     add(&w);
     expect(&w, 5 * MB + EACH, 905 * MB + EACH, NEEDED_HUGETLB);
+    /* What it wrote meanwhile is not known: it may be all that came. */
+    w.p[0].absent[PROCESS_io_wchar] = BARO_ABSENT_DENIED;
+    w.s.job[JOB_machine_shmem] = 2000 * MB;
+    add(&w);
+    expect(&w, 5 * MB + EACH, 2005 * MB + EACH, NEEDED_SHMEM);
     needed_done(&w.n);
 }
 

@@ -251,6 +251,14 @@ static void cut_text_keeps_its_secret(void **state)
         pid_cmdline_format(span_of(argv, sizeof(argv) - 1), len, &b);
         assert_true(b.len <= len && (!b.len || !memmem(b.at, b.len, "h4sh", 4)));
     }
+    char text[4160];
+    memset(text, '/', sizeof(text));
+    memcpy(text + 4096, "https://me:h4shh4sh@host", 25);
+    for (size_t most = 4096; most <= sizeof(text); most++) {
+        buf_clear(&b);
+        redact_argument_part(span_str("x"), span_str("--to"), span_of(text, 4120), most, &b);
+        assert_true(b.len && !memmem(b.at, b.len, "h4sh", 4));
+    }
     buf_done(&b);
 }
 

@@ -359,7 +359,10 @@ class ProcessMetricsMonitor:
         try:
             mlflow.log_metrics({self.prefix + k: v for k, v in metrics.items()}, step=self.step, run_id=self.run_id)
         except Exception as error:
-            warn(f"Failed to log process metrics at step {self.step}: {error}", RuntimeWarning)
+            from ..mlflow._server import harmless
+
+            said = harmless(str(error), str(mlflow.get_tracking_uri()))
+            warn(f"Failed to log process metrics at step {self.step}: {said}", RuntimeWarning)
             return
         self.step += 1
 

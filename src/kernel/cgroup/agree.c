@@ -13,10 +13,11 @@
 
 #define ASKED_MOST 16u /* enough, although some end before they are read, and v1 reports "/" for a zombie */
 #define DEPTH_MOST 16
+#define LOOKED_MOST 4096u /* groups that are looked into: their owner can make any number */
 
 struct people {
     int32_t pid[ASKED_MOST];
-    size_t n;
+    size_t n, looked;
     int dir_fd, depth;
 };
 
@@ -39,6 +40,8 @@ static bool look_below(void *context, const char *name, size_t len)
     int above = all->dir_fd;
     if (!len || *name == '.' || len >= sizeof(copy) || all->depth == DEPTH_MOST)
         return true;
+    if (all->looked++ == LOOKED_MOST)
+        return false;
     memcpy(copy, name, len);
     copy[len] = 0;
     int fd = openat(above, copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -52,13 +55,13 @@ static bool look_below(void *context, const char *name, size_t len)
     all->depth--;
     all->dir_fd = above;
     close(fd);
-    return all->n < ASKED_MOST;
+    return all->n < ASKED_MOST && all->looked < LOOKED_MOST;
 }
 
 /* Lists some of the processes in a group and below it. */
 static void find_people(int root_fd, const struct cgroup_location *p, struct people *ret)
 {
-    ret->n = 0;
+    ret->n = ret->looked = 0;
     ret->depth = 0;
     ret->dir_fd = openat(root_fd, p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (ret->dir_fd < 0)
@@ -87,21 +90,26 @@ static bool at_or_below(struct span path, const char *of)
     return path.len >= n && memcmp(path.at, of, n) == 0 && (path.len == n || path.at[n] == '/' || n == 1); /* 1: "/" */
 }
 
+bool cgroup_holds(const struct cgroup_hierarchies *p, size_t i, struct span membership)
+{
+    struct cgroup_membership m;
+    while (cgroup_membership_next(&membership, &m)) {
+        if (directory_index(p, &m) == (int)i && at_or_below(m.path, p->at[i].path))
+            return true;
+    }
+    return false;
+}
+
 /* Returns a bit for each directory that one of the processes is in. */
 static unsigned places_of(int root_fd, const struct cgroup_hierarchies *p, const struct people *who)
 {
     char path[32], text[8192];
-    struct cgroup_membership m;
     unsigned in = 0;
     for (size_t i = 0; i < who->n; i++) {
         snprintf(path, sizeof(path), "proc/%d/cgroup", (int)who->pid[i]);
         ssize_t n = fd_read_file(root_fd, path, text, sizeof(text));
-        struct span rest = span_of(text, n > 0 ? (size_t)n : 0);
-        while (cgroup_membership_next(&rest, &m)) {
-            int at = directory_index(p, &m);
-            if (at >= 0 && at_or_below(m.path, p->at[at].path))
-                in |= 1u << at;
-        }
+        for (size_t k = 0; k < p->n; k++)
+            in |= (unsigned)cgroup_holds(p, k, span_of(text, n > 0 ? (size_t)n : 0)) << k;
     }
     return in;
 }

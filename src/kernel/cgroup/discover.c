@@ -37,6 +37,7 @@ static int read_whole(int root_fd, const char *path, struct buf *ret)
     if (fd < 0)
         return -errno;
     ssize_t n = 1;
+    unsigned tries = 0;
     while (n > 0 && ret->len < READ_MOST) {
         if (!buf_reserve(ret, 16384)) {
             n = -1;
@@ -46,7 +47,7 @@ static int read_whole(int root_fd, const char *path, struct buf *ret)
         n = read(fd, ret->at + ret->len, ret->cap - ret->len);
         if (n > 0)
             ret->len += (size_t)n;
-        else if (n < 0 && errno == EINTR)
+        else if (n < 0 && fd_again(&tries))
             n = 1;
     }
     int code = n < 0 ? -errno : 0;

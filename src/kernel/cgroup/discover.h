@@ -57,6 +57,10 @@ int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *r
  * is the root, which is the whole machine. */
 int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret, struct baro_error *err);
 
+/* The length of the first component of a path if a hierarchy is mounted there, below /sys/fs/cgroup: 6 of "memory/a";
+ * else 0. root_fd may be AT_FDCWD. */
+size_t cgroup_hierarchy_length(int root_fd, const char *path);
+
 /* Reduces the directories that a path names to those that are one group, that is, have the same processes. at[0]
  * becomes the one from which members are listed: the one that counts CPU time (v2, else cpuacct) if a process is in it
  * or below it, else the first that has a process. Each of the others stays if one of these processes is in it as well,
@@ -64,6 +68,9 @@ int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret,
  * same path, and the result is -EINVAL. Otherwise 0. Example: v1 memory and v2 both have /a, with pid 10 in one and pid
  * 11 in the other: -EINVAL. */
 int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other);
+
+/* Is a process with this text of /proc/PID/cgroup in the group p->at[i], or in one below it? */
+bool cgroup_holds(const struct cgroup_hierarchies *p, size_t i, struct span membership);
 
 /* The name of the controller: "blkio" in v1, "io" in v2. NULL: CGROUP_AT_UNIFIED, which is none. */
 const char *cgroup_controller_name(enum cgroup_controller c, bool v2);

@@ -7,6 +7,8 @@
 #include "kernel/proc/machine.h"
 #include "kernel/proc/text.h"
 
+#define TICKS_MOST (UINT64_MAX / 1000000) /* of 1 ms, as nanoseconds: 584 years */
+
 static const struct {
     const char *text;
     size_t len;
@@ -19,12 +21,16 @@ static const struct {
 };
 
 /* The kernel counts guest time in user as well, and that of niced guests in nice. Subtracts it; never below 0, because
- * the two are not read at the same instant. */
+ * the two are not read at the same instant. A guest's time that can't be true makes the other one too large to be a
+ * time, which is then absent. */
 static void take_out(struct proc_cpu *c, enum cpu_mode whole, enum cpu_mode part)
 {
     if (!(c->valid >> part & 1))
         return;
-    c->ticks[whole] -= c->ticks[part] < c->ticks[whole] ? c->ticks[part] : c->ticks[whole];
+    if (c->ticks[part] > TICKS_MOST)
+        c->ticks[whole] = UINT64_MAX;
+    else
+        c->ticks[whole] -= c->ticks[part] < c->ticks[whole] ? c->ticks[part] : c->ticks[whole];
 }
 
 static bool cpu_line(struct span line, struct proc_cpu *ret)

@@ -246,6 +246,9 @@ struct baro_header {
         uint64_t carried_user_ns, carried_system_ns; /* what an earlier group of that name had used in the recording */
     } * groups;
     size_t n_groups;
+    struct header_place { /* what people call the control group that is the job; "": not known */
+        char container[128], image[256], pod[256], pod_namespace[64], unit[256];
+    } place;
 };
 
 /* The entities of any kind; NULL if the sample has none. */

@@ -64,6 +64,7 @@ struct sums {
     uint64_t mapped, hugetlb;
     uint64_t anon_least, mapped_least; /* the most of one process, whoever shares it */
     uint64_t counted_twice;            /* so much of it may be, where pss is stale */
+    bool has_unread;                   /* what a process wrote is not read: it may be anything */
 };
 
 /*
@@ -131,6 +132,8 @@ static void add_process(const struct needed *n, const struct baro_process *p, st
     if (row->smaps_at_ns)
         sums->copied += min_u64(excess(anon, row->anon),
                                 excess(faulted(n, row->faults - min_u64(row->faults, row->faults_then), anon), grown));
+    int io = p->absent[PROCESS_io_wchar];
+    sums->has_unread |= io == BARO_ABSENT_NOT_ASKED || io == BARO_ABSENT_DENIED || io == BARO_ABSENT_UNSUPPORTED;
     bool is_read = p->absent[PROCESS_uss] == BARO_PRESENT;
     uint64_t own = is_read ? min_u64(row->anon, p->value[PROCESS_uss] + grown) : row->anon;
     sums->parts.anon += row->anon;
@@ -321,6 +324,7 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
                     s->host_absent[HOST_hugepages_free] == BARO_PRESENT;
     uint64_t hugetlb = has_host ? excess(s->host[HOST_hugepages_total], s->host[HOST_hugepages_free]) : 0;
     uint64_t made = excess(excess(faults, g->faults), excess(anon, g->anon)) + excess(wchar, g->wchar);
+    made = sums->has_unread ? UINT64_MAX : made;
     /* Others may grow at other times. Example: 500 MB more in /dev/shm while the job had 1,000 page faults: 4 MB. */
     g->shmem_of_job = shmem >= g->shmem ? g->shmem_of_job + min_u64(shmem - g->shmem, made)
                                         : excess(g->shmem_of_job, g->shmem - shmem);
@@ -331,7 +335,8 @@ static void add_growth(struct needed *n, const struct baro_sample *s, const stru
     g->shmem = shmem;
     g->anon = anon;
     ret_more[NEEDED_SHMEM] = excess(g->shmem_of_job, sums->parts.shared);
-    ret_more[NEEDED_KERNEL] = excess(min_u64(kernel_growth(n, s), wchar), sums->parts.kernel);
+    ret_more[NEEDED_KERNEL] =
+        excess(min_u64(kernel_growth(n, s), sums->has_unread ? UINT64_MAX : wchar), sums->parts.kernel);
     ret_more[NEEDED_HUGETLB] = max_u64(sums->hugetlb, excess(hugetlb, g->hugetlb));
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "libbaro/tape/cursor.h"
 
 enum { WINDOW = 64 << 10 };
@@ -81,11 +82,12 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
         return -ENOMEM;
     }
     int r = file_in_time(t);
+    unsigned tries = 0;
     if (r < 0)
         return r;
     while (t->window.len < want) {
         ssize_t n = pread(t->fd, t->window.at + t->window.len, want - t->window.len, (off_t)(at + t->window.len));
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && fd_again(&tries))
             continue;
         if (n < 0)
             return -errno;

@@ -125,9 +125,10 @@ bool base_reserve(struct tape_writer *w, size_t n)
 static int write_whole(const struct tape_writer *w, int fd, const uint8_t *at, size_t len, size_t *ret_done)
 {
     size_t done = 0;
+    unsigned tries = 0;
     while (done < len) {
         ssize_t n = w->io.write(w->io.context, fd, at + done, len - done);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && fd_again(&tries))
             continue;
         *ret_done = done;
         if (n <= 0)

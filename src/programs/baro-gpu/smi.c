@@ -72,28 +72,31 @@ struct smi {
 /* ---- running it ---- */
 
 /* Executes the program and ends as it does. If this helper is killed, kills the process group: what the program has
- * started would go on, because PR_SET_PDEATHSIG is not inherited. */
+ * started would go on, because PR_SET_PDEATHSIG is not inherited. SIGCONT arrives although the program has stopped this
+ * process. */
 static _Noreturn void be_guard(pid_t helper, const char *path, char *const *argv)
 {
-    sigset_t set;
+    sigset_t all, before;
     int status;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGCHLD);
+    sigfillset(&all);
     signal(SIGCHLD, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    signal(SIGCONT, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
     if (getppid() != helper)
         _exit(127);
-    pid_t pid = fork();
+    pid_t guard = getpid(), pid = fork();
     if (pid == 0) {
-        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        if (getppid() != guard)
+            _exit(127);
         execv(path, argv);
         _exit(127);
     }
     while (pid > 0 && waitpid(pid, &status, WNOHANG) != pid) {
-        if (sigwaitinfo(&set, NULL) == SIGTERM)
+        sigwaitinfo(&all, NULL);
+        if (getppid() != helper)
             kill(0, SIGKILL);
     }
     _exit(pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 126);

@@ -67,8 +67,9 @@ static int start_writer(int in, int out, pid_t *ret, struct baro_error *err)
 static int wait_for_writer(pid_t pid, int r, struct baro_error *err)
 {
     int status;
+    unsigned tries = 0;
     while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR)
+        if (!fd_again(&tries))
             return r < 0 ? r : error_set(err, -errno, "%s: %s", PROGRAM, strerror(errno));
     }
     if (r < 0 && r != -EPIPE)

@@ -118,6 +118,7 @@ static void fail_start(struct request *q, int code)
 static void run_child(struct request *q, int ends[2], int said)
 {
     int status = 0;
+    unsigned tries = 0;
     pid_t child = -1;
     int code = start(q->job->path, ends[1], said, &child);
     close(ends[1]);
@@ -127,7 +128,7 @@ static void run_child(struct request *q, int ends[2], int said)
     if (code == 0 && !is_whole)
         kill(child, SIGKILL);
     workers_child(&q->server->workers, q, 0); /* after it was reaped, another process may get its pid */
-    while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+    while (code == 0 && waitpid(child, &status, 0) < 0 && fd_again(&tries))
         ;
     q->is_frozen = code == 0 && is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (code < 0)

@@ -61,13 +61,14 @@ static _Noreturn void end_as(pid_t recorder, int fd)
     char byte;
     int status;
     ssize_t n;
+    unsigned tries = 0;
     do
         n = read(fd, &byte, 1);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && fd_again(&tries));
     if (n == 1)
         _exit(0);
     while (waitpid(recorder, &status, 0) < 0) {
-        if (errno != EINTR)
+        if (!fd_again(&tries))
             _exit(EXIT_NOT_KNOWN); /* SIGCHLD is ignored */
     }
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_NOT_KNOWN);

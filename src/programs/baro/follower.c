@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/program.h"
 #include "recorder/wrapper/fds.h"
 
@@ -15,11 +16,13 @@ void follower_execute(char **argv)
 {
     char path[PATH_MAX];
     int status = 0;
+    unsigned tries = 0;
     prctl(PR_SET_NAME, "baro-follower");
+    signal(SIGCHLD, SIG_DFL); /* ignored, the status would be lost */
     pid_t child = fork();
     if (child > 0) {
         fds_null_standard(-1); /* who writes to the follower's pipe is to see its end */
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        while (waitpid(child, &status, 0) < 0 && fd_again(&tries)) {
         }
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* Begins {"EDGE": "name", "monotonic_ns": t_ns; edge is "mark", "begin" or "end". */
+/* Begins {"EDGE": "name", "monotonic_ns": t_ns, or "time" in a time namespace; edge is "mark", "begin" or "end". */
 void mark_line_begin(struct buf *b, const char *edge, const char *name, uint64_t t_ns);
 void mark_line_number(struct buf *b, const char *key, uint64_t v);
 void mark_line_text(struct buf *b, const char *key, const char *text);

@@ -221,12 +221,14 @@ void settings_init(struct settings *s)
         CLEARS("no-cmdline", 0, record.cmdline, "record no command lines",                                             \
                MORE("Without this option command lines are recorded, but passwords, tokens and the like are replaced " \
                     "before they reach the tape.")),                                                                   \
-        PARSED("overhead", 0, "SHARE", record.overhead_ppm, take_overhead,                                             \
-               "most CPU that sampling may use, as a share of a core: 1% (the default), or off",                       \
-               MORE("To stay within it, expensive reads (pss, uss) are done less often, and samples are delayed or, "  \
-                    "with a fixed interval, left out. The tape and the summary say how many were left out. The start " \
-                    "of a recording takes up to 12 ms of CPU time in addition, and a process that begins and ends 10 " \
-                    "to 30 us."))
+        PARSED(                                                                                                        \
+            "overhead", 0, "SHARE", record.overhead_ppm, take_overhead,                                                \
+            "most CPU that sampling may use, as a share of a core: 1% (the default), or off",                          \
+            MORE("To stay within it, expensive reads (pss, uss) are done less often, and samples are delayed or, "     \
+                 "with a fixed interval, left out. The tape and the summary say how many were left out. A job that "   \
+                 "keeps more than two cores busy pays half of SHARE of what it uses: with 1% a compile on 16 cores "   \
+                 "8% of a core. The start of a recording takes up to 12 ms of CPU time in addition, and a process "    \
+                 "that begins and ends 10 to 30 us."))
 
 static const char *const untils[] = {"target", "all", NULL};
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
@@ -301,10 +303,14 @@ const struct opt options_record[] = {
            "record all processes in this control group and below it: a service, a container, a pod",
            .completes = OPT_A_FILE,
            MORE("PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service. It can also be relative to "
-                "/sys/fs/cgroup, or as in /proc/PID/cgroup. Such a path is looked up in every hierarchy, v1 and v2. "
-                "The members are those of the hierarchy that counts CPU time (v2, else cpuacct). If a group with this "
+                "/sys/fs/cgroup, or as in /proc/PID/cgroup, with or without the slash in front. It is looked up in "
+                "every hierarchy, v1 and v2. The members are those of the hierarchy that counts CPU time (v2, else "
+                "cpuacct). If a group with this "
                 "path has other members in another hierarchy, give the folder. CPU time is the group's own count, if "
-                "it has one. The recording ends when the group is empty or removed.")),
+                "it has one. The recording ends 100 ms after the group's last process; its status is that of "
+                "the last one to end of those that came into the group from elsewhere: a container's first process. If "
+                "the group was removed before it was read after that, the total is its last reading and what the "
+                "processes are known to have used since, at least where that may not be all.")),
     OPTIONS_SELECT,
     TEXT("events", 0, "FILE", record.events, "record the lines that are appended to FILE as marks and phases",
          .completes = OPT_A_FILE,

@@ -94,16 +94,17 @@ static int read_lines(const char *path, struct buf *ret, int *ret_status, struct
     int fd = -1, status = 0;
     char part[8192];
     ssize_t n;
+    unsigned tries = 0;
     pid_t pid = start_reader(path, false, &fd);
     int code = pid < 0 ? pid : 0;
     while (code == 0 && (n = read(fd, part, sizeof(part))) != 0) {
         if (n > 0 && ret->len < TASK_FILE_LINES_MOST)
             buf_add(ret, part, (size_t)n);
-        else if (n < 0 && errno != EINTR)
+        else if (n < 0 && !fd_again(&tries))
             code = -errno;
     }
     fd_close(fd);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && fd_again(&tries))
         ;
     *ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return code < 0 ? error_set(err, code, "can't read task files: %s", strerror(-code)) : 0;

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "kernel/cgroup/meter.h"
 
+#define ALONE 5u /* the machine may take half of the budget where nothing else is recorded, else a tenth */
+
 /* The values that the ledger sums up are read whatever metrics the user chose. */
 static uint64_t always_wanted(void)
 {
@@ -116,7 +118,10 @@ void sampler_advance(struct sampler *s)
 static void check_budget(struct sampling *g)
 {
     char text[256];
-    budget_update(&g->account->budget, sampling_account_ns(g, g->now_ns));
+    uint64_t now_ns = sampling_account_ns(g, g->now_ns);
+    if (!sampling_is_shared(g) && g->sample.job_absent[JOB_cpu] == BARO_PRESENT)
+        budget_note_job(&g->account->budget, now_ns, g->sample.job[JOB_cpu]);
+    budget_update(&g->account->budget, now_ns);
     enum budget_level level = g->account->budget.level;
     if (level == g->level_reported)
         return;
@@ -134,7 +139,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     if (cgroup_row_watch(&s->cgroups))
         collectors_hurry(&g->collectors, &host_collector); /* groups are read together with the machine */
     const struct collector_tick t = {g->now_ns, g->account->budget.level, g->job->settling.closing, &g->sample};
-    collectors_tick(&g->collectors, &t, g->options.overhead_ppm);
+    collectors_tick(&g->collectors, &t, g->options.overhead_ppm * (g->options.host_alone ? ALONE : 1));
     check_budget(g);
     own_cost_end(&s->own, s->processes.samples, s->job.lossy);
     return &g->sample;
@@ -232,6 +237,24 @@ void sampler_close_sockets(struct sampler *s)
     socket_row_close(&s->sockets);
 }
 
+void sampler_count_pids(struct sampler *s, int32_t pid)
+{
+    if (births_begin(&s->processes.scan.births, pid))
+        scan_set_always(&s->processes.scan, false);
+}
+
+void sampler_poll(struct sampler *s)
+{
+    sampler_advance(s);
+    births_poll(&s->processes);
+}
+
+uint64_t sampler_poll_due_ns(const struct sampler *s)
+{
+    uint64_t due = s->processes.scan.births.due_ns;
+    return due ? due : UINT64_MAX;
+}
+
 void sampler_scan_always(struct sampler *s, bool always)
 {
     scan_set_always(&s->processes.scan, always);
@@ -265,6 +288,13 @@ bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns)
 {
     *ret_before_ns = s->group.base.user_ns + s->group.base.system_ns;
     return s->group.meter.fd >= 0;
+}
+
+void sampler_groups_read_end(struct sampler *s)
+{
+    sampler_advance(s);
+    group_job_count(&s->group);
+    cgroup_row_read_end(&s->cgroups);
 }
 
 void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns)

@@ -74,7 +74,7 @@ static int open_process(const struct child *c, struct baro_key key, struct pid_s
     int dir = openat(c->root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    ssize_t n = fd_read_file(dir, "stat", text, sizeof(text));
+    ssize_t n = fd_read_record(dir, "stat", text, sizeof(text));
     int code = n < 0 ? (int)n : pid_stat_parse(span_of(text, (size_t)n), ret) == 0 ? 0 : -ESRCH;
     if (code == 0 && key.start && ret->starttime != key.start)
         code = -ESRCH;
@@ -100,7 +100,7 @@ static void read_smaps(int dir, const struct pid_stat *st, struct helper_wire_re
     if (w->smaps_absent)
         return;
     uint64_t begin = clock_monotonic_ns();
-    ssize_t n = fd_read_file(dir, "smaps_rollup", text, sizeof(text));
+    ssize_t n = fd_read_record(dir, "smaps_rollup", text, sizeof(text));
     w->spent_ns = clock_monotonic_ns() - begin;
     if (n == -ENOENT) /* the process exists, because its stat was read: the kernel has no such file
                          (CONFIG_PROC_PAGE_MONITOR) */
@@ -169,11 +169,12 @@ static void clear_buffer(struct buf *b)
 static void flush_replies(struct child *c)
 {
     ssize_t n;
+    unsigned tries = 0;
     if (!c->out_len)
         return;
     do
         n = send(c->socket_fd, c->out, c->out_len, MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && fd_again(&tries));
     if (n < 0)
         _exit(0);
     c->out_len = 0;
@@ -271,14 +272,16 @@ static bool serve(struct child *c, const unsigned char **at, size_t *len)
 static void live(struct child *c)
 {
     _Alignas(8) unsigned char in[HELPER_REQUESTS_BYTES];
+    unsigned tries = 0;
     for (unsigned long batches = 0;; batches++) {
         if (batches == 1)
             malloc_trim(0); /* the first requests were for all processes that existed; most later batches are small */
         ssize_t n = recv(c->socket_fd, in, sizeof(in), 0);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && fd_again(&tries))
             continue;
         if (n <= 0)
             return;
+        tries = 0;
         const unsigned char *at = in;
         size_t len = (size_t)n;
         while (serve(c, &at, &len))

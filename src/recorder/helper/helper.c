@@ -303,6 +303,7 @@ static int take_packet(struct helper *h, size_t len, bool *ret_sound, helper_rep
 static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, void *context)
 {
     int delivered = 0;
+    unsigned tries = 0;
     *ret_gone = false;
     for (;;) {
         ssize_t n = recv(h->fd, h->packet, sizeof(h->packet), MSG_DONTWAIT);
@@ -313,9 +314,7 @@ static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, vo
             *ret_gone = true;
             return delivered;
         }
-        if (n > 0)
-            continue;
-        if (n < 0 && errno == EINTR)
+        if (n > 0 || (n < 0 && fd_again(&tries)))
             continue;
         *ret_gone = n == 0 || errno != EAGAIN;
         return delivered;

@@ -147,7 +147,7 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
         more = missing_cpu(j, more);
         *ret_excess = more - (sure - sum);
     }
-    uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
+    uint64_t user = share_u64(more, total[LEDGER_CPU_USER], sum);
     total[LEDGER_CPU_USER] += user;
     total[LEDGER_CPU_SYSTEM] += more - user;
     return more;

@@ -68,7 +68,7 @@ static void fill_reported_values(struct baro_exit *e, const struct member *m)
         put(e, EXIT_cpu, u->cpu_ns);
         if (split) {
             /* job_totals() has published the parts that were read last, and neither part may become smaller. */
-            uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
+            uint64_t user_ns = share_u64(u->cpu_ns, user, split);
             uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
             user_ns = user_ns < least ? least : user_ns > most ? most : user_ns;
             put(e, EXIT_cpu_user, user_ns);
@@ -327,6 +327,7 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     if (j->source.covers_members && !m->events.covered)
         job_lose(j);
     j->counts.ended++;
+    j->group.ended_ns = max_u64(j->group.ended_ns, m->life.end_ns);
     if (!e.absent[EXIT_cpu])
         j->past.counted_ns += e.value[EXIT_cpu];
     j->past.split[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];

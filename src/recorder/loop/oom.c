@@ -87,9 +87,10 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
 {
     char text[8192]; /* a line of the log has at most 1 KiB, plus its continuation */
     uint64_t until = clock_monotonic_ns() + READ_WITHIN;
+    unsigned tries = 0;
     while (!l->lost) {
         ssize_t n = read(fd, text, sizeof(text));
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && fd_again(&tries))
             continue;
         if (n < 0 && errno == EAGAIN)
             return;

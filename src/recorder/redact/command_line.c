@@ -93,30 +93,34 @@ static void leave_out_end(struct buf *b, size_t from)
     buf_str(b, "...");
 }
 
+bool redact_argument_part(struct span program, struct span before, struct span argument, size_t most, struct buf *ret)
+{
+    size_t from = ret->len;
+    bool redacted = redact_argument(program, before, span_of(argument.at, min_u64(argument.len, most)), ret);
+    if (argument.len > most)
+        leave_out_end(ret, from);
+    return redacted;
+}
+
 void pid_cmdline_format(struct span text, size_t max, struct buf *ret)
 {
     struct span rest = without_padding(text), before = {"", 0}, program = {"", 0};
     size_t start = ret->len;
     size_t left = 2 * (max + LOOK_AHEAD);
     for (bool first = true; rest.len && !ret->failed && ret->len - start <= max; first = false) {
-        struct span argument = take_argument(&rest), seen = argument;
+        struct span argument = take_argument(&rest);
         if (!left) {
             buf_str(ret, " ...");
             break;
         }
-        if (seen.len > max + LOOK_AHEAD)
-            seen.len = max + LOOK_AHEAD;
-        if (seen.len > left)
-            seen.len = left;
-        left -= seen.len;
+        size_t most = min_u64(left, max + LOOK_AHEAD);
         if (first)
             program = span_base_name(argument);
         else
             buf_byte(ret, ' ');
         size_t from = ret->len;
-        bool redacted = redact_argument(program, before, seen, ret);
-        if (seen.len < argument.len)
-            leave_out_end(ret, from);
+        bool redacted = redact_argument_part(program, before, argument, most, ret);
+        left -= min_u64(argument.len, most);
         quote(ret, from, first, redacted);
         if (!first)
             program = redact_program(program, argument);

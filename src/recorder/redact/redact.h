@@ -19,6 +19,9 @@ void pid_cmdline_format(struct span text, size_t max, struct buf *ret);
  * GitHub and Slack, PEM private keys and the like. Appends the argument, redacted if need be. Returns true if something
  * was redacted. */
 bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret);
+/* The same, of the first bytes of an argument. If it is longer, its last bytes may be the beginning of a secret: they
+ * are left out, and it ends with "...". */
+bool redact_argument_part(struct span program, struct span before, struct span argument, size_t most, struct buf *ret);
 
 /* Redacts a name that is not a command line: of a process, a mount and its source, a control group, a host. In each
  * component of a path: userinfo in URLs, NAME=value with a NAME that means a secret, and tokens by their form. Returns

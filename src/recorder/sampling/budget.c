@@ -6,22 +6,39 @@
 /* A start may cost 12 ms, of which 2 ms are reserved for the end: the last sample is written whatever it costs. */
 #define START_NS (10 * NS_PER_MS)
 #define START_READ_BUDGET_NS (4 * NS_PER_MS)
+#define READ_PART 4               /* what such reads may take of the budget: a quarter */
 #define BURST_NS (NS_PER_SEC / 4) /* the account grows to the budget of this time at most */
 #define HELPERS_NS (2 * NS_PER_SEC)
 #define EVENTS_NS NS_PER_SEC
 #define EDGES_NS (NS_PER_SEC / 2)
 #define CHECK_NS (NS_PER_SEC / 4)
-#define STRAINED 4u         /* a delay of so many intervals counts as long */
-#define NO_LIMIT_PPM 10000u /* without a limit, parts of the budget are parts of 1 % */
+#define STRAINED 4u   /* a delay of so many intervals counts as long */
+#define NO_LIMIT 0.01 /* without a limit, parts of the budget are parts of 1 % */
 
 void budget_init(struct budget *b, uint64_t ppm)
 {
-    *b = (struct budget){.ppm = ppm, .left_ns = START_NS, .eased = true};
+    *b = (struct budget){.ppm = ppm, .scale = 1, .left_ns = START_NS, .eased = true};
+}
+
+static double rate(const struct budget *b)
+{
+    return (double)b->ppm * b->scale / 1e6;
 }
 
 static int64_t share(const struct budget *b, uint64_t ns)
 {
-    return (int64_t)((double)ns * (double)b->ppm / 1e6);
+    return (int64_t)((double)ns * rate(b));
+}
+
+void budget_note_job(struct budget *b, uint64_t now_ns, uint64_t cpu_ns)
+{
+    if (now_ns < b->job_at_ns + NS_PER_SEC)
+        return;
+    double used = cpu_ns > b->job_cpu_ns ? (double)(cpu_ns - b->job_cpu_ns) : 0,
+           cores = used / (double)(now_ns - b->job_at_ns);
+    b->scale = cores > 2 ? cores / 2 : 1;
+    b->job_at_ns = now_ns;
+    b->job_cpu_ns = cpu_ns;
 }
 
 /* Grows the account up to its limit. If it has more, from the initial amount, it keeps that. */
@@ -56,7 +73,7 @@ uint64_t budget_wait(struct budget *b, uint64_t now_ns, uint64_t next_ns, uint64
         return next_ns;
     int64_t most = share(b, BURST_NS), wanted = (int64_t)b->sample_ns < most ? (int64_t)b->sample_ns : most;
     int64_t lacking = wanted - grown(b, b->left_ns, b->at_ns, now_ns);
-    uint64_t paid_ns = lacking > 0 ? now_ns + (uint64_t)((double)lacking * 1e6 / (double)b->ppm) : now_ns;
+    uint64_t paid_ns = lacking > 0 ? now_ns + (uint64_t)((double)lacking / rate(b)) : now_ns;
     if (paid_ns <= next_ns)
         return next_ns;
     b->eased = false;
@@ -69,7 +86,7 @@ uint64_t budget_wait_edge(const struct budget *b, uint64_t now_ns)
     if (!b->ppm)
         return now_ns;
     int64_t lacking = -share(b, EDGES_NS) - grown(b, b->left_ns, b->at_ns, now_ns);
-    return lacking > 0 ? now_ns + (uint64_t)((double)lacking * 1e6 / (double)b->ppm) : now_ns;
+    return lacking > 0 ? now_ns + (uint64_t)((double)lacking / rate(b)) : now_ns;
 }
 
 bool budget_update(struct budget *b, uint64_t now_ns)
@@ -89,7 +106,7 @@ bool budget_update(struct budget *b, uint64_t now_ns)
 
 uint64_t budget_pause(const struct budget *b, uint64_t cost_ns, unsigned parts)
 {
-    return (uint64_t)((double)cost_ns * (double)parts * 1e6 / (double)(b->ppm ? b->ppm : NO_LIMIT_PPM));
+    return (uint64_t)((double)cost_ns * (double)parts / (b->ppm ? rate(b) : NO_LIMIT));
 }
 
 void read_budget_init(struct read_budget *a)
@@ -102,9 +119,9 @@ bool read_budget_take(struct read_budget *a, const struct budget *b, uint64_t no
 {
     if (!b->ppm)
         return true;
-    int64_t most = share(b, BURST_NS), half = a->left_ns;
-    half += now_ns > a->at_ns ? share(b, now_ns - a->at_ns) / 2 : 0;
-    a->left_ns = a->left_ns > most ? a->left_ns : half > most ? most : half;
+    int64_t most = share(b, BURST_NS), part = a->left_ns;
+    part += now_ns > a->at_ns ? share(b, now_ns - a->at_ns) / READ_PART : 0;
+    a->left_ns = a->left_ns > most ? a->left_ns : part > most ? most : part;
     a->at_ns = now_ns > a->at_ns ? now_ns : a->at_ns;
     /* A read that costs more than the account can ever hold is allowed when the account is full. */
     bool enough = a->left_ns >= (int64_t)cost_ns || (a->left_ns >= most && most > 0);

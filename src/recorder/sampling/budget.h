@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The overhead budget: the CPU time of the recorder, its helpers and the wrapper as a share of one core. Pure.
+ * The overhead budget: the CPU time of the recorder, its helpers and the wrapper as a share of one core, or of what a
+ * job of many cores uses. Pure.
  *
  * There is one account. It begins with what a start may cost, grows by the share, and is charged with all CPU time that
  * is used. A sample is delayed until the account has as much as recent samples cost. Example with 1 %: the account
@@ -25,6 +26,8 @@ enum budget_level {
 
 struct budget {
     uint64_t ppm; /* 0: no limit */
+    double scale; /* of the share, for a job of many cores: budget_note_job() */
+    uint64_t job_at_ns, job_cpu_ns;
     enum budget_level level;
     int64_t left_ns;    /* the balance of the account; negative: debt */
     uint64_t at_ns;     /* when the account last grew */
@@ -33,8 +36,8 @@ struct budget {
     bool strained, eased; /* since checked_ns: a sample was delayed for long; no sample was delayed */
 };
 
-/* A second account, with half of the share, for reads that block the process that is read: CPU time of the helper while
- * it holds the mmap lock of a target. */
+/* A second account, with a quarter of the share, for reads that block the process that is read: CPU time of the helper
+ * while it holds the mmap lock of a target. */
 struct read_budget {
     int64_t left_ns;
     uint64_t at_ns; /* when it last grew */
@@ -55,6 +58,11 @@ uint64_t budget_wait(struct budget *b, uint64_t now_ns, uint64_t next_ns, uint64
  * later samples are delayed. It waits only if the debt is already as large as the budget of half a second. Example with
  * 1 %: after ten such samples of 0.5 ms at once, the debt is 5 ms. */
 uint64_t budget_wait_edge(const struct budget *b, uint64_t now_ns);
+
+/* Notes the CPU time of the job, once a second. A job that keeps more than two cores busy pays half of the share of
+ * what it uses. Example with 1 %: a compile on 16 cores starts 1,400 processes a second. Their events alone cost 2.6 %
+ * of a core, and the budget is 8 %. */
+void budget_note_job(struct budget *b, uint64_t now_ns, uint64_t cpu_ns);
 
 /* Updates the level, at most four times a second. Returns whether it changed. */
 bool budget_update(struct budget *b, uint64_t now_ns);

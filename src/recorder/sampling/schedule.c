@@ -12,8 +12,8 @@
 #define QUIET_MOST (30 * NS_PER_SEC)
 #define PERIOD_SPARSE NS_PER_SEC
 #define PERIOD_MOST (20 * NS_PER_SEC)
-#define OF_THE_TIME 200u       /* a turn takes at most a 200th of the time */
-#define OF_THE_BUDGET 2000000u /* and at most half of the budget */
+#define OF_THE_TIME 200u        /* a turn takes at most a 200th of the time */
+#define OF_THE_BUDGET 10000000u /* and at most a tenth of the budget */
 
 uint64_t schedule_interval(uint64_t fixed_ns, uint64_t elapsed_ns)
 {

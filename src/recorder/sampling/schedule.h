@@ -25,9 +25,9 @@ uint64_t schedule_check(uint64_t quiet_ns, uint64_t now_ns);
 uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns, bool alone);
 
 /* Returns the time from one turn of a collector to the next: least_ns; at least a second from BUDGET_SPARSE on; longer
- * if a turn is expensive, so that turns take at most half of the budget and half a percent of the time; at most 20 s.
- * Examples with least_ns 100 ms: a turn that costs 1 ms of CPU time comes every 200 ms; with a budget of 0.1 % every 2
- * s.
+ * if a turn is expensive, so that turns take at most a tenth of the budget and half a percent of the time; at most 20
+ * s. Examples with least_ns 100 ms: with a budget of 1 % a turn that costs 0.3 ms of CPU time comes every 300 ms; with
+ * no budget a turn of 1 ms every 200 ms.
  */
 uint64_t schedule_period(uint64_t least_ns, uint64_t cost_ns, uint64_t overhead_ppm, enum budget_level level);
 

@@ -15,6 +15,7 @@
 
 #define RANDOM_DIGITS 8u
 #define DEPTH_MOST 32
+#define SWEPT_MOST 256 /* before the command begins; a later sweep removes the rest */
 
 int own_write(const char *dir, const char *file, const char *text)
 {
@@ -125,8 +126,10 @@ void own_dir_sweep(const char *parent)
 {
     DIR *d = opendir(parent);
     const struct dirent *e;
-    while (d && (e = readdir(d))) {
+    int swept = 0;
+    while (d && swept < SWEPT_MOST && (e = readdir(d))) {
         int fd = is_ours(e->d_name) ? open_folder(dirfd(d), e->d_name) : -1;
+        swept += fd >= 0;
         if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
             remove_unless_used(dirfd(d), e->d_name);
         fd_close(fd);

@@ -15,7 +15,7 @@ import time
 
 import originals
 import pytest
-from conftest import HANGS, hanging, poll
+from conftest import HANGS, PATIENCE, hanging, poll
 
 from barograph.compat import resource_tracker as now
 from barograph.compat.resource_tracker import _gpu, v0_1
@@ -406,6 +406,10 @@ def test_a_slow_nvidia_smi_is_not_waited_for(fake_gpus, tmp_path, monkeypatch):
         (tmp_path / "go").touch()
         poll(lambda: tracker.server_info, "its answer")
     assert tracker.server_info["gpu_names"] == ["Fake A", "Fake A"]
+    monkeypatch.setattr(_gpu, "_ANSWERS_WITHIN", PATIENCE)
+    for bad in (r"\377\n0, nan, inf\n", r"# gpu pid sm fb\n x %d 5 \377\n" % os.getpid()):
+        program.write_text(f"#!/bin/sh\nprintf '{bad}'\n")
+        assert _gpu.now()["gpu_usage"] == 0 and _gpu.now({os.getpid()})["gpu_vram"] == 0
     program.write_text(f"#!/bin/sh\n{HANGS}; :")
     assert now.get_system_stats()["gpu_usage"] == 0
     with now.ResourceTracker() as tracker:

@@ -84,11 +84,11 @@ class ResourceMonitor:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RecordingWarning)
             self.recording = self._record(bash_pid)
+        _base.keep(self, self.recording, self._companion)
         for warning in caught:
             logger.warning("Resource monitor: %s", warning.message)
         if self.recording.path is not None:
             self._companion.begin(self.recording.tape)
-        _base.keep(self, self.recording, self._companion)
         logger.info(
             "Resource monitor started (pid=%s, interval=%.1fs, csv=%s)", bash_pid, self.poll_interval, self._csv_path
         )

@@ -41,7 +41,7 @@ def now(pids: set[int] | None = None) -> dict[str, Any]:
             used.add(gpu)
     found["gpu_utilized"] = len(used)
     if pids is not None:
-        found["gpu_utilized_indexes"] = {int(gpu) for gpu in used}
+        found["gpu_utilized_indexes"] = {int(gpu) for gpu in used if gpu.isdigit()}
     return found
 
 
@@ -61,6 +61,7 @@ def _of_processes(out: str, pids: set[int]) -> list[tuple[str, str, str]]:
 
 def _float(text: str) -> float:
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         return 0.0
+    return value if value - value == 0.0 else 0.0  # neither NaN nor infinite

@@ -297,12 +297,13 @@ void cgroups_free(struct cgroups *g)
 
 /* ---- a tick ---- */
 
-static void vanish(struct cgroup_state *group)
+static void vanish(const struct cgroups *g, struct cgroup_state *group)
 {
+    bool has_last = group->closing_tick && group->closing_tick + 1 == g->ticks;
     group->gone = true;
     for (size_t i = 0; i < group_files_n; i++)
         group->fd[i] = fd_close(group->fd[i]);
-    for (int i = 0; i < CGROUP_MAX; i++) {
+    for (int i = 0; i < CGROUP_MAX && !has_last; i++) {
         if (!group->entity->absent[i])
             entity_lack(group->entity, i, BARO_ABSENT_GONE);
     }
@@ -341,7 +342,7 @@ static void read_group_file(struct cgroups *g, struct cgroup_state *group, size_
     const struct group_file *f = &group_files[i];
     ssize_t n = fd_pread_all(group->fd[i], g->text, sizeof(g->text));
     if (n == -ENODEV || n == -ENOENT) {
-        vanish(group);
+        vanish(g, group);
         return;
     }
     if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
@@ -391,6 +392,23 @@ uint64_t cgroups_oom_kills(const struct cgroups *g)
     return g && g->oom_last > g->oom_first ? g->oom_last - g->oom_first : 0;
 }
 
+/* An engine on v1 removes one hierarchy after the other, so one that is gone does not end the reading of the others.
+ * What matters most comes first. */
+void cgroups_read_end(struct cgroups *g)
+{
+    static const int order[] = {COUNTS, FAST};
+    for (size_t k = 0; g && k < 2 * g->n; k++) {
+        struct cgroup_state *group = &g->at[k % g->n];
+        for (size_t i = 0; i < group_files_n && !group->gone; i++) {
+            bool due = group->fd[i] >= 0 && (int)group_files[i].pace == order[k / g->n];
+            ssize_t n = due ? fd_pread_all(group->fd[i], g->text, sizeof(g->text)) : -1;
+            if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
+                group->closing_tick = g->ticks;
+        }
+        note_kills(g, group);
+    }
+}
+
 /* Takes a new reading of a group's memory. The next one is due when the group may have come near its limit, or far from
  * it. Example: 10 MB of a limit of 512 MB are used, so that 450 MB are left: it is read after 56 ms. */
 static void note_used(struct cgroup_fill *f, uint64_t now_ns, uint64_t used, uint64_t limit)
@@ -398,6 +416,7 @@ static void note_used(struct cgroup_fill *f, uint64_t now_ns, uint64_t used, uin
     uint64_t mark = limit / 10 * NEAR_TENTHS, far = limit / 10 * FAR_TENTHS;
     uint64_t grown = used > f->used ? used - f->used : 0, took_ns = now_ns - f->read_ns;
     f->used = used;
+    f->limit = limit;
     f->read_ns = now_ns;
     f->is_near = used >= mark || (f->is_near && used >= far);
     double near_ns = grown ? (double)(mark - used) / (double)grown * (double)took_ns : HUGE_VAL;
@@ -414,11 +433,13 @@ bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns)
     for (size_t i = 0; g && i < g->n; i++) {
         struct cgroup_state *group = &g->at[i];
         struct cgroup_fill *f = &group->fill;
-        bool before = f->is_near, due = now_ns >= f->due_ns && !group->entity->absent[CGROUP_memory_limit];
+        uint64_t limit = group->entity->value[CGROUP_memory_limit];
+        bool before = f->is_near, has_limit = !group->entity->absent[CGROUP_memory_limit],
+             due = has_limit && (now_ns >= f->due_ns || limit != f->limit);
         ssize_t n = due && group->fd[file] >= 0 ? fd_pread_all(group->fd[file], text, sizeof(text)) : -1;
         uint64_t used;
         if (n >= 0 && cgroup_value_parse(span_of(text, (size_t)n), &used) == 0)
-            note_used(f, now_ns, used, group->entity->value[CGROUP_memory_limit]);
+            note_used(f, now_ns, used, limit);
         if (f->near_ns && f->near_ns < *ret_near_ns)
             *ret_near_ns = f->near_ns;
         any |= f->is_near && !before;

@@ -24,6 +24,7 @@ struct group_left {
 struct cgroup_state {
     struct baro_entity *entity;
     bool gone;
+    uint64_t closing_tick; /* cgroups_read_end() read it after this tick; 0: never */
     int fd[GROUP_FILES_MAX];
     uint64_t due_ns[GROUP_FILES_MAX];
     uint64_t period_us;
@@ -31,6 +32,7 @@ struct cgroup_state {
     uint64_t kills;
     struct cgroup_fill {
         uint64_t used, read_ns; /* its memory, and when that was read */
+        uint64_t limit;         /* which it had then: another one is near at another time */
         uint64_t due_ns;        /* when it is read next */
         uint64_t near_ns;       /* when it will be near its limit; UINT64_MAX: it does not grow */
         bool is_near;           /* it came near, and did not fall far below since */

@@ -109,9 +109,10 @@ static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
     bool by_line = which == HOST_FILE_VMSTAT || which == HOST_FILE_NETDEV;
     bool by_record = which == HOST_FILE_DISKSTATS || which == HOST_FILE_MOUNTINFO;
     size_t n = 0;
+    unsigned tries = 0;
     for (;;) {
         ssize_t more = pread(fd, at + n, cap - n, (off_t)n);
-        if (more < 0 && errno == EINTR)
+        if (more < 0 && fd_again(&tries))
             continue;
         if (more < 0)
             return -errno;

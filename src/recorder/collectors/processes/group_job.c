@@ -2,11 +2,16 @@
 #include "kernel/cgroup/walk.h"
 #include "recorder/collectors/processes/group_job.h"
 
-#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "kernel/proc/procfs.h"
 
 #define REWALK NS_PER_SEC
+/* At the beginning its processes are listed in each tick: an engine moves the container's first process into the group
+ * when others of its own have been there. */
+#define BEGINS NS_PER_SEC
 #define WALK_PARTS 4u /* of the budget: whoever owns the group can make thousands below it */
 
 void group_job_init(struct group_job *w, struct sampling *sampling)
@@ -23,6 +28,31 @@ void group_job_done(struct group_job *w)
     w->is_on = false;
 }
 
+/* Returns which of options.groups it is; their number if it is none of them. */
+static size_t place_of(const struct group_job *w)
+{
+    const struct cgroup_hierarchies *p = w->sampling->options.groups;
+    size_t i = 0;
+    while (p && i < p->n && strcmp(p->at[i].dir, w->walk.dir) != 0)
+        i++;
+    return i;
+}
+
+/* Whoever owns the group can make any number of groups below it. Example: 20,000, of which one has a process. */
+static void walk_groups(struct group_job *w)
+{
+    const struct sampling *g = w->sampling;
+    size_t i = place_of(w);
+    if (w->is_large)
+        return;
+    w->walk_error = cgroup_walk_groups(&w->walk);
+    if (w->walk_error < 0 || !w->walk.left_out || !g->options.groups || i == g->options.groups->n)
+        return;
+    w->is_large = true;
+    cgroup_walk_done(&w->walk);
+    cgroup_walk_init(&w->walk, g->options.root_fd, &g->options.groups->at[i]);
+}
+
 int group_job_begin(struct group_job *w, const struct cgroup_location *place, bool since_now)
 {
     struct sampling *g = w->sampling;
@@ -32,9 +62,10 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
                                           moved to another group */
     g->job->open = since_now;          /* processes may be moved into the group */
     cgroup_walk_init(&w->walk, g->options.root_fd, place);
-    w->walk_error = cgroup_walk_groups(&w->walk);
+    walk_groups(w);
     if (w->walk_error < 0)
         return w->walk_error;
+    g->job->group.cores = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     if (cgroup_meter_open(&w->meter, g->options.root_fd, g->options.groups, g->job->ns_per_tick) == 0 && since_now)
         cgroup_meter_read(&w->meter, &w->base);
     return 0;
@@ -43,14 +74,21 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
 void group_job_count(struct group_job *w)
 {
     struct cgroup_reading now;
-    if (!w->is_on || w->meter.fd < 0 || cgroup_meter_read(&w->meter, &now) < 0)
-        return; /* the group was removed: its last values stay */
+    struct job_group *group = &w->sampling->job->group;
+    if (!w->is_on || w->meter.fd < 0)
+        return;
+    group->is_gone = cgroup_meter_read(&w->meter, &now) < 0;
+    if (group->is_gone)
+        return; /* it was removed: its last values stay */
     uint64_t user = now.user_ns - w->base.user_ns, sum = user + now.system_ns - w->base.system_ns;
     w->grew = now.user_ns + now.system_ns != w->counted_ns;
     w->counted_ns = now.user_ns + now.system_ns;
     if (now.user_ns < w->base.user_ns)
         user = 0; /* the split between user and system may change a little; the sum never falls */
-    w->sampling->job->group = (struct job_group){true, user < sum ? user : sum, user < sum ? sum - user : 0};
+    group->known = group->is_new = true;
+    group->user_ns = user < sum ? user : sum;
+    group->system_ns = sum - group->user_ns;
+    group->read_ns = w->sampling->now_ns;
 }
 
 bool group_job_is_counted(const struct group_job *w)
@@ -61,8 +99,11 @@ bool group_job_is_counted(const struct group_job *w)
 bool group_job_is_quiet(const struct group_job *w)
 {
     struct cgroup_reading now;
-    return group_job_is_counted(w) && cgroup_meter_read(&w->meter, &now) == 0 &&
-           now.user_ns + now.system_ns == w->counted_ns;
+    bool same = group_job_is_counted(w) && cgroup_meter_read(&w->meter, &now) == 0 &&
+                now.user_ns + now.system_ns == w->counted_ns;
+    if (same)
+        w->sampling->job->group.read_ns = w->sampling->now_ns;
+    return same;
 }
 
 static void found(void *context, int32_t pid)
@@ -81,6 +122,24 @@ static void found(void *context, int32_t pid)
         m->group.moved_in = g->job->open;
     if (m)
         m->group.listed = true;
+}
+
+static bool found_if_in(void *context, int32_t pid)
+{
+    struct group_job *w = context;
+    struct sampling *g = w->sampling;
+    ssize_t n = proc_read(g->options.proc_fd, pid, "cgroup", g->text, sizeof(g->text));
+    if (n > 0 && cgroup_holds(g->options.groups, place_of(w), span_of(g->text, (size_t)n)))
+        found(w, pid);
+    return true;
+}
+
+static int list_processes(struct group_job *w)
+{
+    struct sampling *g = w->sampling;
+    if (w->is_large)
+        return proc_each_process(g->options.proc_fd, found_if_in, w);
+    return cgroup_walk_processes(&w->walk, g->text, sizeof(g->text), found, w);
 }
 
 /* The groups are listed one by one, so a process that moves between two of them may be missing once. */
@@ -142,28 +201,16 @@ size_t group_job_find(struct group_job *w)
     w->read_ns = g->now_ns;
     bool walks = g->now_ns >= w->walked_ns + REWALK;
     if (walks) {
-        w->walk_error = cgroup_walk_groups(&w->walk);
+        walk_groups(w);
         w->walked_ns = g->now_ns;
     }
     if (w->is_target && walks)
         count_list(w);
     if (w->walk_error == 0)
-        w->walk_error = cgroup_walk_processes(&w->walk, g->text, sizeof(g->text), found, w) < 0 ? -1 : 0;
+        w->walk_error = list_processes(w) < 0 ? -1 : 0;
     if (w->is_target && walks)
         find_left(w);
     return w->members;
-}
-
-/* Reported once: processes in groups that are not walked become members only through events. */
-static void report_left_out(struct group_job *w)
-{
-    char text[128];
-    if (!w->walk.left_out || w->left_out_reported)
-        return;
-    w->left_out_reported = true;
-    snprintf(text, sizeof(text), "%zu control groups are not read: too many, too deep, or too few descriptors",
-             w->walk.left_out);
-    job_event(w->sampling->job, w->sampling->now_ns, BARO_EVENT_WARNING, NULL, w->walk.left_out, text);
 }
 
 void group_job_find_if_due(struct group_job *w, bool at_once)
@@ -172,11 +219,10 @@ void group_job_find_if_due(struct group_job *w, bool at_once)
         return;
     const struct sampling *g = w->sampling;
     uint64_t before = 0, after = 0;
-    if (g->now_ns >= w->free_ns && (at_once || g->now_ns >= w->walked_ns + REWALK)) {
+    if (g->now_ns >= w->free_ns && (at_once || g->now_ns < BEGINS || g->now_ns >= w->walked_ns + REWALK)) {
         clock_process_cpu_ns(0, &before);
         group_job_find(w);
         clock_process_cpu_ns(0, &after);
         w->free_ns = g->now_ns + budget_pause(&g->account->budget, after - before, WALK_PARTS);
     }
-    report_left_out(w); /* only in a tick: there is a tape for the event by then */
 }

@@ -13,8 +13,8 @@ struct group_job {
     bool is_on;     /* false: the job is no control group, and the other fields are not used */
     bool is_target; /* the user named the group, so a process that leaves it leaves the job; false: the group was made
                        for the command */
-    bool left_out_reported;
-    bool any_left; /* for group_job_next_left() */
+    bool is_large;  /* it has more groups than are walked: /proc/PID/cgroup of all processes says who is in it */
+    bool any_left;  /* for group_job_next_left() */
     struct cgroup_meter meter;
     struct cgroup_reading base; /* CPU time that the group had used before the recording */
     uint64_t counted_ns;        /* the kernel's CPU time at the last sample */

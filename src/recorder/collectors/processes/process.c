@@ -4,6 +4,7 @@
 
 #define YOUNG_NS (20 * NS_PER_MS)
 #define YOUNG_REPORTED_NS (100 * NS_PER_MS)
+#define LARGE_PART 16u                   /* a process with less of the job's memory is small */
 #define SWITCHES_EVERY (10 * NS_PER_SEC) /* reading status costs as much as stat, io and schedstat together */
 
 static bool is_zombie(const struct pid_stat *st)
@@ -23,6 +24,14 @@ uint64_t process_due_ns(const struct processes *p, const struct member *m)
     return m->reading.due_read_ns + (several || sparse ? NS_PER_SEC : SWITCHES_EVERY);
 }
 
+/* Is it a new process whose I/O and peak an event will report when it ends? Most new processes end soon, so their I/O
+ * is not read. */
+static bool is_young_and_reported(const struct processes *p, const struct member *m)
+{
+    return p->sampling->job->source.ends_reported && !p->sampling->job->settling.closing && m->links.parent &&
+           m->life.begin_ns && p->sampling->now_ns < m->life.begin_ns + YOUNG_REPORTED_NS && !m->is_target;
+}
+
 /* May a peak be missed if status is not read now? As long as a process grows, its rss in stat is its peak. */
 static bool may_have_peaked(const struct processes *p, const struct member *m)
 {
@@ -32,14 +41,21 @@ static bool may_have_peaked(const struct processes *p, const struct member *m)
 }
 
 /* Should status be read? It is if memory has changed; if the budget is short, only if the peak may be too low by now,
- * or from time to time. Context switches change whenever the process has run, and are read less often. */
+ * or from time to time, and of a new process whose end will be reported only if it holds much of the job's memory:
+ * opening the first files of a process costs the most. Context switches change whenever the process has run, and are
+ * read less often. */
 static bool wants_status(struct processes *p, struct member *m, bool now_due)
 {
     bool moved = memory_key(m) != m->reading.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
-    bool sparse = p->sampling->account->budget.level >= BUDGET_SPARSE && !now_due && !may_have_peaked(p, m);
+    bool due = now_due || may_have_peaked(p, m), sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
+    if (sparse && is_young_and_reported(p, m)) {
+        bool is_large = m->reading.stat_rss >= p->sampling->job->sums.rss / LARGE_PART;
+        due = m->reading.status_rss ? may_have_peaked(p, m) : is_large;
+    }
+    sparse = sparse && !due;
     p->sampling->thinned += sparse && moved;
     m->reading.pending |= sparse && moved;
-    return now_due || (moved && !sparse);
+    return !sparse && (now_due || moved);
 }
 
 static const struct {
@@ -246,15 +262,6 @@ static bool is_recent(const struct processes *p, const struct member *m)
            !m->is_target;
 }
 
-/* Is it a new process whose I/O an event will report when it ends? Most new processes end soon, so their I/O is not
- * read.
- */
-static bool is_young_and_reported(const struct processes *p, const struct member *m)
-{
-    return p->sampling->job->source.ends_reported && !p->sampling->job->settling.closing && m->links.parent &&
-           m->life.begin_ns && p->sampling->now_ns < m->life.begin_ns + YOUNG_REPORTED_NS && !m->is_target;
-}
-
 /* Reports how much memory has changed: the larger one of the change of rss and of the page faults. A write to a shared
  * page makes a private copy, which shows in the page faults only. Example: 1,000 minor faults with the same rss are 4
  * MB. */
@@ -327,6 +334,15 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     if (now_due)
         m->reading.due_read_ns = p->sampling->now_ns;
     return 0;
+}
+
+void process_begin(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
+{
+    if (!is_same_member(p, m, st))
+        return;
+    process_put_stat(p, m, st, clock_ns);
+    m->reading.clock_ns = clock_ns;
+    member_wake(m); /* the next tick reads the rest, even if the process sleeps by then */
 }
 
 void process_take_zombie(struct processes *p, struct member *m, const struct process_zombie *z)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/min_max.h"
 #include "recorder/collectors/processes/process_parts.h"
 #include "recorder/collectors/processes/pss_sharing.h"
 #include "recorder/redact/redact.h"
@@ -28,7 +29,7 @@ uint64_t process_user_of(uint64_t cpu_ns, uint64_t utime, uint64_t stime, uint64
     least = least > user ? least : user;
     most = most < user + tick_ns ? most : user + tick_ns;
     if (least > most)
-        return utime + stime ? (uint64_t)((double)cpu_ns * ((double)utime / (double)(utime + stime))) : cpu_ns;
+        return share_u64(cpu_ns, utime, utime + stime);
     uint64_t half = least + (most - least) / 2, early = cpu_ns < tick_ns / 2 ? cpu_ns : tick_ns / 2;
     return utime + stime || half > early ? half : early;
 }
