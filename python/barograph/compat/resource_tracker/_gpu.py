@@ -8,13 +8,12 @@ from typing import Any
 from ... import _spawn
 from .._base import nvidia_smi
 
-NAMES = ("gpu_usage", "gpu_vram", "gpu_utilized")
-_COLUMNS = (*NAMES, "gpu_vram_mib")
+_COLUMNS = ("gpu_usage", "gpu_vram", "gpu_vram_mib", "gpu_utilized")
 _ANSWERS_WITHIN = 0.5  # seconds, for who waits for it; as in the original
 
 
 def complete(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a tape on which no GPU is. Without nvidia-smi none is used, as in the original."""
+    """A row of a tape; where it has no GPU, and there is no nvidia-smi, none is used, as in the original."""
     found = [name for name in _COLUMNS if name in row]
     if all(row[name] is None for name in found) and not _spawn.program("nvidia-smi"):
         row.update(dict.fromkeys(found, 0))
