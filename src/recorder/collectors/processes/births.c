@@ -13,7 +13,10 @@
 #include "recorder/collectors/processes/members.h"
 #include "recorder/collectors/processes/process.h"
 
-#define PIDS_CHECKED 256  /* each takes a system call: if there are more, all unknown ones count as missed */
+/* Each takes a system call, and a process of another job a read of its stat: if there are more, all unknown ones count
+ * as missed. In debt a tick looks at few, so that others that fork without pause cost little. */
+#define PIDS_CHECKED 256
+#define PIDS_CHECKED_IN_DEBT 48
 #define PIDS_PER_MS 10u   /* threads that a core can start */
 #define PIDS_RESERVED 300 /* the first pid after the last one is this one (RESERVED_PIDS of Linux) */
 #define UNSEEN_MOST 1000u /* a larger bound is useless */
@@ -229,10 +232,11 @@ static void check_pid(struct processes *p, int32_t pid)
 /* Checks the pids after `from`, up to `to`; the oldest ones count as missed if there are too many. */
 static void check_pids(struct processes *p, int32_t from, int32_t to)
 {
-    if (to - from > PIDS_CHECKED) {
-        p->sampling->job->source.unseen += (uint64_t)(to - from - PIDS_CHECKED);
+    int32_t most = p->scan.births.left_ns < 0 ? PIDS_CHECKED_IN_DEBT : PIDS_CHECKED;
+    if (to - from > most) {
+        p->sampling->job->source.unseen += (uint64_t)(to - from - most);
         scan_request(&p->scan);
-        from = to - PIDS_CHECKED;
+        from = to - most;
     }
     for (int32_t pid = from + 1; pid <= to; pid++)
         check_pid(p, pid);
