@@ -58,7 +58,7 @@ static void namespaces(struct findings *f)
     else
         findings_add(f, "place", "namespaces", FOUND_PARTLY,
                      "running baro outside, on the host; or --pid=host and --userns=host",
-                     "a container: its own %s%s%s; events come from perf, or processes are found by scanning",
+                     "a container: its own %s%s%s; events come from perf, or processes are found by their pids",
                      pid ? "" : "pids", pid || user ? "" : " and ", user ? "" : "users");
 }
 
