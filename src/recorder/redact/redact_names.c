@@ -34,6 +34,16 @@ bool in_list(const char *list, struct span word)
     return false;
 }
 
+bool in_list_any_case(const char *list, struct span word)
+{
+    char lower[32];
+    if (word.len > sizeof(lower))
+        return false;
+    for (size_t i = 0; i < word.len; i++)
+        lower[i] = is_letter(word.at[i]) ? (char)(word.at[i] | 0x20) : word.at[i];
+    return in_list(list, span_of(lower, word.len));
+}
+
 /* ---- names ---- */
 
 /* The words of a name in lower case, each without digits at its end, with '-' between them. */
@@ -204,12 +214,8 @@ static bool looks_weak_secret(struct span s)
 bool value_is_harmless(enum telling tells, struct span value, bool script)
 {
     static const char *const elsewhere[] = {"${", "$(", "{{", "`", "file:", "env:", "stdin", NULL};
-    char word[16];
-    if (!value.len || (value.len == 1 && is_digit(value.at[0])) || (value.at[0] == '<' && span_ends(value, ">")))
-        return true;
-    for (size_t i = 0; i < value.len && i < sizeof(word); i++)
-        word[i] = class_of(value.at[i]) == 3 ? (char)(value.at[i] | 0x20) : value.at[i];
-    if (value.len < sizeof(word) && in_list(redact_harmless, span_of(word, value.len)))
+    if (!value.len || (value.len == 1 && is_digit(value.at[0])) || (value.at[0] == '<' && span_ends(value, ">")) ||
+        in_list_any_case(redact_harmless, value))
         return true;
     for (const char *const *e = elsewhere; *e; e++)
         if (span_starts(value, *e))

@@ -53,6 +53,7 @@ enum telling {
 /* A list has a blank before each word: " pass mysql* *pwd" has "pass", what begins with "mysql", what ends with "pwd".
  */
 bool in_list(const char *list, struct span word);
+bool in_list_any_case(const char *list, struct span word); /* of lower case */
 /* The next word of a list that begins with this byte; NULL: none. */
 const char *next_with(const char *list, char c);
 enum telling name_tells(struct span name);
@@ -81,8 +82,9 @@ struct name_rule {
 extern const struct name_rule redact_names[]; /* the first that matches decides */
 extern const char redact_switches[];          /* names with these first words are no secrets: ask-password */
 extern const char redact_fillers[];           /* last words that change nothing: password-value */
+extern const char redact_schemes[];           /* what may come before the secret in a header */
 extern const char redact_headers[];           /* headers whose whole value is a secret */
-extern const char redact_schemes[];           /* words before ":" and "@" that are no user names */
+extern const char redact_no_users[];          /* words before ":" and "@" that are no user names */
 extern const char redact_harmless[];          /* values that are no secrets */
 extern const char redact_file_ends[];
 
@@ -104,6 +106,7 @@ struct word_rule {
     const char *programs;
 };
 extern const struct word_rule redact_words[];
+extern const char redact_follows[]; /* PROGRAM:WORD, after which a secret follows */
 /* A word that changes which program the following words belong to: `docker login`. */
 struct turn {
     const char *words[4], *becomes, *programs;

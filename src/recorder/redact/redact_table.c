@@ -53,7 +53,8 @@ const char redact_switches[] =
     " has hide mask redact avg revoke rotate force list per n";
 const char redact_fillers[] = " value text string data base b plain plaintext raw hex literal";
 const char redact_headers[] = " authorization cookie extraheader apikey";
-const char redact_schemes[] = " mailto sip sips npm acct xmpp jsr tel file pkg docker oci workspace jdbc";
+const char redact_schemes[] = " bearer basic token digest negotiate apikey aws4-hmac-sha256 splunk key";
+const char redact_no_users[] = " mailto sip sips npm acct xmpp jsr tel file pkg docker oci workspace jdbc";
 const char redact_harmless[] =
     " true false yes no on off none null nil undefined required optional prompt ask always never auto enabled"
     " disabled default required: basic digest ntlm simple jwt str string -";
@@ -83,40 +84,14 @@ const struct word_rule redact_words[] = {
     {{"-a", "-s"}, WHOLE, NEXT, " ldappasswd slappasswd"},
     {{"-w"}, WHOLE, NEXT | GLUED, " vsql"},
     {{"-w"}, WHOLE, COMBINED, " ldap*"},
-    {{"-w"}, WHOLE, NEXT, " security kadmin* kinit"},
     {{"-c", "-A", "-X"}, WHOLE, NEXT | GLUED, " snmp*"},
     {{"-k", "-K", "-pass"}, WHOLE, NEXT, " openssl dotnet ccrypt"},
-    {{"-N"}, WHOLE, NEXT, " ssh-keygen"},
     {{"-t"}, WHOLE, NEXT, " rancher doctl glab vercel codecov flyctl buildkite-agent token-login"},
     {{"-ap", "-xp"}, WHOLE, NEXT, " swaks sendemail sendEmail"},
-    {{"--body", "-b"}, WHOLE, NEXT, " gh-secret"},
     {{"--value"}, WHOLE, NEXT | GLUED, " aws-put"},
-    {{"login"}, WHOLE, NEXT, " wandb vault cargo"},
-    {{"auth"}, WHOLE, NEXT, " snyk"},
-    {{"auth:token"}, WHOLE, NEXT, " heroku"},
-    {{"authtoken", "add-authtoken"}, WHOLE, NEXT, " ngrok"},
-    {{"unlock"}, WHOLE, NEXT, " bw"},
-    {{"unseal"}, WHOLE, NEXT, " vault"},
-    {{"using"}, WHOLE, NEXT, " db2"},
     {{"set-initial-password", "reset-admin-password"}, WHOLE, NEXT, " neo4j-admin grafana-cli"},
-    {{"password"}, WHOLE, NEXT, " mysqladmin mariadb-admin"},
-    {{"user_pw"}, WHOLE, NEXT, " pdftk"},
-    {{"key"}, WHOLE, NEXT, " iwconfig"},
-    {{".", "MIT-MAGIC-COOKIE-1"}, WHOLE, NEXT, " xauth"},
-    {{"-setcookie"}, WHOLE, NEXT, " erl*"},
-    {{"-passphrase"}, WHOLE, NEXT, " hdiutil"},
-    {{"-ApiKey"}, WHOLE, NEXT, " nuget"},
-    {{"--auth"}, WHOLE, NEXT, " netlify"},
-    {{"--plaintext"}, WHOLE, NEXT, " caddy"},
-    {{"--encrypt"}, WHOLE, NEXT, " qpdf"},
-    {{"--sse-c-key"}, WHOLE, NEXT, " aws"},
-    {{"-r"}, WHOLE, NEXT, " gitlab-runner"},
-    {{"-v"}, WHOLE, NEXT, " iscsiadm"},
-    {{"/p"}, WHOLE, NEXT, " signtool"},
-    {{"--oauth2-bearer"}, WHOLE, NEXT, " curl"},
     {{"-encrypt"}, WHOLE, NEXT | GLUED, " consul"},
     {{"preshared-key", "private-key"}, UNLESS_FILE, NEXT, " wg"},
-    {{"send"}, WHOLE, NEXT, " send"}, /* what an expect script types */
     {{"-b"}, '=', COMBINED, " curl"},
     {{"--cookie"}, '=', NEXT, " curl"},
     {{"--from-literal"}, '=', NEXT | GLUED, " kubectl oc"},
@@ -141,6 +116,15 @@ const struct word_rule redact_words[] = {
     {{NULL}, 0, 0, NULL},
 };
 
+/* PROGRAM:WORD, after which a secret follows; expect scripts send what they type. */
+const char redact_follows[] =
+    " security:-w kadmin:-w kadmin.local:-w kinit:-w ssh-keygen:-N gh-secret:--body gh-secret:-b wandb:login "
+    "vault:login"
+    " cargo:login snyk:auth heroku:auth:token ngrok:authtoken ngrok:add-authtoken bw:unlock vault:unseal"
+    " db2:using mysqladmin:password mariadb-admin:password pdftk:user_pw iwconfig:key xauth:."
+    " xauth:MIT-MAGIC-COOKIE-1 erl:-setcookie hdiutil:-passphrase nuget:-ApiKey netlify:--auth caddy:--plaintext"
+    " qpdf:--encrypt aws:--sse-c-key gitlab-runner:-r iscsiadm:-v signtool:/p curl:--oauth2-bearer send:send";
+
 const struct turn redact_turns[] = {
     {{"secret"}, "gh-secret", " gh"},
     {{"login"}, "login", " docker podman nerdctl buildah skopeo helm crane oras oc az regctl cf twilio"},
@@ -151,7 +135,6 @@ const struct turn redact_turns[] = {
     {{"add_user", "change_password", "authenticate_user"}, "two-words", " rabbitmqctl"},
     {{"config"}, "two-words", " poetry"},
     {{"alias", "host"}, "two-words", " mc mcli"},
-    {{"-s"}, "two-words", " smbpasswd"},
     {{"passwd"}, "two-words", " etcdctl"},
     {{"passwd"}, "mkpasswd", " openssl"},
     {{"kv"}, "vault-kv", " vault"},
@@ -186,7 +169,7 @@ const struct prefix redact_prefixes[] = {
     {10, ANY,
      " xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xoxe. xapp- sk_live_ sk_test_ rk_live_ rk_test_ tskey- EAACEdEose0cBA"},
     {16, ANY,
-     " AKIA ASIA glpat- gldt- glrt- glcbt- glptt- glft- GR1348941 whsec_ GOCSPX- hvs. hvb. lin_api_ sq0atp-sq0csp"
+     " AKIA ASIA glpat- gldt- glrt- glcbt- glptt- glft- GR1348941 whsec_ GOCSPX- hvs. hvb. lin_api_ sq0atp- sq0csp-"
      "- dckr_pat_ wandb_v1_"},
     {20, ANY,
      " ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ ya29. hf_ dop_v1_ doo_v1_ shpat_ shpss_ shpca_ AGE-SECRET-KEY-1 figd_"

@@ -110,33 +110,22 @@ static struct span value_find(const struct text *t, const struct pair *p, const 
         return between(v, first && !p->spaced ? end : until(v, end, ",}\"'\\", true));
     if (first && !t->script && !p->spaced)
         return between(v, end);
-    switch (p->before) {
-    case '&':
-    case '?':
-    case '[': return between(v, until(v, end, "&#\"'", true));
-    case ',':
-    case '{': return between(v, until(v, end, ",}\"'", true));
-    case ';': return between(v, until(v, end, ";\"'", false));
-    case '=': return between(v, t->blanks ? until(v, end, "\"'", true) : end);
-    case '"': return between(v, until(v, end, "\"", false));
-    case '\'': return between(v, until(v, end, "'", false));
-    default: return between(v, until(v, end, "\"'", true));
-    }
+    const char *stops = is_in(p->before, "&?[")  ? "&#\"'"
+                        : is_in(p->before, ",{") ? ",}\"'"
+                        : p->before == ';'       ? ";\"'"
+                        : p->before == '"'       ? "\""
+                        : p->before == '\''      ? "'"
+                                                 : "\"'";
+    return between(v, until(v, end, stops, !is_in(p->before, ";\"'")));
 }
 
 /* "Authorization: Bearer X", "Cookie: a=b; c=d": everything to the end of the line or the quote, except the scheme. */
 static struct span header_find(const struct pair *p, const char *end)
 {
-    static const char *const schemes[] = {"bearer",           "basic",  "token", "digest", "negotiate", "apikey",
-                                          "aws4-hmac-sha256", "splunk", "key",   NULL};
     const char *v = p->value;
     const char *stop = until(v, end, p->before == '"' ? "\"\n" : p->before == '\'' ? "'\n" : "\r\n", false);
-    for (const char *const *s = schemes; *s; s++) {
-        size_t len = strlen(*s);
-        if ((size_t)(stop - v) > len + 1 && strncasecmp(v, *s, len) == 0 && (v[len] == ' ' || v[len] == '='))
-            return between(v + len + 1, stop);
-    }
-    return between(v, stop);
+    const char *scheme = until(v, stop, " =", false);
+    return between(scheme + 1 < stop && in_list_any_case(redact_schemes, between(v, scheme)) ? scheme + 1 : v, stop);
 }
 
 static bool is_header(const struct text *t, const struct pair *p)
@@ -240,22 +229,11 @@ static bool is_port(const char *p, const char *end)
     return q == end || memchr(p, ',', (size_t)(end - p));
 }
 
-/* A token instead of a user: https://TOKEN@github.com, or the hex key of an error reporting service. */
-static bool is_lone_secret(const char *from, const char *to)
-{
-    size_t digits = 0;
-    for (const char *p = from; p < to; p++) {
-        if (!is_token(*p))
-            return false;
-        digits += is_digit(*p);
-    }
-    return to - from >= 16 && digits >= 4 && has_letter_and_digit(between(from, to));
-}
-
 static void url_at(struct text *t, const char *at)
 {
     if (!t->colon) {
-        if (is_lone_secret(t->user, at))
+        /* a token instead of a user: https://TOKEN@github.com, or the key of an error reporting service */
+        if (at - t->user >= 16 && has_letter_and_digit(between(t->user, at)))
             mark(t->m, t->user, at);
         t->user = NULL;
         return;
@@ -263,15 +241,6 @@ static void url_at(struct text *t, const char *at)
     if (!is_hole(t, t->colon + 1, at))
         mark(t->m, t->colon + 1, at);
     t->at = at; /* a password may have another '@' */
-}
-
-/* 1.2.3 and ^4, but not 10.0.0.1 */
-static bool is_version(struct span s)
-{
-    size_t dots = 0;
-    for (size_t i = 0; i < s.len; i++)
-        dots += s.at[i] == '.';
-    return s.len && (is_digit(s.at[0]) || is_in(s.at[0], "v^~")) && dots != 3;
 }
 
 /* user:password@host without a scheme, as proxies and DSNs have it, and jdbc:oracle:thin:user/password@host. Digests,
@@ -289,10 +258,11 @@ static void word_at(struct text *t, const char *at)
     if (at - from > 2 && from[0] == '/' && from[1] == '/')
         from += 2;
     struct span user = between(from, colon), host = between(at + 1, while_token(at + 1, end, "."));
-    if (!user.len || *from == '/' || while_token(from, colon, ".%+\\/") < colon || in_list(redact_schemes, user))
+    if (!user.len || *from == '/' || while_token(from, colon, ".%+\\/") < colon || in_list(redact_no_users, user))
         return;
     char next = host.at + host.len < end ? host.at[host.len] : ' ';
-    bool plain = !t->slash && host.len && !is_version(host) && !span_equal(host, "sha256") &&
+    bool plain = !t->slash && host.len && !span_equal(host, "sha256") &&
+                 (is_letter(*host.at) || is_port(host.at, host.at + host.len)) &&
                  (memchr(host.at, '.', host.len) || is_in(next, ":/") || span_equal(host, "localhost")) &&
                  (is_space(next) || is_in(next, "/:(\"',;?"));
     if ((plain || next == '(') && !is_hole(t, colon + 1, at))

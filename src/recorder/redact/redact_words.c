@@ -16,6 +16,19 @@ static bool is_among(const char *const *words, size_t n, struct span word)
 
 /* ---- programs ---- */
 
+/* Has the list PROGRAM:WORD? An empty word: PROGRAM with any word. */
+static bool has_pair(struct span program, struct span word)
+{
+    for (const char *p = redact_follows; program.len && (p = next_with(p, program.at[0])) != NULL;) {
+        struct span pair = span_of(p, (size_t)(strchrnul(p, ' ') - p));
+        if (pair.len > program.len && memcmp(p, program.at, program.len) == 0 && p[program.len] == ':' &&
+            (!word.len ||
+             (pair.len == program.len + 1 + word.len && memcmp(p + program.len + 1, word.at, word.len) == 0)))
+            return true;
+    }
+    return false;
+}
+
 static bool is_known_name(struct span name)
 {
     for (const struct word_rule *r = redact_words; r->programs; r++)
@@ -24,7 +37,8 @@ static bool is_known_name(struct span name)
     for (const struct turn *t = redact_turns; t->programs; t++)
         if (in_list(t->programs, name))
             return true;
-    return in_list(redact_wrappers, name) || in_list(redact_shells, name) || in_list(redact_prose, name);
+    return has_pair(name, span_of("", 0)) || in_list(redact_wrappers, name) || in_list(redact_shells, name) ||
+           in_list(redact_prose, name);
 }
 
 struct span redact_program(struct span program, struct span argument)
@@ -181,6 +195,8 @@ bool word_mark(struct secret_ranges *m, struct span program, struct span before,
         if (hit && value_mark(m, r->how, value, script))
             return true;
     }
+    if (before.len && !is_flag(word) && has_pair(program, before) && value_mark(m, WHOLE, word, script))
+        return true;
     struct span value = unquoted(word);
     if (!before.len || !follows_named_flag(program, before, value, script))
         return false;
@@ -247,12 +263,8 @@ static struct span first_program(struct span word)
 /* PASSWORD 'x' and IDENTIFIED BY 'x' of SQL; "login bob password hunter2" of .netrc: no word of prose has a digit. */
 static bool follows_word(struct span before, struct span word, bool of_user)
 {
-    char lower[32];
-    for (size_t i = 0; i < before.len && i < sizeof(lower); i++)
-        lower[i] = is_letter(before.at[i]) ? (char)(before.at[i] | 0x20) : before.at[i];
-    struct span name = span_of(lower, before.len < sizeof(lower) ? before.len : 0);
     if (is_quote(word.at[0]))
-        return in_list(redact_before_quotes, name) || (of_user && in_list(" by using", name));
+        return in_list_any_case(redact_before_quotes, before) || (of_user && in_list_any_case(" by using", before));
     return span_equal(before, "password") && has_letter_and_digit(word) && word.len >= 6 && word.at[0] != '-' &&
            !memchr(word.at, '=', word.len) && !memchr(word.at, '/', word.len);
 }
