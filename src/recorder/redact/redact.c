@@ -57,9 +57,7 @@ bool redact_argument(struct span program, struct span before, struct span argume
 {
     struct secret_ranges m = {.text = argument};
     if (!word_mark(&m, program, before, argument, false)) {
-        bool blanks = false;
-        for (size_t i = 0; i < argument.len && !blanks; i++)
-            blanks = is_space(argument.at[i]);
+        bool blanks = has_blank(argument);
         /* docker --secret=id=NAME,src=FILE */
         if (!span_starts(argument, "--secret=") || !in_list(redact_takes_names, program))
             text_mark(&m, argument, blanks && takes_script(program, before));

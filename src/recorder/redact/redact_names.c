@@ -70,10 +70,11 @@ static void word_end(struct words *w)
         w->len--;
 }
 
-static void words_split(struct span name, struct words *w)
+/* Returns false if the name is no name of a secret: it is text, or a switch or a number, as ask-password. */
+static bool words_split(struct span name, struct words *w)
 {
     w->len = 0;
-    for (size_t i = 0; i < name.len; i++) {
+    for (size_t i = 0; i < name.len && name.len < NAME_MAX_BYTES; i++) {
         char c = name.at[i];
         if (!is_letter(c) && !is_digit(c))
             continue;
@@ -85,6 +86,8 @@ static void words_split(struct span name, struct words *w)
         w->at[w->len++] = is_letter(c) ? (char)(c | 0x20) : c;
     }
     word_end(w);
+    const char *dash = memchr(w->at, '-', w->len);
+    return w->len > 1 && !in_list(redact_switches, span_of(w->at, dash ? (size_t)(dash - w->at) : w->len));
 }
 
 /* Takes the last word off. */
@@ -105,19 +108,10 @@ static enum telling words_tell(struct span words)
     return TELLS_NOTHING;
 }
 
-static bool is_switch(const struct words *w)
-{
-    const char *dash = memchr(w->at, '-', w->len);
-    return in_list(redact_switches, span_of(w->at, dash ? (size_t)(dash - w->at) : w->len));
-}
-
 enum telling name_tells(struct span name)
 {
     struct words w;
-    if (name.len >= NAME_MAX_BYTES) /* is text */
-        return TELLS_NOTHING;
-    words_split(name, &w);
-    if (w.len < 2 || is_switch(&w))
+    if (!words_split(name, &w))
         return TELLS_NOTHING;
     struct span all = span_of(w.at, w.len), kept = all, shorter = all;
     while (in_list(redact_fillers, last_word(&shorter)) && shorter.len)
@@ -129,20 +123,23 @@ enum telling name_tells(struct span name)
 bool name_is_header(struct span name)
 {
     struct words w;
-    if (name.len >= NAME_MAX_BYTES)
+    if (!words_split(name, &w))
         return false;
-    words_split(name, &w);
     struct span before = span_of(w.at, w.len), last = last_word(&before);
-    if (!w.len || is_switch(&w))
-        return false;
-    if (in_list(redact_headers, last))
-        return true;
     enum telling tells = before.len ? name_tells(name) : TELLS_NOTHING;
-    return tells == TELLS_SECRET || tells == TELLS_KEY ||
+    return in_list(redact_headers, last) || tells == TELLS_SECRET || tells == TELLS_KEY ||
            (before.len && w.at[0] == 'x' && in_list(" key signature", last));
 }
 
 /* ---- values ---- */
+
+bool has_blank(struct span s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (is_space(s.at[i]))
+            return true;
+    return false;
+}
 
 bool has_letter_and_digit(struct span s)
 {

@@ -63,6 +63,7 @@ bool name_is_header(struct span name);
 bool value_is_harmless(enum telling tells, struct span value, bool script);
 bool looks_random(struct span s);
 bool has_letter_and_digit(struct span s);
+bool has_blank(struct span s);
 
 /* ---- redact_text.c: secrets anywhere in a text: pairs, URLs, tokens ---- */
 void text_mark(struct secret_ranges *m, struct span text, bool script);

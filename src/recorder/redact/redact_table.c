@@ -116,14 +116,14 @@ const struct word_rule redact_words[] = {
     {{NULL}, 0, 0, NULL},
 };
 
-/* PROGRAM:WORD, after which a secret follows; expect scripts send what they type. */
+/* PROGRAM:WORD, after which a secret follows. */
 const char redact_follows[] =
     " security:-w kadmin:-w kadmin.local:-w kinit:-w ssh-keygen:-N gh-secret:--body gh-secret:-b wandb:login "
     "vault:login"
     " cargo:login snyk:auth heroku:auth:token ngrok:authtoken ngrok:add-authtoken bw:unlock vault:unseal"
     " db2:using mysqladmin:password mariadb-admin:password pdftk:user_pw iwconfig:key xauth:."
     " xauth:MIT-MAGIC-COOKIE-1 erl:-setcookie hdiutil:-passphrase nuget:-ApiKey netlify:--auth caddy:--plaintext"
-    " qpdf:--encrypt aws:--sse-c-key gitlab-runner:-r iscsiadm:-v signtool:/p curl:--oauth2-bearer send:send";
+    " qpdf:--encrypt aws:--sse-c-key gitlab-runner:-r iscsiadm:-v signtool:/p curl:--oauth2-bearer";
 
 const struct turn redact_turns[] = {
     {{"secret"}, "gh-secret", " gh"},
@@ -144,11 +144,12 @@ const struct turn redact_turns[] = {
 };
 
 const char redact_wrappers[] =
-    " sudo doas su env nice ionice chrt taskset timeout nohup setsid stdbuf strace ltrace perf time xargs parallel"
+    " expect spawn sudo doas su env nice ionice chrt taskset timeout nohup setsid stdbuf strace ltrace perf time xargs "
+    "parallel"
     " watch flock chroot unshare nsenter runuser gosu su-exec tini dumb-init systemd-run docker podman nerdctl"
     " kubectl oc docker-compose ssh sh bash dash zsh ksh ash busybox exec command srun mpirun mpiexec numactl"
     " unbuffer script screen tmux torify proxychains proxychains4 valgrind gdb catchsegv baro python python3 pipx"
-    " uvx npx uv chpst setpriv caffeinate then do else if while until ! { xvfb-run cmd cmd.exe dbus-run-session"
+    " uvx npx uv chpst setpriv caffeinate then do else if while until ! xvfb-run cmd cmd.exe dbus-run-session"
     " faketime";
 const char redact_shells[] = " sh bash dash zsh ksh ksh93 mksh ash fish csh tcsh busybox su runuser script flock rbash";
 const char redact_remotes[] = " ssh eval watch parallel xargs tmux screen sshpass pdsh clush expect";
@@ -161,7 +162,7 @@ const char redact_reads_secrets[] =
     " *passwordeval *password_cmd *password-cmd *password-command *password_command *PasswordCommand"
     " *pass-command *passcommand *secret-command *token-command *token-cmd -S chpasswd --password-stdin"
     " --passphrase-fd --with-token --stdin --pass-stdin --passwd-on-stdin passwd --key-file=-";
-const char redact_before_quotes[] = " password convertto-securestring -string";
+const char redact_before_quotes[] = " *password *convertto-securestring -string";
 
 /* ---- tokens by the prefix of their issuer, and addresses that are a permission for everyone who has them ---- */
 

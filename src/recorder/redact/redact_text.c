@@ -378,8 +378,7 @@ void text_mark(struct secret_ranges *m, struct span text, bool script)
     struct text t = {.m = m, .start = text.at, .end = text.at + text.len, .script = script};
     const char *brace = memchr(text.at, '{', text.len);
     t.brace = brace ? brace : t.end;
-    for (size_t i = 0; i < text.len && !t.blanks; i++)
-        t.blanks = is_space(text.at[i]);
+    t.blanks = has_blank(text);
     private_key_mark(&t);
     user_begin(&t, t.start, false);
     for (const char *p = t.start; p < t.end && !m->all;) {

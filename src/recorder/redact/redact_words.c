@@ -208,14 +208,14 @@ bool word_mark(struct secret_ranges *m, struct span program, struct span before,
 
 static bool is_separator(char c)
 {
-    return c && strchr(";|&()`", c);
+    return c && strchr(";|&()`\n", c);
 }
 
-/* The next word: quoted text is one word, and what separates commands is a word of its own. */
+/* The next word: quoted text is one word, and what separates commands or begins a block is a word of its own. */
 static bool next_word(struct span *rest, struct span *ret)
 {
     const char *p = rest->at, *end = p + rest->len;
-    while (p < end && is_space(*p))
+    while (p < end && is_space(*p) && *p != '\n')
         p++;
     const char *start = p;
     char quote = 0;
@@ -228,6 +228,8 @@ static bool next_word(struct span *rest, struct span *ret)
             else if (*p == '\\' && quote != '\'' && p + 1 < end)
                 p++;
         }
+    if (p > start && *start == '{' && p[-1] != '}') /* { x, {x */
+        p = start + 1;
     *ret = span_of(start, (size_t)(p - start));
     *rest = span_of(p, (size_t)(end - p));
     return p > start;
@@ -274,17 +276,19 @@ void script_mark(struct secret_ranges *m, struct span text, int depth)
     struct span rest = text, word, program = {"", 0}, before = {"", 0};
     bool reads = reads_secret(text), of_user = false;
     while (!m->all && next_word(&rest, &word)) {
-        if (is_separator(word.at[0])) {
+        if (is_separator(word.at[0]) || span_equal(word, "{")) {
             program = span_of("", 0);
             before = word.at[0] == '(' ? before : program; /* PASSWORD('x') */
             continue;
         }
         struct span inner = unquoted(word);
         bool echoes = in_list(" echo printf", program), prose = in_list(redact_prose, program);
+        bool typed = span_equal(program, "send"); /* by expect */
         /* echo X | chpasswd; chpasswd <<< X; but echo $X */
-        bool secret = (reads && (echoes || span_equal(before, "<<<")) && !span_starts(inner, "$") && !is_flag(word)) ||
+        bool secret = ((typed || (reads && (echoes || span_equal(before, "<<<")))) && !span_starts(inner, "$") &&
+                       !is_flag(word)) ||
                       (!prose && follows_word(before, word, of_user));
-        of_user |= in_list(" IDENTIFIED identified connect", word);
+        of_user |= in_list(" *IDENTIFIED *identified *connect", word);
         if (secret)
             mark(m, inner.at, inner.at + inner.len);
         else if (program.len)
