@@ -50,8 +50,8 @@ enum telling {
     TELLS_WEAK,   /* a secret if its value looks like one: cookie, auth, secret id, signature */
     TELLS_RANDOM, /* a secret if its value is random: wandb-key, my-key */
 };
-/* A list has a blank before each word: " pass mysql* *pwd" has "pass", what begins with "mysql", what ends with "pwd".
- */
+/* A list has a blank before each word: " *pwd pass mysql*" has all that ends with "pwd", "pass", and all that begins
+ * with "mysql". Those with the '*' in front come first. */
 bool in_list(const char *list, struct span word);
 bool in_list_any_case(const char *list, struct span word); /* of lower case */
 /* The next word of a list that begins with this byte; NULL: none. */

@@ -180,7 +180,7 @@ const struct prefix redact_prefixes[] = {
     {24, MIXED, " s. ATBB"},
     {30, MIXED, " SG. pypi- r8_ key- dapi pul- secret_ ntn_ cio pat- xai-"},
     {40, MIXED, " sl. AQAAAA MTE"},
-    {1, PATH,
+    {0, PATH,
      " hooks.slack.com/services/ discord.com/api/webhooks/ discordapp.com/api/webhooks/ webhook.office.com/"
      " api.telegram.org/bot chat.googleapis.com/v1/spaces/ hooks.zapier.com/hooks/ maker.ifttt.com/trigger/"},
     {0, ANY, NULL},

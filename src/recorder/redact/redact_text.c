@@ -22,6 +22,7 @@ struct text {
     /* A word that may be user:password@host, or the authority of a URL, which began at `user` (NULL: none). */
     const char *user, *colon, *slash, *at; /* the first ':', the first '/' after it that may be part of a password */
     bool url;
+    bool oracle; /* jdbc:oracle:thin:user/password@host: `colon` is the '/' */
 };
 
 static bool is_token(char c)
@@ -158,7 +159,6 @@ static bool colon_counts(const struct text *t, const struct pair *p, struct span
 static enum telling pair_tells(const struct text *t, const struct pair *p)
 {
     struct span name = between(p->name, p->end);
-    bool query = is_in(p->before, "&?");
     if (span_equal(name, "PWD") || span_equal(name, "OLDPWD"))
         return TELLS_NOTHING;
     if (span_equal(name, "p") && p->before == '/' && p->name == t->start + 1) /* /p:X of Windows */
@@ -167,8 +167,9 @@ static enum telling pair_tells(const struct text *t, const struct pair *p)
         return TELLS_SECRET; /* qemu -object secret,id=s0,data=X */
     enum telling tells = name_tells(name);
     /* ?sig=X of a URL is a permission for everyone who has it. */
-    return tells == TELLS_WEAK && query && (span_ends(name, "ignature") || span_equal(name, "sig")) ? TELLS_SECRET
-                                                                                                    : tells;
+    return tells == TELLS_WEAK && is_in(p->before, "&?") && (span_ends(name, "ignature") || span_equal(name, "sig"))
+               ? TELLS_SECRET
+               : tells;
 }
 
 /* The pair at a '=' or ':'. Returns where to continue. */
@@ -212,6 +213,7 @@ static void user_begin(struct text *t, const char *at, bool url)
     t->user = at;
     t->colon = t->slash = t->at = NULL;
     t->url = url;
+    t->oracle = false;
 }
 
 static bool is_hole(const struct text *t, const char *p, const char *end)
@@ -233,7 +235,7 @@ static void url_at(struct text *t, const char *at)
 {
     if (!t->colon) {
         /* a token instead of a user: https://TOKEN@github.com, or the key of an error reporting service */
-        if (at - t->user >= 16 && has_letter_and_digit(between(t->user, at)))
+        if (at - t->user >= 16 && at[-1] != ':' && has_letter_and_digit(between(t->user, at)))
             mark(t->m, t->user, at);
         t->user = NULL;
         return;
@@ -243,18 +245,13 @@ static void url_at(struct text *t, const char *at)
     t->at = at; /* a password may have another '@' */
 }
 
-/* user:password@host without a scheme, as proxies and DSNs have it, and jdbc:oracle:thin:user/password@host. Digests,
- * package aliases and mail addresses look similar. */
+/* user:password@host without a scheme, as proxies and DSNs have it. Digests, package aliases and mail addresses look
+ * similar. */
 static void word_at(struct text *t, const char *at)
 {
     const char *from = t->user, *colon = t->colon, *end = t->end - at > NEAR ? at + NEAR : t->end;
     if (!colon || colon + 1 == at)
         return;
-    if (span_starts(between(from, at), "jdbc:oracle:")) {
-        if (t->slash && t->slash + 1 < at)
-            mark(t->m, t->slash + 1, at);
-        return;
-    }
     if (at - from > 2 && from[0] == '/' && from[1] == '/')
         from += 2;
     struct span user = between(from, colon), host = between(at + 1, while_token(at + 1, end, "."));
@@ -273,17 +270,21 @@ static void word_at(struct text *t, const char *at)
 static void user_step(struct text *t, const char *p)
 {
     char c = *p;
-    if (is_space(c) || is_in(c, t->url ? "\"'<>`" : "\"'<>|=,;")) {
+    if (is_space(c) || is_in(c, t->url ? "\"'<>" : "\"'<>|=,;")) {
         user_begin(t, p + 1, false);
     } else if (c == '@' && t->user && p > t->user) {
         t->url ? url_at(t, p) : word_at(t, p);
         if (!t->url)
             user_begin(t, p + 1, false);
-    } else if (c == ':' && t->user && !t->colon) {
+    } else if (c == ':' && t->user && !t->colon && !t->oracle) {
+        t->oracle = span_starts(between(t->user, t->end), "jdbc:oracle:");
+        t->url |= t->oracle;
+        t->colon = t->oracle ? NULL : p;
+    } else if (c == '/' && t->oracle && t->user && !t->colon) {
         t->colon = p;
     } else if (c == '/' && !t->url && t->colon && !t->slash) {
         t->slash = p;
-    } else if (t->url && is_in(c, "/?#") && !t->slash) {
+    } else if (t->url && is_in(c, "/?#") && !t->slash && !t->oracle) {
         /* the end of the authority, unless it is part of a password, where it should have been escaped */
         if (t->at || !t->colon || is_port(t->colon + 1, p) || *t->user == '[')
             user_begin(t, NULL, false);

@@ -76,11 +76,9 @@ static bool is_plain(struct span s)
 /* Is the value a variable or a file? Then it only names the place of the secret. */
 static bool is_reference(struct span s, bool script)
 {
-    static const char *const begins[] = {"\\\\", "${", "$(", "env:", "file:", "fd:", NULL};
-    for (const char *const *b = begins; *b; b++)
-        if (span_starts(s, *b))
-            return true;
-    return !s.len || span_equal(s, "-") || span_equal(s, "stdin") || (script && s.at[0] == '$');
+    return !s.len || span_equal(s, "-") || span_equal(s, "stdin") || span_starts(s, "\\\\") || span_starts(s, "${") ||
+           span_starts(s, "$(") || span_starts(s, "env:") || span_starts(s, "file:") || span_starts(s, "fd:") ||
+           (script && s.at[0] == '$');
 }
 
 /* user/password@host; the user of a path would be empty. */
@@ -173,18 +171,6 @@ static bool is_in_place(const struct word_rule *r, struct span program, struct s
     }
 }
 
-/* --password X, -token X */
-static bool follows_named_flag(struct span program, struct span before, struct span value, bool script)
-{
-    size_t dashes = span_starts(before, "--") ? 2 : span_starts(before, "-");
-    struct span name = span_of(before.at + dashes, before.len - dashes);
-    if (!dashes || name.len < 2 || memchr(name.at, '=', name.len) || memchr(name.at, ' ', name.len) ||
-        (span_equal(name, "secret") && in_list(redact_takes_names, program)))
-        return false;
-    enum telling tells = name_tells(name);
-    return tells != TELLS_NOTHING && !is_flag(value) && !value_is_harmless(tells, value, script);
-}
-
 bool word_mark(struct secret_ranges *m, struct span program, struct span before, struct span word, bool script)
 {
     for (const struct word_rule *r = redact_words; r->programs && word.len; r++) {
@@ -197,8 +183,13 @@ bool word_mark(struct secret_ranges *m, struct span program, struct span before,
     }
     if (before.len && !is_flag(word) && has_pair(program, before) && value_mark(m, WHOLE, word, script))
         return true;
-    struct span value = unquoted(word);
-    if (!before.len || !follows_named_flag(program, before, value, script))
+    /* --password X, -token X */
+    size_t dashes = span_starts(before, "--") ? 2 : span_starts(before, "-");
+    struct span value = unquoted(word), name = span_of(before.at + dashes, before.len - dashes);
+    enum telling tells = dashes && name.len > 1 ? name_tells(name) : TELLS_NOTHING;
+    if (tells == TELLS_NOTHING || memchr(name.at, '=', name.len) || memchr(name.at, ' ', name.len) ||
+        (span_equal(name, "secret") && in_list(redact_takes_names, program)) || is_flag(value) ||
+        value_is_harmless(tells, value, script))
         return false;
     mark(m, value.at, value.at + value.len);
     return true;
@@ -211,7 +202,7 @@ static bool is_separator(char c)
     return c && strchr(";|&()`\n", c);
 }
 
-/* The next word: quoted text is one word, and what separates commands or begins a block is a word of its own. */
+/* The next word: quoted text is one word, and what separates commands is a word of its own. */
 static bool next_word(struct span *rest, struct span *ret)
 {
     const char *p = rest->at, *end = p + rest->len;
@@ -228,8 +219,6 @@ static bool next_word(struct span *rest, struct span *ret)
             else if (*p == '\\' && quote != '\'' && p + 1 < end)
                 p++;
         }
-    if (p > start && *start == '{' && p[-1] != '}') /* { x, {x */
-        p = start + 1;
     *ret = span_of(start, (size_t)(p - start));
     *rest = span_of(p, (size_t)(end - p));
     return p > start;
@@ -276,14 +265,15 @@ void script_mark(struct secret_ranges *m, struct span text, int depth)
     struct span rest = text, word, program = {"", 0}, before = {"", 0};
     bool reads = reads_secret(text), of_user = false;
     while (!m->all && next_word(&rest, &word)) {
-        if (is_separator(word.at[0]) || span_equal(word, "{")) {
-            program = span_of("", 0);
+        /* What expect sends ends at ';' or a newline. */
+        bool typed = span_equal(program, "send") && word.at[0] != ';' && word.at[0] != '\n';
+        if ((is_separator(word.at[0]) && !typed) || in_list(" { {send", word)) {
+            program = span_of(word.at + 1, word.len - 1);
             before = word.at[0] == '(' ? before : program; /* PASSWORD('x') */
             continue;
         }
         struct span inner = unquoted(word);
         bool echoes = in_list(" echo printf", program), prose = in_list(redact_prose, program);
-        bool typed = span_equal(program, "send"); /* by expect */
         /* echo X | chpasswd; chpasswd <<< X; but echo $X */
         bool secret = ((typed || (reads && (echoes || span_equal(before, "<<<")))) && !span_starts(inner, "$") &&
                        !is_flag(word)) ||
