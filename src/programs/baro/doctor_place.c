@@ -13,6 +13,7 @@
 #include "base/span.h"
 #include "kernel/events/policy.h"
 #include "libbaro/tape/runs.h"
+#include "output/text/summary_text.h"
 #include "programs/baro/doctor.h"
 
 /* include/linux/proc_ns.h: inodes of the initial namespaces. */
@@ -48,7 +49,7 @@ static void namespaces(struct findings *f)
     }
     struct doctor_finding *one =
         findings_add(f, "place", "namespaces", FOUND_PARTLY,
-                     "a container: its own %s%s%s; events come from perf, or processes are found by scanning",
+                     "a container: its own %s%s%s; events come from perf, or processes are found by their pids",
                      pid ? "" : "pids", pid || user ? "" : " and ", user ? "" : "users");
     finding_grant(one, "running baro outside, on the host; or --pid=host and --userns=host");
 }
@@ -89,12 +90,8 @@ void doctor_place(struct findings *f)
 static void settings(struct findings *f)
 {
     int64_t v;
-    if (number_in("/proc/sys/kernel/perf_event_paranoid", &v)) {
-        struct doctor_finding *one =
-            findings_add(f, "events", "perf_event_paranoid", v > 2 ? FOUND_PARTLY : FOUND_FACT, "%lld", (long long)v);
-        if (v > 2)
-            finding_grant(one, "sysctl kernel.perf_event_paranoid=2, or CAP_PERFMON");
-    }
+    if (number_in("/proc/sys/kernel/perf_event_paranoid", &v))
+        findings_add(f, "events", "perf_event_paranoid", FOUND_FACT, "%lld", (long long)v);
     if (number_in("/proc/sys/kernel/task_delayacct", &v))
         findings_add(f, "events", "task_delayacct", FOUND_FACT, "%s",
                      v ? "on" : "off: no delays for I/O and swap in exit records");
@@ -106,8 +103,13 @@ void doctor_events(struct findings *f)
         [EXITS_CONNECTOR] = "connector", [EXITS_PERF] = "perf", [EXITS_TASKSTATS] = "taskstats"};
     struct exits_policy policy;
     exits_choose(&policy);
-    for (int i = 0; i < 3; i++)
-        findings_add(f, "events", names[i], policy.probes[i].works ? FOUND_YES : FOUND_NO, "%s", policy.probes[i].text);
+    for (int i = 0; i < 3; i++) {
+        struct doctor_finding *one = findings_add(f, "events", names[i], policy.probes[i].works ? FOUND_YES : FOUND_NO,
+                                                  "%s", policy.probes[i].text);
+        const char *refusal = i == EXITS_PERF ? exits_perf_refusal(policy.probes[i].code) : NULL;
+        if (refusal)
+            finding_grant(one, "%s (docs/places.md)", report_perf_grant(refusal));
+    }
     settings(f);
     findings_add(f, "events", "chosen", policy.membership == MEMBERSHIP_SCAN ? FOUND_PARTLY : FOUND_YES,
                  "forks and exits by %s, what ended processes used by %s", exits_membership_name(policy.membership),
