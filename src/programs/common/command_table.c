@@ -154,13 +154,20 @@ const struct cli_command cli_commands[] = {
      .operands = "[TAPE]",
      .summary = "the tree of processes at one moment",
      .about =
-         "Prints the tree of processes at one moment, and what each process used. The values are those of one "
-         "sample, and its time is printed. Rates are over the interval that ends with this sample.\n\n" ONE_TAPE_SAYS,
+         "Prints one moment as baro top shows it: the job's figures with their curves, the tree of processes and what "
+         "each of them used, tasks and GPUs; and the machine, the phases that were open, and what else the tape has. "
+         "The "
+         "values are those of one sample, and its time is printed. Rates are over the interval that ends with this "
+         "sample.\n\n"
+         "A terminal has the columns that there is room for. In a file or a pipe the table has all columns, and "
+         "commands "
+         "in full.\n\n" ONE_TAPE_SAYS,
      .examples = "baro show --at peak\twhen the job used most memory\n"
                  "baro show --follow\tnow, again and again",
      .options = options_show,
      .function = cmd_show,
-     .operands_max = 1},
+     .operands_max = 1,
+     .program = "baro-top"},
     {.name = "top",
      .operands = "[TAPE]",
      .summary = "the job on the whole terminal: live, or at any moment of a tape",
