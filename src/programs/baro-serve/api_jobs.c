@@ -325,19 +325,19 @@ void api_host(struct request *q)
     struct job *job = newest_reading(q->server->catalogue, &failed);
     if (job) {
         pthread_mutex_lock(&job->lock);
-        bool is_there = job->tape && job->now;
-        struct instant_writer *w = is_there ? instant_new(job->tape) : NULL;
-        failed |= is_there && !w;
-        if (w && job->before)
-            instant_note(w, job->before);
-        if (w) {
+        if (job->tape && job->now) {
             const struct baro_header *h = baro_tape_header(job->tape);
+            struct instant_writer w;
             snprintf(host, sizeof(host), "%s", baro_header_host(h));
             cpus = baro_header_cpus(h);
             memory = baro_header_memory_bytes(h);
-            instant_write(w, job->now, &part);
+            failed |= instant_init(&w, job->tape, NULL) < 0;
+            if (!failed && job->before)
+                instant_write(&w, job->before, NULL);
+            if (!failed)
+                instant_write(&w, job->now, &part);
+            instant_done(&w);
         }
-        instant_free(w);
         pthread_mutex_unlock(&job->lock);
     }
     json_begin(&j, '{');

@@ -31,48 +31,41 @@ struct range {
     size_t n;
 };
 
-static int add_curve(struct range *r, struct curve *c, int kind, const char *name, const char *of,
-                     struct baro_error *err)
-{
-    struct span number = span_str(of && *of == '#' ? of + 1 : "");
-    uint64_t id = 0;
-    bool has_id = scan_u64(&number, &id) && !number.len && id <= UINT32_MAX;
-    int derived = baro_derived_find(kind, name);
-    int metric = baro_tape_metric_find(r->tape, kind, name);
-    const struct baro_metric *m = baro_tape_metric(r->tape, kind, metric);
-    of = has_id ? NULL : of;
-    if (derived >= 0) {
-        c->unit = baro_derived_get(kind, derived)->unit;
-        return baro_series_add_derived(r->series, kind, (uint32_t)id, of, derived, err);
-    }
-    if (!m)
-        return BARO_E_RANGE;
-    c->unit = baro_unit_name(m->unit);
-    c->is_rate = m->semantics == BARO_SEM_COUNTER;
-    return c->is_rate ? baro_series_add_rate(r->series, kind, (uint32_t)id, of, metric, err)
-                      : baro_series_add_value(r->series, kind, (uint32_t)id, of, metric, err);
-}
-
 /* Adds a curve for "KIND.METRIC", with "@NAME" or "@#ID": "job.cores", "process.rss@cc1", "disk.busy_ratio@#12". */
-static bool choose_curve(struct range *r, const char *what)
+static bool add_curve(struct range *r, const char *what)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct curve *c = &r->curve[r->n];
+    char kind_name[64] = "", name[128] = "";
+    int code = BARO_E_RANGE;
     const char *dot = strchr(what, '.'), *at = strchr(what, '@');
-    char kind[64];
+    const char *of = at ? at + 1 : NULL;
+    uint64_t id = 0;
     if (r->n == CURVES) {
         request_fail(r->q, 400, "bad_parameter", "at most %u metrics in one request", CURVES);
         return false;
     }
-    int code = BARO_E_RANGE;
-    if (dot && (!at || dot < at) && (size_t)(dot - what) < sizeof(kind)) {
-        snprintf(kind, sizeof(kind), "%.*s", (int)(dot - what), what);
-        int k = baro_tape_kind_find(r->tape, kind);
-        char name[128];
+    if (dot && (!at || dot < at)) {
+        snprintf(kind_name, sizeof(kind_name), "%.*s", (int)(dot - what), what);
         snprintf(name, sizeof(name), "%.*s", (int)(at ? at - dot - 1 : (ptrdiff_t)strlen(dot + 1)), dot + 1);
-        c->what = what;
-        code = k < 0 ? BARO_E_RANGE : add_curve(r, c, k, name, at ? at + 1 : NULL, &err);
     }
+    struct span number = span_str(of && *of == '#' ? of + 1 : "");
+    if (scan_u64(&number, &id) && !number.len && id <= UINT32_MAX)
+        of = NULL;
+    else
+        id = 0;
+    int kind = baro_tape_kind_find(r->tape, kind_name);
+    int derived = kind < 0 ? -1 : baro_derived_find(kind, name);
+    int metric = kind < 0 ? -1 : baro_tape_metric_find(r->tape, kind, name);
+    const struct baro_metric *m = metric < 0 ? NULL : baro_tape_metric(r->tape, kind, metric);
+    c->what = what;
+    c->is_rate = derived < 0 && m && m->semantics == BARO_SEM_COUNTER;
+    c->unit = derived >= 0 ? baro_derived_get(kind, derived)->unit : m ? baro_unit_name(m->unit) : "";
+    if (derived >= 0)
+        code = baro_series_add_derived(r->series, kind, (uint32_t)id, of, derived, &err);
+    else if (m)
+        code = (c->is_rate ? baro_series_add_rate : baro_series_add_value)(r->series, kind, (uint32_t)id, of, metric,
+                                                                           &err);
     if (code < 0) {
         if (!err.text[0])
             error_set(&err, code, "the tape has no such metric");
@@ -88,7 +81,6 @@ static bool choose_time(struct range *r)
 {
     struct request *q = r->q;
     struct baro_error err = BARO_ERROR_INIT;
-    const char *from = request_param(q, "from"), *to = request_param(q, "to");
     int code = baro_tape_range(r->tape, &r->from_ns, &r->to_ns, &err);
     if (code <= 0) {
         if (code < 0)
@@ -97,11 +89,10 @@ static bool choose_time(struct range *r)
             request_fail(q, 404, "no_sample", "the tape has no sample yet");
         return false;
     }
-    if ((from && !instant_moment(q, r->tape, "from", from, &r->from_ns)) ||
-        (to && !instant_moment(q, r->tape, "to", to, &r->to_ns)) ||
+    if (!instant_moment(q, r->tape, "from", &r->from_ns) || !instant_moment(q, r->tape, "to", &r->to_ns) ||
         !request_number(q, "buckets", BUCKETS, BUCKETS_MOST, &r->buckets))
         return false;
-    if (!to && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
+    if (!request_param(q, "to") && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
         r->to_ns = r->from_ns + r->buckets; /* a tape with one sample so far */
     if (r->to_ns > r->from_ns && r->buckets && r->to_ns - r->from_ns >= r->buckets)
         return true;
@@ -168,7 +159,7 @@ static bool choose(struct range *r)
         return false;
     }
     for (size_t i = 0; i < q->n_params; i++) {
-        if (strcmp(q->param[i].name, "metric") == 0 && !choose_curve(r, q->param[i].value ? q->param[i].value : ""))
+        if (strcmp(q->param[i].name, "metric") == 0 && !add_curve(r, q->param[i].value ? q->param[i].value : ""))
             return false;
     }
     if (!r->n)

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/span.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-serve/server.h"
 
 #define STEP_RECORDS 2000u        /* records of one stream before the others have their turn */
@@ -31,21 +32,17 @@ static void add_record(struct stream *s, const struct baro_record *r, struct buf
     struct buf data = {0};
     struct json j = {.out = &data};
     char id[48];
-    const char *event = NULL;
-    s->records = r->kind == BARO_RECORD_SAMPLE ? 0 : s->records + 1;
-    s->t_ns = r->kind == BARO_RECORD_SAMPLE ? r->t_ns : s->t_ns;
-    if (r->kind == BARO_RECORD_SAMPLE) {
-        event = "sample";
-        instant_write(s->writer, r->u.sample, &j);
-    } else if (r->kind == BARO_RECORD_EVENT) {
-        event = "event";
-        instant_event(s->writer, &s->events, r->u.event, &j);
-    } else if (r->kind == BARO_RECORD_EXIT && s->with_exits) {
-        event = "exit";
-        instant_exit(s->writer, &s->exits, r->u.exit, &j);
-    }
+    bool is_sample = r->kind == BARO_RECORD_SAMPLE;
+    const char *event = is_sample ? "sample" : r->kind == BARO_RECORD_EVENT ? "event" : "exit";
+    s->records = is_sample ? 0 : s->records + 1;
+    s->t_ns = is_sample ? r->t_ns : s->t_ns;
+    if (is_sample)
+        instant_write(&s->writer, r->u.sample, &j);
+    row_source_record(&s->events, r, json_put_row, &j);
+    if (s->with_exits)
+        row_source_record(&s->exits, r, json_put_row, &j);
     snprintf(id, sizeof(id), "%llu.%llu", (unsigned long long)s->t_ns, (unsigned long long)s->records);
-    if (event)
+    if (data.len || data.failed)
         add_event(out, id, event, &data);
     buf_done(&data);
 }
@@ -138,9 +135,9 @@ void stream_fill(struct stream *s, uint64_t now_ns, size_t room, struct buf *out
 void stream_free(struct stream *s)
 {
     baro_tape_close(s->tape);
-    instant_free(s->writer);
-    columns_done(&s->exits);
-    columns_done(&s->events);
+    instant_done(&s->writer);
+    row_source_done(&s->exits);
+    row_source_done(&s->events);
     buf_done(&s->out);
     if (s->job)
         job_release(s->live->catalogue, s->job);
@@ -164,7 +161,7 @@ static int place(struct stream *s, const char *id, struct baro_error *err)
     if (!resumes) { /* first the sample before the last one, for rates */
         code = baro_tape_previous(s->tape, &r, err);
         if (code > 0)
-            instant_note(s->writer, r.u.sample);
+            instant_write(&s->writer, r.u.sample, NULL);
         while (code > 0 && (code = baro_tape_next(s->tape, &r, err)) > 0 && r.kind != BARO_RECORD_SAMPLE)
             ;
         code = code < 0 ? code : baro_tape_seek(s->tape, UINT64_MAX, &r, err);
@@ -172,7 +169,7 @@ static int place(struct stream *s, const char *id, struct baro_error *err)
             add_record(s, &r, &s->out);
         return code < 0 ? code : 0;
     }
-    instant_note(s->writer, r.u.sample);
+    instant_write(&s->writer, r.u.sample, NULL);
     s->t_ns = r.t_ns;
     for (; records > 0 && r.t_ns == t_ns && (code = baro_tape_next(s->tape, &r, err)) > 0; records--)
         s->records++;
@@ -195,10 +192,11 @@ void live_job(struct request *q)
     s->live = q->server->live;
     s->tape = tape;
     s->with_exits = exits && strcmp(exits, "1") == 0;
-    s->writer = instant_new(tape);
-    int code = s->writer ? columns_choose(&s->exits, BARO_KIND_EXIT, NULL, tape, NULL, &err) : -ENOMEM;
+    int code = instant_init(&s->writer, tape, &err);
     if (code >= 0)
-        code = columns_choose(&s->events, ROW_EVENT, NULL, tape, NULL, &err);
+        code = row_source_init(&s->exits, tape, BARO_KIND_EXIT, NULL, NULL, &err);
+    if (code >= 0)
+        code = row_source_init(&s->events, tape, ROW_EVENT, NULL, NULL, &err);
     if (code >= 0)
         code = place(s, q->last_event_id ? q->last_event_id : id, &err);
     if (code < 0) {

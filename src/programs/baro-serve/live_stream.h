@@ -26,8 +26,8 @@ struct stream {
 
     /* used by the thread of the streams only */
     struct baro_tape *tape;
-    struct instant_writer *writer;
-    struct columns exits, events;
+    struct instant_writer writer;
+    struct row_source exits, events;
     bool with_exits;
     uint64_t t_ns, records;     /* time of the last sample that was sent; how many records were sent after it */
     uint64_t asked_ns, rows_ns; /* list: when it was read last; when changed rows are sent next */
