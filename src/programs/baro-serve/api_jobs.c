@@ -187,17 +187,18 @@ void api_jobs(struct request *q)
 
 /* ---- one job ---- */
 
-/* Makes the summary with verdicts, from what is kept of a running job, or from the whole tape. */
-static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
+/* Makes the verdicts, with the summary or alone, from what is kept of a running job, or from the whole tape. */
+static int judge(struct request *q, bool alone, struct buf *ret, struct baro_error *err)
 {
     struct job *job = q->job;
+    const char *path = alone ? NULL : job->path;
     struct baro_summary *summary = NULL;
     struct baro_verdicts *verdicts = NULL;
     pthread_mutex_lock(&job->lock);
     bool is_followed = job->tape != NULL;
     int code = is_followed ? follow_judge(job, err) : 0;
     if (is_followed && code >= 0)
-        code = baro_verdicts_json(job->verdicts, job->summary, job->path, request_sink, ret, err);
+        code = baro_verdicts_json(job->verdicts, alone ? NULL : job->summary, path, request_sink, ret, err);
     pthread_mutex_unlock(&job->lock);
     if (is_followed)
         return code;
@@ -214,7 +215,7 @@ static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
         code = baro_verdicts_finish(verdicts, summary, err);
     }
     if (code >= 0)
-        code = baro_verdicts_json(verdicts, summary, job->path, request_sink, ret, err);
+        code = baro_verdicts_json(verdicts, alone ? NULL : summary, path, request_sink, ret, err);
     baro_verdicts_free(verdicts);
     baro_summary_free(summary);
     baro_tape_close(tape);
@@ -239,7 +240,7 @@ void api_job(struct request *q)
     struct baro_error err = BARO_ERROR_INIT;
     if (is_known(q))
         return;
-    if (summarise(q, &summary, &err) < 0) {
+    if (judge(q, false, &summary, &err) < 0) {
         request_fail_tape(q, &err);
     } else {
         job_row(q->server->catalogue, q->job, &row);
@@ -257,36 +258,15 @@ void api_job(struct request *q)
     buf_done(&row);
 }
 
-static void write_verdicts(struct request *q, const struct baro_verdicts *all)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    if (baro_verdicts_json(all, NULL, NULL, request_sink, &q->out, &err) < 0)
-        q->out.failed = true; /* nothing else can go wrong */
-    request_json_end(q);
-}
-
 void api_verdicts(struct request *q)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_verdicts *all = NULL;
     if (is_known(q))
         return;
-    pthread_mutex_lock(&q->job->lock);
-    bool is_followed = q->job->tape != NULL;
-    if (is_followed && follow_judge(q->job, &err) < 0)
-        request_fail_tape(q, &err);
-    else if (is_followed)
-        write_verdicts(q, q->job->verdicts);
-    pthread_mutex_unlock(&q->job->lock);
-    struct baro_tape *tape = is_followed ? NULL : request_tape(q);
-    if (!tape)
-        return;
-    if (baro_verdicts_of_tape(tape, &all, &err) < 0)
+    if (judge(q, true, &q->out, &err) < 0)
         request_fail_tape(q, &err);
     else
-        write_verdicts(q, all);
-    baro_verdicts_free(all);
-    baro_tape_close(tape);
+        request_json_end(q);
 }
 
 /* ---- the machine ---- */

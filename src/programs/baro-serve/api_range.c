@@ -100,44 +100,35 @@ static bool choose_time(struct range *r)
     return false;
 }
 
-static void write_values(const struct range *r, const struct curve *c, struct json *j, const char *name, size_t which)
-{
-    json_key_begin(j, name, '[');
-    for (size_t i = 0; i < r->buckets; i++) {
-        const struct baro_bucket *b = baro_series_bucket(r->series, c->number, i);
-        const double values[] = {b ? b->min : 0, b ? b->mean : 0, b ? b->max : 0};
-        if (which == 0 && b && !b->covered_ns && !b->points && b->at_least > 0)
-            json_double(j, b->at_least);
-        else if (!b || (!b->covered_ns && !b->points))
-            json_null(j);
-        else
-            json_double(j, values[which]);
-    }
-    json_end(j, ']');
-}
-
-static void write_curve(const struct range *r, const struct curve *c, struct json *j)
-{
-    json_begin(j, '{');
-    json_key_text(j, "metric", c->what);
-    json_key_text(j, "unit", c->unit);
-    json_key_bool(j, "is_rate", c->is_rate);
-    write_values(r, c, j, "min", 0);
-    write_values(r, c, j, "mean", 1);
-    write_values(r, c, j, "max", 2);
-    json_end(j, '}');
-}
-
 static void write_range(struct range *r)
 {
+    static const char *const names[] = {"min", "mean", "max"};
     struct json j = {.out = &r->q->out};
     json_begin(&j, '{');
     json_key_u64(&j, "from_ns", r->from_ns);
     json_key_u64(&j, "to_ns", r->to_ns);
     json_key_u64(&j, "buckets", r->buckets);
     json_key_begin(&j, "series", '[');
-    for (size_t i = 0; i < r->n; i++)
-        write_curve(r, &r->curve[i], &j);
+    for (const struct curve *c = r->curve; c < r->curve + r->n; c++) {
+        json_begin(&j, '{');
+        json_key_text(&j, "metric", c->what);
+        json_key_text(&j, "unit", c->unit);
+        json_key_bool(&j, "is_rate", c->is_rate);
+        for (size_t which = 0; which < 3; which++) {
+            json_key_begin(&j, names[which], '[');
+            for (size_t i = 0; i < r->buckets; i++) {
+                const struct baro_bucket *b = baro_series_bucket(r->series, c->number, i);
+                if (b && (b->covered_ns || b->points))
+                    json_double(&j, which == 0 ? b->min : which == 1 ? b->mean : b->max);
+                else if (b && which == 0 && b->at_least > 0)
+                    json_double(&j, b->at_least);
+                else
+                    json_null(&j);
+            }
+            json_end(&j, ']');
+        }
+        json_end(&j, '}');
+    }
     json_end(&j, ']');
     json_end(&j, '}');
     request_json_end(r->q);

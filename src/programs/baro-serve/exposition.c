@@ -140,10 +140,10 @@ static void add_row(struct families *k, const struct baro_row *row, const struct
     for (int id = 0; k->at && id < k->n; id++) {
         struct family *f = &k->at[id];
         uint64_t v = 0;
-        int absent = !f->is_there               ? BARO_ABSENT_UNSUPPORTED
-                     : row                      ? baro_row_value(row, id, &v)
-                     : baro_metric_adds_up(id)  ? baro_sample_sum(sample, id, &v, NULL)
-                                                : BARO_ABSENT_UNSUPPORTED;
+        int absent = !f->is_there              ? BARO_ABSENT_UNSUPPORTED
+                     : row                     ? baro_row_value(row, id, &v)
+                     : baro_metric_adds_up(id) ? baro_sample_sum(sample, id, &v, NULL)
+                                               : BARO_ABSENT_UNSUPPORTED;
         if (absent == BARO_PRESENT)
             put_value(&f->values, k->s, f->name, f->is_counter,
                       baro_metric_real(baro_metric_get(k->kind, id), v) / f->divisor);
