@@ -36,18 +36,6 @@ void api_openapi(struct request *q)
         q->text = serve_openapi;
 }
 
-static void write_observer(struct json *j, const struct observing *o)
-{
-    if (!o->is_wanted) {
-        json_null(j);
-        return;
-    }
-    json_begin(j, '{');
-    json_key_bool(j, "is_running", o->is_running);
-    json_key_u64(j, "starts", o->starts);
-    json_end(j, '}');
-}
-
 void api_health(struct request *q)
 {
     struct json j = {.out = &q->out};
@@ -68,33 +56,30 @@ void api_health(struct request *q)
         json_u64(&j, count[i]);
     }
     json_end(&j, '}');
-    json_key(&j, "observer");
-    write_observer(&j, &s->observing);
+    if (s->observing.is_wanted) {
+        json_key_begin(&j, "observer", '{');
+        json_key_bool(&j, "is_running", s->observing.is_running);
+        json_key_u64(&j, "starts", s->observing.starts);
+        json_end(&j, '}');
+    } else {
+        json_key(&j, "observer");
+        json_null(&j);
+    }
     json_end(&j, '}');
     request_json_end(q);
 }
 
 /* ---- the registry ---- */
 
-static void write_metric(struct json *j, const char *kind, const struct baro_metric *m)
+static void write_metric(struct json *j, const char *kind, const char *name, const char *unit, const char *semantics,
+                         const char *help)
 {
     json_begin(j, '{');
     json_key_text(j, "kind", kind);
-    json_key_text(j, "name", m->name);
-    json_key_text(j, "unit", baro_unit_name(m->unit));
-    json_key_text(j, "semantics", baro_semantics_name(m->semantics));
-    json_key_text(j, "help", m->help);
-    json_end(j, '}');
-}
-
-static void write_derived(struct json *j, int kind, const struct baro_derived *d)
-{
-    json_begin(j, '{');
-    json_key_text(j, "kind", baro_kind_name(kind));
-    json_key_text(j, "name", d->name);
-    json_key_text(j, "unit", d->unit);
-    json_key_text(j, "semantics", "derived");
-    json_key_text(j, "help", d->help);
+    json_key_text(j, "name", name);
+    json_key_text(j, "unit", unit);
+    json_key_text(j, "semantics", semantics);
+    json_key_text(j, "help", help);
     json_end(j, '}');
 }
 
@@ -111,10 +96,14 @@ static void write_metrics(struct request *q, const struct baro_tape *tape)
         int n = tape ? baro_tape_metric_count(tape, kind) : baro_metric_count(kind);
         if (only && strcmp(only, name) != 0)
             continue;
-        for (int id = 0; id < n; id++)
-            write_metric(&j, name, tape ? baro_tape_metric(tape, kind, id) : baro_metric_get(kind, id));
-        for (int i = 0; i < baro_derived_count(kind); i++)
-            write_derived(&j, kind, baro_derived_get(kind, i));
+        for (int id = 0; id < n; id++) {
+            const struct baro_metric *m = tape ? baro_tape_metric(tape, kind, id) : baro_metric_get(kind, id);
+            write_metric(&j, name, m->name, baro_unit_name(m->unit), baro_semantics_name(m->semantics), m->help);
+        }
+        for (int i = 0; i < baro_derived_count(kind); i++) {
+            const struct baro_derived *d = baro_derived_get(kind, i);
+            write_metric(&j, name, d->name, d->unit, "derived", d->help);
+        }
     }
     json_end(&j, ']');
     json_end(&j, '}');

@@ -77,29 +77,6 @@ static bool add_curve(struct range *r, const char *what)
     return true;
 }
 
-static bool choose_time(struct range *r)
-{
-    struct request *q = r->q;
-    struct baro_error err = BARO_ERROR_INIT;
-    int code = baro_tape_range(r->tape, &r->from_ns, &r->to_ns, &err);
-    if (code <= 0) {
-        if (code < 0)
-            request_fail_tape(q, &err);
-        else
-            request_fail(q, 404, "no_sample", "the tape has no sample yet");
-        return false;
-    }
-    if (!instant_moment(q, r->tape, "from", &r->from_ns) || !instant_moment(q, r->tape, "to", &r->to_ns) ||
-        !request_number(q, "buckets", BUCKETS, BUCKETS_MOST, &r->buckets))
-        return false;
-    if (!request_param(q, "to") && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
-        r->to_ns = r->from_ns + r->buckets; /* a tape with one sample so far */
-    if (r->to_ns > r->from_ns && r->buckets && r->to_ns - r->from_ns >= r->buckets)
-        return true;
-    request_fail(q, 400, "bad_parameter", "to is not after from, or there are no buckets");
-    return false;
-}
-
 static void write_range(struct range *r)
 {
     static const char *const names[] = {"min", "mean", "max"};
@@ -138,13 +115,21 @@ static bool choose(struct range *r)
 {
     struct request *q = r->q;
     struct baro_error err = BARO_ERROR_INIT;
-    if (baro_tape_read_kinds(r->tape, &err) < 0) {
+    int code = baro_tape_read_kinds(r->tape, &err);
+    if (code >= 0 && (code = baro_tape_range(r->tape, &r->from_ns, &r->to_ns, &err)) == 0)
+        request_fail(q, 404, "no_sample", "the tape has no sample yet");
+    else if (code < 0)
         request_fail_tape(q, &err);
+    if (code <= 0 || !instant_moment(q, r->tape, "from", &r->from_ns) || !instant_moment(q, r->tape, "to", &r->to_ns) ||
+        !request_number(q, "buckets", BUCKETS, BUCKETS_MOST, &r->buckets))
+        return false;
+    if (!request_param(q, "to") && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
+        r->to_ns = r->from_ns + r->buckets; /* a tape with one sample so far */
+    if (r->to_ns <= r->from_ns || !r->buckets || r->to_ns - r->from_ns < r->buckets) {
+        request_fail(q, 400, "bad_parameter", "to is not after from, or there are no buckets");
         return false;
     }
-    if (!choose_time(r))
-        return false;
-    int code = baro_series_new(&r->series, r->from_ns, r->to_ns, (size_t)r->buckets, &err);
+    code = baro_series_new(&r->series, r->from_ns, r->to_ns, (size_t)r->buckets, &err);
     if (code < 0) {
         request_fail_param(q, "", &err, code);
         return false;

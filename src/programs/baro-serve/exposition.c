@@ -334,8 +334,9 @@ static void add_job_info(struct scrape *s)
     }
     begin(s, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
     for (size_t i = 0; i < s->jobs.n; i++) {
+        uint64_t bytes;
         set_labels(s, "job", s->jobs.at[i]->id, NULL);
-        put_value(s->out, s, "baro_job_running", false, job_state(c, s->jobs.at[i]) == JOB_RUNNING);
+        put_value(s->out, s, "baro_job_running", false, job_version(c, s->jobs.at[i], &bytes) == JOB_RUNNING);
     }
     begin(s, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
     for (size_t i = 0; i < s->jobs.n; i++) {

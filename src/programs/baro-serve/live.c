@@ -116,48 +116,34 @@ static void add_record(struct stream *s, const struct baro_record *r, struct buf
     buf_done(&data);
 }
 
-static void add_end(struct stream *s, struct buf *out)
-{
-    struct buf row = {0};
-    job_row(s->live->catalogue, s->job, &row);
-    add_event(out, "", "end", &row);
-    buf_done(&row);
-    s->is_over = true;
-}
-
-static void add_error(struct stream *s, const struct baro_error *err, struct buf *out)
-{
-    struct buf data = {0};
-    struct json j = {.out = &data};
-    json_begin(&j, '{');
-    json_key_text(&j, "message", err->text);
-    json_end(&j, '}');
-    add_event(out, "", "failed", &data);
-    buf_done(&data);
-    s->is_over = true;
-}
-
 static void fill_job(struct stream *s, size_t room, struct buf *out)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
+    struct buf data = {0};
+    struct json j = {.out = &data};
     int code = 1;
     baro_tape_limit_cpu(s->tape, REQUEST_CPU_NS);
-    for (size_t i = 0; i < STEP_RECORDS && code > 0 && out->len < room && !s->is_over; i++) {
+    for (size_t i = 0; i < STEP_RECORDS && code > 0 && out->len < room; i++) {
         code = baro_tape_next(s->tape, &r, &err);
-        if (code > 0) {
+        if (code > 0)
             add_record(s, &r, out);
-            continue;
-        }
-        if (code == 0)
+        else if (code == 0)
             code = baro_tape_wait(s->tape, 0, &err);
-        if (code == BARO_E_ENDED)
-            add_end(s, out);
     }
-    if (code < 0 && code != BARO_E_ENDED)
-        add_error(s, &err, out);
-    if (code > 0 && !s->is_over)
+    s->is_over = code < 0;
+    if (code == BARO_E_ENDED) {
+        job_row(s->live->catalogue, s->job, &data);
+        add_event(out, "", "end", &data);
+    } else if (code < 0) {
+        json_begin(&j, '{');
+        json_key_text(&j, "message", err.text);
+        json_end(&j, '}');
+        add_event(out, "", "failed", &data);
+    } else if (code > 0) {
         eventfd_write(s->live->wake_fd, 1); /* there is more */
+    }
+    buf_done(&data);
 }
 
 static void fill_jobs(struct stream *s, uint64_t now_ns, struct buf *out)
@@ -529,29 +515,21 @@ size_t live_count(struct live *live)
 
 /* ---- places ---- */
 
-/* Returns the stream of this peer (NULL: of all peers) whose client has taken nothing for longest; NULL: all clients
- * have taken something recently. */
-static struct stream *oldest_idle(struct live *live, const struct peer *peer)
-{
-    struct stream *oldest = NULL;
-    uint64_t now_ns = clock_monotonic_ns();
-    for (struct stream *s = live->first; s; s = s->next) {
-        if (!s->is_gone && now_ns - s->taken_ns >= TAKEN_NS && (!peer || peer_same(&s->peer, peer)) &&
-            (!oldest || s->taken_ns < oldest->taken_ns))
-            oldest = s;
-    }
-    return oldest;
-}
-
 /* Is there a place for a stream of this peer, or can it get that of another one? Needs the lock. */
 static bool make_room(struct live *live, const struct peer *peer)
 {
     size_t own = 0;
+    uint64_t now_ns = clock_monotonic_ns();
     for (struct stream *s = live->first; s; s = s->next)
         own += !s->is_gone && peer_same(&s->peer, peer);
     if (live->is_ending || (own < PEER_STREAMS && live->n < STREAMS))
         return !live->is_ending;
-    struct stream *oldest = oldest_idle(live, own < PEER_STREAMS ? NULL : peer);
+    struct stream *oldest = NULL; /* of this peer, or of all: the one whose client has taken nothing for longest */
+    for (struct stream *s = live->first; s; s = s->next) {
+        if (!s->is_gone && now_ns - s->taken_ns >= TAKEN_NS && (own < PEER_STREAMS || peer_same(&s->peer, peer)) &&
+            (!oldest || s->taken_ns < oldest->taken_ns))
+            oldest = s;
+    }
     if (oldest)
         let_go(oldest);
     return oldest;
