@@ -239,8 +239,8 @@ def test_a_moment_behind_the_last_sample(serve, kept):
 def test_range_of_a_job_that_has_just_begun(serve, running):
     running("cat", options=("--interval", "1h"))  # one sample
     s = serve()
-    s.summed(1)
-    path = "/api/v1/jobs/" + s.json("/api/v1/jobs")["jobs"][0]["id"] + "/range?metric=job.cores&buckets=60"
+    (job,) = poll(lambda: [j for j in s.jobs(state="running") if j.get("now")])
+    path = f"/api/v1/jobs/{job['id']}/range?metric=job.cores&buckets=60"
     assert s.json(path)["series"][0]["max"] == [None] * 60
 
 
