@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "baro/baro.h"
 #include "base/clock.h"
@@ -24,7 +25,7 @@ struct scrape {
     struct request *q;
     struct buf *out;
     bool is_open_metrics;
-    struct buf labels; /* of the next value */
+    struct buf labels; /* of the next value, without the brace at the end */
     struct job_list jobs;
     struct job *host; /* the job that read the machine last; NULL: no job has read it */
     uint64_t left_out;
@@ -32,29 +33,30 @@ struct scrape {
 
 /* ---- text ---- */
 
+static void add_label(struct scrape *s, const char *name, const char *value)
+{
+    struct buf *b = &s->labels, safe = {0};
+    buf_printf(b, "%c%s=\"", b->len ? ',' : '{', name);
+    text_escaped(&safe, value, strlen(value));
+    for (size_t i = 0; i < safe.len; i++) {
+        if (safe.at[i] == '"' || safe.at[i] == '\\')
+            buf_byte(b, '\\');
+        buf_byte(b, safe.at[i]);
+    }
+    buf_byte(b, '"');
+    s->out->failed = s->out->failed || b->failed || safe.failed;
+    buf_done(&safe);
+}
+
 /* Sets the labels of the next values: pairs of name and value, ended by NULL. */
 __attribute__((sentinel)) static void set_labels(struct scrape *s, ...)
 {
-    struct buf *b = &s->labels, safe = {0};
     va_list pairs;
-    buf_clear(b);
+    buf_clear(&s->labels);
     va_start(pairs, s);
-    for (const char *name; (name = va_arg(pairs, const char *));) {
-        const char *value = va_arg(pairs, const char *);
-        buf_printf(b, "%c%s=\"", b->len ? ',' : '{', name);
-        buf_clear(&safe);
-        text_escaped(&safe, value, strlen(value));
-        for (size_t i = 0; i < safe.len; i++) {
-            if (safe.at[i] == '"' || safe.at[i] == '\\')
-                buf_byte(b, '\\');
-            buf_byte(b, safe.at[i]);
-        }
-        buf_byte(b, '"');
-    }
+    for (const char *name; (name = va_arg(pairs, const char *));)
+        add_label(s, name, va_arg(pairs, const char *));
     va_end(pairs);
-    buf_str(b, b->len ? "}" : "");
-    s->out->failed = s->out->failed || b->failed || safe.failed;
-    buf_done(&safe);
 }
 
 /* Begins a family. name: without _total. */
@@ -77,7 +79,7 @@ static void put_value(struct buf *out, const struct scrape *s, const char *name,
     buf_str(out, name);
     buf_str(out, is_counter ? "_total" : "");
     buf_add(out, s->labels.at, s->labels.len);
-    buf_byte(out, ' ');
+    buf_str(out, s->labels.len ? "} " : " ");
     buf_double(out, v);
     buf_byte(out, '\n');
 }
@@ -260,6 +262,26 @@ static void add_busiest(struct families *k, const struct job *job, size_t most)
 
 /* ---- jobs and the machine ---- */
 
+/* Adds what people call the control group of a job. The job is locked. */
+static void label_names(struct scrape *s, const struct job *job)
+{
+    static const char *const names[] = {"container", "pod", "pod_namespace", "image", "unit"};
+    const struct baro_header *h = job->tape ? baro_tape_header(job->tape) : NULL;
+    struct baro_value v;
+    for (size_t i = 0; h && i < sizeof(names) / sizeof(*names); i++) {
+        if (baro_header_value(h, baro_header_fact_find(names[i]), 0, &v) == BARO_PRESENT)
+            add_label(s, names[i], v.text);
+    }
+}
+
+/* Is the first control group of a tape the job itself? */
+static bool is_group(const struct job *job)
+{
+    const char *mode = job->tape ? baro_header_cgroup_mode(baro_tape_header(job->tape)) : "";
+    return (strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 || strcmp(mode, "own") == 0) &&
+           baro_sample_rows(job->now, BARO_KIND_CGROUP);
+}
+
 /* Adds the rows of a kind of all jobs. name "job" with processes: their sums. */
 static void add_kind(struct scrape *s, const char *name, int kind)
 {
@@ -273,8 +295,10 @@ static void add_kind(struct scrape *s, const char *name, int kind)
             add_entities(&k, job->now, job->id, TASKS);
         } else if (job->now && strcmp(name, "process") == 0) {
             add_busiest(&k, job, busiest);
-        } else if (job->now) {
+        } else if (job->now && (kind != BARO_KIND_CGROUP || is_group(job))) {
             set_labels(s, "job", job->id, NULL);
+            if (kind == BARO_KIND_CGROUP)
+                label_names(s, job);
             add_row(&k, kind == BARO_KIND_PROCESS ? NULL : baro_sample_row(job->now, kind, 0), job->now);
         }
         pthread_mutex_unlock(&job->lock);
@@ -324,11 +348,14 @@ static void add_missing(struct scrape *s)
 static void add_job_info(struct scrape *s)
 {
     struct catalogue *c = s->q->server->catalogue;
-    begin(s, "baro_job_info", "", false, "a job: its command");
+    begin(s, "baro_job_info", "", false, "a job: its command, and what its control group is called");
     for (size_t i = 0; i < s->jobs.n; i++) {
         int64_t start_ns;
         char *title = job_title(c, s->jobs.at[i], &start_ns);
         set_labels(s, "job", s->jobs.at[i]->id, "command", title ? title : "", NULL);
+        pthread_mutex_lock(&s->jobs.at[i]->lock);
+        label_names(s, s->jobs.at[i]);
+        pthread_mutex_unlock(&s->jobs.at[i]->lock);
         put_value(s->out, s, "baro_job_info", false, 1);
         free(title);
     }
@@ -347,6 +374,23 @@ static void add_job_info(struct scrape *s)
         set_labels(s, "job", job->id, NULL);
         if (at_ns)
             put_value(s->out, s, "baro_job_sample_timestamp_seconds", false, (double)at_ns / 1e9);
+    }
+}
+
+/* The status of a job that has ended, as a shell has it: 128 and the signal for one that a signal ended. */
+static void add_exit_status(struct scrape *s)
+{
+    begin(s, "baro_job_exit_status", "", false,
+          "exit status of a job that has ended; 128 and the signal's number where a signal ended it");
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        pthread_mutex_lock(&job->lock);
+        const struct baro_tape_end end = job->end;
+        pthread_mutex_unlock(&job->lock);
+        set_labels(s, "job", job->id, NULL);
+        if (end.ended && end.status_known)
+            put_value(s->out, s, "baro_job_exit_status", false,
+                      WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
     }
 }
 
@@ -433,10 +477,12 @@ void exposition(struct request *q)
     }
     keep_followed(&s);
     add_job_info(&s);
+    add_exit_status(&s);
     add_kind(&s, "job", BARO_KIND_JOB);
     add_kind(&s, "job", BARO_KIND_PROCESS);
     add_missing(&s);
     add_kind(&s, "recorder", BARO_KIND_RECORDER);
+    add_kind(&s, "cgroup", BARO_KIND_CGROUP);
     add_kind(&s, "task", BARO_KIND_TASK);
     if (q->server->settings->metrics_processes)
         add_kind(&s, "process", BARO_KIND_PROCESS);

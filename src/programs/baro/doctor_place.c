@@ -49,7 +49,7 @@ static void namespaces(struct findings *f)
     }
     struct doctor_finding *one =
         findings_add(f, "place", "namespaces", FOUND_PARTLY,
-                     "a container: its own %s%s%s; events come from perf, or processes are found by scanning",
+                     "a container: its own %s%s%s; events come from perf, or processes are found by their pids",
                      pid ? "" : "pids", pid || user ? "" : " and ", user ? "" : "users");
     finding_grant(one, "running baro outside, on the host; or --pid=host and --userns=host");
 }

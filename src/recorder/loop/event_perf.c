@@ -141,13 +141,12 @@ static void give_up(struct recorder *r)
  * unobserved. */
 static void begin_events(struct recorder *r)
 {
-    int32_t last = births_last_pid(&r->sampler.processes.scan.births);
     event_read(r->all);
     for (struct member *m = r->job.settling.gone; m; m = m->links.list_next)
         m->events.covered = true;
     if (r->events.perf_is_partial)
         job_lose(&r->job);
-    r->job.source.lossy |= !births_end(&r->sampler.processes.scan.births, last);
+    r->job.source.lossy |= !births_end(&r->sampler.processes);
     r->job.source.covers_members = true;
     sampler_scan_always(&r->sampler, r->events.perf_is_partial);
     r->events.found = r->job.counts.started - r->events.forks;

@@ -32,7 +32,8 @@ struct recorders {
     struct member_index members;
     struct account account;
     struct recorder *ticking;
-    unsigned checks; /* of idle jobs */
+    uint64_t empty_due_ns; /* CLOCK_MONOTONIC: when a control group has been empty for long enough; UINT64_MAX: none */
+    unsigned checks;       /* of idle jobs */
     int proc_fd, root_fd;
 
     struct selecting select;
