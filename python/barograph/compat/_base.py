@@ -17,6 +17,7 @@ from .. import _programs, _spawn, _where
 from ..errors import Error, RecordingWarning, warn
 from ..recorder import Recording
 from ..recorder import record as _record
+from ..records import Limits
 from ..sample import Process, Sample
 from ..tape import Tape
 from ..values import Absent
@@ -69,6 +70,15 @@ def total(sample: Sample, metric: str, instead: str | None = None) -> float | No
         elif instead is not None:
             rest += number(getattr(process, instead)) or 0.0
     return None if found is None else found + rest
+
+
+def memory_mib(tape: Tape | None) -> float:
+    """What the machine has, or what the job may have, where that is less."""
+    least = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for record in tape.records() if tape is not None else ():
+        if isinstance(record, Limits) and not isinstance(record.memory_bytes, Absent) and record.memory_bytes:
+            least = min(least, record.memory_bytes)
+    return least / MIB
 
 
 class Usage:
@@ -278,9 +288,10 @@ class Companion:
         _companions.add(self)
 
     @classmethod
-    def guard(cls, folder: str = "") -> Companion:
-        """One that ends the recording when this interpreter has ended, and removes a folder."""
-        return cls(["/bin/sh", "-c", _SCRIPT % ""], {"folder": folder})
+    def guard(cls, folder: str = "", before: str = "", **more: str) -> Companion:
+        """One that ends the recording when this interpreter has ended, and removes a folder; `before` is lines of
+        shell, `more` what they need."""
+        return cls(["/bin/sh", "-c", _SCRIPT % before], {"folder": folder, **more})
 
     @classmethod
     def csv(

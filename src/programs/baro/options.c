@@ -332,7 +332,7 @@ const struct opt options_record[] = {
 };
 
 const struct opt options_doctor[] = {
-    SETS("metrics", 'm', metrics, "print a line for each metric of the machine and of control groups"),
+    SETS("metrics", 'm', metrics, "print a line for each metric"),
     JSON_OPTION,
     END,
 };
