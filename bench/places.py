@@ -120,7 +120,7 @@ class Memory:
     def __exit__(self, *error):
         self.done.set()
         self.thread.join()
-        for _ in range(100):
+        for _ in range(400):
             with contextlib.suppress(OSError):
                 return self.path.rmdir()
             time.sleep(0.05)
