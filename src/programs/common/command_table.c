@@ -31,7 +31,10 @@ const struct cli_command cli_commands[] = {
      .summary = "record a command and all processes that it starts",
      .about =
          "Runs COMMAND and records what it and all its descendants use, including processes that live for only a "
-         "millisecond and processes that detach from their parent.\n\n"
+         "millisecond and processes that detach from their parent. The process connector or perf reports them; where "
+         "both are refused (baro doctor), they are found by the last pid of the kernel and inotify: some short ones "
+         "are "
+         "missed, which is marked.\n\n"
          "The command is not disturbed: it keeps the terminal, its descriptors, its limits and its signals. Only "
          "BARO_PID, BARO_TAPE and BARO_EVENTS are added to its environment. baro ends as the command ended: with the "
          "same status, or by the same signal.\n\n"
