@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/span.h"
 #include "kernel/proc/procfs.h"
 
 #define TRIES 16u /* processes whose mappings are read until one is found that has such a library */
@@ -28,14 +31,34 @@ static bool is_library(const char *path)
     return name && (strcmp(name, "/libc.so.6") == 0 || strncmp(name, "/ld-musl-", 9) == 0);
 }
 
-/* Cuts the next line off the text of /proc/PID/maps, and returns its path; NULL: it has none. */
-static const char *next_path(char **at)
+/* Cuts the next line off the text of /proc/PID/maps; NULL: it is not whole. */
+static const char *next_line(char **at)
 {
     char *line = *at, *end = strchr(line, '\n');
     if (end)
         *end = 0;
     *at = end ? end + 1 : line + strlen(line);
-    return end ? strchr(line, '/') : NULL;
+    return end ? line : NULL;
+}
+
+/* Is the file that a line maps on a disk, or on what is mounted at the root? A look-up on a file server or in FUSE
+ * might never return. The fourth word of a line is the device, "08:01"; devices without a disk have major number 0. */
+static bool is_near(const char *line)
+{
+    struct span s = span_str(line), device = {0};
+    struct stat st;
+    char root[32];
+    for (int i = 0; i < 4; i++) {
+        scan_blanks(&s);
+        if (!scan_word(&s, &device))
+            return false;
+    }
+    if (device.len < 3 || memcmp(device.at, "00:", 3) != 0)
+        return true;
+    if (stat("/", &st) < 0)
+        return false;
+    snprintf(root, sizeof(root), "%02x:%02x", major(st.st_dev), minor(st.st_dev));
+    return span_equal(device, root);
 }
 
 void library_watch_find(struct library_watch *w, struct sampling *g, int32_t pid)
@@ -48,9 +71,11 @@ void library_watch_find(struct library_watch *w, struct sampling *g, int32_t pid
     n = proc_read(g->options.proc_fd, pid, "maps", g->text, sizeof(g->text) - 1);
     g->text[n > 0 ? n : 0] = 0;
     for (char *at = g->text; *at;) {
-        const char *file = next_path(&at);
+        const char *line = next_line(&at), *file = line ? strchr(line, '/') : NULL;
         if (!file || !is_library(file))
             continue;
+        if (!is_near(line))
+            return;
         /* the job may have another root than we have */
         int len = snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, file);
         w->fd = len < (int)sizeof(path) ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
