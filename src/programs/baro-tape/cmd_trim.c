@@ -45,6 +45,7 @@ static bool reaches_in(const struct trimming *t, const struct baro_event *e)
 static bool is_needed_later(const struct trimming *t, const struct baro_event *e)
 {
     switch (baro_event_kind_of(e)) {
+    case BARO_EVENT_SOURCE:
     case BARO_EVENT_CLOCK_STEP:
     case BARO_EVENT_SUSPEND:
     case BARO_EVENT_WARNING: return true;
