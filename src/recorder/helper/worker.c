@@ -55,6 +55,7 @@ struct worker {
     } left[WORKER_LEFT_MOST];
     size_t n_left;
     uint64_t reaped_cpu_ns; /* of all that were reaped */
+    bool slept;             /* at the last check of that step */
     bool ended, given_up, dropped;
 };
 
@@ -267,17 +268,19 @@ uint64_t worker_patience(struct worker *w)
     uint64_t age = !(since & 1) ? 0 : now >= since ? now - since : most; /* later than now: it is damaged */
     if (!w->pid || age < most)
         return most - age;
-    bool has_clock = clock_process_cpu_ns(w->pid, &cpu_ns) == 0;
-    if (w->late != since) {
-        w->late = since;
-        w->late_cpu_ns = has_clock ? cpu_ns : 0;
-        w->late_ns = now;
-        return LATE_CHECK;
-    }
-    if (now < w->late_ns + LATE_CHECK)
+    bool is_first = w->late != since;
+    if (!is_first && now < w->late_ns + LATE_CHECK)
         return w->late_ns + LATE_CHECK - now;
-    bool runs = has_clock && process_state(w->pid) == 'R';
-    return runs && cpu_ns < w->late_cpu_ns + most ? LATE_CHECK : 0;
+    if (clock_process_cpu_ns(w->pid, &cpu_ns) < 0)
+        cpu_ns = w->late_cpu_ns;
+    if (is_first)
+        w->late_cpu_ns = cpu_ns;
+    bool sleeps = process_state(w->pid) != 'R';
+    bool hangs = !is_first && ((sleeps && w->slept) || cpu_ns >= w->late_cpu_ns + most);
+    w->late = since;
+    w->late_ns = now;
+    w->slept = sleeps;
+    return hangs ? 0 : LATE_CHECK;
 }
 
 enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), void *context)

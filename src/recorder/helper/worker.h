@@ -72,9 +72,9 @@ void worker_kill(struct worker *w);
 /* Kills it, as it sends what it must not, or has closed its socket. The next turn reports WORKER_ENDED. */
 void worker_drop(struct worker *w);
 /* Returns how long until the process must be checked again; 0: it hangs. It hangs if it has been busy with the same
- * step for too long, twice in succession (it and the recorder may have been stopped until just now), and sleeps, or has
- * used as much CPU time meanwhile. One that waits for a CPU does not hang. Example: with a quota of 1 ms of CPU time
- * per second, a read that takes 3 ms of it takes 3 s. */
+ * step for too long, and sleeps at two checks in succession (it and the recorder may have been stopped until just now,
+ * or it waits for a lock for a moment), or has used as much CPU time meanwhile. One that waits for a CPU does not hang.
+ * Example: with a quota of 1 ms of CPU time per second, a read that takes 3 ms of it takes 3 s. */
 uint64_t worker_patience(struct worker *w);
 /* Call it at each tick. It starts the process if there is none, and supervises it. Returns each trouble once. When a
  * worker that hangs was killed, calls hung with the context, which can change the shared memory before another worker
