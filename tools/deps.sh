@@ -20,7 +20,7 @@ test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest
     pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm
     cmd/curl:curl cmd/promtool:prometheus py/jsonschema:python3-jsonschema cmd/clang-format-14:clang-format-14 cmd/abidiff:abigail-tools'
 full='cmd/clang:clang cmd/clang-tidy-14:clang-tidy-14 cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aarch64:qemu-system-arm cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
-    cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/chromium:chromium'
+    cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/podman:podman cmd/runc:runc cmd/chromium:chromium'
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools
     cmd/vmstat:procps cmd/prometheus-node-exporter:prometheus-node-exporter'
 api='cmd/doxygen:doxygen'

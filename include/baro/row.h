@@ -115,8 +115,8 @@ BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t 
  * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED for disks, interfaces and control groups: they count from when they
  * were made, which is the boot (the time of the host's row) or later, and the kernel does not say when;
  * BARO_ABSENT_NONE for filesystems and sensors, which have no counters; BARO_ABSENT_UNKNOWN for a job that ran before
- * the recording, for what a program of the user printed (`_created` of OpenMetrics is not kept), and where the recorder
- * could not read the clock or the start time of the process.
+ * the recording, for kinds that only the tape has, and where the recorder could not read the clock or the start time of
+ * the process.
  */
 BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, int64_t *ret);
 
@@ -213,7 +213,7 @@ BARO_API int32_t baro_row_owner_pid(const struct baro_row *row);
 BARO_API uint64_t baro_row_owner_start_ticks(const struct baro_row *row);
 /** @return the id of the entity that owns it; 0 if none does. */
 BARO_API uint32_t baro_row_owner_id(const struct baro_row *row);
-/** @return how many attributes the entity has, such as the labels of an OpenMetrics sample. */
+/** @return how many attributes the entity has, such as the UUID of a GPU. */
 BARO_API size_t baro_row_attribute_count(const struct baro_row *row);
 /** @return 0 and attribute @p i, its texts borrowed from the row; BARO_E_RANGE if there is none. */
 BARO_API int baro_row_attribute(const struct baro_row *row, size_t i, struct baro_attribute *ret);

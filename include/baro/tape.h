@@ -243,7 +243,7 @@ BARO_API const struct baro_header *baro_tape_header(const struct baro_tape *tape
 /**
  * Counts the kinds that this tape may have. The kinds of this library come first, with the numbers that
  * baro_kind_find() returns. They are followed by those that only the tape has: kinds of a newer barograph, and kinds
- * that were declared during the recording (--collect). Kinds and their metrics can be declared at any time of a
+ * that were declared during the recording. Kinds and their metrics can be declared at any time of a
  * recording. A cursor knows a declared kind after it has read the declaration; baro_tape_read_kinds() reads all
  * declarations. The number of a kind does not change while the cursor is open.
  * @return how many kinds the cursor knows so far.

@@ -45,7 +45,7 @@ enum baro_text_kind {
     BARO_TEXT_KERNEL,         /**< release of the kernel */
     BARO_TEXT_BOOT_ID,        /**< /proc/sys/kernel/random/boot_id */
     BARO_TEXT_CPU_MODEL,      /**< model of the CPU */
-    BARO_TEXT_RECORDING,      /**< name of the recording */
+    BARO_TEXT_RECORDING,      /**< name of the recording; of its "container", "image", "pod", ... if `name` is that */
     BARO_TEXT_BATCH,          /**< id that a batch system gave; `name` is "job_id", "step_id" or "rank" */
     BARO_TEXT_ARGUMENT,       /**< an argument of the command */
     BARO_TEXT_DIRECTORY,      /**< working directory of the command */

@@ -92,7 +92,14 @@ def instant_ns(seconds: float) -> int:
 
 
 def raw(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    """For C, where a NUL would end it."""
+    try:
+        given = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        given = b"\0"
+    if b"\0" in given:
+        raise ArgumentError(f"{value!r} is no name", _abi.BARO_E_SYNTAX)
+    return given
 
 
 def error_of(code: int, message: str) -> Error:

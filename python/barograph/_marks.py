@@ -253,7 +253,7 @@ class Phase:
     """A phase of the job: `with rec.phase("fit"):`, `async with`, or `@rec.phase("fit")`."""
 
     def __init__(self, put: Callable[[bytes], None], name: str, attributes: dict[str, Any]) -> None:
-        self._put, self.name, self.attributes = put, str(name), attributes
+        self._put, self.name, self.attributes = put, _text(name), attributes
         self._ids: list[str] = []
 
     def begin(self) -> Phase:

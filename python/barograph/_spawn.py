@@ -69,6 +69,17 @@ def start(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence
         raise
 
 
+def write(fd: int, data: bytes) -> None:
+    """To a pipe whose reader may have ended: SIGPIPE ends a program that has set it back to its default."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGPIPE,))
+    try:
+        os.write(fd, data)
+    except OSError:
+        signal.sigtimedwait((signal.SIGPIPE,), 0)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _reap(pid: int) -> None:
     try:
         _system.waitpid(pid, 0)

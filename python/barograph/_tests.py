@@ -9,13 +9,14 @@ import json
 import os
 import resource
 import time
+import warnings
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from . import _marks
-from .errors import ArgumentError, Error, warn
+from .errors import ArgumentError, Error, RecordingWarning, warn
 from ._current import put as _put
 from ._lib import lib
 from .recorder import Recording, record
@@ -41,7 +42,24 @@ def quantity(value: Any, units: dict[str, float]) -> float:
             raise ValueError
         return found
     except (KeyError, ValueError, OverflowError):
-        raise ArgumentError(f"baro: {value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
+        raise ArgumentError(f"{value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
+
+
+def _warn(text: str) -> None:
+    """Where warnings are errors, those of a hook would end the session."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RecordingWarning)
+        warn(text)
+
+
+class _Own:
+    """Functions as they were at the start. A test may replace them until its fixtures end, by their names in modules."""
+
+    getpid = staticmethod(os.getpid)
+    rusage = staticmethod(resource.getrusage)
+    now = staticmethod(time.monotonic)
+    now_ns = staticmethod(time.monotonic_ns)
+    sleep = staticmethod(time.sleep)
 
 
 class _Statm:
@@ -53,17 +71,21 @@ class _Statm:
 
     def _identity(self) -> tuple[int, int, int]:
         status = os.fstat(self._fd)
-        return os.getpid(), status.st_ino, status.st_dev
+        return _Own.getpid(), status.st_ino, status.st_dev
 
     def rss(self) -> int:
+        """0, which is a lower bound as well, where no descriptor is left."""
         try:
             ours = self._identity() == self._is
         except OSError:
             ours = False
-        if not ours:
-            self._fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-            self._is = self._identity()
-        return int(os.pread(self._fd, 64, 0).split()[1]) * self._page
+        try:
+            if not ours:
+                self._fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+                self._is = self._identity()
+            return int(os.pread(self._fd, 64, 0).split()[1]) * self._page
+        except OSError:
+            return 0
 
 
 _statm = _Statm()
@@ -81,17 +103,27 @@ def _has_children() -> bool:
 class _Used:
     """What a process and those that it has reaped have used so far."""
 
-    __slots__ = ("cpu", "read", "reaped", "rss", "t_ns", "written")
+    __slots__ = ("cpu", "pid", "read", "reaped", "rss", "t_ns", "written")
 
     def __init__(self) -> None:
-        self.t_ns = time.monotonic_ns()
-        own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.pid = _Own.getpid()
+        self.t_ns = _Own.now_ns()
+        own, others = _Own.rusage(resource.RUSAGE_SELF), _Own.rusage(resource.RUSAGE_CHILDREN)
         self.reaped = others.ru_utime + others.ru_stime
         self.cpu = own.ru_utime + own.ru_stime + self.reaped
         # Blocks of 512 bytes that reached storage, as /proc/self/io has them.
         self.read = (own.ru_inblock + others.ru_inblock) * 512
         self.written = (own.ru_oublock + others.ru_oublock) * 512
         self.rss = _statm.rss()
+
+    def since(self, begin: _Used) -> dict[str, Any]:
+        """The counts of a fork begin at 0: a test may be one (pytest-forked)."""
+        same = begin.pid == self.pid
+        return {
+            "cpu_s": round(self.cpu - same * begin.cpu, 6),
+            "read_bytes": self.read - same * begin.read,
+            "written_bytes": self.written - same * begin.written,
+        }
 
 
 class _Follower:
@@ -104,8 +136,8 @@ class _Follower:
         self._cursor = tape._cursor()
         self._header = lib.baro_tape_header(self._cursor.handle.pointer)
         self._start_ns = tape.header.start_monotonic_ns
-        self._own = pid
-        self._members, self._others = {self._own}, set[int]()  # living processes below this one, and all that are not
+        self.own = pid
+        self._members, self._others = {self.own}, set[int]()  # living processes below this one, and all that are not
         self._orphans: dict[int, list[Exit]] = {}  # by their parent's pid, which nothing on the tape was about so far
         self.last_ns = 0
         # In order of time (CLOCK_MONOTONIC): memory of all below, or of one that ended; when processes began, at the
@@ -149,15 +181,15 @@ class _Follower:
 
     def _sample(self, sample: Sample) -> None:
         self.last_ns = self._start_ns + sample.t_ns
-        members, others, rss = {self._own}, set[int](), 0
+        members, others, rss = {self.own}, set[int](), 0
         for process in sample.processes:  # parents before children
             # An orphan has another parent by now.
-            if process.pid != self._own and process.ppid not in members and process.pid not in self._members:
+            if process.pid != self.own and process.ppid not in members and process.pid not in self._members:
                 others.add(process.pid)
                 continue
             members.add(process.pid)
             rss += int(process.get("rss_bytes", 0))
-            if process.pid != self._own:
+            if process.pid != self.own:
                 self._see(process.id, process._pointer, self.last_ns, process.get("cpu_ns", 0))
         self._members, self._others = members, others
         for pid in members & self._orphans.keys():
@@ -245,8 +277,11 @@ class Plugin:
                 self._look_again(self.recording.path)
         path = None if self.is_worker else self.config.getoption("--baro-rows")
         if path:
-            with open(path, "w", encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in self.rows)
+            try:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in self.rows)
+            except OSError as error:  # the summary of the tests is still to come
+                _warn(f"baro: {error}")
 
     def _look_again(self, path: str) -> None:
         """The tape is complete now: it has what was not on it when a test ended."""
@@ -254,8 +289,8 @@ class Plugin:
             followers = {pid: _Follower(path, pid) for pid in {row["pid"] for row in self.rows}}
             for follower in followers.values():
                 follower.read()
-        except Error as error:
-            warn(f"baro: {error}")
+        except (OSError, ImportError) as error:  # Error is one; others are those of no descriptor
+            _warn(f"baro: {error}")
             return
         for pid, follower in followers.items():
             follower.last_ns = 1 << 63
@@ -272,35 +307,41 @@ class Plugin:
         self._begin = begin = _Used()
         yield
         # One line, when it is over: a recorder takes 1,000 a second in the long run.
-        seconds = (time.monotonic_ns() - begin.t_ns) / 1e9
+        seconds = (_Own.now_ns() - begin.t_ns) / 1e9
         _put(_marks.line_of("phase", item.nodeid, {"seconds": seconds}))
         self._begin = None
+
+    def _measured(self, waits: bool) -> dict[str, Any]:
+        try:
+            return self._measure(waits)
+        except Exception as error:  # whatever a test has broken: the session goes on
+            self._follower = self._cpu_at_most = None  # its descriptor may be closed
+            _warn(f"baro: what a test used is not known: {error!r}")
+            return {}
 
     def _measure(self, waits: bool) -> dict[str, Any]:
         begin, end = self._begin, _Used()
         assert begin is not None
         seconds = (end.t_ns - begin.t_ns) / 1e9
         found: dict[str, Any] = {
-            "pid": os.getpid(),
+            "pid": end.pid,
             "begin_ns": begin.t_ns,  # CLOCK_MONOTONIC
             "wall_s": round(seconds, 6),
-            "cpu_s": round(end.cpu - begin.cpu, 6),
             "rss_peak_bytes": max(begin.rss, end.rss),
             "rss_peak_is_lower_bound": True,
-            "read_bytes": end.read - begin.read,
-            "written_bytes": end.written - begin.written,
+            **end.since(begin),
         }
         self._cpu_at_most = None if _has_children() else found["cpu_s"]
         follower = self._follow() if seconds >= _READ_AFTER or waits else None
         if follower is None:
             return found
-        late = time.monotonic() + _WAITS
-        while follower.read() < end.t_ns and waits and time.monotonic() < late and follower.goes_on:
-            time.sleep(0.005)
+        late = _Own.now() + _WAITS
+        while follower.read() < end.t_ns and waits and _Own.now() < late and follower.goes_on:
+            _Own.sleep(0.005)
         self._complete(found, follower, end.t_ns)
         if not found["processes_is_lower_bound"]:
             below = follower.cpu_since(begin.t_ns)
-            left = below - (end.reaped - begin.reaped)
+            left = below - (end.reaped - (begin.pid == end.pid) * begin.reaped)
             # A tick, and 2 %: that much the kernel's counts differ.
             self._cpu_at_most = found["cpu_s"] + (left if left > _TICK_NS / 1e9 + 0.02 * below else 0)
         follower.forget(end.t_ns)
@@ -316,12 +357,14 @@ class Plugin:
             found["rss_peak_is_lower_bound"] = follower.last_ns < end_ns
 
     def _follow(self) -> _Follower | None:
+        if self._follower is not None and self._follower.own != _Own.getpid():
+            self._follower = None  # the parent's
         if self._follower is None and self._follows and self._path:
             try:
-                self._follower = _Follower(self._path, os.getpid())
-            except Error as error:
+                self._follower = _Follower(self._path, _Own.getpid())
+            except (OSError, ImportError) as error:
                 self._follows = False
-                warn(f"baro: {error}")
+                _warn(f"baro: {error}")
         return self._follower
 
     @pytest.hookimpl(hookwrapper=True)
@@ -334,13 +377,14 @@ class Plugin:
         if call.when == "call" and limits is not None:
             self._judge(item, report, limits)
         if call.when == "teardown":
-            found = item.stash_baro if hasattr(item, "stash_baro") else self._measure(False)
+            found = item.stash_baro if hasattr(item, "stash_baro") else self._measured(False)
             item.user_properties += [(_PREFIX + name, value) for name, value in found.items()]
             report.user_properties = item.user_properties
+            self._begin = _Used()  # of the same test, where a plug-in runs it again
 
     def _judge(self, item: Any, report: Any, limits: Any) -> None:
         """Fixtures and the test itself count, and what they started."""
-        found = item.stash_baro = self._measure(True)
+        found = item.stash_baro = self._measured(True)
         given = {
             "rss": ("rss_peak_bytes", _SIZES, "bytes"),
             "cpu": ("cpu_s", _TIMES, "s"),
@@ -355,8 +399,8 @@ class Plugin:
                 continue
             try:
                 limit = quantity(most, units)
-            except ArgumentError as error:
-                said.append(str(error))
+            except Exception as error:  # such as one that has no text
+                said.append(f"baro: {name} can't be judged: {error}")
                 continue
             at_most = self._cpu_at_most if name == "cpu" else used
             if name != "cpu" and found.get("processes_is_lower_bound", True):
@@ -377,7 +421,9 @@ class Plugin:
     def _unknown(self, at_least: Any, at_most: float | None) -> str:
         if at_most is not None:
             return f"at least {at_least:,} s, at most {at_most:,.6f} s with processes that nobody has waited for"
-        return "no sample is later than the test" if self._follow() else "nothing is recorded"
+        if not self._path:
+            return "nothing is recorded"
+        return "no sample is later than the test" if self._follows else "the tape can't be read"
 
     # ---- all tests ----
 

@@ -115,12 +115,14 @@ class Recording:
     def _open(self) -> int:
         try:
             return self._spawn()
-        except (OSError, ImportError) as error:
+        except (OSError, ImportError, ValueError) as error:  # such as a path with a NUL
             self._failed(str(error))
             return -1
 
     def _give_up(self, fd: int, said: bytearray) -> None:
         """An interrupt while it starts: the caller has no recording, and the recorder ends."""
+        for hook in self._hooks:
+            hook.begun(None)
         if fd < 0:
             return
         try:
@@ -175,7 +177,8 @@ class Recording:
 
     def _end_replaced(self) -> None:
         """A cell of a notebook that is run again has lost its first recording, which nobody else could stop."""
-        for other in [each for each in _current.active if each.path == self._replaces and each is not self]:
+        replaced = os.path.abspath(self._replaces) if self._replaces else ""
+        for other in [each for each in _current.active if each.path == replaced and each is not self]:
             text = f"{other.path} is recorded by this program: that recording ends, and its tape is replaced"
             warn(text)
             other.stop()
@@ -443,7 +446,7 @@ def _record(
     if callable(path):
         return _record()(path)
     tape = None if path is None else os.fsdecode(path)
-    replaces = os.path.abspath(tape) if tape and force else None
+    replaces = tape if force else None
     if host == "only" and (pid is not None or tasks or metrics is not None):
         raise ArgumentError('host="only" has no processes: pid, tasks and metrics do not go with it')
 

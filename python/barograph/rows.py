@@ -181,15 +181,17 @@ def _read(at: int) -> dict[str, list[Any]]:
     try:
         _check(stream, at, stream.get_schema(at, ctypes.addressof(schema)))
         fields = _children(schema, _abi.ArrowSchema)
-        columns = {text(field.name): [] for field in fields}  # a growing tape may have got some since
+        names = [text(field.name) for field in fields]  # a growing tape may have got some since
+        columns = {name: [] for name in names}
         while True:
             array = _abi.ArrowArray()
             _check(stream, at, stream.get_next(at, ctypes.addressof(array)))
             if not array.release:
                 return columns
             try:
-                for field, child in zip(fields, _children(array, _abi.ArrowArray)):
-                    columns[text(field.name)].extend(_column(field, child))
+                pairs = zip(fields, _children(array, _abi.ArrowArray))
+                for name, (field, child) in dict(zip(names, pairs)).items():  # one that is asked for twice is there once
+                    columns[name].extend(_column(field, child))
             finally:
                 release(array.release)(ctypes.addressof(array))
     finally:

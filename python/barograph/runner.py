@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 else:
     _Base = subprocess.CompletedProcess
 
-
-_BEGINS_WITHIN = 10.0  # seconds
+_ENDS_WITHIN = 10.0  # seconds; only what may not be killed takes so long
 
 
 class CompletedRun(_Base):
@@ -66,22 +65,28 @@ def _check_command(name: str, folder: Any, environment: Any) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
 
 
-def _kill_command(wrapper: subprocess.Popen[Any], tape: str) -> None:
-    """SIGKILL to the wrapper would leave the command running: it is the command that is killed, and the wrapper ends as
-    it did. It may not have begun yet, and the tape be one that is to be replaced: the command is a child of ours."""
-    from .records import Event
-    from .tape import Tape
+def _command_line(pid: int | str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
-    end = time.monotonic() + _BEGINS_WITHIN
-    while wrapper.poll() is None and time.monotonic() < end:
-        try:
-            for event in Tape(tape).records():
-                if isinstance(event, Event) and event.kind == "start" and stat_of(event.pid, 1) == wrapper.pid:
-                    return os.kill(event.pid, signal.SIGKILL)
-        except OSError:  # Error is one
-            pass
-        time.sleep(0.01)
-    wrapper.terminate()  # it passes that on
+
+def _kill(process: subprocess.Popen[Any]) -> None:
+    """SIGKILL to the wrapper would leave the command running: what it started is killed, and the wrapper ends as the
+    command did. Its own forks have its command line: the recorder, and a command that has not been executed yet."""
+    late = time.monotonic() + _ENDS_WITHIN
+    while process.poll() is None and time.monotonic() < late:
+        own = _command_line(process.pid)  # empty in the first instant of its execve(2)
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc") if own else ())):
+            if stat_of(pid, 1) == process.pid and _command_line(pid) != own:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass  # it has ended, or is another user's
+        time.sleep(0.005)
+    process.kill()
 
 
 def run(
@@ -137,12 +142,7 @@ def run(
     if capture_output:
         kwargs["stdout"] = kwargs["stderr"] = subprocess.PIPE
 
-    def kill(process: subprocess.Popen[Any]) -> None:
-        if path is None:
-            process.kill()
-        else:
-            _kill_command(process, path)
-
+    kill = _kill if prefix else subprocess.Popen.kill
     with subprocess.Popen([*prefix, *command], **kwargs) as process:
         try:
             out, err = process.communicate(input, timeout=timeout)

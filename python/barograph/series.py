@@ -59,7 +59,7 @@ def _split(name: str) -> tuple[str, str, str | None]:
 
 def _add(series: int, registry: Registry, kind: int, metric: str, entity: str | None) -> tuple[int, str] | None:
     """Adds the curve of a metric, by its name with or without its unit."""
-    encoded = metric.encode()
+    encoded = raw(metric)
     named = None if entity is None else raw(entity)
     derived = lib.baro_derived_find(kind, encoded)
     if derived >= 0:

@@ -34,6 +34,7 @@ ORDINARY = 65534  # nobody: a user that owns no files
 PATIENCE = 180  # seconds that a test waits for what is sure to come: only a hang takes so long, on any machine
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
+ENGINE = os.environ.get("BARO_ENGINE", "")  # the command that runs a container, up to the image
 FULL = os.environ.get("BARO_FULL") == "1"  # the full check
 os.environ["BARO_ANNOUNCED"] = ""  # the runs of a test are not those of a server of another one
 if SANITIZED:
@@ -180,6 +181,25 @@ def unshared(*flags):
     if why:
         pytest.skip(why)
     return list(argv)
+
+
+def contained(binary, *volumes, uid=None, restricted=False, perf=False):
+    """A default container, as a list to put in front of a command: with these folders in it (PATH or FROM:TO). Skips
+    the test where it can't be made. It is our own (contain.c), or with BARO_ENGINE that of an engine
+    (tools/podman-check.sh)."""
+    mounts = [word for volume in volumes for word in ("-v", str(volume))]
+    if ENGINE:
+        argv = [*ENGINE.split(), f"-v={SOURCE}:{SOURCE}:ro"]
+        argv += [word if ":" in word or word == "-v" else f"{word}:{word}" for word in mounts]
+        argv += [f"--workdir={volumes[0]}", *([] if uid is None else ["--user", f"{uid}:{uid}"])]
+        argv += ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"] if restricted else []
+        return [*argv, *(["--security-opt=seccomp=unconfined"] if perf else []), "localhost/baro-host-root"]
+    program = str(beside(binary, "contain"))
+    why = refusal((program, "true"))
+    if why:
+        pytest.skip(why)
+    user = [] if uid is None else ["-u", str(uid)]
+    return [program, *(["-r"] if restricted else []), *(["-p"] if perf else []), *user, *mounts]
 
 
 def poll(condition, what="the condition", timeout=PATIENCE, least=0.01):
@@ -678,9 +698,9 @@ class Truth:
                 group.path.chmod(0o755)
                 os.chown(group.path / "cgroup.procs", runner.uid, runner.uid)
 
-    def entering(self):
-        """The start of a command line that enters the cgroup and executes the rest."""
-        return [str(self.program), str(self.cgroup.path), str(self.note)]
+    def entering(self, path=None):
+        """The start of a command line that enters the cgroup and executes the rest. path: where it sees the group."""
+        return [str(self.program), str(path or self.cgroup.path), str(self.note)]
 
     def record(self, tape, argv, *options, **kw):
         argv = ["sh", "-c", argv] if isinstance(argv, str) else argv

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings within a PID namespace, as in a container: neither the process connector nor taskstats are there."""
+"""Recordings in a container: neither the process connector nor taskstats are there. `perf`: in a PID namespace, with
+perf; `scan`: there without it; `container`: a default container (contain.c)."""
 
 import os
 import subprocess
 import sys
 
 import pytest
-from conftest import PATIENCE, unshared
+from conftest import ENGINE, PATIENCE, contained, unshared
 
 NAMESPACE = ("-fp", "--mount-proc")
 
 
 @pytest.fixture
-def inside(run, tape):
-    """Runs a command in a recording in a PID namespace, and returns the summary."""
-    namespace = unshared(*NAMESPACE)
+def inside(run, tape, baro, work):
+    """Runs a command in a recording in a container, and returns the summary."""
 
-    def record(*argv, options=(), env=None, status=0):
-        run("run", "--force", "-o", tape, *options, "--", *argv, via=namespace, env=env, status=status)
+    def record(*argv, options=(), where="perf", status=0):
+        via = contained(baro, work) if where == "container" else unshared(*NAMESPACE)
+        env = {"BARO_NO_EVENTS": "1"} if where == "scan" else None
+        run("run", "--force", "-o", tape, *options, "--", *argv, via=via, env=env, status=status)
         return run.summary(tape)
 
     return record
@@ -29,13 +31,13 @@ def was_held_up(run, tape):
     return max(b - a for a, b in zip(times, times[1:])) > 0.5e9 or run.lost_events(tape)
 
 
-SOURCES = pytest.mark.parametrize("env", [{}, {"BARO_NO_EVENTS": "1"}], ids=["perf", "scan"])
+SOURCES = pytest.mark.parametrize("where", ["container"] if ENGINE else ["perf", "scan", "container"])
 
 
 @SOURCES
 @pytest.mark.parametrize("forks", [0, 5, 150])
-def test_the_pids_that_were_given_out_bound_how_many_began(run, inside, tape, env, forks):
-    job = inside("sh", "-c", f"i=0; while [ $i -lt {forks} ]; do /bin/true; i=$((i+1)); done", env=env)["job"]
+def test_the_pids_that_were_given_out_bound_how_many_began(run, inside, tape, where, forks):
+    job = inside("sh", "-c", f"i=0; while [ $i -lt {forks} ]; do /bin/true; i=$((i+1)); done", where=where)["job"]
     began = forks + 1
     if was_held_up(run, tape):
         assert job["processes_started"] <= began <= (job["processes_started_at_most"] or began), job
@@ -48,12 +50,12 @@ def test_the_pids_that_were_given_out_bound_how_many_began(run, inside, tape, en
 
 
 @SOURCES
-def test_where_no_pid_is_missing_the_count_is_exact(run, inside, tape, env):
+def test_where_no_pid_is_missing_the_count_is_exact(run, inside, tape, where):
     threads = "import threading, time\nt = [threading.Thread(target=time.sleep, args=(0.3,)) for _ in range(8)]\n"
     threads += "for x in t: x.start()\nfor x in t: x.join()\n"
     exact = 0
     for argv in (["true"], ["sleep", "0.3"], [sys.executable, "-S", "-c", threads]):
-        job = inside(*argv, env=env)["job"]
+        job = inside(*argv, where=where)["job"]
         if was_held_up(run, tape):
             assert job["processes_started"] <= 1 <= (job["processes_started_at_most"] or 1), job
             continue
@@ -68,10 +70,10 @@ def test_where_no_pid_is_missing_the_count_is_exact(run, inside, tape, env):
 
 @SOURCES
 @pytest.mark.parametrize("interval", ["auto", "1s"])
-def test_the_peak_has_those_who_were_there_before_perf(inside, env, interval):
+def test_the_peak_has_those_who_were_there_before_perf(inside, where, interval):
     """Four processes live at once until the end, and no sample is taken while they do: a list finds them, when perf
     begins."""
-    job = inside("sh", "-c", "sleep 0.4 & sleep 0.4 & sleep 0.4 & wait", options=["-i", interval], env=env)["job"]
+    job = inside("sh", "-c", "sleep 0.4 & sleep 0.4 & sleep 0.4 & wait", options=["-i", interval], where=where)["job"]
     assert job["processes_started"] == 4 or job["processes_started_is_lower_bound"], job
     assert job["processes_peak"] == 4 or job["processes_peak_is_lower_bound"], job
     assert job["processes_peak"] <= 4, job
@@ -106,32 +108,33 @@ time.sleep(.1)
 @SOURCES
 @pytest.mark.parametrize("pause", [0, 0.02])
 @pytest.mark.parametrize("text, most", [(TOGETHER, 46), (FOLLOW, 2)], ids=["together", "follow"])
-def test_the_peak_is_never_more_than_there_were(inside, env, pause, text, most):
+def test_the_peak_is_never_more_than_there_were(inside, where, pause, text, most):
     """Some have ended when perf is attached, or when a list finds them: what is known of the peak is a lower bound."""
     for _ in range(3):
-        job = inside(sys.executable, "-S", "-c", text, 45, pause, env=env)["job"]
+        job = inside(sys.executable, "-S", "-c", text, 45, pause, where=where)["job"]
         assert job["processes_peak"] == most or job["processes_peak_is_lower_bound"], job
         assert job["processes_peak"] <= most, job
         assert job["threads_peak"] <= most, job
 
 
 @SOURCES
-def test_processes_that_follow_each_other_by_vfork(inside, env):
+def test_processes_that_follow_each_other_by_vfork(inside, where):
     """vfork(2): a child forks while perf is attached to its parent, and no event reports its end."""
     text = "import os\nfor _ in range(300):\n    os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)\n"
-    job = inside(sys.executable, "-S", "-c", text, options=["-i", "1s"], env=env)["job"]
+    job = inside(sys.executable, "-S", "-c", text, options=["-i", "1s"], where=where)["job"]
     assert job["processes_peak"] == 2 or job["processes_peak_is_lower_bound"], job
     assert job["processes_peak"] <= 2, job
 
 
+@SOURCES
 @pytest.mark.parametrize("first", [["env"], ["sh", "-c", 'sleep 0.01; exec "$@"', "sh"]], ids=["env", "sh"])
-def test_a_name_is_of_the_program_that_was_executed_last(inside, first):
+def test_a_name_is_of_the_program_that_was_executed_last(inside, first, where):
     """The program is executed before perf reports that, and forks when nobody has looked since."""
     work = "import os, time\ntime.sleep(0.2)\nfor _ in range(3):\n"
     work += "    if os.fork() == 0:\n        end = time.process_time() + 0.05\n"
     work += "        while time.process_time() < end: pass\n        os._exit(0)\n"
     work += "for _ in range(3): os.wait()\n"
-    commands = inside(*first, sys.executable, "-S", "-c", work, options=["-i", "1s"])["commands"]
+    commands = inside(*first, sys.executable, "-S", "-c", work, options=["-i", "1s"], where=where)["commands"]
     cpu = {c["name"]: c["cpu_ns"] or 0 for c in commands}
     known = sum(v for name, v in cpu.items() if name.startswith("python"))
     assert sum(cpu.values()) - known < 0.05 * 1e9, cpu
@@ -168,11 +171,11 @@ def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
 
 
 @SOURCES
-def test_an_exit_says_whether_a_sample_has_the_process(run, inside, tape, env):
+def test_an_exit_says_whether_a_sample_has_the_process(run, inside, tape, where):
     """Some end after they were read, and before the sample is written."""
     work = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.02 & /bin/true; done; wait"
     for _ in range(4):
-        inside("sh", "-c", f"{work}; {work}; {work}", options=["-i", "20ms"], env=env)
+        inside("sh", "-c", f"{work}; {work}; {work}", options=["-i", "20ms"], where=where)
         rows = {r["pid"] for r in run.export(tape, "process") if r["cpu_ns"] is not None}
         exits = run.export(tape, "exit")
         assert exits and {e["pid"] for e in exits if e["sampled"]} == {e["pid"] for e in exits} & rows

@@ -109,13 +109,17 @@ def test_sleeping_process_costs_one_call(run, work, processes, wait_until):
     assert few.get("pread64", 0) <= 12, few  # control groups
 
 
-def test_busy_process_costs_six_calls(run, work, processes, wait_until):
-    """Its clock, stat, status and io from held descriptors, a count of its descriptors; once a second its run delay."""
-    few = calls_per_tick(run, work, wait_until, processes(12, 2), "--metrics", "-pss,-uss")
-    many = calls_per_tick(run, work, wait_until, processes(32, 22), "--metrics", "-pss,-uss")
+@pytest.mark.parametrize("without_events", [False, True], ids=["events", "scan"])
+def test_busy_process_costs_six_calls(run, work, processes, wait_until, without_events):
+    """Its clock, stat, status and io from held descriptors, a count of its descriptors; once a second its run delay.
+    Without events three more for the list of its children, which is not held open."""
+    children = 20 if without_events else 0
+    cheap = ("--metrics", "-pss,-uss")
+    few = calls_per_tick(run, work, wait_until, processes(12, 2), *cheap, without_events=without_events)
+    many = calls_per_tick(run, work, wait_until, processes(32, 22), *cheap, without_events=without_events)
     assert many["clock_gettime"] - few["clock_gettime"] == 20
-    assert many.get("openat", 0) <= few.get("openat", 0) + 1  # the files stay open
-    assert sum_of(many) - sum_of(few) <= 20 * 6
+    assert many.get("openat", 0) <= few.get("openat", 0) + 1 + children  # the files stay open
+    assert sum_of(many) - sum_of(few) <= 20 * 6 + 3 * children
 
 
 def test_machine_costs_one_read_of_each_file(run, work, processes, wait_until, monkeypatch):

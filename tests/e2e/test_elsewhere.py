@@ -42,6 +42,10 @@ def test_container(baro, kind):
     ran([SOURCE / "tools/container-check.sh", kind, baro])
 
 
+def test_podman(baro):
+    ran([SOURCE / "tools/podman-check.sh", baro])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount /proc")
 def test_hidepid(baro):
     ran([SOURCE / "tools/hidepid-check.sh", baro])

@@ -58,9 +58,9 @@ def in_namespaces(run, way, *args):
     )
 
 
-def record(run, way, tape, argv):
+def record(run, way, tape, argv, *options):
     tape.unlink(missing_ok=True)
-    done = in_namespaces(run, way, "run", "-q", "-o", tape, "--", *argv)
+    done = in_namespaces(run, way, "run", "-q", *options, "-o", tape, "--", *argv)
     if "unshare: " in done.stderr:
         pytest.skip(done.stderr.strip())
     return done
@@ -93,6 +93,19 @@ def test_scanning_counts_a_lower_bound(run_both, way, tape, grow, monkeypatch):
     monkeypatch.setenv("BARO_NO_EVENTS", "1")
     assert record(run_both, way, tape, [grow, "10", "10", "2000"]).returncode == 0
     check_counts(run_both, tape, 101)
+
+
+def test_members_between_two_samples(run_both, tape, monkeypatch):
+    """Without events, processes are found as they begin, by their pids, and have the names of their programs; threads
+    are none. There is no sample between the first and the last one."""
+    monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    threads = "import threading, time; [threading.Thread(target=time.sleep, args=(0.2,)).start() for i in range(50)]"
+    shell = f"for i in 1 2 3 4; do sleep 0.2; done; (exec sleep 0.2); /usr/bin/python3 -c '{threads}'; exit 0"
+    done = record(run_both, "init", tape, ["sh", "-c", shell], "--overhead", "off", "-i", "1h")
+    assert done.returncode == 0, done.stderr
+    names = collections.Counter(e["name"] for e in run_both.export(tape, "exit"))
+    assert names["sleep"] == 5 and sum(names.values()) == 7, names
+    assert run_both.summary(tape)["job"]["processes_started"] == 7
 
 
 @pytest.mark.slow

@@ -279,6 +279,7 @@ def where(first, *command):
 @pytest.mark.parametrize("hide, what, state", [
     ("mount --bind /dev/null /proc/diskstats", "disks", "no"),
     ("mount --bind /dev/null /proc/meminfo", "memory", "no"),
+    ("mount --bind /dev/null /proc/stat", "cpu", "no"),
     ("mount --bind /dev/null /proc/pressure/cpu", "pressure", "partly"),
     ("mount --bind /dev/null /proc/pressure/io", "pressure", "partly"),
     ("mount -t tmpfs none /proc/pressure", "pressure", "no"),

@@ -47,9 +47,12 @@ def test_proc_of_another_pid_namespace(run, tape, monkeypatch, events):
     assert all(row["rss_bytes"] is None for row in run.export(tape, "process"))
 
 
-def test_attach_refuses_the_proc_of_another_pid_namespace(run):
+def test_the_proc_of_another_pid_namespace_is_refused(run):
     done = unshared(run, ["-p", "-f"], "record", "--pid", "1")
     assert done.returncode == 2 and "another PID namespace" in done.stderr
+    found = json.loads(unshared(run, ["-p", "-f"], "doctor", "--json").stdout)
+    found = [f for f in found if f["topic"] == "own processes" or (f["topic"], f["what"]) == ("place", "namespaces")]
+    assert len(found) > 5 and all(f["state"] == "no" and "mount -t proc" in f["grant"] for f in found)
 
 
 @pytest.mark.parametrize("network", [[], ["-n"]], ids=["connector", "perf"])

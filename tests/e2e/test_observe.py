@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import resource
 import select
 import shutil
@@ -77,7 +78,54 @@ def test_groups_that_were_missed_are_counted(observer, jobs, cgroup, wait_until)
     group.process.kill()
     group.process.wait()
     text = observer.stop(says=1)
-    assert "removed before they could be recorded, so far: 7; their processes are on no tape" in text
+    assert "removed before they could be recorded, so far: 7; what ran in them is on no tape" in text
+
+
+@needs_root
+def test_containers_that_are_removed_at_once(run, observer, jobs, cgroup, wait_until):
+    """As an engine does it. Each is on a tape, or counted as missed; its CPU time is all of it, or marked."""
+    ready = jobs("ready", ["sleep", "1000"])
+    observer.start("--no-host")
+    observer.tape(ready)
+    used, burn = {}, "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exit 3"
+    for name in [f"libpod-{i}" + "0a" * 31 + "0" for i in range(5)]:
+        group = jobs(name, ["sh", "-c", burn])
+        assert group.process.wait() == 3
+        used[name] = group.usage_ns()
+        group.path.rmdir()
+    ready.process.kill()
+    ready.process.wait()
+    for tape in (found := [t for name in used for t in observer.folder.glob(f"*-{name}-*.baro")]):
+        run.await_end(tape)
+    text = observer.stop(says=len(found) < len(used))
+    assert found and (len(found) == len(used) or f"so far: {len(used) - len(found)}; " in text)
+    for tape in found:
+        s = run.summary(tape)
+        (name,) = [n for n in used if n in tape.name]
+        assert accounted(s) <= 1.02 * used[name]
+        assert accounted(s) >= 0.98 * used[name] or s["job"]["cpu_is_lower_bound"]
+        assert s["exit"]["status"] in (3, None) and s["name"] == name[7:19]
+
+
+@needs_root
+def test_forms_of_a_path(run, work, jobs, cgroup, wait_until):
+    """As in /proc/PID/cgroup with or without the slash, or behind the name of a hierarchy: one group, for both commands;
+    its name is that of the container."""
+    name = "docker-" + "0a" * 32 + ".scope"
+    group, root = jobs(name, ["sleep", "1000"]), pathlib.Path("/sys/fs/cgroup")
+    below = group.path.relative_to(root)
+    is_hybrid = (root / "unified/cgroup.procs").exists()
+    forms = [str(below), str(group.path), *([str(below)[7:], str(below)[8:]] if is_hybrid else [f"/{below}"])]
+    for i, form in enumerate(forms):
+        p = run.popen("observe", "--no-host", "--dir", work / f"{i}", "--cgroup", form,
+                      *(["--name-from", "off"] if i == 1 else []), stderr=subprocess.PIPE)
+        wait_until(lambda: any(s.stat().st_size for s in (work / f"{i}").glob("*/*")), form)
+        p.send_signal(signal.SIGTERM)
+        assert p.communicate(timeout=60)[1] == b""
+        (tape,) = (work / f"{i}").iterdir()
+        run("record", "--cgroup", form, "--for", "10ms", "-q", "-o", work / f"{i}.baro")
+        assert run.summary(work / f"{i}.baro")["name"] == "0a" * 6
+        assert run.summary(tape)["name"] == (None if i == 1 else "0a" * 6)
 
 
 # An ordinary user makes many groups below one that is his own, and moves himself into the last one.

@@ -21,10 +21,10 @@ def observer(baro, run, work, wait_until):
     class Observer:
         folder, files, errors = work / "jobs", work / "files", work / "errors"
 
-        def start(self):
+        def start(self, *overhead):
             with self.errors.open("ab") as errors:
-                self.p = run.popen("observe", "--dir", self.folder, "--tasks", self.files, "--no-host", "--overhead",
-                                   "off", stderr=errors)
+                self.p = run.popen("observe", "--dir", self.folder, "--tasks", self.files, "--no-host",
+                                   *(overhead or ["--overhead", "off"]), stderr=errors)
             wait_until(self.folder.exists, "the folder of the tapes")
             return self
 
@@ -371,6 +371,22 @@ def test_more_files_than_can_be_recorded(observer, wait_until):
     text = f"{observer.files} has more than 10000 task files: the others are not recorded until some are removed"
     wait_until(lambda: len(observer.lines()) > 20, "errors of some files")
     assert [line for line in observer.lines() if "more than" in line] == [f"baro observe: {text}"]
+
+
+def test_files_that_are_no_job_are_paid_from_the_budget(observer, shell, wait_until):
+    """Each takes a process. One line says when they are read more slowly; the files of another user do not wait."""
+    sleeper, count = shell("exit"), 2000
+    for i in range(count):
+        (observer.files / f"{i}.yaml").touch()
+        if os.getuid() == 0:
+            os.chown(observer.files / f"{i}.yaml", 65534, -1)
+    observer.start("--overhead", "1%")
+    wait_until(lambda: any("read one after the other" in line for line in observer.lines()), "the line")
+    if os.getuid() == 0:
+        observer.put("good.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
+        observer.tape("good")
+    lines = observer.stop()
+    assert len([line for line in lines if "one after the other" in line]) == 1 and len(lines) < count
 
 
 def test_the_folder_must_exist(run, work):

@@ -6,6 +6,7 @@ wrapper that ended before it was read."""
 
 import os
 import shutil
+import signal
 
 import pytest
 from conftest import unshared
@@ -96,4 +97,6 @@ def test_what_a_follower_starts(run_both, tape):
     s = run_both.summary(tape)
     assert s["recorder"]["others_cpu_ns"] > 250_000_000 and s["job"]["cpu_ns"] < 150_000_000
     assert run_both("follow", "sh", "-c", "exit 7").returncode == 7
+    ignoring = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
+    assert run_both("follow", "sh", "-c", "exit 7", before=ignoring).returncode == 7
     assert "execute no-such: " in run_both("follow", "no-such").stderr

@@ -572,6 +572,13 @@ def test_old_file_is_kept_if_nothing_can_be_written(run, tape, wait_until):
     assert tape.read_text() == "mine"
 
 
+def test_a_record_that_can_write_nothing_fails(run, tape):
+    none = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # noqa: E731
+    done = run("record", "-q", "--host", "--for", "100ms", "-o", tape, before=none, status=2)
+    assert len(done.stderr.splitlines()) == 1 and "can't write the tape: File too large" in done.stderr
+    assert not tape.exists()
+
+
 def test_name_of_maximal_length(run, work):
     tape = work / ("x" * 255)
     tape.write_text("mine")

@@ -96,6 +96,14 @@ def test_a_reader_whose_writes_are_refused_ends(work):
         assert run(forbidding(f"{number}={errno.EINTR}", BARO, *command, "t.baro")).returncode in (1, 2), command
 
 
+def test_a_refused_wait_does_not_keep_the_recorder(work):
+    """It waited again and again, also when all had ended."""
+    waits = f"441={errno.EINTR}"  # epoll_pwait2, whose number is the same everywhere
+    command = ["sh", "-c", "sleep 0.2 & (exit 4); exit 3"]
+    done = run(forbidding(waits, BARO, "run", "-q", "-o", str(work / "t.baro"), "--", *command))
+    assert (done.returncode, done.stderr) == (3, b"")  # it says if the recorder has not finished
+
+
 def stop_and_go(argv):
     """Returns what a shell sees: the signal that it stops by, and how it ends after it was continued."""
     job = own_group(argv)

@@ -29,7 +29,7 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
     """The observer is started, again where it was killed, and ended; a job stays on one tape. A server that is killed
     takes its observer with it, and the next one goes on."""
     folder = work / "tapes"
-    group = cgroup.path / "job"
+    group = cgroup.path / "job.service"
     group.mkdir()
     started(["sh", "-c", "while :; do :; done"], preexec_fn=type(cgroup)(group).enter)
     options = ["--cgroup", f"{cgroup.path}/*", "--interval", "100ms", "--keep", "64MB", "--total", "1GB"]
@@ -40,7 +40,7 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
 
         def look():
             for j in server.jobs(state="running"):
-                if "-job-" in j["id"] and j.get("now"):
+                if "-job.service-" in j["id"] and j.get("now"):
                     cpu_ns = server.json(f"/api/v1/jobs/{j['id']}/sample")["job"]["cpu_ns"]
                     return cpu_ns > more_than and j["now"]["cores"] and (j["id"], cpu_ns)
             return None
@@ -55,6 +55,8 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
     assert used(s, cpu_ns)[0] == job
     metrics = s.ask("/metrics")[2]
     assert b"\nbaro_observer_up 1\n" in metrics and b"\nbaro_observer_starts_total 2\n" in metrics
+    for family in ("cgroup_cpu_seconds_total", "job_info"):
+        assert re.search(rf'\nbaro_{family}{{job="{job}",.*unit="job.service"}} \d'.encode(), metrics)
     (second,) = children(s.process.pid)
     r = subprocess.run([baro, "observe", "--dir", folder, "--cgroup", "none"], capture_output=True, text=True)
     assert r.returncode == 2 and "another baro observe records into" in r.stderr and len(r.stderr.splitlines()) == 1
@@ -73,7 +75,7 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
     poll(lambda: is_gone(observer))
     s = serve(*options, folder=folder)
     assert used(s, cpu_ns)[0] == job
-    assert len(list(folder.glob("*-job-*.baro"))) == 1
+    assert len(list(folder.glob("*-job.service-*.baro"))) == 1
     gaps = [e for e in run.export(folder / f"{job}.baro", "event") if e["event"] == "gap"]
     assert len(gaps) == 3
 

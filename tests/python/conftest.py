@@ -4,6 +4,7 @@ BAROGRAPH_INSTALLED=1, the one that is installed (python/tools/check_wheel.py ru
 
 Nothing here asserts a duration. What is to be seen from outside of an interpreter runs in one of its own: script()."""
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -50,6 +51,25 @@ def _take_in(monkeypatch, folder):
     packages = environments.packages_of(folder)
     monkeypatch.setattr(sys, "path", [*sys.path, packages])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), packages))))
+
+
+@pytest.fixture
+def driver(tmp_path, tmp_path_factory, monkeypatch):
+    """A made-up driver of NVIDIA."""
+    from barograph import _where
+
+    if INSTALLED or not os.path.exists(os.path.join(os.path.dirname(_where.baro()), "baro-gpu")):
+        pytest.skip("needs the tree, and baro-gpu in its build")
+    spec = importlib.util.spec_from_file_location("e2e_gpu", SOURCE / "tests" / "e2e" / "nvidia.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    gpus = made.Gpus(tmp_path, made.fake_library(tmp_path_factory))
+    for name, value in gpus.env.items():
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, str(value))
+    return gpus
 
 
 @pytest.fixture

@@ -2,36 +2,14 @@
 """GPUs by the made-up driver of tests/e2e/fake_nvml.c: found by a recorder that the package starts, and named as
 MLflow's own monitor names them."""
 
-import importlib.util
-import os
-import pathlib
 import sys
 import types
 
 import pytest
-from conftest import INSTALLED, poll
+from conftest import poll
 
 import barograph
-from barograph import _where
 from barograph.mlflow import _names, _points
-
-E2E = pathlib.Path(__file__).resolve().parents[1] / "e2e"
-
-
-@pytest.fixture
-def driver(tmp_path, tmp_path_factory, monkeypatch):
-    if INSTALLED or not os.path.exists(os.path.join(os.path.dirname(_where.baro()), "baro-gpu")):
-        pytest.skip("needs the tree, and baro-gpu in its build")
-    spec = importlib.util.spec_from_file_location("e2e_gpu", E2E / "nvidia.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    gpus = made.Gpus(tmp_path, made.fake_library(tmp_path_factory))
-    for name, value in gpus.env.items():
-        if value is None:
-            monkeypatch.delenv(name, raising=False)
-        else:
-            monkeypatch.setenv(name, str(value))
-    return gpus
 
 
 def read_twice(rec):

@@ -102,6 +102,15 @@ def test_every_point_arrives_once(store, tape, names):
     check_all_once(store, tape, names)
 
 
+def test_a_tape_has_one_position_by_whatever_name(store, tape):
+    os.symlink(tape, "link.baro")
+    send(tape, "--run-id", "r", "--no-artifacts")
+    assert "sent before" in send("link.baro", "--run-id", "r") and "sent before" in send("link.baro")
+    check_all_once(store, tape)
+    status = subprocess.run([sys.executable, "-m", "barograph.mlflow", "status", "link.baro"], capture_output=True, check=True)
+    assert b"run r: done" in status.stdout
+
+
 def test_a_run_of_its_own_has_the_times_of_the_tape(store, tape):
     send(tape, "--no-artifacts")
     check_all_once(store, tape, run="made")
@@ -110,6 +119,15 @@ def test_a_run_of_its_own_has_the_times_of_the_tape(store, tape):
     (end,) = rows_of(store, "end")
     assert end[2] == "FINISHED" and end[3] >= header.start_ns // 1_000_000
     assert rows_of(store, "file") == []
+
+
+def test_a_command_and_a_tape_whose_names_are_not_utf_8(store):
+    barograph.run(["sh", "-c", ":", b"\xff"], tape=b"t\xff.baro")
+    out = send(os.fsdecode(b"t\xff.baro"), "--patience", "0")
+    assert "run made has" in out
+    tags = {r[2]: r[3] for r in rows_of(store, "tag")}
+    assert tags["baro.command"] == tags["mlflow.source.name"] == "sh -c : \ufffd"
+    assert {r[2] for r in rows_of(store, "file")} == {"verdicts.json", "summary.json", "report.html"} and rows_of(store, "end")
 
 
 FAULTS = ("kill", "kill-half", "kill-after", "lost", "half-lost", "error")
@@ -177,7 +195,7 @@ def test_what_a_server_says_has_no_password_and_controls_no_terminal(store, tape
     files = b"".join(f.read_bytes() for f in tape.parent.glob("*.mlflow-*"))
     for said in (out, status.stdout.decode(), upload.error, files.decode()):
         assert "no answer of http://***@" in said
-        assert not [bad for bad in ("s3cr3t", "s3c%72et", "\x1b", "\u202e") if bad in said]
+        assert not [bad for bad in ("s3cr3t", "s3c%72et", "bWU6czNjcjN0", "\x1b", "\u202e") if bad in said]
 
 
 LIVE = """
@@ -246,6 +264,39 @@ def test_nobody_waits_for_a_server_that_is_not_there(store, script):
     assert barograph.mlflow.log("live.baro", "r", artifacts=False).wait(PATIENCE)
     check_all_once(store, "live.baro")
     poll(lambda: not os.path.exists(f"/proc/{sender}"), "the end of the follower")
+
+
+@pytest.mark.parametrize("interpreter", ["/nonexistent/python", "", None])
+def test_a_follower_that_cannot_start_ends_no_program(script, interpreter):
+    """A program that has set SIGPIPE back, as tools for a shell do, and an interpreter without an executable."""
+    script(f"""
+        import barograph.mlflow, signal, sys, warnings
+        from barograph.compat import _base
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        sys.executable = {interpreter!r}
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            with barograph.mlflow.record("t.baro", force=True) as rec:
+                pass
+            assert rec.tape.state == "ended"
+        other = _base.Companion(["/bin/false"])
+        while not other.has_ended:
+            pass
+        other.write("x")
+    """).end()
+
+
+@pytest.mark.parametrize("where", ["barograph._spawn.start", "barograph.recorder.read_report"])
+def test_an_interrupt_while_it_starts_leaves_no_follower(store, monkeypatch, where):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    before = set(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patched:
+        patched.setattr(where, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            barograph.mlflow.record("t.baro", run_id="r").start()
+    assert set(os.listdir("/proc/self/fd")) == before, "its pipe is open, and the follower waits"
 
 
 def test_a_recording_that_runs_already(store, script, monkeypatch):
@@ -407,6 +458,45 @@ def test_a_position_names_no_destination(store, tape, elsewhere):
     assert ("is damaged" if elsewhere else "run r has") in out
     clients = (store / "clients").read_text().splitlines() if (store / "clients").exists() else []
     assert [line.split()[1] for line in clients] == ["None"] * (not elsewhere)
+
+
+def test_another_server_is_another_run(store, tape):
+    """What was sent to one is not with the other."""
+    send(tape, "--no-artifacts", "--run-id", "r", MLFLOW_TRACKING_URI="http://me:a@one")
+    assert "sent before" in send(tape, "--no-artifacts", MLFLOW_TRACKING_URI="http://me:b@one")
+    assert "run made has" in send(tape, "--no-artifacts", MLFLOW_TRACKING_URI="http://two")
+    assert "sent before" in send(tape, "--no-artifacts", MLFLOW_TRACKING_URI="http://two")
+
+
+def test_a_relative_state_folder_is_none(store, tape, tmp_path, monkeypatch):
+    """The follower stands elsewhere than the program."""
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    os.mkdir(place(tape, "r"))
+    assert barograph.mlflow.log(tape, "r", artifacts=False, wait=PATIENCE).done
+    assert not (tmp_path / "state").exists() and (tmp_path / ".local" / "state").exists()
+
+
+def test_what_can_never_be_sent_is_not_waited_for(store, tape):
+    """A tape that is no file, and one that was removed."""
+    for other in (barograph.Tape.from_bytes(tape.read_bytes()), barograph.Tape.from_fd(os.open(tape, os.O_RDONLY))):
+        with pytest.raises(barograph.ArgumentError, match="is no file"):
+            barograph.mlflow.log(other, "r")
+    (store / "plan").write_text("refused", encoding="ascii")
+    upload = barograph.mlflow.log(tape, "r")
+    assert not upload.wait(PATIENCE)
+    upload._since = 99
+    tape.unlink()
+    assert not upload.wait()
+
+
+def test_where_no_position_can_be_written(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/proc/none")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    os.mkdir(place(tmp_path / "t.baro", "r"))
+    with pytest.warns(barograph.RecordingWarning, match="/proc/none"):
+        with barograph.mlflow.record("t.baro", run_id="r", wait=0.1):
+            pass
 
 
 @pytest.mark.parametrize("data", [b"x", b"\0" * 8192, b'{"number": "1"}'.ljust(4095) + b"\n", b"[" * 4000], ids=["short", "zeros", "types", "deep"])

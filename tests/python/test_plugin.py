@@ -167,13 +167,37 @@ def test_with_xdist(tmp_path):
 
 
 ROUGH = """
-import os
+import os, resource, time
 import pytest
 
 def test_closes_descriptors():
     os.closerange(3, 50)
     for name in ("a", "b", "c", "d", "e", "f"):
         os.open(name, os.O_RDWR | os.O_CREAT)
+
+class Frozen:
+    # As pytest-freezer does: until the fixtures of the test end, and wherever the functions were imported to.
+    def __init__(self, monkeypatch):
+        import barograph._tests
+        real = time.monotonic, time.monotonic_ns
+        for module in (time, barograph._tests):
+            for name in [name for name, value in vars(module).items() if value in real]:
+                monkeypatch.setattr(module, name, lambda: 1 << 62)
+        monkeypatch.setattr(time, "sleep", self.refuse)
+        monkeypatch.setattr(os, "getpid", self.refuse)
+        monkeypatch.setattr(resource, "getrusage", self.refuse)
+
+    def refuse(self, *_):
+        raise RuntimeError("it was called")
+
+@pytest.mark.baro(rss="1TB", cpu="1 h")
+def test_frozen(monkeypatch):
+    Frozen(monkeypatch)
+
+@pytest.mark.baro(rss="1TB")
+def test_that_breaks_what_measures(monkeypatch):
+    import barograph._tests
+    monkeypatch.setattr(barograph._tests._Used, "__init__", Frozen.refuse)
 
 def test_environment():
     os.environ.clear()
@@ -194,6 +218,29 @@ def test_no_number():
 def test_type():
     pass
 
+@pytest.mark.baro(rss=10**400)
+def test_huge():
+    pass
+
+def test_no_descriptor_is_left(request):
+    import barograph._tests
+    os.close(barograph._tests._statm._fd)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
+    held = []
+    try:
+        while True:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        pass
+    request.config.held = held, before
+
+def test_after_it(request):
+    held, before = request.config.held
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    for fd in held:
+        os.close(fd)
+
 @pytest.mark.baro(rss="1TB", cpu="1 h")
 def test_last():
     pass
@@ -205,14 +252,78 @@ def test_tests_that_are_rough(tmp_path):
     (tmp_path / "test_suite.py").write_text(ROUGH)
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "-p", "no:faulthandler", "--rootdir", tmp_path, "--baro", "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"],
+        [*command, "-p", "no:faulthandler", "-W", "error", "--rootdir", tmp_path, "--baro", "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"],
         capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
     )  # fmt: skip
     assert "INTERNALERROR" not in done.stdout + done.stderr
-    assert "4 failed, 3 passed" in done.stdout, done.stdout
+    assert "6 failed, 6 passed" in done.stdout, done.stdout
     assert "'1 parsec' is no quantity" in done.stdout and "nan is no quantity" in done.stdout and "limits have names" in done.stdout
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
-    assert len(rows) == 7 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
+    assert len(rows) == 11 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
+    command = [*command, "--rootdir", tmp_path, "--baro", "-k", "test_last", "--baro-rows", "/dev/full", tmp_path / "test_suite.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""})
+    assert "1 passed" in done.stdout and "No space left on device" in done.stdout, done.stdout
+
+
+FORKED = """
+import json, os, time
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        os.write(w, json.dumps([each._to_json() for each in runtestprotocol(item, log=False)], default=str).encode())
+        os._exit(0)
+    os.close(w)
+    with open(r) as file:
+        for each in json.load(file):
+            item.ihook.pytest_runtest_logreport(report=pytest.TestReport._from_json(each))
+    os.wait()
+    return True
+"""
+TWICE = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        item._initrequest()
+        runtestprotocol(item, nextitem=nextitem)
+    return True
+"""
+BURNS = """
+import pytest, time
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+burn(0.3)
+
+@pytest.mark.baro(cpu="300ms")
+@pytest.mark.parametrize("seconds", [0.2, 0.4])
+def test_cpu(seconds):
+    burn(seconds)
+"""
+
+
+def test_tests_that_are_forks(tmp_path):
+    """As those of pytest-forked are: the counts of a fork begin at 0."""
+    (tmp_path / "conftest.py").write_text(FORKED)
+    out = session(tmp_path, "--baro", "--baro-rows", "rows.jsonl", suite=BURNS)
+    assert "1 failed, 1 passed" in out and "FAILED test_suite.py::test_cpu[0.4]" in out, out
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["cpu_s"] >= least for row, least in zip(rows, (0.2, 0.4))] == [True, True]
+    assert all(row["read_bytes"] >= 0 and row["written_bytes"] >= 0 for row in rows)
+
+
+def test_tests_that_are_run_again(tmp_path):
+    """As pytest-rerunfailures does: what is judged is one run."""
+    (tmp_path / "conftest.py").write_text(TWICE)
+    out = session(tmp_path, "--baro", suite=BURNS)
+    assert "2 failed, 2 passed" in out and "FAILED test_suite.py::test_cpu[0.2]" not in out, out
 
 
 def test_without_the_option_it_does_nothing(tmp_path):

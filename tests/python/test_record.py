@@ -6,6 +6,7 @@ import datetime
 import gc
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import threading
@@ -568,6 +569,18 @@ def test_run_ends_what_takes_too_long(tmp_path, monkeypatch):
     with pytest.raises(subprocess.TimeoutExpired):  # before it has begun: the tape is the other one's
         barograph.run(["sleep", "1001"], timeout=0, tape="t.baro", force=True)
     assert ended("t.baro").summary.exit.signal == "SIGKILL"
+
+
+@pytest.mark.parametrize("how", ["nothing has begun", "it has ended", "no tape"])
+def test_run_ends_what_no_tape_names(how):
+    """A command that is not on the tape yet, one that has left a process behind, and a tape that can't be written."""
+    more = {"no tape": {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))}}.get(how, {})
+    command = f"(sleep 8; : >done) {'&' if how == 'it has ended' else ''}"
+    with pytest.raises(subprocess.TimeoutExpired):
+        timeout = 0 if how == "nothing has begun" else 0.3
+        barograph.run(command, shell=True, wait_all=how == "it has ended", timeout=timeout, tape="t.baro", **more)
+    assert not os.path.exists("done"), "it went on to its end"
+    assert how == "no tape" or ended("t.baro").summary.exit
 
 
 def test_run_without_the_program(monkeypatch):

@@ -48,10 +48,13 @@ def test_a_mark_of_anything():
         barograph.mark(None)
         with rec.phase("p", **given):
             pass
+        for name in (10**6000, _Raises()):
+            with rec.phase(name), barograph.phase(name):
+                pass
         rec.mark("last")
     names = [m.name for m in rec.tape.marks]
     assert names.count("m") == len(given) and names[-1] == "last" and "5" in names and "None" in names
-    assert len(rec.tape.phases) == 1
+    assert [p.name for p in rec.tape.phases] == ["p", "<int>", "<int>", "<_Raises>", "<_Raises>"]
 
 
 @pytest.mark.parametrize("name", [b"t\xff.baro", b"t\n.baro", "t \u00e4'\"\\.baro".encode(), b"-t.baro"])
@@ -104,11 +107,12 @@ def test_a_folder_that_was_removed(script):
         with barograph.record(strict=True) as rec:
             rec.mark("m")
         assert rec.tape.state == "ended"
-        try:
-            barograph.record("t.baro", strict=True).start()
-            raise SystemExit("it began")
-        except barograph.RecordingError:
-            pass
+        for force in (False, True):
+            try:
+                barograph.record("t.baro", strict=True, force=force).start()
+                raise SystemExit("it began")
+            except barograph.RecordingError:
+                pass
         done = barograph.run(["true"])
         assert done.returncode == 0 and done.tape
         with warnings.catch_warnings(record=True) as caught:
@@ -158,6 +162,32 @@ def test_a_tape_that_parent_and_child_read(tmp_path):
     assert os.read(r, 100).decode() == str(hash(tuple(rest)))
     os.close(r)
     os.close(w)
+
+
+def test_a_fork_while_the_library_is_loaded(script):
+    barograph.run(["true"], tape="t.baro")
+    script("""
+        import barograph, os, threading, _thread
+        from barograph import _lib
+        loads, goes_on, load = _thread.allocate_lock(), _thread.allocate_lock(), _lib._load
+        loads.acquire(), goes_on.acquire()
+        def slow():
+            loads.release()
+            goes_on.acquire()
+            return load()
+        _lib._load = slow
+        thread = threading.Thread(target=barograph.Tape, args=("t.baro",))
+        thread.start()
+        loads.acquire()
+        pid = os.fork()
+        if pid == 0:
+            _lib._load = load
+            os._exit(barograph.Tape("t.baro").state != "ended")
+        status = os.waitpid(pid, 0)[1]
+        goes_on.release()
+        thread.join()
+        raise SystemExit(status)
+    """).end()
 
 
 def test_a_tape_that_is_closed_while_threads_read():
@@ -252,6 +282,23 @@ def test_instants_that_are_none():
     assert not tape.rows("process", "pid", start=1e30).to_dicts()
     until, since = tape.rows("process", "pid", end=1e30), tape.rows("process", "pid", start=-5)
     assert len(until.to_dicts()) == len(since.to_dicts())
+
+
+def test_names_with_a_nul():
+    """Nothing that is before it is taken in its place."""
+    barograph.run(["true"], tape="t.baro")
+    tape = barograph.open("t.baro")
+    for call in (
+        lambda: barograph.open("t.baro\0x"),
+        lambda: barograph.open("@last\0"),
+        lambda: tape.rows("process\0"),
+        lambda: tape.rows("process", "pid\0x"),
+        lambda: tape.series("cores\0x", 5),
+        lambda: tape.series("cores@\ud800", 5),
+        lambda: barograph.runs("\0"),
+    ):
+        with pytest.raises(barograph.ArgumentError):
+            call()
 
 
 def test_names_that_are_no_options():

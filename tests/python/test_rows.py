@@ -65,6 +65,11 @@ def test_a_part(tape):
     assert middle["t_ns"] == [t for t in times if start <= t <= end] and len(middle["t_ns"]) < len(times)
 
 
+def test_a_column_twice(tape):
+    twice = tape.rows("process", "pid,name,pid")
+    assert twice.columns == ["pid", "name", "pid"] and twice.to_dict() == tape.rows("process", "pid,name").to_dict()
+
+
 def test_errors(tape):
     with pytest.raises(barograph.ArgumentError, match="nothing"):
         tape.rows("nothing")

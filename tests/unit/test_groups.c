@@ -191,6 +191,42 @@ static void test_kill_before_the_first_sample(void **state)
     summary_free(w.s);
 }
 
+/* A container's group is removed before it is read after the kill. */
+static void test_kill_after_the_last_reading(void **state)
+{
+    static const struct {
+        int status;
+        bool known, logged;
+        uint64_t log, likely, least, most;
+        int absent;
+    } cases[] = {
+        {SIGKILL, true, false, 0, 0, 0, 1, 0}, /* not denied: it may have been one */
+        {SIGKILL, true, true, 1, 1, 1, 1, 0},  {SIGKILL, true, true, 0, 0, 0, 0, 0},
+        {0, true, false, 0, 0, 0, 0, 0},       {0, false, false, 0, 0, 0, 0, BARO_ABSENT_UNKNOWN},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct world w;
+        struct summary_oom_kills k;
+        const struct baro_event log = {.kind = BARO_EVENT_OOM, .number = cases[i].log, .text = "p"};
+        begin(&w, "target", NULL);
+        struct baro_entity *own = group(&w, "/pod/c1", "v1 memory");
+        set(own, CGROUP_oom_kills, 0);
+        take_sample(&w);
+        take_sample(&w);
+        own->absent[CGROUP_oom_kills] = BARO_ABSENT_GONE;
+        killed(&w, 2300 * MS, cases[i].status, cases[i].known);
+        take_sample(&w);
+        if (cases[i].logged)
+            summary_add_event(w.s, &log);
+        assert_int_equal(summary_oom_kills(w.s, &k), cases[i].absent);
+        assert_int_equal(k.likely, cases[i].likely);
+        assert_int_equal(k.least, cases[i].least);
+        assert_int_equal(k.most, cases[i].most);
+        summary_free(w.s);
+    }
+}
+
 /* v2 and threads have a group made for the job; the memory group is shared, is the first one, and belongs to another
  * job. */
 static void test_own_groups_except_memory(void **state)
@@ -525,6 +561,7 @@ int main(void)
         cmocka_unit_test(test_attribution_of_kills),
         cmocka_unit_test(test_kill_that_a_shell_reports),
         cmocka_unit_test(test_kill_before_the_first_sample),
+        cmocka_unit_test(test_kill_after_the_last_reading),
         cmocka_unit_test(test_own_groups),
         cmocka_unit_test(test_own_groups_of_another_recording),
         cmocka_unit_test(test_shared),

@@ -572,21 +572,44 @@ static void what_left_the_own_group_counts(void **state)
     job_done(&j);
 }
 
-/* If a group is the target, its count is the job's, whatever its processes did elsewhere. */
-static void what_left_a_target_does_not(void **state)
+/* If a group is the target, its count is the job's, whatever its processes did elsewhere. One that is gone was read at
+ * 10 ms, and removed before it was read again: the total is what its processes have used, if that is more. Some
+ * milliseconds may be missing, and without events all that others used. At 20 ms it was read after their end. */
+static void what_a_target_has_used(void **state)
 {
-    static struct job j;
-    struct member *command, *child;
-    uint64_t value[JOB_MAX];
+    static const struct {
+        bool gone, events;
+        uint64_t read_ns, counted, used, cpu, is_lower_bound;
+    } cases[] = {{false, true, 10 * MS, 30 * MS, 100 * MS, 30 * MS, 0},
+                 {true, true, 10 * MS, 30 * MS, 100 * MS, 100 * MS, 1},
+                 {true, true, 10 * MS, 30 * MS, 1000 * MS, 1000 * MS, 0},
+                 {true, false, 10 * MS, 30 * MS, 1000 * MS, 1000 * MS, 1},
+                 {true, false, 20 * MS, 130 * MS, 100 * MS, 130 * MS, 0},
+                 {true, true, 10 * MS, 1300 * MS, 1000 * MS, 1300 * MS, 0}};
     (void)state;
-    begin_pair(&j, &command, &child);
-    j.open = true;
-    j.group = (struct job_group){.known = true, .user_ns = 20 * MS, .system_ns = 10 * MS};
-    job_gone(&j, child, 19 * MS, 20 * MS);
-    end_command(&j, command, 100 * MS);
-    close_pair(&j, value);
-    assert_int_equal(value[JOB_cpu], 30 * MS);
-    job_done(&j);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        static struct job j;
+        struct member *command, *child;
+        uint64_t value[JOB_MAX];
+        begin_pair(&j, &command, &child);
+        j.open = true;
+        j.source.events = cases[i].events;
+        member_make_usage(child)->has_cpu = cases[i].events;
+        member_make_usage(child)->cpu_ns = 80 * MS;
+        member_make_usage(child)->source = BARO_EXIT_TASKSTATS;
+        j.group = (struct job_group){.known = true,
+                                     .is_gone = cases[i].gone,
+                                     .cores = 2,
+                                     .user_ns = cases[i].counted,
+                                     .read_ns = cases[i].read_ns,
+                                     .named_ns = 1000 * MS};
+        job_gone(&j, child, 19 * MS, 20 * MS);
+        end_command(&j, command, cases[i].used);
+        close_pair(&j, value);
+        assert_int_equal(value[JOB_cpu], cases[i].cpu);
+        assert_int_equal(value[JOB_cpu_is_lower_bound], cases[i].is_lower_bound);
+        job_done(&j);
+    }
 }
 
 /* wait4(2) and the child's own stat scale the split from ticks apart: the job has at least what the child has. */
@@ -673,7 +696,7 @@ int main(void)
         cmocka_unit_test(child_of_the_first_of_a_namespace),
         cmocka_unit_test(exits_in_their_order),
         cmocka_unit_test(what_left_the_own_group_counts),
-        cmocka_unit_test(what_left_a_target_does_not),
+        cmocka_unit_test(what_a_target_has_used),
         cmocka_unit_test(the_split_is_that_of_the_parts),
         cmocka_unit_test(an_exit_has_what_was_used_since),
         cmocka_unit_test(nothing_is_shared_with_an_unknown_child),

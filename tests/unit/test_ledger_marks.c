@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of the totals is marked when a child ends that lives beside its parent: how much CPU time run delay covers, and
- * what is a lower bound; and whether it had used up its limit of CPU time. */
+ * what is a lower bound; whether it had used up its limit of CPU time; and
+ * what a process gets whose clock was polled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,12 +143,44 @@ static void ticks_reach_the_limit_of_cpu_time(void **state)
     }
 }
 
+/* The clock of the child was polled: found at 100 ms, 8 ms at 109 ms, and the parent gained 11 ms until it was gone at
+ * 112 ms. 8/9 of the 3 ms since, 2.67 ms, and 0.2 ms for its end are expected, and it gets that. All of it is unsure.
+ */
+static void a_share_of_a_polled_process(void **state)
+{
+    static struct job j;
+    struct baro_exit e = {0};
+    struct member *command, *child;
+    (void)state;
+    begin_pair(&j, &command, &child);
+    const struct job_sink sink = {.exit = keep_exit, .context = &e};
+    j.sink = sink;
+    j.source.events = false;
+    j.source.polled = true;
+    child->life.end_reported = false;
+    put(child, PROCESS_cpu, 2 * MS);
+    put(child, PROCESS_cpu_user, 2 * MS);
+    member_make_usage(child)->has_cpu = true;
+    member_make_usage(child)->cpu_ns = 8 * MS;
+    child->reading.found_ns = 100 * MS;
+    child->reading.polled_ns = child->reading.ran_ns = 109 * MS;
+    job_gone(&j, child, 112 * MS, 112 * MS);
+    put(command, PROCESS_children_cpu_user, 11 * MS);
+    put(command, PROCESS_children_faults_minor, 60);
+    job_settle(&j, 113 * MS, is_there, NULL);
+    assert_int_equal(e.key.pid, 401);
+    assert_int_equal(e.value[EXIT_cpu], 8 * MS + 2666666 + 200000);
+    assert_int_equal(e.value[EXIT_cpu_unsure], 2666666 + 200000);
+    job_done(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(run_delay_covers_what_was_used_when_it_was_read),
         cmocka_unit_test(a_child_that_nobody_reaped_shows_in_the_faults),
         cmocka_unit_test(ticks_reach_the_limit_of_cpu_time),
+        cmocka_unit_test(a_share_of_a_polled_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -333,7 +333,7 @@ static void a_task_that_is_a_group(void **state)
     j.tasks[0].is_group = true;
     join(&j, 10, 100, 1, 500);
     job_resume_end(&j);
-    j.tasks[0].group_now = (struct job_group){true, 1250 * MS, 0};
+    j.tasks[0].group_now = (struct job_group){.known = true, .user_ns = 1250 * MS};
     struct task_values t = tasks_of(&j, 20000);
     assert_int_equal(t.value[0][TASK_cpu], 1250 * MS);
     assert_int_equal(t.value[0][TASK_processes_unread], 0);

@@ -17,6 +17,7 @@ from .. import _programs, _spawn, _where
 from ..errors import Error, RecordingWarning, warn
 from ..recorder import Recording
 from ..recorder import record as _record
+from ..records import Limits
 from ..sample import Process, Sample
 from ..tape import Tape
 from ..values import Absent
@@ -69,6 +70,15 @@ def total(sample: Sample, metric: str, instead: str | None = None) -> float | No
         elif instead is not None:
             rest += number(getattr(process, instead)) or 0.0
     return None if found is None else found + rest
+
+
+def memory_mib(tape: Tape | None) -> float:
+    """What the machine has, or what the job may have, where that is less."""
+    least = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for record in tape.records() if tape is not None else ():
+        if isinstance(record, Limits) and not isinstance(record.memory_bytes, Absent) and record.memory_bytes:
+            least = min(least, record.memory_bytes)
+    return least / MIB
 
 
 class Usage:
@@ -251,29 +261,37 @@ class Companion:
     wanted it."""
 
     def __init__(self, argv: Sequence[str], environment: dict[str, str] | None = None) -> None:
-        theirs_in, self._to = os.pipe()
-        self._from, theirs_out = os.pipe()
         self.pid: int | None = None
-        actions = [
-            (_spawn.DUP, theirs_in, 0),
-            (_spawn.DUP, theirs_out, 1),
-            (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
-        ]
         shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *_where.beside([*argv])]
+        pipes: list[int] = []
+        own: list[int] = []
         try:
+            pipes += os.pipe()
+            pipes += os.pipe()
+            actions = [
+                (_spawn.DUP, pipes[0], 0),
+                (_spawn.DUP, pipes[3], 1),
+                (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
+            ]
             _spawn.start(shell, {**_spawn.environment(), "folder": "", **(environment or {})}, actions, setsid=True)
+            own = pipes[1:3]
+        except (OSError, NotImplementedError) as error:
+            warn(f"there is no process beside the recording: {error}")
         finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
-        self._close = weakref.finalize(self, _close, self._to, self._from)
+            _close(*(set(pipes) - set(own)))
+        self._to, self._from = own or (-1, -1)
+        self._close = weakref.finalize(self, _close, *own)
+        if not own:
+            self._close()  # it has ended
         self._input_is_closed = False
         self.said = b""
         _companions.add(self)
 
     @classmethod
-    def guard(cls, folder: str = "") -> Companion:
-        """One that ends the recording when this interpreter has ended, and removes a folder."""
-        return cls(["/bin/sh", "-c", _SCRIPT % ""], {"folder": folder})
+    def guard(cls, folder: str = "", before: str = "", **more: str) -> Companion:
+        """One that ends the recording when this interpreter has ended, and removes a folder; `before` is lines of
+        shell, `more` what they need."""
+        return cls(["/bin/sh", "-c", _SCRIPT % before], {"folder": folder, **more})
 
     @classmethod
     def csv(
@@ -288,13 +306,12 @@ class Companion:
         self.write(f"{tape.path}\n{header.recorder_pid}\n{header.recorder_start_ticks}\n")
 
     def write(self, text: str) -> None:
-        try:
-            os.write(self._to, text.encode())
-        except OSError:
-            pass  # it has ended
+        _spawn.write(self._to, text.encode())
 
     def read(self, timeout: float) -> bytes | None:
         """What it says; b"" once it has ended, None if it says nothing for so long."""
+        if not self._close.alive:
+            return b""
         poll = select.poll()
         poll.register(self._from, select.POLLIN)
         return os.read(self._from, 65536) if poll.poll(max(0.0, timeout) * 1000) else None

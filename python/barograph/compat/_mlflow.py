@@ -14,6 +14,7 @@ from typing import Any
 from ..mlflow._follow import Follower, end_recorder
 from ..mlflow._points import Step
 from ..mlflow._position import Position, Refused, path_of
+from ..mlflow._server import harmless
 from ..sample import Sample
 from .stouputils import Collector, mean_of
 
@@ -116,6 +117,7 @@ def main() -> None:
             step = log.step
     except Exception as error:
         lost = "" if isinstance(error, Refused) else f" The rest is in {path}"
-        _say(step=step, warning=f"Failed to log process metrics at step {step}: {error}{lost}")
+        said = harmless(f"Failed to log process metrics at step {step}: {error}{lost}", settings["uri"])
+        _say(step=step, warning=said)
         sys.exit(1)
     _say(step=step)

@@ -159,11 +159,11 @@ class HWMonitor:
             dmon_file=os.path.abspath(folder / "hw_dmon.csv"),
         )
         self.recording = _base.record_machine(interval_sec, "--host")
+        _base.keep(self, self.recording, self._companion)
         if self.recording.path is None:
             self.absent["cpu"] = _base.NO_RECORDING
         else:
             self._companion.begin(self.recording.tape)
-        _base.keep(self, self.recording, self._companion)
 
     def stop(self) -> tuple[Path | None, Path | None, Path | None]:
         """Ends; returns the paths for GPU, CPU and dmon, and None for one that is not there (`absent` says why)."""

@@ -18,7 +18,6 @@ from typing import Any
 from ..errors import warn
 from ..recorder import Recording
 from ..sample import Sample
-from ..tape import Tape
 from . import _base
 
 METRICS = (
@@ -179,8 +178,9 @@ class ProcessMetricsMonitor:
         self.verbose: bool = verbose
         self._original = _base.as_original(original)
         self._given_memory, self._given_cpus = max_memory_megabytes, max_cpu_count
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / _base.MIB
-        self.max_memory_megabytes: float = total if max_memory_megabytes is None else max_memory_megabytes
+        self.max_memory_megabytes: float = _base.memory_mib(None)
+        if max_memory_megabytes is not None:
+            self.max_memory_megabytes = max_memory_megabytes
         self.max_cpu_count: float = float(os.cpu_count() or 1) if max_cpu_count is None else max_cpu_count
         self.run_id: str | None = None
         self.shutdown_event: threading.Event = threading.Event()
@@ -251,17 +251,9 @@ class ProcessMetricsMonitor:
         self.recording = _base.record(self.pid, self.sampling_interval, children=self.children)
         if self.recording.path is None:
             return False
-        self._take_limit(self.recording.tape)
+        if self._given_memory is None and not self._original:
+            self.max_memory_megabytes = min(self.max_memory_megabytes, _base.memory_mib(self.recording.tape))
         return True
-
-    def _take_limit(self, tape: Tape) -> None:
-        """What the job may have, where that is less than the machine has."""
-        if self._given_memory is not None or self._original:
-            return
-        for record in tape.records():
-            limit = getattr(record, "memory_bytes", 0)
-            if isinstance(limit, int) and limit:
-                self.max_memory_megabytes = min(self.max_memory_megabytes, limit / _base.MIB)
 
     def _cores(self) -> float | None:
         return self._given_cpus if self._given_cpus and not self._original else None
@@ -367,7 +359,10 @@ class ProcessMetricsMonitor:
         try:
             mlflow.log_metrics({self.prefix + k: v for k, v in metrics.items()}, step=self.step, run_id=self.run_id)
         except Exception as error:
-            warn(f"Failed to log process metrics at step {self.step}: {error}", RuntimeWarning)
+            from ..mlflow._server import harmless
+
+            said = harmless(str(error), str(mlflow.get_tracking_uri()))
+            warn(f"Failed to log process metrics at step {self.step}: {said}", RuntimeWarning)
             return
         self.step += 1
 

@@ -110,8 +110,8 @@ class Upload:
         return int(self._read().get("points", 0))
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until all is with MLflow; False if it is not. What has not arrived by then still does. A follower that
-        was killed is started again."""
+        """Waits until all is with MLflow; False if it is not. What has not arrived by then still does, unless
+        the tape was removed. A follower that was killed is started again."""
         from ._position import is_followed
 
         end = None if timeout is None else time.monotonic() + timeout
@@ -119,7 +119,10 @@ class Upload:
             state = self.state
             if state in ("done", "refused"):
                 return state == "done"
-            if not is_followed(self.path) and os.path.exists(str(self._request.get("tape"))):
+            tape = self._request.get("tape")
+            if tape and not is_followed(self.path):
+                if not os.path.exists(tape):
+                    return False
                 self._start()
             if end is not None and time.monotonic() >= end:
                 return False
@@ -206,6 +209,8 @@ def log(
             wait = None
     else:
         opened = tape if isinstance(tape, Tape) else Tape(tape)
+        if not os.path.exists(opened.path):
+            raise ArgumentError(f"{opened.path} is no file: the tape can't be sent")
         request["tape"], upload._tape = opened.path, identity(opened)
     request["tape"] = os.path.abspath(request["tape"])
     request.update(going_on(request))
@@ -257,7 +262,10 @@ class _Hook:
 
     def ended(self) -> None:
         if self._wait is not None and self._started:
-            self.upload.wait(self._wait)
+            try:
+                self.upload.wait(self._wait)
+            except OSError as error:  # the end of a recording raises nothing
+                warn(f"how far it was sent is not known: {error}")
         self._started = False
 
 

@@ -49,14 +49,14 @@ def _log(arguments: list[str]) -> int:
 def _status(arguments: list[str]) -> int:
     import glob
 
-    from ._position import read
+    from ._position import beside, read
     from .._lib import shown
     from ..tape import Tape
 
     if len(arguments) != 1:
         sys.exit("usage: python -m barograph.mlflow status TAPE")
     tape = os.path.abspath(Tape(arguments[0]).path)
-    found = sorted(glob.glob(glob.escape(tape) + ".mlflow-*"))
+    found = sorted(glob.glob(glob.escape(beside(tape)) + "*"))
     for path in found:
         at = read(path)
         error = f": {at['error']}" if at.get("error") else ""

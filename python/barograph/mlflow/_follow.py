@@ -26,7 +26,7 @@ from . import NAMES
 from ._end import End
 from ._names import Namer, Point
 from ._points import Metric, Step, merged, missing
-from ._position import Position, Refused, identity, path_of, read
+from ._position import Position, Refused, destination, identity, path_of, read
 from ._run import Finder
 from ._server import Server, harmless
 
@@ -68,6 +68,7 @@ class Follower:
         return self._ended_at is not None and time.monotonic() - self._ended_at > patience
 
     def connect(self, uri: str | None) -> Server:
+        self.position.save(to=destination(uri))
         self.server = Server(uri, self.position, self._check, self._gives_up, self._say)
         return self.server
 
@@ -244,6 +245,11 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
     """Sends a tape to its end; returns an exit status."""
     for name in ("BARO_EVENTS", "BARO_TAPE", "BARO_PID", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID"):
         os.environ.pop(name, None)
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")  # a server that floods it with an answer takes no memory from the job
+    except OSError:
+        pass
     request["tape"] = os.path.abspath(request["tape"])
     if not _relative(request):
         os.chdir("/")  # no folder of others': an empty one in $LD_LIBRARY_PATH is the working directory

@@ -30,7 +30,7 @@ _GETLK, _SETLK, _FLOCK = 36, 37, "hhqqi4x"
 _ERROR = 1000  # bytes of the longest error, as JSON
 _TYPES: dict[str, type] = {
     "number": int, "next": int, "t_ns": int, "points": int, "pending": int, "run_id": str, "stage": str,
-    "session": str, "tape": str, "error": str, "refused": bool, "created": bool, "request": dict,
+    "session": str, "tape": str, "error": str, "to": str, "refused": bool, "created": bool, "request": dict,
 }  # fmt: skip
 
 
@@ -40,6 +40,11 @@ class Refused(Exception):
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def destination(uri: str | None) -> str:
+    """Tells servers apart, and names none."""
+    return _hash(_without_password(uri or os.environ.get("MLFLOW_TRACKING_URI") or ""))
 
 
 def _key(request: dict[str, Any]) -> str:
@@ -72,15 +77,21 @@ def _open(path: str, flags: int) -> int:
     raise PermissionError(f"{path} is not a file of this user's alone")
 
 
+def beside(tape: str) -> str:
+    """What the names of a tape's positions begin with: of the file itself, where the tape is a link to it."""
+    return f"{os.path.realpath(tape)}.mlflow-"
+
+
 def path_of(request: dict[str, Any]) -> str:
     """Beside the tape; where that can't be, below the user's state."""
     if request.get("position"):
         return str(request["position"])
-    tape = str(request.get("tape") or "")
-    name = f"{tape}.mlflow-{_key(request)}"
+    name = f"{beside(str(request.get('tape') or ''))}{_key(request)}"
     if _is_usable(name):
         return name
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
     folder = os.path.join(state, "barograph", "mlflow")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -95,12 +106,14 @@ def identity(tape: Tape) -> str:
 
 
 def going_on(request: dict[str, Any]) -> dict[str, Any]:
-    """Without a run: the one to which the tape was sent before, if there is one."""
+    """Without a run: the one of this server to which the tape was sent before, if there is one."""
     import glob
 
     if request.get("run_id") or request.get("session"):
         return request
-    found = [p for p in glob.glob(glob.escape(os.path.abspath(request["tape"])) + ".mlflow-*") if _is_usable(p)]
+    to = destination(request.get("uri"))
+    found = [p for p in glob.glob(glob.escape(beside(request["tape"])) + "*") if _is_usable(p)]
+    found = [p for p in found if read(p).get("to", to) == to]
     return {**request, "position": found[0]} if len(found) == 1 and not os.path.exists(path_of(request)) else request
 
 

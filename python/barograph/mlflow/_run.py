@@ -13,6 +13,7 @@ from ..tape import Tape
 from ._auto import TAG, _with_password
 from ._position import Position
 from ._server import Server
+from ._summary import utf8
 
 _MOST_PAGES = 1000  # of 1000 experiments each
 
@@ -101,7 +102,7 @@ class Finder:
         experiment = self.request.get("experiment_id") or server.do(
             "experiment", lambda: self._experiment(server.client)
         )
-        name = header.name or os.path.basename(header.argv[0] if header.argv else self.tape.path)
+        name = utf8(header.name or os.path.basename(header.argv[0] if header.argv else self.tape.path))
         found = server.do("search", lambda: self._search(server.client, session))
 
         def search() -> None:
@@ -111,8 +112,10 @@ class Finder:
         def create() -> Any:
             if found:
                 return found
-            tags = {TAG: session, "mlflow.runName": name, "mlflow.source.name": " ".join(header.argv) or name}
+            tags = {TAG: session, "mlflow.runName": name, "mlflow.source.name": utf8(" ".join(header.argv)) or name}
             made = server.client.create_run(experiment, start_time=header.start_ns // 1_000_000, tags=tags)
+            if not made.info.run_id:
+                raise RuntimeError("the answer names no run")  # of something else than MLflow
             return made.info.run_id
 
         self.position.save(run_id=server.do("create", create, search), created=True)

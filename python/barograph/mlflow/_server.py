@@ -17,13 +17,14 @@ from .._lib import shown
 from ._position import Position, Refused
 
 _PAUSES = (0.2, 60.0)  # seconds between two tries: the first, and the longest
-_ANSWERS_WITHIN = {"artifacts": 600.0}  # seconds that a try has in any case
+_ANSWERS_WITHIN = {"artifacts": 600.0, "import": 600.0}  # seconds that a try has in any case
 _WITHIN = 10.0  # of other tries
 _FOR_GOOD = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
 
 
 _USERINFO = re.compile(r"(?<=://)[^/?#\s'\"<>]*(?=@)|(?<=://)[^@:\s'\"<>]*:[^@\s'\"<>]*(?=@)")
 _VALUE = re.compile(r"([?&;][\w-]*(?:passw|pwd|token|secret|key)[\w-]*=)[^&;#\s'\"<>]*", re.IGNORECASE)
+_HEADER = re.compile(r"(authorization\W{1,8}\w+\W{1,3})[\w+/=.~-]+", re.IGNORECASE)  # as a proxy repeats it
 
 
 def harmless(text: str, uri: str | None = None) -> str:
@@ -35,7 +36,7 @@ def harmless(text: str, uri: str | None = None) -> str:
     for name in ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_PASSWORD", "DATABRICKS_TOKEN"):
         secret = os.environ.get(name, "").strip()  # one that ends with a newline is repeated as no header's value
         text = text.replace(secret, "***") if secret else text
-    return shown(_VALUE.sub(r"\1***", _USERINFO.sub("***", text)))
+    return shown(_HEADER.sub(r"\1***", _VALUE.sub(r"\1***", _USERINFO.sub("***", text))))
 
 
 class _Overdue(BaseException):
@@ -103,7 +104,7 @@ class Server:
                 raise
             except BaseException as error:  # whatever a client or a store raises
                 text = harmless(f"{what}: {type(error).__name__}: {error}", self._uri)
-                if getattr(error, "error_code", "") in _FOR_GOOD:
+                if getattr(error, "error_code", "") in _FOR_GOOD or isinstance(error, UnicodeError):
                     raise Refused(text) from error
                 if isinstance(error, ImportError):
                     raise Refused(harmless(f"MLflow can't be imported by {sys.executable}: {error}")) from error

@@ -9,6 +9,7 @@ import os
 import sys
 
 from .. import _spawn, _where
+from ..errors import warn
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -33,8 +34,11 @@ def _environment() -> dict[str, str]:
 def start_waiting() -> int:
     """Starts a follower that waits for its request; returns the end of the pipe for it. -1: it can't be started."""
     log = os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull
-    theirs, ours = os.pipe()
+    theirs, ours, kept = -1, -1, -1
     try:
+        if not sys.executable:
+            raise OSError("this interpreter has no executable")
+        theirs, ours = os.pipe()
         actions = [
             (_spawn.DUP, theirs, 0),
             (_spawn.OPEN, 1, os.devnull, os.O_WRONLY),
@@ -44,21 +48,18 @@ def start_waiting() -> int:
         follower = _where.beside([sys.executable, "-c", _FOLLOW, "follow"])
         shell = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower]
         _spawn.start(shell, _environment(), actions, setsid=True)
-    except (OSError, NotImplementedError):
-        os.close(ours)
-        return -1
+        kept = ours
+    except (OSError, NotImplementedError) as error:
+        warn(f"nothing is sent to MLflow: {error}")
     finally:
-        os.close(theirs)
-    return ours
+        for fd in {theirs, ours} - {kept, -1}:
+            os.close(fd)
+    return kept
 
 
 def tell(fd: int, request: dict[str, Any]) -> None:
-    if fd < 0:
-        return
-    try:
-        os.write(fd, json.dumps(request).encode() + b"\n")
-    except OSError:
-        pass  # it has ended
+    if fd >= 0:
+        _spawn.write(fd, json.dumps(request).encode() + b"\n")
 
 
 def start(request: dict[str, Any]) -> None:

@@ -18,6 +18,11 @@ _LARGEST_TAPE = 1 << 30  # bytes
 FOLDER = "barograph"
 
 
+def utf8(text: str) -> str:
+    """What a server can store: a command line may have any bytes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _facts(tape: Tape) -> Iterator[tuple[str, Any]]:
     yield "wall_ns", tape.summary.wall_ns
     for name, value in tape.summary.job:
@@ -34,7 +39,7 @@ def params_of(tape: Tape) -> dict[str, str]:
     found: dict[str, Any] = {"cpus": header.cpus, "cpu_model": header.cpu_model, "memory_bytes": header.memory_bytes}
     for name in ("memory_bytes", "cores", "pids"):
         found[f"limit_{name}"] = limits.get(name)
-    return {f"baro.{k}": str(v)[:_LONGEST_PARAM] for k, v in found.items() if v not in (None, "")}
+    return {f"baro.{k}": utf8(str(v))[:_LONGEST_PARAM] for k, v in found.items() if v not in (None, "")}
 
 
 def tags_of(tape: Tape) -> dict[str, str]:
@@ -54,7 +59,7 @@ def tags_of(tape: Tape) -> dict[str, str]:
         "verdict": " ".join(heavy),
         "lower_bounds": " ".join(bounds),
     }
-    return {f"baro.{k}": v[:_LONGEST_TAG] for k, v in found.items() if v}
+    return {f"baro.{k}": utf8(v)[:_LONGEST_TAG] for k, v in found.items() if v}
 
 
 def artifacts_of(tape: Tape, folder: str) -> Iterator[tuple[str, str]]:

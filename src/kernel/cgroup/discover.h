@@ -57,6 +57,10 @@ int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *r
  * is the root, which is the whole machine. */
 int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret, struct baro_error *err);
 
+/* The length of the first component of a path if a hierarchy is mounted there, below /sys/fs/cgroup: 6 of "memory/a";
+ * else 0. root_fd may be AT_FDCWD. */
+size_t cgroup_hierarchy_length(int root_fd, const char *path);
+
 /* Reduces the directories that a path names to those that are one group, that is, have the same processes. at[0]
  * becomes the one from which members are listed: the one that counts CPU time (v2, else cpuacct) if a process is in it
  * or below it, else the first that has a process. Each of the others stays if one of these processes is in it as well,

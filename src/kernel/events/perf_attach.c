@@ -168,8 +168,8 @@ static int explain_error(int code, struct baro_error *err)
         return error_set(err, code, "the process has ended");
     if (code == -EACCES || code == -EPERM)
         return error_set(err, code,
-                         "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at most 2 "
-                         "and a process of the same user");
+                         "perf events are refused: by kernel.perf_event_paranoid above 2, by a container's profile, or "
+                         "for a process of another user");
     if (code == -EMFILE || code == -ENFILE)
         return error_set(err, code, "perf events need too many file descriptors: one per thread and CPU");
     return error_set(err, code, "perf events can't be opened: %s", strerror(-code));

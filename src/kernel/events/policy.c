@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -31,19 +33,37 @@ static void describe_working(const struct exits_source *s, struct exits_probe *p
              (unsigned long long)exits_capacity(s));
 }
 
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38 /* Linux 5.8 */
+#endif
+
+static bool may_perfmon(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {0};
+    return syscall(SYS_capget, &header, data) == 0 && data[CAP_PERFMON / 32].effective >> CAP_PERFMON % 32 & 1;
+}
+
+/* The kernel and its security modules refuse with EACCES (perf_event_open(2) of Linux 5.8: perf_allow_kernel()),
+ * profiles of engines with EPERM, or with ENOSYS, as podman's before the end of 2025. */
+const char *exits_perf_refusal(int code)
+{
+    if (code == -EACCES)
+        return "perf_event_paranoid";
+    if (code == -EPERM || code == -ENOSYS)
+        return may_perfmon() ? "seccomp despite CAP_PERFMON" : "seccomp";
+    return NULL;
+}
+
 static void describe_perf(struct exits_probe *p, const struct baro_error *err)
 {
     int level = paranoid();
+    const char *refusal = exits_perf_refusal(p->code);
     if (level == -2)
         snprintf(p->text, sizeof(p->text), "this kernel has no perf events (CONFIG_PERF_EVENTS)");
-    else if ((p->code == -EACCES || p->code == -EPERM) && level > 2)
-        snprintf(p->text, sizeof(p->text),
-                 "perf_event_paranoid is %d: needs CAP_PERFMON or sysctl kernel.perf_event_paranoid=2", level);
-    else if (p->code == -EACCES || p->code == -EPERM)
-        snprintf(
-            p->text, sizeof(p->text),
-            "perf_event_paranoid is %d, yet it is refused: a container's seccomp profile may forbid perf_event_open(2)",
-            level);
+    else if (refusal)
+        snprintf(p->text, sizeof(p->text), "perf_event_open(2) is refused by %s; perf_event_paranoid is %d", refusal,
+                 level);
     else
         snprintf(p->text, sizeof(p->text), "%s", err->text);
 }

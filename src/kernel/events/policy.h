@@ -34,6 +34,16 @@ struct exits_policy {
 /* Opens a source and closes it again; perf is attached to the calling process. The first perf event after boot may take
  * tens of milliseconds. */
 void exits_probe(enum exits_source_kind kind, struct exits_probe *ret);
+/*
+ * What refuses perf, if perf_event_open(2) fails with this code; NULL if it fails for another reason. The tape has this
+ * word, and output/text/notes.c says what would allow perf:
+ *
+ *   perf_event_paranoid          the kernel: above 2, those of Debian and Ubuntu refuse it without CAP_SYS_ADMIN
+ *                                (CAP_PERFMON is not enough: tried with Debian's 6.1.192)
+ *   seccomp                      the profile of a container's engine, which may allow it together with CAP_PERFMON
+ *   seccomp despite CAP_PERFMON  a profile that does not know that capability, such as that of podman 4.3
+ */
+const char *exits_perf_refusal(int code);
 /* Pure: chooses among the sources that work. */
 void exits_rank(struct exits_policy *policy);
 /* Probes all and ranks them. */

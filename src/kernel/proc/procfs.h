@@ -137,6 +137,10 @@ int proc_read_status(int root_fd, int32_t pid, struct pid_status *ret);
 /* Returns when the process that has this pid now was started, in ticks since boot; 0 if there is none, or it can't
  * be read. */
 uint64_t proc_read_start(int root_fd, int32_t pid);
+/* A pidfd of the process; -errno. proc_exit_status() returns the wait status of its process, which its parent has
+ * reaped already (PIDFD_GET_INFO since Linux 6.15); a negative code if that is not known. */
+int proc_pidfd(int32_t pid);
+int proc_exit_status(int pidfd);
 /* Do two processes have the same address space? kcmp(2) knows: 1, 0, or a negative code if the kernel refuses it (it
  * needs the rights of ptrace(2), and seccomp filters of containers forbid it) or was built without it. */
 int proc_same_memory(int32_t a, int32_t b);

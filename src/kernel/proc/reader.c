@@ -6,6 +6,7 @@
 #include <linux/kcmp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -216,4 +217,33 @@ int proc_absent(int error)
     case EPERM: return BARO_ABSENT_DENIED;
     default: return BARO_ABSENT_UNSUPPORTED;
     }
+}
+
+/* ---- pidfds ---- */
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+/* struct pidfd_info of linux/pidfd.h, and the bit of its mask that asks for the exit status. */
+struct pidfd_exit {
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t status;
+};
+#define PIDFD_EXIT_INFO (UINT64_C(1) << 3)
+#define PIDFD_EXIT_GET _IOWR(0xFF, 11, struct pidfd_exit)
+
+int proc_pidfd(int32_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0u);
+    return fd < 0 ? -errno : fd;
+}
+
+int proc_exit_status(int pidfd)
+{
+    struct pidfd_exit info = {.mask = PIDFD_EXIT_INFO};
+    if (ioctl(pidfd, PIDFD_EXIT_GET, &info) < 0)
+        return -errno;
+    return info.mask & PIDFD_EXIT_INFO ? info.status : -ENODATA;
 }

@@ -124,7 +124,7 @@ struct baro_entity {
     char *label; /* more about it, such as the model; "" */
     struct baro_entity_owner owner;         /* this and the attributes are unset for kinds up to BARO_KIND_CGROUP */
     size_t n_attributes;                    /* ATTRIBUTES_MAX at most */
-    const struct baro_attribute *attribute; /* such as the labels of OpenMetrics */
+    const struct baro_attribute *attribute; /* such as the UUID of a GPU */
     uint32_t info_version;                  /* grows with each change of label, owner or attributes */
     uint64_t read_ns; /* set by a cursor: when its values were read; elsewhere struct baro_entities has the time */
     size_t n_values;  /* set by a cursor: how many values it has */
@@ -246,6 +246,9 @@ struct baro_header {
         uint64_t carried_user_ns, carried_system_ns; /* what an earlier group of that name had used in the recording */
     } * groups;
     size_t n_groups;
+    struct header_place { /* what people call the control group that is the job; "": not known */
+        char container[128], image[256], pod[256], pod_namespace[64], unit[256];
+    } place;
 };
 
 /* The entities of any kind; NULL if the sample has none. */

@@ -125,6 +125,9 @@ void fact_accounting(const struct baro_summary *s, int of, size_t row, struct ba
     case ACCOUNTING_EXIT_SOURCE:
         value_text(ret, *s->subject.exit_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->subject.exit_source);
         break;
+    case ACCOUNTING_PERF_REFUSED:
+        value_text(ret, *s->subject.perf_refused ? BARO_PRESENT : BARO_ABSENT_NONE, s->subject.perf_refused);
+        break;
     case ACCOUNTING_REMAINDER:
         absent = summary_remainder(s, &remainder);
         value_real(ret, absent, remainder);

@@ -12,6 +12,17 @@ static const char *id_of(const struct baro_header *h)
     return h->id;
 }
 
+#define PLACE(member)                                                                                                  \
+    static const char *member##_of(const struct baro_header *h)                                                        \
+    {                                                                                                                  \
+        return h->place.member;                                                                                        \
+    }
+PLACE(container)
+PLACE(image)
+PLACE(pod)
+PLACE(pod_namespace)
+PLACE(unit)
+
 static const char *mode_of(const struct baro_header *h)
 {
     return h->mode == BARO_MODE_ATTACH ? "attach" : "run";
@@ -77,6 +88,11 @@ static const struct {
     TEXT("job_id", baro_header_job_id, "of a batch system"),
     TEXT("step_id", baro_header_step_id, "of a batch system"),
     TEXT("rank", baro_header_rank, "of a batch system"),
+    TEXT("container", container_of, "name of the container whose control group was recorded, or its short id"),
+    TEXT("image", image_of, "image of that container"),
+    TEXT("pod", pod_of, "pod of that container, or the pod's uid"),
+    TEXT("pod_namespace", pod_namespace_of, "namespace of that pod"),
+    TEXT("unit", unit_of, "unit of systemd whose control group was recorded"),
 };
 
 enum { FACTS = sizeof(facts) / sizeof(*facts) };

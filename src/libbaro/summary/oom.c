@@ -17,6 +17,8 @@ void oom_add_exit(struct summary_oom *o, const struct baro_exit *e)
     if (o->status_unknown && e->status_known && WIFEXITED(e->status) && WEXITSTATUS(e->status) == 128 + SIGKILL)
         o->said_ns = e->t_ns;
     o->status_unknown |= !e->status_known;
+    if (!e->status_known)
+        o->unknown_ns = e->t_ns;
     if (!e->status_known || !WIFSIGNALED(e->status) || WTERMSIG(e->status) != SIGKILL)
         return;
     if (o->n < OOM_TIMES)
@@ -72,6 +74,16 @@ static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
     return n;
 }
 
+/* Counts processes that SIGKILL ended after the last reading of the counter, for example because the group was removed:
+ * it does not include them. */
+static uint64_t ended_after(const struct baro_summary *s, uint64_t last_ns)
+{
+    uint64_t n = 0;
+    for (size_t k = 0; k < s->oom.n; k++)
+        n += s->oom.end_ns[k] > last_ns;
+    return n;
+}
+
 /* Processes that began and ended between two scans, or while events were lost, have no exit record. */
 static bool any_unknown(const struct baro_summary *s)
 {
@@ -103,16 +115,27 @@ static int by_machine(const struct baro_summary *s, int absent, struct summary_o
     return BARO_PRESENT;
 }
 
+/* The job is alone in its groups, which counted kills up to their last reading. For what ended later the kernel's log
+ * decides, if it was read. Example: read at 2.0 s with 0 kills, SIGKILL ended a process at 2.3 s, and the group was
+ * removed at 2.4 s: 1 if the log names that process, 0 if it names none, else 0 to 1. */
+static int by_own_groups(const struct baro_summary *s, uint64_t counted, struct summary_oom_kills *ret)
+{
+    uint64_t last_ns = groups_oom(s, s->machine.chains)->oom_kills.to_ns, after = ended_after(s, last_ns);
+    uint64_t logged = s->oom.log_own > counted ? s->oom.log_own - counted : 0;
+    ret->likely = ret->least = counted + (s->oom.logged ? min_u64(logged, after) : 0);
+    ret->most = s->oom.logged ? ret->least : counted + after;
+    bool unknown = !s->oom.logged && s->oom.unknown_ns > last_ns;
+    return unknown && !ret->most ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+}
+
 int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *ret)
 {
     uint64_t counted;
     const struct machine_group *first;
     int absent = summary_group_oom_kills(s, &counted);
     *ret = (struct summary_oom_kills){0};
-    if (absent == BARO_PRESENT && groups_oom_alone(s)) {
-        ret->likely = ret->least = ret->most = counted;
-        return absent;
-    }
+    if (absent == BARO_PRESENT && groups_oom_alone(s))
+        return by_own_groups(s, counted, ret);
     if (absent == BARO_ABSENT_UNSUPPORTED || absent == BARO_ABSENT_NOT_ASKED)
         return by_machine(s, absent, ret);
     first = groups_oom(s, 1);
@@ -154,5 +177,9 @@ void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
         const struct growth_rise first = {0, c->from_ns, c->last - c->grown};
         match(s, &first, s->subject.own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);
         match(s, g->oom_rise, g->n_oom_rises, ret);
+        if (groups_oom_alone(s) && s->oom.logged && s->oom.log_own > counted) {
+            const struct growth_rise late = {c->to_ns, UINT64_MAX - ENDS_WITHIN, s->oom.log_own - counted};
+            match(s, &late, 1, ret);
+        }
     }
 }

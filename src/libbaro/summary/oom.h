@@ -23,6 +23,7 @@ struct summary_oom {
     uint64_t
         said_ns; /* when a shell ended with 137, as SIGKILL had ended a child whose status is not known; 0: never */
     bool status_unknown; /* for some processes it is not known how they ended */
+    uint64_t unknown_ns; /* when the last of these ended */
     bool logged;         /* the kernel's log was read completely */
     uint64_t log_own;    /* processes of the job that the log names */
 };

@@ -299,7 +299,9 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
     case BARO_EVENT_MARK: gpus_total_add_mark(&s->gpus, e); break;
     case BARO_EVENT_WRAPPER_LOST: s->life.wrapper_lost = true; break;
     case BARO_EVENT_SOURCE:
-        if (e->number)
+        if (e->number == 2)
+            summary_copy_text(s->subject.perf_refused, sizeof(s->subject.perf_refused), e->text);
+        else if (e->number)
             summary_copy_text(s->subject.event_source, sizeof(s->subject.event_source), e->text);
         else
             summary_copy_text(s->subject.exit_source, sizeof(s->subject.exit_source), e->text);

@@ -98,7 +98,7 @@ struct summary_subject {
     char name[256];
     char host[65], kernel[65], machine_type[65], cpu_model[128];
     uint32_t numa_nodes; /* 0: not known */
-    char event_source[16], exit_source[16];
+    char event_source[16], exit_source[16], perf_refused[32];
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;

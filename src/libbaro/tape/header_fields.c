@@ -19,7 +19,7 @@ enum field {
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
     FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP, FIELD_NAME,
-    FIELD_ID,
+    FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT,
 };
 /* clang-format on */
 
@@ -132,6 +132,11 @@ void head_write(struct buf *out, const struct baro_header *h)
     write_text(out, FIELD_EXIT_SOURCE, h->exit_source);
     write_text(out, FIELD_NAME, h->name);
     write_text(out, FIELD_ID, h->id);
+    write_text(out, FIELD_CONTAINER, h->place.container);
+    write_text(out, FIELD_IMAGE, h->place.image);
+    write_text(out, FIELD_POD, h->place.pod);
+    write_text(out, FIELD_POD_NAMESPACE, h->place.pod_namespace);
+    write_text(out, FIELD_UNIT, h->place.unit);
     write_text(out, FIELD_JOB_ID, h->job_id);
     write_text(out, FIELD_STEP_ID, h->step_id);
     write_text(out, FIELD_RANK, h->rank);
@@ -210,6 +215,11 @@ static bool take_text(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_EXIT_SOURCE: text_of(v, h->exit_source, sizeof h->exit_source); return true;
     case FIELD_NAME: text_of(v, h->name, sizeof h->name); return true;
     case FIELD_ID: text_of(v, h->id, sizeof h->id); return true;
+    case FIELD_CONTAINER: text_of(v, h->place.container, sizeof h->place.container); return true;
+    case FIELD_IMAGE: text_of(v, h->place.image, sizeof h->place.image); return true;
+    case FIELD_POD: text_of(v, h->place.pod, sizeof h->place.pod); return true;
+    case FIELD_POD_NAMESPACE: text_of(v, h->place.pod_namespace, sizeof h->place.pod_namespace); return true;
+    case FIELD_UNIT: text_of(v, h->place.unit, sizeof h->place.unit); return true;
     case FIELD_JOB_ID: text_of(v, h->job_id, sizeof h->job_id); return true;
     case FIELD_STEP_ID: text_of(v, h->step_id, sizeof h->step_id); return true;
     case FIELD_CPU_MODEL: text_of(v, h->cpu_model, sizeof h->cpu_model); return true;

@@ -45,20 +45,31 @@ static int usable(int fd, const char **ret_why)
     return faccessat(fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
+/* Writes a folder without the slashes at its end: a home may be "/". */
+static void put_folder(struct buf *ret, const char *folder)
+{
+    size_t n = strlen(folder);
+    while (n && folder[n - 1] == '/')
+        n--;
+    buf_add(ret, folder, n);
+}
+
 /* Gets the folder that the environment names. Relative paths are ignored, as the XDG Base Directory Specification
  * demands. */
 static bool wanted_dir(struct buf *ret)
 {
     const char *dir = getenv("BARO_DIR"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (dir && dir[0])
-        buf_str(ret, dir);
-    else if (state && state[0] == '/')
-        buf_printf(ret, "%s/barograph", state);
-    else if (home && home[0] == '/')
-        buf_printf(ret, "%s/.local/state/barograph", home);
-    else
-        return false;
-    return true;
+    if (dir && dir[0]) {
+        put_folder(ret, dir);
+        buf_str(ret, ret->len ? "" : "/");
+    } else if (state && state[0] == '/') {
+        put_folder(ret, state);
+        buf_str(ret, "/barograph");
+    } else if (home && home[0] == '/') {
+        put_folder(ret, home);
+        buf_str(ret, "/.local/state/barograph");
+    }
+    return ret->len > 0;
 }
 
 /* Gets the folder below /tmp. Anybody can make files in /tmp, so it must be a folder of this user with mode 0700. */
@@ -67,7 +78,8 @@ static int fallback_dir(struct buf *ret, struct baro_error *err)
     const char *tmp = getenv("TMPDIR");
     struct stat st;
     buf_clear(ret);
-    buf_printf(ret, "%s/barograph-%u", tmp && tmp[0] == '/' ? tmp : "/tmp", (unsigned)geteuid());
+    put_folder(ret, tmp && tmp[0] == '/' ? tmp : "/tmp");
+    buf_printf(ret, "/barograph-%u", (unsigned)geteuid());
     int r = terminated(ret, err);
     if (r < 0)
         return r;

@@ -218,13 +218,18 @@ static bool is_over(const struct phase_usage *u, const struct usage_row *row)
     return row->t_ns >= u->end_ns && (!row->machine_ns || row->machine_ns >= u->end_ns);
 }
 
+/* Each phase that is open takes time at each row. Of those that a row finds open only the oldest USAGE_OPEN_MOST get
+ * the next one; what the others use is not known. Example: 40,000 phases that a job begins and never ends. */
 static void feed_active(struct usage_history *h, const struct usage_row *a, const struct usage_row *b)
 {
-    size_t left = 0;
+    size_t left = 0, open = 0;
     for (size_t i = 0; i < h->n_active; i++) {
         struct phase_usage *u = h->active[i];
         feed(u, a, b);
-        u->is_active = !is_over(u, b);
+        bool is_open = u->begin_ns <= b->t_ns && !is_over(u, b);
+        open += is_open;
+        u->is_left = is_open && open > USAGE_OPEN_MOST;
+        u->is_active = !u->is_left && !is_over(u, b);
         if (u->is_active)
             h->active[left++] = u;
     }

@@ -12,6 +12,7 @@
 #include "libbaro/summary/machine.h"
 
 #define USAGE_ROWS 256u       /* a power of two */
+#define USAGE_OPEN_MOST 1024u /* phases that are measured from one row to the next */
 #define USAGE_OPEN UINT64_MAX /* end of a phase that is still open */
 
 enum usage_counter {
@@ -82,6 +83,7 @@ struct usage_peak {
 struct phase_usage {
     uint64_t begin_ns, end_ns; /* USAGE_OPEN */
     bool is_active;
+    bool is_left; /* rows after the last one that it got are missing */
     uint64_t samples;
     uint64_t covered_ns[2]; /* intervals between samples: of the job, of the machine */
     double grown[USAGE_COUNTERS], error[USAGE_COUNTERS];

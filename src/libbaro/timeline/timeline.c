@@ -304,7 +304,7 @@ enum baro_absent baro_timeline_value(const struct baro_timeline *t, size_t item,
     const struct timeline_item *i = t->sorted[item];
     struct phase_usage u;
     ret->absent = BARO_ABSENT_UNKNOWN;
-    if (!i->usage)
+    if (!i->usage || i->usage->is_left)
         return ret->absent;
     *ret = (struct baro_value){0};
     usage_read(&t->history, i->usage, &u);

@@ -47,6 +47,7 @@
     FACT(memory_group_ratio, "limits", "memory_group_ratio")                                                           \
     FACT(oom_kills, "limits", "oom_kills")                                                                             \
     FACT(oom_kills_at_least, "limits", "oom_kills_at_least")                                                           \
+    FACT(oom_kills_at_most, "limits", "oom_kills_at_most")                                                             \
     FACT(cores, "limits", "cores")                                                                                     \
     FACT(throttled_ns, "limits", "throttled_ns")                                                                       \
     FACT(pids, "limits", "pids")                                                                                       \

@@ -250,7 +250,10 @@ static bool killed(const struct evidence *e, const struct stretch *s, struct fin
     find_title(f, "%s ended it after %s%s", e->exit_signal, words_duration(FACT(e, wall_ns)).at,
                e->is_core_dumped >= 1 ? ", with a core dump" : "");
     if (!find_cause(f, ':', e->exit_signal, e->failure ? &e->failure->first : NULL) && is_signal(e, "SIGKILL"))
-        find_title(f, ": no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a user");
+        find_title(f, e->oom_kills_at_most >= OOM_KILLS
+                          ? ": whether that was an OOM kill is not known"
+                          : ": no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a "
+                            "user");
     find_title(f, ".");
     find_text(f, "exit.signal", e->exit_signal);
     find_number(f, "wall_ns", FACT(e, wall_ns), BARO_UNIT_NS);

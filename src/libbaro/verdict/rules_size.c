@@ -222,7 +222,7 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
 {
     double cores = cores_needed(e, s), memory = round_up(memory_to_ask_for(e, s), SIZE_MEMORY_STEP),
            minutes = whole_up(e->wall_ns * SIZE_TIME / (60 * SECOND_NS)), mib = memory / 1048576;
-    if (e->is_running || *e->exit_signal || e->oom_kills >= 1 || !(memory > 0 && minutes >= 1))
+    if (e->is_running || *e->exit_signal || e->oom_kills_at_most >= 1 || !(memory > 0 && minutes >= 1))
         return false;
     if (cores >= 1)
         size_with_cores(e, f, cores, mib, minutes);

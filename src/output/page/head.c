@@ -16,6 +16,23 @@ static void meta(struct page *p, const char *label, const char *text)
     buf_str(&p->html, "</dd></div>\n");
 }
 
+/* What the control group is called that was recorded. */
+static void names_of_group(struct page *p)
+{
+    static const struct {
+        const char *fact, *label;
+    } names[] = {{"container", "container"},
+                 {"image", "image"},
+                 {"pod", "pod"},
+                 {"pod_namespace", "namespace"},
+                 {"unit", "unit"}};
+    struct baro_value v;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (baro_header_value(p->header, baro_header_fact_find(names[i].fact), 0, &v) == BARO_PRESENT)
+            meta(p, names[i].label, v.text);
+    }
+}
+
 static void when_and_where(struct page *p)
 {
     struct buf *html = &p->html;
@@ -27,6 +44,7 @@ static void when_and_where(struct page *p)
     meta(p, "kernel", report_text(s, "host", "kernel"));
     meta(p, "CPU", report_text(s, "host", "cpu_model"));
     meta(p, "in", baro_header_cwd(p->header));
+    names_of_group(p);
     meta(p, "batch job", baro_header_job_id(p->header));
     meta(p, "step", baro_header_step_id(p->header));
     meta(p, "rank", baro_header_rank(p->header));

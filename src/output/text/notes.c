@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notes: what makes the figures of a summary incomplete, a line for each. */
+#include <string.h>
+
 #include "base/fmt.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
 #define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are not mentioned */
 #define LEFT_OUT_FEW 5u  /* nor are so few in total */
+#define REMAINDER_SMALL 0.02
 #define THINNED_MUCH 10u /* nor is less than one read left out per ten readings of a process */
 
 static void put_note(struct lines *l, struct buf *b)
@@ -100,6 +103,34 @@ static void note_samples(struct lines *l, struct buf *b, const struct baro_summa
     note_left_out(l, b, s);
 }
 
+const char *report_perf_grant(const char *refused)
+{
+    static const char *const grants[][2] = {
+        {"seccomp", "--cap-add PERFMON for the container, with older engines --security-opt seccomp=FILE"},
+        {"seccomp despite CAP_PERFMON", "--security-opt seccomp=FILE for the container"},
+        {"perf_event_paranoid", "sysctl kernel.perf_event_paranoid=2 on the host"},
+    };
+    for (size_t i = 0; i < sizeof(grants) / sizeof(*grants); i++) {
+        if (strcmp(refused, grants[i][0]) == 0)
+            return grants[i][1];
+    }
+    return "perf_event_open(2)";
+}
+
+/* Only where it matters: a job whose processes are all known lacks nothing. */
+static void note_refused(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    const char *refused = report_text(s, "accounting", "perf_refused");
+    double remainder = 0;
+    report_has_real(s, "accounting", "remainder_ratio", &remainder);
+    if (!*refused || (!report_is(s, "job", "processes_started_is_lower_bound") && remainder < REMAINDER_SMALL))
+        return;
+    buf_str(b, "processes may be missing, because perf is refused by ");
+    lines_name(l, b, refused, 40);
+    buf_printf(b, ". It would be granted by %s", report_perf_grant(refused));
+    put_note(l, b);
+}
+
 void report_notes(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
@@ -107,6 +138,7 @@ void report_notes(struct lines *l, const struct baro_summary *s)
     note_removed(l, &b, s);
     note_times(l, &b, s);
     note_samples(l, &b, s);
+    note_refused(l, &b, s);
     if (report_is(s, "recorder", "is_wrapper_lost")) {
         buf_str(&b, "the wrapper went away before the job: what it reaped after that is missing");
         put_note(l, &b);

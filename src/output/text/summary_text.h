@@ -46,6 +46,9 @@ void report_title(const struct baro_summary *s, struct buf *ret);
 enum report_result { REPORT_GOOD, REPORT_BAD, REPORT_CUT_OFF, REPORT_OTHER };
 enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret);
 
+/* What would allow perf, for `accounting.perf_refused`: a phrase. */
+const char *report_perf_grant(const char *refused);
+
 /* For terminals that show only ASCII: from this position of the text on, replaces the micro sign by u and all other
  * characters by \xNN. */
 void report_ascii(struct buf *b, size_t from);

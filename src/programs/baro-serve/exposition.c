@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "baro/baro.h"
 #include "base/clock.h"
@@ -95,16 +96,74 @@ static void add_missing(struct scrape *s)
     buf_done(&labels);
 }
 
+/* Adds what people call the control group of a job. The job is locked. */
+static void label_names(struct buf *labels, const struct job *job)
+{
+    static const char *const names[] = {"container", "pod", "pod_namespace", "image", "unit"};
+    const struct baro_header *h = job->tape ? baro_tape_header(job->tape) : NULL;
+    struct baro_value v;
+    for (size_t i = 0; h && i < sizeof(names) / sizeof(*names); i++) {
+        if (baro_header_value(h, baro_header_fact_find(names[i]), 0, &v) == BARO_PRESENT)
+            family_label(labels, names[i], v.text);
+    }
+}
+
+/* Writes the values of the control group that a job is. */
+static void add_groups(struct scrape *s)
+{
+    struct kind_families k;
+    struct buf labels = {0};
+    int kind = baro_kind_find("cgroup");
+    kind_families_begin(&k, kind, &s->text);
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        pthread_mutex_lock(&job->lock);
+        const char *mode = job->tape ? baro_header_cgroup_mode(baro_tape_header(job->tape)) : "";
+        bool is_group = strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 || strcmp(mode, "own") == 0;
+        buf_clear(&labels);
+        family_label(&labels, "job", job->id);
+        label_names(&labels, job);
+        if (is_group && job->now && baro_sample_rows(job->now, kind))
+            kind_families_row(&k, baro_sample_row(job->now, kind, 0), &labels);
+        pthread_mutex_unlock(&job->lock);
+    }
+    kind_families_end(&k);
+    buf_done(&labels);
+}
+
+/* The status of a job that has ended, as a shell has it: 128 and the signal for one that a signal ended. */
+static void add_exit_status(struct scrape *s)
+{
+    struct buf labels = {0};
+    family_begin(&s->text, "baro_job_exit_status", "", false,
+                 "exit status of a job that has ended; 128 and the signal's number where a signal ended it");
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        pthread_mutex_lock(&job->lock);
+        const struct baro_tape_end end = job->end;
+        pthread_mutex_unlock(&job->lock);
+        if (!end.ended || !end.status_known)
+            continue;
+        family_label(&labels, "job", job->id);
+        family_value(&s->text, "baro_job_exit_status", false, &labels,
+                     WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
+    }
+    buf_done(&labels);
+}
+
 static void add_job_info(struct scrape *s)
 {
     struct buf labels = {0};
     struct catalogue *c = s->q->server->catalogue;
-    family_begin(&s->text, "baro_job_info", "", false, "a job: its command");
+    family_begin(&s->text, "baro_job_info", "", false, "a job: its command, and what its control group is called");
     for (size_t i = 0; i < s->jobs.n; i++) {
         int64_t start_ns;
         char *title = job_title(c, s->jobs.at[i], &start_ns);
         family_label(&labels, "job", s->jobs.at[i]->id);
         family_label(&labels, "command", title ? title : "");
+        pthread_mutex_lock(&s->jobs.at[i]->lock);
+        label_names(&labels, s->jobs.at[i]);
+        pthread_mutex_unlock(&s->jobs.at[i]->lock);
         family_value(&s->text, "baro_job_info", false, &labels, 1);
         free(title);
     }
@@ -254,6 +313,7 @@ static void keep_followed(struct scrape *s)
 static void write_all(struct scrape *s)
 {
     add_job_info(s);
+    add_exit_status(s);
     for (int id = 0; id < baro_metric_count(BARO_KIND_JOB); id++)
         add_jobs(s, "job", baro_metric_get(BARO_KIND_JOB, id), id, read_job);
     for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
@@ -263,6 +323,7 @@ static void write_all(struct scrape *s)
     add_missing(s);
     for (int id = 0; id < baro_metric_count(BARO_KIND_RECORDER); id++)
         add_jobs(s, "recorder", baro_metric_get(BARO_KIND_RECORDER, id), id, read_recorder);
+    add_groups(s);
     add_tasks(s);
     add_processes(s);
     if (s->host)

@@ -39,13 +39,21 @@ static void add_value(struct kind_families *k, int id, uint64_t v)
                  baro_metric_real(baro_metric_get(k->kind, id), v) / one->family.divisor);
 }
 
-void kind_families_host(struct kind_families *k, const struct baro_sample *s)
+void kind_families_row(struct kind_families *k, const struct baro_row *row, const struct buf *labels)
 {
     uint64_t v;
     for (int id = 0; k->at && id < k->n; id++) {
-        if (k->at[id].family.is_there && baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), id, &v) == BARO_PRESENT)
-            add_value(k, id, v);
+        if (!k->at[id].family.is_there || baro_row_value(row, id, &v) != BARO_PRESENT)
+            continue;
+        buf_add(&k->labels, labels->at, labels->len);
+        add_value(k, id, v);
     }
+}
+
+void kind_families_host(struct kind_families *k, const struct baro_sample *s)
+{
+    static const struct buf none;
+    kind_families_row(k, baro_sample_row(s, BARO_KIND_HOST, 0), &none);
 }
 
 /* ---- entities ---- */

@@ -24,6 +24,8 @@ void kind_families_begin(struct kind_families *k, int kind, struct families *to)
 /* Adds the entities of a sample. job NULL: those of the machine. Returns how many values were left out because there
  * are more than `most` entities. */
 uint64_t kind_families_entities(struct kind_families *k, const struct baro_sample *s, const char *job, size_t most);
+/* Adds one row. labels: without the brace at the end; borrowed. */
+void kind_families_row(struct kind_families *k, const struct baro_row *row, const struct buf *labels);
 void kind_families_host(struct kind_families *k, const struct baro_sample *s);
 /* Adds the `most` processes that used most CPU time since `before`; NULL: since they began. */
 void kind_families_busiest(struct kind_families *k, const struct baro_sample *before, const struct baro_sample *s,

@@ -10,7 +10,7 @@
 #include "programs/common/cli.h"
 
 struct doctor_finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
-                                    const char *format, ...)
+                                    const char *grant, const char *format, ...)
 {
     struct doctor_finding *one = &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
     va_list arguments;
@@ -18,15 +18,9 @@ struct doctor_finding *findings_add(struct findings *f, const char *topic, const
     va_start(arguments, format);
     vsnprintf(one->text, sizeof(one->text), format, arguments);
     va_end(arguments);
+    if (grant && state != FOUND_YES)
+        snprintf(one->grant, sizeof(one->grant), "%s", grant);
     return one;
-}
-
-void finding_grant(struct doctor_finding *f, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(f->grant, sizeof(f->grant), format, arguments);
-    va_end(arguments);
 }
 
 static const char *const words[] = {
@@ -86,20 +80,27 @@ static void as_json(const struct findings *f, struct buf *out)
 int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
 {
     struct findings *f = calloc(1, sizeof(*f));
+    struct tried *t = f ? doctor_try() : NULL;
     struct buf out = {0};
     (void)argv;
-    if (!f)
+    if (!t) {
+        free(f);
         return cli_failf(cli, "out of memory");
+    }
     if (s->metrics) {
-        doctor_metrics(f);
+        doctor_metrics(f, t);
     } else {
         doctor_place(f);
-        doctor_processes(f);
+        doctor_sources(f, t, OWN_PROCESSES);
+        doctor_others(f, t);
+        doctor_sources(f, t, TCP);
         doctor_sockets(f);
         doctor_events(f);
+        doctor_sources(f, t, MACHINE);
         doctor_machine(f);
-        doctor_cgroup(f);
+        doctor_sources(f, t, CONTROL_GROUPS);
     }
+    doctor_tried_free(t);
     if (s->json)
         as_json(f, &out);
     else

@@ -126,7 +126,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     }
     fd_raise_limit(); /* each job keeps some twenty descriptors open */
-    const struct jobs_options o = {
+    struct jobs_options o = {
         .dir_fd = dir_fd,
         .dir = (const char *)path.at,
         .open_dir = make_folder,
@@ -144,6 +144,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .say = print_line,
         .context = cli,
     };
+    o.record.attach.names = (enum record_names)s->observe.names;
     int code = jobs_run(&o, &err);
     fd_close(dir_fd);
     hanging_end(&hanging);

@@ -211,10 +211,11 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
         recording_discard(&recording);
     else
         recording_tidy(&recording);
+    bool is_empty = !recording.begun; /* the reason was reported */
     recording_done(&recording);
     marks_file_sweep(&marks);
     marks_file_remove(&marks);
-    return code < 0 ? cli_fail(cli, &err) : 0;
+    return code < 0 ? cli_fail(cli, &err) : is_empty ? CLI_FAILED : 0;
 }
 
 int cmd_record(struct cli *cli, const struct settings *s, char **argv)

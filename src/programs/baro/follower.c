@@ -18,6 +18,7 @@ void follower_execute(char **argv)
     int status = 0;
     unsigned tries = 0;
     prctl(PR_SET_NAME, "baro-follower");
+    signal(SIGCHLD, SIG_DFL); /* ignored, the status would be lost */
     pid_t child = fork();
     if (child > 0) {
         fds_null_standard(-1); /* who writes to the follower's pipe is to see its end */

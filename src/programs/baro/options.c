@@ -303,10 +303,14 @@ const struct opt options_record[] = {
            "record all processes in this control group and below it: a service, a container, a pod",
            .completes = OPT_A_FILE,
            MORE("PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service. It can also be relative to "
-                "/sys/fs/cgroup, or as in /proc/PID/cgroup. Such a path is looked up in every hierarchy, v1 and v2. "
-                "The members are those of the hierarchy that counts CPU time (v2, else cpuacct). If a group with this "
+                "/sys/fs/cgroup, or as in /proc/PID/cgroup, with or without the slash in front. It is looked up in "
+                "every hierarchy, v1 and v2. The members are those of the hierarchy that counts CPU time (v2, else "
+                "cpuacct). If a group with this "
                 "path has other members in another hierarchy, give the folder. CPU time is the group's own count, if "
-                "it has one. The recording ends when the group is empty or removed.")),
+                "it has one. The recording ends 100 ms after the group's last process; its status is that of "
+                "the last one to end of those that came into the group from elsewhere: a container's first process. If "
+                "the group was removed before it was read after that, the total is its last reading and what the "
+                "processes are known to have used since, at least where that may not be all.")),
     OPTIONS_SELECT,
     TEXT("events", 0, "FILE", record.events, "record the lines that are appended to FILE as marks and phases",
          .completes = OPT_A_FILE,
@@ -328,7 +332,7 @@ const struct opt options_record[] = {
 };
 
 const struct opt options_doctor[] = {
-    SETS("metrics", 'm', metrics, "print a line for each metric of the machine and of control groups"),
+    SETS("metrics", 'm', metrics, "print a line for each metric"),
     JSON_OPTION,
     END,
 };

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "programs/baro/options_values.h"
 #include "programs/common/options.h"
 #include "programs/common/settings.h"
+#include "recorder/loop/record.h"
 
 static int take_pattern(void *at, const char *text, struct baro_error *err)
 {
@@ -14,16 +17,41 @@ static int take_pattern(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+static int take_names(void *at, const char *text, struct baro_error *err)
+{
+    static const char *const words[] = {
+        [RECORD_NAMES_AUTO] = "auto", [RECORD_NAMES_PATH] = "path", [RECORD_NAMES_OFF] = "off"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *(int *)at = i;
+            return 0;
+        }
+    }
+    return error_set(err, BARO_E_SYNTAX, "it is auto, path or off");
+}
+
 const struct opt options_observe[] = {
     PARSED("cgroup", 0, "PATTERN", observe, take_pattern,
            "each control group that matches is a job; can be given more than once", .completes = OPT_A_FILE,
            MORE("PATTERN is a path with *, ? and [...], which match no slash. It is relative to the root of the "
                 "hierarchy of control groups, as paths in /proc/PID/cgroup are: system.slice/*.service is "
                 "/sys/fs/cgroup/system.slice/*.service, or /sys/fs/cgroup/unified/system.slice/*.service where both "
-                "versions are mounted; a path that begins with /sys/fs/cgroup/ is taken as it is. One line says so if "
+                "versions are mounted. It may begin with the name of a hierarchy: memory/jobs/* is jobs/*. A path that "
+                "begins with /sys/fs/cgroup/ is taken as it is. One line says so if "
                 "nothing matches at the start; what appears later is recorded. A group that is removed and made again "
-                "is another job. Groups are searched for twice a second; those that were removed before they could be "
-                "recorded are counted, and the count is a line on standard error.")),
+                "is another job. A group is recorded from some milliseconds after it was made (inotify(7)), and all "
+                "are searched for twice a second; those that were removed before they could be recorded are counted, "
+                "and the count is a line on standard error. A job ends 100 ms after its last process, with the status "
+                "of the last one to end of those that came into the group from elsewhere: a container's first "
+                "process.")),
+    PARSED("name-from", 0, "auto|path|off", observe.names, take_names,
+           "where the names of containers, pods and units come from: the path of the group and the files of the engine "
+           "(auto, the default), the path alone, or nowhere",
+           MORE("Files are those in which podman, Docker, containerd and CRI-O keep the state of a container, and "
+                "/var/log/containers of the kubelet; they are only read, and most of them only by root. No socket is "
+                "opened. A container whose name is not known is called by the first 12 digits of its id. The names are "
+                "the title of the job, container, image, pod, pod_namespace and unit of its header, and labels in the "
+                "/metrics of baro serve.")),
     TEXT("tasks", 0, "DIR", observe.tasks,
          "each task file *.yaml or *.yml in DIR is a job with the tasks that it names", .completes = OPT_A_FILE,
          MORE("From when it appears until it is changed or removed; a file that was changed is another job. Each file "

@@ -44,7 +44,7 @@ static int absolute(const char *path, struct buf *ret, struct baro_error *err)
     if (*path != '/') {
         if (!getcwd(cwd, sizeof(cwd)))
             return error_set(err, -errno, "can't tell the working directory: %s", strerror(errno));
-        buf_str(ret, cwd);
+        buf_str(ret, cwd[1] ? cwd : ""); /* the root, as in a container */
         buf_byte(ret, '/');
     }
     buf_str(ret, path);

@@ -328,10 +328,10 @@ const struct cli_command cli_commands[] = {
     {.name = "doctor",
      .operands = "",
      .summary = "what can be recorded here, and what permission or setting would enable the rest",
-     .about = "Tries each source of values and of events as this user, in this container and on this kernel. It says "
-              "what is missing, and what would enable it.\n\n"
-              "With --metrics it takes one sample and does so for each metric of the machine and of control "
-              "groups.\n\n"
+     .about = "Takes samples of itself, of a process of another user, of the machine and of control groups, as this "
+              "user, in this container and on this kernel, and tries each source of events. It says what is missing, "
+              "why, and what would enable it.\n\n"
+              "With --metrics it does so for each metric.\n\n"
               "The status is 0 even if something is missing.",
      .examples = "baro doctor\twhat works here\n"
                  "baro doctor --metrics | grep ' no '\tthe metrics that are absent here",

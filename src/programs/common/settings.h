@@ -64,6 +64,7 @@ struct observe_settings {
     const char *patterns[SETTINGS_PATTERNS_MAX]; /* patterns of control groups */
     int n_patterns;
     const char *tasks;    /* a folder of task files; NULL: none */
+    int names;            /* enum record_names */
     uint64_t total_bytes; /* bytes of all tapes; 0: no limit */
 };
 

@@ -237,6 +237,24 @@ void sampler_close_sockets(struct sampler *s)
     socket_row_close(&s->sockets);
 }
 
+void sampler_count_pids(struct sampler *s, int32_t pid)
+{
+    if (births_begin(&s->processes.scan.births, pid))
+        scan_set_always(&s->processes.scan, false);
+}
+
+void sampler_poll(struct sampler *s)
+{
+    sampler_advance(s);
+    births_poll(&s->processes);
+}
+
+uint64_t sampler_poll_due_ns(const struct sampler *s)
+{
+    uint64_t due = s->processes.scan.births.due_ns;
+    return due ? due : UINT64_MAX;
+}
+
 void sampler_scan_always(struct sampler *s, bool always)
 {
     scan_set_always(&s->processes.scan, always);
@@ -270,6 +288,13 @@ bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns)
 {
     *ret_before_ns = s->group.base.user_ns + s->group.base.system_ns;
     return s->group.meter.fd >= 0;
+}
+
+void sampler_groups_read_end(struct sampler *s)
+{
+    sampler_advance(s);
+    group_job_count(&s->group);
+    cgroup_row_read_end(&s->cgroups);
 }
 
 void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns)

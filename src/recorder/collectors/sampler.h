@@ -109,6 +109,11 @@ void sampler_close_sockets(struct sampler *s);
 /* Finding members by listing children (scan.h). always: there is no event source, so each tick lists the children of
  * all members that ran. lost_events: events were lost; if forks may be among them, the next tick lists the children of
  * all members. children, wrapper: at once, for one member or the wrapper. */
+/* New members are found by the pids that the kernel gives out (recorder/collectors/processes/births.h). */
+void sampler_count_pids(struct sampler *s, int32_t pid);
+void sampler_poll(struct sampler *s);
+uint64_t sampler_poll_due_ns(const struct sampler *s); /* UINT64_MAX: with the next tick */
+
 void sampler_scan_always(struct sampler *s, bool always);
 void sampler_lost_events(struct sampler *s, bool forks);
 void sampler_scan_children(struct sampler *s, struct member *m);
@@ -122,6 +127,9 @@ int sampler_groups_begin(struct sampler *s, const struct cgroup_location *place,
 
 /* Does the kernel count the CPU time of that group? ret_before_ns: what it had used before the recording. */
 bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns);
+
+/* Reads the counters of the job's group at once, because it may be removed before the next tick. */
+void sampler_groups_read_end(struct sampler *s);
 
 /* The CPU time that the group had used before the recording: as read, or as another recorder has read it. */
 void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns);

@@ -327,6 +327,7 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     if (j->source.covers_members && !m->events.covered)
         job_lose(j);
     j->counts.ended++;
+    j->group.ended_ns = max_u64(j->group.ended_ns, m->life.end_ns);
     if (!e.absent[EXIT_cpu])
         j->past.counted_ns += e.value[EXIT_cpu];
     j->past.split[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];

@@ -41,7 +41,12 @@ struct job_wrapper {
 /* A job that is a control group: the kernel's CPU time of the group, which includes processes that were never seen. */
 struct job_group {
     bool known;
-    uint64_t user_ns, system_ns;
+    bool is_gone; /* the group was removed: the values are those of the last reading */
+    bool is_new;  /* named_ns is to be set */
+    uint32_t cores;
+    uint64_t user_ns, system_ns, read_ns;
+    uint64_t named_ns; /* CPU time that was attributed to processes at the last reading */
+    uint64_t ended_ns; /* when the last process ended whose exit was reported */
 };
 
 /* A process whose exit is on the tape, and that the wrapper, which adopts orphans, may still report. */
@@ -81,6 +86,7 @@ struct job_source {
     /* that source covers single processes (perf): a member without events.covered may have forked without an event */
     bool covers_members;
     bool attaches; /* that source is perf, which reports only members that it is attached to */
+    bool polled;   /* there are no events, but new members and their CPU clocks are polled */
     bool lossy;    /* events were lost, or the source began too late: counts are lower bounds */
     /* is `unseen` valid? It is the highest number of processes that may have run before events were reported
      * (recorder/collectors/processes/births.h). job_lose() makes it invalid */
@@ -154,7 +160,7 @@ struct job_ended_sums {
     uint64_t counted_ns; /* CPU time attributed to them */
     uint64_t split[2];   /* its parts in user mode and in the kernel, as far as they are known */
     uint64_t unsure_ns;  /* the part of it that may be too much: own_unsure() */
-    uint64_t shared_ns;  /* the part that teardown_share_out() attributed to them from gains of their parents */
+    uint64_t shared_ns;  /* the part that remainder_share_out() attributed to them from gains of their parents */
     /* CPU time that perf reported for processes with unsure CPU time, since these were read last */
     uint64_t reported_ns;
     /* I/O and page faults of each process itself, as far as they are known */

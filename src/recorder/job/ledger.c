@@ -245,7 +245,7 @@ static struct settlement *list_successors(struct job *j)
         e->known += own_cpu(m) + m->account.reaped[LEDGER_CPU_USER] + m->account.reaped[LEDGER_CPU_SYSTEM];
         /* CPU time that is attributed to its children, and that its own counters do not show yet */
         e->known += m->account.pool < 0 ? (uint64_t)-m->account.pool : 0;
-        e->weight += teardown_expected(m);
+        e->weight += remainder_expected(m);
         add_excess(&e->excess, m);
         e->without_cpu += !member_usage(m)->has_cpu;
         e->not_whole |= !ledger_is_whole(j, m);
@@ -314,7 +314,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     for (struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
-        teardown_plan(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        remainder_plan(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         leave_out_past(e, one);
         gain_unread_io(e, one);
         shares += e->share;
@@ -323,7 +323,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
             take_as_sure(j, e->successor);
         note_settled(e->successor);
     }
-    teardown_share_out(j, shares);
+    remainder_share_out(j, shares);
     forget_successors(j, list);
     exits_report(j, now_ns);
     gone_give_back(j, later);

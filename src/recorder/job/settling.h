@@ -35,13 +35,15 @@ bool gone_wait_for(const struct job *j, const struct member *successor);
 struct member *gone_hold_back(struct job *j, uint64_t now_ns);
 void gone_give_back(struct job *j, struct member *later);
 
-/* teardown.c: CPU time of ended processes that was not reported. */
+/* remainder.c: CPU time that was counted and that no process was seen to use. */
 
 /* The CPU time that the teardown of the member is expected to take; 0: its CPU time is known. */
 uint64_t teardown_expected(const struct member *m);
+/* The same and the CPU time that it is expected to have used since its CPU clock was polled. */
+uint64_t remainder_expected(const struct member *m);
 /* How much of the gain of a successor is shared out among its children. */
-void teardown_plan(const struct job *j, struct settlement *e, uint64_t gained_ns);
+void remainder_plan(const struct job *j, struct settlement *e, uint64_t gained_ns);
 /* Shares out the gains; shares: the sum of what was planned. */
-void teardown_share_out(struct job *j, uint64_t shares);
+void remainder_share_out(struct job *j, uint64_t shares);
 
 #endif

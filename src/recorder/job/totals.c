@@ -6,6 +6,9 @@
 #include "recorder/job/task.h"
 
 #define TEARDOWN_PART 128u /* if less than this share of the CPU time is missing, it is not marked as a lower bound */
+/* Processes are read, and their exits reported, some milliseconds before or after their group. */
+#define GROUP_SLACK 5000000u
+#define GROUP_SURE (64 * UINT64_C(5000000)) /* from there on that does not matter */
 
 static const struct totals_sum sums[] = {
     {JOB_cpu_user, PROCESS_cpu_user},
@@ -348,6 +351,31 @@ static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
            (j->open || total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM] <= j->group.user_ns + j->group.system_ns);
 }
 
+/*
+ * The group was removed before it was read after the end of its last process. The total is its last reading and what
+ * its processes have used since, or what all processes have used if that is more. It is marked as a lower bound unless
+ * all exits are known, or the time since that reading is too short to matter. Example: read at 2.000 s with 1,400 ms,
+ * of which 1,380 are attributed to processes; the last process ends at 2.300 s, and 1,670 ms are attributed: 1,685 ms.
+ */
+static void raise_to_group(struct job *j, uint64_t total[LEDGER_MAX], uint64_t named)
+{
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], since = named - j->group.named_ns;
+    uint64_t least = j->group.user_ns + j->group.system_ns;
+    least += named > j->group.named_ns + GROUP_SLACK ? since - GROUP_SLACK : 0;
+    if (sum >= least)
+        return;
+    uint64_t user = sum ? (uint64_t)((double)total[LEDGER_CPU_USER] / (double)sum * (double)least) : j->group.user_ns;
+    total[LEDGER_CPU_USER] = user < least ? user : least;
+    total[LEDGER_CPU_SYSTEM] = least - total[LEDGER_CPU_USER];
+}
+
+/* May processes of the group have used more than 1/64 of the total after its last reading? */
+static bool group_is_behind(const struct job *j)
+{
+    uint64_t gap = j->group.ended_ns > j->group.read_ns ? j->group.ended_ns - j->group.read_ns : 0;
+    return j->group.is_gone && gap * j->group.cores > (j->group.user_ns + j->group.system_ns) / 64;
+}
+
 /* Publishes which totals may be too small. Example: a job of 10 s whose processes ended with 0.2 s that no account has.
  */
 static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_value[JOB_MAX],
@@ -357,7 +385,8 @@ static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_val
     ret_value[JOB_io_is_lower_bound] =
         j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
     bool lacks_teardown = j->shortfall.teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
-    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown);
+    bool unsure = j->group.is_gone && (!j->source.events || j->source.lossy || ret_value[JOB_cpu] < GROUP_SURE);
+    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown || unsure);
     ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
@@ -381,12 +410,8 @@ static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uin
         ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
 }
 
-void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
+static void sum_up_ledger(const struct job *j, uint64_t total[LEDGER_MAX])
 {
-    uint64_t total[LEDGER_MAX];
-    totals_refresh(j);
-    memset(ret_value, 0, JOB_MAX * sizeof(*ret_value));
-    memset(ret_absent, 0, JOB_MAX);
     for (int c = 0; c < LEDGER_MAX; c++)
         total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
     if (!is_own_alone(j))
@@ -395,9 +420,20 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[LEDGER_CPU_USER] += j->tasks[i].extra_user;
         total[LEDGER_CPU_SYSTEM] += j->tasks[i].extra_system;
     }
+}
+
+void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
+{
+    uint64_t total[LEDGER_MAX];
+    totals_refresh(j);
+    memset(ret_value, 0, JOB_MAX * sizeof(*ret_value));
+    memset(ret_absent, 0, JOB_MAX);
+    sum_up_ledger(j, total);
     uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick, excess = 0;
     uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->past.counted_ns + j->sums.counted + waiting;
-    bool has_group = group_counts(j, total);
+    bool has_count = group_counts(j, total), has_group = has_count && !group_is_behind(j);
+    j->group.named_ns = j->group.is_new ? named : j->group.named_ns;
+    j->group.is_new = false;
     if (has_group) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
@@ -408,6 +444,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0, &excess);
         shrink_bound(added, waiting + j->sums.reap_pending + j->claims.cpu_ns, &bound);
     }
+    if (has_count && !has_group)
+        raise_to_group(j, total, named);
     closure_raise(j, total);
     fit_split(j, total);
     others_refresh(j);

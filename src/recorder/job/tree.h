@@ -52,7 +52,7 @@ struct member_usage {
     enum baro_exit_source source;
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
     uint64_t cpu_unsure_ns;   /* the part of cpu_ns that a hypervisor or an interrupt may have had */
-    uint64_t share_unsure_ns; /* the part that other children of its parent may have used: teardown_share_out() */
+    uint64_t share_unsure_ns; /* the part that other children of its parent may have used: remainder_share_out() */
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
 };
 
@@ -85,7 +85,7 @@ struct settlement {
     uint64_t expected[LEDGER_MAX]; /* by how much the successor's counters must have grown */
     uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
     uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
-    uint64_t known, weight, share; /* teardown_plan() */
+    uint64_t known, weight, share; /* remainder_plan() */
     struct cpu_excess excess;
 };
 
@@ -258,16 +258,18 @@ struct member_reading {
     uint64_t cpu_limit_ns;               /* its hard RLIMIT_CPU; 0: none */
     uint64_t limit_at_ns;                /* its CPU time when that was read last */
     float ticks_ratio;                   /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
-    uint64_t smaps_ns;                   /* when smaps was last read; 0: never */
-    uint64_t smaps_key;                  /* faults and stat_rss when smaps was last read */
-    uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
-    uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
-    uint64_t status_key;                 /* faults and stat_rss when status was last read */
-    uint64_t status_rss;                 /* stat_rss when status was last read */
-    uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
-    uint32_t smaps_cost_us;              /* moving average, rounded up */
-    uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
-    uint32_t read_tick;                  /* the last tick in which it was read */
+    /* births.c: when it began at the latest, when its clock was last polled, and when it had last moved; 0: never */
+    uint64_t found_ns, polled_ns, ran_ns;
+    uint64_t smaps_ns;         /* when smaps was last read; 0: never */
+    uint64_t smaps_key;        /* faults and stat_rss when smaps was last read */
+    uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
+    uint64_t stat_rss;         /* as stat showed it, which may be less than the row's rss */
+    uint64_t status_key;       /* faults and stat_rss when status was last read */
+    uint64_t status_rss;       /* stat_rss when status was last read */
+    uint32_t smaps_asked;      /* tick in which the helper was last asked for smaps */
+    uint32_t smaps_cost_us;    /* moving average, rounded up */
+    uint32_t fds_at;           /* index + 1 of its slot in the descriptor cache; 0: none */
+    uint32_t read_tick;        /* the last tick in which it was read */
     /* pss.c: KiB that had moved among the processes that share memory with it when smaps was last read */
     uint32_t shared_kib;
     uint32_t files_kib;    /* KiB of files that had moved among all members by then */

@@ -153,6 +153,7 @@ static int prepare_recorder(struct recorder *r, const struct record_options *o, 
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->targets.fd[i] = -1;
+    r->targets.group_fd = r->targets.last_fd = -1;
     r->selection.under_fd = r->sys_fd = r->root_fd = -1;
     int code = open_proc(r, o, err);
     if (code < 0)

@@ -68,6 +68,9 @@ struct recorder_events {
     size_t n_attached;    /* processes that perf is attached to */
     uint64_t attached_ns; /* when it was attached to the last one */
     bool perf_is_partial; /* perf could not be attached to some member */
+    int library_fd;       /* library_watch.h; 0: none */
+    bool library_listens; /* the epoll reports its events */
+    int perf_code;        /* why it could not be attached to the last such member */
     uint64_t forks;       /* members added because of a fork event */
     uint64_t found;       /* members added otherwise, at the last check */
 };
@@ -92,6 +95,7 @@ void event_open_all(struct recorders *a);               /* of an observer, befor
 void event_open_usage(struct recorder *r);              /* after the first fork: an exit will follow */
 void event_count_pids(struct recorder *r, int32_t pid); /* before the job can fork unobserved; 0: processes are there */
 void event_drain(struct recorders *a);
+void event_poll(struct recorder *r);             /* looks for processes that began or ended, without an event source */
 bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
 void event_ready(struct recorders *a);
 void event_activate(struct recorder *r); /* the current drain has an event of this recorder */

@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "kernel/events/policy.h"
 #include "recorder/loop/recorder.h"
 
 #define PERF_CPUS 16u /* one event and ring per CPU: 128 of them double the cost of a fork */
@@ -31,6 +32,7 @@ static void attach(struct recorder *r, struct member *m)
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->all->events.usage, m->row.key.pid, NULL);
     r->events.perf_is_partial |= code > 0 || (code < 0 && code != -ESRCH);
+    r->events.perf_code = code < 0 && code != -ESRCH ? code : r->events.perf_code;
     /* no event is going to report its end, and until it is read it counts as alive beside the processes that are forked
      */
     if (code == -ESRCH && !member_has_ended(m) && sampler_read_member(&r->sampler, m) == 0 && member_is_zombie(m))
@@ -118,8 +120,17 @@ static unsigned attach_until_complete(struct recorder *r)
 
 /* ---- as the source of forks ---- */
 
+/* perf is attached to no member. Readers say what would allow it. */
+static void note_refusal(struct recorder *r)
+{
+    const char *refusal = exits_perf_refusal(r->events.perf_code);
+    if (refusal)
+        recorder_event(r, BARO_EVENT_SOURCE, NULL, 2, refusal);
+}
+
 static void give_up(struct recorder *r)
 {
+    note_refusal(r);
     exits_close(r->all->events.usage);
     r->all->events.forks = r->all->events.usage = NULL;
     r->job.source.attaches = r->job.source.events = r->all->events.listening = r->all->events.unpollable = false;
@@ -130,13 +141,12 @@ static void give_up(struct recorder *r)
  * unobserved. */
 static void begin_events(struct recorder *r)
 {
-    int32_t last = births_last_pid(&r->sampler.processes.scan.births);
     event_read(r->all);
     for (struct member *m = r->job.settling.gone; m; m = m->links.list_next)
         m->events.covered = true;
     if (r->events.perf_is_partial)
         job_lose(&r->job);
-    r->job.source.lossy |= !births_end(&r->sampler.processes.scan.births, last);
+    r->job.source.lossy |= !births_end(&r->sampler.processes);
     r->job.source.covers_members = true;
     sampler_scan_always(&r->sampler, r->events.perf_is_partial);
     r->events.found = r->job.counts.started - r->events.forks;
@@ -165,6 +175,7 @@ static void use_as_usage(struct recorder *r)
         recorder_event(r, BARO_EVENT_SOURCE, NULL, 0, exits_name(r->all->events.usage));
         return;
     }
+    note_refusal(r);
     exits_close(r->all->events.usage);
     r->all->events.usage = NULL;
 }

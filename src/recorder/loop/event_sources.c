@@ -214,6 +214,8 @@ static void read_active(struct recorders *a)
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
             tree_compact(&r->job.tree); /* otherwise the arrays would grow with each process between two ticks */
         recorder_wake(r);
+        if (targets_check_empty(r))
+            recorder_place(r);
     }
 }
 
@@ -355,8 +357,21 @@ static void join(struct recorder *r)
 void event_count_pids(struct recorder *r, int32_t pid)
 {
     const struct record_options *o = r->options;
-    if (!r->all->events.forks && !o->attach.cgroup && !o->attach.host_alone && !recorder_selects(o))
-        births_begin(&r->sampler.processes.scan.births, pid);
+    if (!r->all->events.forks && !o->attach.cgroup && !o->attach.host_alone && !recorder_selects(o) && !r->foreign_proc)
+        sampler_count_pids(&r->sampler, pid);
+}
+
+void event_poll(struct recorder *r)
+{
+    const struct births *b = &r->sampler.processes.scan.births;
+    sampler_poll(&r->sampler);
+    int fd = b->library.fd, op = r->events.library_fd == fd ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    bool listens = births_listen(b);
+    struct epoll_event e = {.events = listens ? EPOLLIN : 0, .data.u64 = (uint64_t)fd};
+    if (fd < 0 || listens == r->events.library_listens || epoll_ctl(r->all->epoll_fd, op, fd, &e) < 0)
+        return;
+    r->events.library_fd = fd;
+    r->events.library_listens = listens;
 }
 
 void event_open(struct recorder *r)

@@ -119,6 +119,7 @@ void recorder_finish(struct recorder *r)
         limits_find(r);
         marks_finish(r);
         sampler_advance(&r->sampler); /* the time is that of the last tick, which may have been long ago */
+        targets_finish(r);
         if (r->job.all_task && r->end.status_known)
             job_task_status(&r->job, r->job.all_task, r->end.status);
         if (!r->end.leaves)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/min_max.h"
 #include "recorder/loop/recorder.h"
 
 #ifndef SYS_epoll_pwait2
@@ -49,6 +50,8 @@ static uint64_t next_due(const struct recorder *r)
         due = r->all->events.drain_due_ns;
     if (r->wrapper.started && r->events.perf_due_ns && r->events.perf_due_ns < due)
         due = r->events.perf_due_ns;
+    if (r->wrapper.started && sampler_poll_due_ns(&r->sampler) != UINT64_MAX)
+        due = min_u64(due, sampler_poll_due_ns(&r->sampler) + r->header.start_monotonic_ns);
     if (r->options->attach.for_ns && r->options->attach.for_ns + r->header.start_monotonic_ns < due)
         due = r->options->attach.for_ns + r->header.start_monotonic_ns;
     return due;
@@ -56,7 +59,8 @@ static uint64_t next_due(const struct recorder *r)
 
 /* epoll_pwait2(2) takes one system call where a timerfd would take three. If the process is stopped and continued, or
  * frozen and thawed, it is interrupted (signal(7)), while ppoll(2) would continue with the time that was left. It
- * exists since 5.11; before that, or if a sandbox forbids it, the wait is rounded up to milliseconds. */
+ * exists since 5.11; before that, or if a sandbox forbids it (or says EINTR each time), the wait is rounded up to
+ * milliseconds. */
 int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, int most)
 {
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
@@ -64,7 +68,9 @@ int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, 
     if (!a->coarse) {
         int n = (int)syscall(SYS_epoll_pwait2, a->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
                              (size_t)0);
-        if (n >= 0 || errno == EINTR)
+        bool was_interrupted = a->is_interrupted;
+        a->is_interrupted = n < 0 && errno == EINTR;
+        if (n >= 0 || (a->is_interrupted && !was_interrupted))
             return n;
         a->coarse = true;
     }
@@ -106,12 +112,18 @@ static void on_time(struct recorder *r, bool quiet)
         return;
     }
     bool awake = r->pace.is_resting && sampler_is_stirred(&r->sampler); /* an event was about a member */
+    if (r->wrapper.started && recorder_since(r, now) >= sampler_poll_due_ns(&r->sampler))
+        event_poll(r);
     if (r->wrapper.started && (awake || recorder_since(r, now) >= r->pace.tick_due_ns))
         run_turn(r, quiet);
 }
 
 static void dispatch(struct recorder *r, uint64_t what)
 {
+    if (targets_of_tag(what)) {
+        targets_group_ended(r);
+        return;
+    }
     if (what >> 32) {
         event_drain(r->all);
         targets_ended(r, (size_t)(what & UINT32_MAX));
@@ -122,6 +134,8 @@ static void dispatch(struct recorder *r, uint64_t what)
         wrapper_drain(r);
     } else if (fd == r->marks.watch_fd) {
         marks_ready(r);
+    } else if (fd == r->events.library_fd) {
+        event_poll(r);
     } else if (r->selection.selector && fd == worker_fd(select_worker(r->selection.selector))) {
         event_drain(r->all); /* so that a process that has ended does not count as alive when the next one joins */
         record_select_ready(r->all);
@@ -160,6 +174,7 @@ void loop_run(struct recorders *a)
     struct recorder *r = a->only;
     while (!loop_is_over(r)) {
         struct epoll_event events[16];
+        births_rest(&r->sampler.processes.scan.births);
         int n = loop_wait(a, next_due(r), events, 16);
         if (n < 0 && errno != EINTR)
             return;

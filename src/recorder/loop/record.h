@@ -71,12 +71,14 @@ struct record_command {
 struct record_subject {
     const int32_t *targets;
     size_t n_targets;
-    bool host_alone;                     /* no targets, only the machine */
-    struct baro_key starter;             /* the process that started this one, and is no member; pid 0: none */
-    int32_t under;                       /* host_alone: ends with this process; 0: with none */
-    uint64_t for_ns;                     /* the longest duration; 0: until the last target ends */
-    bool until_all;                      /* until the last descendant ends, too */
-    const char *cgroup;                  /* a control group instead of targets */
+    bool host_alone;         /* no targets, only the machine */
+    struct baro_key starter; /* the process that started this one, and is no member; pid 0: none */
+    int32_t under;           /* host_alone: ends with this process; 0: with none */
+    uint64_t for_ns;         /* the longest duration; 0: until the last target ends */
+    bool until_all;          /* until the last descendant ends, too */
+    const char *cgroup;      /* a control group instead of targets */
+    /* where the names of that group come from: its path and the files of engines, the path alone, or nowhere */
+    enum record_names { RECORD_NAMES_AUTO, RECORD_NAMES_PATH, RECORD_NAMES_OFF } names;
     const struct select_options *select; /* tasks of selected processes instead; NULL: none */
     /* tasks of processes that are named by pid instead (pinned.c), and the file that names them, for errors; NULL:
      * none. Borrowed until the recording has begun. */

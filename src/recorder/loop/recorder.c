@@ -153,12 +153,18 @@ static bool only_check(struct recorder *r)
     return true;
 }
 
+void recorder_place(struct recorder *r)
+{
+    if (!r->all->only)
+        recorders_place(r->all, r);
+}
+
 void recorder_wake(struct recorder *r)
 {
     if (r->all->only || !r->pace.is_resting || !sampler_is_stirred(&r->sampler))
         return;
     r->pace.tick_due_ns = sampler_now(&r->sampler);
-    recorders_place(r->all, r);
+    recorder_place(r);
 }
 
 /* Takes a sample soon after the edge of a phase, so that the use before the edge and the use after it are known

@@ -169,7 +169,8 @@ void recorder_sample_soon(struct recorder *r); /* at the edge of a phase: at onc
 void recorder_last_tick(struct recorder *r);   /* the observer gets the sample before it is written to the tape */
 void recorder_first_tick(struct recorder *r);
 void recorder_scheduled_tick(struct recorder *r);
-void recorder_wake(struct recorder *r); /* after events: an idle job of an observer is sampled if they changed it */
+void recorder_place(struct recorder *r); /* pace.tick_due_ns has changed */
+void recorder_wake(struct recorder *r);  /* after events: an idle job of an observer is sampled if they changed it */
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns);
 
 #endif

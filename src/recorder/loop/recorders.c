@@ -10,7 +10,8 @@
 
 void recorders_init(struct recorders *a, struct recorder *only)
 {
-    *a = (struct recorders){.only = only, .epoll_fd = -1, .signal_fd = -1, .proc_fd = -1, .root_fd = -1};
+    *a = (struct recorders){
+        .only = only, .epoll_fd = -1, .signal_fd = -1, .proc_fd = -1, .root_fd = -1, .empty_due_ns = UINT64_MAX};
 }
 
 void recorders_done(struct recorders *a)

@@ -19,7 +19,8 @@ struct recorder;
 struct recorders {
     struct recorder *only; /* the one recorder of `run` and `record`; NULL: an observer */
     int epoll_fd, signal_fd;
-    bool coarse; /* no epoll_pwait2(2) */
+    bool coarse;         /* no epoll_pwait2(2) */
+    bool is_interrupted; /* the last wait was */
 
     struct event_sources events;
     struct event_filter filter;
@@ -31,7 +32,8 @@ struct recorders {
     struct member_index members;
     struct account account;
     struct recorder *ticking;
-    unsigned checks; /* of idle jobs */
+    uint64_t empty_due_ns; /* CLOCK_MONOTONIC: when a control group has been empty for long enough; UINT64_MAX: none */
+    unsigned checks;       /* of idle jobs */
     int proc_fd, root_fd;
 
     struct selecting select;

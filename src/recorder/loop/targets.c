@@ -26,6 +26,9 @@ struct pidfd_info_v1 {
 #define PIDFD_INFO_EXIT_BIT (1ull << 3)
 
 #define REAPED_WITHIN_MS 100u
+/* A script may move one process after the other into a group. */
+#define EMPTY_FOR (100 * NS_PER_MS)
+#define GROUP_TAG (UINT64_C(1) << 63) /* no address has this bit */
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -97,6 +100,117 @@ static int watch_target(struct recorder *r, size_t i, int32_t pid)
     return 0;
 }
 
+/* The kernel has the status of a process that was reaped, but the pidfd is readable before that: for a zombie. A parent
+ * that waits reaps it within milliseconds, unless the machine is busy. */
+static bool read_status(int fd, bool waits, int *ret)
+{
+    const struct timespec pause = {.tv_nsec = NS_PER_MS};
+    for (unsigned i = 0; i < (waits ? REAPED_WITHIN_MS : 1); i++) {
+        struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
+        if (i)
+            nanosleep(&pause, NULL);
+        if (ioctl(fd, PIDFD_GET_INFO_V1, &info) < 0)
+            return false;
+        *ret = info.exit_code;
+        if (info.mask & PIDFD_INFO_EXIT_BIT)
+            return true;
+    }
+    return false;
+}
+
+/* ---- a control group ---- */
+
+uint64_t targets_group_tag(struct recorder *r)
+{
+    return (uint64_t)(uintptr_t)r | GROUP_TAG;
+}
+
+struct recorder *targets_of_tag(uint64_t what)
+{
+    return what & GROUP_TAG ? (struct recorder *)(uintptr_t)(what - GROUP_TAG) : NULL;
+}
+
+/* Watches one living process of the group, mostly the first. Its end wakes the recorder sooner than events, which are
+ * read in batches, and takes one descriptor. */
+static void watch_one(struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n && r->targets.group_fd < 0; i++) {
+        const struct member *m = r->job.tree.at[i];
+        if (!m || member_has_ended(m))
+            continue;
+        struct epoll_event e = {.events = EPOLLIN, .data.u64 = targets_group_tag(r)};
+        r->targets.from_elsewhere = !m->links.parent;
+        r->targets.watched_pid = m->row.key.pid;
+        r->targets.watched_id = m->row.id;
+        r->targets.group_fd = (int)syscall(SYS_pidfd_open, m->row.key.pid, 0);
+        if (r->targets.group_fd < 0)
+            return;
+        if (epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, r->targets.group_fd, &e) < 0)
+            r->targets.group_fd = fd_close(r->targets.group_fd);
+        return;
+    }
+}
+
+bool targets_check_empty(struct recorder *r)
+{
+    if (!r->options->attach.cgroup || !r->wrapper.started || r->end.finishing)
+        return false;
+    if (tree_count(&r->job.tree) > r->job.counts.ended_members) {
+        r->targets.empty_ns = 0;
+        watch_one(r);
+        return false;
+    }
+    if (r->targets.empty_ns)
+        return false;
+    sampler_groups_read_end(&r->sampler);
+    r->targets.empty_ns = sampler_now(&r->sampler);
+    uint64_t due_ns = r->targets.empty_ns + EMPTY_FOR + r->header.start_monotonic_ns;
+    r->all->empty_due_ns = due_ns < r->all->empty_due_ns ? due_ns : r->all->empty_due_ns;
+    if (r->pace.tick_due_ns <= r->targets.empty_ns + EMPTY_FOR)
+        return false;
+    r->pace.tick_due_ns = r->targets.empty_ns + EMPTY_FOR;
+    return true;
+}
+
+void targets_group_ended(struct recorder *r)
+{
+    sampler_groups_read_end(&r->sampler);
+    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->targets.group_fd, NULL);
+    fd_close(r->targets.last_fd);
+    r->targets.last_fd = r->targets.from_elsewhere ? r->targets.group_fd : fd_close(r->targets.group_fd);
+    r->targets.group_fd = -1;
+    struct member *m = r->job.source.events ? NULL : tree_find(&r->job.tree, r->targets.watched_pid);
+    if (m && m->row.id == r->targets.watched_id) {
+        job_ended(&r->job, m, sampler_tick_ns(&r->sampler));
+        if (sampler_read_member(&r->sampler, m) == 0)
+            member_wake(m);
+    }
+    if (!r->job.source.events)
+        r->pace.tick_due_ns = sampler_now(&r->sampler);
+    event_drain(r->all);
+    if (targets_check_empty(r) || !r->job.source.events)
+        recorder_place(r);
+}
+
+void targets_note_exit(struct recorder *r, const struct baro_exit *e)
+{
+    if (!r->options->attach.cgroup || e->origin == BARO_ORIGIN_EVENT || tree_find(&r->job.tree, e->parent.pid))
+        return;
+    r->targets.status_known = e->status_known;
+    r->targets.status = e->status;
+}
+
+void targets_finish(struct recorder *r)
+{
+    if (!r->targets.empty_ns || r->end.detached || r->end.leaves)
+        return;
+    if (!r->targets.status_known && r->targets.last_fd >= 0)
+        r->targets.status_known = read_status(r->targets.last_fd, false, &r->targets.status);
+    r->end.status_known = r->targets.status_known;
+    r->end.status = r->targets.status;
+    r->end.t_ns = r->job.group.ended_ns ? r->job.group.ended_ns : r->targets.empty_ns;
+}
+
 /* Makes all processes in a control group members. */
 static int open_group(struct recorder *r, struct baro_error *err)
 {
@@ -116,6 +230,7 @@ static int open_group(struct recorder *r, struct baro_error *err)
     snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "%s", counts ? "target" : "members");
     if (!sampler_groups_find_members(&r->sampler))
         return error_set(err, -ESRCH, "%s: no process is in this control group", path);
+    watch_one(r);
     return 0;
 }
 
@@ -182,24 +297,6 @@ static void end_target(struct recorder *r, struct member *m)
         sampler_gone(&r->sampler, m, m->life.end_ns);
 }
 
-/* The kernel has the status of a process that was reaped, but the pidfd is readable before that: for a zombie. A parent
- * that waits reaps it within milliseconds, unless the machine is busy. */
-static bool read_status(int fd, bool waits, int *ret)
-{
-    const struct timespec pause = {.tv_nsec = NS_PER_MS};
-    for (unsigned i = 0; i < (waits ? REAPED_WITHIN_MS : 1); i++) {
-        struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
-        if (i)
-            nanosleep(&pause, NULL);
-        if (ioctl(fd, PIDFD_GET_INFO_V1, &info) < 0)
-            return false;
-        *ret = info.exit_code;
-        if (info.mask & PIDFD_INFO_EXIT_BIT)
-            return true;
-    }
-    return false;
-}
-
 /* The pidfd became readable: the target is a zombie or was reaped already. */
 void targets_ended(struct recorder *r, size_t i)
 {
@@ -220,13 +317,22 @@ void targets_ended(struct recorder *r, size_t i)
     r->targets.fd[i] = fd_close(fd);
 }
 
-/* The recording of a group ends when the group was removed or when only zombies are left in it and below it. */
+/* The recording of a group ends when the group was removed or when only zombies are left in it and below it, for
+ * EMPTY_FOR. */
 static void check_group(struct recorder *r)
 {
-    if (tree_count(&r->job.tree) > r->job.counts.ended_members)
+    targets_check_empty(r);
+    uint64_t until = r->targets.empty_ns + EMPTY_FOR;
+    if (!r->targets.empty_ns)
         return;
+    sampler_advance(&r->sampler);
     sampler_groups_find_members(&r->sampler);
-    r->end.finishing = tree_count(&r->job.tree) == r->job.counts.ended_members;
+    if (tree_count(&r->job.tree) > r->job.counts.ended_members)
+        r->targets.empty_ns = 0;
+    else if (sampler_tick_ns(&r->sampler) >= until)
+        r->end.finishing = true;
+    else
+        r->pace.tick_due_ns = until;
 }
 
 /* Before 5.3 there is no pidfd: a zombie is noticed at a tick. */
@@ -245,4 +351,9 @@ void targets_close(struct recorder *r)
 {
     for (size_t i = 0; i < r->options->attach.n_targets && i < TARGETS_MAX; i++)
         r->targets.fd[i] = fd_close(r->targets.fd[i]);
+    /* A helper may have a copy of the descriptor, with which the event would outlive the recorder. */
+    if (r->targets.group_fd >= 0)
+        epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->targets.group_fd, NULL);
+    r->targets.group_fd = fd_close(r->targets.group_fd);
+    r->targets.last_fd = fd_close(r->targets.last_fd);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * On ext4 a folder for each run would cost 0.2 ms and more (mkdir and rmdir), a file 0.04 ms; so a user's runs share a
- * folder, "baro-UID" below $TMPDIR or /tmp, that stays. Neither /dev/shm nor $XDG_RUNTIME_DIR would do: systemd-logind
- * empties both when the user logs out, and a job that goes on must be able to write.
+ * folder, "baro-UID" below $TMPDIR or /tmp, that stays. $XDG_RUNTIME_DIR and /dev/shm come last, where there is no
+ * other, as in a container with a read-only root: systemd-logind empties both when the user logs out, and a job that
+ * goes on must be able to write.
  */
 #include "recorder/marks/marks_file.h"
 
@@ -107,19 +108,19 @@ static int make_below(struct marks_file *f, const char *below, bool below_else)
 
 int marks_file_make(struct marks_file *f)
 {
-    const char *below = getenv("TMPDIR");
-    bool given = below && *below == '/' && strlen(below) < BELOW_MOST;
-    *f = (struct marks_file){.is_ours = true};
-    int code = given ? make_below(f, below, true) : -ENOENT;
-    if (code < 0) {
+    const char *const below[] = {getenv("TMPDIR"), BELOW, getenv("XDG_RUNTIME_DIR"), "/dev/shm", BELOW};
+    enum { PLACES = sizeof(below) / sizeof(*below) };
+    int code = -ENOENT;
+    for (size_t i = 0; i < PLACES; i++) {
+        if (!below[i] || *below[i] != '/' || strlen(below[i]) >= BELOW_MOST)
+            continue;
+        *f = (struct marks_file){.is_ours = true};
+        code = make_below(f, below[i], i + 1 < PLACES);
+        if (code >= 0)
+            return code;
         marks_file_remove(f);
-        *f->made = 0;
-        code = make_below(f, BELOW, false);
     }
-    if (code < 0) {
-        marks_file_remove(f);
-        *f = (struct marks_file){0};
-    }
+    *f = (struct marks_file){0};
     return code;
 }
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/map.h"
+#include "kernel/cgroup/discover.h"
 #include "recorder/observe/state.h"
 
 #define MOUNTED "/sys/fs/cgroup"
@@ -36,7 +37,7 @@ static ssize_t read_of(const char *dir, const char *name, char *text, size_t cap
 }
 
 /* Does a group or one below it have a process? v2 has cgroup.events; in v1 a group with groups below it counts. */
-static bool has_processes(const char *dir)
+bool groups_has_processes(const char *dir)
 {
     char text[256];
     struct stat st;
@@ -153,11 +154,11 @@ static void try_group(struct groups *g, uint64_t inode, const struct groups_sear
         return;
     inode = inode ? inode : st.st_ino;
     g->matched++;
-    if (s->known(s->context, g->path + g->skip, inode))
+    if (s->known(s->context, g->path + g->skip))
         return;
     count_read(g);
-    if (has_processes(g->path) && s->fn(s->context, g->path + g->skip, inode))
-        missed_begun(s->missed, g->path);
+    if (groups_has_processes(g->path) && s->fn(s->context, g->path + g->skip, inode))
+        missed_begun(s->missed, g->path + g->skip);
 }
 
 static const char *names_after(const char *names)
@@ -171,7 +172,7 @@ static void follow(struct groups *g, size_t len, const char *names, uint64_t ino
     for (; *names; names = names_after(names)) {
         size_t n = strlen(names);
         if (!*names_after(names))
-            missed_watch(s->missed, g->path, names);
+            missed_watch(s->missed, g->path, g->skip, names);
         if (strpbrk(names, "*?[\\")) {
             open_level(g, len, names);
             return;
@@ -224,13 +225,16 @@ static bool split_pattern(struct groups *g, const char *pattern)
     return len > 0;
 }
 
-/* Begins a pattern in a hierarchy. It may begin with /sys/fs/cgroup, like a path for `record --cgroup`. */
+/* Begins a pattern in a hierarchy. Like a path for `record --cgroup` it may begin with /sys/fs/cgroup, or with the name
+ * of a hierarchy, which is no part of the group's path: "memory/a" is the group "/a". */
 static void begin_pattern(struct groups *g, const char *pattern, const struct groups_search *s)
 {
     bool has_mount = strncmp(pattern, MOUNTED "/", sizeof(MOUNTED)) == 0;
     int n = has_mount ? 0 : snprintf(g->path, sizeof(g->path), MOUNTED "%s", hierarchies[g->hierarchy]);
     g->path[n] = 0;
-    g->skip = (size_t)n;
+    pattern += has_mount ? 0 : strspn(pattern, "/");
+    size_t named = has_mount || g->hierarchy ? 0 : cgroup_hierarchy_length(AT_FDCWD, pattern);
+    g->skip = (size_t)n + (named ? named + 1 : 0);
     if (split_pattern(g, pattern))
         follow(g, (size_t)n, g->pattern, 0, s);
     g->hierarchy = has_mount ? HIERARCHIES : g->hierarchy + 1;

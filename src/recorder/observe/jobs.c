@@ -226,10 +226,13 @@ static int begin_tasks(void *context, const struct job_request *q, struct job_en
     return begin_job(context, q, ret, err);
 }
 
-static bool is_known_group(void *context, const char *path, uint64_t inode)
+/* By its name alone: in v1 the group of that name has another inode in each hierarchy. One that was removed and made
+ * again is found when the job of the first one has ended. */
+static bool is_known_group(void *context, const char *path)
 {
-    const struct search *s = context;
-    return is_known(s->jobs, path, inode);
+    const struct jobs *j = ((const struct search *)context)->jobs;
+    size_t i = place_of(j, path, 0);
+    return i < j->n && strcmp(j->at[i]->name, path) == 0;
 }
 
 static bool on_group(void *context, const char *path, uint64_t inode)
@@ -262,20 +265,40 @@ static void say_late(struct jobs *j, bool at_end)
     j->said_late = is_late || (j->said_late && !at_end);
 }
 
+static struct groups_search groups_search_of(struct search *s)
+{
+    struct jobs *j = s->jobs;
+    return (struct groups_search){.patterns = j->options->patterns,
+                                  .n_patterns = j->options->n_patterns,
+                                  .known = is_known_group,
+                                  .fn = on_group,
+                                  .no_match = say_no_match,
+                                  .context = s,
+                                  .missed = &j->missed};
+}
+
+/* Groups that were just made are tried at once, and again as long as they have no process. Returns when to go on. */
+static uint64_t begin_new(struct jobs *j, struct observer *o)
+{
+    uint64_t now = clock_monotonic_ns(), cpu = cpu_now();
+    struct search s = {.jobs = j, .observer = o, .until_ns = now + SEARCH_NS};
+    const struct groups_search groups = groups_search_of(&s);
+    if (now < j->paid_ns)
+        return j->paid_ns;
+    missed_read(&j->missed, s.until_ns);
+    missed_begin(&j->missed, &groups, s.until_ns);
+    uint64_t due = missed_due_ns(&j->missed);
+    j->paid_ns = s.any_begun ? 0 : clock_monotonic_ns() + observe_pause(o, cpu_now() - cpu - s.put_off_ns, 2);
+    return due > j->paid_ns ? due : j->paid_ns;
+}
+
 static uint64_t search_groups(struct search *s)
 {
     struct jobs *j = s->jobs;
     const struct job_request host = {.name = "host"};
-    const struct groups_search groups = {.patterns = j->options->patterns,
-                                         .n_patterns = j->options->n_patterns,
-                                         .known = is_known_group,
-                                         .fn = on_group,
-                                         .no_match = say_no_match,
-                                         .context = s,
-                                         .missed = &j->missed};
+    const struct groups_search groups = groups_search_of(s);
     if (j->options->host && !is_known(j, host.name, host.id))
         begin_found(s, &host);
-    missed_read(&j->missed, s->until_ns - SEARCH_NS / 2);
     missed_say(&j->missed, j->options, false);
     bool at_end = groups_turn(&j->groups, &groups, s->until_ns);
     j->were_searched |= at_end;
@@ -316,7 +339,7 @@ static uint64_t search_all(struct jobs *j, struct observer *o)
         uint64_t (*fn)(struct search *);
         unsigned parts; /* it takes 1/parts of the budget; all together take half of it */
     } search[] = {{search_groups, 5}, {search_tasks, 5}, {close_left, 20}, {search_total, 20}};
-    uint64_t due = UINT64_MAX;
+    uint64_t due = begin_new(j, o);
     static_assert(sizeof(search) / sizeof(*search) == sizeof(j->due_ns) / sizeof(*j->due_ns), "one for each");
     for (size_t i = 0; i < sizeof(search) / sizeof(*search); i++) {
         uint64_t now = clock_monotonic_ns(), cpu = cpu_now();
@@ -356,6 +379,7 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
                                       .no_events = options->no_events,
                                       .hanging = options->hanging,
                                       .turn = turn,
+                                      .wake_fd = j.missed.fd,
                                       .worker =
                                           code == 0 && options->tasks_dir ? lister_worker(j.task_files.lister) : NULL,
                                       .say = report_line,

@@ -110,6 +110,8 @@ static uint64_t next_due(const struct observer *o)
         due = a->events.drain_due_ns;
     if (select_due(o) < due)
         due = select_due(o);
+    if (a->empty_due_ns < due)
+        due = a->empty_due_ns;
     return o->turn_due_ns < due ? o->turn_due_ns : due;
 }
 
@@ -125,10 +127,9 @@ static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
 static void tick(struct observer *o, struct recorder *r)
 {
     recorder_scheduled_tick(r);
-    if (!r->pace.is_resting) {
+    if (!r->pace.is_resting)
         limits_turn(r);
-        targets_check(r);
-    }
+    targets_check(r);
     recorders_place(&o->all, r);
     if (loop_is_over(r))
         end(o, r);
@@ -156,10 +157,37 @@ static void tick_due(struct observer *o)
     }
 }
 
+/* The end of a job waits for no budget. */
+static void end_empty(struct observer *o)
+{
+    struct recorders *a = &o->all;
+    a->empty_due_ns = UINT64_MAX;
+    for (size_t i = a->n; i-- > 0;) {
+        struct recorder *r = i < a->n ? a->due[i] : NULL;
+        if (!r || !r->targets.empty_ns)
+            continue;
+        targets_check(r);
+        uint64_t due_ns = recorders_due_ns(r);
+        if (loop_is_over(r))
+            end(o, r);
+        else if (r->targets.empty_ns && due_ns < a->empty_due_ns)
+            a->empty_due_ns = due_ns;
+    }
+}
+
 static void dispatch(struct observer *o, uint64_t fd)
 {
+    struct recorder *r = targets_of_tag(fd);
+    if (r) {
+        targets_group_ended(r);
+        return;
+    }
     if (fd == (uint64_t)o->all.signal_fd) {
         o->stopping = true;
+        return;
+    }
+    if (fd == (uint64_t)o->options->wake_fd) {
+        o->turn_due_ns = 0;
         return;
     }
     if (o->all.select.selector && fd == (uint64_t)(unsigned)worker_fd(select_worker(o->all.select.selector))) {
@@ -190,6 +218,8 @@ static void run_loop(struct observer *o)
         }
         if (now >= o->turn_due_ns)
             o->turn_due_ns = o->options->turn(o->options->context, o);
+        if (now >= a->empty_due_ns)
+            end_empty(o);
         tick_due(o);
     }
 }
@@ -226,6 +256,9 @@ static int open_all(struct observer *o, struct baro_error *err)
     if (member_index_init(&a->members) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     int code = loop_open(a, -1, err);
+    struct epoll_event e = {.events = EPOLLIN | EPOLLET, .data.u64 = (uint64_t)o->options->wake_fd};
+    if (code == 0 && o->options->wake_fd >= 0)
+        epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, o->options->wake_fd, &e);
     if (code == 0 && !o->options->no_events)
         event_open_all(a);
     return code;

@@ -18,6 +18,7 @@ struct observe_options {
     /* Searches for jobs to begin and to end, for some milliseconds. Returns when it is to be called again
      * (CLOCK_MONOTONIC); samples that are due are taken before. */
     uint64_t (*turn)(void *context, struct observer *o);
+    int wake_fd;                                  /* turn() is called when it becomes readable; -1: none */
     struct hanging *hanging;                      /* reports that the folder of the tapes hangs; NULL: not reported */
     struct worker *worker;                        /* a process whose CPU time is part of the cost; NULL: none */
     void (*say)(void *context, const char *line); /* reports a line for people that is not about one job */

@@ -74,6 +74,7 @@ struct reader {
     char path[PATH_MAX];
     struct buf lines;
     int status;
+    uint64_t cpu_ns; /* what it has used */
     bool is_late;
     uint64_t began_ns;             /* CLOCK_MONOTONIC */
     pid_t left[READERS_LEFT_MOST]; /* processes that were killed and have not ended yet */
@@ -88,28 +89,30 @@ struct task_files {
     struct map by_name; /* while a list is read */
     struct reader reader;
     uint64_t retry_ns; /* CLOCK_MONOTONIC: no job is begun before, because descriptors or memory ran out */
-    bool said_many, said_left;
+    uint64_t paid_ns;  /* CLOCK_MONOTONIC: when the budget has paid what reading files without a job took */
+    uint64_t owner;    /* of the file that was read last */
+    bool said_many, said_left, said_behind;
 };
 
-/* Hashes of paths. */
-struct paths {
-    uint64_t *at;
-    size_t n, cap;
-};
-
-/* Control groups that were removed before they could be recorded. */
+/* Control groups that have been made and are not recorded yet. */
 struct missed {
     int fd; /* inotify descriptor; -1: none */
     struct missed_folder {
         int wd;
+        size_t skip;          /* length of the mount point in path */
         char *path, *pattern; /* path of a folder; pattern of the names of groups in it */
     } * at;
     size_t n, cap;
-    struct paths pending; /* groups that were made and have not been recorded */
-    struct paths begun;   /* groups whose recording began before their event was read */
-    uint64_t count, said;
+    struct missed_group {
+        char *path;
+        size_t skip;
+        uint64_t hash;             /* of its name */
+        uint64_t due_ns, retry_ns; /* CLOCK_MONOTONIC: when it is tried next; how long to wait after that */
+    } * pending;
+    size_t n_pending, cap_pending;
+    uint64_t count, said; /* groups that were removed before they could be recorded */
     bool is_lower_bound;
-    uint64_t due_ns; /* CLOCK_MONOTONIC */
+    uint64_t due_ns; /* CLOCK_MONOTONIC: when that may be reported again */
 };
 
 /* A search for control groups, between two turns. */
@@ -166,6 +169,7 @@ struct jobs {
     uint64_t failed_ns;       /* CLOCK_MONOTONIC: when a job last could not be recorded */
     struct total total;
     uint64_t due_ns[4]; /* CLOCK_MONOTONIC: when each search goes on */
+    uint64_t paid_ns;   /* CLOCK_MONOTONIC: when beginning groups that were just made is paid */
     bool were_searched; /* control groups were searched at least once */
     bool said_late;     /* that searching takes long was reported */
 };
@@ -189,8 +193,8 @@ bool folder_is_link(const char *path);
 /* missed.c */
 void missed_init(struct missed *m);
 void missed_read(struct missed *m, uint64_t until_ns); /* before each search */
-void missed_watch(struct missed *m, const char *folder, const char *pattern);
-void missed_begun(struct missed *m, const char *path); /* the recording of a group has begun */
+void missed_watch(struct missed *m, const char *folder, size_t skip, const char *pattern);
+void missed_begun(struct missed *m, const char *name); /* the recording of a group has begun */
 void missed_say(struct missed *m, const struct jobs_options *o, bool at_end);
 void missed_done(struct missed *m);
 
@@ -202,7 +206,7 @@ void jobs_say_failed(struct jobs *j, const char *line);
 struct groups_search {
     const char *const *patterns;
     size_t n_patterns;
-    bool (*known)(void *context, const char *path, uint64_t inode);
+    bool (*known)(void *context, const char *path);
     bool (*fn)(void *context, const char *path, uint64_t inode);
     void (*no_match)(void *context, const char *pattern);
     void *context;
@@ -210,6 +214,10 @@ struct groups_search {
 };
 /* Searches until about until_ns. Returns whether the end of a pass over all patterns was reached. */
 bool groups_turn(struct groups *g, const struct groups_search *s, uint64_t until_ns);
+/* Begins to record the groups that were just made, where a process is in them by now; until about until_ns. */
+void missed_begin(struct missed *m, const struct groups_search *s, uint64_t until_ns);
+uint64_t missed_due_ns(const struct missed *m);   /* when missed_begin() has something to do; UINT64_MAX: never */
+bool groups_has_processes(const char *dir);       /* or has a group below it one? dir: an absolute path */
 bool groups_are_read(const struct groups *g);     /* was each group that matches visited at least once? */
 uint64_t groups_since_ns(const struct groups *g); /* no group was visited twice since then (CLOCK_MONOTONIC) */
 void groups_again(struct groups *g);              /* begins from scratch; frees what is open */

@@ -15,7 +15,9 @@
 
 #define RETRY_NS (2 * NS_PER_SEC)
 #define RETRY_HUNG_NS (20 * NS_PER_SEC)
-#define HUNG_DOUBLES 8u     /* how often the pause doubles: up to 85 minutes */
+#define HUNG_DOUBLES 8u /* how often the pause doubles: up to 85 minutes */
+#define CREDIT_NS NS_PER_SEC
+#define READ_PARTS 5u       /* reading takes a fifth of the budget */
 #define PATIENCE NS_PER_SEC /* how long reading a file may take before it counts as hanging */
 
 static bool is_same(const struct task_version *a, const struct task_version *b)
@@ -279,24 +281,74 @@ static void not_started(struct jobs *j, const struct task_entry *f, int code)
     put_off(j, line.text);
 }
 
-/* Returns the next file to read. Files that have hung come last, because the others would wait for them. */
+/* Is it better to read the file before the other one? Files that have hung come last, because the others would wait for
+ * them. The owners take turns, so that the files of one do not wait for thousands of another. Newer files come first:
+ * what they name is more likely to be there. */
+static bool comes_before(const struct task_files *t, const struct task_entry *f, const struct task_entry *other)
+{
+    if (!other || f->n_hung != other->n_hung)
+        return !other || f->n_hung < other->n_hung;
+    bool again = f->version.owner == t->owner, is_others_again = other->version.owner == t->owner;
+    if (again != is_others_again)
+        return is_others_again;
+    return f->version.mtime_s != other->version.mtime_s ? f->version.mtime_s > other->version.mtime_s
+                                                        : f->version.mtime_ns > other->version.mtime_ns;
+}
+
+/* Returns the next file to read. */
 static struct task_entry *next_unread(const struct task_files *t)
 {
     struct task_entry *next = NULL;
-    for (size_t i = 0; i < t->n && !(next && !next->n_hung); i++) {
-        if (t->at[i]->is_unread && (!next || t->at[i]->n_hung < next->n_hung))
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->at[i]->is_unread && comes_before(t, t->at[i], next))
             next = t->at[i];
     }
     return next;
+}
+
+/* ---- what reading costs ---- */
+
+static uint64_t cpu_so_far(void)
+{
+    uint64_t ns = 0;
+    clock_process_cpu_ns(0, &ns);
+    return ns;
+}
+
+/* Files that become jobs are read at once. What others take is paid from the budget, but for the first CREDIT_NS.
+ * Example: of 10,000 files with errors 300 are read in the first seconds, then one every 1.5 s. */
+static void pay(struct jobs *j, const struct observer *o, uint64_t cost_ns)
+{
+    uint64_t now = clock_monotonic_ns(), *paid = &j->task_files.paid_ns;
+    *paid = (*paid > now ? *paid : now) + observe_pause(o, cost_ns, READ_PARTS);
+}
+
+static bool is_unpaid(struct jobs *j, const struct observer *o)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    struct task_files *t = &j->task_files;
+    bool is = j->options->overhead_ppm && t->paid_ns > clock_monotonic_ns() + observe_pause(o, CREDIT_NS, READ_PARTS);
+    error_set(
+        &line, -EAGAIN,
+        "so many files of %s are no job now that reading them takes more than --overhead allows: they are read one "
+        "after the other, and a job may begin late",
+        j->options->tasks_dir);
+    if (is && !t->said_behind)
+        j->options->say(j->options->context, line.text);
+    t->said_behind |= is;
+    return is;
 }
 
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context)
 {
     struct task_files *t = &j->task_files;
     struct task_entry *f;
+    uint64_t cpu = cpu_so_far();
     list(j, o);
     retry(t, until_ns);
     while (clock_monotonic_ns() >= t->retry_ns && (f = next_unread(t)) != NULL) {
+        if (t->reader.pid <= 0 && is_unpaid(j, o))
+            return false;
         if (clock_monotonic_ns() >= until_ns)
             return true;
         int code = reader_start(&t->reader, f, j->options);
@@ -306,10 +358,17 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
         }
         if (!reader_wait(&t->reader, until_ns))
             return clock_monotonic_ns() < t->reader.began_ns + PATIENCE;
-        if (t->reader.entry)
-            take_file(j, t->reader.entry, fn, context);
+        f = t->reader.entry;
+        if (f)
+            take_file(j, f, fn, context);
+        t->owner = f ? f->version.owner : t->owner;
+        uint64_t before = cpu;
+        cpu = cpu_so_far();
+        if (!f || !f->job)
+            pay(j, o, t->reader.cpu_ns + cpu - before);
         reader_done(&t->reader);
     }
+    t->said_behind = t->said_behind && t->paid_ns > clock_monotonic_ns();
     return false;
 }
 

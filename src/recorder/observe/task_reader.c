@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ int reader_start(struct reader *r, struct task_entry *f, const struct jobs_optio
         return r->pid;
     r->entry = f;
     r->is_late = false;
+    r->cpu_ns = 0;
     r->began_ns = clock_monotonic_ns();
     buf_clear(&r->lines);
     return 0;
@@ -72,8 +74,14 @@ static bool read_part(struct reader *r, uint64_t until_ns)
     return true;
 }
 
+static uint64_t ns_of(const struct timeval *t)
+{
+    return (uint64_t)t->tv_sec * NS_PER_SEC + (uint64_t)t->tv_usec * 1000;
+}
+
 bool reader_wait(struct reader *r, uint64_t until_ns)
 {
+    struct rusage used = {0};
     int status;
     while (r->fd >= 0 && read_part(r, until_ns))
         ;
@@ -83,9 +91,10 @@ bool reader_wait(struct reader *r, uint64_t until_ns)
         return true;
     }
     while (r->fd < 0) {
-        pid_t got = waitpid(r->pid, &status, WNOHANG);
+        pid_t got = wait4(r->pid, &status, WNOHANG, &used);
         if (got == r->pid || (got < 0 && errno != EINTR)) {
             r->status = got == r->pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+            r->cpu_ns = ns_of(&used.ru_utime) + ns_of(&used.ru_stime);
             r->pid = 0;
             return true;
         }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The parts of redaction, private to this folder. Each pass examines one argument and marks ranges of it; redact.c
- * writes the argument with "***" in place of the marked ranges.
- */
+/* The parts of redaction, private to this folder. Rules mark ranges of an argument; redact.c replaces them by "***". */
 #ifndef RECORDER_REDACT_REDACT_PARTS_H
 #define RECORDER_REDACT_REDACT_PARTS_H
 
@@ -18,30 +15,34 @@ static inline bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* ---- marks ---- */
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool is_letter(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static inline bool is_quote(char c)
+{
+    return c == '"' || c == '\'';
+}
+
+/* ---- redact.c: marks ---- */
 enum { MARKS_MAX = 64 };
 struct secret_ranges {
-    const char *base; /* the argument; ranges are offsets into it */
-    size_t len;
+    struct span text; /* the argument; ranges are offsets into it */
     size_t n;
     struct {
         size_t from, to;
     } at[MARKS_MAX];
-    size_t left; /* how many bytes the passes may still examine */
-    bool all;    /* more ranges than fit, or nothing left: everything is redacted */
+    bool all; /* more ranges than fit: everything is redacted */
 };
-/* Begins with a text. Passes may examine it a number of times that does not depend on its length. */
-void marks_begin(struct secret_ranges *m, struct span text);
-/* A pass has examined so many bytes that are not the next ones of its text. Example: in "cookie: cookie: ..." each
- * header extends to the end of the line: 20 kB would be examined 2,500 times. */
-void examined(struct secret_ranges *m, size_t bytes);
 void mark(struct secret_ranges *m, const char *from, const char *to);
-/* Appends the text with "***" in place of the marked ranges. */
-void marks_write(struct secret_ranges *m, struct buf *ret);
-/* All passes over an argument: what redact_argument() does before it writes. */
-void argument_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument);
 
-/* ---- redact_key.c: which names mean a secret ---- */
+/* ---- redact_names.c: what names and values tell ---- */
 enum telling {
     TELLS_NOTHING,
     TELLS_SECRET,
@@ -49,79 +50,83 @@ enum telling {
     TELLS_WEAK,   /* a secret if its value looks like one: cookie, auth, secret id, signature */
     TELLS_RANDOM, /* a secret if its value is random: wandb-key, my-key */
 };
-enum telling key_tells(struct span key);
+/* A list has a blank before each word: " *pwd pass mysql*" has all that ends with "pwd", "pass", and all that begins
+ * with "mysql". Those with the '*' in front come first. */
+bool in_list(const char *list, struct span word);
+bool in_list_any_case(const char *list, struct span word); /* of lower case */
+/* The next word of a list that begins with this byte; NULL: none. */
+const char *next_with(const char *list, char c);
+enum telling name_tells(struct span name);
 /* Is it the name of a header whose whole value is a secret? */
-bool key_is_header(struct span key);
+bool name_is_header(struct span name);
 /* Is the value no secret whatever its name: none, true, a variable, a path? */
 bool value_is_harmless(enum telling tells, struct span value, bool script);
-
-/* ---- redact_shape.c: values that have the form of a secret ---- */
-void shapes_mark(struct secret_ranges *m, struct span text);
-void urls_mark(struct secret_ranges *m, struct span text, bool script);
 bool looks_random(struct span s);
-/* ---- redact_expect.c: send "x\r" ---- */
-void expect_mark(struct secret_ranges *m, struct span program, struct span text);
-/* PASSWORD 'x', IDENTIFIED BY 'x' */
-void sql_mark(struct secret_ranges *m, struct span text);
+bool has_letter_and_digit(struct span s);
+bool has_blank(struct span s);
 
-/* ---- redact_pair.c: names and values ---- */
-void pairs_mark(struct secret_ranges *m, struct span text, bool script);
+/* ---- redact_text.c: secrets anywhere in a text: pairs, URLs, tokens ---- */
+void text_mark(struct secret_ranges *m, struct span text, bool script);
 
-/* ---- redact_flag.c: what the previous argument, or the program, says about an argument ---- */
-/* Returns true if a rule applies to the argument. */
-bool flags_mark(struct secret_ranges *m, struct span program, struct span before, struct span argument, bool script);
-bool program_takes_script(struct span program, struct span before);
-bool program_takes_prose(struct span program);
-/* docker --secret NAME */
-bool program_takes_name(struct span program, struct span flag);
+/* ---- redact_words.c: secrets by the words before them ---- */
+/* One word, or an argument. Returns true if it is a secret or has one at a place that a rule knows. */
+bool word_mark(struct secret_ranges *m, struct span program, struct span before, struct span word, bool script);
+/* The words of an argument with blanks, which may be a script. */
+void script_mark(struct secret_ranges *m, struct span text, int depth);
 
-/* ---- redact_rules.c ---- */
-enum rule_how {
-    HOW_WHOLE,       /* the whole value */
-    HOW_COLON,       /* user:password */
-    HOW_PERCENT,     /* user%password */
-    HOW_COMMA,       /* user,password */
-    HOW_SLASH,       /* user/password@host, a word of its own */
-    HOW_POSITIONAL,  /* the word after a word */
-    HOW_ASSIGNED,    /* NAME=value, whatever the name */
-    HOW_TELLING,     /* the word after a name that means a secret, without dashes */
-    HOW_UNLESS_FILE, /* the whole value, unless it is the path of a file */
+/* ---- redact_table.c: tables, which end with a row of NULL, and lists ---- */
+struct name_rule {
+    enum telling tells;
+    const char *before; /* the word before the last one: a list; "" none; "*" any; NULL any or none */
+    const char *last;   /* the last word of the name */
 };
-enum rule_form {
-    FORM_NEXT = 1,  /* -p X */
-    FORM_GLUED = 2, /* -pX */
-    FORM_BOTH = 3,
-    FORM_COMBINED = 4, /* -xp X */
+extern const struct name_rule redact_names[]; /* the first that matches decides */
+extern const char redact_switches[];          /* names with these first words are no secrets: ask-password */
+extern const char redact_fillers[];           /* last words that change nothing: password-value */
+extern const char redact_schemes[];           /* what may come before the secret in a header */
+extern const char redact_headers[];           /* headers whose whole value is a secret */
+extern const char redact_no_users[];          /* words before ":" and "@" that are no user names */
+extern const char redact_harmless[];          /* values that are no secrets */
+extern const char redact_file_ends[];
+
+/* How much of a value is secret: all of it, or what follows a character: user:password. */
+enum {
+    WHOLE = 0,
+    UNLESS_FILE = 'f', /* all of it, unless it is the path of a file */
+    SECOND = '2',      /* the word after a word that is no flag */
+    NAMED = 'n',       /* the word after a name that means a secret */
 };
-#define WORDS(...)                                                                                                     \
-    {                                                                                                                  \
-        __VA_ARGS__, NULL                                                                                              \
-    }
-#define PROGRAMS(...) ((const char *const[])WORDS(__VA_ARGS__)) /* "mysql*" is a prefix */
-struct redact_rule {
-    const char *flag; /* with its dash; or a word without one; or "" */
+enum {
+    NEXT = 1,         /* -p X */
+    GLUED = 2,        /* -pX, --user=X */
+    COMBINED = 4 | 3, /* -xp X, too */
+};
+struct word_rule {
+    const char *flags[6]; /* up to NULL; "": the rule is for words that are no flags */
     unsigned char how, form;
-    const char *const *programs;
+    const char *programs;
 };
-extern const struct redact_rule redact_rules[];
-/* A subcommand that changes the meaning of flags. */
+extern const struct word_rule redact_words[];
+extern const char redact_follows[]; /* PROGRAM:WORD, after which a secret follows */
+/* A word that changes which program the following words belong to: `docker login`. */
 struct turn {
-    const char *word, *becomes;
-    const char *const *programs;
+    const char *words[4], *becomes, *programs;
 };
 extern const struct turn redact_turns[];
-extern const char *const redact_wrappers[]; /* programs that run the program given as an argument */
-extern const char *const redact_shells[];   /* programs whose -c takes a script */
-extern const char *const redact_remotes[];  /* programs whose arguments are scripts */
-extern const char *const redact_prose[];    /* programs whose arguments with blanks are text for people */
-extern const char *const redact_drinkers[]; /* flags that make a program read a secret from its input */
-/* A word with this prefix that continues for at least `rest` bytes of its alphabet. */
-struct shape {
-    const char *prefix;
+extern const char redact_wrappers[];      /* programs that run the program given as an argument */
+extern const char redact_shells[];        /* programs whose -c takes a script */
+extern const char redact_remotes[];       /* programs whose arguments are scripts */
+extern const char redact_prose[];         /* programs whose arguments with blanks are text for people */
+extern const char redact_takes_names[];   /* programs whose --secret takes a name */
+extern const char redact_reads_secrets[]; /* words of a script that reads a secret from a pipe or from a command */
+extern const char redact_before_quotes[]; /* a quoted word after one of these is a secret */
+
+/* Words with a prefix that continue for at least `rest` bytes of letters, digits, '_' and '-'. */
+struct prefix {
     unsigned char rest;
-    unsigned char mixed; /* it must have letters and digits */
+    enum { ANY, MIXED, PATH } what; /* the rest has letters and digits; the rest of a URL is the secret */
+    const char *prefixes;
 };
-extern const struct shape redact_shapes[];
-extern const char *const redact_places[]; /* URLs whose path is the secret */
+extern const struct prefix redact_prefixes[];
 
 #endif

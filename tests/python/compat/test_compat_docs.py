@@ -2,6 +2,7 @@
 """What docs/compat.md says to import is there, and importing it starts and imports little."""
 
 import importlib
+import os
 import pathlib
 import re
 import subprocess
@@ -73,6 +74,46 @@ def test_without_baro_a_warning_says_so(monkeypatch):
     monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
     with pytest.warns(RecordingWarning, match="can't execute /nonexistent/baro"):
         assert set(ProcessMetricsMonitor().collect_once().values()) == {0.0}
+
+
+@pytest.mark.parametrize("name", ["pytyche.HWMonitor", "oasislmf.ResourceMonitor"])
+def test_an_interrupt_while_it_starts(tmp_path, monkeypatch, name):
+    module = importlib.import_module(f"barograph.compat.{name.partition('.')[0]}")
+    kind = getattr(module, name.partition(".")[2])
+    monitor = kind() if name.startswith("pytyche") else kind(str(tmp_path), generate_report=False)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("barograph.compat._base.Companion.begin", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            monitor.start(tmp_path if name.startswith("pytyche") else os.getpid())
+    monitor.stop()
+    assert not monitor.recording.active
+
+
+def test_hardly_any_descriptors(tmp_path, script):
+    """A monitor that can't begin says so by warnings alone."""
+    text = """
+        import gc, os, pathlib, resource, warnings
+        from barograph.compat.oasislmf import ResourceMonitor
+        from barograph.compat.pytyche import HWMonitor
+        warnings.simplefilter("ignore")
+        def once():
+            monitor = HWMonitor(); monitor.start(pathlib.Path("out"), 1); monitor.stop()
+            monitor = ResourceMonitor("out", 0.1, False); monitor.start(os.getpid()); monitor.stop()
+        once()
+        gc.collect()
+        before = os.listdir("/proc/self/fd")
+        for more in range(8):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, before)) + more, 4096))
+            once()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+        gc.collect()
+        print(len(os.listdir("/proc/self/fd")) - len(before))
+    """
+    assert script(text, cwd=tmp_path).end() == "0\n"
 
 
 def test_starting_and_stopping_leaves_nothing(tmp_path, script):

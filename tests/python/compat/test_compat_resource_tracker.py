@@ -15,7 +15,7 @@ import time
 
 import originals
 import pytest
-from conftest import HANGS, hanging, poll
+from conftest import HANGS, PATIENCE, hanging, poll
 
 from barograph.compat import resource_tracker as now
 from barograph.compat.resource_tracker import _gpu, v0_1
@@ -329,7 +329,7 @@ def test_a_process_that_ends_while_it_is_tracked():
         poll(lambda: len(tracker.system_metrics) > count + 1, "rows of the machine")
     memory = tracker.process_metrics["memory_mib"]
     assert min(memory) > 30 and tracker.stats()["process_memory_mib"]["mean"] > 30
-    assert len(tracker.system_metrics) > len(memory)
+    assert tracker.system_metrics["timestamp"][-1] > tracker.process_metrics["timestamp"][-1]
 
 
 @pytest.mark.parametrize("module, tracker", [(now, "ProcessTracker"), (v0_1, "PidTracker")])
@@ -370,7 +370,11 @@ def fake_gpus(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
-def test_gpus(fake_gpus):
+def test_gpus(fake_gpus, driver, monkeypatch):
+    """nvidia-smi is asked for one reading; what is tracked is the driver's, also where this process sees one GPU."""
+    driver.write("0 buffer none", "0 util 60", "0 used 3145728000", f"0 proc {os.getpid()} memory 2147483648",
+                 f"0 proc {os.getpid()} sm 60", "1 buffer none", "1 util 25", "1 used 75497472", devices=2)  # fmt: skip
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     assert (
         now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"] and now.get_server_info()["gpu_memory_mib"] == 163840
     )
@@ -381,10 +385,13 @@ def test_gpus(fake_gpus):
     with now.ResourceTracker(interval=0.2) as tracker:
         poll(lambda: [v for v in tracker.process_metrics["gpu_usage"] if v] if tracker.n_samples else None, "a reading")
         poll(lambda: [v for v in tracker.system_metrics["gpu_usage"] if v], "a reading")
+        poll(lambda: any(tracker.system_metrics["processes"]), "a count of processes")
     last = tracker.process_metrics[-1]
-    assert (last["gpu_usage"], last["gpu_vram_mib"], last["gpu_utilized"]) == (0.6, 2048, 1)
+    assert (last["gpu_vram_mib"], last["gpu_utilized"]) == (2048, 1)
+    assert last["gpu_usage"] == pytest.approx(0.6, abs=0.01)
     last = tracker.system_metrics[-1]
-    assert (last["gpu_usage"], last["gpu_vram_mib"], last["gpu_utilized"]) == (0.85, 3072, 2)
+    assert (last["gpu_vram_mib"], last["gpu_utilized"]) == (3072, 2)
+    assert last["gpu_usage"] == pytest.approx(0.85, abs=0.01) and last["processes"] > 1
     assert tracker.recommend_resources()["gpu"] == 1
 
 
@@ -399,6 +406,11 @@ def test_a_slow_nvidia_smi_is_not_waited_for(fake_gpus, tmp_path, monkeypatch):
         (tmp_path / "go").touch()
         poll(lambda: tracker.server_info, "its answer")
     assert tracker.server_info["gpu_names"] == ["Fake A", "Fake A"]
+    monkeypatch.setattr(_gpu, "_ANSWERS_WITHIN", PATIENCE)
+    for bad in (r"\377\n0, nan, inf\n", r"# gpu pid sm fb\n x %d 5 \377\n" % os.getpid()):
+        program.write_text(f"#!/bin/sh\nprintf '{bad}'\n")
+        assert _gpu.now()["gpu_usage"] == 0 and _gpu.now({os.getpid()})["gpu_vram"] == 0
+    monkeypatch.setattr(_gpu, "_ANSWERS_WITHIN", 0.01)
     program.write_text(f"#!/bin/sh\n{HANGS}; :")
     assert now.get_system_stats()["gpu_usage"] == 0
     with now.ResourceTracker() as tracker:

@@ -208,6 +208,24 @@ def test_warnings_and_no_exception(fake_mlflow):
         ProcessMetricsMonitor().start()
     ProcessMetricsMonitor().finish()
 
+    def fail(*_, **__):
+        raise ConnectionError("no answer of http://me:s3cr3t@h/")
+
+    fake_mlflow.log_metrics = fail
+    with pytest.warns(RuntimeWarning, match="step 0: no answer of http://\\*\\*\\*@h/"):
+        ProcessMetricsMonitor().publish({"a": 1.0})
+
+
+def test_what_the_logger_cannot_use_is_said():
+    """A tape that is not there, a position of another user's."""
+    settings = {"uri": "http://me:s3cr3t@h", "run_id": "r", "own": False, "step": 3}
+    done = subprocess.run(
+        [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"],
+        input=f"/nonexistent/t.baro\n1\n1\n{json.dumps(settings)}\n", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert said["step"] == 3 and "Failed to log process metrics at step 3: " in said["warning"], done
+
 
 def test_a_method_of_a_subclass_is_called(fake_mlflow):
     """Then a thread there is: it is what the caller asks for."""

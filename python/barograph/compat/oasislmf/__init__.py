@@ -12,7 +12,6 @@ import os
 import shutil
 import tempfile
 import warnings
-from typing import Any
 
 from ...errors import Error, RecordingWarning
 from ...recorder import Recording
@@ -85,11 +84,11 @@ class ResourceMonitor:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RecordingWarning)
             self.recording = self._record(bash_pid)
+        _base.keep(self, self.recording, self._companion)
         for warning in caught:
             logger.warning("Resource monitor: %s", warning.message)
         if self.recording.path is not None:
             self._companion.begin(self.recording.tape)
-        _base.keep(self, self.recording, self._companion)
         logger.info(
             "Resource monitor started (pid=%s, interval=%.1fs, csv=%s)", bash_pid, self.poll_interval, self._csv_path
         )
@@ -140,7 +139,8 @@ class ResourceMonitor:
             return
         folder = os.path.join(root, "resource_report")
         os.makedirs(folder, exist_ok=True)
-        memory = self._memory_mb()
+        kept = not self._original and self.recording is not None and self.recording.path is not None
+        memory = _base.memory_mib(self.recording.tape if self.recording is not None and kept else None)
         plots = generate_plots(rows, folder, memory, self._original) or self._plots_of_tape(folder)
         text = write_markdown(
             os.path.join(root, "resource_monitor.csv"),
@@ -152,14 +152,6 @@ class ResourceMonitor:
             compute_peak_total_uss(rows, self._original),
         )
         logger.info("Resource monitor report: %s (%d samples, %d plots)", text, len(rows), len(plots))
-
-    def _memory_mb(self) -> float:
-        """What the machine has, or what the script may have, where that is less."""
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / _base.MIB
-        if self._original or self.recording is None or self.recording.path is None:
-            return float(total)
-        records: list[Any] = [r for r in self.recording.tape.records() if type(r).__name__ == "Limits"]
-        return min([total, *(int(r.memory_bytes) / _base.MIB for r in records if r.memory_bytes)])
 
     def _plots_of_tape(self, folder: str) -> dict[str, str]:
         """Without matplotlib: the figures of `baro report`, of this monitor's own tape."""

@@ -8,9 +8,10 @@ import functools
 import os
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import _programs, _spawn
+from . import _gpu
 
 _ANSWERS_WITHIN = 2.0  # seconds; zpool, on a machine that is busy
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -100,23 +101,38 @@ def pids_of_machine() -> int:
     return sum(name.isdigit() for name in os.listdir("/proc"))
 
 
-def process_totals(pid: int, children: bool) -> dict[str, Any]:
-    """What a process and its children have used so far, in ticks, KiB and bytes."""
+class Totals(NamedTuple):
+    """What a process and its children have used so far, in seconds and bytes; children: their number, if they count."""
+
+    time: float
+    pid: int
+    children: int | None
+    user: float
+    system: float
+    memory: float
+    read_bytes: int
+    write_bytes: int
+    gpu: dict[str, Any]
+
+
+def process_totals(pid: int, children: bool) -> Totals:
+    """As /proc has it."""
     now = time.time()
     below = get_pid_children(pid)
     pids = [pid, *sorted(below)] if children else [pid]
     times = [get_pid_proc_times(p, children) for p in pids]
     io = [get_pid_proc_io(p) for p in pids]
-    return {
-        "timestamp": now,
-        "pid": pid,
-        "children": len(below) if children else None,
-        "utime": sum(t["utime"] for t in times),
-        "stime": sum(t["stime"] for t in times),
-        "pss": sum(_memory(p) for p in pids),
-        "read_bytes": sum(i["read_bytes"] for i in io),
-        "write_bytes": sum(i["write_bytes"] for i in io),
-    }
+    return Totals(
+        now,
+        pid,
+        len(below) if children else None,
+        sum(t["utime"] for t in times) / TICKS,
+        sum(t["stime"] for t in times) / TICKS,
+        sum(_memory(p) for p in pids) * 1024,
+        sum(i["read_bytes"] for i in io),
+        sum(i["write_bytes"] for i in io),
+        _gpu.now(set(pids)),
+    )
 
 
 def _memory(pid: int) -> int:

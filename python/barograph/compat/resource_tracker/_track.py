@@ -15,10 +15,13 @@ from typing import IO, Any, Callable
 from ... import _where
 from ...recorder import Recording
 from .. import _base
-from . import _gpu
+from . import _gpu, _proc
 
 # The shell lets go of standard output, so that it ends with the rows.
 _EXPORT = '"$baro" export --follow --dialect "$dialect" --entity "$entity" "$tape" &\nexec >&-'
+
+
+_DIGITS = {"timestamp": 3, "utime": 6, "stime": 6}
 
 
 def cells(line: str) -> list[Any]:
@@ -94,6 +97,9 @@ class Tracker:
 
     DIALECT, ENTITY, END = "spare-cores-0.5", "process", "\n"
     MEMORY = "memory_mib"  # the name of the column of its pss
+    CPU_UNIT: float = 1  # of utime and stime, in a second
+    SPACE_UNIT: float = 1e9  # of disks, in bytes
+    ROUNDED = True
     pid: int
     children: bool
     interval: float
@@ -109,15 +115,51 @@ class Tracker:
     def _record(self) -> Recording:
         raise NotImplementedError
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
         """Fills in what the tape's dialect has no value for."""
-        return values
+        return _gpu.complete(row)
+
+    def _rendered(self, values: list[Any]) -> str:
+        return render(list(self._complete(dict(zip(self._names, values))).values()), self.END)
 
     def _kept(self, values: list[Any]) -> bool:
         return True
 
-    def diff_stats(self) -> dict[str, Any]:
+    def _next(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What was used at the last call, and now."""
         raise NotImplementedError
+
+    def diff_stats(self) -> dict[str, Any]:
+        """What was used since the last call."""
+        before, now = self._next()
+        row: dict[str, Any] = {}
+        for name, value in now.items():
+            if name in ("utime", "stime") or name.endswith("_bytes"):
+                # The sum of several processes falls where one of them has gone.
+                row[name] = max(0, value - before[name])
+            elif name == "disk_stats":
+                row.update(self._moved(before[name], value))
+            elif name == "disk_spaces":
+                sums = {key: sum(s[key] for s in value.values()) for key in ("total", "used", "free")}
+                row.update({f"disk_space_{key}_gb": round(n / self.SPACE_UNIT, 2) for key, n in sums.items()})
+            elif name != "gpu_utilized_indexes":
+                row[name] = value
+            if name == "stime":
+                row["cpu_usage"] = cores(now, before, self.CPU_UNIT)
+        if not self.ROUNDED:
+            return row
+        return {n: round(v, _DIGITS.get(n, 4)) if isinstance(v, float) else v for n, v in row.items()}
+
+    def _moved(self, before: dict[str, Any], now: dict[str, Any]) -> dict[str, int]:
+        """What disks that are in both have read and written."""
+        total = {}
+        for way in ("read", "write"):
+            grown = (self._bytes_of(d, now[d], way) - self._bytes_of(d, before[d], way) for d in set(before) & set(now))
+            total[f"disk_{way}_bytes"] = sum(max(0, n) for n in grown)
+        return total
+
+    def _bytes_of(self, disk: str, moved: dict[str, int], way: str) -> int:
+        return moved[f"{way}_bytes"]
 
     def _calls_back(self) -> bool:
         """Is diff_stats(), which the original calls for each row, that of a subclass or a caller?"""
@@ -165,19 +207,18 @@ class Tracker:
                 out.close()
 
     def _pass_on(self, live: Live, out: IO[str], print_header: bool) -> None:
-        names: list[str] = []
+        self._names = []
         for line in live.lines():
-            if not names:
-                names = [str(name) for name in cells(line)]
-                self._names = names
+            if not self._names:
+                self._names = [str(name) for name in cells(line)]
                 if print_header:
-                    out.write(render(names, self.END))
+                    out.write(render(self._names, self.END))
                 continue
             values = cells(line)
             if not self._kept(values):
                 continue
             self.cycle += 1
-            out.write(render(self._complete(names, values), self.END))
+            out.write(self._rendered(values))
             out.flush()
 
     _names: list[str] = []
@@ -186,7 +227,7 @@ class Tracker:
         try:
             for line in live.lines():
                 if self._names and not line.startswith('"'):
-                    out.write(render(self._complete(self._names, cells(line)), self.END))
+                    out.write(self._rendered(cells(line)))
             out.flush()
         except (OSError, ValueError):
             pass
@@ -221,13 +262,11 @@ class OfProcess(Tracker):
             self._begin_probe()
         self.stats = self.stats or self._read()
 
+    _stats_of: Callable[[_proc.Totals], dict[str, Any]]
+
     def _read(self) -> dict[str, Any]:
         """What /proc has, as the original reads it."""
-        raise NotImplementedError
-
-    def _of(self, usage: _base.Usage, pss: float) -> dict[str, Any]:
-        """The same from a sample of a recording."""
-        raise NotImplementedError
+        return self._stats_of(_proc.process_totals(self.pid, self.children))
 
     def _take(self) -> dict[str, Any] | None:
         usage = self._probe.take() if self._probe is not None else None
@@ -236,14 +275,25 @@ class OfProcess(Tracker):
         pss = usage.total("pss_bytes", "rss_bytes")
         if pss is None:
             pss = usage.total("rss_bytes")
-        return self._of(usage, pss or 0)
+        return self._stats_of(
+            _proc.Totals(
+                usage.time,
+                self.pid,
+                usage.processes - 1 if self.children else None,
+                usage.user,
+                usage.system,
+                pss or 0,
+                int(usage.read_bytes),
+                int(usage.write_bytes),
+                _gpu.now({p.pid for p in usage.sample.processes}),
+            )
+        )
 
     def _begin_probe(self) -> None:
         self._probe = _base.Probe(self.pid, self.children)
         self.stats = self._take() or self.stats
 
     def _next(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What was used at the last call, and now."""
         before = self.stats
         if self._probe is None and not self._original:
             self._begin_probe()
@@ -277,11 +327,14 @@ class OfMachine(Tracker):
         self.cycle = 0
         self.start_time = time.time() if start is None else start
         self.recording = None
+        self.stats = self._read()
 
-    def _next(self, now: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        before, self.stats = self.stats, now
+    _read: Callable[[], dict[str, Any]]
+
+    def _next(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        before, self.stats = self.stats, self._read()
         self.cycle += 1
-        return before, now
+        return before, self.stats
 
     def _record(self) -> Recording:
         return machine_recording(self.interval)
@@ -289,27 +342,6 @@ class OfMachine(Tracker):
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes CSV to the file, or to standard output, for ever."""
         self._track(output_file, print_header)
-
-
-def moved(before: dict[str, Any], now: dict[str, Any], unit: str, factor: Callable[[str], int]) -> dict[str, int]:
-    """What disks that are in both have read and written."""
-    total = {"read": 0, "write": 0}
-    for name in set(now["disk_stats"]) & set(before["disk_stats"]):
-        for way in total:
-            then, at = before["disk_stats"][name][f"{way}_{unit}"], now["disk_stats"][name][f"{way}_{unit}"]
-            total[way] += max(0, int(at) - int(then)) * factor(name)
-    return {f"disk_{way}_bytes": n for way, n in total.items()}
-
-
-def space(now: dict[str, Any], unit: float) -> dict[str, float]:
-    """The room on all disks."""
-    sums = {key: sum(s[key] for s in now["disk_spaces"].values()) for key in ("total", "used", "free")}
-    return {f"disk_space_{key}_gb": round(value / unit, 2) for key, value in sums.items()}
-
-
-def grown(now: dict[str, Any], before: dict[str, Any], name: str) -> Any:
-    """By how much a counter is higher; the sum of several processes falls where one of them has gone."""
-    return max(0, now[name] - before[name])
 
 
 def cores(now: dict[str, Any], before: dict[str, Any], unit: float = 1) -> float:
@@ -320,14 +352,12 @@ def cores(now: dict[str, Any], before: dict[str, Any], unit: float = 1) -> float
 
 
 def process_recording(pid: int, interval: float, children: bool) -> Recording:
-    return _base.record(pid, interval, children=children, host=False, collect=_gpu.collectors(_gpu.PROCESSES))
+    return _base.record(pid, interval, children=children, host=False, gpu="all")
 
 
-def machine_recording(interval: float, *kinds: str) -> Recording:
+def machine_recording(interval: float) -> Recording:
     """It ends with the interpreter."""
-    collected = _gpu.collectors(_gpu.MACHINE, *kinds).items()
-    options = [part for name, command in collected for part in ("--collect", f"{name}={command}")]
-    return _base.record_machine(interval, "--host", "--under", str(os.getpid()), *options)
+    return _base.record_machine(interval, "--host", "--gpu", "all", "--under", str(os.getpid()))
 
 
 def own_pid(pid: int | None) -> int:

@@ -18,12 +18,12 @@ from ... import _spawn
 from ...errors import warn
 from ...recorder import Recording
 from .. import _base
-from . import _gpu, _track
+from . import _proc, _track
 from ._results import DEFAULT_STATS, Report, aggregate_stats, allocation, combined, recommended
 from .cloud_info import get_cloud_info
 from .server_info import GPUS, info_of
 from .tiny_data_frame import StatSpec, TinyDataFrame
-from .v0_5 import PidTracker, ProcessTracker, SystemTracker, get_process_stats, get_system_stats, table_of
+from .v0_5 import COUNT, PidTracker, ProcessTracker, SystemTracker, get_process_stats, get_system_stats, table_of
 
 __all__ = [
     "PidTracker",
@@ -103,7 +103,10 @@ class ResourceTracker:
             )
         self.start_time = time.time()
         self.stop_time: float | None = None
-        if self.pid != os.getpid():
+        if "system_tracker" in self.trackers:
+            interval = _base.within_limits(self.interval)
+            self._guard = _base.Companion.guard(before=COUNT, interval=f"{interval:.3f}")
+        elif self.pid != os.getpid():
             self._guard = _base.Companion.guard()
         if self.discover_server and _spawn.program("nvidia-smi"):
             # It may take seconds, and nobody waits for it. Before the recording: it is no part of the job.
@@ -111,6 +114,9 @@ class ResourceTracker:
         self.recording, self._machine = self._begin()
         if self._guard is not None and self.recording.path is not None:
             self._guard.begin(self.recording.tape)
+            if self._machine is not None and self._machine.path is not None:
+                self._guard.write(f"{self._machine._events.path}\n")
+                self._machine.mark("machine", processes=_proc.pids_of_machine())
         self._finalizer = weakref.finalize(self, _stop, self.recording, self._machine, self._guard)
         if self.discover_cloud:
             self._cloud_info = get_cloud_info()
@@ -119,17 +125,14 @@ class ResourceTracker:
         """That of the process, and that of the machine; it is one for this process, which ends with it. The machine is
         tracked until stop(), also when another process has ended."""
         if "process_tracker" not in self.trackers:
-            machine = _track.machine_recording(self.interval, _gpu.COUNT)
+            machine = _track.machine_recording(self.interval)
             return machine, machine
         host = "system_tracker" in self.trackers
         own = host and self.pid == os.getpid()
-        kinds = (_gpu.PROCESSES, _gpu.MACHINE, _gpu.COUNT) if own else (_gpu.PROCESSES,)
-        process = _base.record(
-            self.pid, self.interval, children=self.children, host=host, collect=_gpu.collectors(*kinds)
-        )
+        process = _base.record(self.pid, self.interval, children=self.children, host=host, gpu="all")
         if own or not host:
             return process, process
-        return process, _track.machine_recording(self.interval, _gpu.COUNT)
+        return process, _track.machine_recording(self.interval)
 
     def stop(self, exit_code: int = 0, run_status: RunStatus = RunStatus.finished) -> None:
         """Takes a last sample and ends the recording."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _base
 from . import _gpu, _proc, _track
 from ._proc import (
     get_pid_children,
@@ -41,8 +40,21 @@ __all__ = [
 
 def get_pid_stats(pid: int, children: bool = True) -> dict[str, Any]:
     """What a process and its children have used so far, in ticks, KiB and bytes."""
-    found = _proc.process_totals(pid, children)
-    return {**found, **_gpu.now({pid} | (get_pid_children(pid) if children else set()))}
+    return _stats_of(_proc.process_totals(pid, children))
+
+
+def _stats_of(found: _proc.Totals) -> dict[str, Any]:
+    return {
+        "timestamp": found.time,
+        "pid": found.pid,
+        "children": found.children,
+        "utime": round(found.user * _proc.TICKS),
+        "stime": round(found.system * _proc.TICKS),
+        "pss": round(found.memory / 1024),
+        "read_bytes": found.read_bytes,
+        "write_bytes": found.write_bytes,
+        **found.gpu,
+    }
 
 
 def get_system_stats() -> dict[str, Any]:
@@ -59,6 +71,7 @@ def get_system_stats() -> dict[str, Any]:
         "processes": forks,
         "utime": user,
         "stime": system,
+        "memory_free": free,
         "memory_used": memory.get("MemTotal", 0) - free - buffers - cached,
         "memory_buffers": buffers,
         "memory_cached": cached,
@@ -68,7 +81,6 @@ def get_system_stats() -> dict[str, Any]:
         "disk_spaces": _proc.spaces(),
         "net_recv_bytes": received,
         "net_sent_bytes": sent,
-        "memory_free": free,
         **_gpu.now(),
     }
 
@@ -85,15 +97,11 @@ def get_server_info() -> dict[str, Any]:
     }
 
 
-def _with_gpu(names: list[str], values: list[Any], found: tuple[Any, Any, Any]) -> list[Any]:
-    readings: dict[str, Any] = dict(zip(_gpu.NAMES, found))
-    return [readings.get(name, value) for name, value in zip(names, values)]
-
-
 class _Header(_track.Tracker):
     """Rows with the ends of lines of 0.1, whose header takes the place of its first row."""
 
     DIALECT, END = "spare-cores", "\r\n"
+    MEMORY, CPU_UNIT, SPACE_UNIT, ROUNDED = "pss", _proc.TICKS, 1024**3, False
 
     def _kept(self, values: list[Any]) -> bool:
         self._seen = getattr(self, "_seen", 0) + 1
@@ -102,8 +110,6 @@ class _Header(_track.Tracker):
 
 class PidTracker(_Header, _track.OfProcess):
     """Writes what a process and its children use as CSV, every `interval` seconds, until it ends."""
-
-    MEMORY = "pss"
 
     def __init__(
         self,
@@ -119,43 +125,12 @@ class PidTracker(_Header, _track.OfProcess):
         if autostart:
             self.start_tracking(output_file)
 
-    def _read(self) -> dict[str, Any]:
-        return get_pid_stats(self.pid, self.children)
+    _stats_of = staticmethod(_stats_of)
 
-    def _of(self, usage: _base.Usage, pss: float) -> dict[str, Any]:
-        return {
-            "timestamp": usage.time,
-            "pid": self.pid,
-            "children": usage.processes - 1 if self.children else None,
-            "utime": round(usage.user * _proc.TICKS),
-            "stime": round(usage.system * _proc.TICKS),
-            "pss": round(pss / 1024),
-            "read_bytes": int(usage.read_bytes),
-            "write_bytes": int(usage.write_bytes),
-            **_gpu.now({p.pid for p in usage.sample.processes}),
-        }
-
-    def diff_stats(self) -> dict[str, Any]:
-        """What was used since the last call."""
-        before, now = self._next()
-        return {
-            "timestamp": now["timestamp"],
-            "pid": self.pid,
-            "children": now["children"],
-            "utime": _track.grown(now, before, "utime"),
-            "stime": _track.grown(now, before, "stime"),
-            "cpu_usage": _track.cores(now, before, _proc.TICKS),
-            "pss": now["pss"],
-            "read_bytes": _track.grown(now, before, "read_bytes"),
-            "write_bytes": _track.grown(now, before, "write_bytes"),
-            **{name: now[name] for name in _gpu.NAMES},
-        }
-
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
         if not self.children:
-            values[names.index("children")] = None
-        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
+            row["children"] = None
+        return super()._complete(row)
 
 
 class SystemTracker(_Header, _track.OfMachine):
@@ -173,31 +148,13 @@ class SystemTracker(_Header, _track.OfMachine):
         self.sector_sizes = {name: 512 for name in _proc.disks()}
         if self._original:
             self.sector_sizes = {name: _sector(name) for name in self.sector_sizes}
-        self.stats = get_system_stats()
         if autostart:
             self.start_tracking(output_file)
 
-    def diff_stats(self) -> dict[str, Any]:
-        """What was used since the last call."""
-        before, now = self._next(get_system_stats())
-        memory = ("free", "used", "buffers", "cached", "active_anon", "inactive_anon")
-        return {
-            "timestamp": now["timestamp"],
-            "processes": now["processes"],
-            "utime": _track.grown(now, before, "utime"),
-            "stime": _track.grown(now, before, "stime"),
-            "cpu_usage": _track.cores(now, before, _proc.TICKS),
-            **{f"memory_{name}": now[f"memory_{name}"] for name in memory},
-            **_track.moved(before, now, "sectors", lambda disk: self.sector_sizes.get(disk, 512)),
-            **_track.space(now, 1024**3),
-            "net_recv_bytes": _track.grown(now, before, "net_recv_bytes"),
-            "net_sent_bytes": _track.grown(now, before, "net_sent_bytes"),
-            **{name: now[name] for name in _gpu.NAMES},
-        }
+    _read = staticmethod(get_system_stats)
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
-        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0]))
+    def _bytes_of(self, disk: str, moved: dict[str, int], way: str) -> int:
+        return moved[f"{way}_sectors"] * self.sector_sizes.get(disk, 512)
 
 
 def _sector(disk: str) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import bisect
 import time
 import warnings
 from typing import Any
@@ -12,60 +13,31 @@ from .. import _base
 from . import _gpu, _proc, _track
 from .tiny_data_frame import TinyDataFrame
 
-_GPU = dict(zip(("gpu_usage", "gpu_vram_mib", "gpu_utilized"), range(3)))
-_MIB = 1024 * 1024
 
 
 # ---- once ----
 
 
-def _gpu_now(pids: set[int] | None = None) -> dict[str, Any]:
-    found = _gpu.now(pids)
-    return {"gpu_vram_mib" if name == "gpu_vram" else name: v for name, v in found.items()}
-
-
-def _gpu_columns(now: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(now[name], 4) for name in ("gpu_usage", "gpu_vram_mib")} | {"gpu_utilized": now["gpu_utilized"]}
+def _in_mib(gpu: dict[str, Any]) -> dict[str, Any]:
+    return {"gpu_vram_mib" if name == "gpu_vram" else name: v for name, v in gpu.items()}
 
 
 def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
     """What a process and its children have used so far, in seconds, MiB and bytes."""
-    found = _proc.process_totals(pid, children)
-    pids = {pid} | (_proc.get_pid_children(pid) if children else set())
-    return _stats_of(
-        found["timestamp"],
-        pid,
-        found["children"],
-        found["utime"] / _proc.TICKS,
-        found["stime"] / _proc.TICKS,
-        found["pss"] / 1024,
-        found["read_bytes"],
-        found["write_bytes"],
-        _gpu_now(pids),
-    )
+    return _stats_of(_proc.process_totals(pid, children))
 
 
-def _stats_of(
-    timestamp: float,
-    pid: int,
-    children: int | None,
-    utime: float,
-    stime: float,
-    memory_mib: float,
-    read: int,
-    write: int,
-    gpu: dict[str, Any],
-) -> dict[str, Any]:
+def _stats_of(found: _proc.Totals) -> dict[str, Any]:
     return {
-        "timestamp": timestamp,
-        "pid": pid,
-        "children": children,
-        "utime": utime,
-        "stime": stime,
-        "memory_mib": memory_mib,
-        "disk_read_bytes": read,
-        "disk_write_bytes": write,
-        **gpu,
+        "timestamp": found.time,
+        "pid": found.pid,
+        "children": found.children,
+        "utime": found.user,
+        "stime": found.system,
+        "memory_mib": found.memory / _base.MIB,
+        "disk_read_bytes": found.read_bytes,
+        "disk_write_bytes": found.write_bytes,
+        **_in_mib(found.gpu),
     }
 
 
@@ -75,15 +47,17 @@ def get_system_stats() -> dict[str, Any]:
     user, system, _ = _proc.cpu_ticks()
     memory = _proc.meminfo()
     received, sent = _proc.network()
-    names = {"free": "MemFree", "buffers": "Buffers", "active": "Active", "inactive": "Inactive"}
     return {
         "timestamp": now,
         "processes": _proc.pids_of_machine(),
         "utime": user / _proc.TICKS,
         "stime": system / _proc.TICKS,
-        **{f"memory_{name}_mib": memory.get(key, 0) / 1024 for name, key in names.items()},
+        "memory_free_mib": memory.get("MemFree", 0) / 1024,
         "memory_used_mib": (memory.get("MemTotal", 0) - memory.get("MemAvailable", 0)) / 1024,
+        "memory_buffers_mib": memory.get("Buffers", 0) / 1024,
         "memory_cached_mib": (memory.get("Cached", 0) + memory.get("SReclaimable", 0)) / 1024,
+        "memory_active_mib": memory.get("Active", 0) / 1024,
+        "memory_inactive_mib": memory.get("Inactive", 0) / 1024,
         "disk_stats": {
             name: {"read_bytes": d["read_sectors"] * 512, "write_bytes": d["write_sectors"] * 512}
             for name, d in _proc.disks().items()
@@ -91,14 +65,8 @@ def get_system_stats() -> dict[str, Any]:
         "disk_spaces": _proc.spaces(),
         "net_recv_bytes": received,
         "net_sent_bytes": sent,
-        **_gpu_now(),
+        **_in_mib(_gpu.now()),
     }
-
-
-def _complete(names: list[str], values: list[Any], gpu: tuple[Any, Any, Any], **others: Any) -> list[Any]:
-    """The columns that the tape's dialect leaves empty."""
-    found = [gpu[_GPU[n]] if n in _GPU else others.get(n, v) for n, v in zip(names, values)]
-    return [round(v, 4) if n in _GPU and isinstance(v, float) else v for n, v in zip(names, found)]
 
 
 # ---- the trackers that block ----
@@ -124,45 +92,17 @@ class ProcessTracker(_track.OfProcess):
             _track.wait_until(start_time)
             self.start_tracking(output_file)
 
-    def _read(self) -> dict[str, Any]:
-        return get_process_stats(self.pid, self.children)
-
-    def _of(self, usage: _base.Usage, pss: float) -> dict[str, Any]:
-        return _stats_of(
-            usage.time,
-            self.pid,
-            usage.processes - 1 if self.children else None,
-            usage.user,
-            usage.system,
-            pss / _MIB,
-            int(usage.read_bytes),
-            int(usage.write_bytes),
-            _gpu_now({p.pid for p in usage.sample.processes}),
-        )
+    _stats_of = staticmethod(_stats_of)
 
     def diff_stats(self) -> dict[str, Any]:
         """What was used since the last call."""
-        before, now = self._next()
-        children = (now["children"] or None) if self._original else now["children"]
-        return {
-            "timestamp": round(now["timestamp"], 3),
-            "pid": self.pid,
-            "children": children,
-            "utime": round(_track.grown(now, before, "utime"), 6),
-            "stime": round(_track.grown(now, before, "stime"), 6),
-            "cpu_usage": _track.cores(now, before),
-            "memory_mib": round(now["memory_mib"], 4),
-            "disk_read_bytes": _track.grown(now, before, "disk_read_bytes"),
-            "disk_write_bytes": _track.grown(now, before, "disk_write_bytes"),
-            **_gpu_columns(now),
-        }
+        row = super().diff_stats()
+        return {**row, "children": (row["children"] or None) if self._original else row["children"]}
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
-        at = names.index("children")
-        if not self.children or (self._original and not values[at]):
-            values[at] = None
-        return _complete(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
+        if not self.children or (self._original and not row["children"]):
+            row["children"] = None
+        return super()._complete(row)
 
 
 class PidTracker(ProcessTracker):
@@ -191,36 +131,33 @@ class SystemTracker(_track.OfMachine):
     ) -> None:
         self.get_system_stats = get_system_stats
         self._begin(interval, original, start_time)
-        self.stats = get_system_stats()
         if autostart:
             _track.wait_until(start_time)
             self.start_tracking(output_file)
 
-    def diff_stats(self) -> dict[str, Any]:
-        """What was used since the last call."""
-        before, now = self._next(get_system_stats())
-        memory = ("free", "used", "buffers", "cached", "active", "inactive")
-        return {
-            "timestamp": round(now["timestamp"], 3),
-            "processes": now["processes"],
-            "utime": round(_track.grown(now, before, "utime"), 6),
-            "stime": round(_track.grown(now, before, "stime"), 6),
-            "cpu_usage": _track.cores(now, before),
-            **{f"memory_{name}_mib": round(now[f"memory_{name}_mib"], 4) for name in memory},
-            **_track.moved(before, now, "bytes", lambda disk: 1),
-            **_track.space(now, 1e9),
-            "net_recv_bytes": _track.grown(now, before, "net_recv_bytes"),
-            "net_sent_bytes": _track.grown(now, before, "net_sent_bytes"),
-            **_gpu_columns(now),
-        }
+    _read = staticmethod(get_system_stats)
 
-    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
-        assert self.recording is not None
-        gpu = _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0])
-        return _complete(names, values, gpu, processes=_proc.pids_of_machine())
+    def _complete(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {**super()._complete(row), "processes": _proc.pids_of_machine()}
 
 
 # ---- the rows of a tape ----
+
+# Marks how many processes the machine has, which no tape knows by itself.
+COUNT = _base.SETSID + r"""
+IFS= read -r events && exec 4>>"$events"
+$setsid sh -c 'while sleep "$interval"; do
+    set -- /proc/[0-9]*
+    echo "{\"mark\": \"machine\", \"processes\": $#}" >&4
+done' >/dev/null &
+helpers=$!
+"""
+
+
+def _counts(tape: Tape) -> list[tuple[float, int]]:
+    """How many processes the machine had, and when."""
+    start, marks = tape.header.start_ns, [e for e in tape.events if e.kind == "mark" and e.name == "machine"]
+    return [((start + e.t_ns) / 1e9, e.attributes["processes"]) for e in marks if "processes" in e.attributes]
 
 
 def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool = False) -> TinyDataFrame:
@@ -229,16 +166,17 @@ def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool =
     if not lines:
         return TinyDataFrame(data=[])
     names = [str(name) for name in _track.cells(lines[0])]
-    readings = _gpu.Readings(tape, _gpu.MACHINE if entity == "host" else _gpu.PROCESSES)
-    counts = _gpu.processes_of(tape) if entity == "host" else []
+    counts = _counts(tape) if entity == "host" else []
     rows = []
     for line in lines[1:]:
         values = _track.cells(line)
         if len(values) != len(names):
             continue
-        nearest = min(counts, key=lambda at: abs(at[0] - values[0]), default=(0.0, None))[1]
-        row = dict(zip(names, _complete(names, values, readings.at(values[0]), processes=nearest)))
-        if entity == "process" and (not children or (original and not row["children"])):
+        row = _gpu.complete(dict(zip(names, values)))
+        if entity == "host":
+            at = bisect.bisect(counts, (values[0],)) - 1  # the newest one; before the first, the first
+            row["processes"] = counts[max(0, at)][1] if counts else None
+        elif not children or (original and not row["children"]):
             row["children"] = None
         rows.append(row)
     return TinyDataFrame(data=rows)

@@ -297,12 +297,13 @@ void cgroups_free(struct cgroups *g)
 
 /* ---- a tick ---- */
 
-static void vanish(struct cgroup_state *group)
+static void vanish(const struct cgroups *g, struct cgroup_state *group)
 {
+    bool has_last = group->closing_tick && group->closing_tick + 1 == g->ticks;
     group->gone = true;
     for (size_t i = 0; i < group_files_n; i++)
         group->fd[i] = fd_close(group->fd[i]);
-    for (int i = 0; i < CGROUP_MAX; i++) {
+    for (int i = 0; i < CGROUP_MAX && !has_last; i++) {
         if (!group->entity->absent[i])
             entity_lack(group->entity, i, BARO_ABSENT_GONE);
     }
@@ -341,7 +342,7 @@ static void read_group_file(struct cgroups *g, struct cgroup_state *group, size_
     const struct group_file *f = &group_files[i];
     ssize_t n = fd_pread_all(group->fd[i], g->text, sizeof(g->text));
     if (n == -ENODEV || n == -ENOENT) {
-        vanish(group);
+        vanish(g, group);
         return;
     }
     if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
@@ -389,6 +390,23 @@ static void note_kills(struct cgroups *g, struct cgroup_state *group)
 uint64_t cgroups_oom_kills(const struct cgroups *g)
 {
     return g && g->oom_last > g->oom_first ? g->oom_last - g->oom_first : 0;
+}
+
+/* An engine on v1 removes one hierarchy after the other, so one that is gone does not end the reading of the others.
+ * What matters most comes first. */
+void cgroups_read_end(struct cgroups *g)
+{
+    static const int order[] = {COUNTS, FAST};
+    for (size_t k = 0; g && k < 2 * g->n; k++) {
+        struct cgroup_state *group = &g->at[k % g->n];
+        for (size_t i = 0; i < group_files_n && !group->gone; i++) {
+            bool due = group->fd[i] >= 0 && (int)group_files[i].pace == order[k / g->n];
+            ssize_t n = due ? fd_pread_all(group->fd[i], g->text, sizeof(g->text)) : -1;
+            if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
+                group->closing_tick = g->ticks;
+        }
+        note_kills(g, group);
+    }
 }
 
 /* Takes a new reading of a group's memory. The next one is due when the group may have come near its limit, or far from

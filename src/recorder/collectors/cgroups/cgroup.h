@@ -41,6 +41,9 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
  * since the last call; UINT64_MAX: none grows. Example: 40 MB at 1.0 s and 60 MB at 1.1 s, with a limit of 100 MB: at
  * 1.25 s. NULL is allowed. */
 bool cgroups_watch(struct cgroups *g, uint64_t now_ns, uint64_t *ret_near_ns);
+/* Reads the counters at once: no process of the job is alive, and the groups may be removed before the next tick. What
+ * was read stays if the next tick finds that they were. NULL is allowed. */
+void cgroups_read_end(struct cgroups *g);
 /* OOM kills in the first group since it was first read. NULL is allowed. */
 uint64_t cgroups_oom_kills(const struct cgroups *g);
 void cgroups_free(struct cgroups *g);

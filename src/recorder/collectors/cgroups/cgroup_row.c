@@ -103,6 +103,11 @@ bool cgroup_row_watch(struct cgroup_row *r)
     return r->is_near;
 }
 
+void cgroup_row_read_end(struct cgroup_row *r)
+{
+    cgroups_read_end(r->groups);
+}
+
 uint64_t cgroup_row_oom_kills(const struct cgroup_row *r)
 {
     return cgroups_oom_kills(r->groups);

@@ -31,6 +31,7 @@ void cgroup_row_early(struct cgroup_row *r);
 
 /* cgroups_watch(), before the turns of a tick. */
 bool cgroup_row_watch(struct cgroup_row *r);
+void cgroup_row_read_end(struct cgroup_row *r);            /* cgroups_read_end() */
 uint64_t cgroup_row_oom_kills(const struct cgroup_row *r); /* in the job's own group, since it was first read */
 
 #endif

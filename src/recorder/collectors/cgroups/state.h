@@ -24,6 +24,7 @@ struct group_left {
 struct cgroup_state {
     struct baro_entity *entity;
     bool gone;
+    uint64_t closing_tick; /* cgroups_read_end() read it after this tick; 0: never */
     int fd[GROUP_FILES_MAX];
     uint64_t due_ns[GROUP_FILES_MAX];
     uint64_t period_us;

@@ -3,29 +3,51 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/min_max.h"
 #include "kernel/proc/machine.h"
+#include "recorder/collectors/processes/members.h"
+#include "recorder/collectors/processes/process.h"
 
-#define PIDS_CHECKED 1024 /* each takes a system call: if there are more, all unknown ones count as missed */
+/* Each takes a system call, and a process of another job a read of its stat: if there are more, all unknown ones count
+ * as missed. In debt a tick looks at few, so that others that fork without pause cost little. */
+#define PIDS_CHECKED 256
+#define PIDS_CHECKED_IN_DEBT 48
 #define PIDS_PER_MS 10u   /* threads that a core can start */
+#define PIDS_RESERVED 300 /* the first pid after the last one is this one (RESERVED_PIDS of Linux) */
 #define UNSEEN_MOST 1000u /* a larger bound is useless */
-/* Within this time the children of members are listed twice (CLOCKS in scan.c), and the wrapper has adopted orphans. So
- * a process that has been alive for this long and is no member is not of the job. Until then each such process costs
- * some system calls per tick. */
-#define WAIT (200 * NS_PER_MS)
+#define PERIOD_LEAST NS_PER_MS
+#define PERIOD_MOST (4 * NS_PER_MS)
+#define PERIOD_HINTED (16 * NS_PER_MS) /* programs that begin and end are noticed */
+#define SETTLE_AT 64u                  /* members that have ended and wait to be accounted */
+#define PARTS 3                        /* it may take three quarters of the budget */
+#define PAUSE_MOST (200 * NS_PER_MS)
+#define START_NS ((int64_t)(10 * NS_PER_MS))
+#define BURST_NS NS_PER_SEC
+/* If no member was found for so long, the timer stops: processes of some milliseconds can't have used much of the job.
+ */
+#define RARE_AFTER NS_PER_SEC
+#define FOREIGN_MOST 8u /* hints in a row that were of other jobs: none is heard until a member is found */
 
 void births_init(struct births *b, struct sampling *sampling)
 {
-    *b = (struct births){.sampling = sampling, .fd = -1};
+    *b = (struct births){.sampling = sampling, .fd = -1, .period_ns = PERIOD_LEAST, .left_ns = START_NS};
+    library_watch_init(&b->library);
 }
 
 void births_done(struct births *b)
 {
-    if (b->sampling)
-        b->fd = fd_close(b->fd);
+    if (!b->sampling)
+        return;
+    b->fd = fd_close(b->fd);
+    for (size_t i = 0; i < b->n_followed; i++)
+        fd_close(b->followed[i].pidfd);
+    b->n_followed = 0;
+    library_watch_done(&b->library);
 }
 
 /* The file of lxcfs has no such pid, so only that of procfs is used. */
@@ -52,121 +74,271 @@ int32_t births_last_pid(struct births *b)
     return ok ? (int32_t)l.last_pid : 0;
 }
 
-/* Returns the shortest time, in ms, in which the kernel can give out all pids once; 0: not known. pid_max may be as
- * small as 400 (since Linux 6.14 it may be set for a PID namespace): two cores then need 20 ms. */
-static uint64_t round_ms(const struct births *b)
+/* Reads how many pids there are, and the shortest time in which the kernel can give out all of them once. pid_max may
+ * be as small as 400 (since Linux 6.14 it may be set for a PID namespace): two cores then need 5 ms. */
+static void read_pid_max(struct births *b)
 {
     uint64_t max = 0, cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     char text[32];
     ssize_t n = fd_read_file(b->sampling->options.proc_fd, "sys/kernel/pid_max", text, sizeof(text));
     struct span s = span_of(text, n > 0 ? (size_t)n : 0);
-    return scan_u64(&s, &max) ? max / PIDS_PER_MS / cores : 0;
+    bool ok = scan_u64(&s, &max) && max <= INT32_MAX;
+    b->pid_max = ok ? (int32_t)max : 0;
+    b->round_ns = ok ? excess(max, PIDS_RESERVED) * NS_PER_MS / PIDS_PER_MS / cores : 0;
 }
 
-void births_begin(struct births *b, int32_t pid)
+bool births_begin(struct births *b, int32_t pid)
 {
     if (!b->sampling->options.children)
-        return;
-    b->round_ns = round_ms(b) * NS_PER_MS;
+        return false;
+    read_pid_max(b);
     b->last = pid ? pid : births_last_pid(b);
-    b->last_ns = sampling_clock_ns(b->sampling);
-    b->counting = b->sampling->job->source.unseen_known = b->last > 0;
+    b->last_ns = b->born_ns = sampling_clock_ns(b->sampling);
+    b->polling = b->last > 0 && births_last_pid(b) > 0;
+    births_rest(b);
+    b->counting = b->sampling->job->source.unseen_known = b->sampling->job->source.polled = b->polling;
+    b->due_ns = b->polling ? b->last_ns + b->period_ns : 0;
+    return b->polling;
+}
+
+/* ---- members that are followed ---- */
+
+static void follow(struct births *b, const struct member *m)
+{
+    if (b->n_followed == BIRTHS_FOLLOWED) {
+        fd_close(b->followed[0].pidfd);
+        memmove(b->followed, b->followed + 1, --b->n_followed * sizeof(*b->followed));
+    }
+    int fd = b->no_status ? -1 : proc_pidfd(m->row.key.pid);
+    b->followed[b->n_followed++] = (struct followed){m->row.key.pid, fd < 0 ? -1 : fd};
+}
+
+/* Takes the exit status of a process that has been reaped. Older kernels don't know it: then no more are asked. */
+static void take_status(struct births *b, struct member *m, int pidfd)
+{
+    int status = pidfd < 0 || m->life.status_known ? -1 : proc_exit_status(pidfd);
+    b->no_status |= status < -1;
+    if (status < 0)
+        return;
+    m->life.status_known = true;
+    m->life.status = status;
+}
+
+/* The CPU clock is what is known of the process when it ends: it counts like a report of its end. */
+static void note_clock(struct births *b, struct member *m, uint64_t clock_ns)
+{
+    uint64_t now = b->sampling->now_ns;
+    struct member_usage *u = member_make_usage(m);
+    m->reading.polled_ns = now;
+    if (u->has_cpu && u->cpu_ns == clock_ns)
+        return;
+    if (!u->has_cpu) /* a process begins with work */
+        m->reading.found_ns = max_u64(b->last_ns, excess(now, clock_ns));
+    u->has_cpu = true;
+    u->source = u->source ? u->source : BARO_EXIT_LAST_SAMPLE;
+    u->cpu_ns = max_u64(u->cpu_ns, clock_ns);
+    m->reading.ran_ns = now;
+    member_moved(m);
+}
+
+/* Returns whether the member goes on. */
+static bool poll_member(struct processes *p, struct member *m, int pidfd)
+{
+    uint64_t clock_ns;
+    if (process_clock(m, &clock_ns) < 0) {
+        take_status(&p->scan.births, m, pidfd);
+        if (!members_await_wrapper(p, m))
+            members_gone(p, m, p->sampling->now_ns);
+        return false;
+    }
+    note_clock(&p->scan.births, m, clock_ns);
+    /* It had its parent's name when it was read. */
+    if (m->reading.name_is_parents && p->sampling->now_ns >= m->reading.found_ns + PERIOD_LEAST)
+        return members_look(p, m) == 0;
+    return true;
+}
+
+/* Children come before their parents: a parent that is gone takes them along. */
+static void poll_followed(struct processes *p)
+{
+    struct births *b = &p->scan.births;
+    size_t n = 0;
+    for (size_t i = b->n_followed; i-- > 0;) {
+        struct followed *f = &b->followed[i];
+        struct member *m = tree_find(&p->sampling->job->tree, f->pid);
+        if (m && !member_is_final(m) && !member_is_reap_pending(m) && poll_member(p, m, f->pidfd))
+            continue;
+        fd_close(f->pidfd);
+        f->pid = 0;
+    }
+    for (size_t i = 0; i < b->n_followed; i++) {
+        if (b->followed[i].pid)
+            b->followed[n++] = b->followed[i];
+    }
+    b->n_followed = n;
 }
 
 /* ---- what happened to a pid ---- */
 
-static bool is_member(const struct job *j, int32_t pid, uint64_t since_ns)
+/* Was it a member whose end was noticed before its birth? The wrapper reports orphans when they have ended. */
+static bool was_member(const struct job *j, int32_t pid, uint64_t since_ns)
 {
-    if (tree_find(&j->tree, pid) || job_was_reported(j, pid, since_ns))
-        return true;
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if (m->row.key.pid == pid)
             return true;
     }
-    return false;
+    return job_was_reported(j, pid, since_ns);
 }
 
-static bool is_helper(const struct sampling *g, int32_t pid)
+/* Adds the process if it is a child of a member, or an orphan that the wrapper has adopted. */
+static void add_process(struct processes *p, int32_t pid, uint64_t clock_ns)
 {
+    struct job *j = p->sampling->job;
     struct pid_stat st;
-    return sampling_is_own(g, pid) ||
-           (proc_read_stat(g->options.proc_fd, pid, &st) == 0 && st.ppid == g->options.self[0]);
-}
-
-/* A clock of the process is found by the pid of its first thread only; getpgid() finds the other threads, too. */
-static bool is_process(int32_t pid)
-{
-    uint64_t clock_ns;
-    return clock_process_cpu_ns(pid, &clock_ns) == 0;
-}
-
-/* Keeps the pid to check it again: its process is alive, and is no member so far. */
-static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
-{
-    struct job *j = b->sampling->job;
-    if (is_helper(b->sampling, pid))
-        return;
-    if (b->sampling->now_ns >= since_ns + WAIT && j->adopts)
-        return;
-    if (b->sampling->now_ns >= since_ns + WAIT || b->n_waiting == BIRTHS_WAITING) {
+    if (proc_read_stat(p->sampling->options.proc_fd, pid, &st) < 0) {
         j->source.unseen++;
         return;
     }
-    b->waiting[b->n_waiting].pid = pid;
-    b->waiting[b->n_waiting++].since_ns = since_ns;
+    struct member *parent = tree_find(&j->tree, st.ppid);
+    bool adopted = !parent && j->wrapper.pid && st.ppid == j->wrapper.pid;
+    if (!parent && !adopted) {
+        /* Without a wrapper an orphan of the job has another parent. */
+        j->source.unseen += !j->adopts && st.ppid != p->sampling->options.self[0];
+        return;
+    }
+    struct member *m = job_add(j, pid, parent, adopted ? BARO_ORIGIN_ADOPTED : BARO_ORIGIN_SCAN, p->sampling->now_ns);
+    if (!m)
+        return;
+    members_begin(p, m);
+    process_begin(p, m, &st, clock_ns);
+    note_clock(&p->scan.births, m, clock_ns);
+    library_watch_find(&p->scan.births.library, p->sampling, pid);
+    follow(&p->scan.births, m);
 }
 
-/* before_ns: a time at which the pid was unused, or its process was alive and no member. */
-static void check_pid(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
+/* A clock of a process is found by the pid of its first thread only; getpgid() finds the other threads, too. */
+static void check_pid(struct processes *p, int32_t pid)
 {
-    if (is_member(b->sampling->job, pid, before_ns))
+    struct job *j = p->sampling->job;
+    uint64_t clock_ns;
+    if (tree_find(&j->tree, pid) || sampling_is_own(p->sampling, pid))
         return;
-    if (is_process(pid))
-        wait_for(b, pid, since_ns);
+    if (clock_process_cpu_ns(pid, &clock_ns) == 0)
+        add_process(p, pid, clock_ns);
     else
-        b->sampling->job->source.unseen += getpgid(pid) < 0;
+        j->source.unseen += getpgid(pid) < 0 && !was_member(j, pid, p->scan.births.last_ns);
 }
 
-static void check_waiting(struct births *b)
+/* Checks the pids after `from`, up to `to`; the oldest ones count as missed if there are too many. */
+static void check_pids(struct processes *p, int32_t from, int32_t to)
 {
-    size_t n = b->n_waiting;
-    b->n_waiting = 0;
-    for (size_t i = 0; i < n; i++)
-        check_pid(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
+    int32_t most = p->scan.births.left_ns < 0 ? PIDS_CHECKED_IN_DEBT : PIDS_CHECKED;
+    if (to - from > most) {
+        p->sampling->job->source.unseen += (uint64_t)(to - from - most);
+        scan_request(&p->scan);
+        from = to - most;
+    }
+    for (int32_t pid = from + 1; pid <= to; pid++)
+        check_pid(p, pid);
 }
 
-void births_check(struct births *b, int32_t last)
+static void check_births(struct processes *p, int32_t last)
+{
+    struct births *b = &p->scan.births;
+    if (last == b->last)
+        return;
+    if (last < b->last) {
+        check_pids(p, b->last, b->pid_max - 1);
+        check_pids(p, last < PIDS_RESERVED ? 0 : PIDS_RESERVED - 1, last);
+    } else {
+        check_pids(p, b->last, last);
+    }
+}
+
+/* If all pids may have been given out, or many were missed, it is not known how many. */
+static void check_count(struct births *b, int32_t last)
 {
     struct job *j = b->sampling->job;
-    uint64_t now = b->sampling->now_ns; /* before last was read */
-    if (!b->counting)
-        return;
-    if (last < b->last || now - b->last_ns >= b->round_ns) { /* the pids may have been given out once round */
+    bool is_known = b->sampling->now_ns - b->last_ns < b->round_ns && (last >= b->last || b->pid_max);
+    if (!is_known || j->source.unseen > UNSEEN_MOST)
         b->counting = j->source.unseen_known = false;
+}
+
+/* ---- polling ---- */
+
+/* Its part of the budget grows with the time since the last poll, up to that of BURST_NS. */
+static void pay(struct births *b, uint64_t cost_ns)
+{
+    const struct budget *all = &b->sampling->account->budget;
+    double rate = (double)all->ppm / 1e6 * PARTS / 4;
+    int64_t most = (int64_t)(rate * BURST_NS), gained = (int64_t)(rate * (double)(b->sampling->now_ns - b->polled_ns));
+    if (b->left_ns < most) /* it begins with more */
+        b->left_ns = b->left_ns + gained < most ? b->left_ns + gained : most;
+    b->left_ns -= all->ppm ? (int64_t)cost_ns : b->left_ns;
+    if (b->left_ns < -(int64_t)(rate * PAUSE_MOST))
+        b->left_ns = -(int64_t)(rate * PAUSE_MOST);
+    b->polled_ns = b->sampling->now_ns;
+}
+
+/* Plans the next poll. hinted: a program has begun or ended. The time between polls without such a hint is halved if a
+ * member was found, and doubled if none was. */
+static void plan(struct births *b, bool born, bool hinted)
+{
+    uint64_t now = b->sampling->now_ns, most = b->library.fd < 0 ? PERIOD_MOST : PERIOD_HINTED;
+    uint64_t debt = b->left_ns < 0 ? (uint64_t)-b->left_ns : 0;
+    uint64_t pause = debt ? budget_pause(&b->sampling->account->budget, debt, 1) * 4 / PARTS : 0;
+    pause = min_u64(pause, PAUSE_MOST);
+    if (!hinted)
+        b->period_ns = born ? max_u64(b->period_ns / 2, PERIOD_LEAST) : min_u64(2 * b->period_ns, most);
+    b->born_ns = born ? now : b->born_ns;
+    b->due_ns = now < b->born_ns + RARE_AFTER ? now + max_u64(b->period_ns, pause) : 0;
+}
+
+void births_poll(struct processes *p)
+{
+    struct births *b = &p->scan.births;
+    struct sampling *g = p->sampling;
+    if (!b->polling)
         return;
-    }
-    check_waiting(b);
-    if (last - b->last > PIDS_CHECKED)
-        j->source.unseen += (uint64_t)(last - b->last);
-    for (int32_t pid = b->last + 1; last - b->last <= PIDS_CHECKED && pid <= last; pid++)
-        check_pid(b, pid, b->last_ns, now);
+    int32_t last = births_last_pid(b);
+    bool hinted = library_watch_drain(&b->library);
+    uint64_t before = g->job->counts.started;
+    if (b->counting)
+        check_count(b, last);
+    size_t followed = b->n_followed;
+    poll_followed(p);
+    bool ended = b->n_followed < followed;
+    check_births(p, last);
+    bool born = g->job->counts.started != before;
+    b->foreign = born || ended ? 0 : b->foreign + hinted;
     b->last = last;
-    b->last_ns = now;
-    if (j->source.unseen > UNSEEN_MOST)
-        b->counting = j->source.unseen_known = false;
-    if (j->settling.closing) { /* those that are alive may be of the job nevertheless: as children of a parent that
-                                  ended unseen */
-        j->source.unseen += b->n_waiting;
-        b->n_waiting = 0;
-    }
+    b->last_ns = g->now_ns;
+    if (g->job->settling.n_gone >= g->job->settling.n_held + SETTLE_AT)
+        members_settle(p);
+    uint64_t cpu_ns = clock_thread_cpu_ns();
+    pay(b, cpu_ns - b->cpu_ns);
+    b->cpu_ns = cpu_ns;
+    plan(b, born, hinted);
 }
 
-bool births_end(struct births *b, int32_t last)
+void births_rest(struct births *b)
 {
-    struct job *j = b->sampling->job;
-    births_check(b, last);
-    b->counting = false;
-    j->source.unseen += b->n_waiting;
-    b->n_waiting = 0;
+    if (b->polling)
+        b->cpu_ns = clock_thread_cpu_ns();
+}
+
+bool births_listen(const struct births *b)
+{
+    return b->polling && b->left_ns >= 0 && b->foreign < FOREIGN_MOST;
+}
+
+bool births_end(struct processes *p)
+{
+    struct births *b = &p->scan.births;
+    const struct job *j = p->sampling->job;
+    births_poll(p);
+    b->polling = b->counting = p->sampling->job->source.polled = false;
+    b->due_ns = 0;
+    library_watch_done(&b->library);
     return j->source.unseen_known && !j->source.unseen;
 }

@@ -3,11 +3,15 @@
 #include "recorder/collectors/processes/group_job.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "kernel/proc/procfs.h"
 
 #define REWALK NS_PER_SEC
+/* At the beginning its processes are listed in each tick: an engine moves the container's first process into the group
+ * when others of its own have been there. */
+#define BEGINS NS_PER_SEC
 #define WALK_PARTS 4u /* of the budget: whoever owns the group can make thousands below it */
 
 void group_job_init(struct group_job *w, struct sampling *sampling)
@@ -61,6 +65,7 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
     walk_groups(w);
     if (w->walk_error < 0)
         return w->walk_error;
+    g->job->group.cores = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     if (cgroup_meter_open(&w->meter, g->options.root_fd, g->options.groups, g->job->ns_per_tick) == 0 && since_now)
         cgroup_meter_read(&w->meter, &w->base);
     return 0;
@@ -69,14 +74,21 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
 void group_job_count(struct group_job *w)
 {
     struct cgroup_reading now;
-    if (!w->is_on || w->meter.fd < 0 || cgroup_meter_read(&w->meter, &now) < 0)
-        return; /* the group was removed: its last values stay */
+    struct job_group *group = &w->sampling->job->group;
+    if (!w->is_on || w->meter.fd < 0)
+        return;
+    group->is_gone = cgroup_meter_read(&w->meter, &now) < 0;
+    if (group->is_gone)
+        return; /* it was removed: its last values stay */
     uint64_t user = now.user_ns - w->base.user_ns, sum = user + now.system_ns - w->base.system_ns;
     w->grew = now.user_ns + now.system_ns != w->counted_ns;
     w->counted_ns = now.user_ns + now.system_ns;
     if (now.user_ns < w->base.user_ns)
         user = 0; /* the split between user and system may change a little; the sum never falls */
-    w->sampling->job->group = (struct job_group){true, user < sum ? user : sum, user < sum ? sum - user : 0};
+    group->known = group->is_new = true;
+    group->user_ns = user < sum ? user : sum;
+    group->system_ns = sum - group->user_ns;
+    group->read_ns = w->sampling->now_ns;
 }
 
 bool group_job_is_counted(const struct group_job *w)
@@ -87,8 +99,11 @@ bool group_job_is_counted(const struct group_job *w)
 bool group_job_is_quiet(const struct group_job *w)
 {
     struct cgroup_reading now;
-    return group_job_is_counted(w) && cgroup_meter_read(&w->meter, &now) == 0 &&
-           now.user_ns + now.system_ns == w->counted_ns;
+    bool same = group_job_is_counted(w) && cgroup_meter_read(&w->meter, &now) == 0 &&
+                now.user_ns + now.system_ns == w->counted_ns;
+    if (same)
+        w->sampling->job->group.read_ns = w->sampling->now_ns;
+    return same;
 }
 
 static void found(void *context, int32_t pid)
@@ -202,7 +217,7 @@ void group_job_find_if_due(struct group_job *w, bool at_once)
         return;
     const struct sampling *g = w->sampling;
     uint64_t before = 0, after = 0;
-    if (g->now_ns >= w->free_ns && (at_once || g->now_ns >= w->walked_ns + REWALK)) {
+    if (g->now_ns >= w->free_ns && (at_once || g->now_ns < BEGINS || g->now_ns >= w->walked_ns + REWALK)) {
         clock_process_cpu_ns(0, &before);
         group_job_find(w);
         clock_process_cpu_ns(0, &after);

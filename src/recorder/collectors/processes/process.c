@@ -336,6 +336,15 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     return 0;
 }
 
+void process_begin(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
+{
+    if (!is_same_member(p, m, st))
+        return;
+    process_put_stat(p, m, st, clock_ns);
+    m->reading.clock_ns = clock_ns;
+    member_wake(m); /* the next tick reads the rest, even if the process sleeps by then */
+}
+
 void process_take_zombie(struct processes *p, struct member *m, const struct process_zombie *z)
 {
     struct pid_stat st;

@@ -31,6 +31,8 @@ bool memory_is_shared(struct processes *p, struct member *m, const struct pid_st
 uint64_t process_user_of(uint64_t cpu_ns, uint64_t utime, uint64_t stime, uint64_t tick_ns);
 
 int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum process_depth depth);
+/* Takes the stat of a new member, which was read before it was known as one. */
+void process_begin(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns);
 
 /* Reads what the member took over from reaped children into reaped_io.now, if it fits the row's values. Returns false
  * if it can't be determined. */

@@ -217,6 +217,7 @@ static void leave_out_starter(struct processes *p)
 static void tick_members(struct processes *p)
 {
     struct sampling *g = p->sampling;
+    births_poll(p);
     scan_begin(&p->scan);
     threads_tick(&p->threads);
     group_job_find_if_due(p->group, p->scan.always || p->scan.once);

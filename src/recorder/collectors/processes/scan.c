@@ -235,8 +235,6 @@ void scan_begin(struct scan *n)
 
 void scan_end(struct scan *n)
 {
-    if (n->always)
-        births_check(&n->births, n->last_pid);
     if (n->once)
         n->scanned_ns = n->sampling->now_ns;
     n->once = false;

@@ -47,7 +47,6 @@ struct sockets_totals { /* bytes and no bool, as in struct owner */
 
 /* What is possible here, for `baro doctor`: each 0 or -errno. */
 struct sockets_probe {
-    int bytes; /* what a socket has sent and received; -ENODATA: the kernel has no such counters */
     int ends;  /* reports of sockets that ended */
     int enter; /* entering a network namespace */
 };

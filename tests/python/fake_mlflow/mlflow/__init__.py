@@ -5,6 +5,7 @@ $FAKE_MLFLOW is a folder. What stands in its file `plan`, one word a line, happe
 ok, kill (before anything is written), kill-half (of the points), kill-after, lost (written, but the answer is an
 error), half-lost, error, refused, hostile, hang."""
 
+import base64
 import fcntl
 import json
 import os
@@ -77,7 +78,7 @@ class MlflowClient:
 
     def _write(self, rows):
         with open(f"{FOLDER}/store", "a", encoding="utf-8") as file:
-            file.write("".join(json.dumps(row) + "\n" for row in rows))
+            file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
     def log_batch(self, run_id, metrics=(), params=(), tags=()):
         assert len(metrics) <= 1000 and len(params) <= 100 and len(tags) <= 100
@@ -89,7 +90,8 @@ class MlflowClient:
         if what == "error":
             raise ConnectionError("nobody is there")
         if what == "hostile":
-            raise ConnectionError(f"\x1b[2J\u202eno answer of {self.uri}/api?token=s3cr3t")
+            said = {"authorization": ["Basic " + base64.b64encode(b"me:s3cr3t").decode()]}
+            raise ConnectionError(f"\x1b[2J\u202eno answer of {self.uri}/api?token=s3cr3t to {said}")
         if what == "refused":
             raise MlflowException("no such run", "RESOURCE_DOES_NOT_EXIST")
         if what in ("kill", "kill-half", "kill-after"):

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU time of ended processes that was not reported. */
+/* The one rule for CPU time that the kernel has counted and that no process was seen to use: the remainder. */
 #include "recorder/job/settling.h"
 
 /*
- * taskstats and perf make their records before a process frees its memory and is torn down; the kernel adds the CPU
- * time of this work to the parent's counters. So the gain of a parent, less what its gone children are known to have
- * used, was used by these children. It is shared out among them by the expected cost of the teardown: a fixed part, and
- * a part for each page.
+ * What a parent has gained by reaping, less what its gone children are known to have used, was used by these children
+ * after they were last read or reported. It is shared out among them by what each is expected to have used since:
+ *   - freeing its memory and its teardown, for which taskstats and perf make their records too early: a fixed part, and
+ *     a part for each page;
+ *   - if CPU clocks were polled (recorder/collectors/processes/births.h), the time since it was last seen to run, at
+ *     the rate at which it had run before.
  *
  * Example: taskstats reported 90 ms for the only gone child, and the parent's children_cpu grew by 100 ms. The child
  * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown. If 4 ms are expected, the
  * other 6 are unsure: they may be of a process that ended beside it.
+ * Example of polls: cc1 was found at 100 ms, had 8 of 9 ms when its clock was read at 109 ms, and was gone at 112 ms:
+ * 2.7 ms are expected. If the parent gained 11 ms, cc1 gets 2.7 of the 3 ms, all of it unsure.
  *
  * The parent shows its gain in whole ticks, so a remainder, positive or negative, stays in its pool for the next time.
- * Nothing is shared out unless every child is known, nor among several children if one has no reported CPU time.
+ * Nothing is shared out unless every child is known, nor among several children if one has no reported CPU time. Polls
+ * miss children, which the gain includes, so each of the others gets no more than what is expected.
  */
 #define TEARDOWN_NS 200000u
 #define TEARDOWN_NS_PER_PAGE 200u
@@ -29,18 +34,40 @@ uint64_t teardown_expected(const struct member *m)
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }
 
-void teardown_plan(const struct job *j, struct settlement *e, uint64_t gained_ns)
+/* CPU time that a member whose clock was polled is expected to have used after that. The clock of a process that runs
+ * on another CPU moves with the tick of that CPU, every 10 ms at least, so a process that has just run may still run.
+ */
+#define CLOCK_LAG_NS 10000000u
+static uint64_t unpolled(const struct member *m)
+{
+    const struct member_reading *r = &m->reading;
+    uint64_t from_ns = r->polled_ns < r->ran_ns + CLOCK_LAG_NS ? r->ran_ns : r->polled_ns;
+    double cpu = (double)member_usage(m)->cpu_ns, most = (double)max_u64(value(m, PROCESS_threads), 1);
+    if (!r->polled_ns || m->life.cpu_final || m->life.gone_ns <= from_ns)
+        return 0;
+    uint64_t age_ns = excess(r->polled_ns, r->found_ns), more_ns = m->life.gone_ns - from_ns;
+    double rate = cpu / (double)max_u64(age_ns, 1);
+    return (uint64_t)((double)min_u64(more_ns, age_ns + CLOCK_LAG_NS) * (rate < most ? rate : most));
+}
+
+uint64_t remainder_expected(const struct member *m)
+{
+    return teardown_expected(m) + unpolled(m);
+}
+
+void remainder_plan(const struct job *j, struct settlement *e, uint64_t gained_ns)
 {
     struct member *successor = e->successor;
     e->share = 0;
     successor->account.pool += (int64_t)gained_ns - (int64_t)e->known;
-    if (!j->source.events || j->source.lossy || (e->without_cpu && e->lost > 1)) {
+    bool known = j->source.polled || (j->source.events && !j->source.lossy);
+    if (!known || (e->without_cpu && e->lost > 1)) {
         successor->account.pool = successor->account.pool < 0 ? successor->account.pool : 0;
         return;
     }
     if (successor->account.pool <= 0 || successor->account.unsure)
         return;
-    uint64_t most = e->weight * SHARE_MOST;
+    uint64_t most = e->weight * (j->source.polled ? 1 : SHARE_MOST);
     e->share = (uint64_t)successor->account.pool < most ? (uint64_t)successor->account.pool : most;
     successor->account.pool -= (int64_t)e->share;
 }
@@ -60,7 +87,7 @@ static uint64_t unattributed(struct job *j)
 
 /* Shares out the gains. If a child was missed, part of a gain is already attributed to another process, so the shares
  * are scaled down to the job's unattributed CPU time. */
-void teardown_share_out(struct job *j, uint64_t shares)
+void remainder_share_out(struct job *j, uint64_t shares)
 {
     uint64_t room = shares ? unattributed(j) : 0;
     double part_of = room < shares ? (double)room / (double)shares : 1;
@@ -69,10 +96,11 @@ void teardown_share_out(struct job *j, uint64_t shares)
         const struct settlement *e = successor ? successor->account.settlement : NULL;
         if (!e || !e->share)
             continue;
-        uint64_t part = (uint64_t)((double)e->share * part_of * ((double)teardown_expected(m) / (double)e->weight));
+        uint64_t expected = remainder_expected(m);
+        uint64_t part = (uint64_t)((double)e->share * part_of * ((double)expected / (double)e->weight));
         struct member_usage *u = member_make_usage(m);
         j->past.shared_ns += part;
-        u->share_unsure_ns = part > teardown_expected(m) ? part - teardown_expected(m) : 0;
+        u->share_unsure_ns = j->source.polled ? part : excess(part, expected);
         u->cpu_ns = part + own_cpu(m);
         u->has_cpu = true;
     }

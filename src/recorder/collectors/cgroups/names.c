@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/cgroups/names.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/dir.h"
+#include "base/fd.h"
+#include "base/json_scan.h"
+#include "recorder/redact/redact.h"
+
+#define ID_LENGTH 64u
+#define SHORT_ID 12
+#define FILE_MOST (1u << 20) /* podman's list has some 700 bytes for each container */
+#define NAMES_MOST 4096u     /* names of a folder */
+#define VALUE_MOST 8192u     /* a text that is JSON itself */
+#define FIELDS 4u
+
+/* Each value is found by the keys that lead to it: "a|b" is the member b of the member a, and "a>b" the member b of the
+ * JSON that the text a is. NULL: the file does not have it. */
+struct engine {
+    const char *prefix; /* of the part of the path that has the id; a part that is the id alone may be any engine's */
+    const char *before, *after; /* of the id in the file's path; after: NULL: the file has all containers, by "id" */
+    const char *value[FIELDS];  /* container, image, pod, namespace */
+};
+
+#define PODMAN "var/lib/containers/storage/overlay-containers/"
+#define CRI "annotations|io.kubernetes.cri."
+#define CRIO_LABEL "annotations|io.kubernetes.cri-o.Labels>io.kubernetes."
+
+/* clang-format off */
+static const struct engine engines[] = {
+    {"docker-", "var/lib/docker/containers/", "/config.v2.json", {"Name", "Config|Image", NULL, NULL}},
+    {"cri-containerd-", "run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json",
+     {CRI "container-name", CRI "image-name", CRI "sandbox-name", CRI "sandbox-namespace"}},
+    {"crio-", PODMAN, "/userdata/config.json",
+     {CRIO_LABEL "container.name", "annotations|io.kubernetes.cri-o.ImageName", CRIO_LABEL "pod.name",
+      CRIO_LABEL "pod.namespace"}},
+    {"libpod-", PODMAN "containers.json", NULL, {"metadata>name", "metadata>image-name", NULL, NULL}},
+};
+/* clang-format on */
+
+/* ---- JSON ---- */
+
+/* Advances an object to the value of the member with this key. */
+static bool find_member(struct span *s, const char *key, size_t key_len)
+{
+    char name[128];
+    size_t len;
+    unsigned levels;
+    if (!json_next_is(s, '{'))
+        return false;
+    do {
+        bool is_it = json_string(s, name, sizeof(name), &len) && len == key_len && memcmp(name, key, len) == 0;
+        if (!json_next_is(s, ':'))
+            return false;
+        if (is_it)
+            return true;
+        if (!json_value(s, &levels))
+            return false;
+    } while (json_next_is(s, ','));
+    return false;
+}
+
+static void take_value(struct span s, const char *keys, char *ret, size_t cap)
+{
+    char inner[VALUE_MOST], text[512];
+    size_t len;
+    for (size_t n; keys; keys = keys[n] ? keys + n + 1 : NULL) {
+        n = strcspn(keys, "|>");
+        if (!find_member(&s, keys, n))
+            return;
+        if (keys[n] == '>' && !json_string(&s, inner, sizeof(inner), &len))
+            return;
+        s = keys[n] == '>' ? span_of(inner, len) : s;
+    }
+    if (!json_string(&s, text, sizeof(text) - 1, &len))
+        return;
+    text[len] = 0;
+    redact_name_to(*text == '/' ? text + 1 : text, ret, cap); /* Docker's names begin with a slash */
+}
+
+/* Finds the container with this id in a list. */
+static bool find_in_list(struct span *s, const char *id)
+{
+    char other[ID_LENGTH];
+    size_t len;
+    unsigned levels;
+    if (!json_next_is(s, '['))
+        return false;
+    do {
+        struct span one = *s, member = *s;
+        if (!json_value(s, &levels))
+            return false;
+        if (find_member(&member, "id", 2) && json_string(&member, other, sizeof(other), &len) && len == ID_LENGTH &&
+            memcmp(other, id, len) == 0) {
+            *s = one;
+            return true;
+        }
+    } while (json_next_is(s, ','));
+    return false;
+}
+
+/* ---- files ---- */
+
+/* Returns the text of a regular file, or NULL. The folders belong to the engine; the last name must be no link. */
+static char *read_state(int root_fd, const char *path, size_t *ret_len)
+{
+    struct stat st;
+    int fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    bool fits = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < FILE_MOST;
+    char *text = fits ? malloc((size_t)st.st_size) : NULL;
+    ssize_t n = text ? fd_pread_all(fd, text, (size_t)st.st_size) : -1;
+    fd_close(fd);
+    if (n > 0) {
+        *ret_len = (size_t)n;
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+/* Returns whether the engine has the container. */
+static bool ask_engine(int root_fd, const struct engine *e, const char *id, struct header_place *ret)
+{
+    char path[256];
+    size_t len;
+    snprintf(path, sizeof(path), "%s%.*s%s", e->before, e->after ? (int)ID_LENGTH : 0, id, e->after ? e->after : "");
+    char *text = read_state(root_fd, path, &len);
+    if (!text)
+        return false;
+    struct span s = span_of(text, len);
+    bool found = e->after || find_in_list(&s, id);
+    if (found) {
+        take_value(s, e->value[0], ret->container, sizeof(ret->container));
+        take_value(s, e->value[1], ret->image, sizeof(ret->image));
+        take_value(s, e->value[2], ret->pod, sizeof(ret->pod));
+        take_value(s, e->value[3], ret->pod_namespace, sizeof(ret->pod_namespace));
+    }
+    free(text);
+    return found;
+}
+
+/* ---- the kubelet's folder of logs ---- */
+
+struct log_search {
+    const char *id;
+    unsigned n;
+    struct header_place *place;
+};
+
+/* A name there is POD_NAMESPACE_CONTAINER-ID.log; none of the first three has an underscore. */
+static bool take_log(void *context, const char *name, size_t len)
+{
+    struct log_search *l = context;
+    static const char end[] = ".log";
+    size_t tail = 1 + ID_LENGTH + sizeof(end) - 1;
+    const char *dash = len > tail ? name + len - tail : NULL;
+    if (!dash || *dash != '-' || memcmp(dash + 1, l->id, ID_LENGTH) != 0)
+        return ++l->n < NAMES_MOST;
+    const char *ns = strchr(name, '_'), *container = ns ? strchr(ns + 1, '_') : NULL;
+    if (!container || container > dash)
+        return false;
+    snprintf(l->place->pod, sizeof(l->place->pod), "%.*s", (int)(ns - name), name);
+    snprintf(l->place->pod_namespace, sizeof(l->place->pod_namespace), "%.*s", (int)(container - ns - 1), ns + 1);
+    snprintf(l->place->container, sizeof(l->place->container), "%.*s", (int)(dash - container - 1), container + 1);
+    return false;
+}
+
+static void ask_kubelet(int root_fd, const char *id, struct header_place *ret)
+{
+    struct log_search l = {.id = id, .place = ret};
+    int fd = openat(root_fd, "var/log/containers", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        dir_each(fd, take_log, &l);
+    fd_close(fd);
+}
+
+/* ---- the path ---- */
+
+static bool ends_with(const char *at, size_t len, const char *end)
+{
+    size_t n = strlen(end);
+    return len > n && memcmp(at + len - n, end, n) == 0;
+}
+
+/* Returns the id in a part of a path: of "docker-<64 digits>.scope", and of the digits alone. NULL: it has none. */
+static const char *id_in(const char *part, size_t len)
+{
+    len -= ends_with(part, len, ".scope") ? 6 : 0;
+    const char *id = len >= ID_LENGTH ? part + len - ID_LENGTH : NULL;
+    return id && strspn(id, "0123456789abcdef") >= ID_LENGTH && (id == part || id[-1] == '-') ? id : NULL;
+}
+
+/* A pod's part is "pod<uid>", or "kubepods-burstable-pod<uid>.slice" with underscores in the uid. */
+static void take_pod(const char *part, size_t len, struct header_place *ret)
+{
+    char uid[37];
+    len -= ends_with(part, len, ".slice") ? 6 : 0;
+    if (len < 39 || memcmp(part + len - 39, "pod", 3) != 0)
+        return;
+    snprintf(uid, sizeof(uid), "%.36s", part + len - 36);
+    for (char *c = uid; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    memcpy(ret->pod, uid, sizeof(uid));
+}
+
+static void take_part(const char *part, size_t len, const char **id, const char **before, struct header_place *ret)
+{
+    const char *found = id_in(part, len);
+    if (found) {
+        *id = found;
+        *before = part;
+    } else if (ends_with(part, len, ".service") || ends_with(part, len, ".scope")) {
+        char unit[sizeof(ret->unit)];
+        snprintf(unit, sizeof(unit), "%.*s", (int)len, part);
+        redact_name_to(unit, ret->unit, sizeof(ret->unit));
+    } else {
+        take_pod(part, len, ret);
+    }
+}
+
+void group_names_read(int root_fd, const char *path, bool files, struct header_place *ret)
+{
+    const char *id = NULL, *before = NULL;
+    *ret = (struct header_place){0};
+    for (size_t n; *(path += strspn(path, "/")); path += n) {
+        n = strcspn(path, "/");
+        take_part(path, n, &id, &before, ret);
+    }
+    if (!id)
+        return;
+    for (size_t i = 0; files && i < sizeof(engines) / sizeof(*engines); i++) {
+        bool may_be = id == before || strncmp(before, engines[i].prefix, (size_t)(id - before)) == 0;
+        if (may_be && ask_engine(root_fd, &engines[i], id, ret))
+            break;
+    }
+    if (files && !*ret->container)
+        ask_kubelet(root_fd, id, ret);
+    if (!*ret->container)
+        snprintf(ret->container, sizeof(ret->container), "%.*s", SHORT_ID, id);
+}
+
+void group_title(const struct header_place *p, char *ret, size_t cap)
+{
+    bool both = *p->pod && *p->container;
+    snprintf(ret, cap, "%s%s%s", p->pod, both ? "/" : "", *p->container || *p->pod ? p->container : p->unit);
+}

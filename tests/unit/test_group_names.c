@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people call a control group: by its path, and by the files of engines. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "files.h"
+#include "recorder/collectors/cgroups/names.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
+#define PODMAN "var/lib/containers/storage/overlay-containers/"
+#define CRI "run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json"
+
+static void expect(const char *dir, const char *path, bool files, const struct header_place *is)
+{
+    struct header_place p;
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    group_names_read(fd, path, files, &p);
+    assert_string_equal(p.container, is->container);
+    assert_string_equal(p.image, is->image);
+    assert_string_equal(p.pod, is->pod);
+    assert_string_equal(p.pod_namespace, is->pod_namespace);
+    assert_string_equal(p.unit, is->unit);
+    close(fd);
+}
+
+static void by_the_path_alone(void **state)
+{
+    static const struct {
+        const char *path;
+        struct header_place is;
+    } cases[] = {
+        {"/system.slice/nginx.service", {.unit = "nginx.service"}},
+        {"/user.slice/user-1.slice/session-3.scope", {.unit = "session-3.scope"}},
+        {"/libpod_parent/libpod-" ID, {.container = "0123456789ab"}},
+        {"/machine.slice/libpod-" ID ".scope/container", {.container = "0123456789ab"}},
+        {"/system.slice/docker-" ID ".scope", {.container = "0123456789ab"}},
+        {"/kubepods/burstable/pod" UID "/" ID, {.container = "0123456789ab", .pod = UID}},
+        {"/kubepods.slice/kubepods-podaaaaaaaa_bbbb_cccc_dddd_eeeeeeeeeeee.slice/crio-" ID ".scope",
+         {.container = "0123456789ab", .pod = UID}},
+        {"/docker/" ID, {.container = "0123456789ab"}},
+        {"/x" ID, {.unit = ""}},
+        {"/libpod-" ID "0", {.unit = ""}},
+        {"/", {.unit = ""}},
+        {"/token=secret.service", {.unit = "token=***"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        expect("/proc/self", cases[i].path, true, &cases[i].is);
+        expect("/", cases[i].path, false, &cases[i].is);
+    }
+}
+
+static void by_the_files_of_engines(void **state)
+{
+    static const struct {
+        const char *path, *file, *text;
+        struct header_place is;
+    } cases[] = {
+        {"/libpod_parent/libpod-" ID,
+         PODMAN "containers.json",
+         "[{\"id\":\"ff\",\"metadata\":\"{}\"}, {\"names\":[\"web\"], \"id\":\"" ID
+         "\",\"metadata\":\"{\\\"image-name\\\":\\\"localhost/a:1\\\",\\\"name\\\":\\\"web\\\"}\"}]",
+         {.container = "web", .image = "localhost/a:1"}},
+        {"/docker/" ID,
+         "var/lib/docker/containers/" ID "/config.v2.json",
+         "{\"State\":{\"Pid\":1},\"Config\":{\"Env\":[\"A=1\"],\"Image\":\"nginx:1\"},\"Name\":\"/front\"}",
+         {.container = "front", .image = "nginx:1"}},
+        {"/kubepods/pod" UID "/" ID,
+         CRI,
+         "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\",\"io.kubernetes.cri.image-name\":\"i:2\","
+         "\"io.kubernetes.cri.sandbox-name\":\"app-1\",\"io.kubernetes.cri.sandbox-namespace\":\"prod\"}}",
+         {.container = "app", .image = "i:2", .pod = "app-1", .pod_namespace = "prod"}},
+        {"/kubepods.slice/crio-" ID ".scope",
+         PODMAN ID "/userdata/config.json",
+         "{\"annotations\":{\"io.kubernetes.cri-o.ImageName\":\"i:3\",\"io.kubernetes.cri-o.Labels\":"
+         "\"{\\\"io.kubernetes.container.name\\\":\\\"db\\\",\\\"io.kubernetes.pod.name\\\":\\\"db-0\\\","
+         "\\\"io.kubernetes.pod.namespace\\\":\\\"data\\\"}\"}}",
+         {.container = "db", .image = "i:3", .pod = "db-0", .pod_namespace = "data"}},
+        {"/kubepods/pod" UID "/" ID,
+         "var/log/containers/job-7_batch_main-" ID ".log",
+         "",
+         {.container = "main", .pod = "job-7", .pod_namespace = "batch"}},
+        {"/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":", {.container = "0123456789ab"}},
+        {"/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "[[[[", {.container = "0123456789ab"}},
+        {"/docker/" ID,
+         "var/lib/docker/containers/" ID "/config.v2.json",
+         "{\"Name\":7,\"Config\":{}}",
+         {.container = "0123456789ab"}},
+        {"/docker/" ID, "var/lib/docker/containers/" ID "/other", "", {.container = "0123456789ab"}},
+    };
+    char dir[sizeof(FILES_NAME)];
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        files_make(dir);
+        files_put(dir, cases[i].file, cases[i].text);
+        expect(dir, cases[i].path, true, &cases[i].is);
+        files_remove(dir);
+    }
+}
+
+/* A link, a file that is too large, and each beginning of a file. */
+static void hostile_files(void **state)
+{
+    static const struct header_place unknown = {.container = "0123456789ab"};
+    static const char text[] = "{\"Name\":\"/a\",\"Config\":{\"Image\":\"b\",\"x\":[1,{\"y\":\"\\u0041\"}]}}";
+    static const char file[] = "var/lib/docker/containers/" ID "/config.v2.json";
+    char dir[sizeof(FILES_NAME)], path[512], part[sizeof(text)], *large = calloc(1, (1 << 20) + 1);
+    struct header_place p;
+    (void)state;
+    files_make(dir);
+    files_put(dir, "secret", text);
+    files_put(dir, "var/lib/docker/containers/" ID "/x", "");
+    snprintf(path, sizeof(path), "%s/%s", dir, file);
+    assert_int_equal(symlink("../../../../../secret", path), 0);
+    expect(dir, "/docker/" ID, true, &unknown);
+    assert_int_equal(unlink(path), 0);
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t n = 0; n < sizeof(text); n++) {
+        snprintf(part, n + 1, "%s", text);
+        files_put(dir, file, part);
+        group_names_read(fd, "/docker/" ID, true, &p);
+        assert_true(strcmp(p.container, "a") == 0 || strcmp(p.container, "0123456789ab") == 0);
+    }
+    memset(large, ' ', 1 << 20);
+    memcpy(large, text, sizeof(text) - 1);
+    files_put(dir, file, large);
+    expect(dir, "/docker/" ID, true, &unknown);
+    close(fd);
+    free(large);
+    files_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_the_path_alone),
+        cmocka_unit_test(by_the_files_of_engines),
+        cmocka_unit_test(hostile_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
