@@ -129,60 +129,6 @@ def compile(bench):
 
 
 @question
-def places(bench):
-    """Events are reported to root on the host. A default container and an ordinary user of some distributions have
-    none: there BARO_NO_EVENTS stands for them."""
-    head("a compile with and without events, at 1 % and 2 % of a core: found, named, attributed, samples, cost")
-    bare = {"BARO_NO_EVENTS": "1"}
-    inside = ["unshare", "-p", "-f", "--mount-proc"]
-    ways = {
-        "root": (None, {}, []),
-        "user without events": (measure.NOBODY, bare, []),
-        "PID namespace without events": (None, bare, inside),
-    }
-    with measure.folder() as src:
-        subprocess.run([HERE.parent / "tools" / "make-workload.sh", src], check=True)
-        src.chmod(0o777)
-        for who, (uid, env, prefix) in ways.items():
-            for share in ("1%", "2%"):
-                say(f"compile at {share}", who, *compiled(bench, src, uid, {**os.environ, **env}, prefix, share))
-
-
-def build(bench, src, uid, env, prefix, share=None):
-    """Returns the time that one build takes, recorded within this share of a core, or not recorded."""
-    record = [bench.baro, "run", "-q", "--force", "--overhead", share, "-o", src / "t.baro", "--"] if share else []
-    for old in [*src.glob("*.o"), src / "config.log", src / "program"]:
-        old.unlink(missing_ok=True)
-    begin = time.monotonic()
-    run([*prefix, *record, "make", "-s", "-j2", "-C", src], uid, env=env, stdout=subprocess.DEVNULL)
-    return time.monotonic() - begin
-
-
-def compiled(bench, src, uid, env, prefix, share):
-    seen, slower = [], []
-    for _ in range(bench.rounds):
-        without = build(bench, src, uid, env, prefix)
-        slower.append(build(bench, src, uid, env, prefix, share) / without - 1)
-        s = Baro(bench.baro).summary(src / "t.baro")
-        argv = [bench.baro, "export", "-e", "exit", "-c", "name", src / "t.baro"]
-        names = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split("\n")[1:-1]
-        seen.append(
-            (
-                len(names),
-                sum(name not in ("", '""') for name in names),
-                1 - s["accounting"]["remainder_ratio"],
-                s["recorder"]["samples"] / (s["wall_ns"] / 1e9),
-                s["recorder"]["cpu_ratio"],
-            )
-        )
-    found, named, attributed, samples, cost = (median(column) for column in zip(*seen))
-    return (
-        f"{found:.0f} found, {named:.0f} named, {attributed:.1%} of CPU",
-        f"{samples:.1f} samples/s, {cost:.2%} of a core, {median(slower):+.1%} wall",
-    )
-
-
-@question
 def spike(bench):
     head("a 500 MB spike of 50 ms, 12 times, samples at 1 s: how many were found, to 1 %")
     truth = 500 << 20

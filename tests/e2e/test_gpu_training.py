@@ -57,12 +57,11 @@ def test_each_cause_has_its_verdict(run, training, work):
     # one moment
     last = [r for r in readings(rows(run, tape)) if r["busy_job_ns"]][-2]
     shown = run("show", "--at", f"+{last['t_ns'] / 1e9 + 0.002:.3f}s", tape, status=0).stdout.splitlines()
-    begin = "gpu0 (NVIDIA H100 80GB HBM3): 30 % busy, the job "
-    device = next(i for i, line in enumerate(shown) if line.startswith(begin))
-    use = r"others (3\d|4\d) %, memory 83\.8 GB of 85\.9 GB, 690 W of 700 W, 84 °C, 1980 MHz"
-    assert re.search(use, shown[device]), shown
-    assert re.match(rf"  {pid} sh: (1\d|2\d) % of its time, memory 64\.4 GB$", shown[device + 1]), shown
-    assert shown[device + 2].startswith("gpu1 (NVIDIA H100 80GB HBM3): 0.0 % busy, the job 0.0 %")
+    device = next(i for i, line in enumerate(shown) if line.endswith(" gpu0 NVIDIA H100 80GB HBM3"))
+    use = r" *30% +\d+% +83\.8 GB +85\.9 GB +690 W +700 W +84 °C +1980 MHz gpu0"
+    assert re.match(use, shown[device]), shown
+    assert re.match(rf" *(1\d|2\d)% +64\.4 GB +{pid} sh$", shown[device + 1]), shown
+    assert re.match(r" *0\.0% +0\.0% .* gpu1 NVIDIA H100 80GB HBM3$", shown[device + 2])
 
     # the page
     page = work / "page.html"

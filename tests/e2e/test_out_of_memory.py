@@ -72,8 +72,8 @@ FAIL = """
 COMMANDS = {
     "summary": ["baro-read", "summary"],
     "summary of JSON": ["baro-read", "summary", "--json"],
-    "show": ["baro-read", "show"],
-    "show of JSON": ["baro-read", "show", "--json"],
+    "show": ["baro-top", "show"],
+    "show of JSON": ["baro-top", "show", "--json"],
     "export": ["baro-read", "export"],
     "export of the job": ["baro-read", "export", "-e", "job", "--format", "jsonl"],
     "export of exits": ["baro-read", "export", "-e", "exit"],

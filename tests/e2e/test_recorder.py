@@ -646,3 +646,23 @@ def test_kept_runs(run, work):
 
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__]))
+
+
+def test_programs_of_others_do_not_wake_the_recorder(run, tape, monkeypatch):
+    """Each that begins opens the C library, which is watched without events. 20,000 opens of it, none of which is a
+    process of the job: the recorder ignores them after some. (One that is woken by each is woken 5,000 times or so.)"""
+    monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    job = script("""
+        import os, pathlib, re, subprocess
+        subprocess.run(["sleep", "0.2"])
+        library = re.search(r"/.*/libc.so.6$", pathlib.Path("/proc/self/maps").read_text(), re.M)[0]
+        above = os.getppid()
+        below = pathlib.Path(f"/proc/{above}/task/{above}/children").read_text().split()
+        (recorder,) = [pathlib.Path("/proc", p) for p in below if int(p) != os.getpid()]
+        woken = lambda: int(re.search(r"^voluntary.*\\t(.*)", (recorder / "status").read_text(), re.M)[1])
+        before = woken()
+        for i in range(20000):
+            os.close(os.open(library, os.O_RDONLY))
+        print(woken() - before)
+        """)
+    assert int(run("run", "-q", "-o", tape, "--", *job, status=0).stdout) < 1000

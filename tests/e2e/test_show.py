@@ -127,7 +127,7 @@ def test_show_tree(run, work):
     path = work / "tree.baro"
 
     def lines(**env):
-        return [line for line in run("show", path, env=env).stdout.splitlines() if "head -c1 gate" in line]
+        return [line for line in run("show", path, env=env).stdout.splitlines() if re.match(r" *\d+ .*head -c1 gate", line)]
 
     def all_are_known():
         shown[:] = lines(), lines(LC_ALL="C")
@@ -136,8 +136,8 @@ def test_show_tree(run, work):
     shown = []
     run.record_gated(path, "sh -c 'head -c1 gate; true'; true", all_are_known)
     tree, in_ascii = shown
-    assert "   └─ head" in tree[2] and "└─ sh -c" in tree[1]
-    assert "   `- head" in in_ascii[2] and "".join(in_ascii).isascii()
+    assert "  └─head" in tree[2] and "└─sh -c" in tree[1]
+    assert "  `-head" in in_ascii[2] and "".join(in_ascii).isascii()
 
 
 # ---- following -------------------------------------------------------------------------------------------------------

@@ -284,6 +284,9 @@ static void test_flags_are_those_of_values(void **state)
     check_flags(s);
     expect(s, &(struct expected){"job", "cores_is_lower_bound", 0, .u64 = 1});
     expect(s, &(struct expected){"accounting", "cpu_kernel_is_lower_bound", 0, .u64 = 1});
+    /* a group that was removed before anything was read of it */
+    s->rows.job[JOB_cpu] = s->rows.job[JOB_cpu_excess] = 0;
+    expect(s, &(struct expected){"job", "cpu_is_lower_bound", 0, .u64 = 1});
     baro_summary_free(s);
     assert_int_equal(baro_summary_new(&empty, &h, NULL), 0);
     check_flags(empty);

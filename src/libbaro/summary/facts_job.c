@@ -77,8 +77,8 @@ static bool total_is_bound(const struct baro_summary *s, int metric, uint64_t v)
     case JOB_cpu_user:
     case JOB_cpu_system: return fact_cpu_is_bound(s); /* even if this part is 0 */
     case JOB_cpu:
-        return v && (strcmp(source, "ledger") == 0 ||
-                     (summary_job(s, JOB_cpu_is_lower_bound, &flag) == BARO_PRESENT && flag));
+        return (v && strcmp(source, "ledger") == 0) ||
+               (summary_job(s, JOB_cpu_is_lower_bound, &flag) == BARO_PRESENT && flag);
     case JOB_run_delay: return true;
     case JOB_faults_minor:
     case JOB_faults_major:

@@ -20,6 +20,8 @@ void csv_text(struct buf *b, const char *at, size_t len, bool safe);
 void jsonl_row(const struct columns *c, const struct output_row *r, struct buf *ret);
 /* Writes the same object as part of a larger text. */
 void json_row(const struct columns *c, const struct output_row *r, struct json *json);
+/* The same as a row_put(). */
+int json_put_row(void *json, const struct columns *c, const struct output_row *r);
 
 /* Adds the facts of a phase as members to an open object. Values that are not exact are listed in "lower_bounds",
  * "estimates" and "absent". */

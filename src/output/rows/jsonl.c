@@ -39,6 +39,12 @@ void json_row(const struct columns *c, const struct output_row *r, struct json *
     json_end(json, '}');
 }
 
+int json_put_row(void *json, const struct columns *c, const struct output_row *r)
+{
+    json_row(c, r, json);
+    return 0;
+}
+
 void jsonl_row(const struct columns *c, const struct output_row *r, struct buf *ret)
 {
     struct json json = {.out = ret};

@@ -66,13 +66,6 @@ static void last_cell(const struct table *t, const char *at, size_t len, unsigne
     }
 }
 
-unsigned table_last_room(const struct table *t, unsigned width)
-{
-    bool shown[TABLE_COLUMNS];
-    unsigned before = choose_columns(t, width, shown);
-    return width > before + 8 ? width - before : 8;
-}
-
 void table_print(const struct table *t, unsigned width, struct buf *ret)
 {
     const char *at = (const char *)t->text.at;

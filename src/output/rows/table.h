@@ -31,8 +31,6 @@ void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
  * the last column is truncated or wrapped.
  */
 void table_print(const struct table *t, unsigned width, struct buf *ret);
-/* Returns the width of the last column in lines of that width. */
-unsigned table_last_room(const struct table *t, unsigned width);
 void table_done(struct table *t);
 
 #endif

@@ -90,9 +90,9 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     double remainder;
+    struct baro_value cpu = report_fact(s, "job", "cpu_ns");
     lines_begin(l, "accounted", TONE_FAINT);
-    if (report_has_real(s, "accounting", "remainder_ratio", &remainder)) {
-        struct baro_value cpu = report_fact(s, "job", "cpu_ns");
+    if (report_has_real(s, "accounting", "remainder_ratio", &remainder) && cpu.u64) {
         unsigned flags = cpu.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : cpu.flags;
         buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_WORDS));
         share(&b, 1 - remainder);

@@ -9,6 +9,7 @@
 #include "output/rows/csv_json.h"
 #include "output/rows/dialect.h"
 #include "output/rows/escaped.h"
+#include "output/rows/source.h"
 #include "output/rows/trace.h"
 #include "programs/baro-read/export_arrow.h"
 #include "programs/baro-read/export_list.h"
@@ -26,23 +27,17 @@ struct exporting {
     struct baro_tape *tape;
     const char *path;
     int kind; /* kind of the rows */
-    struct columns columns;
+    struct row_source rows;
     struct dialect *dialect;        /* NULL: barograph's own rows */
     struct trace *trace;            /* NULL: rows */
     struct baro_timeline *timeline; /* set if a column is the phase */
-    struct baro_previous *memory;
     struct users users;
-    struct row_names names;
-    struct row_time time;
-    struct buf attributes;
     struct output out;
     struct buf text;
     uint64_t end_ns, shown_ns; /* time of the tape's end, 0: no progress is shown; and when it was shown last */
     bool progressed;           /* progress was written */
-    bool any_read;             /* rows of entities were written, the last ones read at read_ns */
-    uint64_t read_ns;
-    uint64_t known_ns; /* the timeline has all that was on the tape up to then */
-    uint64_t damage;   /* damaged bytes that another cursor skipped */
+    uint64_t known_ns;         /* the timeline has all that was on the tape up to then */
+    uint64_t damage;           /* damaged bytes that another cursor skipped */
     struct baro_error err;
 };
 
@@ -90,7 +85,10 @@ static int choose_rows(struct exporting *x)
 {
     char unknown[64] = "";
     const char *names[320];
-    if (columns_choose(&x->columns, x->kind, x->settings->columns, x->tape, unknown, &x->err) == 0)
+    int code = row_source_init(&x->rows, x->tape, x->kind, x->settings->columns, unknown, &x->err);
+    x->rows.user = users_name;
+    x->rows.user_context = &x->users;
+    if (code == 0)
         return 0;
     columns_names(x->kind, x->tape, names, sizeof(names) / sizeof(*names));
     const char *near = unknown[0] ? opt_nearest(unknown, names) : NULL;
@@ -163,49 +161,14 @@ static int flush_text(struct exporting *x, size_t at_least)
     return 0;
 }
 
-static int put_row(struct exporting *x, struct output_row *row)
+static int put_row(void *context, const struct columns *c, const struct output_row *row)
 {
-    row_begin(row);
+    struct exporting *x = context;
     if (x->settings->format == FORMAT_CSV)
-        csv_row(&x->columns, row, x->settings->safe, &x->text);
+        csv_row(c, row, x->settings->safe, &x->text);
     else
-        jsonl_row(&x->columns, row, &x->text);
+        jsonl_row(c, row, &x->text);
     return flush_text(x, CHUNK);
-}
-
-/* Call it when all rows of a sample are written. */
-static int keep_sample(struct exporting *x, const struct output_row *row)
-{
-    if (!x->columns.derived || baro_previous_keep(x->memory, row->sample, row->kind) == 0)
-        return 0;
-    return cli_failf(x->cli, "out of memory");
-}
-
-static int put_and_keep(struct exporting *x, struct output_row *row)
-{
-    int status = put_row(x, row);
-    return status ? status : keep_sample(x, row);
-}
-
-/* The machine and entities are not read with every sample. */
-static int put_entities(struct exporting *x, struct output_row *row)
-{
-    uint64_t at;
-    int absent = row->kind == BARO_KIND_HOST ? baro_sample_read_ns(row->sample, BARO_KIND_HOST, &at)
-                                             : baro_sample_read_ns(row->sample, row->kind, &at);
-    if (absent != BARO_PRESENT || (x->any_read && at == x->read_ns))
-        return 0;
-    x->any_read = true;
-    x->read_ns = row->t_ns = at;
-    if (row->kind == BARO_KIND_HOST)
-        return put_and_keep(x, row);
-    int status = 0;
-    int kind = row->kind;
-    for (size_t i = 0; !status && i < baro_sample_rows(row->sample, kind); i++) {
-        row->entity = baro_sample_row(row->sample, kind, i);
-        status = put_row(x, row);
-    }
-    return status ? status : keep_sample(x, row);
 }
 
 /* Keeps the timeline up to date. On a growing tape it has what is known when the row is written. */
@@ -226,40 +189,8 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     if (x->trace || x->dialect)
         return flush_text(x, CHUNK);
     keep_timeline(x, record);
-    if (record->kind == BARO_RECORD_SAMPLE)
-        row_names_note(&x->names, record->u.sample);
-    struct output_row row = {.kind = x->kind,
-                             .header = baro_tape_header(x->tape),
-                             .tape = x->tape,
-                             .t_ns = record->t_ns,
-                             .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
-                             .user = users_name,
-                             .user_context = &x->users,
-                             .names = &x->names,
-                             .time = &x->time,
-                             .attributes = &x->attributes,
-                             .timeline = x->timeline};
-    if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
-        row.exit = record->u.exit;
-        return put_row(x, &row);
-    }
-    if (record->kind == BARO_RECORD_EVENT && x->kind == ROW_EVENT) {
-        row.event = record->u.event;
-        return put_row(x, &row);
-    }
-    if (record->kind != BARO_RECORD_SAMPLE || x->kind == ROW_EVENT || x->kind == BARO_KIND_EXIT)
-        return 0;
-    row.sample = record->u.sample;
-    if (x->kind == BARO_KIND_JOB)
-        return put_and_keep(x, &row);
-    if (x->kind != BARO_KIND_PROCESS)
-        return put_entities(x, &row);
-    int status = 0;
-    for (size_t i = 0; !status && i < baro_sample_rows(row.sample, BARO_KIND_PROCESS); i++) {
-        row.process = baro_sample_row(row.sample, BARO_KIND_PROCESS, i);
-        status = put_row(x, &row);
-    }
-    return status ? status : keep_sample(x, &row);
+    int status = row_source_record(&x->rows, record, put_row, x);
+    return status < 0 ? cli_failf(x->cli, "out of memory") : status;
 }
 
 static bool of_arrays(int format)
@@ -326,15 +257,16 @@ static int export(struct exporting *x)
     else if (x->dialect)
         dialect_header(x->dialect, &x->text);
     else if (x->settings->format == FORMAT_CSV)
-        csv_header(&x->columns, x->settings->safe, &x->text);
+        csv_header(&x->rows.columns, x->settings->safe, &x->text);
     const bool arrow = of_arrays(x->settings->format);
-    if (x->columns.phase && !arrow && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
+    if (x->rows.columns.phase && !arrow && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     uint64_t first_ns;
-    if (x->columns.phase && baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
+    if (x->rows.columns.phase && baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
         x->known_ns = 0;
-    if (x->columns.phase && baro_tape_rewind(x->tape, &x->err) < 0)
+    if (x->rows.columns.phase && baro_tape_rewind(x->tape, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
+    x->rows.timeline = x->timeline;
     progress_begin(x);
     int status = arrow ? arrow_rows(x) : rows(x);
     if (!status)
@@ -391,7 +323,6 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     int status = reader_open(cli, argv[0], &x.tape, &path);
     if (status)
         return status;
-    x.memory = row_previous_new();
     if (onto_itself(&x))
         status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
     else if (s->safe && s->format != FORMAT_CSV)
@@ -420,10 +351,8 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     dialect_free(x.dialect);
     trace_free(x.trace);
     baro_timeline_free(x.timeline);
-    columns_done(&x.columns);
-    baro_previous_free(x.memory);
+    row_source_done(&x.rows);
     buf_done(&x.text);
-    buf_done(&x.attributes);
     baro_tape_close(x.tape);
     return status;
 }

@@ -36,18 +36,6 @@ void api_openapi(struct request *q)
         q->text = serve_openapi;
 }
 
-static void write_observer(struct json *j, const struct observing *o)
-{
-    if (!o->is_wanted) {
-        json_null(j);
-        return;
-    }
-    json_begin(j, '{');
-    json_key_bool(j, "is_running", o->is_running);
-    json_key_u64(j, "starts", o->starts);
-    json_end(j, '}');
-}
-
 void api_health(struct request *q)
 {
     struct json j = {.out = &q->out};
@@ -68,33 +56,30 @@ void api_health(struct request *q)
         json_u64(&j, count[i]);
     }
     json_end(&j, '}');
-    json_key(&j, "observer");
-    write_observer(&j, &s->observing);
+    if (s->observing.is_wanted) {
+        json_key_begin(&j, "observer", '{');
+        json_key_bool(&j, "is_running", s->observing.is_running);
+        json_key_u64(&j, "starts", s->observing.starts);
+        json_end(&j, '}');
+    } else {
+        json_key(&j, "observer");
+        json_null(&j);
+    }
     json_end(&j, '}');
     request_json_end(q);
 }
 
 /* ---- the registry ---- */
 
-static void write_metric(struct json *j, const char *kind, const struct baro_metric *m)
+static void write_metric(struct json *j, const char *kind, const char *name, const char *unit, const char *semantics,
+                         const char *help)
 {
     json_begin(j, '{');
     json_key_text(j, "kind", kind);
-    json_key_text(j, "name", m->name);
-    json_key_text(j, "unit", baro_unit_name(m->unit));
-    json_key_text(j, "semantics", baro_semantics_name(m->semantics));
-    json_key_text(j, "help", m->help);
-    json_end(j, '}');
-}
-
-static void write_derived(struct json *j, int kind, const struct baro_derived *d)
-{
-    json_begin(j, '{');
-    json_key_text(j, "kind", baro_kind_name(kind));
-    json_key_text(j, "name", d->name);
-    json_key_text(j, "unit", d->unit);
-    json_key_text(j, "semantics", "derived");
-    json_key_text(j, "help", d->help);
+    json_key_text(j, "name", name);
+    json_key_text(j, "unit", unit);
+    json_key_text(j, "semantics", semantics);
+    json_key_text(j, "help", help);
     json_end(j, '}');
 }
 
@@ -111,10 +96,14 @@ static void write_metrics(struct request *q, const struct baro_tape *tape)
         int n = tape ? baro_tape_metric_count(tape, kind) : baro_metric_count(kind);
         if (only && strcmp(only, name) != 0)
             continue;
-        for (int id = 0; id < n; id++)
-            write_metric(&j, name, tape ? baro_tape_metric(tape, kind, id) : baro_metric_get(kind, id));
-        for (int i = 0; i < baro_derived_count(kind); i++)
-            write_derived(&j, kind, baro_derived_get(kind, i));
+        for (int id = 0; id < n; id++) {
+            const struct baro_metric *m = tape ? baro_tape_metric(tape, kind, id) : baro_metric_get(kind, id);
+            write_metric(&j, name, m->name, baro_unit_name(m->unit), baro_semantics_name(m->semantics), m->help);
+        }
+        for (int i = 0; i < baro_derived_count(kind); i++) {
+            const struct baro_derived *d = baro_derived_get(kind, i);
+            write_metric(&j, name, d->name, d->unit, "derived", d->help);
+        }
     }
     json_end(&j, ']');
     json_end(&j, '}');
@@ -187,17 +176,18 @@ void api_jobs(struct request *q)
 
 /* ---- one job ---- */
 
-/* Makes the summary with verdicts, from what is kept of a running job, or from the whole tape. */
-static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
+/* Makes the verdicts, with the summary or alone, from what is kept of a running job, or from the whole tape. */
+static int judge(struct request *q, bool alone, struct buf *ret, struct baro_error *err)
 {
     struct job *job = q->job;
+    const char *path = alone ? NULL : job->path;
     struct baro_summary *summary = NULL;
     struct baro_verdicts *verdicts = NULL;
     pthread_mutex_lock(&job->lock);
     bool is_followed = job->tape != NULL;
     int code = is_followed ? follow_judge(job, err) : 0;
     if (is_followed && code >= 0)
-        code = baro_verdicts_json(job->verdicts, job->summary, job->path, request_sink, ret, err);
+        code = baro_verdicts_json(job->verdicts, alone ? NULL : job->summary, path, request_sink, ret, err);
     pthread_mutex_unlock(&job->lock);
     if (is_followed)
         return code;
@@ -214,7 +204,7 @@ static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
         code = baro_verdicts_finish(verdicts, summary, err);
     }
     if (code >= 0)
-        code = baro_verdicts_json(verdicts, summary, job->path, request_sink, ret, err);
+        code = baro_verdicts_json(verdicts, alone ? NULL : summary, path, request_sink, ret, err);
     baro_verdicts_free(verdicts);
     baro_summary_free(summary);
     baro_tape_close(tape);
@@ -239,7 +229,7 @@ void api_job(struct request *q)
     struct baro_error err = BARO_ERROR_INIT;
     if (is_known(q))
         return;
-    if (summarise(q, &summary, &err) < 0) {
+    if (judge(q, false, &summary, &err) < 0) {
         request_fail_tape(q, &err);
     } else {
         job_row(q->server->catalogue, q->job, &row);
@@ -257,36 +247,15 @@ void api_job(struct request *q)
     buf_done(&row);
 }
 
-static void write_verdicts(struct request *q, const struct baro_verdicts *all)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    if (baro_verdicts_json(all, NULL, NULL, request_sink, &q->out, &err) < 0)
-        q->out.failed = true; /* nothing else can go wrong */
-    request_json_end(q);
-}
-
 void api_verdicts(struct request *q)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_verdicts *all = NULL;
     if (is_known(q))
         return;
-    pthread_mutex_lock(&q->job->lock);
-    bool is_followed = q->job->tape != NULL;
-    if (is_followed && follow_judge(q->job, &err) < 0)
-        request_fail_tape(q, &err);
-    else if (is_followed)
-        write_verdicts(q, q->job->verdicts);
-    pthread_mutex_unlock(&q->job->lock);
-    struct baro_tape *tape = is_followed ? NULL : request_tape(q);
-    if (!tape)
-        return;
-    if (baro_verdicts_of_tape(tape, &all, &err) < 0)
+    if (judge(q, true, &q->out, &err) < 0)
         request_fail_tape(q, &err);
     else
-        write_verdicts(q, all);
-    baro_verdicts_free(all);
-    baro_tape_close(tape);
+        request_json_end(q);
 }
 
 /* ---- the machine ---- */
@@ -325,19 +294,19 @@ void api_host(struct request *q)
     struct job *job = newest_reading(q->server->catalogue, &failed);
     if (job) {
         pthread_mutex_lock(&job->lock);
-        bool is_there = job->tape && job->now;
-        struct instant_writer *w = is_there ? instant_new(job->tape) : NULL;
-        failed |= is_there && !w;
-        if (w && job->before)
-            instant_note(w, job->before);
-        if (w) {
+        if (job->tape && job->now) {
             const struct baro_header *h = baro_tape_header(job->tape);
+            struct instant_writer w;
             snprintf(host, sizeof(host), "%s", baro_header_host(h));
             cpus = baro_header_cpus(h);
             memory = baro_header_memory_bytes(h);
-            instant_write(w, job->now, &part);
+            failed |= instant_init(&w, job->tape, NULL) < 0;
+            if (!failed && job->before)
+                instant_write(&w, job->before, NULL);
+            if (!failed)
+                instant_write(&w, job->now, &part);
+            instant_done(&w);
         }
-        instant_free(w);
         pthread_mutex_unlock(&job->lock);
     }
     json_begin(&j, '{');

@@ -31,48 +31,41 @@ struct range {
     size_t n;
 };
 
-static int add_curve(struct range *r, struct curve *c, int kind, const char *name, const char *of,
-                     struct baro_error *err)
-{
-    struct span number = span_str(of && *of == '#' ? of + 1 : "");
-    uint64_t id = 0;
-    bool has_id = scan_u64(&number, &id) && !number.len && id <= UINT32_MAX;
-    int derived = baro_derived_find(kind, name);
-    int metric = baro_tape_metric_find(r->tape, kind, name);
-    const struct baro_metric *m = baro_tape_metric(r->tape, kind, metric);
-    of = has_id ? NULL : of;
-    if (derived >= 0) {
-        c->unit = baro_derived_get(kind, derived)->unit;
-        return baro_series_add_derived(r->series, kind, (uint32_t)id, of, derived, err);
-    }
-    if (!m)
-        return BARO_E_RANGE;
-    c->unit = baro_unit_name(m->unit);
-    c->is_rate = m->semantics == BARO_SEM_COUNTER;
-    return c->is_rate ? baro_series_add_rate(r->series, kind, (uint32_t)id, of, metric, err)
-                      : baro_series_add_value(r->series, kind, (uint32_t)id, of, metric, err);
-}
-
 /* Adds a curve for "KIND.METRIC", with "@NAME" or "@#ID": "job.cores", "process.rss@cc1", "disk.busy_ratio@#12". */
-static bool choose_curve(struct range *r, const char *what)
+static bool add_curve(struct range *r, const char *what)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct curve *c = &r->curve[r->n];
+    char kind_name[64] = "", name[128] = "";
+    int code = BARO_E_RANGE;
     const char *dot = strchr(what, '.'), *at = strchr(what, '@');
-    char kind[64];
+    const char *of = at ? at + 1 : NULL;
+    uint64_t id = 0;
     if (r->n == CURVES) {
         request_fail(r->q, 400, "bad_parameter", "at most %u metrics in one request", CURVES);
         return false;
     }
-    int code = BARO_E_RANGE;
-    if (dot && (!at || dot < at) && (size_t)(dot - what) < sizeof(kind)) {
-        snprintf(kind, sizeof(kind), "%.*s", (int)(dot - what), what);
-        int k = baro_tape_kind_find(r->tape, kind);
-        char name[128];
+    if (dot && (!at || dot < at)) {
+        snprintf(kind_name, sizeof(kind_name), "%.*s", (int)(dot - what), what);
         snprintf(name, sizeof(name), "%.*s", (int)(at ? at - dot - 1 : (ptrdiff_t)strlen(dot + 1)), dot + 1);
-        c->what = what;
-        code = k < 0 ? BARO_E_RANGE : add_curve(r, c, k, name, at ? at + 1 : NULL, &err);
     }
+    struct span number = span_str(of && *of == '#' ? of + 1 : "");
+    if (scan_u64(&number, &id) && !number.len && id <= UINT32_MAX)
+        of = NULL;
+    else
+        id = 0;
+    int kind = baro_tape_kind_find(r->tape, kind_name);
+    int derived = kind < 0 ? -1 : baro_derived_find(kind, name);
+    int metric = kind < 0 ? -1 : baro_tape_metric_find(r->tape, kind, name);
+    const struct baro_metric *m = metric < 0 ? NULL : baro_tape_metric(r->tape, kind, metric);
+    c->what = what;
+    c->is_rate = derived < 0 && m && m->semantics == BARO_SEM_COUNTER;
+    c->unit = derived >= 0 ? baro_derived_get(kind, derived)->unit : m ? baro_unit_name(m->unit) : "";
+    if (derived >= 0)
+        code = baro_series_add_derived(r->series, kind, (uint32_t)id, of, derived, &err);
+    else if (m)
+        code = (c->is_rate ? baro_series_add_rate : baro_series_add_value)(r->series, kind, (uint32_t)id, of, metric,
+                                                                           &err);
     if (code < 0) {
         if (!err.text[0])
             error_set(&err, code, "the tape has no such metric");
@@ -84,69 +77,35 @@ static bool choose_curve(struct range *r, const char *what)
     return true;
 }
 
-static bool choose_time(struct range *r)
-{
-    struct request *q = r->q;
-    struct baro_error err = BARO_ERROR_INIT;
-    const char *from = request_param(q, "from"), *to = request_param(q, "to");
-    int code = baro_tape_range(r->tape, &r->from_ns, &r->to_ns, &err);
-    if (code <= 0) {
-        if (code < 0)
-            request_fail_tape(q, &err);
-        else
-            request_fail(q, 404, "no_sample", "the tape has no sample yet");
-        return false;
-    }
-    if ((from && !instant_moment(q, r->tape, "from", from, &r->from_ns)) ||
-        (to && !instant_moment(q, r->tape, "to", to, &r->to_ns)) ||
-        !request_number(q, "buckets", BUCKETS, BUCKETS_MOST, &r->buckets))
-        return false;
-    if (!to && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
-        r->to_ns = r->from_ns + r->buckets; /* a tape with one sample so far */
-    if (r->to_ns > r->from_ns && r->buckets && r->to_ns - r->from_ns >= r->buckets)
-        return true;
-    request_fail(q, 400, "bad_parameter", "to is not after from, or there are no buckets");
-    return false;
-}
-
-static void write_values(const struct range *r, const struct curve *c, struct json *j, const char *name, size_t which)
-{
-    json_key_begin(j, name, '[');
-    for (size_t i = 0; i < r->buckets; i++) {
-        const struct baro_bucket *b = baro_series_bucket(r->series, c->number, i);
-        const double values[] = {b ? b->min : 0, b ? b->mean : 0, b ? b->max : 0};
-        if (which == 0 && b && !b->covered_ns && !b->points && b->at_least > 0)
-            json_double(j, b->at_least);
-        else if (!b || (!b->covered_ns && !b->points))
-            json_null(j);
-        else
-            json_double(j, values[which]);
-    }
-    json_end(j, ']');
-}
-
-static void write_curve(const struct range *r, const struct curve *c, struct json *j)
-{
-    json_begin(j, '{');
-    json_key_text(j, "metric", c->what);
-    json_key_text(j, "unit", c->unit);
-    json_key_bool(j, "is_rate", c->is_rate);
-    write_values(r, c, j, "min", 0);
-    write_values(r, c, j, "mean", 1);
-    write_values(r, c, j, "max", 2);
-    json_end(j, '}');
-}
-
 static void write_range(struct range *r)
 {
+    static const char *const names[] = {"min", "mean", "max"};
     struct json j = {.out = &r->q->out};
     json_begin(&j, '{');
     json_key_u64(&j, "from_ns", r->from_ns);
     json_key_u64(&j, "to_ns", r->to_ns);
     json_key_u64(&j, "buckets", r->buckets);
     json_key_begin(&j, "series", '[');
-    for (size_t i = 0; i < r->n; i++)
-        write_curve(r, &r->curve[i], &j);
+    for (const struct curve *c = r->curve; c < r->curve + r->n; c++) {
+        json_begin(&j, '{');
+        json_key_text(&j, "metric", c->what);
+        json_key_text(&j, "unit", c->unit);
+        json_key_bool(&j, "is_rate", c->is_rate);
+        for (size_t which = 0; which < 3; which++) {
+            json_key_begin(&j, names[which], '[');
+            for (size_t i = 0; i < r->buckets; i++) {
+                const struct baro_bucket *b = baro_series_bucket(r->series, c->number, i);
+                if (b && (b->covered_ns || b->points))
+                    json_double(&j, which == 0 ? b->min : which == 1 ? b->mean : b->max);
+                else if (b && which == 0 && b->at_least > 0)
+                    json_double(&j, b->at_least);
+                else
+                    json_null(&j);
+            }
+            json_end(&j, ']');
+        }
+        json_end(&j, '}');
+    }
     json_end(&j, ']');
     json_end(&j, '}');
     request_json_end(r->q);
@@ -156,19 +115,27 @@ static bool choose(struct range *r)
 {
     struct request *q = r->q;
     struct baro_error err = BARO_ERROR_INIT;
-    if (baro_tape_read_kinds(r->tape, &err) < 0) {
+    int code = baro_tape_read_kinds(r->tape, &err);
+    if (code >= 0 && (code = baro_tape_range(r->tape, &r->from_ns, &r->to_ns, &err)) == 0)
+        request_fail(q, 404, "no_sample", "the tape has no sample yet");
+    else if (code < 0)
         request_fail_tape(q, &err);
+    if (code <= 0 || !instant_moment(q, r->tape, "from", &r->from_ns) || !instant_moment(q, r->tape, "to", &r->to_ns) ||
+        !request_number(q, "buckets", BUCKETS, BUCKETS_MOST, &r->buckets))
+        return false;
+    if (!request_param(q, "to") && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
+        r->to_ns = r->from_ns + r->buckets; /* a tape with one sample so far */
+    if (r->to_ns <= r->from_ns || !r->buckets || r->to_ns - r->from_ns < r->buckets) {
+        request_fail(q, 400, "bad_parameter", "to is not after from, or there are no buckets");
         return false;
     }
-    if (!choose_time(r))
-        return false;
-    int code = baro_series_new(&r->series, r->from_ns, r->to_ns, (size_t)r->buckets, &err);
+    code = baro_series_new(&r->series, r->from_ns, r->to_ns, (size_t)r->buckets, &err);
     if (code < 0) {
         request_fail_param(q, "", &err, code);
         return false;
     }
     for (size_t i = 0; i < q->n_params; i++) {
-        if (strcmp(q->param[i].name, "metric") == 0 && !choose_curve(r, q->param[i].value ? q->param[i].value : ""))
+        if (strcmp(q->param[i].name, "metric") == 0 && !add_curve(r, q->param[i].value ? q->param[i].value : ""))
             return false;
     }
     if (!r->n)

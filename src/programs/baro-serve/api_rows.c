@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers for rows of a tape: a sample, its processes, tasks and entities; events and exits, in pages. */
+/* The handler for rows: those of one sample, sorted if wanted, or those of a part of the tape. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "output/rows/csv_json.h"
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/instant.h"
@@ -13,29 +14,9 @@
 #define LIMIT 100u
 #define LIMIT_MOST 10000u
 
-void api_sample(struct request *q)
-{
-    struct json j = {.out = &q->out};
-    struct instant i;
-    struct baro_tape *tape = request_tape(q);
-    if (tape && instant_find(q, tape, &i)) {
-        struct instant_writer *w = instant_new(tape);
-        if (w && i.before)
-            instant_note(w, i.before);
-        if (w)
-            instant_write(w, i.now, &j);
-        q->out.failed = q->out.failed || !w;
-        instant_free(w);
-        instant_done(&i);
-        request_json_end(q);
-    }
-    baro_tape_close(tape);
-}
-
-/* ---- rows of an instant, sorted and paged ---- */
-
 struct place {
-    size_t i;
+    struct output_row row;
+    uint64_t i;
     bool is_absent;
     double number;
     const char *text; /* borrowed from the sample; NULL: it is a number */
@@ -43,43 +24,17 @@ struct place {
 
 struct listing {
     struct request *q;
-    struct instant i;
-    struct columns columns, sort;
-    struct baro_previous *memory;
-    struct row_time time;
-    struct row_names names;
-    struct buf attributes;
+    struct row_source rows;
+    struct columns sort; /* one column; none: the order of the tape */
     struct users users;
-    struct place *places;
-    size_t n;
     struct page_range range;
+    uint64_t from_ns, to_ns;
+    const char *event; /* NULL: of any kind */
+    struct json j;
+    uint64_t total;
+    struct place *places;
+    size_t room;
 };
-
-static size_t count_of(const struct baro_sample *s, int kind)
-{
-    return kind == BARO_KIND_PROCESS ? baro_sample_rows(s, BARO_KIND_PROCESS) : baro_sample_rows(s, kind);
-}
-
-static struct output_row row_at(struct listing *l, const struct baro_sample *s, size_t i, struct baro_tape *tape)
-{
-    int kind = l->columns.kind;
-    struct output_row r = {.kind = kind,
-                           .header = baro_tape_header(tape),
-                           .tape = tape,
-                           .t_ns = baro_sample_t_ns(s),
-                           .sample = s,
-                           .memory = l->memory,
-                           .time = &l->time,
-                           .names = &l->names,
-                           .attributes = &l->attributes,
-                           .user = users_name,
-                           .user_context = &l->users};
-    if (kind == BARO_KIND_PROCESS)
-        r.process = baro_sample_row(s, BARO_KIND_PROCESS, i);
-    else
-        r.entity = baro_sample_row(s, kind, i);
-    return r;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -96,214 +51,155 @@ static int compare_down(const void *a, const void *b)
     return x->is_absent || y->is_absent ? compare(a, b) : compare(b, a);
 }
 
-/* Gets the value by which a row is sorted. Its text must stay valid after the row. */
-static void take_place(struct listing *l, struct place *p, struct output_row *r)
+/* Keeps a row with the value by which it is sorted, whose text must stay valid after the row. */
+static int add_place(struct listing *l, const struct output_row *r)
 {
     struct cell c;
+    struct place *places = array_room(l->places, (size_t)l->total, &l->room, sizeof(*places));
+    if (!places)
+        return -ENOMEM;
+    l->places = places;
     row_read(r, &l->sort);
     row_cell(r, &l->sort, 0, &c);
-    p->is_absent = c.kind == CELL_ABSENT;
-    p->number = c.kind == CELL_REAL ? c.real : c.kind == CELL_I64 ? (double)c.i64 : (double)c.u64;
-    bool in_row = (c.text >= c.room && c.text < c.room + sizeof(c.room)) || c.text == (const char *)l->attributes.at;
-    p->text = c.kind == CELL_TEXT && !in_row ? c.text : NULL;
+    bool in_row = (c.text >= c.room && c.text < c.room + sizeof(c.room)) || c.text == (const char *)r->attributes->at;
+    struct place *p = &places[l->total];
+    *p = (struct place){.row = *r, .i = l->total++, .is_absent = c.kind == CELL_ABSENT};
     if (c.kind == CELL_TEXT && in_row) /* the state of a process: one character; a user without a name: a number */
         p->number = c.text[0];
+    else if (c.kind == CELL_TEXT)
+        p->text = c.text;
+    else
+        p->number = c.kind == CELL_REAL ? c.real : c.kind == CELL_I64 ? (double)c.i64 : (double)c.u64;
+    return 0;
 }
 
-/* Reads the rows of the previous sample, for rates, and then those of this one. */
-static bool read_rows(struct listing *l, struct baro_tape *tape)
+static bool is_in_page(const struct listing *l, uint64_t i)
 {
-    int kind = l->columns.kind;
-    l->memory = row_previous_new();
-    l->n = count_of(l->i.now, kind);
-    l->places = calloc(l->n + 1, sizeof(*l->places));
-    if (!l->memory || !l->places)
-        return false;
-    for (size_t i = 0; l->i.before && i < count_of(l->i.before, kind); i++) {
-        struct output_row r = row_at(l, l->i.before, i, tape);
-        row_begin(&r);
-    }
-    if (l->i.before && baro_previous_keep(l->memory, l->i.before, kind) < 0)
-        return false;
-    row_names_note(&l->names, l->i.now);
-    return true;
+    return i >= l->range.offset && i - l->range.offset < l->range.limit;
 }
 
-static void write_rows(struct listing *l, struct baro_tape *tape, const char *what)
+static int take(void *context, const struct columns *c, const struct output_row *r)
 {
-    struct json j = {.out = &l->q->out};
-    const char *order = request_param(l->q, "order");
-    bool up = order && strcmp(order, "up") == 0;
-    struct output_row *rows = calloc(l->n + 1, sizeof(*rows));
-    l->q->out.failed = l->q->out.failed || !rows;
-    for (size_t i = 0; rows && i < l->n; i++) {
-        rows[i] = row_at(l, l->i.now, i, tape);
-        row_begin(&rows[i]);
-        l->places[i].i = i;
-        if (l->sort.n)
-            take_place(l, &l->places[i], &rows[i]);
-    }
+    struct listing *l = context;
+    if (r->t_ns < l->from_ns || r->t_ns > l->to_ns)
+        return 0;
+    if (l->event && strcmp(baro_event_kind_name(baro_event_kind_of(r->event)), l->event) != 0)
+        return 0;
     if (l->sort.n)
-        qsort(l->places, l->n, sizeof(*l->places), up ? compare : compare_down);
-    json_begin(&j, '{');
-    json_key_u64(&j, "t_ns", baro_sample_t_ns(l->i.now));
-    json_key_u64(&j, "total", l->n);
-    json_key_u64(&j, "offset", l->range.offset);
-    json_key_begin(&j, what, '[');
-    for (uint64_t k = l->range.offset; rows && k < l->n && k - l->range.offset < l->range.limit; k++)
-        json_row(&l->columns, &rows[l->places[k].i], &j);
-    json_end(&j, ']');
-    json_end(&j, '}');
-    free(rows);
+        return add_place(l, r);
+    if (is_in_page(l, l->total++))
+        json_row(c, r, &l->j);
+    return l->q->out.failed ? -ENOMEM : 0;
 }
 
-static bool choose_columns(struct listing *l, struct baro_tape *tape, int kind)
+/* Writes the rows of one sample, with the rates since the one before. Returns false if the request has failed. */
+static bool write_instant(struct listing *l, struct baro_tape *tape, const char *member)
+{
+    const char *order = request_param(l->q, "order");
+    struct baro_sample *now = NULL, *before = NULL;
+    bool is_found = instant_find(l->q, tape, &now, &before);
+    if (is_found) {
+        json_key_u64(&l->j, "t_ns", baro_sample_t_ns(now));
+        json_key_begin(&l->j, member, '[');
+        int code = before ? row_source_sample(&l->rows, before, NULL, NULL) : 0;
+        l->rows.of_every_sample = l->rows.is_last = true;
+        if (code == 0)
+            code = row_source_sample(&l->rows, now, take, l);
+        l->q->out.failed = l->q->out.failed || code < 0;
+        if (l->sort.n && l->total)
+            qsort(l->places, l->total, sizeof(*l->places), order && strcmp(order, "up") == 0 ? compare : compare_down);
+        for (uint64_t i = l->range.offset; l->sort.n && i < l->total && is_in_page(l, i); i++)
+            json_row(&l->rows.columns, &l->places[i].row, &l->j);
+        json_end(&l->j, ']');
+    }
+    baro_sample_free(now);
+    baro_sample_free(before);
+    return is_found;
+}
+
+/* Writes the rows of a part of the tape. It begins with the sample before, for rates. */
+static bool write_range(struct listing *l, struct baro_tape *tape, const char *member)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_record r;
+    bool of_samples = l->rows.columns.kind != ROW_EVENT && l->rows.columns.kind != BARO_KIND_EXIT;
+    json_key_begin(&l->j, member, '[');
+    int code = l->from_ns ? baro_tape_seek(tape, l->from_ns - 1, &r, &err) : baro_tape_next(tape, &r, &err);
+    for (; code > 0 && !l->q->out.failed; code = baro_tape_next(tape, &r, &err)) {
+        if (of_samples && r.kind == BARO_RECORD_SAMPLE && r.t_ns > l->to_ns)
+            break;
+        l->q->out.failed = row_source_record(&l->rows, &r, take, l) < 0 || l->q->out.failed;
+    }
+    json_end(&l->j, ']');
+    if (code < 0)
+        request_fail_tape(l->q, &err);
+    return code >= 0;
+}
+
+static bool has(const struct request *q, const char *name)
+{
+    return request_param(q, name) != NULL;
+}
+
+/* Chooses kind and columns by the parameters, and checks these. Returns false if the request has failed. */
+static bool choose(struct listing *l, struct baro_tape *tape, bool *ret_is_range)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct request *q = l->q;
-    const char *sort = request_param(q, "sort"), *order = request_param(q, "order");
-    if (order && strcmp(order, "up") != 0 && strcmp(order, "down") != 0) {
-        request_fail(q, 400, "bad_parameter", "order is up or down");
+    const char *sort = request_param(q, "sort"), *order = request_param(q, "order"), *fault = NULL;
+    if (!q->route->rows && baro_tape_read_kinds(tape, &err) < 0) {
+        request_fail_tape(q, &err);
         return false;
     }
-    if (sort && strchr(sort, ',')) {
-        request_fail(q, 400, "bad_parameter", "sort is the name of one column");
+    int kind = baro_rows_find(tape, q->route->rows ? q->route->rows : q->part[1]);
+    if (kind < 0) {
+        request_fail(q, 404, "no_kind", "the tape has no rows of this kind");
         return false;
     }
-    int code = instant_columns(&l->columns, kind, request_param(q, "columns"), tape, &err);
+    bool is_range = kind == ROW_EVENT || kind == BARO_KIND_EXIT || has(q, "from") || has(q, "to");
+    *ret_is_range = is_range;
+    if (order && strcmp(order, "up") != 0 && strcmp(order, "down") != 0)
+        fault = "order is up or down";
+    else if (sort && strchr(sort, ','))
+        fault = "sort is the name of one column";
+    else if (is_range && (sort || has(q, "at") || has(q, "pick")))
+        fault =
+            "at, pick and sort are for the rows of one sample; events, exits, and what from and to ask for, are more";
+    else if (l->event && kind != ROW_EVENT)
+        fault = "kind is for events";
+    if (fault)
+        request_fail(q, 400, "bad_parameter", "%s", fault);
+    if (fault || !request_range(q, LIMIT, LIMIT_MOST, &l->range) || !instant_moment(q, tape, "from", &l->from_ns) ||
+        !instant_moment(q, tape, "to", &l->to_ns))
+        return false;
+    int code = instant_rows(&l->rows, tape, kind, request_param(q, "columns"), &err);
     if (code >= 0 && sort && *sort)
         code = columns_choose(&l->sort, kind, sort, tape, NULL, &err);
     if (code < 0)
         request_fail_param(q, "", &err, code);
+    l->rows.columns.cores |= l->sort.cores;
+    l->rows.columns.derived |= l->sort.derived;
+    l->rows.user = users_name;
+    l->rows.user_context = &l->users;
     return code >= 0;
 }
 
-static void list_rows(struct request *q, struct baro_tape *tape, int kind, const char *what)
+void api_rows(struct request *q)
 {
-    struct listing l = {.q = q};
-    if (request_range(q, LIMIT, LIMIT_MOST, &l.range) && choose_columns(&l, tape, kind) &&
-        instant_find(q, tape, &l.i)) {
-        if (read_rows(&l, tape))
-            write_rows(&l, tape, what);
-        else
-            q->out.failed = true;
-        request_json_end(q);
+    struct listing l = {.q = q, .to_ns = UINT64_MAX, .event = request_param(q, "kind"), .j.out = &q->out};
+    struct baro_tape *tape = request_tape(q);
+    bool is_range;
+    if (tape && choose(&l, tape, &is_range)) {
+        json_begin(&l.j, '{');
+        json_key_u64(&l.j, "offset", l.range.offset);
+        if (is_range ? write_range(&l, tape, q->route->member) : write_instant(&l, tape, q->route->member)) {
+            json_key_u64(&l.j, "total", l.total);
+            json_end(&l.j, '}');
+            request_json_end(q);
+        }
     }
-    instant_done(&l.i);
-    columns_done(&l.columns);
+    row_source_done(&l.rows);
     columns_done(&l.sort);
-    baro_previous_free(l.memory);
-    buf_done(&l.attributes);
     free(l.places);
-}
-
-void api_processes(struct request *q)
-{
-    struct baro_tape *tape = request_tape(q);
-    if (tape)
-        list_rows(q, tape, BARO_KIND_PROCESS, "processes");
     baro_tape_close(tape);
-}
-
-void api_tasks(struct request *q)
-{
-    struct baro_tape *tape = request_tape(q);
-    if (tape)
-        list_rows(q, tape, baro_kind_find("task"), "tasks");
-    baro_tape_close(tape);
-}
-
-void api_entities(struct request *q)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape = request_tape(q);
-    int kind = -1;
-    if (!tape)
-        return;
-    if (baro_tape_read_kinds(tape, &err) < 0) {
-        request_fail_tape(q, &err);
-    } else {
-        kind = baro_tape_kind_find(tape, q->part[1]);
-        if (kind < BARO_KIND_CPU)
-            request_fail(q, 404, "no_kind", "the tape has no entities of this kind");
-        else
-            list_rows(q, tape, kind, "entities");
-    }
-    baro_tape_close(tape);
-}
-
-/* ---- records in a page ---- */
-
-struct walk {
-    struct request *q;
-    struct instant_writer *writer;
-    struct columns columns;
-    struct page_range range;
-    enum baro_record_kind record;
-    const char *event; /* NULL: of any kind */
-    uint64_t total;
-};
-
-static void take_record(struct walk *w, const struct baro_record *r, struct json *j)
-{
-    if (r->kind != w->record || (w->event && r->kind == BARO_RECORD_EVENT &&
-                                 strcmp(baro_event_kind_name(baro_event_kind_of(r->u.event)), w->event) != 0))
-        return;
-    uint64_t number = w->total++;
-    if (number < w->range.offset || number - w->range.offset >= w->range.limit)
-        return;
-    if (r->kind == BARO_RECORD_EVENT)
-        instant_event(w->writer, &w->columns, r->u.event, j);
-    else
-        instant_exit(w->writer, &w->columns, r->u.exit, j);
-}
-
-static void walk_tape(struct walk *w, struct baro_tape *tape, const char *what)
-{
-    struct json j = {.out = &w->q->out};
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_record r;
-    int code;
-    json_begin(&j, '{');
-    json_key_u64(&j, "offset", w->range.offset);
-    json_key_begin(&j, what, '[');
-    while ((code = baro_tape_next(tape, &r, &err)) > 0)
-        take_record(w, &r, &j);
-    json_end(&j, ']');
-    json_key_u64(&j, "total", w->total);
-    json_end(&j, '}');
-    if (code < 0)
-        request_fail_tape(w->q, &err);
-    else
-        request_json_end(w->q);
-}
-
-static void list_records(struct request *q, int kind, const char *list, struct walk *w, const char *what)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape = request_tape(q);
-    if (tape && request_range(q, LIMIT, LIMIT_MOST, &w->range)) {
-        w->writer = instant_new(tape);
-        list = list && *list ? list : NULL;
-        int code = w->writer ? columns_choose(&w->columns, kind, list, tape, NULL, &err) : -ENOMEM;
-        if (code < 0)
-            request_fail_param(q, "", &err, code);
-        else
-            walk_tape(w, tape, what);
-    }
-    columns_done(&w->columns);
-    instant_free(w->writer);
-    baro_tape_close(tape);
-}
-
-void api_events(struct request *q)
-{
-    struct walk w = {.q = q, .record = BARO_RECORD_EVENT, .event = request_param(q, "kind")};
-    list_records(q, ROW_EVENT, NULL, &w, "events");
-}
-
-void api_exits(struct request *q)
-{
-    struct walk w = {.q = q, .record = BARO_RECORD_EXIT};
-    list_records(q, BARO_KIND_EXIT, request_param(q, "columns"), &w, "exits");
 }

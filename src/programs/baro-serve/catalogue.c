@@ -153,14 +153,6 @@ char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns)
     return title;
 }
 
-enum job_state job_state(struct catalogue *c, struct job *job)
-{
-    pthread_mutex_lock(&c->lock);
-    enum job_state state = job->state;
-    pthread_mutex_unlock(&c->lock);
-    return state;
-}
-
 enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_bytes)
 {
     pthread_mutex_lock(&c->lock);

@@ -107,8 +107,7 @@ const char *job_state_name(enum job_state state);
 void job_row(struct catalogue *c, struct job *job, struct buf *ret);
 /* Returns its command, to be freed, and gets the time of its start. NULL: not known. */
 char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
-enum job_state job_state(struct catalogue *c, struct job *job);
-/* The same, with the size of the tape: one that has ended and has another size is another tape. */
+/* Returns its state, and gets the size of the tape: one that has ended and has another size is another tape. */
 enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_bytes);
 /* Takes the lock of the job, for a thread that answers a request. Returns false on timeout: the catalogue's thread has
  * the lock and waits for a file system. As long as that lasts, later calls return false at once. */

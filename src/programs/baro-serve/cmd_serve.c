@@ -139,14 +139,6 @@ static void end_at_last(struct server *s)
     alarm(END_S);
 }
 
-static int begin_clients(struct server *s, struct baro_error *err)
-{
-    const struct serve_settings *settings = s->settings;
-    int code = clients_init(&s->clients, settings->clients ? settings->clients : CLIENTS,
-                            settings->unsent_bytes ? settings->unsent_bytes : UNSENT_BYTES);
-    return code < 0 ? error_set(err, code, "can't watch connections: %s", strerror(-code)) : 0;
-}
-
 static int serve(struct cli *cli, struct server *s, const char *folder)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -161,8 +153,9 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
         code = guard_init(&s->guard, s->settings->token_file, &err);
     if (code == 0)
         code = open_listeners(s, &err);
-    if (code == 0)
-        code = begin_clients(s, &err);
+    if (code == 0 && (code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS,
+                                          s->settings->unsent_bytes ? s->settings->unsent_bytes : UNSENT_BYTES)) < 0)
+        error_set(&err, code, "can't watch connections: %s", strerror(-code));
     if (code == 0)
         code = catalogue_start(s->catalogue, announced(s, folder), &err);
     if (code == 0)
@@ -191,35 +184,26 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
-/* Checks the options of `baro observe`. The folder must be named explicitly, because --total removes tapes from it. */
-static int check_observe(struct cli *cli, const struct serve_settings *s, const char *folder)
-{
-    if (s->observes && !folder)
-        return cli_failf(cli, "--cgroup and --tasks: name the folder of the tapes, which is then served: "
-                              "baro serve --cgroup PATTERN DIR");
-    if (s->n_observe && !s->observes)
-        return cli_failf(cli, "%s applies to --cgroup PATTERN or --tasks DIR, and neither is given", s->observe[0]);
-    if (s->observes && mkdir(folder, 0700) < 0 && errno != EEXIST)
-        return cli_failf(cli, "can't make %s: %s", folder, strerror(errno));
-    return 0;
-}
-
 int cmd_serve(struct cli *cli, const struct settings *settings, char **argv)
 {
-    int failed = check_observe(cli, &settings->serve, argv[0]);
-    if (failed)
-        return failed;
+    const struct serve_settings *options = &settings->serve;
     char folder[PATH_MAX];
-    struct server *s = calloc(1, sizeof(*s));
-    if (argv[0] && !realpath(argv[0], folder)) {
-        free(s);
+    if (options->observes && !argv[0]) /* --total removes tapes from it */
+        return cli_failf(cli, "--cgroup and --tasks: name the folder of the tapes, which is then served: "
+                              "baro serve --cgroup PATTERN DIR");
+    if (options->n_observe && !options->observes)
+        return cli_failf(cli, "%s applies to --cgroup PATTERN or --tasks DIR, and neither is given",
+                         options->observe[0]);
+    if (options->observes && mkdir(argv[0], 0700) < 0 && errno != EEXIST)
+        return cli_failf(cli, "can't make %s: %s", argv[0], strerror(errno));
+    if (argv[0] && !realpath(argv[0], folder))
         return cli_failf(cli, "can't serve %s: %s", argv[0], strerror(errno));
-    }
+    struct server *s = calloc(1, sizeof(*s));
     if (!s)
         return cli_failf(cli, "out of memory");
-    s->settings = &settings->serve;
-    s->guard.hosts = settings->serve.hosts;
-    s->guard.n_hosts = (size_t)settings->serve.n_hosts;
+    s->settings = options;
+    s->guard.hosts = options->hosts;
+    s->guard.n_hosts = (size_t)options->n_hosts;
     int status = serve(cli, s, argv[0] ? folder : NULL);
     free(s);
     return status;

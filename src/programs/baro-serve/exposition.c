@@ -4,6 +4,8 @@
  * metric of the registry is a family, whose name consists of kind, stem and base unit. Only the families about the
  * server and about jobs are named here.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,7 +13,7 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
-#include "programs/baro-serve/kind_families.h"
+#include "output/rows/escaped.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
 
@@ -21,252 +23,401 @@
 
 struct scrape {
     struct request *q;
-    struct families text;
+    struct buf *out;
+    bool is_open_metrics;
+    struct buf labels; /* of the next value, without the brace at the end */
     struct job_list jobs;
     struct job *host; /* the job that read the machine last; NULL: no job has read it */
     uint64_t left_out;
 };
 
-/* ---- jobs ---- */
+/* ---- text ---- */
 
-typedef int read_function(const struct job *job, int metric, uint64_t *ret);
-
-static int read_job(const struct job *job, int metric, uint64_t *ret)
+static void add_label(struct scrape *s, const char *name, const char *value)
 {
-    return baro_row_value(baro_sample_row(job->now, BARO_KIND_JOB, 0), metric, ret);
-}
-
-static int read_recorder(const struct job *job, int metric, uint64_t *ret)
-{
-    return baro_row_value(baro_sample_row(job->now, BARO_KIND_RECORDER, 0), metric, ret);
-}
-
-static int read_sum(const struct job *job, int metric, uint64_t *ret)
-{
-    *ret = 0;
-    return baro_sample_sum(job->now, metric, ret, NULL);
-}
-
-/* Writes a family with a value for each job, unless no job has a value. */
-static void add_jobs(struct scrape *s, const char *kind, const struct baro_metric *m, int id, read_function *read)
-{
-    struct family f = family_of(kind, m);
-    struct buf labels = {0};
-    bool begun = false;
-    for (size_t i = 0; f.is_there && i < s->jobs.n; i++) {
-        struct job *job = s->jobs.at[i];
-        uint64_t v = 0;
-        pthread_mutex_lock(&job->lock);
-        int absent = job->now ? read(job, id, &v) : BARO_ABSENT_UNKNOWN;
-        pthread_mutex_unlock(&job->lock);
-        if (absent)
-            continue;
-        if (!begun)
-            family_begin(&s->text, f.name, f.unit, f.is_counter, m->help);
-        begun = true;
-        family_label(&labels, "job", job->id);
-        family_value(&s->text, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
+    struct buf *b = &s->labels, safe = {0};
+    buf_printf(b, "%c%s=\"", b->len ? ',' : '{', name);
+    text_escaped(&safe, value, strlen(value));
+    for (size_t i = 0; i < safe.len; i++) {
+        if (safe.at[i] == '"' || safe.at[i] == '\\')
+            buf_byte(b, '\\');
+        buf_byte(b, safe.at[i]);
     }
-    buf_done(&labels);
+    buf_byte(b, '"');
+    s->out->failed = s->out->failed || b->failed || safe.failed;
+    buf_done(&safe);
 }
 
-/* Writes how many processes are missing from the sums, which are lower bounds if there are any. */
-static void add_missing(struct scrape *s)
+/* Sets the labels of the next values: pairs of name and value, ended by NULL. */
+__attribute__((sentinel)) static void set_labels(struct scrape *s, ...)
 {
-    static const char name[] = "baro_job_processes_missing_in_sum";
-    struct buf labels = {0};
-    family_begin(&s->text, name, "", false,
-                 "processes whose value a sum of the job lacks, so that the sum is a lower bound");
-    for (size_t i = 0; i < s->jobs.n; i++) {
-        struct job *job = s->jobs.at[i];
-        for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
-            uint64_t sum;
-            size_t lacking = 0;
-            pthread_mutex_lock(&job->lock);
-            bool lacks = job->now && baro_metric_adds_up(id) &&
-                         baro_sample_sum(job->now, id, &sum, &lacking) == BARO_PRESENT && lacking;
-            pthread_mutex_unlock(&job->lock);
-            if (!lacks)
-                continue;
-            family_label(&labels, "job", job->id);
-            family_label(&labels, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name);
-            family_value(&s->text, name, false, &labels, (double)lacking);
+    va_list pairs;
+    buf_clear(&s->labels);
+    va_start(pairs, s);
+    for (const char *name; (name = va_arg(pairs, const char *));)
+        add_label(s, name, va_arg(pairs, const char *));
+    va_end(pairs);
+}
+
+/* Begins a family. name: without _total. */
+static void begin(struct scrape *s, const char *name, const char *unit, bool is_counter, const char *help)
+{
+    const char *total = is_counter && !s->is_open_metrics ? "_total" : "";
+    buf_printf(s->out, "# HELP %s%s ", name, total);
+    for (const char *c = help; *c; c++) {
+        if (*c == '\\' || (*c == '"' && s->is_open_metrics))
+            buf_byte(s->out, '\\');
+        buf_byte(s->out, (uint8_t)(*c == '\n' ? ' ' : *c));
+    }
+    buf_printf(s->out, "\n# TYPE %s%s %s\n", name, total, is_counter ? "counter" : "gauge");
+    if (s->is_open_metrics && *unit)
+        buf_printf(s->out, "# UNIT %s %s\n", name, unit);
+}
+
+static void put_value(struct buf *out, const struct scrape *s, const char *name, bool is_counter, double v)
+{
+    buf_str(out, name);
+    buf_str(out, is_counter ? "_total" : "");
+    buf_add(out, s->labels.at, s->labels.len);
+    buf_str(out, s->labels.len ? "} " : " ");
+    buf_double(out, v);
+    buf_byte(out, '\n');
+}
+
+/* ---- the families of one kind ---- */
+
+/*
+ * One for each metric. The rows of each job are read once, and each value is written to the family of its metric. So
+ * all values of a row are from one sample, and the labels of a row are made once. Example: for 500 tasks and 30
+ * metrics, which are 15,000 values, 500 labels are made, not 15,000.
+ */
+struct families {
+    struct scrape *s;
+    const char *name;
+    int kind, n;
+    struct family {
+        char name[160];
+        const char *unit; /* base unit; "": none */
+        bool is_counter, is_there;
+        double divisor;
+        struct buf values;
+    } * at;
+};
+
+static void families_begin(struct families *k, struct scrape *s, const char *name, int kind)
+{
+    *k = (struct families){.s = s, .name = name, .kind = kind, .n = baro_metric_count(kind)};
+    k->at = calloc((size_t)k->n + 1, sizeof(*k->at));
+    s->out->failed = s->out->failed || !k->at;
+    for (int id = 0; k->at && id < k->n; id++) {
+        const struct baro_metric *m = baro_metric_get(kind, id);
+        struct family *f = &k->at[id];
+        *f = (struct family){.is_counter = m->semantics == BARO_SEM_COUNTER,
+                             .unit = baro_unit_base(m->unit),
+                             .divisor = baro_unit_divisor(m->unit),
+                             .is_there = m->unit != BARO_UNIT_CHAR && m->unit != BARO_UNIT_ENTITY};
+        snprintf(f->name, sizeof(f->name), "baro_%s_%s%s%s", name, m->stem, *f->unit ? "_" : "", f->unit);
+    }
+}
+
+/* Writes the families that have a value. */
+static void families_end(struct families *k)
+{
+    struct buf *out = k->s->out;
+    for (int id = 0; k->at && id < k->n; id++) {
+        struct family *f = &k->at[id];
+        if (f->values.len) {
+            begin(k->s, f->name, f->unit, f->is_counter, baro_metric_get(k->kind, id)->help);
+            buf_add(out, f->values.at, f->values.len);
         }
+        out->failed = out->failed || f->values.failed;
+        buf_done(&f->values);
     }
-    buf_done(&labels);
+    free(k->at);
 }
+
+/* Adds the values of a row; NULL: the sums of the processes of a sample. */
+static void add_row(struct families *k, const struct baro_row *row, const struct baro_sample *sample)
+{
+    for (int id = 0; k->at && id < k->n; id++) {
+        struct family *f = &k->at[id];
+        uint64_t v = 0;
+        int absent = !f->is_there              ? BARO_ABSENT_UNSUPPORTED
+                     : row                     ? baro_row_value(row, id, &v)
+                     : baro_metric_adds_up(id) ? baro_sample_sum(sample, id, &v, NULL)
+                                               : BARO_ABSENT_UNSUPPORTED;
+        if (absent == BARO_PRESENT)
+            put_value(&f->values, k->s, f->name, f->is_counter,
+                      baro_metric_real(baro_metric_get(k->kind, id), v) / f->divisor);
+    }
+}
+
+struct name_at {
+    const char *name;
+    size_t i;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct name_at *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct name_at *x = a, *y = b;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+/* Removes all but the first entity of each name: two would be two values of one series. Returns how many are left. */
+static size_t first_of_each_name(struct name_at *all, size_t n)
+{
+    size_t kept = 0;
+    qsort(all, n, sizeof(*all), by_name);
+    for (size_t i = 0; i < n; i++) {
+        if (!kept || strcmp(all[kept - 1].name, all[i].name) != 0)
+            all[kept++] = all[i];
+    }
+    qsort(all, kept, sizeof(*all), by_place);
+    return kept;
+}
+
+/* Adds the entities of a sample. job NULL: those of the machine. */
+static void add_entities(struct families *k, const struct baro_sample *sample, const char *job, size_t most)
+{
+    size_t all = baro_sample_rows(sample, k->kind), n = all < most ? all : most;
+    struct name_at *names = n ? calloc(n, sizeof(*names)) : NULL;
+    for (size_t i = 0; names && i < n; i++)
+        names[i] = (struct name_at){baro_row_name(baro_sample_row(sample, k->kind, i)), i};
+    size_t distinct = names ? first_of_each_name(names, n) : 0;
+    for (size_t i = 0; i < distinct; i++) {
+        if (job)
+            set_labels(k->s, "job", job, k->name, names[i].name, NULL);
+        else
+            set_labels(k->s, k->name, names[i].name, NULL);
+        add_row(k, baro_sample_row(sample, k->kind, names[i].i), NULL);
+    }
+    k->s->out->failed = k->s->out->failed || (n && !names);
+    k->s->left_out += (all - n) * (uint64_t)k->n;
+    free(names);
+}
+
+struct used {
+    const struct baro_row *process;
+    uint32_t id;
+    uint64_t cpu_ns;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    const struct used *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static int busiest_first(const void *a, const void *b)
+{
+    const struct used *x = a, *y = b;
+    return x->cpu_ns < y->cpu_ns ? 1 : x->cpu_ns > y->cpu_ns ? -1 : by_id(a, b);
+}
+
+/* Returns the CPU time of each process, sorted by id; NULL: memory ran out, or there is no process. */
+static struct used *used_by(const struct baro_sample *s, size_t *ret_n)
+{
+    int cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu");
+    *ret_n = s ? baro_sample_rows(s, BARO_KIND_PROCESS) : 0;
+    struct used *all = *ret_n ? calloc(*ret_n, sizeof(*all)) : NULL;
+    for (size_t i = 0; all && i < *ret_n; i++) {
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        all[i] = (struct used){.process = p, .id = baro_row_id(p)};
+        baro_row_value(p, cpu, &all[i].cpu_ns);
+    }
+    if (all)
+        qsort(all, *ret_n, sizeof(*all), by_id);
+    return all;
+}
+
+/* Adds the `most` processes that used most CPU time since `before`; NULL: since they began. */
+static void add_busiest(struct families *k, const struct job *job, size_t most)
+{
+    size_t n = 0, n_before = 0;
+    struct used *now = used_by(job->now, &n), *earlier = used_by(job->before, &n_before);
+    for (size_t i = 0, at = 0; now && earlier && i < n; i++) {
+        while (at < n_before && earlier[at].id < now[i].id)
+            at++;
+        uint64_t was = at < n_before && earlier[at].id == now[i].id ? earlier[at].cpu_ns : 0;
+        now[i].cpu_ns = now[i].cpu_ns > was ? now[i].cpu_ns - was : 0;
+    }
+    if (now)
+        qsort(now, n, sizeof(*now), busiest_first);
+    for (size_t i = 0; now && i < n && i < most; i++) {
+        char pid[16];
+        snprintf(pid, sizeof(pid), "%d", baro_row_pid(now[i].process));
+        set_labels(k->s, "job", job->id, "pid", pid, "name", baro_row_name(now[i].process), NULL);
+        add_row(k, now[i].process, NULL);
+    }
+    free(now);
+    free(earlier);
+}
+
+/* ---- jobs and the machine ---- */
 
 /* Adds what people call the control group of a job. The job is locked. */
-static void label_names(struct buf *labels, const struct job *job)
+static void label_names(struct scrape *s, const struct job *job)
 {
     static const char *const names[] = {"container", "pod", "pod_namespace", "image", "unit"};
     const struct baro_header *h = job->tape ? baro_tape_header(job->tape) : NULL;
     struct baro_value v;
     for (size_t i = 0; h && i < sizeof(names) / sizeof(*names); i++) {
         if (baro_header_value(h, baro_header_fact_find(names[i]), 0, &v) == BARO_PRESENT)
-            family_label(labels, names[i], v.text);
+            add_label(s, names[i], v.text);
     }
 }
 
-/* Writes the values of the control group that a job is. */
-static void add_groups(struct scrape *s)
+/* Is the first control group of a tape the job itself? */
+static bool is_group(const struct job *job)
 {
-    struct kind_families k;
-    struct buf labels = {0};
-    int kind = baro_kind_find("cgroup");
-    kind_families_begin(&k, kind, &s->text);
-    for (size_t i = 0; i < s->jobs.n; i++) {
-        struct job *job = s->jobs.at[i];
-        pthread_mutex_lock(&job->lock);
-        const char *mode = job->tape ? baro_header_cgroup_mode(baro_tape_header(job->tape)) : "";
-        bool is_group = strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 || strcmp(mode, "own") == 0;
-        buf_clear(&labels);
-        family_label(&labels, "job", job->id);
-        label_names(&labels, job);
-        if (is_group && job->now && baro_sample_rows(job->now, kind))
-            kind_families_row(&k, baro_sample_row(job->now, kind, 0), &labels);
-        pthread_mutex_unlock(&job->lock);
-    }
-    kind_families_end(&k);
-    buf_done(&labels);
+    const char *mode = job->tape ? baro_header_cgroup_mode(baro_tape_header(job->tape)) : "";
+    return (strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 || strcmp(mode, "own") == 0) &&
+           baro_sample_rows(job->now, BARO_KIND_CGROUP);
 }
 
-/* The status of a job that has ended, as a shell has it: 128 and the signal for one that a signal ended. */
-static void add_exit_status(struct scrape *s)
+/* Adds the rows of a kind of all jobs. name "job" with processes: their sums. */
+static void add_kind(struct scrape *s, const char *name, int kind)
 {
-    struct buf labels = {0};
-    family_begin(&s->text, "baro_job_exit_status", "", false,
-                 "exit status of a job that has ended; 128 and the signal's number where a signal ended it");
+    size_t busiest = s->q->server->settings->metrics_processes;
+    struct families k;
+    families_begin(&k, s, name, kind);
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         pthread_mutex_lock(&job->lock);
-        const struct baro_tape_end end = job->end;
+        if (job->now && kind == BARO_KIND_TASK) {
+            add_entities(&k, job->now, job->id, TASKS);
+        } else if (job->now && strcmp(name, "process") == 0) {
+            add_busiest(&k, job, busiest);
+        } else if (job->now && (kind != BARO_KIND_CGROUP || is_group(job))) {
+            set_labels(s, "job", job->id, NULL);
+            if (kind == BARO_KIND_CGROUP)
+                label_names(s, job);
+            add_row(&k, kind == BARO_KIND_PROCESS ? NULL : baro_sample_row(job->now, kind, 0), job->now);
+        }
         pthread_mutex_unlock(&job->lock);
-        if (!end.ended || !end.status_known)
-            continue;
-        family_label(&labels, "job", job->id);
-        family_value(&s->text, "baro_job_exit_status", false, &labels,
-                     WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
     }
-    buf_done(&labels);
+    families_end(&k);
+}
+
+static void add_host(struct scrape *s)
+{
+    static const int kinds[] = {BARO_KIND_HOST, BARO_KIND_CPU, BARO_KIND_DISK,
+                                BARO_KIND_FS,   BARO_KIND_NET, BARO_KIND_SENSOR};
+    struct job *job = s->host;
+    struct families k;
+    pthread_mutex_lock(&job->lock);
+    for (size_t i = 0; job->now && i < sizeof(kinds) / sizeof(*kinds); i++) {
+        families_begin(&k, s, baro_kind_name(kinds[i]), kinds[i]);
+        set_labels(s, NULL);
+        if (kinds[i] == BARO_KIND_HOST)
+            add_row(&k, baro_sample_row(job->now, BARO_KIND_HOST, 0), NULL);
+        else
+            add_entities(&k, job->now, NULL, ENTITIES);
+        families_end(&k);
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+/* Writes how many processes are missing from the sums, which are lower bounds if there are any. */
+static void add_missing(struct scrape *s)
+{
+    static const char name[] = "baro_job_processes_missing_in_sum";
+    begin(s, name, "", false, "processes whose value a sum of the job lacks, so that the sum is a lower bound");
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        pthread_mutex_lock(&job->lock);
+        for (int id = 0; job->now && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
+            uint64_t sum;
+            size_t lacking = 0;
+            if (!baro_metric_adds_up(id) || baro_sample_sum(job->now, id, &sum, &lacking) != BARO_PRESENT || !lacking)
+                continue;
+            set_labels(s, "job", job->id, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name, NULL);
+            put_value(s->out, s, name, false, (double)lacking);
+        }
+        pthread_mutex_unlock(&job->lock);
+    }
 }
 
 static void add_job_info(struct scrape *s)
 {
-    struct buf labels = {0};
     struct catalogue *c = s->q->server->catalogue;
-    family_begin(&s->text, "baro_job_info", "", false, "a job: its command, and what its control group is called");
+    begin(s, "baro_job_info", "", false, "a job: its command, and what its control group is called");
     for (size_t i = 0; i < s->jobs.n; i++) {
         int64_t start_ns;
         char *title = job_title(c, s->jobs.at[i], &start_ns);
-        family_label(&labels, "job", s->jobs.at[i]->id);
-        family_label(&labels, "command", title ? title : "");
+        set_labels(s, "job", s->jobs.at[i]->id, "command", title ? title : "", NULL);
         pthread_mutex_lock(&s->jobs.at[i]->lock);
-        label_names(&labels, s->jobs.at[i]);
+        label_names(s, s->jobs.at[i]);
         pthread_mutex_unlock(&s->jobs.at[i]->lock);
-        family_value(&s->text, "baro_job_info", false, &labels, 1);
+        put_value(s->out, s, "baro_job_info", false, 1);
         free(title);
     }
-    family_begin(&s->text, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
+    begin(s, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
     for (size_t i = 0; i < s->jobs.n; i++) {
-        family_label(&labels, "job", s->jobs.at[i]->id);
-        family_value(&s->text, "baro_job_running", false, &labels, job_state(c, s->jobs.at[i]) == JOB_RUNNING);
+        uint64_t bytes;
+        set_labels(s, "job", s->jobs.at[i]->id, NULL);
+        put_value(s->out, s, "baro_job_running", false, job_version(c, s->jobs.at[i], &bytes) == JOB_RUNNING);
     }
-    family_begin(&s->text, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
+    begin(s, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         pthread_mutex_lock(&job->lock);
         int64_t at_ns = job->now_ns;
         pthread_mutex_unlock(&job->lock);
-        if (!at_ns)
-            continue;
-        family_label(&labels, "job", job->id);
-        family_value(&s->text, "baro_job_sample_timestamp_seconds", false, &labels, (double)at_ns / 1e9);
+        set_labels(s, "job", job->id, NULL);
+        if (at_ns)
+            put_value(s->out, s, "baro_job_sample_timestamp_seconds", false, (double)at_ns / 1e9);
     }
-    buf_done(&labels);
 }
 
-/* ---- tasks, the machine, the busiest processes ---- */
-
-static void add_tasks(struct scrape *s)
+/* The status of a job that has ended, as a shell has it: 128 and the signal for one that a signal ended. */
+static void add_exit_status(struct scrape *s)
 {
-    struct kind_families k;
-    kind_families_begin(&k, baro_kind_find("task"), &s->text);
+    begin(s, "baro_job_exit_status", "", false,
+          "exit status of a job that has ended; 128 and the signal's number where a signal ended it");
     for (size_t i = 0; i < s->jobs.n; i++) {
-        pthread_mutex_lock(&s->jobs.at[i]->lock);
-        if (s->jobs.at[i]->now)
-            s->left_out += kind_families_entities(&k, s->jobs.at[i]->now, s->jobs.at[i]->id, TASKS);
-        pthread_mutex_unlock(&s->jobs.at[i]->lock);
+        struct job *job = s->jobs.at[i];
+        pthread_mutex_lock(&job->lock);
+        const struct baro_tape_end end = job->end;
+        pthread_mutex_unlock(&job->lock);
+        set_labels(s, "job", job->id, NULL);
+        if (end.ended && end.status_known)
+            put_value(s->out, s, "baro_job_exit_status", false,
+                      WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
     }
-    kind_families_end(&k);
-}
-
-static void add_host(struct scrape *s)
-{
-    static const int kinds[] = {BARO_KIND_CPU, BARO_KIND_DISK, BARO_KIND_FS, BARO_KIND_NET, BARO_KIND_SENSOR};
-    struct job *job = s->host;
-    struct kind_families k;
-    pthread_mutex_lock(&job->lock);
-    kind_families_begin(&k, BARO_KIND_HOST, &s->text);
-    if (job->now)
-        kind_families_host(&k, job->now);
-    kind_families_end(&k);
-    for (size_t i = 0; job->now && i < sizeof(kinds) / sizeof(*kinds); i++) {
-        kind_families_begin(&k, kinds[i], &s->text);
-        s->left_out += kind_families_entities(&k, job->now, NULL, ENTITIES);
-        kind_families_end(&k);
-    }
-    pthread_mutex_unlock(&job->lock);
-}
-
-static void add_processes(struct scrape *s)
-{
-    size_t most = s->q->server->settings->metrics_processes;
-    struct kind_families k;
-    kind_families_begin(&k, BARO_KIND_PROCESS, &s->text);
-    for (size_t i = 0; most && i < s->jobs.n; i++) {
-        pthread_mutex_lock(&s->jobs.at[i]->lock);
-        if (s->jobs.at[i]->now)
-            kind_families_busiest(&k, s->jobs.at[i]->before, s->jobs.at[i]->now, s->jobs.at[i]->id, most);
-        pthread_mutex_unlock(&s->jobs.at[i]->lock);
-    }
-    kind_families_end(&k);
 }
 
 /* ---- the server ---- */
 
 static void add_one(struct scrape *s, const char *name, const char *unit, bool is_counter, double v, const char *help)
 {
-    struct buf labels = {0};
-    family_begin(&s->text, name, unit, is_counter, help);
-    family_value(&s->text, name, is_counter, &labels, v);
-}
-
-static void add_observer(struct scrape *s, const struct observing *o)
-{
-    if (!o->is_wanted)
-        return;
-    add_one(s, "baro_observer_up", "", false, o->is_running, "1: the baro observe of this server runs; 0: it does not");
-    add_one(s, "baro_observer_starts", "", true, (double)o->starts, "how often baro observe was started");
+    set_labels(s, NULL);
+    begin(s, name, unit, is_counter, help);
+    put_value(s->out, s, name, is_counter, v);
 }
 
 static void add_server(struct scrape *s)
 {
     struct server *server = s->q->server;
     struct rusage used;
-    struct buf labels = {0};
     size_t n[JOB_STATES];
     getrusage(RUSAGE_SELF, &used);
     catalogue_count(server->catalogue, n);
-    family_begin(&s->text, "baro_jobs", "", false, "tapes in the folder, by state");
+    begin(s, "baro_jobs", "", false, "tapes in the folder, by state");
     for (int i = 0; i < JOB_STATES; i++) {
-        family_label(&labels, "state", job_state_name((enum job_state)i));
-        family_value(&s->text, "baro_jobs", false, &labels, (double)n[i]);
+        set_labels(s, "state", job_state_name((enum job_state)i), NULL);
+        put_value(s->out, s, "baro_jobs", false, (double)n[i]);
     }
-    family_begin(&s->text, "baro_build_info", "", false, "the version of barograph");
-    family_label(&labels, "version", baro_version());
-    family_value(&s->text, "baro_build_info", false, &labels, 1);
-    buf_done(&labels);
+    begin(s, "baro_build_info", "", false, "the version of barograph");
+    set_labels(s, "version", baro_version(), NULL);
+    put_value(s->out, s, "baro_build_info", false, 1);
     double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                  (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
     add_one(s, "baro_serve_requests", "", true, (double)server->requests, "requests that were answered");
@@ -281,6 +432,11 @@ static void add_server(struct scrape *s)
             "time since the server was started");
     add_one(s, "baro_serve_series_left_out", "", false, (double)s->left_out,
             "values that were left out because there are too many");
+    const struct observing *o = &server->observing;
+    if (!o->is_wanted)
+        return;
+    add_one(s, "baro_observer_up", "", false, o->is_running, "1: the baro observe of this server runs; 0: it does not");
+    add_one(s, "baro_observer_starts", "", true, (double)o->starts, "how often baro observe was started");
 }
 
 /* ---- the answer ---- */
@@ -310,46 +466,33 @@ static void keep_followed(struct scrape *s)
     s->jobs.n = n;
 }
 
-static void write_all(struct scrape *s)
-{
-    add_job_info(s);
-    add_exit_status(s);
-    for (int id = 0; id < baro_metric_count(BARO_KIND_JOB); id++)
-        add_jobs(s, "job", baro_metric_get(BARO_KIND_JOB, id), id, read_job);
-    for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
-        if (baro_metric_adds_up(id))
-            add_jobs(s, "job", baro_metric_get(BARO_KIND_PROCESS, id), id, read_sum);
-    }
-    add_missing(s);
-    for (int id = 0; id < baro_metric_count(BARO_KIND_RECORDER); id++)
-        add_jobs(s, "recorder", baro_metric_get(BARO_KIND_RECORDER, id), id, read_recorder);
-    add_groups(s);
-    add_tasks(s);
-    add_processes(s);
-    if (s->host)
-        add_host(s);
-    add_server(s);
-    add_observer(s, &s->q->server->observing);
-}
-
 void exposition(struct request *q)
 {
-    struct scrape s = {.q = q, .text = {.out = &q->out}};
+    struct scrape s = {.q = q, .out = &q->out};
     struct job_filter any = {.state = -1};
-    s.text.is_open_metrics = q->accept && strstr(q->accept, "application/openmetrics-text");
+    s.is_open_metrics = q->accept && strstr(q->accept, "application/openmetrics-text");
     if (catalogue_list(q->server->catalogue, &any, 0, UINT64_MAX, &s.jobs) < 0) {
         request_fail(q, 503, "no_memory", "out of memory");
         return;
     }
     keep_followed(&s);
-    write_all(&s);
+    add_job_info(&s);
+    add_exit_status(&s);
+    add_kind(&s, "job", BARO_KIND_JOB);
+    add_kind(&s, "job", BARO_KIND_PROCESS);
+    add_missing(&s);
+    add_kind(&s, "recorder", BARO_KIND_RECORDER);
+    add_kind(&s, "cgroup", BARO_KIND_CGROUP);
+    add_kind(&s, "task", BARO_KIND_TASK);
+    if (q->server->settings->metrics_processes)
+        add_kind(&s, "process", BARO_KIND_PROCESS);
+    if (s.host)
+        add_host(&s);
+    add_server(&s);
     job_list_done(q->server->catalogue, &s.jobs);
-    buf_str(s.text.out, s.text.is_open_metrics ? "# EOF\n" : "");
-    q->type = s.text.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                                     : "text/plain; version=0.0.4; charset=utf-8";
-    q->status = 200;
-    if (q->out.failed) {
-        buf_done(&q->out);
-        request_fail(q, 503, "no_memory", "out of memory");
-    }
+    buf_done(&s.labels);
+    buf_str(s.out, s.is_open_metrics ? "# EOF\n" : "");
+    q->type = s.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                : "text/plain; version=0.0.4; charset=utf-8";
+    request_json_end(q);
 }

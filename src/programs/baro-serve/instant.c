@@ -2,7 +2,6 @@
 #include "programs/baro-serve/instant.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -10,185 +9,107 @@
 #include "base/span.h"
 #include "output/rows/csv_json.h"
 #include "programs/baro-serve/request.h"
+#include "programs/baro-serve/route.h"
 #include "programs/common/moment.h"
 
-struct part {
+static const struct {
+    const char *name;
     int kind;
-    struct columns columns;
-    struct baro_previous *memory;
-};
+    bool is_list;
+} parts[INSTANT_PARTS] = {{"job", BARO_KIND_JOB, false},
+                          {"host", BARO_KIND_HOST, false},
+                          {"tasks", BARO_KIND_TASK, true},
+                          {"directories", BARO_KIND_DIRECTORY, true}};
 
-struct instant_writer {
-    struct baro_tape *tape;
-    const struct baro_header *header;
-    struct part job, host, task, directory;
-    struct row_time time;
-    struct row_names names;
-    struct buf attributes;
-};
-
-int instant_columns(struct columns *ret, int kind, const char *list, const struct baro_tape *tape,
-                    struct baro_error *err)
+int instant_rows(struct row_source *ret, struct baro_tape *tape, int kind, const char *list, struct baro_error *err)
 {
     struct buf all = {0};
-    int code = columns_choose(ret, kind, list && *list ? list : NULL, tape, NULL, err);
-    if (code < 0 || (list && *list) || kind < 0 || kind == BARO_KIND_EXIT)
+    list = list && *list ? list : NULL;
+    int code = row_source_init(ret, tape, kind, list, NULL, err);
+    if (code < 0 || list || kind == BARO_KIND_EXIT || kind == ROW_EVENT)
         return code;
-    for (size_t i = 0; i < ret->n; i++)
-        buf_printf(&all, "%s%s", i ? "," : "", ret->at[i]->name);
+    for (size_t i = 0; i < ret->columns.n; i++)
+        buf_printf(&all, "%s%s", i ? "," : "", ret->columns.at[i]->name);
     for (int i = 0; i < baro_derived_count(kind); i++) {
         const char *name = baro_derived_get(kind, i)->name;
         if (strcmp(name, "cores") != 0)
             buf_printf(&all, ",%s", name);
     }
     buf_byte(&all, 0);
-    columns_done(ret);
+    row_source_done(ret);
     code = all.failed ? error_set(err, -ENOMEM, "out of memory")
-                      : columns_choose(ret, kind, (const char *)all.at, tape, NULL, err);
+                      : row_source_init(ret, tape, kind, (const char *)all.at, NULL, err);
     buf_done(&all);
     return code;
 }
 
-static int part_init(struct part *p, int kind, const struct baro_tape *tape)
+int instant_init(struct instant_writer *w, struct baro_tape *tape, struct baro_error *err)
 {
-    p->kind = kind;
-    p->memory = row_previous_new();
-    return p->memory ? instant_columns(&p->columns, kind, NULL, tape, NULL) : -ENOMEM;
-}
-
-static void part_done(struct part *p)
-{
-    columns_done(&p->columns);
-    baro_previous_free(p->memory);
-}
-
-struct instant_writer *instant_new(struct baro_tape *tape)
-{
-    struct instant_writer *w = calloc(1, sizeof(*w));
-    if (!w)
-        return NULL;
-    w->tape = tape;
-    w->header = baro_tape_header(tape);
-    if (part_init(&w->job, BARO_KIND_JOB, tape) == 0 && part_init(&w->host, BARO_KIND_HOST, tape) == 0 &&
-        part_init(&w->task, baro_kind_find("task"), tape) == 0 &&
-        part_init(&w->directory, BARO_KIND_DIRECTORY, tape) == 0)
-        return w;
-    instant_free(w);
-    return NULL;
-}
-
-void instant_free(struct instant_writer *w)
-{
-    if (!w)
-        return;
-    part_done(&w->job);
-    part_done(&w->host);
-    part_done(&w->task);
-    part_done(&w->directory);
-    buf_done(&w->attributes);
-    free(w);
-}
-
-static struct output_row row_of(struct instant_writer *w, const struct part *p, const struct baro_sample *s)
-{
-    return (struct output_row){.kind = p->kind,
-                               .header = w->header,
-                               .tape = w->tape,
-                               .t_ns = baro_sample_t_ns(s),
-                               .sample = s,
-                               .memory = p->memory,
-                               .names = &w->names,
-                               .time = &w->time,
-                               .attributes = &w->attributes};
-}
-
-static void write_one(struct instant_writer *w, struct part *p, const struct baro_sample *s, struct json *j)
-{
-    struct output_row r = row_of(w, p, s);
-    if (p->kind == BARO_KIND_HOST)
-        baro_sample_read_ns(s, BARO_KIND_HOST, &r.t_ns);
-    row_begin(&r);
-    if (j)
-        json_row(&p->columns, &r, j);
-    baro_previous_keep(p->memory, s, p->kind);
-}
-
-static void write_all(struct instant_writer *w, const struct part *p, const struct baro_sample *s, struct json *j)
-{
-    struct output_row r = row_of(w, p, s);
-    if (j)
-        json_begin(j, '[');
-    for (size_t i = 0; i < baro_sample_rows(s, p->kind); i++) {
-        r.entity = baro_sample_row(s, p->kind, i);
-        row_begin(&r);
-        if (j)
-            json_row(&p->columns, &r, j);
+    int code = 0;
+    *w = (struct instant_writer){0};
+    for (size_t i = 0; i < INSTANT_PARTS && code == 0; i++) {
+        code = instant_rows(&w->part[i], tape, parts[i].kind, NULL, err);
+        w->part[i].of_every_sample = true;
     }
-    if (j)
-        json_end(j, ']');
-    baro_previous_keep(p->memory, s, p->kind);
+    return code;
 }
 
-void instant_note(struct instant_writer *w, const struct baro_sample *s)
+void instant_done(struct instant_writer *w)
 {
-    uint64_t read_ns;
-    row_names_note(&w->names, s);
-    write_one(w, &w->job, s, NULL);
-    if (baro_sample_read_ns(s, BARO_KIND_HOST, &read_ns) == BARO_PRESENT)
-        write_one(w, &w->host, s, NULL);
-    write_all(w, &w->task, s, NULL);
-    write_all(w, &w->directory, s, NULL);
+    for (size_t i = 0; i < INSTANT_PARTS; i++)
+        row_source_done(&w->part[i]);
 }
 
 void instant_write(struct instant_writer *w, const struct baro_sample *s, struct json *j)
 {
+    struct baro_tape *tape = w->part[0].tape;
     struct buf time = {0};
-    uint64_t read_ns;
-    row_names_note(&w->names, s);
-    json_begin(j, '{');
-    json_key_u64(j, "t_ns", baro_sample_t_ns(s));
-    fmt_time_utc(&time, row_realtime_ns(w->tape, w->header, baro_sample_t_ns(s)));
-    json_key(j, "time");
-    json_text_n(j, (const char *)time.at, time.len);
-    buf_done(&time);
-    json_key(j, "job");
-    write_one(w, &w->job, s, j);
-    json_key(j, "host");
-    if (baro_sample_read_ns(s, BARO_KIND_HOST, &read_ns) == BARO_PRESENT)
-        write_one(w, &w->host, s, j);
-    else
-        json_null(j);
-    json_key(j, "tasks");
-    write_all(w, &w->task, s, j);
-    json_key(j, "directories");
-    write_all(w, &w->directory, s, j);
-    json_end(j, '}');
+    if (j) {
+        json_begin(j, '{');
+        json_key_u64(j, "t_ns", baro_sample_t_ns(s));
+        fmt_time_utc(&time, row_realtime_ns(tape, baro_tape_header(tape), baro_sample_t_ns(s)));
+        json_key(j, "time");
+        json_text_n(j, (const char *)time.at, time.len);
+        buf_done(&time);
+    }
+    for (size_t i = 0; i < INSTANT_PARTS; i++) {
+        if (j && parts[i].is_list)
+            json_key_begin(j, parts[i].name, '[');
+        else if (j)
+            json_key(j, parts[i].name);
+        size_t before = j ? j->out->len : 0;
+        int code = row_source_sample(&w->part[i], s, j ? json_put_row : NULL, j);
+        if (!j)
+            continue;
+        j->out->failed = j->out->failed || code < 0;
+        if (parts[i].is_list)
+            json_end(j, ']');
+        else if (j->out->len == before)
+            json_null(j);
+    }
+    if (j)
+        json_end(j, '}');
 }
 
-void instant_event(struct instant_writer *w, const struct columns *c, const struct baro_event *e, struct json *j)
+void api_sample(struct request *q)
 {
-    struct output_row r = {.kind = ROW_EVENT,
-                           .header = w->header,
-                           .tape = w->tape,
-                           .t_ns = baro_event_t_ns(e),
-                           .event = e,
-                           .time = &w->time,
-                           .names = &w->names,
-                           .attributes = &w->attributes};
-    json_row(c, &r, j);
-}
-
-void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_row *e, struct json *j)
-{
-    struct output_row r = {.kind = BARO_KIND_EXIT,
-                           .header = w->header,
-                           .tape = w->tape,
-                           .t_ns = baro_row_end_ns(e),
-                           .exit = e,
-                           .time = &w->time,
-                           .names = &w->names,
-                           .attributes = &w->attributes};
-    json_row(c, &r, j);
+    struct baro_error err = BARO_ERROR_INIT;
+    struct json j = {.out = &q->out};
+    struct baro_sample *now = NULL, *before = NULL;
+    struct instant_writer w = {0};
+    struct baro_tape *tape = request_tape(q);
+    if (tape && instant_find(q, tape, &now, &before)) {
+        q->out.failed = q->out.failed || instant_init(&w, tape, &err) < 0;
+        if (before && !q->out.failed)
+            instant_write(&w, before, NULL);
+        if (!q->out.failed)
+            instant_write(&w, now, &j);
+        request_json_end(q);
+    }
+    baro_sample_free(now);
+    baro_sample_free(before);
+    instant_done(&w);
+    baro_tape_close(tape);
 }
 
 /* ---- which instant ---- */
@@ -213,12 +134,15 @@ static bool peak_of(struct request *q, struct baro_tape *tape, const char *name,
     return true;
 }
 
-bool instant_moment(struct request *q, struct baro_tape *tape, const char *name, const char *text, uint64_t *ret)
+bool instant_moment(struct request *q, struct baro_tape *tape, const char *name, uint64_t *ret)
 {
+    const char *text = request_param(q, name);
     struct baro_error err = BARO_ERROR_INIT;
-    struct span s = span_str(text);
+    struct span s = span_str(text ? text : "");
     struct moment m;
     uint64_t first_ns = 0, last_ns = 0;
+    if (!text)
+        return true;
     if (baro_tape_range(tape, &first_ns, &last_ns, &err) < 0) {
         request_fail_tape(q, &err);
         return false;
@@ -260,33 +184,21 @@ static bool pick_of(struct request *q, enum baro_at *ret)
     return !text;
 }
 
-bool instant_find(struct request *q, struct baro_tape *tape, struct instant *ret)
+bool instant_find(struct request *q, struct baro_tape *tape, struct baro_sample **ret, struct baro_sample **ret_before)
 {
     struct baro_error err = BARO_ERROR_INIT;
     enum baro_at pick;
-    const char *at = request_param(q, "at");
     uint64_t t_ns = UINT64_MAX;
-    *ret = (struct instant){0};
-    if (!pick_of(q, &pick) || (at && !instant_moment(q, tape, "at", at, &t_ns)))
+    bool has_at = request_param(q, "at");
+    if (!pick_of(q, &pick) || !instant_moment(q, tape, "at", &t_ns))
         return false;
-    int code = baro_tape_at(tape, t_ns, at ? pick : BARO_AT_BEFORE, &ret->now, &err);
-    uint64_t now_ns = code > 0 ? baro_sample_t_ns(ret->now) : 0;
-    if (code > 0 && now_ns > 0)
-        code = baro_tape_at(tape, now_ns - 1, BARO_AT_BEFORE, &ret->before, &err) < 0 ? -1 : 1;
-    if (code < 0) {
-        instant_done(ret);
+    int code = baro_tape_at(tape, t_ns, has_at ? pick : BARO_AT_BEFORE, ret, &err);
+    uint64_t now_ns = code > 0 ? baro_sample_t_ns(*ret) : 0;
+    if (now_ns > 0 && baro_tape_at(tape, now_ns - 1, BARO_AT_BEFORE, ret_before, &err) < 0)
+        code = -1;
+    if (code < 0)
         request_fail_tape(q, &err);
-        return false;
-    }
-    if (ret->now)
-        return true;
-    request_fail(q, 404, "no_sample", at ? "the tape has no such sample" : "the tape has no sample yet");
-    return false;
-}
-
-void instant_done(struct instant *i)
-{
-    baro_sample_free(i->now);
-    baro_sample_free(i->before);
-    *i = (struct instant){0};
+    else if (code == 0)
+        request_fail(q, 404, "no_sample", has_at ? "the tape has no such sample" : "the tape has no sample yet");
+    return code > 0;
 }

@@ -1,38 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a sample as JSON: the job, the machine and the tasks, with what they used since the previous sample. */
+/* A sample: which one a request asks for, and its JSON, with what was used since the previous sample. */
 #ifndef PROGRAMS_BARO_SERVE_INSTANT_H
 #define PROGRAMS_BARO_SERVE_INSTANT_H
 
 #include "baro/baro.h"
 #include "base/json.h"
-#include "output/rows/row.h"
+#include "output/rows/source.h"
 
 struct request;
-struct instant_writer;
 
-/* Makes a writer for one tape, which it borrows. Returns NULL if memory ran out. */
-struct instant_writer *instant_new(struct baro_tape *tape);
-void instant_free(struct instant_writer *w);
-/* Takes a sample for the rates of the next one. */
-void instant_note(struct instant_writer *w, const struct baro_sample *s);
-/* Writes a sample as an object. */
-void instant_write(struct instant_writer *w, const struct baro_sample *s, struct json *j);
-void instant_event(struct instant_writer *w, const struct columns *c, const struct baro_event *e, struct json *j);
-void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_row *e, struct json *j);
+#define INSTANT_PARTS 4
 
-/* Chooses columns. list NULL: the default, all columns that the tape has and the derived metrics. */
-int instant_columns(struct columns *ret, int kind, const char *list, const struct baro_tape *tape,
-                    struct baro_error *err);
-
-/* The sample that a request asks for with `at` and `pick`, and the one before it; NULL: there is none. */
-struct instant {
-    struct baro_sample *now, *before;
+struct instant_writer {
+    struct row_source part[INSTANT_PARTS]; /* the job, the machine, tasks, directories */
 };
-/* Finds these samples. Returns false if the request has failed. */
-bool instant_find(struct request *q, struct baro_tape *tape, struct instant *ret);
-void instant_done(struct instant *i);
-/* Parses a time of a request: `+90s`, `50%`, `start`, `12:30:05`, or nanoseconds since the tape began. Returns false if
- * the request has failed. */
-bool instant_moment(struct request *q, struct baro_tape *tape, const char *name, const char *text, uint64_t *ret);
+
+/* Call instant_done() also if it fails. */
+int instant_init(struct instant_writer *w, struct baro_tape *tape, struct baro_error *err);
+void instant_done(struct instant_writer *w);
+/* Writes a sample as an object. j NULL: it is only noted, for the rates of the next one. */
+void instant_write(struct instant_writer *w, const struct baro_sample *s, struct json *j);
+
+/* Rows with columns by name; list NULL or "": all columns that the tape has, and the derived metrics. */
+int instant_rows(struct row_source *ret, struct baro_tape *tape, int kind, const char *list, struct baro_error *err);
+
+/* Finds the sample that a request asks for with `at` and `pick`, and the one before it (NULL: there is none). Returns
+ * false if the request has failed. Free both with baro_sample_free(). */
+bool instant_find(struct request *q, struct baro_tape *tape, struct baro_sample **ret, struct baro_sample **ret_before);
+/* Parses a time of a request: `+90s`, `50%`, `start`, `12:30:05`, or nanoseconds since the tape began; does nothing if
+ * there is no such parameter. Returns false if the request has failed. */
+bool instant_moment(struct request *q, struct baro_tape *tape, const char *name, uint64_t *ret);
 
 #endif

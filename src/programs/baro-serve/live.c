@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,7 +15,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "programs/baro-serve/live_stream.h"
+#include "base/span.h"
+#include "output/rows/csv_json.h"
+#include "programs/baro-serve/catalogue.h"
+#include "programs/baro-serve/instant.h"
+#include "programs/baro-serve/peer.h"
 #include "programs/baro-serve/progress.h"
 #include "programs/baro-serve/server.h"
 #include "programs/baro-serve/shortage.h"
@@ -27,6 +32,50 @@
 #define HEARTBEAT_NS (15 * NS_PER_SEC) /* period of comments, because proxies close connections that are silent */
 #define STUCK_MOST 16u                 /* most threads that wait for a file system: each has a stack */
 #define SUSPENDED_NS (2 * NS_PER_SEC)
+#define STEP_RECORDS 2000u        /* records of one stream before the others have their turn */
+#define JOBS_NS NS_PER_SEC        /* time between two updates of the list of jobs */
+#define ROW_NS (NS_PER_SEC / 100) /* time per row of the list: if there are many, each is sent less often */
+
+struct stream {
+    struct stream *next;
+    struct live *live;
+    struct MHD_Connection *connection;
+    int fd; /* descriptor of the connection: open until is_closed */
+    struct peer peer;
+    struct job *job; /* held; NULL: the list of jobs */
+
+    /* used by the thread of the streams only */
+    struct baro_tape *tape;
+    struct instant_writer writer;
+    struct row_source exits, events;
+    bool with_exits;
+    uint64_t t_ns, records;     /* time of the last sample that was sent; how many records were sent after it */
+    uint64_t asked_ns, rows_ns; /* list: when it was read last; when changed rows are sent next */
+    uint64_t version, turned;   /* list: versions up to which changed rows, and changes of state, were sent */
+    uint64_t sent_ns;
+    bool is_over; /* nothing more is made */
+
+    /* protected by the lock */
+    struct buf out;
+    size_t sent;
+    uint64_t taken_ns;                     /* when the client last took something */
+    bool is_ended;                         /* all that was made is in out */
+    bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
+    bool is_stuck;                         /* a thread that was replaced waits for its tape, and uses it */
+};
+
+struct live {
+    struct catalogue *catalogue;
+    pthread_mutex_t lock;
+    struct stream *first;
+    size_t n; /* number of streams that are not gone */
+    bool is_ending, is_over;
+    int wake_fd;
+    pthread_t thread;
+    struct runner *runner; /* the thread in charge */
+    unsigned n_stuck;      /* threads that were replaced and have not ended */
+    uint64_t check_ns;     /* CLOCK_MONOTONIC: time of the last live_check() */
+};
 
 /* A thread of the streams. */
 struct runner {
@@ -34,6 +83,124 @@ struct runner {
     struct progress progress;
     struct stream *reads; /* the stream whose tape it reads; NULL: none. Protected by the lock */
 };
+
+/* ---- what a stream sends ---- */
+
+static void add_event(struct buf *out, const char *id, const char *event, const struct buf *data)
+{
+    if (*id)
+        buf_printf(out, "id: %s\n", id);
+    buf_printf(out, "event: %s\ndata: ", event);
+    buf_add(out, data->at, data->len && data->at[data->len - 1] == '\n' ? data->len - 1 : data->len);
+    buf_str(out, "\n\n");
+    out->failed = out->failed || data->failed;
+}
+
+static void add_record(struct stream *s, const struct baro_record *r, struct buf *out)
+{
+    struct buf data = {0};
+    struct json j = {.out = &data};
+    char id[48];
+    bool is_sample = r->kind == BARO_RECORD_SAMPLE;
+    const char *event = is_sample ? "sample" : r->kind == BARO_RECORD_EVENT ? "event" : "exit";
+    s->records = is_sample ? 0 : s->records + 1;
+    s->t_ns = is_sample ? r->t_ns : s->t_ns;
+    if (is_sample)
+        instant_write(&s->writer, r->u.sample, &j);
+    row_source_record(&s->events, r, json_put_row, &j);
+    if (s->with_exits)
+        row_source_record(&s->exits, r, json_put_row, &j);
+    snprintf(id, sizeof(id), "%llu.%llu", (unsigned long long)s->t_ns, (unsigned long long)s->records);
+    if (data.len || data.failed)
+        add_event(out, id, event, &data);
+    buf_done(&data);
+}
+
+static void fill_job(struct stream *s, size_t room, struct buf *out)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_record r;
+    struct buf data = {0};
+    struct json j = {.out = &data};
+    int code = 1;
+    baro_tape_limit_cpu(s->tape, REQUEST_CPU_NS);
+    for (size_t i = 0; i < STEP_RECORDS && code > 0 && out->len < room; i++) {
+        code = baro_tape_next(s->tape, &r, &err);
+        if (code > 0)
+            add_record(s, &r, out);
+        else if (code == 0)
+            code = baro_tape_wait(s->tape, 0, &err);
+    }
+    s->is_over = code < 0;
+    if (code == BARO_E_ENDED) {
+        job_row(s->live->catalogue, s->job, &data);
+        add_event(out, "", "end", &data);
+    } else if (code < 0) {
+        json_begin(&j, '{');
+        json_key_text(&j, "message", err.text);
+        json_end(&j, '}');
+        add_event(out, "", "failed", &data);
+    } else if (code > 0) {
+        eventfd_write(s->live->wake_fd, 1); /* there is more */
+    }
+    buf_done(&data);
+}
+
+static void fill_jobs(struct stream *s, uint64_t now_ns, struct buf *out)
+{
+    struct catalogue *c = s->live->catalogue;
+    bool all = now_ns >= s->rows_ns;
+    struct job_filter changed = {.state = -1, .since = all ? s->version : 0, .turned_since = all ? 0 : s->turned};
+    struct job_list list;
+    struct buf row = {0};
+    if (now_ns - s->asked_ns < JOBS_NS)
+        return;
+    s->asked_ns = now_ns;
+    if (!catalogue_removed(c, s->turned, &row))
+        add_event(out, "", "reload", &(struct buf){.at = (unsigned char *)"{}", .len = 2});
+    for (size_t i = 0; i < row.len; i += strlen((const char *)row.at + i) + 1) {
+        struct buf data = {0};
+        struct json j = {.out = &data};
+        json_text(&j, (const char *)row.at + i);
+        add_event(out, "", "removed", &data);
+        buf_done(&data);
+    }
+    if (catalogue_list(c, &changed, 0, UINT64_MAX, &list) == 0) {
+        for (size_t i = list.n; i-- > 0;) {
+            buf_clear(&row);
+            job_row(c, list.at[i], &row);
+            add_event(out, "", "job", &row);
+        }
+        s->turned = list.version;
+        s->version = all ? list.version : s->version;
+        s->rows_ns = all ? now_ns + list.n * ROW_NS : s->rows_ns;
+        job_list_done(c, &list);
+    }
+    buf_done(&row);
+}
+
+/* Adds what the stream has to send: records of a job up to about `room` bytes, or the changes of the list of jobs. */
+static void stream_fill(struct stream *s, uint64_t now_ns, size_t room, struct buf *out)
+{
+    if (s->job)
+        fill_job(s, room, out);
+    else
+        fill_jobs(s, now_ns, out);
+}
+
+static void stream_free(struct stream *s)
+{
+    baro_tape_close(s->tape);
+    instant_done(&s->writer);
+    row_source_done(&s->exits);
+    row_source_done(&s->events);
+    buf_done(&s->out);
+    if (s->job)
+        job_release(s->live->catalogue, s->job);
+    free(s);
+}
+
+/* ---- places ---- */
 
 /* Needs the lock. */
 static void resume(struct stream *s)
@@ -348,29 +515,21 @@ size_t live_count(struct live *live)
 
 /* ---- places ---- */
 
-/* Returns the stream of this peer (NULL: of all peers) whose client has taken nothing for longest; NULL: all clients
- * have taken something recently. */
-static struct stream *oldest_idle(struct live *live, const struct peer *peer)
-{
-    struct stream *oldest = NULL;
-    uint64_t now_ns = clock_monotonic_ns();
-    for (struct stream *s = live->first; s; s = s->next) {
-        if (!s->is_gone && now_ns - s->taken_ns >= TAKEN_NS && (!peer || peer_same(&s->peer, peer)) &&
-            (!oldest || s->taken_ns < oldest->taken_ns))
-            oldest = s;
-    }
-    return oldest;
-}
-
 /* Is there a place for a stream of this peer, or can it get that of another one? Needs the lock. */
 static bool make_room(struct live *live, const struct peer *peer)
 {
     size_t own = 0;
+    uint64_t now_ns = clock_monotonic_ns();
     for (struct stream *s = live->first; s; s = s->next)
         own += !s->is_gone && peer_same(&s->peer, peer);
     if (live->is_ending || (own < PEER_STREAMS && live->n < STREAMS))
         return !live->is_ending;
-    struct stream *oldest = oldest_idle(live, own < PEER_STREAMS ? NULL : peer);
+    struct stream *oldest = NULL; /* of this peer, or of all: the one whose client has taken nothing for longest */
+    for (struct stream *s = live->first; s; s = s->next) {
+        if (!s->is_gone && now_ns - s->taken_ns >= TAKEN_NS && (own < PEER_STREAMS || peer_same(&s->peer, peer)) &&
+            (!oldest || s->taken_ns < oldest->taken_ns))
+            oldest = s;
+    }
     if (oldest)
         let_go(oldest);
     return oldest;
@@ -410,4 +569,86 @@ void live_attach(struct request *q)
     q->status = 200;
     q->type = "text/event-stream; charset=utf-8";
     eventfd_write(live->wake_fd, 1);
+}
+
+/* ---- the handlers ---- */
+
+/* Moves the cursor behind the last event that the client has, else to the last sample. Returns 0 or a negative code. */
+static int place(struct stream *s, const char *id, struct baro_error *err)
+{
+    struct baro_record r;
+    struct span at = span_str(id ? id : "");
+    uint64_t t_ns, records = 0;
+    bool resumes = scan_u64(&at, &t_ns);
+    if (resumes && scan_char(&at, '.'))
+        scan_u64(&at, &records);
+    int code = baro_tape_seek(s->tape, resumes ? t_ns : UINT64_MAX, &r, err);
+    if (code <= 0)
+        return code < 0 ? code : baro_tape_rewind(s->tape, err);
+    if (!resumes) { /* first the sample before the last one, for rates */
+        code = baro_tape_previous(s->tape, &r, err);
+        if (code > 0)
+            instant_write(&s->writer, r.u.sample, NULL);
+        while (code > 0 && (code = baro_tape_next(s->tape, &r, err)) > 0 && r.kind != BARO_RECORD_SAMPLE)
+            ;
+        code = code < 0 ? code : baro_tape_seek(s->tape, UINT64_MAX, &r, err);
+        if (code > 0)
+            add_record(s, &r, &s->out);
+        return code < 0 ? code : 0;
+    }
+    instant_write(&s->writer, r.u.sample, NULL);
+    s->t_ns = r.t_ns;
+    for (; records > 0 && r.t_ns == t_ns && (code = baro_tape_next(s->tape, &r, err)) > 0; records--)
+        s->records++;
+    return code < 0 ? code : 0;
+}
+
+void live_job(struct request *q)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    const char *id = request_param(q, "last_event_id"), *exits = request_param(q, "exits");
+    struct baro_tape *tape = request_tape(q);
+    struct stream *s = tape ? calloc(1, sizeof(*s)) : NULL;
+    if (!tape)
+        return;
+    if (!s) {
+        baro_tape_close(tape);
+        request_fail(q, 503, "no_memory", "out of memory");
+        return;
+    }
+    s->live = q->server->live;
+    s->tape = tape;
+    s->with_exits = exits && strcmp(exits, "1") == 0;
+    int code = instant_init(&s->writer, tape, &err);
+    if (code >= 0)
+        code = row_source_init(&s->exits, tape, BARO_KIND_EXIT, NULL, NULL, &err);
+    if (code >= 0)
+        code = row_source_init(&s->events, tape, ROW_EVENT, NULL, NULL, &err);
+    if (code >= 0)
+        code = place(s, q->last_event_id ? q->last_event_id : id, &err);
+    if (code < 0) {
+        stream_free(s);
+        err.code = err.code ? err.code : code;
+        request_fail_tape(q, &err);
+        return;
+    }
+    s->job = q->job;
+    q->job = NULL; /* the stream has it now */
+    q->stream = s;
+}
+
+void live_jobs(struct request *q)
+{
+    struct job_filter any = {.state = -1};
+    struct job_list list;
+    struct stream *s = calloc(1, sizeof(*s));
+    if (!s || catalogue_list(q->server->catalogue, &any, 0, 0, &list) < 0) {
+        free(s);
+        request_fail(q, 503, "no_memory", "out of memory");
+        return;
+    }
+    s->version = s->turned = list.version; /* only later changes are sent */
+    job_list_done(q->server->catalogue, &list);
+    s->live = q->server->live;
+    q->stream = s;
 }

@@ -7,7 +7,7 @@
 
 #include "programs/baro-serve/request.h"
 
-#define ROUTE_PARAMS 8
+#define ROUTE_PARAMS 10
 
 enum route_cost {
     ROUTE_SMALL,
@@ -20,6 +20,7 @@ struct route {
     void (*handle)(struct request *q);
     const char *params[ROUTE_PARAMS]; /* names of its parameters; others are refused */
     enum route_cost cost;
+    const char *rows, *member; /* api_rows(): the kind of the rows, NULL: {kind} names it; and their member in JSON */
 };
 
 extern const struct route routes[]; /* ended by a row without a path */
@@ -31,9 +32,7 @@ bool route_find(struct request *q, const char *url);
 void api_index(struct request *q), api_openapi(struct request *q), api_health(struct request *q);
 void api_metrics(struct request *q), api_jobs(struct request *q), api_job(struct request *q);
 void api_verdicts(struct request *q), api_host(struct request *q), api_job_metrics(struct request *q);
-void api_sample(struct request *q), api_processes(struct request *q), api_tasks(struct request *q);
-void api_entities(struct request *q), api_events(struct request *q), api_exits(struct request *q);
-void api_range(struct request *q);
+void api_sample(struct request *q), api_rows(struct request *q), api_range(struct request *q);
 void exposition(struct request *q);
 void host_page(struct request *q), host_style(struct request *q), host_script(struct request *q);
 void shared_script(struct request *q), job_page(struct request *q), job_script(struct request *q);

@@ -30,6 +30,8 @@ static bool holds(const struct wish *w, const char *text)
 static bool matches(const struct model *m, const struct wish *w, const struct baro_row *p)
 {
     char pid[16];
+    if (w->task)
+        return strcmp(w->task, model_task(m, p)) == 0;
     if (!*w->filter || holds(w, baro_row_name(p)) || holds(w, baro_row_cmdline(p)) || holds(w, model_task(m, p)))
         return true;
     int32_t v = baro_row_pid(p);
@@ -211,6 +213,22 @@ int model_arrange(struct model *m, const struct wish *w)
     for (size_t k = 0; k < n; k++)
         m->row[m->n_rows++] = (struct model_row){m->order[k], 0};
     return 0;
+}
+
+size_t model_limit(struct model *m, struct wish *w, size_t most, struct process_sums *ret_rest)
+{
+    if (m->n_rows <= most)
+        return 0;
+    w->is_tree = false;
+    model_arrange(m, w);
+    for (size_t i = most; i < m->n_rows; i++) {
+        const struct node *node = &m->at[m->row[i].node];
+        ret_rest->cores += node->own.cores;
+        ret_rest->cores_is_least |= node->own.cores_is_least;
+    }
+    size_t left = m->n_rows - most;
+    m->n_rows = most;
+    return left;
 }
 
 size_t model_row_of(const struct model *m, uint32_t id)

@@ -15,6 +15,7 @@
 #include "programs/baro-top/view.h"
 #include "programs/common/moment.h"
 
+#define ONCE_HEAD 8
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
 /* The summary is finished again after this many times the time that finishing took; at the latest after
  * FINISH_MOST_NS. */
@@ -76,16 +77,21 @@ int top_go(struct top *t, const char *text)
     return 0;
 }
 
-void top_draw(struct top *t, bool is_once)
+static struct view view_of(struct top *t, bool is_once)
 {
-    struct view v = {.grid = &t->grid,
-                     .feed = &t->feed,
-                     .instant = t->shown,
-                     .model = &t->model,
-                     .ui = &t->ui,
-                     .user = users_name,
-                     .user_context = &t->users,
-                     .is_once = is_once};
+    return (struct view){.grid = &t->grid,
+                         .feed = &t->feed,
+                         .instant = t->shown,
+                         .model = &t->model,
+                         .ui = &t->ui,
+                         .user = users_name,
+                         .user_context = &t->users,
+                         .is_once = is_once};
+}
+
+void top_draw(struct top *t)
+{
+    struct view v = view_of(t, false);
     view_draw(&v);
 }
 
@@ -94,23 +100,17 @@ void top_draw(struct top *t, bool is_once)
 static int print_once(struct top *t)
 {
     struct buf b = {0};
-    size_t most = t->settings->count ? t->settings->count : ONCE_ROWS;
-    if (most < t->model.n_rows) { /* if there are too many, only the heaviest */
-        t->ui.wish.is_tree = false;
-        model_arrange(&t->model, &t->ui.wish);
-        t->model.n_rows = t->model.n_rows > most ? most : t->model.n_rows;
-    }
-    int rows = (int)t->model.n_rows + 40 + (int)baro_timeline_count(t->feed.timeline);
-    rows += t->shown->now ? (int)(baro_sample_rows(t->shown->now, baro_kind_find("gpu")) +
-                                  baro_sample_rows(t->shown->now, baro_kind_find("gpu_process")))
-                          : 0;
-    if (grid_init(&t->grid, rows, (int)t->cli->width, t->cli->utf8) < 0)
-        return cli_failf(t->cli, "out of memory");
-    top_draw(t, true);
-    grid_print(&t->grid, rows, t->cli->color, &b);
-    while (b.len > 1 && b.at[b.len - 1] == '\n' && b.at[b.len - 2] == '\n')
-        b.len--;
-    int status = cli_out(t->cli, &b);
+    struct view v = view_of(t, true);
+    const struct printing p = {.width = t->cli->width, .color = t->cli->color, .out = &b};
+    t->grid.utf8 = t->cli->utf8;
+    int code = print_head(&v, ONCE_HEAD + baro_timeline_lanes(t->feed.timeline), &p);
+    if (code == 0)
+        code = print_processes(&v, &t->model, t->settings->count ? t->settings->count : ONCE_ROWS, &p);
+    if (code == 0)
+        code = print_tasks_and_gpus(&v, &p);
+    if (code == 0)
+        code = print_commands_and_events(&v, &p);
+    int status = code < 0 ? cli_failf(t->cli, "out of memory") : cli_out(t->cli, &b);
     buf_done(&b);
     return status;
 }

@@ -14,6 +14,7 @@
 int feed_open(struct feed *f, struct baro_error *err)
 {
     f->metric = metrics_find();
+    f->rates_over_ns = FEED_STEP_NS;
     curves_init(&f->curves);
     int code = baro_tape_open(&f->tape, f->path, err);
     if (code < 0)
@@ -277,7 +278,7 @@ int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_erro
         instant_done(&made);
         return code;
     }
-    code = copy_at(f, now_ns > FEED_STEP_NS ? now_ns - FEED_STEP_NS : 0, &made.before, err);
+    code = copy_at(f, now_ns > f->rates_over_ns ? now_ns - f->rates_over_ns : 0, &made.before, err);
     if (code > 0 && baro_sample_t_ns(made.before) < now_ns) {
         code = collect_exits(f, &made, err);
     } else {

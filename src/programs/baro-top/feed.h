@@ -15,8 +15,8 @@
 #include "programs/baro-top/memory.h"
 #include "programs/baro-top/metrics.h"
 
-/* Minimum distance between two samples that are shown, and between a sample and the one that its rates are computed
- * from. */
+/* Minimum distance between two samples that are shown, and (but feed.rates_over_ns) between a sample and the one that
+ * its rates are computed from. */
 #define FEED_STEP_NS 500000000ULL
 
 /* Time of the sample behind the last point of the curves. */
@@ -31,6 +31,7 @@ struct feed_base {
 
 struct feed {
     char path[PATH_MAX];
+    uint64_t rates_over_ns; /* in feed_at(); feed_open() sets FEED_STEP_NS */
     struct metrics metric;
     struct baro_tape *tape, *other;
     struct baro_summary *summary;

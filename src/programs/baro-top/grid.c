@@ -149,6 +149,8 @@ void grid_take_right(struct grid *g, int row, int column, int end, enum style st
 {
     int n = grid_columns_of(g, b->len ? (const char *)b->at : "", b->failed ? 0 : b->len);
     grid_take(g, row, n < end - column ? end - n : column, end, style, b);
+    if (n > end - column && end > column)
+        grid_point(g, row, end - 1, style, 0x2026, '~'); /* "18,0" of "18,077,878" would be another number */
 }
 
 int grid_printf(struct grid *g, int row, int column, int end, enum style style, const char *format, ...)

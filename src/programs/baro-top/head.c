@@ -135,7 +135,7 @@ static void in_all(const struct view *v, struct buf *b)
     buf_str(b, v->ui->live ? "so far " : "in all ");
 }
 
-static void note_io(const struct view *v, struct buf *b, const char *name, const char *after)
+static void note_io(const struct view *v, struct buf *b, const char *name)
 {
     struct baro_value all = report_fact(v->feed->summary, "job", name);
     if (all.absent)
@@ -143,17 +143,16 @@ static void note_io(const struct view *v, struct buf *b, const char *name, const
     in_all(v, b);
     cell_mark(b, v->grid->utf8, all.flags);
     fmt_bytes(b, all.u64);
-    buf_str(b, after);
 }
 
 static void note_read(const struct view *v, struct buf *b)
 {
-    note_io(v, b, "io_read_bytes", " from storage");
+    note_io(v, b, "io_read_bytes");
 }
 
 static void note_write(const struct view *v, struct buf *b)
 {
-    note_io(v, b, "io_write_bytes", " to storage");
+    note_io(v, b, "io_write_bytes");
 }
 
 static double scale_own(const struct view *v, double most)

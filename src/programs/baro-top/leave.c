@@ -22,7 +22,7 @@ static int last_moment(struct top *t)
 /* Leaves out the last line, which has the keys, and empty lines at the end. */
 static void put_view(struct top *t, struct buf *ret)
 {
-    top_draw(t, false);
+    top_draw(t);
     grid_print(&t->grid, t->grid.rows - 1, t->cli->color, ret);
     while (ret->len > 1 && ret->at[ret->len - 1] == '\n' && ret->at[ret->len - 2] == '\n')
         ret->len--;

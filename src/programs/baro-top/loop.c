@@ -224,7 +224,7 @@ static void draw_screen(struct loop *l)
     terminal_size(&l->terminal, &rows, &columns);
     if ((rows != t->grid.rows || columns != t->grid.columns) && grid_resize(&t->grid, rows, columns) < 0)
         return;
-    top_draw(t, false);
+    top_draw(t);
     terminal_draw(&l->terminal, &t->grid);
     l->is_changed = false;
 }

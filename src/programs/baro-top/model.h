@@ -63,6 +63,7 @@ struct wish {
     size_t n_folded;
     const char *filter;  /* "": none */
     struct regex *regex; /* NULL: the filter is plain text */
+    const char *task;    /* the processes of this task alone; NULL: all */
 };
 
 struct model {
@@ -85,6 +86,9 @@ int model_read(struct model *m, const struct baro_header *header, const struct i
                const struct metrics *metric);
 /* Chooses and orders the rows. Returns 0 or -ENOMEM. */
 int model_arrange(struct model *m, const struct wish *w);
+/* If there are more rows, leaves the first `most` of the list. Returns how many it left out, and the sum of their
+ * cores. */
+size_t model_limit(struct model *m, struct wish *w, size_t most, struct process_sums *ret_rest);
 void model_done(struct model *m);
 /* The row of a process; MODEL_NONE: it is not shown. */
 size_t model_row_of(const struct model *m, uint32_t id);

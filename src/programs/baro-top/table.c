@@ -10,8 +10,8 @@
 /* clang-format off */
 enum column_id {
     COLUMN_PID, COLUMN_TASK, COLUMN_USER, COLUMN_STATE, COLUMN_THREADS, COLUMN_FDS, COLUMN_CORES, COLUMN_CORES_TREE,
-    COLUMN_CPU, COLUMN_RSS, COLUMN_RSS_TREE, COLUMN_PSS, COLUMN_READ, COLUMN_WRITE, COLUMN_SENT, COLUMN_RECEIVED,
-    COLUMNS
+    COLUMN_CPU, COLUMN_RSS, COLUMN_RSS_TREE, COLUMN_PSS, COLUMN_USS, COLUMN_READ, COLUMN_WRITE, COLUMN_SENT,
+    COLUMN_RECEIVED, COLUMNS
 };
 /* clang-format on */
 
@@ -19,26 +19,28 @@ struct column {
     const char *title, *ascii;
     int width;
     int rank; /* columns with the highest are left out first */
+    int show; /* the same for `baro show` */
     int sort; /* enum sort; -1: none */
 };
 
 static const struct column columns[COLUMNS] = {
-    [COLUMN_PID] = {"PID", NULL, 7, 0, SORT_PID},
-    [COLUMN_TASK] = {"TASK", NULL, 10, 3, -1},
-    [COLUMN_USER] = {"USER", NULL, 8, 14, -1},
-    [COLUMN_STATE] = {"S", NULL, 1, 7, -1},
-    [COLUMN_THREADS] = {"THR", NULL, 4, 12, -1},
-    [COLUMN_FDS] = {"FDS", NULL, 4, 15, -1},
-    [COLUMN_CORES] = {"CORES", NULL, 5, 1, SORT_CORES},
-    [COLUMN_CORES_TREE] = {"ΣCORES", "+CORES", 7, 4, SORT_CORES},
-    [COLUMN_CPU] = {"CPU", NULL, 10, 6, SORT_CPU},
-    [COLUMN_RSS] = {"RSS", NULL, 7, 2, SORT_MEMORY},
-    [COLUMN_RSS_TREE] = {"ΣRSS", "+RSS", 8, 5, SORT_MEMORY},
-    [COLUMN_PSS] = {"PSS", NULL, 8, 13, -1},
-    [COLUMN_READ] = {"READ/s", NULL, 7, 10, SORT_IO},
-    [COLUMN_WRITE] = {"WRITE/s", NULL, 7, 11, SORT_IO},
-    [COLUMN_SENT] = {"SENT", NULL, 7, 8, -1},
-    [COLUMN_RECEIVED] = {"RECVD", NULL, 7, 9, -1},
+    [COLUMN_PID] = {"PID", NULL, 7, 0, 0, SORT_PID},
+    [COLUMN_TASK] = {"TASK", NULL, 10, 3, 3, -1},
+    [COLUMN_USER] = {"USER", NULL, 8, 14, 16, -1},
+    [COLUMN_STATE] = {"S", NULL, 1, 7, 5, -1},
+    [COLUMN_THREADS] = {"THR", NULL, 5, 12, 9, -1},
+    [COLUMN_FDS] = {"FDS", NULL, 6, 15, 11, -1},
+    [COLUMN_CORES] = {"CORES", NULL, 5, 1, 1, SORT_CORES},
+    [COLUMN_CORES_TREE] = {"ΣCORES", "+CORES", 7, 4, 12, SORT_CORES},
+    [COLUMN_CPU] = {"CPU", NULL, 10, 6, 4, SORT_CPU},
+    [COLUMN_RSS] = {"RSS", NULL, 7, 2, 2, SORT_MEMORY},
+    [COLUMN_RSS_TREE] = {"ΣRSS", "+RSS", 8, 5, 13, SORT_MEMORY},
+    [COLUMN_PSS] = {"PSS", NULL, 8, 13, 8, -1},
+    [COLUMN_USS] = {"USS", NULL, 8, 16, 10, -1},
+    [COLUMN_READ] = {"READ/s", NULL, 7, 10, 14, SORT_IO},
+    [COLUMN_WRITE] = {"WRITE/s", NULL, 7, 11, 15, SORT_IO},
+    [COLUMN_SENT] = {"SENT", NULL, 7, 8, 6, -1},
+    [COLUMN_RECEIVED] = {"RECVD", NULL, 7, 9, 7, -1},
 };
 
 enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum style style)
@@ -47,14 +49,14 @@ enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum s
 }
 
 /* Which columns there is room for, beside the command. */
-static void choose_columns(int width, const bool absent[COLUMNS], bool shown[COLUMNS])
+static void choose_columns(int width, bool is_show, const bool absent[COLUMNS], bool shown[COLUMNS])
 {
     int room = width - (width < 60 ? 15 : 22 + (width - 60) / 4);
     for (int c = 0; c < COLUMNS; c++)
         shown[c] = false;
     for (int rank = 0; rank < COLUMNS; rank++) {
         for (int c = 0; c < COLUMNS; c++) {
-            if (columns[c].rank != rank || absent[c])
+            if ((is_show ? columns[c].show : columns[c].rank) != rank || absent[c])
                 continue;
             if (room < columns[c].width + 1)
                 return;
@@ -69,11 +71,10 @@ static void cell_absent(struct buf *b, int reason)
     buf_str(b, reason == BARO_ABSENT_DENIED ? "denied" : "-");
 }
 
-static void cell_value(const struct view *v, struct buf *b, const struct baro_row *p, int metric, bool is_bytes)
+static void cell_value(struct buf *b, const struct baro_row *p, int metric, bool is_bytes)
 {
     uint64_t value;
     int reason = baro_row_value(p, metric, &value);
-    (void)v;
     if (reason)
         cell_absent(b, reason);
     else if (is_bytes)
@@ -106,7 +107,7 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
 {
     const struct baro_row *p = node->process;
     const struct metrics *m = &v->feed->metric;
-    uint64_t state, pss;
+    uint64_t state, bytes;
     switch (c) {
     case COLUMN_PID: buf_printf(b, "%d", baro_row_pid(p)); return STYLE_PLAIN;
     case COLUMN_USER: cell_user(v, b, p); return STYLE_FAINT;
@@ -116,8 +117,8 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
             state = '-';
         buf_byte(b, state > ' ' && state < 127 ? (uint8_t)state : '?');
         return state == 'R' ? STYLE_GOOD : state == 'D' ? STYLE_BAD : STYLE_FAINT;
-    case COLUMN_THREADS: cell_value(v, b, p, m->process.threads, false); return STYLE_PLAIN;
-    case COLUMN_FDS: cell_value(v, b, p, m->process.fds, false); return STYLE_PLAIN;
+    case COLUMN_THREADS: cell_value(b, p, m->process.threads, false); return STYLE_PLAIN;
+    case COLUMN_FDS: cell_value(b, p, m->process.fds, false); return STYLE_PLAIN;
     case COLUMN_CORES:
         if (node->cores_absent)
             cell_absent(b, node->cores_absent);
@@ -133,21 +134,23 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
         cell_cores(b, node->tree.cores);
         return node->tree.cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
     case COLUMN_CPU: fmt_duration(b, node->cpu_ns); return STYLE_PLAIN;
-    case COLUMN_RSS: cell_value(v, b, p, m->process.rss, true); return STYLE_MEMORY;
+    case COLUMN_RSS: cell_value(b, p, m->process.rss, true); return STYLE_MEMORY;
     case COLUMN_RSS_TREE:
         cell_mark(b, v->grid->utf8, node->tree.rss_is_least ? BARO_VALUE_LOWER_BOUND : 0);
         fmt_bytes(b, node->tree.rss);
         return STYLE_MEMORY;
     case COLUMN_PSS:
-        if (baro_row_value(p, m->process.pss, &pss) == BARO_PRESENT && memory_pss_is_stale(v->instant->now, m))
+    case COLUMN_USS:
+        if (baro_row_value(p, c == COLUMN_PSS ? m->process.pss : m->process.uss, &bytes) == BARO_PRESENT &&
+            memory_pss_is_stale(v->instant->now, m))
             cell_mark(b, v->grid->utf8, BARO_VALUE_ESTIMATE);
-        cell_value(v, b, p, m->process.pss, true);
+        cell_value(b, p, c == COLUMN_PSS ? m->process.pss : m->process.uss, true);
         return STYLE_MEMORY;
     case COLUMN_READ:
     case COLUMN_WRITE: return cell_storage(b, node, c == COLUMN_READ);
     case COLUMN_SENT:
     case COLUMN_RECEIVED:
-        cell_value(v, b, p, c == COLUMN_SENT ? m->process.tcp_sent : m->process.tcp_received, true);
+        cell_value(b, p, c == COLUMN_SENT ? m->process.tcp_sent : m->process.tcp_received, true);
         return c == COLUMN_SENT ? STYLE_WRITE : STYLE_READ;
     default: return STYLE_PLAIN;
     }
@@ -286,9 +289,9 @@ void view_processes(struct view *v, struct box box)
                                   [COLUMN_TASK] = !view_tasks_count(v),
                                   [COLUMN_SENT] = !tcp,
                                   [COLUMN_RECEIVED] = !tcp};
-    choose_columns(box.end - box.column, absent, shown);
+    choose_columns(box.end - box.column, v->is_show, absent, shown);
     draw_titles(v, box, shown);
-    size_t top = v->is_once ? 0 : v->ui->top[TAB_PROCESSES];
+    size_t top = v->ui->top[TAB_PROCESSES];
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < v->model->n_rows; i++)
         draw_process(v, box, box.row + i, top + (size_t)i - 1, shown);
     if (v->model->n_rows == 0 && box.rows > 1)

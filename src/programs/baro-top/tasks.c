@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tasks of a recording at the moment that is shown, including those whose processes have ended. */
+#include <string.h>
 
 #include "base/fmt.h"
 #include "programs/baro-top/view.h"
@@ -15,7 +16,19 @@ static const char *const metrics[TASKS_COLUMNS] = {"cores",     "processes", "rs
 
 size_t view_tasks_count(const struct view *v)
 {
-    return v->instant->now ? baro_sample_rows(v->instant->now, BARO_KIND_TASK) : 0;
+    size_t n = v->instant->now ? baro_sample_rows(v->instant->now, BARO_KIND_TASK) : 0;
+    return n && v->ui->wish.task ? 1 : n;
+}
+
+/* Row number `row`: of all tasks, or of the one that was asked for. */
+static const struct baro_row *task_at(const struct view *v, size_t row)
+{
+    const char *only = v->ui->wish.task;
+    for (; only && row + 1 < baro_sample_rows(v->instant->now, BARO_KIND_TASK); row++) {
+        if (strcmp(only, baro_row_name(baro_sample_row(v->instant->now, BARO_KIND_TASK, row))) == 0)
+            break;
+    }
+    return baro_sample_row(v->instant->now, BARO_KIND_TASK, row);
 }
 
 static bool entity_value(const struct baro_row *e, const char *metric, uint64_t *ret)
@@ -49,7 +62,7 @@ static bool is_least(const struct baro_row *e, int c)
 
 static enum style put_task_cell(const struct view *v, struct buf *b, size_t row, int c)
 {
-    const struct baro_row *e = baro_sample_row(v->instant->now, BARO_KIND_TASK, row);
+    const struct baro_row *e = task_at(v, row);
     uint64_t value;
     if (c == TASKS_NOW)
         return put_now_cores(v, b, e);
@@ -69,7 +82,7 @@ static enum style put_task_cell(const struct view *v, struct buf *b, size_t row,
 
 static enum style put_task_name(const struct view *v, struct buf *b, size_t row)
 {
-    buf_str(b, baro_row_name(baro_sample_row(v->instant->now, BARO_KIND_TASK, row)));
+    buf_str(b, baro_row_name(task_at(v, row)));
     return STYLE_STRONG;
 }
 

@@ -33,7 +33,7 @@ int top_refresh(struct top *t);
 int top_move(struct top *t);
 /* Moves to a moment as the user names it. Returns 0, or BARO_E_SYNTAX with one line in t->err. */
 int top_go(struct top *t, const char *text);
-void top_draw(struct top *t, bool is_once);
+void top_draw(struct top *t);
 
 /* loop.c: until the user quits. beside_fd: the socket of the wrapper that runs the job (beside.h), -1 if there is none.
  * Returns the exit status. */

@@ -140,9 +140,10 @@ static void draw_foot(struct view *v, int row)
 
 /* ---- all of it ---- */
 
-static void draw_screen(struct view *v)
+void view_draw(struct view *v)
 {
     struct grid *g = v->grid;
+    grid_clear(g);
     int head = view_head(v, head_rows(v)), foot = g->rows >= 6, bar = g->rows >= 10 && !v->ui->help;
     bool has_side = g->columns >= SIDE_FROM && !v->ui->help && !v->ui->details;
     int split = has_side ? g->columns - g->columns / 3 : g->columns;
@@ -161,38 +162,4 @@ static void draw_screen(struct view *v)
         draw_side(v, (struct box){box.row, split + 1, box.rows, g->columns});
     if (foot)
         draw_foot(v, g->rows - 1);
-}
-
-/* Printed: one part below the other. */
-static void draw_once(struct view *v)
-{
-    int rows = (int)v->model->n_rows + 1, n = (int)view_commands_count(v), events = (int)view_events_count(v);
-    int row = view_head(v, 8 + baro_timeline_lanes(v->feed->timeline)) + 1, left;
-    left = v->grid->rows - row;
-    view_processes(v, (struct box){row, 0, rows < left ? rows : left, v->grid->columns});
-    row += rows + 1;
-    int tasks = (int)view_tasks_count(v);
-    if (tasks) {
-        view_tasks(v, (struct box){row, 0, tasks + 1, v->grid->columns}, true);
-        row += tasks + 2;
-    }
-    int gpus = (int)view_gpus_count(v);
-    if (gpus) {
-        view_gpus(v, (struct box){row, 0, gpus + 1, v->grid->columns}, true);
-        row += gpus + 2;
-    }
-    n = (n > 10 ? 10 : n) + 1;
-    view_commands(v, (struct box){row, 0, n, v->grid->columns}, true);
-    row += n + 1;
-    if (events)
-        view_events(v, (struct box){row, 0, v->grid->rows - row, v->grid->columns}, true);
-}
-
-void view_draw(struct view *v)
-{
-    grid_clear(v->grid);
-    if (v->is_once)
-        draw_once(v);
-    else
-        draw_screen(v);
 }

@@ -18,6 +18,7 @@ struct view {
     const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
     void *user_context;
     bool is_once;         /* printed, without keys */
+    bool is_show;         /* what each process holds goes before what it reads and writes */
     struct memory memory; /* memory of the job at the instant; set by view_head() */
 };
 
@@ -26,8 +27,21 @@ struct box {
     int row, column, rows, end; /* end: the column behind it */
 };
 
-/* All of it. */
+/* All of it, on a screen. */
 void view_draw(struct view *v);
+
+/* print.c: parts of it as text. Each returns 0 or -ENOMEM. */
+struct printing {
+    unsigned width;
+    bool color;
+    bool is_whole; /* the table has all columns, and commands in full */
+    struct buf *out;
+};
+int print_head(struct view *v, int most_rows, const struct printing *p);
+/* If there are more processes, only these, the heaviest, as a list; most 0: all. m: that of the view. */
+int print_processes(struct view *v, struct model *m, size_t most, const struct printing *p);
+int print_tasks_and_gpus(struct view *v, const struct printing *p);
+int print_commands_and_events(struct view *v, const struct printing *p);
 
 /* head.c: the job's figures with their curves. Returns the rows that it took. */
 int view_head(struct view *v, int most_rows);

@@ -31,7 +31,10 @@ const struct cli_command cli_commands[] = {
      .summary = "record a command and all processes that it starts",
      .about =
          "Runs COMMAND and records what it and all its descendants use, including processes that live for only a "
-         "millisecond and processes that detach from their parent.\n\n"
+         "millisecond and processes that detach from their parent. The process connector or perf reports them; where "
+         "both are refused (baro doctor), they are found by the last pid of the kernel and inotify: some short ones "
+         "are "
+         "missed, which is marked.\n\n"
          "The command is not disturbed: it keeps the terminal, its descriptors, its limits and its signals. Only "
          "BARO_PID, BARO_TAPE and BARO_EVENTS are added to its environment. baro ends as the command ended: with the "
          "same status, or by the same signal.\n\n"
@@ -154,8 +157,14 @@ const struct cli_command cli_commands[] = {
      .operands = "[TAPE]",
      .summary = "the tree of processes at one moment",
      .about =
-         "Prints the tree of processes at one moment, and what each process used. The values are those of one "
-         "sample, and its time is printed. Rates are over the interval that ends with this sample.\n\n" ONE_TAPE_SAYS,
+         "Prints one moment as baro top shows it: the job's figures with their curves, the tree of processes and what "
+         "each of them used, tasks and GPUs; and the machine, the phases that were open, and what else the tape has. "
+         "The "
+         "values are those of one sample, and its time is printed. Rates are over the interval that ends with this "
+         "sample.\n\n"
+         "A terminal has the columns that there is room for. In a file or a pipe the table has all columns, and "
+         "commands "
+         "in full.\n\n" ONE_TAPE_SAYS,
      .examples = "baro show --at peak\twhen the job used most memory\n"
                  "baro show --follow\tnow, again and again",
      .options = options_show,
