@@ -69,7 +69,7 @@ static void helpers_are_charged_once(void **state)
     assert_true(account_shared_ns(&a, 0) >= taken);
     for (int i = 0; i < 10; i++)
         taken += account_take_helper(&a);
-    assert_true(taken <= helper_cpu_ns(files));
+    assert_true(taken <= worker_cpu_ns(helper_worker(files)));
     account_done(&a);
     close(proc_fd);
 }

@@ -242,6 +242,7 @@ static void periods_follow_cost_and_budget(void **state)
 /* ---- the table of collectors ---- */
 
 struct counting {
+    struct worker *worker;
     unsigned ticks, finished, closed;
     bool reads, quiet;
 };
@@ -265,15 +266,20 @@ static void count_finish(void *state)
     ((struct counting *)state)->finished++;
 }
 
-static void count_close(void *state, bool exiting)
+static void count_close(void *state)
 {
-    ((struct counting *)state)->closed += !exiting;
+    ((struct counting *)state)->closed++;
 }
 
-static int32_t count_helper(void *state)
+static struct worker *worker_of(const void *state)
 {
-    (void)state;
-    return 4711;
+    return ((const struct counting *)state)->worker;
+}
+
+static void rest(const struct worker_child *c)
+{
+    for (;;)
+        worker_rest(c, NS_PER_SEC);
 }
 
 static void turn(struct collectors *c, uint64_t now_ns, enum budget_level level, bool last)
@@ -290,10 +296,13 @@ static void collectors_run_in_turn(void **state)
                                           .is_quiet = count_quiet,
                                           .finish = count_finish,
                                           .close = count_close,
-                                          .helper = count_helper};
+                                          .worker = worker_of};
     static const struct collector periodic = {.name = "periodic", .tick = count_tick, .period_ns = 100 * NS_PER_MS};
     struct counting a = {.quiet = true}, b = {.reads = true};
+    const struct worker_options o = {.shared_bytes = sizeof(struct worker_shared), .live = rest};
     (void)state;
+    assert_int_equal(worker_new(&a.worker, &o, NULL), 0);
+    assert_int_equal(worker_start(a.worker), 0);
     assert_int_equal(collectors_add(&c, &each, &a), 0);
     assert_int_equal(collectors_add(&c, &periodic, &b), 0);
     turn(&c, 30 * NS_PER_MS, BUDGET_ALL, false);
@@ -327,13 +336,16 @@ static void collectors_run_in_turn(void **state)
     assert_int_equal(a.ticks, 11);
     assert_int_equal(b.ticks, 8);
     assert_true(collectors_are_quiet(&c, 0));
-    assert_true(collectors_is_helper(&c, 4711));
-    assert_false(collectors_is_helper(&c, 4712));
-    assert_int_equal(collectors_cost(&c, 0).cpu_ns, 0);
+    assert_ptr_equal(collectors_worker(&c, 0), a.worker);
+    assert_null(collectors_worker(&c, 1));
     collectors_finish(&c);
+    assert_int_equal(worker_pid(a.worker), 0); /* it was killed */
+    collectors_close(&c, true);
+    assert_int_equal(a.closed, 0);
     collectors_close(&c, false);
     assert_int_equal(a.finished, 1);
     assert_int_equal(a.closed, 1);
+    worker_free(a.worker);
     for (size_t i = 0; i < COLLECTORS_MOST; i++)
         assert_int_equal(collectors_add(&c, &each, &a), 0);
     assert_int_equal(collectors_add(&c, &each, &a), -ENOSPC);
@@ -382,7 +394,11 @@ static void own_memory(void **state)
         .account = &account,
         .job = &job,
         .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8}}};
-    account.watching = 9;
+    const struct worker_options w = {.shared_bytes = sizeof(struct worker_shared), .live = rest};
+    struct worker *gone; /* there is no file of it */
+    assert_int_equal(worker_new(&gone, &w, NULL), 0);
+    assert_int_equal(worker_start(gone), 0);
+    account_add(&account, gone);
     s.now_ns = NS_PER_SEC;
     own_cost_init(&o, &s);
     own_cost_fill(&o);
@@ -403,6 +419,7 @@ static void own_memory(void **state)
     own_cost_fill(&o);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_ABSENT_UNKNOWN);
     assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_ABSENT_UNKNOWN);
+    worker_free(gone);
     close(s.options.proc_fd);
     files_remove(dir);
 }

@@ -78,7 +78,7 @@ static struct helper *new_helper(int proc, bool want_cmdline)
 {
     struct helper *h;
     assert_int_equal(helper_new(&h, proc, want_cmdline, NULL), 0);
-    assert_int_equal(helper_pid(h), 0);
+    assert_int_equal(worker_pid(helper_worker(h)), 0);
     return h;
 }
 
@@ -274,7 +274,7 @@ static void many_requests_in_order(void **state)
         assert_int_equal(i % 2 ? s->at[i].name_absent : s->at[i].smaps_absent, BARO_PRESENT);
     }
     assert_false(helper_busy(h));
-    assert_true(helper_cpu_ns(h) > 0);
+    assert_true(worker_cpu_ns(helper_worker(h)) > 0);
     helper_free(h);
     free(s);
     close(proc);
@@ -292,15 +292,15 @@ static void helper_holds_nothing_of_ours(void **state)
     char path[64];
     int n = 0;
     assert_int_equal(helper_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
-    assert_true(helper_pid(h) > 0);
-    snprintf(path, sizeof(path), "/proc/%d/fd", helper_pid(h));
+    assert_true(worker_pid(helper_worker(h)) > 0);
+    snprintf(path, sizeof(path), "/proc/%d/fd", worker_pid(helper_worker(h)));
     DIR *d = opendir(path);
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));)
         n += e->d_name[0] != '.';
     closedir(d);
     assert_int_equal(n, 2); /* the socket, and the directory of /proc */
-    pid_t pid = helper_pid(h);
+    pid_t pid = worker_pid(helper_worker(h));
     helper_free(h);
     assert_true(waitpid(pid, NULL, 0) == pid ||
                 errno == ECHILD); /* on a busy machine it may end after helper_free() has returned */
@@ -319,14 +319,14 @@ static void killed_helper_is_replaced(void **state)
     struct helper_request r[] = {{{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL, NULL, NULL},
                                  {{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL, NULL, NULL}};
     assert_int_equal(helper_ask(h, r, 1, LONG, -1, on_reply, s), 1);
-    uint64_t before = helper_cpu_ns(h);
-    kill(helper_pid(h), SIGKILL);
+    uint64_t before = worker_cpu_ns(helper_worker(h));
+    kill(worker_pid(helper_worker(h)), SIGKILL);
     siginfo_t info;
-    waitid(P_PID, (id_t)helper_pid(h), &info, WEXITED | WNOWAIT);
+    waitid(P_PID, (id_t)worker_pid(helper_worker(h)), &info, WEXITED | WNOWAIT);
     assert_int_equal(helper_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[1].name_absent, BARO_ABSENT_UNKNOWN); /* it could be the process that killed it */
     assert_int_equal(s->at[2].name_absent, BARO_PRESENT);
-    assert_true(helper_cpu_ns(h) >
+    assert_true(worker_cpu_ns(helper_worker(h)) >
                 before); /* which may be 0: the clock of one that runs on another CPU stands still between ticks */
     helper_free(h);
     free(s);
@@ -380,14 +380,14 @@ static void hung_read_is_abandoned(void **state)
     int n = helper_ask(h, r, 5, 20 * NS_PER_MS, -1, on_reply, s);
     assert_in_range(n, 0, 2); /* the requests behind the hung one wait, and the caller does not */
     assert_true(helper_busy(h));
-    pid_t first = helper_pid(h);
+    pid_t first = worker_pid(helper_worker(h));
     while (helper_busy(h)) {
         usleep(10000);
         n += helper_collect(h, on_reply, s);
     }
     /* The new helper may have been started by the last collect, so its replies come with one more. */
     assert_int_equal(n, 5);
-    assert_int_not_equal(helper_pid(h), first);
+    assert_int_not_equal(worker_pid(helper_worker(h)), first);
     for (int32_t i = 0; i < 5; i++) {
         const struct helper_reply *one = reply_of(s, 10 + i);
         assert_int_equal(one->smaps_absent, i == 2 ? BARO_ABSENT_TIMEOUT : BARO_PRESENT);
@@ -395,10 +395,10 @@ static void hung_read_is_abandoned(void **state)
         assert_int_equal(one->uss, i == 2 ? 0 : 5 * 1024);
     }
     /* It is not requested again: the answer is there at once, from the same helper. */
-    pid_t second = helper_pid(h);
+    pid_t second = worker_pid(helper_worker(h));
     assert_int_equal(helper_ask(h, r, 5, LONG, -1, on_reply, s), 5);
     assert_int_equal(s->at[7].smaps_absent, BARO_ABSENT_TIMEOUT);
-    assert_int_equal(helper_pid(h), second);
+    assert_int_equal(worker_pid(helper_worker(h)), second);
     helper_free(h);
     free(s);
     close(root);

@@ -166,7 +166,7 @@ static void body(const char *dir)
     CHECK(helper_new(&h, root_fd, true, NULL) == 0);
     helper_ask(h, r, 3, 20 * NS_PER_MS, -1, on_reply, &s);
     CHECK(helper_busy(h));
-    pid_t first = helper_pid(h);
+    pid_t first = worker_pid(helper_worker(h));
     while (helper_busy(h)) {
         usleep(10000);
         helper_collect(h, on_reply, &s);
@@ -174,7 +174,7 @@ static void body(const char *dir)
     CHECK(s.n == 3);
     for (int i = 0; i < 3; i++)
         CHECK(s.at[i].smaps_absent == (i == 1 ? BARO_ABSENT_TIMEOUT : BARO_PRESENT));
-    CHECK(helper_pid(h) != first);
+    CHECK(worker_pid(helper_worker(h)) != first);
     CHECK(kill(first, 0) == 0); /* SIGKILL had no effect: it still sleeps */
     helper_free(h);             /* and no process waits for it */
     CHECK(kill(first, 0) == 0);
@@ -327,10 +327,10 @@ static void groups_body(const char *dir)
     CHECK(inner->absent[CGROUP_memory_anon] == BARO_PRESENT && inner->value[CGROUP_memory_anon] == 4096);
     CHECK(inner->value[CGROUP_memory_working_set] == 8192 - 512 &&
           inner->absent[CGROUP_faults_minor] == BARO_ABSENT_UNSUPPORTED);
-    CHECK(helper_left_behind(h) == 1);
+    CHECK(worker_left_behind(helper_worker(h)) == 1);
     for (int i = 0; i < 100; i++) /* not read again for a minute, and the other one still is */
         cgroups_tick(g, now += 10 * NS_PER_MS, false, &s);
-    CHECK(helper_left_behind(h) == 1 && outer->absent[CGROUP_memory_anon] == BARO_ABSENT_TIMEOUT);
+    CHECK(worker_left_behind(helper_worker(h)) == 1 && outer->absent[CGROUP_memory_anon] == BARO_ABSENT_TIMEOUT);
     helper_free(h);
     cgroups_free(g);
     kill(server, SIGKILL);

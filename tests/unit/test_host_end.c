@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "host_tree.h"
+#include "recorder/helper/helper.h"
 
 static const struct baro_entity *root_of(struct host_tree *m)
 {
@@ -65,7 +66,7 @@ static void none_for_the_end_alone(void **state)
     assert_int_equal(host_new(&m.host, &o, NULL), 0);
     host_tick(m.host, 30 * NS_PER_MS, BUDGET_ALL, false);
     host_tick(m.host, 200 * NS_PER_MS, BUDGET_ALL, true);
-    assert_int_equal(host_helper_pid(m.host), 0);
+    assert_int_equal(worker_pid(helper_worker(host_helper(m.host))), 0);
     machine_done(&m);
 }
 

@@ -347,10 +347,10 @@ static void on_joined(void *context, void *owner, const struct watch_change *c)
     j->pids |= c->what == WATCH_JOIN ? UINT64_C(1) << c->pid : 0;
 }
 
-static void turns(struct selector *s, struct joined *j, struct baro_key *hung, enum select_trouble *trouble)
+static void turns(struct selector *s, struct joined *j, struct baro_key *hung, enum worker_trouble *trouble)
 {
     for (int i = 0; i < 6000 && !j->ready; i++) { /* a minute at most */
-        enum select_trouble now = select_turn(s, hung);
+        enum worker_trouble now = select_turn(s, hung);
         *trouble = now ? now : *trouble;
         select_read(s, on_joined, NULL);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -374,15 +374,15 @@ static void test_hung_command(void **state)
     struct selector *s;
     struct joined j = {0};
     struct baro_key hung = {0};
-    enum select_trouble trouble = SELECT_FINE;
+    enum worker_trouble trouble = WORKER_FINE;
     assert_int_equal(select_new(&s, &setup, NULL), 0);
     assert_int_equal(select_add(s, &options, &j, &id, NULL), 0);
     turns(s, &j, &hung, &trouble);
     assert_true(j.ready);
-    assert_int_equal(trouble, SELECT_HUNG);
+    assert_int_equal(trouble, WORKER_HUNG);
     assert_int_equal(hung.pid, 11);
     assert_true(select_is_barred(s, hung));
-    assert_int_equal(select_starts(s), 2);
+    assert_int_equal(worker_starts(select_worker(s)), 2);
     assert_int_equal(j.pids, UINT64_C(1) << 10 | UINT64_C(1) << 12);
     assert_false(select_reports_unread(s));
     select_free(s);

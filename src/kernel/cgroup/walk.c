@@ -201,12 +201,13 @@ int cgroup_walk_groups(struct cgroup_walk *w)
     w->left_now = 0;
     if (!w->n) {
         const struct cgroup_walked first = {.dir_fd = openat(w->root_fd, w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-        if (first.dir_fd < 0)
-            return -ENOENT;
-        add_walked(w, &first);
+        if (first.dir_fd >= 0)
+            add_walked(w, &first);
+        else
+            w->left_now = errno == EMFILE || errno == ENFILE;
     }
     if (!w->n || w->at[0].gone)
-        return -ENOENT;
+        return !w->n && w->left_now ? -EMFILE : -ENOENT;
     for (size_t i = 1; i < w->n; i++) {
         if (w->at[i].gone)
             w->at[w->at[i].parent].links = 0; /* a new group may have its name: then the number of links is the same */

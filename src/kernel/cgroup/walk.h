@@ -29,8 +29,8 @@ struct cgroup_walk {
     size_t most, left_out;
 };
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_location *place);
-/* Finds groups that were made or removed; if there are none, it costs an fstat() for each group. Returns 0, or -ENOENT
- * if the group itself was removed. */
+/* Finds groups that were made or removed; if there are none, it costs an fstat() for each group. Returns 0; -ENOENT
+ * if the group itself was removed; or -EMFILE if no descriptor is left for it. */
 int cgroup_walk_groups(struct cgroup_walk *w);
 /* Calls fn for each process. text is a work buffer. Returns the number of processes, or -ENODEV if the group itself was
  * removed. */

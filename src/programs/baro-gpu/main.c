@@ -88,7 +88,6 @@ static void read_devices(struct gpu_helper *h)
 {
     struct gpu_shared *s = h->shared;
     h->peaks_taken = !h->turns || atomic_load(&s->taken) == atomic_load(&s->turn);
-    atomic_store(&s->worker.busy, true);
     worker_progress(&s->worker);
     h->out->read_ns = clock_monotonic_ns();
     devices_find(h);
@@ -112,7 +111,7 @@ static void read_devices(struct gpu_helper *h)
     meters_read(h->meters, h->out, clock_monotonic_ns());
     h->turns++;
     publish_reading(h);
-    atomic_store(&s->worker.busy, false);
+    worker_idle(&s->worker);
 }
 
 int main(int argc, char **argv)

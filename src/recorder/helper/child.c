@@ -7,12 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,7 +19,6 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "kernel/proc/procfs.h"
-#include "recorder/helper/detach.h"
 #include "recorder/helper/wire.h"
 #include "recorder/redact/redact.h"
 
@@ -46,8 +43,8 @@ struct child {
 
 static void mark(const struct child *c, uint64_t serial)
 {
-    atomic_store_explicit(&c->progress->since_ns, clock_monotonic_ns(), memory_order_relaxed);
-    atomic_store_explicit(&c->progress->serial, serial, memory_order_release);
+    atomic_store(&c->progress->serial, serial);
+    worker_progress(&c->progress->worker);
 }
 
 /* If the first thread of a process has exited, its directory has no memory: takes that of another thread. */
@@ -212,7 +209,7 @@ static void serve_host(struct child *c, const struct helper_wire_request *r, con
     uint64_t begin = clock_monotonic_ns();
     mark(c, r->serial);
     struct span data = helper_host_serve(&c->host, r, path, w);
-    mark(c, 0);
+    worker_idle(&c->progress->worker);
     w->spent_ns = clock_monotonic_ns() - begin;
     w->cmdline_absent = data.len ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
     buf_add(&c->command, data.at, data.len);
@@ -240,7 +237,7 @@ static void serve_process(struct child *c, const struct helper_wire_request *r, 
             read_info(c, dir, &st, w);
         fd_close(dir);
     }
-    mark(c, 0);
+    worker_idle(&c->progress->worker);
 }
 
 /* Takes one request off the packet and answers it. */
@@ -269,7 +266,7 @@ static bool serve(struct child *c, const unsigned char **at, size_t *len)
     return true;
 }
 
-static void live(struct child *c)
+static void serve_requests(struct child *c)
 {
     _Alignas(8) unsigned char in[HELPER_REQUESTS_BYTES];
     unsigned tries = 0;
@@ -290,23 +287,16 @@ static void live(struct child *c)
     }
 }
 
-_Noreturn void helper_child(const struct helper_child_options *o)
+void helper_live(const struct worker_child *w)
 {
+    const struct helper_setup *o = w->context;
     struct child c = {
-        .socket_fd = o->socket_fd, .root_fd = o->root_fd, .want_cmdline = o->want_cmdline, .progress = o->progress};
+        .socket_fd = w->fd, .root_fd = o->kept[0], .want_cmdline = o->want_cmdline, .progress = w->shared};
     struct helper_frequency frequencies[HELPER_FREQUENCIES];
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != o->parent)
-        _exit(0);
-    helper_detach((const int[]){o->socket_fd, o->root_fd, o->sys_fd}, 3);
-    prctl(PR_SET_NAME, "baro-helper");
-    if (chdir("/") < 0)
-        _exit(1);
     void *at = mmap(NULL, CMDLINE_READ, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
-        _exit(1);
+        return;
     c.cmdline = at;
-    c.host = (struct helper_host){o->root_fd, o->sys_fd, at, CMDLINE_READ, frequencies};
-    live(&c);
-    _exit(0);
+    c.host = (struct helper_host){o->kept[0], o->kept[1], at, CMDLINE_READ, frequencies};
+    serve_requests(&c);
 }

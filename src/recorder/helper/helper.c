@@ -2,33 +2,22 @@
 /*
  * The recorder's side of the helper process: a queue of requests, answered in order; helpers that come and go.
  *
- * A helper that hangs is killed and left behind: it may be in uninterruptible sleep, so nobody waits for it. The key of
- * the request at which it hung is barred, and the other unanswered requests go to a new helper. When too many helpers
- * are left behind, no new one is started.
+ * The key of the request at which a helper hung is barred, and the other unanswered requests go to a new helper.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "recorder/helper/ending.h"
 #include "recorder/helper/wire.h"
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-#define LATE_CHECK (50 * NS_PER_MS) /* how often a helper that is late but does not hang is checked */
-#define LOOKS 2u                    /* the clock of a process that runs stands still between two ticks of the kernel */
-/* The control group that refuses a fork counts it, and the count does not distinguish helpers from the job
- * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
-#define RETRY_FIRST NS_PER_SEC
-#define RETRY_MOST (64 * NS_PER_SEC)
 
 struct pending {
     struct helper_request request;
@@ -36,10 +25,8 @@ struct pending {
 };
 
 struct helper {
-    int root_fd, sys_fd, fd;
-    bool want_cmdline;
-    pid_t pid; /* 0: none */
-    struct helper_progress *progress;
+    struct worker *worker;
+    struct helper_setup setup;
 
     struct pending *queue; /* [first, n) is unanswered, [first, sent) was sent */
     size_t first, sent, n, cap;
@@ -47,12 +34,6 @@ struct helper {
 
     struct baro_key barred[BARRED_MAX];
     size_t n_barred;
-    struct ending ending; /* helpers that were killed */
-    uint64_t cpu_ns;      /* of pid, at its last reading */
-    struct ending_late late;
-    unsigned looks;              /* at its clock that may tell something new */
-    uint64_t refused;            /* forks */
-    uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
     unsigned char packet[HELPER_PACKET_BYTES];
 };
@@ -62,18 +43,24 @@ int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_
     struct helper *h = calloc(1, sizeof(*h));
     if (!h)
         return error_set(err, -ENOMEM, "out of memory");
-    h->root_fd = root_fd;
-    h->sys_fd = -1;
-    h->want_cmdline = want_cmdline;
-    h->fd = -1;
+    h->setup = (struct helper_setup){{root_fd, -1}, want_cmdline};
     h->serial = 1;
-    *ret = h;
-    return 0;
+    const struct worker_options o = {.shared_bytes = sizeof(struct helper_progress),
+                                     .stuck_after_ns = STUCK_AFTER,
+                                     .live = helper_live,
+                                     .context = &h->setup,
+                                     .kept = h->setup.kept,
+                                     .n_kept = 2};
+    int code = worker_new(&h->worker, &o, err);
+    *ret = code < 0 ? NULL : h;
+    if (code < 0)
+        free(h);
+    return code;
 }
 
 void helper_use_sys(struct helper *h, int sys_fd)
 {
-    h->sys_fd = sys_fd;
+    h->setup.kept[1] = sys_fd;
 }
 
 /* Drops a request. If it was sent, it keeps its place in the queue, because the helper answers in order. If not, it
@@ -94,73 +81,20 @@ void helper_forget(struct helper *h, const void *context)
     }
 }
 
-/* ---- helpers come and go ---- */
-
+/* The requests that were sent and not answered are sent to the next helper, except those that were dropped. */
 static void close_helper(struct helper *h)
 {
-    if (!h->pid)
-        return;
-    h->fd = fd_close(h->fd);
-    munmap(h->progress, sizeof(*h->progress));
-    h->progress = NULL;
-    ending_kill(&h->ending, h->pid);
-    h->pid = 0;
-    h->cpu_ns = 0;
-    h->late = (struct ending_late){0};
+    worker_kill(h->worker);
     h->sent = h->first;
     for (size_t i = h->first; i < h->n; i++) {
         if (!h->queue[i].request.what)
-            drop_request(h, &h->queue[i]); /* dropped requests are not sent to the next helper */
+            drop_request(h, &h->queue[i]);
     }
-}
-
-static void delay_start(struct helper *h)
-{
-    h->refused++;
-    h->pause_ns = !h->pause_ns ? RETRY_FIRST : h->pause_ns < RETRY_MOST ? h->pause_ns * 2 : RETRY_MOST;
-    h->retry_ns = clock_monotonic_ns() + h->pause_ns;
-}
-
-static int start_helper(struct helper *h)
-{
-    int pair[2];
-    ending_reap_all(&h->ending);
-    if (h->ending.n == ENDING_MOST)
-        return -EBUSY;
-    if (h->retry_ns && clock_monotonic_ns() < h->retry_ns)
-        return -EAGAIN;
-    void *page = mmap(NULL, sizeof(*h->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return -errno;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-        int error = errno;
-        munmap(page, sizeof(*h->progress));
-        return -error;
-    }
-    pid_t self = getpid(), pid = fork();
-    if (pid == 0)
-        helper_child(&(struct helper_child_options){pair[1], h->root_fd, h->sys_fd, h->want_cmdline, page, self});
-    int error = errno;
-    close(pair[1]);
-    if (pid < 0) {
-        close(pair[0]);
-        munmap(page, sizeof(*h->progress));
-        if (error == EAGAIN)
-            delay_start(h);
-        return -error;
-    }
-    h->retry_ns = h->pause_ns = 0;
-    h->looks = LOOKS;
-    h->pid = pid;
-    h->fd = pair[0];
-    h->progress = page;
-    return 0;
 }
 
 void helper_start(struct helper *h)
 {
-    if (!h->pid)
-        start_helper(h); /* if no helper can be started, the first request will say so */
+    worker_start(h->worker); /* if no helper can be started, the first request will say so */
 }
 
 /* ---- the queue ---- */
@@ -233,7 +167,8 @@ static void fail_all(struct helper *h, enum baro_absent why)
  * next helper goes on with the request after it. */
 static void fail_current(struct helper *h, enum baro_absent why)
 {
-    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
+    const struct helper_progress *progress = worker_shared(h->worker);
+    uint64_t serial = atomic_load(&progress->serial);
     size_t i = serial >= h->serial + h->first && serial < h->serial + h->sent ? (size_t)(serial - h->serial) : h->first;
     if (i >= h->n)
         return;
@@ -270,9 +205,8 @@ static int send_more(struct helper *h)
                 break;
             n += p->failed ? 0 : used;
         }
-        if (n && send(h->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        if (n && send(worker_fd(h->worker), out, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
             return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -EPIPE;
-        h->looks = LOOKS;
         h->sent = at;
     }
     return 0;
@@ -306,7 +240,7 @@ static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, vo
     unsigned tries = 0;
     *ret_gone = false;
     for (;;) {
-        ssize_t n = recv(h->fd, h->packet, sizeof(h->packet), MSG_DONTWAIT);
+        ssize_t n = recv(worker_fd(h->worker), h->packet, sizeof(h->packet), MSG_DONTWAIT);
         bool sound = true;
         if (n > 0)
             delivered += take_packet(h, (size_t)n, &sound, fn, context);
@@ -321,19 +255,6 @@ static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, vo
     }
 }
 
-/* Returns how long the helper may still work on its current request, or how long until it is checked again; 0: it
- * hangs. */
-static uint64_t patience(struct helper *h)
-{
-    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
-    uint64_t since = atomic_load_explicit(&h->progress->since_ns, memory_order_relaxed);
-    uint64_t now = clock_monotonic_ns();
-    uint64_t age = !serial ? 0 : now >= since ? now - since : STUCK_AFTER; /* later than now: it is damaged */
-    if (age < STUCK_AFTER)
-        return STUCK_AFTER - age;
-    return ending_hangs(&h->late, h->pid, since, STUCK_AFTER) ? 0 : LATE_CHECK;
-}
-
 /* Does one round: sends and receives everything that is possible without waiting. Returns how many replies were
  * delivered. */
 static int exchange_packets(struct helper *h, helper_reply_fn *fn, void *context)
@@ -342,18 +263,14 @@ static int exchange_packets(struct helper *h, helper_reply_fn *fn, void *context
     int n = deliver_failed(h, fn, context);
     if (h->first == h->n)
         return n;
-    if (!h->pid) {
-        int code = start_helper(h);
-        if (code < 0) {
-            fail_all(h, code == -EBUSY    ? BARO_ABSENT_TIMEOUT
-                        : code == -EAGAIN ? BARO_ABSENT_NOT_YET
-                                          : BARO_ABSENT_UNKNOWN);
-            return n + deliver_failed(h, fn, context);
-        }
+    int code = worker_start(h->worker);
+    if (code < 0) {
+        fail_all(h, code == -EBUSY ? BARO_ABSENT_TIMEOUT : code == -EAGAIN ? BARO_ABSENT_NOT_YET : BARO_ABSENT_UNKNOWN);
+        return n + deliver_failed(h, fn, context);
     }
     bool full = send_more(h) < 0;
     n += receive_all(h, &gone, fn, context);
-    if (h->first < h->n && (gone || full || !patience(h))) {
+    if (h->first < h->n && (gone || full || !worker_patience(h->worker))) {
         fail_current(h, gone || full ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_TIMEOUT);
         close_helper(h);
     } else if (gone) {
@@ -365,8 +282,8 @@ static int exchange_packets(struct helper *h, helper_reply_fn *fn, void *context
 /* Waits for the helper. Returns true if wake_fd is readable, so the caller has other work. */
 static bool wait_for(struct helper *h, uint64_t ns, int wake_fd)
 {
-    struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
-    uint64_t most = patience(h);
+    struct pollfd p[] = {{.fd = worker_fd(h->worker), .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    uint64_t most = worker_patience(h->worker);
     if (ns > most)
         ns = most;
     struct timespec t = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
@@ -385,7 +302,7 @@ int helper_ask(struct helper *h, const struct helper_request *requests, size_t n
         uint64_t now = clock_monotonic_ns();
         if (h->first == h->n || now >= until)
             return delivered;
-        if (h->pid && wait_for(h, until - now, wake_fd))
+        if (worker_pid(h->worker) && wait_for(h, until - now, wake_fd))
             return delivered;
     }
 }
@@ -404,53 +321,16 @@ bool helper_busy(const struct helper *h)
     return h->first < h->n;
 }
 
-size_t helper_left_behind(struct helper *h)
+struct worker *helper_worker(const struct helper *h)
 {
-    ending_reap_all(&h->ending);
-    return h->ending.n;
-}
-
-bool helper_is_put_off(const struct helper *h)
-{
-    return !h->pid && h->retry_ns && clock_monotonic_ns() < h->retry_ns;
-}
-
-uint64_t helper_refused(const struct helper *h)
-{
-    return h->refused;
-}
-
-int helper_pid(const struct helper *h)
-{
-    return h->pid;
-}
-
-/* The clock of a helper without requests is read until it has not changed for LOOKS reads, and then no more. */
-uint64_t helper_cpu_ns(struct helper *h)
-{
-    uint64_t one;
-    ending_reap_all(&h->ending);
-    if (h->pid && h->looks && clock_process_cpu_ns(h->pid, &one) == 0) {
-        h->looks = helper_busy(h) || one != h->cpu_ns ? LOOKS : h->looks - 1;
-        h->cpu_ns = one;
-    }
-    return ending_cpu_ns(&h->ending) + h->cpu_ns;
-}
-
-/* ---- the end ---- */
-
-void helper_end(struct helper *h)
-{
-    if (h)
-        close_helper(h);
+    return h ? h->worker : NULL;
 }
 
 void helper_free(struct helper *h)
 {
     if (!h)
         return;
-    helper_end(h);
-    ending_wait(&h->ending);
+    worker_free(h->worker);
     free(h->queue);
     free(h);
 }

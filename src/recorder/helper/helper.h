@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "libbaro/sample/sample.h"
+#include "recorder/helper/worker.h"
 
 enum helper_what {
     HELPER_SMAPS = 1 << 0,
@@ -92,21 +93,10 @@ void helper_start(struct helper *h);
 int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
                helper_reply_fn *fn, void *context);
 int helper_collect(struct helper *h, helper_reply_fn *fn, void *context);
-bool helper_busy(const struct helper *h);    /* replies are outstanding */
-size_t helper_left_behind(struct helper *h); /* abandoned helpers that still hang */
-/* If the kernel refused the fork of a helper (EAGAIN: too many processes), the next attempt is a second later, then two
- * seconds, up to a minute. Until then requests are answered with BARO_ABSENT_NOT_YET, and may be sent again. Returns
- * whether this is so now. */
-bool helper_is_put_off(const struct helper *h);
-uint64_t helper_refused(const struct helper *h); /* how often, so far */
-int helper_pid(const struct helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
-uint64_t helper_cpu_ns(struct helper *h); /* of all helpers so far */
-/* Kills the helper and does not wait for its end. No request is allowed after this. It shortens the wait of
- * helper_free(). NULL allowed, as for helper_free(). */
-void helper_end(struct helper *h);
-/* Reaps the helper, which otherwise would be left to process 1, which may not reap it. Waits up to 0.5 s for a helper
- * that is about to end (a busy machine, a CPU quota), and 20 ms for one in uninterruptible sleep. A helper that still
- * hangs after that is left behind. */
-void helper_free(struct helper *h);
+bool helper_busy(const struct helper *h); /* replies are outstanding */
+/* The process, for what is known of it; NULL allowed. While worker_is_put_off() (the kernel refused the fork), requests
+ * are answered with BARO_ABSENT_NOT_YET, and may be sent again. After worker_end() no request is allowed. */
+struct worker *helper_worker(const struct helper *h);
+void helper_free(struct helper *h); /* as worker_free() */
 
 #endif

@@ -7,11 +7,9 @@
 #ifndef RECORDER_HELPER_WIRE_H
 #define RECORDER_HELPER_WIRE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/span.h"
 #include "recorder/helper/helper.h"
@@ -39,25 +37,25 @@ struct helper_wire_reply {
 
 #define HELPER_REPLY_MOST (sizeof(struct helper_wire_reply) + HELPER_NAME_MAX + HELPER_CMDLINE_MAX + 16u)
 
-/* A page that both processes see: what the helper is reading, and since when. So the recorder knows where a helper
- * hangs, without a packet for each read. */
+/* Memory that both processes see: what the helper is reading. So the recorder knows where a helper hangs, without a
+ * packet for each read. */
 struct helper_progress {
-    _Atomic uint64_t serial; /* 0: none */
-    _Atomic uint64_t since_ns;
+    struct worker_shared worker;
+    _Atomic uint64_t serial;
 };
 
 /* Takes the first reply off a packet; text is borrowed from it. Returns false if there is none, or one that no helper
  * writes: wrong lengths, texts beyond the limits, reasons that do not exist. Pure. */
 bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_serial, struct helper_reply *ret);
 
-/* child.c: runs the helper; never returns. All descriptors but these are closed first. */
-struct helper_child_options {
-    int socket_fd, root_fd, sys_fd; /* sys_fd may be -1 */
+/* What the helper is given when it starts. */
+struct helper_setup {
+    int kept[2]; /* directory descriptors of /proc and /sys; the latter may be -1 */
     bool want_cmdline;
-    struct helper_progress *progress;
-    pid_t parent;
 };
-_Noreturn void helper_child(const struct helper_child_options *options);
+
+/* child.c: the helper's main function. Its context is a struct helper_setup. */
+void helper_live(const struct worker_child *c);
 
 /* serve_host.c, in the helper: what is asked of the machine. Frequencies go into room for HELPER_FREQUENCIES of them,
  * and text is for reading files. Returns what goes back beside *w. */

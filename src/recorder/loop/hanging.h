@@ -7,19 +7,19 @@
 #ifndef RECORDER_LOOP_HANGING_H
 #define RECORDER_LOOP_HANGING_H
 
-#include <stdatomic.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* All zero: nobody watches. */
 struct hanging {
-    _Atomic uint64_t
-        *since_ns; /* shared: when the observer began its current call (CLOCK_MONOTONIC); 0: it is in no call */
+    struct worker *worker; /* the process that watches */
+    const char *dir;
+    void (*say)(void *context, const char *line);
+    void *context;
     unsigned depth;
-    pid_t pid; /* pid of the process that watches */
 };
 
-/* Starts the process that watches. It calls `say` with a line for people. If it cannot be started, nobody watches. */
+/* Starts the process that watches. *h stays where it is until the end. The process calls `say` with a line for people.
+ * If it cannot be started, nobody watches. */
 void hanging_begin(struct hanging *h, const char *dir, void (*say)(void *context, const char *line), void *context);
 void hanging_end(struct hanging *h);
 

@@ -123,7 +123,7 @@ static void keep_change(struct recorder *r, const struct watch_change *c)
 static void sweep(struct recorder *r)
 {
     const struct watch_change none = {.what = WATCH_LEAVE};
-    for (size_t i = 0; select_starts(r->selection.selector) > 1 && i < r->job.tree.n; i++) {
+    for (size_t i = 0; worker_starts(select_worker(r->selection.selector)) > 1 && i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
         if (m && record_select_sweep(r, m))
             label(r, m, &none);
@@ -173,11 +173,11 @@ void label_turn(struct recorder *r)
 
 void label_finish(struct recorder *r)
 {
-    struct pollfd p = {.fd = select_fd(r->selection.selector), .events = POLLIN};
+    struct pollfd p = {.fd = worker_fd(select_worker(r->selection.selector)), .events = POLLIN};
     uint64_t until = clock_monotonic_ns() + LAST_MOST;
     while (p.fd >= 0 && clock_monotonic_ns() < until && poll(&p, 1, LAST_MS) > 0) {
         record_select_ready(r->all);
-        p.fd = select_fd(r->selection.selector);
+        p.fd = worker_fd(select_worker(r->selection.selector));
     }
     label_turn(r);
 }

@@ -136,7 +136,7 @@ static void dispatch(struct recorder *r, uint64_t what)
         marks_ready(r);
     } else if (fd == r->events.library_fd) {
         event_poll(r);
-    } else if (r->selection.selector && fd == select_fd(r->selection.selector)) {
+    } else if (r->selection.selector && fd == worker_fd(select_worker(r->selection.selector))) {
         event_drain(r->all); /* so that a process that has ended does not count as alive when the next one joins */
         record_select_ready(r->all);
     } else if (fd == r->all->signal_fd || fd == r->selection.under_fd) {

@@ -104,7 +104,7 @@ static bool is_whole(const struct recorder *r, unsigned task)
  * meanwhile, and fit no rule any more. This does not hold for members of a whole task, which need not fit a rule. */
 static void sweep(struct recorder *r)
 {
-    if (select_starts(r->selection.selector) == 1)
+    if (worker_starts(select_worker(r->selection.selector)) == 1)
         return;
     sampler_advance(&r->sampler);
     for (size_t i = r->job.tree.n; i-- > 0;) {
@@ -163,8 +163,7 @@ void record_select_change(struct recorder *r, const struct watch_change *c)
         end_resume(r);
     }
     const struct sampling *g = &r->sampler.sampling;
-    if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks || sampling_is_own(g, c->pid) ||
-        collectors_own(&g->collectors, c->pid))
+    if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks || sampling_is_own(g, c->pid))
         return;
     sampler_advance(&r->sampler);
     struct member *m = tree_find(&r->job.tree, c->pid);
@@ -235,18 +234,21 @@ static int open_selector(struct recorders *a, const struct recorder *r, struct b
         .no_events = r->options->no_events || !a->events.forks,
         .many = !a->only,
     };
-    int code = a->select.selector ? 0 : select_new(&a->select.selector, &setup, err);
-    a->account.selector = a->select.selector;
+    if (a->select.selector)
+        return 0;
+    int code = select_new(&a->select.selector, &setup, err);
+    if (code == 0 && !a->only) /* else it is the recorder's own */
+        account_add(&a->account, select_worker(a->select.selector));
     return code;
 }
 
 /* Adds the descriptor of the process that was started to the epoll. */
 static void watch_selector(struct recorders *a)
 {
-    if (select_starts(a->select.selector) == a->select.starts)
+    if (worker_starts(select_worker(a->select.selector)) == a->select.starts)
         return;
-    a->select.starts = select_starts(a->select.selector);
-    watch_fd(a, select_fd(a->select.selector));
+    a->select.starts = worker_starts(select_worker(a->select.selector));
+    watch_fd(a, worker_fd(select_worker(a->select.selector)));
 }
 
 /* Adds what this recorder selects. An observer's is matched later: its job begins without members. */
@@ -267,7 +269,7 @@ static int await_members(struct recorder *r, struct baro_error *err)
 {
     uint64_t until = clock_monotonic_ns() + READY_WITHIN;
     while (!r->selection.all_matched && !select_is_stuck(r->selection.selector) && clock_monotonic_ns() < until) {
-        struct pollfd p = {.fd = select_fd(r->selection.selector), .events = POLLIN};
+        struct pollfd p = {.fd = worker_fd(select_worker(r->selection.selector)), .events = POLLIN};
         poll(&p, 1, 100);
         if (select_read(r->selection.selector, on_change, r->all) < 0)
             return error_set(err, -EPIPE, "the process that selects has ended");
@@ -325,23 +327,23 @@ static void report_to_people(struct recorders *a, struct recorder *r, const char
         a->only->options->on.error(a->only->options->observer.context, line);
 }
 
-static void say_trouble(struct recorders *a, enum select_trouble trouble, struct baro_key hung)
+static void say_trouble(struct recorders *a, enum worker_trouble trouble, struct baro_key hung)
 {
     char line[160];
     struct recorder *r = hung.pid < 0 ? select_owner(a->select.selector, (uint32_t)hung.start) : NULL;
-    if (trouble == SELECT_HUNG && r) {
+    if (trouble == WORKER_HUNG && r) {
         snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is not followed any more",
                  r->selection.options.pins[-1 - hung.pid].path);
         report_to_people(a, r, line);
-    } else if (trouble == SELECT_HUNG && hung.pid > 0) {
+    } else if (trouble == WORKER_HUNG && hung.pid > 0) {
         snprintf(line, sizeof(line),
                  "reading the command of process %d hangs: whether it belongs to a task is not "
                  "known",
                  (int)hung.pid);
         report_to_people(a, NULL, line);
-    } else if (trouble == SELECT_ENDED) {
+    } else if (trouble == WORKER_ENDED) {
         report_to_people(a, NULL, "the process that selects has ended or can't be started; it is tried again");
-    } else if (trouble == SELECT_GIVEN_UP) {
+    } else if (trouble == WORKER_GIVEN_UP) {
         report_to_people(a, NULL, "too many processes that select hang: no more processes join a task");
     }
 }
@@ -369,9 +371,9 @@ void record_select_turn(struct recorders *a)
     struct baro_key hung = {0};
     if (!a->select.selector)
         return;
-    enum select_trouble trouble = select_turn(a->select.selector, &hung);
+    enum worker_trouble trouble = select_turn(a->select.selector, &hung);
     say_trouble(a, trouble, hung);
-    bool again = select_starts(a->select.selector) != a->select.starts;
+    bool again = worker_starts(select_worker(a->select.selector)) != a->select.starts;
     watch_selector(a);
     uint64_t lost = select_events_lost(a->select.selector);
     for (struct recorder *r = a->select.first; r; r = r->selection.next) {

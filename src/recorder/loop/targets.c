@@ -216,7 +216,10 @@ static int open_group(struct recorder *r, struct baro_error *err)
 {
     const char *path = r->options->attach.cgroup;
     sampler_advance(&r->sampler);
-    if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
+    int code = sampler_groups_begin(&r->sampler, &r->places->at[0], true);
+    if (code == -EMFILE)
+        return error_set(err, code, "%s: no descriptor is left (ulimit -n)", path);
+    if (code < 0)
         return error_set(err, -ENOENT, "%s: the control group was removed", path);
     const struct record_resume *resume = r->options->attach.resume;
     if (resume)

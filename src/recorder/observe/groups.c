@@ -6,6 +6,7 @@
  * there is found within two passes; one in the large folder within 80.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -40,8 +41,9 @@ bool groups_has_processes(const char *dir)
 {
     char text[256];
     struct stat st;
-    if (read_of(dir, "cgroup.events", text, sizeof(text)) >= 0)
-        return strstr(text, "populated 1") != NULL;
+    ssize_t n = read_of(dir, "cgroup.events", text, sizeof(text));
+    if (n >= 0 || n == -EMFILE) /* who begins the job then says that no descriptor is left */
+        return n < 0 || strstr(text, "populated 1") != NULL;
     return read_of(dir, "cgroup.procs", text, sizeof(text)) > 0 || (stat(dir, &st) == 0 && st.st_nlink > 2);
 }
 

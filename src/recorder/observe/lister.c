@@ -26,7 +26,8 @@
 #define FIRST_WITHIN NS_PER_SEC
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define RETRY_NS (5 * NS_PER_SEC)
-#define BARRED_MOST (ENDING_MOST - 2)    /* fewer than the workers that may hang, so that another one can be started */
+#define BARRED_MOST                                                                                                    \
+    (WORKER_LEFT_MOST - 2)               /* fewer than the workers that may hang, so that another one can be started */
 #define HASH_BEGIN 14695981039346656037u /* FNV-1a */
 
 struct listing {
@@ -150,9 +151,8 @@ static void live(const struct worker_child *c)
     for (;;) {
         uint64_t before = cpu_now();
         if (!atomic_load(&l->is_found) && !atomic_load(&l->is_paused)) {
-            atomic_store(&l->worker.busy, true);
             list(l, of->path);
-            atomic_store(&l->worker.busy, false);
+            worker_idle(&l->worker);
             worker_done(c);
         }
         uint64_t pause = (cpu_now() - before) * LIST_SHARE;
@@ -180,11 +180,8 @@ int lister_new(struct lister **ret, const char *path, struct baro_error *err)
     int code = set_path(l, path);
     if (code < 0)
         error_set(err, code, "--tasks %s: %s", path, strerror(-code));
-    const struct worker_options o = {.shared_bytes = sizeof(struct listing),
-                                     .stuck_after_ns = STUCK_AFTER,
-                                     .live = live,
-                                     .context = l,
-                                     .kept_fd = -1};
+    const struct worker_options o = {
+        .shared_bytes = sizeof(struct listing), .stuck_after_ns = STUCK_AFTER, .live = live, .context = l};
     if (code == 0)
         code = worker_new(&l->worker, &o, err);
     if (code < 0) {

@@ -190,7 +190,7 @@ static void dispatch(struct observer *o, uint64_t fd)
         o->turn_due_ns = 0;
         return;
     }
-    if (o->all.select.selector && fd == (uint64_t)(unsigned)select_fd(o->all.select.selector)) {
+    if (o->all.select.selector && fd == (uint64_t)(unsigned)worker_fd(select_worker(o->all.select.selector))) {
         event_drain(&o->all); /* as in loop.c */
         record_select_ready(&o->all);
         return;
@@ -243,8 +243,8 @@ static int open_all(struct observer *o, struct baro_error *err)
     a->say_context = o->options->context;
     a->hanging = o->options->hanging;
     account_init(&a->account, o->options->overhead_ppm, clock_monotonic_ns());
-    a->account.worker = o->options->worker;
-    a->account.watching = a->hanging ? (int32_t)a->hanging->pid : 0;
+    account_add(&a->account, o->options->worker);
+    account_add(&a->account, a->hanging ? a->hanging->worker : NULL);
     a->account.route = route;
     a->account.route_context = o;
     a->events.stash_long = true;

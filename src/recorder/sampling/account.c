@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/sampling/account.h"
 
-#include "base/clock.h"
 #include "recorder/helper/helper.h"
-#include "recorder/helper/worker.h"
-#include "recorder/select/select.h"
 
 void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monotonic_ns)
 {
@@ -13,21 +10,47 @@ void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monot
     read_budget_init(&a->read_budget);
 }
 
-static uint64_t helper_ns(struct account *a)
+void account_add(struct account *a, struct worker *w)
 {
-    uint64_t now;
-    if (a->watching && clock_process_cpu_ns(a->watching, &now) == 0)
-        a->watching_ns = now;
-    return a->watching_ns + (a->helper ? helper_cpu_ns(a->helper) : 0) + (a->files ? helper_cpu_ns(a->files) : 0) +
-           (a->selector ? select_cpu_ns(a->selector) : 0) + (a->worker ? worker_cpu_ns(a->worker) : 0) +
-           (a->gpu_worker ? worker_cpu_ns(a->gpu_worker) : 0) + a->gpu_ended_ns;
+    if (w && a->n_workers < ACCOUNT_WORKERS)
+        a->worker[a->n_workers++] = w;
+}
+
+void account_remove(struct account *a, struct worker *w)
+{
+    for (size_t i = 0; i < a->n_workers; i++) {
+        if (a->worker[i] == w) {
+            a->ended_ns += worker_cpu_ns(w);
+            a->worker[i] = a->worker[--a->n_workers];
+        }
+    }
+}
+
+static uint64_t helper_ns(const struct account *a)
+{
+    uint64_t sum = a->ended_ns;
+    for (size_t i = 0; i < a->n_workers; i++)
+        sum += worker_cpu_ns(a->worker[i]);
+    return sum;
+}
+
+static struct helper *make_helper(struct account *a, struct helper **at, bool *failed, int proc_fd, bool want_cmdline)
+{
+    if (!*at && !*failed) {
+        *failed = helper_new(at, proc_fd, want_cmdline, NULL) < 0;
+        account_add(a, helper_worker(*at));
+    }
+    return *at;
 }
 
 struct helper *account_files(struct account *a, int proc_fd)
 {
-    if (!a->files && !a->no_files)
-        a->no_files = helper_new(&a->files, proc_fd, false, NULL) < 0;
-    return a->files;
+    return make_helper(a, &a->files, &a->no_files, proc_fd, false);
+}
+
+struct helper *account_helper(struct account *a, int proc_fd, bool want_cmdline)
+{
+    return make_helper(a, &a->helper, &a->no_helper, proc_fd, want_cmdline);
 }
 
 uint64_t account_shared_ns(struct account *a, uint64_t own_cpu_ns)
@@ -44,6 +67,7 @@ uint64_t account_take_helper(struct account *a)
 
 void account_done(struct account *a)
 {
+    a->n_workers = 0;
     helper_free(a->helper);
     helper_free(a->files);
     a->helper = a->files = NULL;

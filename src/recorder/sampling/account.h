@@ -14,8 +14,9 @@
 struct gpu_source;
 struct helper;
 struct helper_reply;
-struct selector;
 struct worker;
+
+#define ACCOUNT_WORKERS 8u
 
 struct account {
     struct budget budget;
@@ -25,18 +26,15 @@ struct account {
 
     /* If one process has several recordings (an observer), each reports the cost of its own samples, and an equal share
      * of all other costs. */
-    size_t recordings;         /* 0: there is one, which owns this account */
-    uint64_t ticks_ns;         /* CPU time of the ticks of all recordings */
-    struct helper *helper;     /* for memory and commands of processes; NULL: none yet */
-    struct helper *files;      /* for files of control groups; NULL: none yet */
-    bool no_helper, no_files;  /* creating one failed */
-    struct selector *selector; /* the process that selects; borrowed; NULL: none yet */
-    struct worker *worker;     /* another process of the observer; borrowed; NULL: none */
-    int32_t watching;          /* pid of the process that watches for hanging file systems (loop/hanging.h); 0: none */
-    struct gpu_source *gpus;   /* NULL: no recording reads GPUs now */
-    struct worker *gpu_worker; /* the process of that source */
-    uint64_t gpu_ended_ns;     /* CPU time of workers for GPUs that have ended */
-    uint64_t watching_ns;      /* CPU time of the process `watching` */
+    size_t recordings;                      /* 0: there is one, which owns this account */
+    uint64_t ticks_ns;                      /* CPU time of the ticks of all recordings */
+    struct helper *helper;                  /* for memory and commands of processes; NULL: none yet */
+    struct helper *files;                   /* for files of control groups; NULL: none yet */
+    bool no_helper, no_files;               /* creating one failed */
+    struct gpu_source *gpus;                /* NULL: no recording reads GPUs now */
+    struct worker *worker[ACCOUNT_WORKERS]; /* all processes that recordings share; borrowed */
+    size_t n_workers;
+    uint64_t ended_ns; /* CPU time of those that were removed */
     uint64_t charged_helper_ns;
     /* Called for a reply to another recording than the one that reads it. */
     void (*route)(void *context, const struct helper_reply *reply);
@@ -48,6 +46,10 @@ void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monot
 uint64_t account_shared_ns(struct account *a, uint64_t own_cpu_ns);
 /* Returns the helper for files of control groups; NULL: there is none. proc_fd: as for helper_new(). */
 struct helper *account_files(struct account *a, int proc_fd);
+void account_add(struct account *a, struct worker *w); /* w: NULL allowed */
+void account_remove(struct account *a, struct worker *w);
+/* Returns the helper for processes, as account_files(). */
+struct helper *account_helper(struct account *a, int proc_fd, bool want_cmdline);
 /* Returns the helpers' CPU time since the last call. */
 uint64_t account_take_helper(struct account *a);
 void account_done(struct account *a);

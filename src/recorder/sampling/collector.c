@@ -102,19 +102,27 @@ bool collectors_are_quiet(struct collectors *c, uint64_t now_ns)
     return true;
 }
 
+struct worker *collectors_worker(const struct collectors *c, size_t i)
+{
+    return c->row[i].is->worker ? c->row[i].is->worker(c->row[i].state) : NULL;
+}
+
 void collectors_finish(struct collectors *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (c->row[i].is->finish)
             c->row[i].is->finish(c->row[i].state);
+        worker_end(collectors_worker(c, i));
     }
 }
 
 void collectors_close(struct collectors *c, bool exiting)
 {
     for (size_t i = 0; i < c->n; i++) {
-        if (c->row[i].is->close)
-            c->row[i].is->close(c->row[i].state, exiting);
+        if (exiting)
+            worker_reap(collectors_worker(c, i));
+        else if (c->row[i].is->close)
+            c->row[i].is->close(c->row[i].state);
         if (c->row[i].is_own && !exiting)
             free(c->row[i].state);
     }
@@ -127,37 +135,6 @@ void collectors_trouble(const struct collectors *c, collector_say *say, void *co
         if (c->row[i].is->trouble)
             c->row[i].is->trouble(c->row[i].state, say, context);
     }
-}
-
-struct collector_cost collectors_cost(const struct collectors *c, size_t i)
-{
-    struct collector_cost cost = {0};
-    if (c->row[i].is->cost)
-        c->row[i].is->cost(c->row[i].state, &cost);
-    return cost;
-}
-
-int32_t collectors_helper(const struct collectors *c, size_t i)
-{
-    return c->row[i].is->helper ? c->row[i].is->helper(c->row[i].state) : 0;
-}
-
-bool collectors_is_helper(const struct collectors *c, int32_t pid)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if (collectors_helper(c, i) == pid)
-            return true;
-    }
-    return false;
-}
-
-bool collectors_own(const struct collectors *c, int32_t pid)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->row[i].is->owns && c->row[i].is->owns(c->row[i].state, pid))
-            return true;
-    }
-    return false;
 }
 
 /* The lowest level at which the collector leaves something out. */

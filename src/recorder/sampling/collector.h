@@ -10,6 +10,7 @@
 #define RECORDER_SAMPLING_COLLECTOR_H
 
 #include "libbaro/sample/sample.h"
+#include "recorder/helper/worker.h"
 #include "recorder/sampling/budget.h"
 
 #define COLLECTORS_MOST 32u
@@ -21,14 +22,6 @@ struct collector_tick {
     enum budget_level level;    /* what must be left out to stay within the overhead budget */
     bool last;                  /* this is the last turn */
     struct baro_sample *sample; /* to be filled */
-};
-
-/* The cost of a collector's helper processes. (own_cost.c measures the CPU time of its turns.) */
-struct collector_cost {
-    uint64_t cpu_ns; /* CPU time of all its helpers so far */
-    /* CPU time of programs of the user: part of barograph's cost, but not charged to the budget */
-    uint64_t unbudgeted_ns;
-    uint64_t refused; /* forks of helpers that the kernel refused (EAGAIN) */
 };
 
 struct sampling;
@@ -54,13 +47,14 @@ struct collector {
     void (*prepare)(void *state);
     bool (*tick)(void *state, const struct collector_tick *t); /* returns whether anything was read */
     bool (*is_quiet)(void *state, uint64_t now_ns); /* nothing has changed since the last turn, and nothing is due */
-    int32_t (*helper)(void *state);                 /* the pid of the running helper; 0: none */
-    bool (*owns)(void *state, int32_t pid);         /* was this process started by its helper? */
-    void (*cost)(void *state, struct collector_cost *ret); /* called at each sample: may not read files */
+    /* Its helper process, which is ended after the last turn; NULL: none, or it is the account's. Its CPU time is part
+     * of barograph's cost (own_cost.c measures that of the turns). */
+    struct worker *(*worker)(const void *state);
+    bool is_unbudgeted; /* that of the helper is not charged to the budget */
     /* called at the end of the recording: reports each failure so far with a line for users */
     void (*trouble)(void *state, collector_say *say, void *context);
-    void (*finish)(void *state);              /* after the last turn: kills helpers and does not wait for them */
-    void (*close)(void *state, bool exiting); /* exiting: this process ends now, so only helper processes are ended */
+    void (*finish)(void *state); /* after the last turn */
+    void (*close)(void *state);  /* frees what it has, with the helper */
 };
 
 struct collectors {
@@ -87,14 +81,9 @@ void collectors_hurry(struct collectors *c, const struct collector *is);
 void collectors_retire(struct collectors *c, const void *state);
 bool collectors_are_quiet(struct collectors *c, uint64_t now_ns);
 void collectors_trouble(const struct collectors *c, collector_say *say, void *context);
-void collectors_finish(struct collectors *c);
-void collectors_close(struct collectors *c, bool exiting);
-
-/* Returns the cost of row i; zeros if it has no helper. */
-struct collector_cost collectors_cost(const struct collectors *c, size_t i);
-int32_t collectors_helper(const struct collectors *c, size_t i); /* returns the pid of row i's helper; 0: none */
-bool collectors_is_helper(const struct collectors *c, int32_t pid);
-bool collectors_own(const struct collectors *c, int32_t pid); /* was this process started by a helper? Reads files */
+void collectors_finish(struct collectors *c);              /* kills helpers and does not wait for them */
+void collectors_close(struct collectors *c, bool exiting); /* exiting: this process ends now: only reaps helpers */
+struct worker *collectors_worker(const struct collectors *c, size_t i); /* the helper of row i; NULL: none */
 
 /* Writes what all rows leave out at this level, for example "pss and uss only at peaks". Returns text. */
 const char *collectors_left_out(const struct collectors *c, enum budget_level level, char *text, size_t cap);

@@ -34,17 +34,6 @@ void own_cost_init(struct own_cost *o, struct sampling *sampling)
 
 /* ---- CPU ---- */
 
-static struct collector_cost helpers_cost(const struct own_cost *o)
-{
-    struct collector_cost sum = {0};
-    for (size_t i = 0; i < o->sampling->collectors.n; i++) {
-        struct collector_cost one = collectors_cost(&o->sampling->collectors, i);
-        sum.cpu_ns += one.cpu_ns;
-        sum.unbudgeted_ns += one.unbudgeted_ns;
-    }
-    return sum;
-}
-
 void own_cost_begin(struct own_cost *o)
 {
     read_own_cpu(o, o->sampling->options.self[0], &o->own_cpu_ns);
@@ -78,8 +67,10 @@ static void add_share(struct own_cost *o, uint64_t tick_ns)
 static void add_cpu(struct own_cost *o)
 {
     const int32_t *self = o->sampling->options.self;
-    struct collector_cost cost = helpers_cost(o);
-    uint64_t began = o->own_cpu_ns, helpers = cost.cpu_ns, sum, one;
+    const struct collectors *c = &o->sampling->collectors;
+    uint64_t began = o->own_cpu_ns, helpers = 0, unbudgeted = 0, sum, one;
+    for (size_t i = 0; i < c->n; i++)
+        *(c->row[i].is->is_unbudgeted ? &unbudgeted : &helpers) += worker_cpu_ns(collectors_worker(c, i));
     read_own_cpu(o, o->sampling->options.self[0], &o->own_cpu_ns);
     if (helpers < o->helpers_cpu_ns)
         helpers = o->helpers_cpu_ns; /* a helper is being reaped: the sum must not fall */
@@ -92,8 +83,8 @@ static void add_cpu(struct own_cost *o)
     }
     if (sum > o->cpu_ns)
         o->cpu_ns = sum;
-    if (cost.unbudgeted_ns > o->unbudgeted_ns)
-        o->unbudgeted_ns = cost.unbudgeted_ns;
+    if (unbudgeted > o->unbudgeted_ns)
+        o->unbudgeted_ns = unbudgeted;
     if (sampling_is_shared(o->sampling))
         add_share(o, o->own_cpu_ns - began);
 }
@@ -120,7 +111,7 @@ void own_cost_note_refused(struct own_cost *o)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < o->sampling->collectors.n; i++)
-        sum += collectors_cost(&o->sampling->collectors, i).refused;
+        sum += worker_refused(collectors_worker(&o->sampling->collectors, i));
     if (sum > o->refused && is_counted_with_job(o))
         o->refused_here += sum - o->refused;
     o->refused = sum;
@@ -157,10 +148,11 @@ static void read_memory(struct own_cost *o)
     struct sampling *g = o->sampling;
     struct memory_sum sum = {.absent = BARO_PRESENT};
     for (size_t i = 0; i < g->collectors.n; i++)
-        add_memory(g, collectors_helper(&g->collectors, i), &sum);
+        add_memory(g, worker_pid(collectors_worker(&g->collectors, i)), &sum);
+    for (size_t i = 0; i < g->account->n_workers; i++)
+        add_memory(g, worker_pid(g->account->worker[i]), &sum);
     for (size_t i = 0; i < sizeof(g->options.self) / sizeof(*g->options.self); i++)
         add_memory(g, g->options.self[i], &sum);
-    add_memory(g, g->account->watching, &sum);
     o->rss = (sum.own + sum.files) / (sampling_is_shared(g) ? g->account->recordings : 1);
     o->rss_absent = sum.absent;
     if (!sum.absent && o->rss > o->rss_peak)

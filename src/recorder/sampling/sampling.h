@@ -96,8 +96,12 @@ static inline bool sampling_is_own(const struct sampling *g, int32_t pid)
 {
     const int32_t *self = g->options.self;
     struct pid_stat st;
-    return pid == self[0] || pid == self[1] || pid == g->account->watching ||
-           collectors_is_helper(&g->collectors, pid) || sampling_is_starter(g, pid, &st);
+    bool is_helper = false;
+    for (size_t i = 0; i < g->collectors.n; i++)
+        is_helper |= worker_pid(collectors_worker(&g->collectors, i)) == pid;
+    for (size_t i = 0; i < g->account->n_workers; i++)
+        is_helper |= worker_pid(g->account->worker[i]) == pid;
+    return pid == self[0] || pid == self[1] || is_helper || sampling_is_starter(g, pid, &st);
 }
 
 #endif

@@ -2,16 +2,13 @@
 /* The process that selects: reads commands, receives events or scans /proc, and reports changes to the recorder. */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "kernel/proc/procfs.h"
-#include "recorder/helper/detach.h"
 #include "recorder/select/child.h"
 
 #define BURST (20 * NS_PER_MS) /* CPU time that may be used at once */
@@ -45,6 +42,7 @@ static void pay(struct child *c, bool charged)
         c->account_ns = (int64_t)BURST;
     c->paid_ns = now;
     c->paid_cpu_ns = cpu;
+    worker_idle(&c->of->shared->worker); /* a step that makes its clock be read */
 }
 
 /* Returns how long to wait until the account is not negative. Example: with 0.5 % of a core, -1 ms takes 200 ms. */
@@ -161,15 +159,9 @@ static void await_orders(struct child *c)
 
 void select_child(const struct select_child *of)
 {
-    const int kept[] = {of->fd, of->setup->proc_fd, of->setup->root_fd};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a stopped process would not notice that the recorder has ended */
-    if (getppid() != of->recorder)
-        _exit(0);
     struct child *c = calloc(1, sizeof(*c));
     if (!c)
-        _exit(1);
-    helper_detach(kept, sizeof(kept) / sizeof(*kept));
-    prctl(PR_SET_NAME, "baro-select");
+        return;
     c->of = of;
     c->setup = of->setup;
     c->fd = of->fd;
@@ -177,7 +169,7 @@ void select_child(const struct select_child *of)
     if (!of->setup->no_events)
         exits_connector_open(&c->events, NULL);
     if (prepare_child(c) < 0)
-        _exit(1);
+        return;
     c->watch.scans = !c->events;
     atomic_store(&of->shared->scans, !c->events);
     child_take_orders(c); /* takes the orders that were sent before this process was started */
@@ -188,5 +180,4 @@ void select_child(const struct select_child *of)
     pay(c, false);
     c->account_ns = (int64_t)BURST;
     run_child(c);
-    _exit(0);
 }

@@ -140,10 +140,12 @@ static size_t match_process(struct child *c, int32_t pid, const struct pid_stat 
 /* Tells the recorder which process is being read, and since when. */
 void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins)
 {
-    atomic_store(&shared->since_ns, 0);
     atomic_store(&shared->pid, pid);
     atomic_store(&shared->start, start);
-    atomic_store(&shared->since_ns, begins ? clock_monotonic_ns() : 0);
+    if (begins)
+        worker_progress(&shared->worker);
+    else
+        worker_idle(&shared->worker);
 }
 
 bool child_is_barred(const struct select_child *of, int32_t pid, uint64_t start)

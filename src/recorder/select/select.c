@@ -3,24 +3,18 @@
 #include "recorder/select/job_wire.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
-#define ENDS_WITHIN (20 * NS_PER_MS)
 #define STUCK_AFTER NS_PER_SEC
-#define RETRY_FIRST NS_PER_SEC
 #define CHANGES_MOST 4096u /* in one call: whatever that process sends, the recorder goes on */
-#define RETRY_MOST (64 * NS_PER_SEC)
 
 /* A job, in the order of their ids. */
 struct added {
@@ -37,37 +31,13 @@ struct selector {
     uint32_t last_id;
     bool all_sent;
     struct buf bytes; /* of the job that is being sent */
+    struct worker *worker;
     struct select_shared *shared;
-    pid_t pid; /* 0: none */
-    int fd;
-    uint64_t cpu_ns, ended_cpu_ns; /* of pid, as read last; of those before */
-    uint64_t starts;
-    uint64_t stuck_ns, stuck_since_ns; /* when the read that began at stuck_since_ns was first seen to be late; or 0 */
-    uint64_t retry_ns, pause_ns;
+    int kept[2]; /* directory descriptors of /proc and "/" */
     struct baro_key barred[SELECT_BARRED_MOST];
     size_t n_barred;
-    pid_t left[SELECT_LEFT_MOST]; /* killed, not reaped yet */
-    size_t n_left;
-    bool given_up;
+    struct baro_key hung; /* at which a process hung last */
 };
-
-/* ---- processes come and go ---- */
-
-static bool is_reaped(pid_t pid)
-{
-    pid_t got = waitpid(pid, NULL, WNOHANG);
-    return got == pid || (got < 0 && errno == ECHILD);
-}
-
-static void reap_left(struct selector *s)
-{
-    for (size_t i = 0; i < s->n_left;) {
-        if (is_reaped(s->left[i]))
-            s->left[i] = s->left[--s->n_left];
-        else
-            i++;
-    }
-}
 
 /* ---- orders ---- */
 
@@ -86,7 +56,7 @@ static int send_order(const struct selector *s, const struct select_order *order
             (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
     }
-    return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+    return sendmsg(worker_fd(s->worker), &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* Sends a job. Its bytes are in a file in memory, so the size of the socket's buffer does not matter. */
@@ -108,7 +78,7 @@ static int send_job(struct selector *s, const struct added *a)
 static void send_orders(struct selector *s)
 {
     size_t kept = 0;
-    int code = s->fd < 0 ? -EPIPE : 0;
+    int code = worker_fd(s->worker) < 0 ? -EPIPE : 0;
     bool all = true;
     for (size_t i = 0; !s->all_sent && i < s->n_jobs; i++) {
         struct added *a = &s->jobs[i];
@@ -145,54 +115,20 @@ void *select_owner(const struct selector *s, uint32_t id)
     return a && !a->is_over ? a->owner : NULL;
 }
 
-/* Makes all jobs be sent again, because a new process knows no job. */
-static void send_all_again(struct selector *s)
+/* Sends all jobs to a new process, which knows none, before it is started: they are matched in its first scan. */
+static void send_all_again(void *context)
 {
+    struct selector *s = context;
     for (size_t i = 0; i < s->n_jobs; i++)
         s->jobs[i].is_sent = false;
     s->all_sent = false;
     send_orders(s);
 }
 
-static int start_selecting(struct selector *s)
+static void live(const struct worker_child *c)
 {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return -errno;
-    atomic_store(&s->shared->since_ns, 0);
-    s->fd = pair[0];
-    send_all_again(s); /* now, so that they are matched in the process's first scan */
-    pid_t self = getpid(), pid = fork();
-    if (pid == 0)
-        select_child(&(struct select_child){&s->setup, pair[1], self, s->shared, s->barred, s->n_barred});
-    int error = errno;
-    close(pair[1]);
-    if (pid < 0) {
-        s->fd = fd_close(s->fd);
-        return -error;
-    }
-    s->pid = pid;
-    s->starts++;
-    return 0;
-}
-
-static void close_process(struct selector *s)
-{
-    select_cpu_ns(s);
-    kill(s->pid, SIGKILL);
-    s->fd = fd_close(s->fd);
-    if (!is_reaped(s->pid))
-        s->left[s->n_left++] = s->pid; /* select_turn() gives up when there is no room for another */
-    s->ended_cpu_ns += s->cpu_ns;
-    s->cpu_ns = 0;
-    s->pid = 0;
-    s->stuck_ns = 0;
-}
-
-static void delay_start(struct selector *s, uint64_t now)
-{
-    s->pause_ns = !s->pause_ns ? RETRY_FIRST : s->pause_ns < RETRY_MOST ? 2 * s->pause_ns : RETRY_MOST;
-    s->retry_ns = now + s->pause_ns;
+    const struct selector *s = c->context;
+    select_child(&(struct select_child){&s->setup, c->fd, getppid(), c->shared, s->barred, s->n_barred});
 }
 
 int select_new(struct selector **ret, const struct select_setup *setup, struct baro_error *err)
@@ -201,12 +137,22 @@ int select_new(struct selector **ret, const struct select_setup *setup, struct b
     if (!s)
         return error_set(err, -ENOMEM, "out of memory");
     s->setup = *setup;
-    s->fd = -1;
-    s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (s->shared == MAP_FAILED) {
+    s->kept[0] = setup->proc_fd;
+    s->kept[1] = setup->root_fd;
+    const struct worker_options o = {.name = "baro-select",
+                                     .shared_bytes = sizeof(struct select_shared),
+                                     .stuck_after_ns = STUCK_AFTER,
+                                     .live = live,
+                                     .begin = send_all_again,
+                                     .context = s,
+                                     .kept = s->kept,
+                                     .n_kept = 2};
+    int code = worker_new(&s->worker, &o, err);
+    if (code < 0) {
         free(s);
-        return error_set(err, -ENOMEM, "out of memory");
+        return code;
     }
+    s->shared = worker_shared(s->worker);
     *ret = s;
     return 0;
 }
@@ -221,7 +167,7 @@ int select_add(struct selector *s, const struct select_options *job, void *owner
     s->jobs[s->n_jobs++] = (struct added){.id = ++s->last_id, .options = job, .owner = owner};
     s->all_sent = false;
     *ret_id = s->last_id;
-    int code = s->starts ? 0 : start_selecting(s);
+    int code = worker_starts(s->worker) ? 0 : worker_start(s->worker);
     if (code < 0)
         return error_set(err, code, "can't start the process that selects: %s", strerror(-code));
     send_orders(s);
@@ -240,42 +186,24 @@ void select_remove(struct selector *s, uint32_t id)
 
 /* ---- what hangs ---- */
 
-static uint64_t since_of(const struct selector *s)
-{
-    return s->pid ? atomic_load(&s->shared->since_ns) : 0;
-}
-
 bool select_is_stuck(const struct selector *s)
 {
-    uint64_t since = since_of(s);
-    return since && clock_monotonic_ns() > since + STUCK_AFTER;
-}
-
-/* Does the process hang? It must seem so twice, half a second apart: the recorder and this process may both have been
- * stopped until just now. */
-static bool is_hung(struct selector *s, uint64_t now)
-{
-    uint64_t since = since_of(s);
-    if (!since || now < since + STUCK_AFTER || since != s->stuck_since_ns) {
-        s->stuck_since_ns = since;
-        s->stuck_ns = now;
-        return false;
-    }
-    return now >= s->stuck_ns + STUCK_AFTER / 2;
+    uint64_t since = worker_pid(s->worker) ? atomic_load(&s->shared->worker.since_ns) : 0;
+    return since & 1 && clock_monotonic_ns() > since + STUCK_AFTER;
 }
 
 /* Bars the process that is being read. If the list is full, the oldest entry is dropped: its process has mostly ended
  * by then. */
-static struct baro_key bar(struct selector *s)
+static void bar(void *context)
 {
-    struct baro_key key = {atomic_load(&s->shared->pid), atomic_load(&s->shared->start)};
+    struct selector *s = context;
+    s->hung = (struct baro_key){atomic_load(&s->shared->pid), atomic_load(&s->shared->start)};
     if (s->n_barred == SELECT_BARRED_MOST) {
         for (size_t i = 1; i < s->n_barred; i++)
             s->barred[i - 1] = s->barred[i];
         s->n_barred--;
     }
-    s->barred[s->n_barred++] = key;
-    return key;
+    s->barred[s->n_barred++] = s->hung;
 }
 
 bool select_is_barred(const struct selector *s, struct baro_key key)
@@ -287,60 +215,22 @@ bool select_is_barred(const struct selector *s, struct baro_key key)
     return false;
 }
 
-enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
+enum worker_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
 {
-    enum select_trouble found = SELECT_FINE;
-    uint64_t now = clock_monotonic_ns();
-    if (s->given_up)
-        return SELECT_FINE;
-    if (s->pid && is_hung(s, now)) {
-        *ret_hung = bar(s);
-        close_process(s);
-        found = SELECT_HUNG;
-    } else if (s->pid && s->fd < 0) {
-        close_process(s);
-        delay_start(s, now);
-        found = SELECT_ENDED;
-    }
-    if (s->n_left)
-        reap_left(s);
-    if (s->pid && !s->all_sent)
+    if (!worker_pid(s->worker) && !s->n_jobs)
+        return WORKER_FINE;
+    enum worker_trouble found = worker_turn(s->worker, bar, s);
+    *ret_hung = s->hung;
+    if (!s->all_sent && worker_pid(s->worker))
         send_orders(s);
-    if (s->pid || now < s->retry_ns || !s->n_jobs)
-        return found;
-    if (s->n_left == SELECT_LEFT_MOST) {
-        s->given_up = true;
-        return SELECT_GIVEN_UP;
-    }
-    if (start_selecting(s) == 0)
-        return found;
-    delay_start(s, now);
-    return found ? found : SELECT_ENDED;
+    return found;
 }
 
 /* ---- what is known of it ---- */
 
-int select_fd(const struct selector *s)
+struct worker *select_worker(const struct selector *s)
 {
-    return s->fd;
-}
-
-pid_t select_pid(const struct selector *s)
-{
-    return s->pid;
-}
-
-uint64_t select_starts(const struct selector *s)
-{
-    return s->starts;
-}
-
-uint64_t select_cpu_ns(struct selector *s)
-{
-    uint64_t now;
-    if (s->pid > 0 && clock_process_cpu_ns(s->pid, &now) == 0 && now > s->cpu_ns)
-        s->cpu_ns = now;
-    return s->ended_cpu_ns + s->cpu_ns;
+    return s ? s->worker : NULL;
 }
 
 uint64_t select_events_lost(const struct selector *s)
@@ -350,7 +240,8 @@ uint64_t select_events_lost(const struct selector *s)
 
 bool select_reports_unread(const struct selector *s)
 {
-    return s->starts == 1 && s->pid && !atomic_load(&s->shared->events_lost) && !atomic_load(&s->shared->scans);
+    return worker_starts(s->worker) == 1 && worker_pid(s->worker) && !atomic_load(&s->shared->events_lost) &&
+           !atomic_load(&s->shared->scans);
 }
 
 bool select_change_check(const struct watch_change *c)
@@ -364,45 +255,28 @@ bool select_change_check(const struct watch_change *c)
 int select_read(struct selector *s, select_change_fn *fn, void *context)
 {
     struct watch_change c;
-    if (!s->pid)
+    if (!worker_pid(s->worker))
         return 0;
-    for (unsigned i = 0; s->fd >= 0; i++) {
-        if (i == CHANGES_MOST)
-            return 0; /* the descriptor stays readable */
-        ssize_t n = recv(s->fd, &c, sizeof(c), MSG_DONTWAIT);
+    for (unsigned i = 0; i < CHANGES_MOST; i++) { /* the descriptor stays readable */
+        ssize_t n = recv(worker_fd(s->worker), &c, sizeof(c), MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
-        if (n != sizeof(c) || !select_change_check(&c))
-            break;
+        if (n != sizeof(c) || !select_change_check(&c)) {
+            worker_drop(s->worker);
+            return -EPIPE;
+        }
         void *owner = c.job == WATCH_ALL ? NULL : select_owner(s, c.job);
         if (owner || c.job == WATCH_ALL)
             fn(context, owner, &c);
     }
-    s->fd = fd_close(s->fd);
-    return -EPIPE;
-}
-
-void select_end(struct selector *s)
-{
-    if (s)
-        s->fd = fd_close(s->fd);
+    return 0;
 }
 
 void select_free(struct selector *s)
 {
     if (!s)
         return;
-    select_end(s);
-    uint64_t until = clock_monotonic_ns() + ENDS_WITHIN;
-    bool gone = !s->pid;
-    while (!gone && !(gone = is_reaped(s->pid)) && clock_monotonic_ns() < until)
-        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    if (!gone) { /* the process hangs in a read and is left behind */
-        kill(s->pid, SIGKILL);
-        is_reaped(s->pid);
-    }
-    reap_left(s);
-    munmap(s->shared, sizeof(*s->shared));
+    worker_free(s->worker);
     buf_done(&s->bytes);
     free(s->jobs);
     free(s);

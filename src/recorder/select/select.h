@@ -10,10 +10,8 @@
 #ifndef RECORDER_SELECT_SELECT_H
 #define RECORDER_SELECT_SELECT_H
 
-#include <stdatomic.h>
-#include <sys/types.h>
-
 #include "libbaro/sample/sample.h"
+#include "recorder/helper/worker.h"
 #include "recorder/select/pin.h"
 #include "recorder/select/rule.h"
 #include "recorder/select/watch.h"
@@ -49,9 +47,8 @@ int select_add(struct selector *s, const struct select_options *job, void *owner
 void select_remove(struct selector *s, uint32_t id);
 void *select_owner(const struct selector *s, uint32_t id); /* NULL: there is no such job */
 
-int select_fd(const struct selector *s); /* readable: select_read() has something */
-pid_t select_pid(const struct selector *s);
-uint64_t select_cpu_ns(struct selector *s);
+/* The process, for what is known of it; NULL allowed. If its socket is readable, select_read() has something. */
+struct worker *select_worker(const struct selector *s);
 /* Calls fn for each change that was reported so far. owner NULL: it is about all jobs. Returns 0, or -EPIPE if the
  * process has ended: then select_turn() starts another one. */
 typedef void select_change_fn(void *context, void *owner, const struct watch_change *c);
@@ -59,34 +56,22 @@ int select_read(struct selector *s, select_change_fn *fn, void *context);
 /* Can the selecting process have sent this? One that sends anything else is ended. Pure. */
 bool select_change_check(const struct watch_change *c);
 
-enum select_trouble {
-    SELECT_FINE,
-    SELECT_HUNG,     /* in reading the command of a process, for a second: it was killed */
-    SELECT_ENDED,    /* it was killed, or could not be started */
-    SELECT_GIVEN_UP, /* SELECT_LEFT_MOST processes hang and could not be ended: there is no other */
-};
-#define SELECT_LEFT_MOST 8u
-
-/* Supervises the process that selects. Call it at each tick. It sends orders that could not be sent before. A process
- * that hangs is killed and left behind, the command or file at which it hung is not read again, and another process is
- * started. If the process ends by itself, or the kernel refuses a fork, the next one is started a second later, then
- * two seconds, up to a minute. Returns each trouble once. ret_hung: the process whose command could not be read. If its
- * pid is -1 - i, the PID file of pin i of the job `start` could not be read. */
-enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
+/* worker_turn() of the process that selects: call it at each tick. It sends orders that could not be sent before. If a
+ * process hung, the command or file at which it did is not read again. ret_hung: the process whose command could not be
+ * read. If its pid is -1 - i, the PID file of pin i of the job `start` could not be read. */
+enum worker_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
 bool select_is_stuck(const struct selector *s);                       /* it has read one command for a second */
 bool select_is_barred(const struct selector *s, struct baro_key key); /* its command is not read */
-uint64_t select_starts(const struct selector *s);                     /* processes that were started so far */
 uint64_t select_events_lost(const struct selector *s);                /* so far, as events of the connector */
 /* Does the process report each program that ended before its command was read? It does not without events, after a loss
  * of events, or after another process had to be started. */
 bool select_reports_unread(const struct selector *s);
-void select_end(struct selector *s);  /* tells it to end, and does not wait */
 void select_free(struct selector *s); /* NULL allowed */
 
-/* A page that both processes see. The counts cover all selecting processes so far. */
+/* Memory that both processes see. The counts cover all selecting processes so far. */
 struct select_shared {
-    _Atomic uint64_t since_ns; /* when it began to read a command; 0: it reads none */
-    _Atomic uint64_t start;    /* of that process, with its pid */
+    struct worker_shared worker; /* it is busy while it reads a command */
+    _Atomic uint64_t start;      /* of that process, with its pid */
     _Atomic int32_t pid;
     _Atomic uint64_t events_lost;
     _Atomic bool scans;
@@ -98,7 +83,7 @@ void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, 
 
 #define SELECT_BARRED_MOST 64u
 
-/* recorder/select/child.c: the process itself. Does not return. */
+/* recorder/select/child.c: the process itself. */
 struct select_child {
     const struct select_setup *setup;
     int fd; /* orders (recorder/select/job_wire.h) come from it, and changes go to it */
@@ -107,6 +92,6 @@ struct select_child {
     const struct baro_key *barred;
     size_t n_barred;
 };
-void select_child(const struct select_child *of) __attribute__((noreturn));
+void select_child(const struct select_child *of);
 
 #endif

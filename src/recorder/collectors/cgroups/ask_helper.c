@@ -108,7 +108,7 @@ void groups_ask(struct cgroups *g, bool last)
         struct group_left *l = &g->at[i].left;
         uint64_t early = l->hung ? 0 : urgent ? EXPENSIVE : last ? EXPENSIVE - LAST_AFTER : 0;
         if (!l->path || l->asked || g->at[i].gone || g->now_ns + early < l->due_ns ||
-            (l->hung && helper_left_behind(g->slow) >= STUCK_MOST))
+            (l->hung && worker_left_behind(helper_worker(g->slow)) >= STUCK_MOST))
             continue;
         if (!g->slow) {
             read_here(g, &g->at[i]);

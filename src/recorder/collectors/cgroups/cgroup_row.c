@@ -151,33 +151,17 @@ static bool tick_cgroups(void *state, const struct collector_tick *t)
     return true;
 }
 
-static int32_t cgroups_helper_pid(void *state)
+static struct worker *worker_of_cgroups(const void *state)
 {
     const struct cgroup_row *r = state;
-    const struct helper *files = sampling_is_shared(r->sampling) ? r->sampling->account->files : r->helper;
-    return files ? helper_pid(files) : 0;
+    return helper_worker(r->helper);
 }
 
-static void cost_of_cgroups(void *state, struct collector_cost *ret)
-{
-    struct cgroup_row *r = state;
-    if (r->helper)
-        *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(r->helper), .refused = helper_refused(r->helper)};
-}
-
-static void finish_cgroups(void *state)
-{
-    struct cgroup_row *r = state;
-    helper_end(r->helper);
-}
-
-static void close_groups(void *state, bool exiting)
+static void close_groups(void *state)
 {
     struct cgroup_row *r = state;
     helper_free(r->helper); /* first, because its requests borrow paths from the groups */
     r->helper = NULL;
-    if (exiting)
-        return;
     if (sampling_is_shared(r->sampling) && r->sampling->account->files && r->groups)
         helper_forget(r->sampling->account->files, r->groups);
     cgroups_free(r->groups);
@@ -189,8 +173,6 @@ const struct collector cgroup_collector = {
     .kinds = COLLECTOR_KIND(BARO_KIND_CGROUP),
     .prepare = prepare_cgroups,
     .tick = tick_cgroups,
-    .helper = cgroups_helper_pid,
-    .cost = cost_of_cgroups,
-    .finish = finish_cgroups,
+    .worker = worker_of_cgroups,
     .close = close_groups,
 };

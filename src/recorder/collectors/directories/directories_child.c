@@ -124,7 +124,7 @@ static void begin_walk(struct walker *w, size_t i)
     w->depth++;
     w->walking[i] = true;
     atomic_store(&w->shared->at, (uint32_t)i + 1);
-    atomic_store(&w->shared->worker.busy, true);
+    worker_progress(&w->shared->worker);
     continue_walk(w);
 }
 
@@ -136,7 +136,10 @@ static void end_walk(struct walker *w, size_t i, size_t outer)
     w->walking[i] = false;
     atomic_store(&w->shared->slot[i].found, 0);
     atomic_store(&w->shared->at, w->depth ? (uint32_t)outer + 1 : 0);
-    atomic_store(&w->shared->worker.busy, w->depth > 0);
+    if (w->depth)
+        worker_progress(&w->shared->worker);
+    else
+        worker_idle(&w->shared->worker);
 }
 
 static void walk_one(struct walker *w, size_t i)

@@ -48,8 +48,7 @@ int directories_new(struct directories **ret, const struct directories_options *
     const struct worker_options o = {.shared_bytes = sizeof(struct directories_shared),
                                      .stuck_after_ns = STUCK_AFTER,
                                      .live = directories_live,
-                                     .context = &d->plan,
-                                     .kept_fd = -1};
+                                     .context = &d->plan};
     int code = worker_new(&d->worker, &o, err);
     if (code < 0) {
         free(d);

@@ -46,20 +46,10 @@ static bool tick_directories(void *state, const struct collector_tick *t)
     return true;
 }
 
-static int32_t directories_worker_pid(void *state)
+static struct worker *worker_of_directories(const void *state)
 {
     const struct directory_row *r = state;
-    return r->directories ? (int32_t)worker_pid(directories_worker(r->directories)) : 0;
-}
-
-/* Not charged to the budget: the walk has a share of its own, and no sample is left out because of it. */
-static void cost_of_directories(void *state, struct collector_cost *ret)
-{
-    struct directory_row *r = state;
-    if (!r->directories)
-        return;
-    struct worker *w = directories_worker(r->directories);
-    *ret = (struct collector_cost){.unbudgeted_ns = worker_cpu_ns(w), .refused = worker_refused(w)};
+    return r->directories ? directories_worker(r->directories) : NULL;
 }
 
 static void trouble(void *state, collector_say *tell, void *context)
@@ -76,18 +66,9 @@ static void trouble(void *state, collector_say *tell, void *context)
     buf_done(&line);
 }
 
-static void finish_directories(void *state)
+static void close_directories(void *state)
 {
     struct directory_row *r = state;
-    if (r->directories)
-        worker_end(directories_worker(r->directories));
-}
-
-static void close_directories(void *state, bool exiting)
-{
-    struct directory_row *r = state;
-    if (exiting)
-        return;
     directories_free(r->directories);
     r->directories = NULL;
 }
@@ -97,9 +78,8 @@ const struct collector directory_collector = {
     .kinds = COLLECTOR_KIND(KIND_directory),
     .period_ns = PERIOD_LEAST,
     .tick = tick_directories,
-    .helper = directories_worker_pid,
-    .cost = cost_of_directories,
+    .worker = worker_of_directories,
+    .is_unbudgeted = true, /* the walk has a share of its own, and no sample is left out because of it */
     .trouble = trouble,
-    .finish = finish_directories,
     .close = close_directories,
 };

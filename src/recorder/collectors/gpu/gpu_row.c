@@ -228,7 +228,7 @@ static bool tick(void *state, const struct collector_tick *t)
     bool trouble = gpu_source_turn(gpus->source);
     struct worker *worker = gpu_source_worker(gpus->source);
     struct gpu_shared *s = worker_shared(worker);
-    if (t->last && !gpu_source_is_shared(gpus->source) && !atomic_load(&s->worker.busy)) {
+    if (t->last && !gpu_source_is_shared(gpus->source) && !(atomic_load(&s->worker.since_ns) & 1)) {
         atomic_store(&s->last, true);
         worker_wake(worker);
         worker_wait(worker, LAST_MOST);
@@ -247,20 +247,10 @@ static bool is_quiet(void *state, uint64_t now_ns)
                    : r->is_looked_for || now_ns < SAMPLING_HELPER_AFTER;
 }
 
-static int32_t pid_of_helper(void *state)
+static struct worker *worker_of_gpus(const void *state)
 {
     const struct gpu_row *r = state;
-    return r->gpus ? (int32_t)worker_pid(gpu_source_worker(r->gpus->source)) : 0;
-}
-
-static void cost(void *state, struct collector_cost *ret)
-{
-    struct gpu_row *r = state;
-    struct worker *worker = r->gpus && !gpu_source_is_shared(r->gpus->source) /* else the account has it */
-                                ? gpu_source_worker(r->gpus->source)
-                                : NULL;
-    if (worker)
-        *ret = (struct collector_cost){.cpu_ns = worker_cpu_ns(worker), .refused = worker_refused(worker)};
+    return r->gpus && !gpu_source_is_shared(r->gpus->source) ? gpu_source_worker(r->gpus->source) : NULL;
 }
 
 static void finish(void *state)
@@ -272,11 +262,9 @@ static void finish(void *state)
         r->gpus->has_left = true;
 }
 
-static void close_gpus(void *state, bool exiting)
+static void close_gpus(void *state)
 {
     struct gpu_row *r = state;
-    if (exiting || !r->gpus)
-        return;
     gpus_free(r->gpus);
     r->gpus = NULL;
 }
@@ -287,8 +275,7 @@ const struct collector gpu_collector = {
     .period_ns = PERIOD_LEAST,
     .tick = tick,
     .is_quiet = is_quiet,
-    .helper = pid_of_helper,
-    .cost = cost,
+    .worker = worker_of_gpus,
     .finish = finish,
     .close = close_gpus,
 };

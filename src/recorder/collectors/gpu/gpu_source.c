@@ -56,8 +56,7 @@ static struct gpu_source *source_new(struct sampling *g, bool devices, bool mete
                                      .by_fd = true,
                                      .stuck_after_ns = stuck_after(),
                                      .live = live,
-                                     .context = s,
-                                     .kept_fd = -1};
+                                     .context = s};
     if (!s)
         return NULL;
     s->become = g->options.become;
@@ -87,7 +86,8 @@ struct gpu_source *gpu_source_join(struct gpu_user *u, bool devices, bool meters
     if (a) {
         s->account = a;
         a->gpus = s;
-        a->gpu_worker = s->worker;
+        if (!s->first)
+            account_add(a, s->worker);
     }
     u->next = s->first;
     s->first = u;
@@ -105,9 +105,8 @@ void gpu_source_leave(struct gpu_source *s, struct gpu_user *u)
     if (!s->first)
         worker_end(s->worker);
     if (!s->first && s->account) { /* the next job begins another one */
-        s->account->gpu_ended_ns += worker_cpu_ns(s->worker);
+        account_remove(s->account, s->worker);
         s->account->gpus = NULL;
-        s->account->gpu_worker = NULL;
     }
 }
 

@@ -249,7 +249,7 @@ void host_mounts(struct host *h)
 
 void fs_request(struct host *h)
 {
-    size_t hung = 0, left = helper_left_behind(h->slow), risked = left;
+    size_t hung = 0, left = worker_left_behind(helper_worker(h->slow)), risked = left;
     for (size_t i = 0; i < h->n_fs; i++)
         hung += h->fs[i].hung;
     for (int local = 1; local >= 0; local--) {

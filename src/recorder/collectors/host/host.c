@@ -63,12 +63,6 @@ int host_new(struct host **ret, const struct host_options *options, struct baro_
     return 0;
 }
 
-void host_end_helper(struct host *h)
-{
-    if (h)
-        helper_free(h->slow);
-}
-
 void host_free(struct host *h)
 {
     if (!h)
@@ -200,19 +194,4 @@ void host_fill(const struct host *h, struct baro_sample *s)
 struct helper *host_helper(struct host *h)
 {
     return h->slow;
-}
-
-int host_helper_pid(const struct host *h)
-{
-    return h->slow ? helper_pid(h->slow) : 0;
-}
-
-uint64_t host_helper_refused(const struct host *h)
-{
-    return h->slow ? helper_refused(h->slow) : 0;
-}
-
-uint64_t host_helper_cpu_ns(struct host *h)
-{
-    return h->slow ? helper_cpu_ns(h->slow) : 0;
 }

@@ -27,7 +27,6 @@ struct helper;
 int host_new(struct host **ret, const struct host_options *options, struct baro_error *err);
 void host_free(struct host *h);
 /* the part of host_free() that is needed if this process ends now; NULL is allowed */
-void host_end_helper(struct host *h);
 
 /* Starts the helper now: it is a fork of this process, which is still small. */
 void host_prepare(struct host *h);
@@ -45,11 +44,5 @@ void host_fill(const struct host *h, struct baro_sample *s);
 /* The helper, for other users of it; NULL if there is none, or not yet. Requests of other users name who gets the
  * reply. */
 struct helper *host_helper(struct host *h);
-
-/* The pid of the helper, 0 if there is none; the CPU time of all helpers so far; how many forks of helpers were
- * refused. */
-int host_helper_pid(const struct host *h);
-uint64_t host_helper_cpu_ns(struct host *h);
-uint64_t host_helper_refused(const struct host *h);
 
 #endif

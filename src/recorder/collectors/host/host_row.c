@@ -55,32 +55,15 @@ static bool tick_host(void *state, const struct collector_tick *t)
     return true;
 }
 
-static int32_t host_row_helper_pid(void *state)
+static struct worker *worker_of_host(const void *state)
 {
     const struct host_row *r = state;
-    return r->host ? host_helper_pid(r->host) : 0;
+    return r->host ? helper_worker(host_helper(r->host)) : NULL;
 }
 
-static void cost_of_host(void *state, struct collector_cost *ret)
+static void close_host(void *state)
 {
     struct host_row *r = state;
-    if (r->host)
-        *ret = (struct collector_cost){.cpu_ns = host_helper_cpu_ns(r->host), .refused = host_helper_refused(r->host)};
-}
-
-static void finish_host(void *state)
-{
-    struct host_row *r = state;
-    helper_end(r->host ? host_helper(r->host) : NULL);
-}
-
-static void close_host(void *state, bool exiting)
-{
-    struct host_row *r = state;
-    if (exiting) {
-        host_end_helper(r->host);
-        return;
-    }
     host_free(r->host);
     r->host = NULL;
 }
@@ -92,8 +75,6 @@ const struct collector host_collector = {
     .period_ns = PERIOD_LEAST,
     .prepare = prepare_host,
     .tick = tick_host,
-    .helper = host_row_helper_pid,
-    .cost = cost_of_host,
-    .finish = finish_host,
+    .worker = worker_of_host,
     .close = close_host,
 };

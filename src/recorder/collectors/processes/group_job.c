@@ -113,8 +113,6 @@ static void found(void *context, int32_t pid)
     if (sampling_is_own(g, pid))
         return;
     struct member *m = tree_find(&g->job->tree, pid);
-    if (!m && collectors_own(&g->collectors, pid))
-        return;
     w->members++;
     if (m)
         m->group.missing = 0;

@@ -147,11 +147,9 @@ static bool job_is_quiet(void *state, uint64_t now_ns)
     return !job_row_is_stirred(r) && (!r->group->is_on || group_job_is_quiet(r->group));
 }
 
-static void close_job(void *state, bool exiting)
+static void close_job(void *state)
 {
     struct job_row *r = state;
-    if (exiting)
-        return;
     group_job_done(r->group);
     free(r->moved);
     free(r->rows);

@@ -308,11 +308,9 @@ static bool processes_are_quiet(void *state, uint64_t now_ns)
     return true;
 }
 
-static void close_processes(void *state, bool exiting)
+static void close_processes(void *state)
 {
     struct processes *p = state;
-    if (exiting)
-        return;
     scan_done(&p->scan);
     fd_cache_done(&p->cache);
 }

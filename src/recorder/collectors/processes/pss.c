@@ -320,17 +320,13 @@ static bool at_peak(struct memory *y)
 static bool have_helper(struct memory *y)
 {
     const struct sampler_options *o = &y->sampling->options;
-    struct account *a = y->sampling->account;
     if (y->helper || !o->helper || y->no_helper)
         return y->helper != NULL;
-    if (!sampling_is_shared(y->sampling)) {
-        y->no_helper = helper_new(&y->helper, o->proc_fd, o->cmdline, NULL) < 0;
-        return !y->no_helper;
-    }
-    if (!a->helper && !a->no_helper)
-        a->no_helper = helper_new(&a->helper, o->proc_fd, o->cmdline, NULL) < 0;
-    y->helper = a->helper;
-    y->no_helper = a->no_helper;
+    if (sampling_is_shared(y->sampling))
+        y->helper = account_helper(y->sampling->account, o->proc_fd, o->cmdline);
+    else
+        helper_new(&y->helper, o->proc_fd, o->cmdline, NULL);
+    y->no_helper = !y->helper;
     return y->helper != NULL;
 }
 
@@ -352,7 +348,7 @@ static void ask(struct memory *y)
     if (!o->helper || y->no_helper || y->sampling->now_ns < HELPER_AFTER)
         return;
     collect_replies(y);
-    if (y->helper && (helper_busy(y->helper) || helper_is_put_off(y->helper)))
+    if (y->helper && (helper_busy(y->helper) || worker_is_put_off(helper_worker(y->helper))))
         return; /* one batch at a time */
     y->n_requests = 0;
     request_due(y);
@@ -432,32 +428,18 @@ static bool memory_is_quiet(void *state, uint64_t now_ns)
     return !waits && !(y->stale && now_ns < y->stale_since_ns + STALE_WAIT);
 }
 
-static int32_t memory_helper_pid(void *state)
+static struct worker *worker_of_memory(const void *state)
 {
-    const struct memory *y = state;
-    return y->helper ? helper_pid(y->helper) : 0; /* also of a shared helper, because it is not a member of the job */
+    return helper_worker(own_helper(state));
 }
 
-static void cost_of_memory(void *state, struct collector_cost *ret)
-{
-    struct helper *h = own_helper(state);
-    if (h)
-        *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(h), .refused = helper_refused(h)};
-}
-
-static void finish_memory(void *state)
-{
-    helper_end(own_helper(state));
-}
-
-static void close_memory(void *state, bool exiting)
+static void close_memory(void *state)
 {
     struct memory *y = state;
     helper_free(own_helper(y));
+    free(y->requests);
     y->helper = NULL;
-    if (!exiting)
-        free(y->requests);
-    y->requests = exiting ? y->requests : NULL;
+    y->requests = NULL;
 }
 
 const struct collector memory_collector = {
@@ -470,8 +452,6 @@ const struct collector memory_collector = {
     .prepare = prepare_memory,
     .tick = tick_memory,
     .is_quiet = memory_is_quiet,
-    .helper = memory_helper_pid,
-    .cost = cost_of_memory,
-    .finish = finish_memory,
+    .worker = worker_of_memory,
     .close = close_memory,
 };

@@ -296,31 +296,15 @@ static bool tasks_are_quiet(void *state, uint64_t now_ns)
     return true;
 }
 
-static int32_t tasks_helper_pid(void *state)
+static struct worker *worker_of_tasks(const void *state)
 {
     const struct task_row *r = state;
-    return r->selector ? select_pid(r->selector) : 0;
+    return sampling_is_shared(r->sampling) ? NULL : select_worker(r->selector);
 }
 
-static void cost_of_tasks(void *state, struct collector_cost *ret)
-{
-    const struct task_row *r = state;
-    if (r->selector && !sampling_is_shared(r->sampling)) /* else the account has it */
-        ret->cpu_ns = select_cpu_ns(r->selector);
-}
-
-static void finish_tasks(void *state)
-{
-    const struct task_row *r = state;
-    if (!sampling_is_shared(r->sampling))
-        select_end(r->selector);
-}
-
-static void close_tasks(void *state, bool exiting)
+static void close_tasks(void *state)
 {
     struct task_row *r = state;
-    if (exiting)
-        return;
     while (r->groups) {
         struct task_group *g = r->groups;
         r->groups = g->next;
@@ -341,8 +325,6 @@ const struct collector task_collector = {
     .kinds = COLLECTOR_KIND(KIND_task),
     .tick = tick_tasks,
     .is_quiet = tasks_are_quiet,
-    .helper = tasks_helper_pid,
-    .cost = cost_of_tasks,
-    .finish = finish_tasks,
+    .worker = worker_of_tasks,
     .close = close_tasks,
 };

@@ -313,33 +313,15 @@ void socket_row_fill(const struct socket_row *r, struct baro_sample *s)
 
 /* ---- the row ---- */
 
-static int32_t sockets_worker_pid(void *state)
+static struct worker *worker_of_sockets(const void *state)
 {
     const struct socket_row *r = state;
-    return r->sockets ? (int32_t)worker_pid(sockets_worker(r->sockets)) : 0;
+    return r->sockets ? sockets_worker(r->sockets) : NULL;
 }
 
-static void cost_of_sockets(void *state, struct collector_cost *ret)
+static void close_sockets(void *state)
 {
     struct socket_row *r = state;
-    if (!r->sockets)
-        return;
-    struct worker *w = sockets_worker(r->sockets);
-    *ret = (struct collector_cost){.cpu_ns = worker_cpu_ns(w), .refused = worker_refused(w)};
-}
-
-static void finish_sockets(void *state)
-{
-    struct socket_row *r = state;
-    if (r->sockets)
-        worker_end(sockets_worker(r->sockets));
-}
-
-static void close_sockets(void *state, bool exiting)
-{
-    struct socket_row *r = state;
-    if (exiting)
-        return;
     sockets_free(r->sockets);
     r->sockets = NULL;
 }
@@ -350,8 +332,6 @@ const struct collector socket_collector = {
     .sources = BARO_SOURCE_SOCK_DIAG,
     .prepare = prepare_sockets,
     .tick = tick_sockets,
-    .helper = sockets_worker_pid,
-    .cost = cost_of_sockets,
-    .finish = finish_sockets,
+    .worker = worker_of_sockets,
     .close = close_sockets,
 };

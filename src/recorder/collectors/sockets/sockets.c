@@ -32,7 +32,8 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
                                      .stuck_after_ns = STUCK_AFTER,
                                      .live = sockets_live,
                                      .context = &s->options,
-                                     .kept_fd = options->proc_fd};
+                                     .kept = &s->options.proc_fd,
+                                     .n_kept = 1};
     int code = worker_new(&s->worker, &o, err);
     if (code < 0) {
         free(s->options.before.at);

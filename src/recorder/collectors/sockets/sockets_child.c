@@ -260,13 +260,13 @@ void sockets_live(const struct worker_child *c)
     job_namespaces_theirs(&r->namespaces, &r->options->before); /* a copy: the memory is this process's */
     r->namespaces.all_theirs = r->options->restarted;
     while (!r->failed) {
-        atomic_store(&r->shared->worker.busy, true);
+        worker_progress(&r->shared->worker);
         bool asked = copy_asked(r);
         if (asked)
             read_sockets(r);
         else
             read_between(r);
-        atomic_store(&r->shared->worker.busy, false);
+        worker_idle(&r->shared->worker);
         if (asked)
             worker_done(c);
         worker_rest(c, r->ends > ENDS_OFTEN ? ENDS_PERIOD : NS_PER_SEC * 3600);
