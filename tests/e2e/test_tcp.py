@@ -4,7 +4,6 @@ known size and with ss(8)."""
 
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
