@@ -89,7 +89,7 @@ def first_process(word):
     """The pid of a container's first process that has this word in its command line."""
     for status in pathlib.Path("/proc").glob("[0-9]*/status"):
         try:
-            ids = re.search(r"^NSpid:(.*)", status.read_text(), re.M)[1].split()
+            ids = re.search(r"^NSpid:(.*)", status.read_text(errors="replace"), re.M)[1].split()
             if len(ids) > 1 and ids[-1] == "1" and word in (status.parent / "cmdline").read_text():
                 return int(ids[0])
         except OSError:

@@ -293,11 +293,12 @@ static void user_step(struct text *t, const char *p)
     }
 }
 
-/* The text ends in an authority: it may have been cut before its '@'. */
+/* The text ends in an authority: it may have been cut before its '@'. What stands before the colon must be like a user.
+ */
 static void user_end(struct text *t)
 {
     if (!t->url || !t->user || !t->colon || t->at || t->slash || *t->user == '[' || is_port(t->colon + 1, t->end) ||
-        is_in(t->colon[1], "$%{"))
+        is_in(t->colon[1], "$%{") || while_token(t->user, t->colon, ".%+~") < t->colon)
         return;
     mark(t->m, t->colon + 1, t->end);
 }
