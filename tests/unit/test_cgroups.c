@@ -411,22 +411,22 @@ static void group_that_fills_up(void **state)
         bool has_come;
         const char *limit; /* that it gets */
     } steps[] = {
-        {100, "20\n", 450, false}, /* it had nothing at 0 ms */
-        {200, "60\n", 275, false},
-        {300, "60\n", 0, false},
-        {310, "40\n", 0, false},
-        {320, "41\n", 810, false},
-        {330, "93\n", 0, true},
-        {340, "99\n", 0, false}, /* only once */
-        {350, "85\n", 0, false},
-        {360, "95\n", 0, false}, /* never far below */
-        {370, "70\n", 0, false},
-        {380, "80\n", 390, false},
-        {390, "90\n", 0, true},
+        {100, "20\n", 450, false, NULL}, /* it had nothing at 0 ms */
+        {200, "60\n", 275, false, NULL},
+        {300, "60\n", 0, false, NULL},
+        {310, "40\n", 0, false, NULL},
+        {320, "41\n", 810, false, NULL},
+        {330, "93\n", 0, true, NULL},
+        {340, "99\n", 0, false, NULL}, /* only once */
+        {350, "85\n", 0, false, NULL},
+        {360, "95\n", 0, false, NULL}, /* never far below */
+        {370, "70\n", 0, false, NULL},
+        {380, "80\n", 390, false, NULL},
+        {390, "90\n", 0, true, NULL},
         {10000, "1\n", 0, false, "800000000000\n"}, /* of which 720 GB are left: it is read after 90 s, */
-        {10001, "1\n", 0, false},
+        {10001, "1\n", 0, false, NULL},
         {15000, "1\n", 0, false, "100\n"},
-        {15001, "95\n", 0, true}, /* or now */
+        {15001, "95\n", 0, true, NULL}, /* or now */
     };
     (void)state;
     for (size_t v = 0; v < 2; v++) {
