@@ -105,6 +105,11 @@ struct baro_entity_owner {
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"
 
+/* What a process is expected to use after its record of taskstats or perf is made: the kernel writes these before it
+ * frees the memory of the process, which takes 0.2 us per page and more. The parent's counters include that time. */
+#define TEARDOWN_NS 200000u
+#define TEARDOWN_NS_PER_PAGE 200u
+
 /* Limits of what the tape takes; longer texts and more attributes are left out. */
 enum {
     ATTRIBUTES_MAX = 32,

@@ -196,10 +196,6 @@ static uint64_t unsure_of(const struct baro_exit *e)
     return e->value[EXIT_cpu_unsure] < e->value[EXIT_cpu] ? e->value[EXIT_cpu_unsure] : e->value[EXIT_cpu];
 }
 
-/* The kernel writes the records of taskstats and perf before it frees the memory of a process, which takes 0.2 us
- * per page and more. The parent's counters include that time. */
-#define TEARDOWN_NS 200000u
-#define TEARDOWN_NS_PER_PAGE 200u
 static uint64_t teardown_of(const struct baro_exit *e)
 {
     if (e->source != BARO_EXIT_TASKSTATS && e->source != BARO_EXIT_PERF)

@@ -20,8 +20,6 @@
  * Nothing is shared out unless every child is known, nor among several children if one has no reported CPU time. Polls
  * miss children, which the gain includes, so each of the others gets no more than what is expected.
  */
-#define TEARDOWN_NS 200000u
-#define TEARDOWN_NS_PER_PAGE 200u
 /* A child gets at most this many times its expected cost: the parent's values have steps of 10 ms, and a step may be
  * due to other children. */
 #define SHARE_MOST 8u

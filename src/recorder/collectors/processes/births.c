@@ -31,7 +31,8 @@
 /* If no member was found for so long, the timer stops: processes of some milliseconds can't have used much of the job.
  */
 #define RARE_AFTER NS_PER_SEC
-#define FOREIGN_MOST 8u /* hints in a row that were of other jobs: none is heard until a member is found */
+/* After so many hints in a row that were of other jobs no hint causes a poll, until a member is found. */
+#define FOREIGN_MOST 8u
 
 void births_init(struct births *b, struct sampling *sampling)
 {

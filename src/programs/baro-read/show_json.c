@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "programs/baro-top/show.h"
+#include "programs/baro-read/show.h"
 
 /* Rows before those of the instant, for rates. Apart: ids of entities are those of processes, too. */
 struct earlier {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of `baro show` share: the instant that is shown, and its two forms. */
-#ifndef PROGRAMS_BARO_TOP_SHOW_H
-#define PROGRAMS_BARO_TOP_SHOW_H
+#ifndef PROGRAMS_BARO_READ_SHOW_H
+#define PROGRAMS_BARO_READ_SHOW_H
 
 #include "output/rows/csv_json.h"
 #include "programs/baro-top/feed.h"

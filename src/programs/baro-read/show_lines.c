@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
-#include "programs/baro-top/show.h"
+#include "programs/baro-read/show.h"
 #include "programs/common/zone.h"
 
 #define PHASES_MOST 6u  /* phases in a line; JSON has all */

@@ -9,7 +9,7 @@
 #include "output/rows/escaped.h"
 #include "output/rows/wrap.h"
 #include "output/text/read_fact.h"
-#include "programs/baro-top/show.h"
+#include "programs/baro-read/show.h"
 #include "programs/baro-top/view.h"
 #include "programs/common/zone.h"
 
