@@ -72,7 +72,8 @@ struct failures {
     struct failure_process command;
     bool has_failed, is_partial; /* is_partial: the status or the parent of some process is not known */
     uint64_t ended, unknown;     /* processes but the command, and how many of them have no status */
-    struct failure of_command;   /* why the command failed, if has_failed */
+    /* Why the command failed, if has_failed. The status of its child counts as not known if too many others are. */
+    struct failure of_command;
     struct failure_family family[FAILURE_FAMILIES];
     unsigned n;
 };
