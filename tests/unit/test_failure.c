@@ -186,21 +186,6 @@ static void test_not_known(void **state)
     assert_int_equal(why(&f)->first.process.pid, COMMAND);
 }
 
-/* Which child failed first is said only where at most one in 50 processes has no status. */
-static void test_nearly_all_known(void **state)
-{
-    (void)state;
-    for (int unknown = 1; unknown < 3; unknown++) {
-        struct failures f = new_failures();
-        for (int i = 0; i < 60; i++)
-            ended(&f, 200 + i, 101, i * 0.01, i * 0.01 + 0.005, i < unknown ? NOT_KNOWN : 0, "sh");
-        ended(&f, 101, COMMAND, 0, 1.0, STATUS(4), "sh");
-        ended(&f, COMMAND, WRAPPER, 0, 1.1, STATUS(2), "make");
-        assert_true(why(&f)->is_of_child);
-        assert_int_equal(why(&f)->first.status_known, unknown == 1);
-    }
-}
-
 /* Many processes at once each have a child that failed, and none of them ends: the newest are kept. */
 static void test_bounded(void **state)
 {
@@ -277,7 +262,6 @@ int main(void)
         cmocka_unit_test(test_closed_pipe),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_not_known),
-        cmocka_unit_test(test_nearly_all_known),
         cmocka_unit_test(test_lost_parent),
         cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_long_texts),

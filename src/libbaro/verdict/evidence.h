@@ -65,6 +65,7 @@
 /* Facts that are text; "": absent. */
 #define VERDICT_TEXTS(TEXT)                                                                                            \
     TEXT(mode, "", "mode")                                                                                             \
+    TEXT(event_source, "accounting", "event_source")                                                                   \
     TEXT(cgroup, "", "cgroup")                                                                                         \
     TEXT(exit_signal, "exit", "signal")                                                                                \
     TEXT(memory_source, "limits", "memory_source")                                                                     \

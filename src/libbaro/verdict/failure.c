@@ -12,9 +12,6 @@
 /* A process that fails because of a child ends within this time after the child, or after the last sibling that ran
  * beside it. Example: `make -j2` ends when its other compiler has ended, 40 s after the first one failed. */
 #define FOLLOWS_WITHIN (2 * NS_PER_SEC)
-/* If more than one in so many processes has no status, the one that failed first may be among them. Example: without
- * events the kernel tells 30 of 44 statuses of a failed make, and the process that failed first is not among them. */
-#define KNOWN_OF 50u
 #define STATUS_OF_TIMEOUT 124
 #define STATUS_OF_SIGPIPE (128 + SIGPIPE) /* status of a shell with `set -o pipefail` after SIGPIPE */
 
@@ -228,15 +225,13 @@ void failures_add(struct failures *f, const struct baro_row *e)
     const struct failure_process process = {baro_row_pid(e), baro_row_start_ticks(e)};
     struct failure_family *family = find_family(f, process);
     struct failure why;
-    bool is_command = f->command.pid && is_same_process(f->command, process);
-    int status;
-    f->ended += !is_command;
-    f->unknown += !is_command && baro_row_status(e, &status) != BARO_PRESENT;
     if (is_good(e)) {
         drop_family(f, family);
         add_good(f, e);
         return;
     }
+    bool is_command = f->command.pid && is_same_process(f->command, process);
+    int status;
     f->is_partial |= !is_command && (!baro_row_ppid(e) || baro_row_status(e, &status) != BARO_PRESENT);
     if (family && is_timeout(e, &family->child)) {
         drop_family(f, family);
@@ -248,7 +243,6 @@ void failures_add(struct failures *f, const struct baro_row *e)
     if (is_command) {
         f->of_command = why;
         f->of_command.before_is_bound = f->is_partial;
-        f->of_command.first.status_known &= !why.is_of_child || f->unknown <= f->ended / KNOWN_OF;
         f->has_failed = true;
     } else {
         add_failed(f, e, &why);

@@ -71,9 +71,7 @@ struct failure_family {
 struct failures {
     struct failure_process command;
     bool has_failed, is_partial; /* is_partial: the status or the parent of some process is not known */
-    uint64_t ended, unknown;     /* processes but the command, and how many of them have no status */
-    /* Why the command failed, if has_failed. The status of its child counts as not known if too many others are. */
-    struct failure of_command;
+    struct failure of_command;   /* why the command failed, if has_failed */
     struct failure_family family[FAILURE_FAMILIES];
     unsigned n;
 };

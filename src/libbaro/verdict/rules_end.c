@@ -349,7 +349,14 @@ static void find_before(struct finding *f, const struct failure *why)
     find_number(f, "failed_before", (double)why->n_before, flags, BARO_UNIT_NONE);
 }
 
-/* The connector and taskstats report the statuses of the processes below; perf and scans do not. */
+/* The connector reports the statuses of all processes. Where perf reports their ends, or they are found by their pids,
+ * some statuses are known, and that of the process that failed first may not be. Example: a probe that ended with 4 is
+ * known, the sh that made `make -C src` fail with 7 is not. */
+static bool first_is_known(const struct evidence *e, const struct failure *why)
+{
+    return why->first.status_known && strcmp(e->event_source, "scan") != 0 && strcmp(e->event_source, "perf") != 0;
+}
+
 static void find_not_known(struct finding *f, double status, const struct failure *why)
 {
     if (status > 128)
@@ -379,7 +386,7 @@ static void find_first(struct finding *f, const struct failure *why)
     find_after(f, why);
 }
 
-static void find_failure_numbers(struct finding *f, const struct failure *why)
+static void find_failure_numbers(struct finding *f, const struct failure *why, bool is_known)
 {
     const struct failure_end *first = &why->first;
     char pid[16];
@@ -388,9 +395,9 @@ static void find_failure_numbers(struct finding *f, const struct failure *why)
     find_text(f, "first_name", first->name);
     find_text(f, "first_command", first->command);
     find_number(f, "first_end_ns", (double)first->t_ns, 0, BARO_UNIT_NS);
-    if (first->status_known && WIFSIGNALED(first->status))
+    if (is_known && WIFSIGNALED(first->status))
         find_text(f, "first_signal", of_signal(WTERMSIG(first->status)).at);
-    else if (first->status_known)
+    else if (is_known)
         find_number(f, "first_status", WEXITSTATUS(first->status), 0, BARO_UNIT_NONE);
     find_text(f, "below", why->above);
     find_text(f, "failed_after", why->after);
@@ -417,7 +424,7 @@ static bool apply_failed(const struct evidence *e, const struct stretch *s, stru
     if (is_itself) {
         find_custom(f, e->exit_status);
         find_title(f, ".");
-    } else if (why->first.status_known) {
+    } else if (first_is_known(e, why)) {
         find_first(f, why);
     } else {
         find_not_known(f, e->exit_status, why);
@@ -425,7 +432,7 @@ static bool apply_failed(const struct evidence *e, const struct stretch *s, stru
     if (why)
         find_before(f, why);
     if (!is_itself)
-        find_failure_numbers(f, why);
+        find_failure_numbers(f, why, first_is_known(e, why));
     return true;
 }
 

@@ -75,7 +75,8 @@ static void become_other(struct job *j, struct member *m)
 {
     uint64_t used[BASE_MAX];
     used_by(j, m, used);
-    if (!m->other.was_started && used[BASE_CPU] && (m->other.base = malloc(sizeof(used))) != NULL)
+    if (!m->other.was_started && !m->other.from_birth && used[BASE_CPU] &&
+        (m->other.base = malloc(sizeof(used))) != NULL)
         memcpy(m->other.base, used, sizeof(used));
     job_end_unseen(j, m, false);
     peak_end_awaited(j, m, false);

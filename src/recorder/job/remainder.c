@@ -40,7 +40,7 @@ static uint64_t unpolled(const struct member *m)
 {
     const struct member_reading *r = &m->reading;
     uint64_t from_ns = r->polled_ns < r->ran_ns + CLOCK_LAG_NS ? r->ran_ns : r->polled_ns;
-    double cpu = (double)member_usage(m)->cpu_ns, most = (double)max_u64(value(m, PROCESS_threads), 1);
+    double cpu = (double)own_cpu(m), most = (double)max_u64(value(m, PROCESS_threads), 1);
     if (!r->polled_ns || m->life.cpu_final || m->life.gone_ns <= from_ns)
         return 0;
     uint64_t age_ns = excess(r->polled_ns, r->found_ns), more_ns = m->life.gone_ns - from_ns;

@@ -234,6 +234,7 @@ struct member_other {
     uint64_t peak_before, most_before; /* counts.peak and at_once.most before it began */
     bool is : 1;
     bool was_started : 1; /* a recorder or helper started it: it stays one whatever it executes */
+    bool from_birth : 1;  /* it has executed nothing since it was forked: all that it used is of the same program */
 };
 
 /* Set by recorder/loop from events. */
@@ -258,7 +259,8 @@ struct member_reading {
     uint64_t cpu_limit_ns;               /* its hard RLIMIT_CPU; 0: none */
     uint64_t limit_at_ns;                /* its CPU time when that was read last */
     float ticks_ratio;                   /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
-    /* births.c: when it began at the latest, when its clock was last polled, and when it had last moved; 0: never */
+    /* Of a member that births.c found: when it began at the latest, when its clock was last read, and when that had
+     * last moved; 0: never. */
     uint64_t found_ns, polled_ns, ran_ns;
     uint64_t smaps_ns;         /* when smaps was last read; 0: never */
     uint64_t smaps_key;        /* faults and stat_rss when smaps was last read */

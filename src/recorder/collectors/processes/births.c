@@ -26,6 +26,7 @@
 #define SETTLE_AT 64u                  /* members that have ended and wait to be accounted */
 #define PARTS 3                        /* it may take three quarters of the budget */
 #define PAUSE_MOST (200 * NS_PER_MS)
+#define STANDS_AFTER (10 * NS_PER_MS) /* the clock of a process on another CPU moves with that one's tick */
 #define START_NS ((int64_t)(10 * NS_PER_MS))
 #define BURST_NS NS_PER_SEC
 /* If no member was found for so long, the timer stops: processes of some milliseconds can't have used much of the job.
@@ -104,11 +105,24 @@ bool births_begin(struct births *b, int32_t pid)
 
 /* ---- members that are followed ---- */
 
+/* Returns the one that makes room: the oldest whose clock stands still, else the oldest. Example: a program begins 150
+ * that sleep, and computes: it is followed all the time. */
+static size_t least_needed(const struct births *b)
+{
+    for (size_t i = 0; i < b->n_followed; i++) {
+        const struct member *m = tree_find(&b->sampling->job->tree, b->followed[i].pid);
+        if (!m || m->reading.polled_ns > m->reading.ran_ns + STANDS_AFTER)
+            return i;
+    }
+    return 0;
+}
+
 static void follow(struct births *b, const struct member *m)
 {
     if (b->n_followed == BIRTHS_FOLLOWED) {
-        fd_close(b->followed[0].pidfd);
-        memmove(b->followed, b->followed + 1, --b->n_followed * sizeof(*b->followed));
+        size_t i = least_needed(b);
+        fd_close(b->followed[i].pidfd);
+        memmove(b->followed + i, b->followed + i + 1, (--b->n_followed - i) * sizeof(*b->followed));
     }
     int fd = b->no_status ? -1 : proc_pidfd(m->row.key.pid);
     b->followed[b->n_followed++] = (struct followed){m->row.key.pid, fd < 0 ? -1 : fd};

@@ -45,7 +45,7 @@ struct births {
     struct library_watch library;
     uint64_t cpu_ns; /* CPU time of this thread when it last waited, or after the last poll */
     int64_t left_ns; /* the balance of its part of the budget; negative: debt */
-    /* members whose CPU clocks are read each time; the oldest ones make room */
+    /* members whose CPU clocks are read each time; those that sleep, then the oldest ones, make room */
     struct followed {
         int32_t pid;
         int pidfd; /* has its exit status when it has been reaped; -1: none */

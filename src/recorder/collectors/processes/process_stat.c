@@ -162,7 +162,7 @@ static bool is_released(const struct pid_stat *st)
  * mostly for less than a millisecond. Example: a shell forks at 100.0 ms. Its child is read at 100.2 ms as `sh`, is
  * `true` from 100.5 ms on, and has ended when it is read again at 110 ms: its name is not known. If an event reported
  * the fork, events report its programs, too. */
-#define PF_FORKNOEXEC 0x40u
+#define PF_FORKNOEXEC 0x40u              /* it has not executed a program since it was forked */
 #define EXECUTES_WITHIN (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
 #define EXECUTES_BEFORE (2 * NS_PER_MS)  /* a process that has used more CPU time is not about to execute a program */
 static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st, uint64_t clock_ns)
@@ -251,18 +251,21 @@ static void check_wrapper(const struct processes *p, struct member *m)
 /*
  * Finds out whether the member belongs to another recording of barograph: it has given itself the name of a recorder or
  * helper, and executes this program; or it is the wrapper of one; or a recorder or helper has started it, as it does
- * MLflow's follower. The kernel says what a process executes, a name alone says nothing. A
- * process that ended before it was read stays one of the job.
+ * MLflow's follower. The kernel says what a process executes, a name alone says nothing. A process that ended before it
+ * was read stays one of the job, unless a recorder or helper has started it.
  */
 static void check_recorder(const struct processes *p, struct member *m, const struct pid_stat *st)
 {
     struct job *j = p->sampling->job;
     bool is = false, is_wrapper = m->other.is && strcmp(st->comm, "baro") == 0;
-    if (m->other.was_started || is_named_by_user(j, m) || st->state == 'Z')
+    if (m->other.was_started || is_named_by_user(j, m))
         return;
     m->other.was_started = starts_others(m->links.parent);
+    m->other.from_birth = st->flags & PF_FORKNOEXEC;
     if (m->other.was_started)
         is = true;
+    else if (st->state == 'Z')
+        return;
     else if ((is_named_ours(st->comm) || is_wrapper) && !executes_baro(p->sampling, m->row.key.pid, &is))
         return;
     job_set_other(j, m, is);

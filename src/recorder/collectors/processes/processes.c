@@ -136,6 +136,18 @@ static void check_order(struct processes *p)
     }
 }
 
+/* A tick reads the clocks of all members that births.c found, of which it follows the newest alone. Without this a
+ * process that has slept since it began would count as one that runs: 150 sleepers took 130 ms that their parent had
+ * used. */
+static void note_polled(const struct processes *p, struct member *m, bool moved)
+{
+    if (!m->reading.polled_ns)
+        return;
+    m->reading.polled_ns = p->sampling->now_ns;
+    if (moved)
+        m->reading.ran_ns = p->sampling->now_ns;
+}
+
 static void tick_from(struct processes *p, size_t *i)
 {
     const struct tree *tree = &p->sampling->job->tree;
@@ -146,6 +158,8 @@ static void tick_from(struct processes *p, size_t *i)
             continue;
         p->samples++;
         bool there = clock_process_cpu_ns(g.pid, &clock_ns) != -EINVAL;
+        if (there && p->sampling->job->source.polled)
+            note_polled(p, tree->at[*i], clock_ns != g.clock_ns);
         if (there && clock_ns == g.clock_ns && p->sampling->now_ns < g.due_ns && (g.scanned || !p->scan.once))
             continue;
         struct member *m = tree->at[*i];
