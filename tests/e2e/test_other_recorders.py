@@ -31,8 +31,10 @@ def check_outer(outer, inner, seen=True):
     recorder."""
     job, expected, cost = outer["job"], inner["job"], inner["recorder"]["cpu_ns"]
     others = outer["recorder"]["others_cpu_ns"]
-    assert abs(job["cpu_ns"] - expected["cpu_ns"]) < cost / 4 + 5_000_000, (job["cpu_ns"], expected["cpu_ns"], cost, others)
-    assert not seen or (cost * 3 / 4 < others < cost * 5 / 4 + 5_000_000), (cost, others)
+    # Without events what a recorder uses after its clock was last read, up to 0.2 s before its end, is not known.
+    slack = cost / 4 + (15_000_000 if outer["accounting"]["event_source"] == "scan" else 5_000_000)
+    assert abs(job["cpu_ns"] - expected["cpu_ns"]) < slack, (job["cpu_ns"], expected["cpu_ns"], cost, others)
+    assert not seen or abs(cost - others) < slack, (cost, others)
     assert not seen or outer["recorder"]["others_rss_peak_bytes"] > 1_000_000
     assert inner["recorder"]["others_cpu_ns"] == 0
     # `baro record --background` ends at once and is not read; what it leaves behind is.
