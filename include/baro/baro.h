@@ -40,6 +40,7 @@
 #include "baro/columns.h"
 #include "baro/error.h"
 #include "baro/event.h"
+#include "baro/fold.h"
 #include "baro/header.h"
 #include "baro/interval.h"
 #include "baro/mark.h"

@@ -36,41 +36,8 @@
 extern "C" {
 #endif
 
-struct baro_summary; /**< the facts of one recording */
+struct baro_summary; /**< the facts of one recording: baro_fold_summary() of baro/fold.h */
 
-/* ---- making a summary ---- */
-/**
- * Reads @p tape from its beginning to its present end and makes its summary. It leaves the cursor at the end. The
- * summary borrows nothing from the tape, which may be closed.
- * @return 0 and a summary, to be freed with baro_summary_free(); negative on a read error; -ENOMEM.
- */
-BARO_API int baro_summary_of_tape(struct baro_tape *tape, struct baro_summary **ret, struct baro_error *err);
-
-/** Frees a summary and all that was borrowed from it. NULL is allowed. */
-BARO_API void baro_summary_free(struct baro_summary *summary);
-
-/**
- * Makes a summary without records, to which a live view adds records as they arrive.
- * @param header borrowed during the call.
- * @return 0 and a summary, to be freed with baro_summary_free(); -ENOMEM.
- */
-BARO_API int baro_summary_new(struct baro_summary **ret, const struct baro_header *header, struct baro_error *err);
-/**
- * Adds one record. Add the records in the order of the tape, each once. It allocates memory only for new commands,
- * entities and the like. If memory runs out, the summary lacks something, and the fact "is_incomplete" is true.
- */
-BARO_API void baro_summary_add(struct baro_summary *summary, const struct baro_record *record);
-/**
- * Adds all records from the position of the cursor to the present end of the tape. To follow a tape, call this and
- * baro_summary_finish() each time baro_tape_wait() returns 1.
- * @return 0, or negative on a read error: the summary has the records that were read before it.
- */
-BARO_API int baro_summary_add_tape(struct baro_summary *summary, struct baro_tape *tape, struct baro_error *err);
-/**
- * Adds the processes that are alive to their commands, and sorts the commands. Read values after this call. More
- * records may be added afterwards; then call it again.
- */
-BARO_API void baro_summary_finish(struct baro_summary *summary);
 /**
  * Sets the carbon intensity of the electricity. The section "carbon" then has values: energy times intensity. It
  * changes nothing on the tape.

@@ -40,7 +40,7 @@ static void one_core(struct world *w, double read)
     world_init(w);
     demand(w, 0, 100, 0.5, 0.5);
     for (size_t i = 0; i < w->history.n; i++)
-        w->history.point[i].at[CURVE_DELAY_CPU] = w->history.point[i].at[CURVE_CPU] * read / 50;
+        w->history.point[i].at[FOLD_DELAY_CPU] = w->history.point[i].at[FOLD_CPU] * read / 50;
     stretch_fill(&w->e.job, &w->history, NULL, 0, 100 * SECOND);
 }
 
@@ -56,16 +56,16 @@ static void test_little_work_needs_the_delay(void **state)
     assert_true(isnan(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND)));
     /* While a quarter of the cores is idle nobody waits. */
     for (size_t i = 0; i < w.history.n; i++) {
-        w.history.point[i].at[CURVE_HOST_TIME] = (double)w.history.point[i].t_ns;
-        w.history.point[i].at[CURVE_HOST_BUSY] = 3 * (double)w.history.point[i].t_ns;
+        w.history.point[i].at[FOLD_HOST_TIME] = (double)w.history.point[i].t_ns;
+        w.history.point[i].at[FOLD_HOST_BUSY] = 3 * (double)w.history.point[i].t_ns;
     }
     assert_true(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND) == 1);
     world_done(&w);
     one_core(&w, 39);
-    w.e.job.grown[CURVE_CPU] = w.e.job.grown[CURVE_RUN_DELAY] = 5e9;
-    w.e.job.grown[CURVE_DELAY_CPU] = 2e9;
+    w.e.job.grown[FOLD_CPU] = w.e.job.grown[FOLD_RUN_DELAY] = 5e9;
+    w.e.job.grown[FOLD_DELAY_CPU] = 2e9;
     assert_false(*says(&w, "idle"));
-    w.e.job.grown[CURVE_DELAY_CPU] = 4e9;
+    w.e.job.grown[FOLD_DELAY_CPU] = 4e9;
     assert_true(*says(&w, "idle"));
     world_done(&w);
 }
@@ -78,7 +78,7 @@ static void test_much_work_does_not(void **state)
     world_init(&w);
     demand(&w, 0, 100, 4, 4);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
-    w.e.job.grown[CURVE_DELAY_CPU] = 100e9;
+    w.e.job.grown[FOLD_DELAY_CPU] = 100e9;
     assert_true(*says(&w, "few-cores"));
     world_done(&w);
 }
@@ -106,8 +106,8 @@ static void test_neighbours_take_no_more_than_they_use(void **state)
     struct world w;
     (void)state;
     world_init(&w);
-    w.e.job.grown[CURVE_CPU] = 200e9;
-    w.e.job.grown[CURVE_RUN_DELAY] = 200e9;
+    w.e.job.grown[FOLD_CPU] = 200e9;
+    w.e.job.grown[FOLD_RUN_DELAY] = 200e9;
     w.e.host_mean_cores = 3.2;
     w.e.host_others_cores = 1.2;
     const char *title = says(&w, "cpu-neighbour");
@@ -118,39 +118,39 @@ static void test_neighbours_take_no_more_than_they_use(void **state)
 
 static void test_a_curve_that_was_never_read(void **state)
 {
-    struct history h;
-    struct history_point p = {.t_ns = 0};
+    struct points h;
+    struct point p = {.t_ns = 0};
     (void)state;
-    assert_int_equal(history_init(&h), 0);
+    assert_int_equal(points_init(&h), 0);
     h.has_start = true;
-    history_add(&h, &p); /* the start: all are 0 */
-    for (int i = 0; i < CURVE_COUNT; i++)
+    points_add(&h, &p); /* the start: all are 0 */
+    for (int i = 0; i < FOLD_ROW; i++)
         p.at[i] = NAN;
     p.t_ns = 5 * SECOND;
-    p.at[CURVE_CPU] = 7;
-    history_add(&h, &p);
-    assert_true(history_growth(&h, CURVE_CPU, 0, 5 * SECOND) == 7);
-    assert_true(isnan(history_growth(&h, CURVE_RUN_DELAY, 0, 5 * SECOND)));
-    history_done(&h);
+    p.at[FOLD_CPU] = 7;
+    points_add(&h, &p);
+    assert_true(points_growth(&h, FOLD_CPU, 0, 5 * SECOND) == 7);
+    assert_true(isnan(points_growth(&h, FOLD_RUN_DELAY, 0, 5 * SECOND)));
+    points_done(&h);
 }
 
 /* One reading in ten samples is not lost when points are dropped. */
 static void test_rare_readings_stay(void **state)
 {
-    struct history h;
-    struct history_point p = {0};
+    struct points h;
+    struct point p = {0};
     size_t known = 0;
     (void)state;
-    assert_int_equal(history_init(&h), 0);
+    assert_int_equal(points_init(&h), 0);
     for (uint64_t i = 0; i < 50000; i++) {
         p.t_ns = i * 100 * MS;
-        p.at[CURVE_RUN_DELAY] = i % 10 ? NAN : (double)p.t_ns;
-        history_add(&h, &p);
+        p.at[FOLD_RUN_DELAY] = i % 10 ? NAN : (double)p.t_ns;
+        points_add(&h, &p);
     }
     for (size_t i = 0; i < h.n; i++)
-        known += !isnan(h.point[i].at[CURVE_RUN_DELAY]);
+        known += !isnan(h.point[i].at[FOLD_RUN_DELAY]);
     assert_true(known > h.n / 2);
-    history_done(&h);
+    points_done(&h);
 }
 
 /* ---- from samples ---- */
@@ -225,9 +225,9 @@ static void test_old_delay_is_no_reading(void **state)
         put_job(&w.sample, JOB_run_delay_lag, i % 4 * 2 * SECOND);
         add(&w, i * SECOND);
     }
-    assert_true(history_distance(&w.g.history, CURVE_RUN_DELAY, 3 * SECOND) == 1e9);
-    assert_true(history_distance(&w.g.history, CURVE_RUN_DELAY, 4 * SECOND) == 0);
-    assert_true(history_growth(&w.g.history, CURVE_RUN_DELAY, 1 * SECOND, 3 * SECOND) == 4e9);
+    assert_true(points_distance(&w.g.history, FOLD_RUN_DELAY, 3 * SECOND) == 1e9);
+    assert_true(points_distance(&w.g.history, FOLD_RUN_DELAY, 4 * SECOND) == 0);
+    assert_true(points_growth(&w.g.history, FOLD_RUN_DELAY, 1 * SECOND, 3 * SECOND) == 4e9);
     gather_done(&w.g);
 }
 
@@ -310,9 +310,9 @@ static void test_what_ran_out(void **state)
         w.e.oom_kills = w.e.oom_kills_at_least = cases[i].killed;
         w.e.is_cut_off = !cases[i].killed;
         w.e.rss_peak_bytes = w.e.memory_peak_bytes = cases[i].rss * g->memory_limit;
-        struct history_point p = {.t_ns = SECOND};
-        p.at[CURVE_MEMORY] = w.e.rss_peak_bytes;
-        history_add(&w.history, &p);
+        struct point p = {.t_ns = SECOND};
+        p.at[FOLD_RSS] = w.e.rss_peak_bytes;
+        points_add(&w.history, &p);
         w.e.history = &w.history;
         const char *title = says(&w, "oom");
         if (!cases[i].title ? *title : !strstr(title, cases[i].title))

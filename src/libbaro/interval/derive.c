@@ -143,24 +143,30 @@ double derive_remainder(uint64_t counted, uint64_t total)
     return counted <= total ? (double)(total - counted) / (double)total : -((double)(counted - total) / (double)total);
 }
 
-void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value)
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_living *living)
 {
     /* Keeps only the latest of the moments that are far enough back. */
     while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
         p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
         p->n--;
     }
-    double rate;
-    if (p->n && t_ns >= p->at[p->first].t_ns + DERIVE_PEAK_NS &&
-        derive_rate(p->at[p->first].t_ns, p->at[p->first].value, t_ns, value, &rate) == 0 &&
-        (!p->found || rate > p->rate)) {
-        p->rate = rate;
-        p->t_ns = t_ns;
-        p->found = 1;
+    uint64_t since_ns = p->at[p->first].t_ns, growth = value - p->at[p->first].value;
+    if (p->n && t_ns >= since_ns + DERIVE_PEAK_NS && value >= p->at[p->first].value) {
+        const struct derive_living *before = &p->at[p->first].living;
+        if (living && living->is_known && before->is_known && living->ended == before->ended &&
+            living->cpu_ns >= before->cpu_ns && living->cpu_ns - before->cpu_ns < growth)
+            growth = living->cpu_ns - before->cpu_ns;
+        double rate = (double)growth * 1e9 / (double)(t_ns - since_ns);
+        if (!p->found || rate > p->rate) {
+            p->rate = rate;
+            p->t_ns = t_ns;
+            p->found = 1;
+        }
     }
     if (p->n < DERIVE_PEAK_SLOTS) {
         unsigned i = (p->first + p->n++) % DERIVE_PEAK_SLOTS;
         p->at[i].t_ns = t_ns;
         p->at[i].value = value;
+        p->at[i].living = living ? *living : (struct derive_living){0};
     }
 }

@@ -179,8 +179,8 @@ size_t baro_summary_rows(const struct baro_summary *s, int section)
     case SECTION_pss_peak_held_by:
         return s->peaks.sum[PEAK_PSS].absent == BARO_PRESENT ? s->peaks.sum[PEAK_PSS].n_top : 0;
     case SECTION_rss_peak_held_by: return summary_rss_holders(s);
-    case SECTION_directories: return s->directories.n;
-    case SECTION_gpus: return s->gpus.n;
+    case SECTION_directories: return s->fold.directories.n;
+    case SECTION_gpus: return s->fold.gpus.n;
     case SECTION_commands: return s->finished.n_order;
     case SECTION_tasks: return s->tasks.n;
     case SECTION_course: return course_buckets(&s->course);

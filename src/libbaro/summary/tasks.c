@@ -108,7 +108,7 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
         one->is_bound[i] = one->value[TASK_FIELD_IO_UNREAD] > 0;
     one->is_bound[TASK_FIELD_STARTED] = is_short;
     if (!absent[TASK_FIELD_CPU])
-        derive_peak_add(&one->cores, t_ns, value[TASK_FIELD_CPU]);
+        derive_peak_add(&one->cores, t_ns, value[TASK_FIELD_CPU], NULL);
 }
 
 static void add_processes(struct tasks *t, const struct baro_sample *s)

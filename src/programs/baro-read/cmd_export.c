@@ -30,7 +30,7 @@ struct exporting {
     struct row_source rows;
     struct dialect *dialect;        /* NULL: barograph's own rows */
     struct trace *trace;            /* NULL: rows */
-    struct baro_timeline *timeline; /* set if a column is the phase */
+    struct baro_fold *fold; /* set if a column is the phase */
     struct users users;
     struct output out;
     struct buf text;
@@ -174,10 +174,10 @@ static int put_row(void *context, const struct columns *c, const struct output_r
 /* Keeps the timeline up to date. On a growing tape it has what is known when the row is written. */
 static void keep_timeline(struct exporting *x, const struct baro_record *record)
 {
-    if (!x->timeline || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
+    if (!x->fold || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
         return;
-    baro_timeline_add(x->timeline, record);
-    baro_timeline_finish(x->timeline, NULL);
+    baro_fold_add(x->fold, record);
+    baro_fold_finish(x->fold, BARO_FOLD_TIMELINE, NULL);
 }
 
 static int put_record(struct exporting *x, const struct baro_record *record)
@@ -259,14 +259,14 @@ static int export(struct exporting *x)
     else if (x->settings->format == FORMAT_CSV)
         csv_header(&x->rows.columns, x->settings->safe, &x->text);
     const bool arrow = of_arrays(x->settings->format);
-    if (x->rows.columns.phase && !arrow && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
+    if (x->rows.columns.phase && !arrow && baro_fold_of_tape(x->tape, BARO_FOLD_TIMELINE, &x->fold, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     uint64_t first_ns;
     if (x->rows.columns.phase && baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
         x->known_ns = 0;
     if (x->rows.columns.phase && baro_tape_rewind(x->tape, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
-    x->rows.timeline = x->timeline;
+    x->rows.timeline = x->fold ? baro_fold_timeline(x->fold) : NULL;
     progress_begin(x);
     int status = arrow ? arrow_rows(x) : rows(x);
     if (!status)
@@ -350,7 +350,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     }
     dialect_free(x.dialect);
     trace_free(x.trace);
-    baro_timeline_free(x.timeline);
+    baro_fold_free(x.fold);
     row_source_done(&x.rows);
     buf_done(&x.text);
     baro_tape_close(x.tape);

@@ -42,10 +42,11 @@ static void print_json(const struct baro_summary *s, const char *path, struct bu
 int summary_tasks(struct cli *cli, const struct settings *s, struct baro_tape *tape, const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_summary *summary = NULL;
+    struct baro_fold *fold = NULL;
     struct buf text = {0};
-    if (baro_summary_of_tape(tape, &summary, &err) < 0)
+    if (baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, &err) < 0)
         return cli_fail(cli, &err);
+    const struct baro_summary *summary = baro_fold_summary(fold);
     if (s->json)
         print_json(summary, path, &text);
     else if (report_tasks_count(summary))
@@ -54,6 +55,6 @@ int summary_tasks(struct cli *cli, const struct settings *s, struct baro_tape *t
         buf_str(&text, "no tasks; `baro help record` says how --match names them\n");
     int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
     buf_done(&text);
-    baro_summary_free(summary);
+    baro_fold_free(fold);
     return status;
 }

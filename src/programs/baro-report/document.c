@@ -4,21 +4,14 @@
 int document_read(struct document *d, const struct report_input *in, struct baro_error *err)
 {
     *d = (struct document){.in = in, .header = baro_tape_header(in->tape)};
-    int r = baro_summary_new(&d->summary, d->header, err);
+    int r = baro_fold_of_tape(in->tape, BARO_FOLD_VERDICTS, &d->fold, err);
     if (r >= 0)
-        r = baro_verdicts_new(&d->verdicts, d->header, err);
-    if (r >= 0)
-        r = baro_verdicts_add_tape(d->verdicts, d->summary, in->tape, err);
+        r = baro_tape_rewind(in->tape, err);
     if (r >= 0) {
-        baro_summary_finish(d->summary);
-        r = baro_verdicts_finish(d->verdicts, d->summary, err);
+        d->summary = baro_fold_summary(d->fold);
+        d->timeline = baro_fold_timeline(d->fold);
+        d->verdicts = baro_fold_verdicts(d->fold);
     }
-    if (r >= 0)
-        r = baro_tape_rewind(in->tape, err);
-    if (r >= 0)
-        r = baro_timeline_of_tape(in->tape, &d->timeline, err);
-    if (r >= 0)
-        r = baro_tape_rewind(in->tape, err);
     if (r < 0)
         document_done(d);
     return r < 0 ? r : 0;
@@ -26,9 +19,7 @@ int document_read(struct document *d, const struct report_input *in, struct baro
 
 void document_done(struct document *d)
 {
-    baro_timeline_free(d->timeline);
-    baro_verdicts_free(d->verdicts);
-    baro_summary_free(d->summary);
+    baro_fold_free(d->fold);
     *d = (struct document){0};
 }
 

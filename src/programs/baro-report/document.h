@@ -10,9 +10,10 @@
 struct document {
     const struct report_input *in;
     const struct baro_header *header;
-    struct baro_summary *summary;
-    struct baro_timeline *timeline;
-    struct baro_verdicts *verdicts;
+    struct baro_fold *fold; /* has these: */
+    const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
+    const struct baro_verdicts *verdicts;
 };
 
 /* Reads the tape. Returns 0, or a negative code with nothing to be freed. */
