@@ -501,21 +501,17 @@ static void test_gap(void **state)
 /* If samples are 100 ms apart or more, cores_peak of the summary equals the highest value of the job's curve. */
 static double expect_same_peak(const char *path, uint64_t end_ns)
 {
-    struct baro_summary *summary;
-    struct baro_tape *t;
+    struct baro_summary *summary = summary_of_file(path);
     struct baro_value v;
     int curve;
     double most = 0;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
-    assert_int_equal(baro_summary_of_tape(t, &summary, NULL), 0);
     baro_summary_value(summary, baro_summary_fact_find("job", "cores_peak"), 0, &v);
-    baro_tape_close(t);
     struct baro_series *s = series(path, 0, end_ns, 104, &curve, add_job_cpu);
     for (size_t i = 0; i < 104; i++)
         most = baro_series_bucket(s, curve, i)->max > most ? baro_series_bucket(s, curve, i)->max : most;
     near(most / 1e9, v.real);
     baro_series_free(s);
-    baro_summary_free(summary);
+    summary_free(summary);
     return most / 1e9;
 }
 
