@@ -477,12 +477,10 @@ static void test_history(void **state)
 /* Storage held up one of two phases: the verdict is about that phase. Then the whole job, and no phase. */
 static void test_phases(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct stretch phases[2];
     struct world w;
     (void)state;
-    v = verdicts_new();
+    struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
     demand(&w, 0, 100, 0.5, 0);
@@ -519,12 +517,10 @@ static void test_phases(void **state)
 /* Epochs: one verdict, with the figures of the longest one that has it. */
 static void test_phases_of_one_name(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct stretch phases[5];
     struct world w;
     (void)state;
-    v = verdicts_new();
+    struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
     demand(&w, 0, 100, 0.5, 0);
@@ -570,13 +566,11 @@ static void make_epochs(struct world *w, struct piece *epoch)
 /* None of them is a tenth of the time; together they are. */
 static void test_short_phases_together(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct piece epoch[20];
     struct stretch together;
     struct world w;
     (void)state;
-    v = verdicts_new();
+    struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
     make_epochs(&w, epoch);
