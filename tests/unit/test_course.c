@@ -42,6 +42,7 @@ static void add(struct baro_summary *s, uint64_t t_ns, uint64_t cpu_ns, uint64_t
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *one = &p;
     struct baro_sample sample = {.t_ns = t_ns, .n = 1, .processes = &one};
     p.value[PROCESS_rss] = rss;
+    p.value[PROCESS_cpu] = cpu_ns;
     p.absent[PROCESS_pss] = BARO_ABSENT_DENIED;
     sample.job[JOB_cpu] = cpu_ns;
     sample.job[JOB_io_rchar] = io / 2;

@@ -543,12 +543,15 @@ static void test_end_of_job(void **state)
     snprintf(path, sizeof path, "/tmp/test_series_end.%d.baro", (int)getpid());
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct tape_writer *w = tape_of_two_cpus(path);
-        struct baro_sample s = {0};
+        struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *all[] = {&p};
+        struct baro_sample s = {.n = 1, .processes = all};
         for (s.t_ns = SECOND / 10; s.t_ns <= SECOND; s.t_ns += SECOND / 10) {
-            s.job[JOB_cpu] = s.t_ns * 6 / 10;
+            s.job[JOB_cpu] = p.value[PROCESS_cpu] = s.t_ns * 6 / 10;
             assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
         }
         s.t_ns = cases[i].last_ns;
+        s.n = 0;
+        s.job[JOB_processes_ended] = 1;
         s.job[JOB_cpu] = cases[i].cpu_ns;
         assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
         assert_int_equal(tape_writer_finish(w, NULL), 0);
