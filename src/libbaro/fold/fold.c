@@ -124,7 +124,8 @@ static void add_processes(struct fold *f, const struct baro_sample *s)
     f->row.runner = 0;
     struct derive_living *living = &f->row.living;
     memset(f->sum, 0, sizeof(f->sum));
-    *living = (struct derive_living){.is_known = !s->job_absent[JOB_processes_ended], .ended = s->job[JOB_processes_ended]};
+    *living = (struct derive_living){.is_known = !s->job_absent[JOB_processes_ended] && !s->job_absent[JOB_processes_unseen],
+                                     .ended = s->job[JOB_processes_ended] + s->job[JOB_processes_unseen]};
     for (size_t i = 0; i < s->n; i++) {
         const struct baro_process *p = s->processes[i];
         for (int k = 0; k < FOLD_SUMS; k++)

@@ -87,7 +87,7 @@ int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret);
 /* Returns the share of `total` that `counted` does not include; negative if counted is larger; 0 if total is 0. */
 double derive_remainder(uint64_t counted, uint64_t total);
 
-/* What the living processes of a job have used, and how many have ended. */
+/* What the living processes of a job have used, and how many have ended or may have come and gone unseen. */
 struct derive_living {
     uint64_t cpu_ns, ended;
     bool is_known; /* of all processes */
