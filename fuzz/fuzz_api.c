@@ -346,8 +346,8 @@ static void kept_runs(struct reading *x, unsigned n)
 
 /* ---- inputs ---- */
 static void (*const calls[])(struct reading *x, unsigned n) = {
-    next,        seek,  at,    previous,   copy,   compare, find,     next,     seek,      at,
-    rewind_tape, go_on, front, open_again, series, fold, fold, fold, kept_runs, spoil,
+    next,        seek,  at,    previous,   copy,   compare, find, next, seek,      at,
+    rewind_tape, go_on, front, open_again, series, fold,    fold, fold, kept_runs, spoil,
 };
 
 static void play(struct reading *x, const uint8_t *call, size_t n)

@@ -194,15 +194,15 @@ static void test_thresholds(void **state)
         {"lock-contention", OF(contender.read_write_bytes), 2.4e6, 2.41e6},
         {"lock-contention", OF(processes_started), 240000, 240001},
         {"lock-contention", OF_GROWN(FOLD_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
-        {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49},          /* 50 s: what was lost to others is no more */
+        {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49},         /* 50 s: what was lost to others is no more */
         {"cpu-neighbour", OF(host_mean_cores), 3.2, 3.1},
         {"cpu-neighbour", OF_GROWN(FOLD_RUN_DELAY), 50e9, 49e9}, /* 200 s of CPU time */
         {"cpu-steal", OF(host_steal_ratio), 0.05, 0.049},
         {"memory-near-limit", OF(memory_peak_ratio), 0.9, 0.89},
         {"one-core", OF(cores), 2, 1},
-        {"one-core", OF_GROWN(FOLD_RUN_DELAY), 30e9, 31e9},     /* 90 s of CPU time */
+        {"one-core", OF_GROWN(FOLD_RUN_DELAY), 30e9, 31e9},      /* 90 s of CPU time */
         {"many-processes", OF(processes_started), 23500, 23400}, /* 94 s of CPU time */
-        {"few-cores", OF_GROWN(FOLD_RUN_DELAY), 210e9, 209e9},  /* 390 s of CPU time */
+        {"few-cores", OF_GROWN(FOLD_RUN_DELAY), 210e9, 209e9},   /* 390 s of CPU time */
         {"few-cores", OF_GROWN(FOLD_CPU), 320e9, 100e9},
         {"failed", OF(exit_status), 1, 0},
         {"network-wait", OF_GROWN(FOLD_SWITCHES), 500, 499},

@@ -124,8 +124,9 @@ static void add_processes(struct fold *f, const struct baro_sample *s)
     f->row.runner = 0;
     struct derive_living *living = &f->row.living;
     memset(f->sum, 0, sizeof(f->sum));
-    *living = (struct derive_living){.is_known = !s->job_absent[JOB_processes_ended] && !s->job_absent[JOB_processes_unseen],
-                                     .ended = s->job[JOB_processes_ended] + s->job[JOB_processes_unseen]};
+    *living =
+        (struct derive_living){.is_known = !s->job_absent[JOB_processes_ended] && !s->job_absent[JOB_processes_unseen],
+                               .ended = s->job[JOB_processes_ended] + s->job[JOB_processes_unseen]};
     for (size_t i = 0; i < s->n; i++) {
         const struct baro_process *p = s->processes[i];
         for (int k = 0; k < FOLD_SUMS; k++)
@@ -182,9 +183,7 @@ void fold_add(struct fold *f, const struct baro_sample *s)
     const struct {
         struct fold_entities *to;
         int kind;
-    } of[] = {{&f->gpus, KIND_gpu},
-              {&f->meters, KIND_energy},
-              {&f->directories, KIND_directory}};
+    } of[] = {{&f->gpus, KIND_gpu}, {&f->meters, KIND_energy}, {&f->directories, KIND_directory}};
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         if (!fold_entities_add(of[i].to, of[i].kind, &s->entities[of[i].kind], s->t_ns))
             f->failed = true;

@@ -39,18 +39,18 @@ struct fold_row {
     uint64_t t_ns, host_ns; /* host_ns: when the machine was read last; 0: not yet */
     uint64_t value[FOLD_ROW];
     uint8_t absent[FOLD_ROW];
-    bool is_stale;                /* pss and uss: derive_is_stale() */
+    bool is_stale;               /* pss and uss: derive_is_stale() */
     uint8_t runner;              /* number of the name of a process that ran, from 1; 0: none */
     struct derive_living living; /* what living processes have used */
 };
 
 struct fold {
-    uint64_t readings;                  /* how often the machine was read */
-    struct fold_cell cell[FOLD_TERMS];  /* over the whole recording */
+    uint64_t readings;                    /* how often the machine was read */
+    struct fold_cell cell[FOLD_TERMS];    /* over the whole recording */
     struct derive_peak cores, host_cores; /* of the job, of the machine */
-    struct derive_sum sum[FOLD_SUMS];   /* of the last sample */
-    struct fold_row row;                /* the same */
-    struct fold_groups groups;          /* control groups that the job is in */
+    struct derive_sum sum[FOLD_SUMS];     /* of the last sample */
+    struct fold_row row;                  /* the same */
+    struct fold_groups groups;            /* control groups that the job is in */
     struct fold_entities gpus, meters, directories;
     uint64_t blocked_ns;
     char name[FOLD_NAMES][FOLD_NAME_ROOM]; /* names of processes that ran when a sample was taken */

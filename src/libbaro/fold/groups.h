@@ -31,7 +31,7 @@ struct fold_group {
     char last[32];  /* the beginning of the last component of the path */
     char label[64]; /* which hierarchies see the job there, as on the tape */
     struct fold_cell cell[CGROUP_MAX];
-    uint64_t before[CGROUP_MAX];         /* growth of each up to the reading before the last one */
+    uint64_t before[CGROUP_MAX];           /* growth of each up to the reading before the last one */
     struct fold_rise oom_rise[FOLD_RISES]; /* growth of oom_kills; the last element stands for all that follow */
     size_t n_oom_rises;
     struct fold_cell self_refusals; /* refusals that hit the recorder, by the same readings */
@@ -54,8 +54,8 @@ struct fold_groups {
     size_t n;
     uint32_t chains;
     uint64_t read_ns; /* the last reading */
-    /* Time for which the job was throttled: at each reading, of groups that are above each other, that of the group that
-     * was throttled most. */
+    /* Time for which the job was throttled: at each reading, of groups that are above each other, that of the group
+     * that was throttled most. */
     uint64_t throttled_ns;
     uint8_t throttled_absent;
     uint64_t pressure_ns[2]; /* growth of I/O and memory pressure of the innermost group that has them */

@@ -19,8 +19,8 @@ struct point {
 struct points {
     struct point *at; /* room for POINTS_MOST */
     size_t n;
-    uint64_t apart_ns;  /* points are at least this far apart */
-    bool has_start;     /* the first point is the command's start, where everything is 0 without being read */
+    uint64_t apart_ns;     /* points are at least this far apart */
+    bool has_start;        /* the first point is the command's start, where everything is 0 without being read */
     uint64_t delay_cpu[2]; /* at the last new value of run delay: CPU time, and the part of it for which run delay was
                               read */
 };

@@ -132,8 +132,7 @@ static void reach_edge(struct fold_window *w, const struct fold_row *a, const st
         int at = FOLD_RSS + i;
         bool both = a->absent[at] == BARO_PRESENT && b->absent[at] == BARO_PRESENT;
         const struct fold_row *of = b->absent[at] == BARO_PRESENT ? b : a;
-        double value =
-            both ? (double)a->value[at] * (1 - part) + (double)b->value[at] * part : (double)of->value[at];
+        double value = both ? (double)a->value[at] * (1 - part) + (double)b->value[at] * part : (double)of->value[at];
         raise_peak(&w->edge[i], whole_of(value), of->absent[at], is_stale(of, i));
     }
 }

@@ -13,10 +13,10 @@
 
 #include "libbaro/fold/fold.h"
 
-#define WINDOW_ROWS 256u       /* a power of two */
-#define WINDOW_EXITS 4096u     /* exits that are kept; a power of two */
+#define WINDOW_ROWS 256u        /* a power of two */
+#define WINDOW_EXITS 4096u      /* exits that are kept; a power of two */
 #define WINDOWS_OPEN_MOST 1024u /* windows that are measured from one row to the next */
-#define WINDOW_OPEN UINT64_MAX /* end of a window that is still open */
+#define WINDOW_OPEN UINT64_MAX  /* end of a window that is still open */
 
 struct window_peak {
     uint64_t value;
@@ -46,8 +46,8 @@ struct window_exit {
 
 /* The last rows, and windows that take more. */
 struct fold_windows {
-    struct fold_row *row; /* a ring; NULL: none yet */
-    size_t n;             /* number of rows so far: row n - 1 is the newest */
+    struct fold_row *row;     /* a ring; NULL: none yet */
+    size_t n;                 /* number of rows so far: row n - 1 is the newest */
     struct window_exit *exit; /* a ring */
     size_t n_exits;
     struct fold_window **active; /* open windows, which get the next rows, too */

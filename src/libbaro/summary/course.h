@@ -14,7 +14,7 @@ enum course_growth { COURSE_CPU, COURSE_IO, COURSE_GROWTHS };
 enum course_gauge { COURSE_RSS, COURSE_PSS, COURSE_GAUGES };
 
 struct course {
-    uint64_t origin_ns; /* where the first bucket begins */
+    uint64_t origin_ns;        /* where the first bucket begins */
     uint64_t width_ns, end_ns; /* end_ns: time of the last sample since then */
     bool any;
     bool is_known[COURSE_GROWTHS];

@@ -243,8 +243,8 @@ static bool is_all_bound(const struct fold_entities *g, int of)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct fold_entity *t = &g->at[i];
-        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(g, t)
-                     : of == GPUS_BUSY                            ? t->cell[GPU_busy_job].absent_now || has_unattributed(t)
+        bool lacks = of == GPUS_USED   ? !is_use_known(t) && !is_used(g, t)
+                     : of == GPUS_BUSY ? t->cell[GPU_busy_job].absent_now || has_unattributed(t)
                      : of == GPUS_MEMORY || of == GPUS_MEMORY_ONE ? !has_all_memory(g, t)
                      : of == GPUS_ENERGY                          ? t->cell[GPU_energy].absent_now
                                                                   : false;

@@ -81,7 +81,8 @@ static const struct fold_group *innermost(const struct baro_summary *s, uint32_t
 /* ---- what was refused ---- */
 
 /* The counters of a group that was made for the job begin at 0: growth before the first reading is the job's, too. */
-static int group_grown(const struct baro_summary *s, const struct fold_group *g, enum cgroup_metric metric, uint64_t *ret)
+static int group_grown(const struct baro_summary *s, const struct fold_group *g, enum cgroup_metric metric,
+                       uint64_t *ret)
 {
     const struct fold_cell *counter = &g->cell[metric];
     bool made = is_made(s, g);

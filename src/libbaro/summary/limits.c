@@ -112,7 +112,7 @@ static void take_address_space(const struct baro_summary *s, const char *source,
     m->bytes = m->at_most = most->most;
     m->is_bound = true;
     m->absent = strcmp(source, LIMIT_ADDRESS_SPACE) != 0 ? BARO_ABSENT_UNSUPPORTED
-                : most->seen && most->most              ? BARO_PRESENT
+                : most->seen && most->most               ? BARO_PRESENT
                 : most->absent                           ? most->absent
                                                          : BARO_ABSENT_NOT_YET;
 }

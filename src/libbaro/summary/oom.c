@@ -119,7 +119,8 @@ static int by_machine(const struct baro_summary *s, int absent, struct summary_o
  * removed at 2.4 s: 1 if the log names that process, 0 if it names none, else 0 to 1. */
 static int by_own_groups(const struct baro_summary *s, uint64_t counted, struct summary_oom_kills *ret)
 {
-    uint64_t last_ns = groups_oom(s, s->fold.groups.chains)->cell[CGROUP_oom_kills].to_ns, after = ended_after(s, last_ns);
+    uint64_t last_ns = groups_oom(s, s->fold.groups.chains)->cell[CGROUP_oom_kills].to_ns,
+             after = ended_after(s, last_ns);
     uint64_t logged = s->oom.log_own > counted ? s->oom.log_own - counted : 0;
     ret->likely = ret->least = counted + (s->oom.logged ? min_u64(logged, after) : 0);
     ret->most = s->oom.logged ? ret->least : counted + after;
@@ -151,7 +152,8 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
         if (g)
             likely += matched(s, g->oom_rise, g->n_oom_rises);
     }
-    bound(s, counted, min_u64(likely, counted), first ? ended_before(s, first->cell[CGROUP_oom_kills].from_ns) : 0, ret);
+    bound(s, counted, min_u64(likely, counted), first ? ended_before(s, first->cell[CGROUP_oom_kills].from_ns) : 0,
+          ret);
     return absent;
 }
 

@@ -6,7 +6,7 @@
 
 void summary_held_begin(struct summary_held *h, uint64_t since_ns)
 {
-        *h = (struct summary_held){.since_ns = since_ns, .address_space = FOLD_CELL_NONE};
+    *h = (struct summary_held){.since_ns = since_ns, .address_space = FOLD_CELL_NONE};
 }
 
 void summary_note_held(struct baro_summary *s, const struct baro_sample *sample)
@@ -17,7 +17,7 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample)
     s->failed |= s->limit.needed.failed;
     for (size_t i = 0; i < sample->n; i++)
         fold_cell_add(&h->address_space, sample->t_ns, sample->processes[i]->absent[PROCESS_virtual],
-                   sample->processes[i]->value[PROCESS_virtual]);
+                      sample->processes[i]->value[PROCESS_virtual]);
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
         derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu], &s->fold.row.living);
 }

@@ -83,7 +83,7 @@ struct summary_rss {
 
 /* What the job held under its present limits: since they changed, or from the start. */
 struct summary_held {
-    uint64_t since_ns;            /* when the limits changed; 0: from the start */
+    uint64_t since_ns;              /* when the limits changed; 0: from the start */
     struct fold_cell address_space; /* largest address space of one process in any sample */
     struct derive_peak cores;
 };
@@ -114,7 +114,7 @@ struct summary_extent {
     uint64_t samples;           /* seen here; the recorder's own count is in its row */
     uint64_t first_ns, last_ns; /* times of samples */
     uint64_t damaged_bytes;
-    bool cut_off; /* it has no end, and no recorder is writing it */
+    bool cut_off;   /* it has no end, and no recorder is writing it */
     bool removed;   /* the beginning of the tape was removed (--keep) */
     bool has_start; /* baro_header_has_start() */
 };

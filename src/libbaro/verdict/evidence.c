@@ -242,8 +242,9 @@ static void read_gpus(struct evidence *e, const struct baro_summary *s)
 /* A number of the group's last reading; NAN: that did not have it. */
 static double last_of(const struct fold_group *g, enum cgroup_metric metric)
 {
-    return g->cell[metric].absent_now ? NAN
-                                      : baro_metric_real(baro_metric_get(BARO_KIND_CGROUP, metric), g->cell[metric].last);
+    return g->cell[metric].absent_now
+               ? NAN
+               : baro_metric_real(baro_metric_get(BARO_KIND_CGROUP, metric), g->cell[metric].last);
 }
 
 static double grown_of(const struct fold_group *g, enum cgroup_metric metric)
@@ -262,7 +263,8 @@ static void read_groups(struct evidence *e, const struct baro_summary *s)
     e->n_groups = all->n < GROUPS_MOST ? all->n : GROUPS_MOST;
     for (size_t i = 0; i < e->n_groups; i++) {
         const struct fold_group *g = &all->at[i];
-        double shmem = last_of(g, CGROUP_memory_shmem), cache = last_of(g, CGROUP_memory_file) - (isnan(shmem) ? 0 : shmem);
+        double shmem = last_of(g, CGROUP_memory_shmem),
+               cache = last_of(g, CGROUP_memory_file) - (isnan(shmem) ? 0 : shmem);
         e->group[i] = (struct group){
             .id = g->id,
             .periods = grown_of(g, CGROUP_cpu_periods),
@@ -323,7 +325,7 @@ static void agree_on_contender(struct evidence *e)
     if (e->processes_started != 1 || !(e->threads_peak >= 2) || c->switches > e->switches || !e->n_commands)
         return;
     double threads = c->threads >= 2 ? c->threads : e->threads_peak;
-    *c = (struct contender){e->command[0].name,         threads,          e->switches, e->cpu_ns,
+    *c = (struct contender){e->command[0].name,        threads,          e->switches, e->cpu_ns,
                             e->job.grown[FOLD_CALLED], e->flags.switches};
 }
 

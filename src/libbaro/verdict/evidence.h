@@ -149,10 +149,10 @@ struct evidence {
         double threads, switches, cpu_ns, read_write_bytes;
         unsigned flags; /* flags of its switches */
     } contender;
-    const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is not on the
-                                             * tape */
-    const struct points *history;          /* NULL: none */
-    const struct fold *fold;                /* names of its runners; NULL: none */
+    const struct failure *failure; /* why the command failed; NULL: it did not, or its end is not on the
+                                    * tape */
+    const struct points *history;  /* NULL: none */
+    const struct fold *fold;       /* names of its runners; NULL: none */
     struct stretch job;
 };
 

@@ -52,7 +52,7 @@ static bool io_wait(const struct evidence *e, const struct stretch *s, struct fi
     find_number(f, "faults_major", GROWN(s, FOLD_FAULTS), BARO_UNIT_NONE);
     find_text(f, "source",
               has_own_group(e) && !isnan(s->grown[FOLD_GROUP_IO]) ? "pressure of the job's own control group"
-                                                                   : "processes in uninterruptible sleep (state D)");
+                                                                  : "processes in uninterruptible sleep (state D)");
     return true;
 }
 

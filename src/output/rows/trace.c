@@ -15,7 +15,7 @@ struct trace {
     struct trace_bars bars;
     struct trace_counters counters;
     struct baro_fold *fold; /* for the timeline */
-    uint64_t end_ns; /* time of the last record */
+    uint64_t end_ns;        /* time of the last record */
 };
 
 /* ---- events of the format ---- */

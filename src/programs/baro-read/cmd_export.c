@@ -28,9 +28,9 @@ struct exporting {
     const char *path;
     int kind; /* kind of the rows */
     struct row_source rows;
-    struct dialect *dialect;        /* NULL: barograph's own rows */
-    struct trace *trace;            /* NULL: rows */
-    struct baro_fold *fold; /* set if a column is the phase */
+    struct dialect *dialect; /* NULL: barograph's own rows */
+    struct trace *trace;     /* NULL: rows */
+    struct baro_fold *fold;  /* set if a column is the phase */
     struct users users;
     struct output out;
     struct buf text;

@@ -124,8 +124,8 @@ static bool peak_of(struct request *q, struct baro_tape *tape, const char *name,
         request_fail_tape(q, &err);
         return false;
     }
-    int absent = baro_summary_value(baro_fold_summary(fold), baro_summary_fact_find("job", "memory_peak_t_ns"), 0,
-                                    &peak);
+    int absent =
+        baro_summary_value(baro_fold_summary(fold), baro_summary_fact_find("job", "memory_peak_t_ns"), 0, &peak);
     baro_fold_free(fold);
     if (absent != BARO_PRESENT) {
         request_fail(q, 404, "no_sample", "%s: no sample has memory", name);

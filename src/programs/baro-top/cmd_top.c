@@ -17,8 +17,8 @@
 
 #define ONCE_HEAD 8
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
-/* The summary and the timeline are finished again after this many times the time that finishing took; at the latest after
- * FINISH_MOST_NS. */
+/* The summary and the timeline are finished again after this many times the time that finishing took; at the latest
+ * after FINISH_MOST_NS. */
 #define FINISH_PAUSE 2000
 #define FINISH_MOST_NS (5 * NS_PER_SEC)
 #define OPEN_MOST_NS 20000000ULL /* CPU time to find out whether a kept tape is still written */
