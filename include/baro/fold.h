@@ -81,6 +81,35 @@ BARO_API const struct baro_timeline *baro_fold_timeline(const struct baro_fold *
 /** @return the verdicts, borrowed until baro_fold_free(); NULL if the fold makes none. */
 BARO_API const struct baro_verdicts *baro_fold_verdicts(const struct baro_fold *fold);
 
+/* ---- several recordings ---- */
+/** How the values of one fact of several recordings become one. */
+enum baro_combine {
+    BARO_COMBINE_JOIN, /**< parts of one recording, one after the other */
+    BARO_COMBINE_UNION /**< parts of one job that ran at the same time, such as its ranks */
+};
+
+/** A value of a fact that stands for several recordings. All zero: it stands for none. */
+struct baro_combined {
+    struct baro_value value; /**< the value; its text is borrowed as that of the values that it was made from */
+    double weight;           /**< what a mean or a share is weighed with: the time over which it was taken */
+    uint64_t count;          /**< how many recordings it stands for */
+    uint64_t known;          /**< how many of them have a value */
+};
+
+/**
+ * Combines two values of @p fact: those of @p more come after those of @p to. One by one or in groups, the result is
+ * the same.
+ *
+ * - Sums add up. Where a recording lacks the value, the sum is a lower bound, and never a value.
+ * - Of peaks that were reached one after the other the largest counts. At the same time they add up to an upper bound:
+ *   they may have been reached at different moments.
+ * - Of the lowest values the lowest counts.
+ * - Means and shares that follow each other are weighed. Of recordings at the same time there is none.
+ * - Properties and instants are kept where all that are known are equal. Else the result is absent (BARO_ABSENT_NONE).
+ */
+BARO_API void baro_combine(const struct baro_fact *fact, enum baro_combine how, struct baro_combined *to,
+                           const struct baro_combined *more);
+
 #ifdef __cplusplus
 }
 #endif

@@ -29,6 +29,7 @@ void fold_done(struct fold *f)
     fold_entities_done(&f->gpus);
     fold_entities_done(&f->meters);
     fold_entities_done(&f->directories);
+    fold_entities_done(&f->tasks);
 }
 
 /* ---- the machine ---- */
@@ -183,7 +184,8 @@ void fold_add(struct fold *f, const struct baro_sample *s)
     const struct {
         struct fold_entities *to;
         int kind;
-    } of[] = {{&f->gpus, KIND_gpu}, {&f->meters, KIND_energy}, {&f->directories, KIND_directory}};
+    } of[] = {
+        {&f->gpus, KIND_gpu}, {&f->meters, KIND_energy}, {&f->directories, KIND_directory}, {&f->tasks, KIND_task}};
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         if (!fold_entities_add(of[i].to, of[i].kind, &s->entities[of[i].kind], s->t_ns))
             f->failed = true;

@@ -47,9 +47,10 @@ static uint64_t overlap_ns(uint64_t a_begin, uint64_t a_end, uint64_t b_begin, u
     return lo < hi ? hi - lo : 0;
 }
 
-/* Returns the share of the CPU time between a and b that belongs to the window. even: the share of the time. */
+/* Returns the share of the CPU time between a and b that belongs to the window. even: the share of the time. *ret_even:
+ * the share of the CPU time that is spread evenly. */
 static double cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
-                        const struct fold_row *b, double even)
+                        const struct fold_row *b, double even, double *ret_even)
 {
     double within = 0, within_here = 0, across = 0, across_here = 0;
     double growth = b->value[FOLD_CPU] > a->value[FOLD_CPU] ? (double)(b->value[FOLD_CPU] - a->value[FOLD_CPU]) : 0;
@@ -70,14 +71,16 @@ static double cpu_share(const struct fold_windows *all, const struct fold_window
             across_here += (double)e->cpu_ns * here;
         }
     }
+    *ret_even = 1;
     if (!(growth > 0) || within + across <= 0)
         return even;
     /* Processes that lived in this interval alone have their time; those that lived beyond it, and then what no exit
      * accounts for, share the rest. If nobody is left, nobody else can have used it. */
-    bool is_last = b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
+    bool is_last = across > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
     within_here = within > growth ? within_here * growth / within : within_here;
     double rest = within < growth ? growth - within : 0, spread = across < rest && !is_last ? across : rest;
-    double here = within_here + (across > 0 ? across_here / across * spread : spread * even) + (rest - spread) * even;
+    double here = within_here + (across > 0 ? across_here / across * spread : 0) + (rest - spread) * even;
+    *ret_even = (rest - spread) / growth;
     return here / growth;
 }
 
@@ -151,13 +154,12 @@ static void feed(const struct fold_windows *all, struct fold_window *w, const st
                  const struct fold_row *b)
 {
     double part = a->t_ns < b->t_ns ? overlap(w, a->t_ns, b->t_ns, &w->covered_ns[0]) : 0;
-    double of_cpu = part > 0 && part < 1 ? cpu_share(all, w, a, b, part) : part;
+    double most = part > 0.5 ? part : 1 - part, unsure = 1;
+    double of_cpu = part > 0 && part < 1 ? cpu_share(all, w, a, b, part, &unsure) : part;
     for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++) {
         bool is_cpu = i == FOLD_CPU || i == FOLD_CPU_USER || i == FOLD_CPU_SYSTEM;
-        double most = part > 0.5 ? part : 1 - part, error = part < 1 ? most : 0;
-        if (is_cpu && of_cpu != part) /* only what is spread evenly may be elsewhere */
-            error = 0;
-        count_part(w, i, a, b, is_cpu ? of_cpu : part, error);
+        double error = part < 1 ? most : 0;
+        count_part(w, i, a, b, is_cpu ? of_cpu : part, is_cpu ? error * unsure : error);
     }
     if (w->begin_ns > a->t_ns && w->begin_ns < b->t_ns)
         reach_edge(w, a, b, w->begin_ns);
@@ -166,7 +168,7 @@ static void feed(const struct fold_windows *all, struct fold_window *w, const st
     if (b->t_ns >= w->begin_ns && b->t_ns <= w->end_ns)
         reach_row(w, b);
     part = a->host_ns && a->host_ns < b->host_ns ? overlap(w, a->host_ns, b->host_ns, &w->covered_ns[1]) : 0;
-    double most = part > 0.5 ? part : 1 - part;
+    most = part > 0.5 ? part : 1 - part;
     for (int i = FOLD_OF_MACHINE; part > 0 && i < FOLD_COUNTERS; i++)
         count_part(w, i, a, b, part, part < 1 ? most : 0);
 }

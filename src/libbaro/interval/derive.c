@@ -24,6 +24,18 @@ static bool is_zombie_alone(const struct baro_process *p, enum process_metric me
            p->value[PROCESS_threads] == 1;
 }
 
+/* The pss or uss of a process may have been read before its rss changed: it is at most its rss. Example: 100 MB of pss,
+ * then half of it was given back: 50 MB. */
+static uint64_t part_of_rss(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
+{
+    uint64_t value = p->value[metric];
+    bool is_part = metric == PROCESS_pss || metric == PROCESS_uss;
+    if (!is_part || p->absent[PROCESS_smaps_at] || p->value[PROCESS_smaps_at] >= p->read_ns)
+        return value;
+    sum->anon = p->absent[PROCESS_rss_anon] ? 0 : p->value[PROCESS_rss_anon];
+    return p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] < value ? p->value[PROCESS_rss] : value;
+}
+
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
 {
     if (is_zombie_alone(p, metric))
@@ -31,7 +43,7 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
     if (p->absent[metric] == BARO_PRESENT) {
         sum->members++;
         sum->covered++;
-        sum->value += p->value[metric];
+        sum->value += part_of_rss(sum, p, metric);
     } else if (!derive_adds_nothing(p, (int)metric)) {
         sum->members++;
         sum->absent = p->absent[metric];
@@ -41,6 +53,8 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
 
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s)
 {
+    if (s->n == 1 && sum->covered && sum->anon > sum->value)
+        sum->value = sum->anon;
     if (!sum->members && !derive_has_job(s))
         sum->absent = BARO_ABSENT_NOT_ASKED;
     else if (sum->covered || !sum->members)

@@ -23,6 +23,8 @@ struct derive_sum {
     uint64_t value;
     size_t members;   /* processes that could have the value */
     size_t covered;   /* processes that had the value */
+    uint64_t anon;    /* pss and uss that were read before its rss: the anonymous memory of the last process. That of an
+                         only process is its own */
     uint64_t lacking; /* rss of the processes without a value: an upper bound of their pss or uss */
     int absent;       /* enum baro_absent: no process had the value (reason of the last one); 0: value is valid */
 };

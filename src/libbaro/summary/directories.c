@@ -21,12 +21,7 @@ void fact_directory_path(const struct baro_summary *s, int of, size_t row, struc
 
 void fact_directory_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    uint32_t id = s->fold.directories.at[row].owner;
-    const char *name = NULL;
+    const struct fold_entity *task = fold_entity_find(&s->fold.tasks, s->fold.directories.at[row].owner);
     (void)of;
-    for (size_t i = 0; id && i < s->tasks.n; i++) {
-        if (s->tasks.at[i].id == id)
-            name = s->tasks.at[i].name;
-    }
-    value_text(ret, name ? BARO_PRESENT : BARO_ABSENT_NONE, name);
+    value_text(ret, task ? BARO_PRESENT : BARO_ABSENT_NONE, task ? task->name : NULL);
 }

@@ -182,7 +182,7 @@ size_t baro_summary_rows(const struct baro_summary *s, int section)
     case SECTION_directories: return s->fold.directories.n;
     case SECTION_gpus: return s->fold.gpus.n;
     case SECTION_commands: return s->finished.n_order;
-    case SECTION_tasks: return s->tasks.n;
+    case SECTION_tasks: return s->fold.tasks.n;
     case SECTION_course: return course_buckets(&s->course);
     default: return section >= 0 && section < SECTIONS;
     }

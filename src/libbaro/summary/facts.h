@@ -113,8 +113,8 @@ fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills
 /* facts_accounting.c */
 fact_getter fact_accounting, fact_command, fact_command_name, fact_command_processes, fact_command_split, fact_recorder,
     fact_recorder_mean, fact_own_cost, fact_tape;
-/* facts_tasks.c */
-fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores, fact_task_tcp;
+/* tasks.c */
+fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores;
 /* directories.c */
 fact_getter fact_directory, fact_directory_path, fact_directory_task;
 /* gpus.c */

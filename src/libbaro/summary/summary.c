@@ -107,8 +107,11 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
             peak->absent = sum->absent;
         return;
     }
-    bool stale = (kind == PEAK_PSS || kind == PEAK_USS) && derive_is_stale(sample), better = peak->stale && !stale;
-    if (peak->absent == BARO_PRESENT && ((stale && !peak->stale) || (sum->value <= peak->value && !better)))
+    bool stale = (kind == PEAK_PSS || kind == PEAK_USS) && derive_is_stale(sample);
+    /* A sum with old values is taken only if it is clearly more than one without. Example: 60 MB were read, and later
+     * 140 MB, of which some are old: about 140 MB. */
+    uint64_t slack = stale == peak->stale ? 0 : peak->value / 50;
+    if (peak->absent == BARO_PRESENT && (stale ? sum->value <= peak->value + slack : sum->value + slack <= peak->value))
         return;
     peak->stale = stale;
     peak->absent = BARO_PRESENT;

@@ -37,7 +37,7 @@ struct summary_peak {
     uint64_t value, t_ns;
     size_t members, covered; /* members in the sample of the peak, and how many of them had the value */
     int absent;              /* enum baro_absent */
-    bool stale;              /* pss and uss: no sum without stale values was found (derive_is_stale()) */
+    bool stale;              /* pss and uss: the sum has stale values (derive_is_stale()) */
     struct summary_holder top[SUMMARY_HOLDERS]; /* for memory: the commands that held most of it, largest first */
     size_t n_top;
 };
