@@ -7,14 +7,15 @@
  * Rules make verdicts. A rule has a name that never changes, a weight and thresholds; docs/verdicts.md lists them, too.
  * A rule that has too little evidence makes no verdict.
  *
- *     struct baro_verdicts *all;
- *     if (baro_verdicts_of_tape(tape, &all, &err) < 0)
+ *     struct baro_fold *fold;
+ *     if (baro_fold_of_tape(tape, BARO_FOLD_VERDICTS, &fold, &err) < 0)
  *         ...
+ *     const struct baro_verdicts *all = baro_fold_verdicts(fold);
  *     for (size_t i = 0; i < baro_verdicts_count(all); i++) {
  *         const struct baro_verdict *v = baro_verdicts_get(all, i);
  *         printf("%s: %s %s\n", baro_verdict_weight_name(v->weight), v->title, v->advice);
  *     }
- *     baro_verdicts_free(all);
+ *     baro_fold_free(fold);
  *
  * Sentences may contain names of commands, phases and control groups as they are on the tape: escape them before you
  * print them (baro/text.h).

@@ -239,12 +239,6 @@ BARO_COLUMN_DERIVED = 29
 BARO_COLUMN_REASON = 30
 BARO_COLUMN_SUM_REASON = 31
 
-# enum baro_runs_flags
-BARO_RUNS_EMPTY = 1
-
-# enum baro_remove_flags
-BARO_REMOVE_RUNNING = 1
-
 # enum baro_fact_type
 BARO_FACT_UNSIGNED = 0
 BARO_FACT_SIGNED = 1
@@ -286,6 +280,17 @@ BARO_TIMELINE_EVENT = 2
 BARO_VERDICT_PROBLEM = 0
 BARO_VERDICT_ADVICE = 1
 BARO_VERDICT_NOTE = 2
+
+# enum baro_fold_part
+BARO_FOLD_SUMMARY = 0
+BARO_FOLD_TIMELINE = 1
+BARO_FOLD_VERDICTS = 2
+
+# enum baro_runs_flags
+BARO_RUNS_EMPTY = 1
+
+# enum baro_remove_flags
+BARO_REMOVE_RUNNING = 1
 
 # enum baro_text_kind
 BARO_TEXT_HOST = 0
@@ -418,63 +423,6 @@ class baro_arrow_options(Structure):
     ]
 
 
-class baro_interval(Structure):
-    _fields_ = [
-        ("header", c_void_p),
-        ("before", c_void_p),
-        ("now", c_void_p),
-    ]
-
-
-class baro_use(Structure):
-    _fields_ = [
-        ("growth", c_uint64),
-        ("rate", c_double),
-        ("is_lower_bound", c_bool),
-    ]
-
-
-class baro_derived(Structure):
-    _fields_ = [
-        ("kind", c_int),
-        ("name", c_char_p),
-        ("unit", c_char_p),
-        ("help", c_char_p),
-        ("from", POINTER(c_int)),
-        ("n_from", c_size_t),
-        ("per", POINTER(c_int)),
-        ("n_per", c_size_t),
-    ]
-
-
-class baro_tape_end(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("last_ns", c_uint64),
-        ("end_ns", c_uint64),
-        ("status", c_int),
-        ("ended", c_bool),
-        ("status_known", c_bool),
-        ("detached", c_bool),
-        ("complete", c_bool),
-    ]
-
-
-class baro_bucket(Structure):
-    _fields_ = [
-        ("covered_ns", c_uint64),
-        ("points", c_uint64),
-        ("min", c_double),
-        ("max", c_double),
-        ("mean", c_double),
-        ("last", c_double),
-        ("unsure_ns", c_uint64),
-        ("low", c_double),
-        ("high", c_double),
-        ("at_least", c_double),
-    ]
-
-
 class baro_fact(Structure):
     _fields_ = [
         ("section", c_int),
@@ -569,6 +517,63 @@ class baro_verdict(Structure):
         ("end_ns", c_uint64),
         ("evidence", POINTER(baro_evidence)),
         ("evidence_count", c_size_t),
+    ]
+
+
+class baro_interval(Structure):
+    _fields_ = [
+        ("header", c_void_p),
+        ("before", c_void_p),
+        ("now", c_void_p),
+    ]
+
+
+class baro_use(Structure):
+    _fields_ = [
+        ("growth", c_uint64),
+        ("rate", c_double),
+        ("is_lower_bound", c_bool),
+    ]
+
+
+class baro_derived(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("unit", c_char_p),
+        ("help", c_char_p),
+        ("from", POINTER(c_int)),
+        ("n_from", c_size_t),
+        ("per", POINTER(c_int)),
+        ("n_per", c_size_t),
+    ]
+
+
+class baro_tape_end(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("last_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("status", c_int),
+        ("ended", c_bool),
+        ("status_known", c_bool),
+        ("detached", c_bool),
+        ("complete", c_bool),
+    ]
+
+
+class baro_bucket(Structure):
+    _fields_ = [
+        ("covered_ns", c_uint64),
+        ("points", c_uint64),
+        ("min", c_double),
+        ("max", c_double),
+        ("mean", c_double),
+        ("last", c_double),
+        ("unsure_ns", c_uint64),
+        ("low", c_double),
+        ("high", c_double),
+        ("at_least", c_double),
     ]
 
 
@@ -768,6 +773,50 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "baro_arrow_capsule_free": (None, (c_void_p,)),
     "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
+    "baro_summary_set_carbon": (None, (c_void_p, c_double)),
+    "baro_summary_section_count": (c_int, ()),
+    "baro_summary_section": (POINTER(baro_section), (c_int,)),
+    "baro_summary_section_find": (c_int, (c_char_p,)),
+    "baro_summary_fact_count": (c_int, ()),
+    "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
+    "baro_fact_semantics_name": (c_char_p, (c_int,)),
+    "baro_fact_trend_name": (c_char_p, (c_int,)),
+    "baro_summary_key": (c_int, (c_int,)),
+    "baro_header_fact_count": (c_int, ()),
+    "baro_header_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_header_fact_find": (c_int, (c_char_p,)),
+    "baro_header_rows": (c_size_t, (c_void_p, c_int)),
+    "baro_value_prefix": (c_char_p, (c_uint, c_int)),
+    "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
+    "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
+    "baro_summary_row_find": (c_ssize_t, (c_void_p, c_int, c_char_p)),
+    "baro_fact_real": (c_double, (POINTER(baro_fact), POINTER(baro_value))),
+    "baro_header_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
+    "baro_summary_json": (c_int, (c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
+    "baro_timeline_count": (c_size_t, (c_void_p,)),
+    "baro_timeline_get": (POINTER(baro_timeline_item), (c_void_p, c_size_t)),
+    "baro_timeline_phase_at": (c_ssize_t, (c_void_p, c_uint64)),
+    "baro_timeline_lanes": (c_int, (c_void_p,)),
+    "baro_timeline_fact_count": (c_int, ()),
+    "baro_timeline_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_timeline_fact_find": (c_int, (c_char_p,)),
+    "baro_timeline_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_verdict_weight_name": (c_char_p, (c_int,)),
+    "baro_verdict_rule_count": (c_int, ()),
+    "baro_verdict_rule": (POINTER(baro_rule), (c_int,)),
+    "baro_verdicts_count": (c_size_t, (c_void_p,)),
+    "baro_verdicts_get": (POINTER(baro_verdict), (c_void_p, c_size_t)),
+    "baro_verdicts_json": (c_int, (c_void_p, c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
+    "baro_fold_new": (c_int, (POINTER(c_void_p), c_void_p, c_int, POINTER(baro_error))),
+    "baro_fold_of_tape": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_fold_free": (None, (c_void_p,)),
+    "baro_fold_add": (None, (c_void_p, POINTER(baro_record))),
+    "baro_fold_add_tape": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
+    "baro_fold_finish": (c_int, (c_void_p, c_int, POINTER(baro_error))),
+    "baro_fold_summary": (c_void_p, (c_void_p,)),
+    "baro_fold_timeline": (c_void_p, (c_void_p,)),
+    "baro_fold_verdicts": (c_void_p, (c_void_p,)),
     "baro_interval_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
     "baro_interval_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
     "baro_derived_count": (c_int, (c_int,)),
@@ -804,61 +853,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_series_read": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_series_bucket_ns": (c_uint64, (c_void_p, c_size_t)),
     "baro_series_bucket": (POINTER(baro_bucket), (c_void_p, c_int, c_size_t)),
-    "baro_summary_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_summary_free": (None, (c_void_p,)),
-    "baro_summary_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
-    "baro_summary_add": (None, (c_void_p, POINTER(baro_record))),
-    "baro_summary_add_tape": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
-    "baro_summary_finish": (None, (c_void_p,)),
-    "baro_summary_set_carbon": (None, (c_void_p, c_double)),
-    "baro_summary_section_count": (c_int, ()),
-    "baro_summary_section": (POINTER(baro_section), (c_int,)),
-    "baro_summary_section_find": (c_int, (c_char_p,)),
-    "baro_summary_fact_count": (c_int, ()),
-    "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
-    "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
-    "baro_fact_semantics_name": (c_char_p, (c_int,)),
-    "baro_fact_trend_name": (c_char_p, (c_int,)),
-    "baro_summary_key": (c_int, (c_int,)),
-    "baro_header_fact_count": (c_int, ()),
-    "baro_header_fact": (POINTER(baro_fact), (c_int,)),
-    "baro_header_fact_find": (c_int, (c_char_p,)),
-    "baro_header_rows": (c_size_t, (c_void_p, c_int)),
-    "baro_value_prefix": (c_char_p, (c_uint, c_int)),
-    "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
-    "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
-    "baro_summary_row_find": (c_ssize_t, (c_void_p, c_int, c_char_p)),
-    "baro_fact_real": (c_double, (POINTER(baro_fact), POINTER(baro_value))),
-    "baro_header_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
-    "baro_summary_json": (c_int, (c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),
     "baro_text_next": (c_size_t, (c_char_p, c_size_t, c_char_p)),
     "baro_signal_name": (c_char_p, (c_int,)),
-    "baro_timeline_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_timeline_free": (None, (c_void_p,)),
-    "baro_timeline_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
-    "baro_timeline_add": (None, (c_void_p, POINTER(baro_record))),
-    "baro_timeline_finish": (c_int, (c_void_p, POINTER(baro_error))),
-    "baro_timeline_count": (c_size_t, (c_void_p,)),
-    "baro_timeline_get": (POINTER(baro_timeline_item), (c_void_p, c_size_t)),
-    "baro_timeline_phase_at": (c_ssize_t, (c_void_p, c_uint64)),
-    "baro_timeline_lanes": (c_int, (c_void_p,)),
-    "baro_timeline_fact_count": (c_int, ()),
-    "baro_timeline_fact": (POINTER(baro_fact), (c_int,)),
-    "baro_timeline_fact_find": (c_int, (c_char_p,)),
-    "baro_timeline_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
-    "baro_verdict_weight_name": (c_char_p, (c_int,)),
-    "baro_verdict_rule_count": (c_int, ()),
-    "baro_verdict_rule": (POINTER(baro_rule), (c_int,)),
-    "baro_verdicts_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_verdicts_free": (None, (c_void_p,)),
-    "baro_verdicts_count": (c_size_t, (c_void_p,)),
-    "baro_verdicts_get": (POINTER(baro_verdict), (c_void_p, c_size_t)),
-    "baro_verdicts_json": (c_int, (c_void_p, c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
-    "baro_verdicts_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
-    "baro_verdicts_add": (None, (c_void_p, POINTER(baro_record))),
-    "baro_verdicts_add_tape": (c_int, (c_void_p, c_void_p, c_void_p, POINTER(baro_error))),
-    "baro_verdicts_finish": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_version": (c_char_p, ()),
     "baro_version_check": (c_bool, (c_int, c_int, c_int)),
     "baro_writer_new": (

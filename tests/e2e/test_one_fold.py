@@ -48,7 +48,6 @@ def is_marked(value, item):
 # ---- phases ----------------------------------------------------------------------------------------------------------
 
 
-@wrong("a phase without a sample has its share of the time between two: 3.6 ms of 40")
 def test_a_phase_has_what_ended_in_it(run, made):
     """Four processes begin and end in it, and nothing else runs: what they used is known."""
     tape = made("""
@@ -69,7 +68,6 @@ def test_a_phase_has_what_ended_in_it(run, made):
     assert phase["cpu_ns"] == pytest.approx(40e6, rel=0.02) and not is_marked("cpu_ns", phase), phase
 
 
-@wrong("the edge of a phase divides the time between two samples, and the rest of it is in no phase: 98 ms of 100")
 def test_phases_that_cover_a_job_add_up_to_it(run, made):
     tape = made("""
         process 100 sh cpu_ns=0 threads=1
@@ -112,19 +110,18 @@ def test_peak_of_cores_is_at_most_the_threads(run, made):
     """One thread. What it used before the sample at 1 s is in the total 100 ms later."""
     tape = made("""
         process 100 perl cpu_ns=0 threads=1
-        sample 0 cpu_ns=0 processes_started=1
+        sample 0 cpu_ns=0 processes_started=1 processes_unseen=0
         process 100 perl cpu_ns=900e6
-        sample 1000 cpu_ns=900e6 processes_started=1
+        sample 1000 cpu_ns=900e6 processes_started=1 processes_unseen=0
         process 100 perl cpu_ns=990e6
-        sample 1100 cpu_ns=1090e6 processes_started=1
+        sample 1100 cpu_ns=1090e6 processes_started=1 processes_unseen=0
         exit 1101 100 perl cpu_ns=1091e6 elapsed_ns=1101e6
         ended 1101
-        sample 1102 cpu_ns=1091e6
+        sample 1102 cpu_ns=1091e6 processes_started=1 processes_unseen=0
         """)
     assert run.summary(tape)["job"]["cores_peak"] <= 1.02
 
 
-@wrong("steps of a clock tick of 4 ms, in samples of 10: a row of one thread has 1.25 cores")
 def test_rows_of_one_thread(run, made):
     at = [0, 8, 20, 28, 40, 48, 60, 68, 80, 88, 100]
     tape = made("\n".join(f"process 100 perl cpu_ns={i * 10}e6 threads=1\nsample {t} cpu_ns={i * 10}e6"
@@ -291,7 +288,6 @@ def test_many_that_end_at_once(run_ordinary, tape, work, compiled):
 # ---- pss -------------------------------------------------------------------------------------------------------------
 
 
-@wrong("a sample with old pss is in the curve and not in the peak: at least 60 MB, and 140 in the curve")
 def test_peak_of_pss_is_that_of_its_curve(run, made):
     tape = made("""
         process 100 a rss_bytes=200e6 pss_bytes=60e6 uss_bytes=60e6 smaps_at_ns=0 threads=1
@@ -303,7 +299,6 @@ def test_peak_of_pss_is_that_of_its_curve(run, made):
     assert run.summary(tape)["job"]["pss_peak_bytes"] >= curve
 
 
-@wrong("pss that was read before memory was given back is added up as it is: 160 MB pss of 110 MB rss")
 def test_pss_is_at_most_rss(run, made):
     tape = made("""
         process 100 a rss_bytes=100e6 pss_bytes=100e6 uss_bytes=100e6 smaps_at_ns=0 threads=1
@@ -316,7 +311,6 @@ def test_pss_is_at_most_rss(run, made):
         assert row["pss_bytes"] is None or row["pss_bytes"] <= row["rss_bytes"], row
 
 
-@wrong("anonymous memory of the only process is its own, whenever its pss was read: at least 20 MB, and 95 is known")
 def test_pss_is_at_least_anonymous_memory(run, made):
     tape = made("""
         process 100 a rss_bytes=25e6 rss_anon_bytes=20e6 pss_bytes=20e6 uss_bytes=20e6 smaps_at_ns=0 threads=1

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "files.h"
-#include "libbaro/summary/machine.h"
 #include "recorder/collectors/host/host.h"
 
 struct host_tree {
@@ -20,7 +19,6 @@ struct host_tree {
     struct host *host;
     uint32_t ids;
     struct baro_sample sample;
-    struct machine seen; /* by who derives */
     uint64_t now_ns;
 };
 

@@ -19,6 +19,7 @@
 struct world {
     struct evidence e;
     struct points history;
+    struct fold fold; /* its row is the last one of the history */
 };
 
 /* A job of 100 s on a machine of 4 cores, all of which it may use; nothing else is known. */
@@ -27,6 +28,9 @@ static void world_init(struct world *w)
     memset(w, 0, sizeof(*w));
     evidence_init(&w->e);
     assert_int_equal(points_init(&w->history), 0);
+    fold_init(&w->fold);
+    memcpy(w->fold.name[0], "ld", 3);
+    w->e.fold = &w->fold;
     w->e.wall_ns = w->e.job.wall_ns = 100e9;
     w->e.job.end_ns = 100 * SECOND;
     w->e.samples = 200;
@@ -42,25 +46,34 @@ static void world_done(struct world *w)
     points_done(&w->history);
 }
 
+/* Sets a term of a row. NAN: it was not read. */
+static inline void set_term(struct fold_row *r, enum fold_term term, double value)
+{
+    r->absent[term] = isnan(value) ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
+    r->value[term] = isnan(value) ? 0 : whole_of(value + 0.5);
+}
+
+/* Sets it in a point. */
+static inline void set_point(struct world *w, size_t i, enum fold_term term, double value)
+{
+    set_term(&w->history.at[i].row, term, value);
+}
+
 /* Cores that are used and waited for, from `from` to `to` seconds; in order, without gaps. */
 static void demand(struct world *w, unsigned from, unsigned to, double cores, double delayed)
 {
     struct points *h = &w->history;
-    struct point p;
+    struct fold_row *r = &w->fold.row;
     for (unsigned t = from; t <= to; t++) {
-        const struct point *last = h->n ? &h->point[h->n - 1] : NULL;
-        if (last && last->t_ns == t * SECOND)
+        bool is_first = !h->n;
+        if (!is_first && r->t_ns == t * SECOND)
             continue;
-        for (int i = 0; i < FOLD_ROW; i++)
-            p.at[i] = NAN;
-        p.t_ns = t * SECOND;
-        p.runner = 1;
-        p.at[FOLD_CPU] = last ? last->at[FOLD_CPU] + cores * 1e9 : 0;
-        p.at[FOLD_RUN_DELAY] = last ? last->at[FOLD_RUN_DELAY] + delayed * 1e9 : 0;
-        points_add(h, &p);
+        r->t_ns = t * SECOND;
+        r->runner = 1;
+        set_term(r, FOLD_CPU, is_first ? 0 : (double)r->value[FOLD_CPU] + cores * 1e9);
+        set_term(r, FOLD_RUN_DELAY, is_first ? 0 : (double)r->value[FOLD_RUN_DELAY] + delayed * 1e9);
+        points_add(h, &w->fold);
     }
-    static const char names[1][HISTORY_NAME_ROOM] = {"ld"};
-    w->e.names = names;
     w->e.history = h;
     stretch_fill(&w->e.job, h, NULL, 0, 100 * SECOND);
     w->e.cpu_ns = w->e.job.grown[FOLD_CPU];
@@ -249,7 +262,7 @@ static void make_leak(struct world *w)
 {
     demand(w, 0, 100, 0.5, 0);
     for (size_t i = 0; i < w->history.n; i++)
-        w->history.point[i].at[FOLD_RSS] = 100 * MB + 12 * MB * (double)i;
+        set_point(w, i, FOLD_RSS, 100 * MB + 12 * MB * (double)i);
     w->e.holder = "python3";
     w->e.rss_peak_bytes = 1.3e9;
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "host_tree.h"
+#include "libbaro/fold/fold.h"
 
 /* ---- the whole ---- */
 
@@ -186,21 +187,23 @@ static void falling_counters_make_no_growth(void **state)
     };
     const uint64_t tick = 10 * NS_PER_MS;
     struct host_tree m;
+    struct fold seen;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", at[0].stat);
     machine_open(&m, false);
-    machine_init(&m.seen);
+    fold_init(&seen);
     for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
         put(&m, "proc/stat", at[i].stat);
         host_tree_read(&m);
-        machine_add(&m.seen, &m.sample);
+        fold_add(&seen, &m.sample);
         is(&m, HOST_cpu_iowait, at[i].iowait * tick);
         assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * tick);
-        assert_int_equal(m.seen.counter[MACHINE_BUSY].grown, at[i].busy * tick);
+        assert_int_equal(seen.cell[FOLD_HOST_BUSY].grown, at[i].busy * tick);
     }
     /* All CPU time: 1110, 1105, 1135, 548, 552 ticks. */
-    assert_int_equal(m.seen.counter[MACHINE_ALL].grown, 34 * tick);
+    assert_int_equal(seen.cell[FOLD_HOST_ALL].grown, 34 * tick);
+    fold_done(&seen);
     machine_done(&m);
 }
 

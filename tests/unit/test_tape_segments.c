@@ -409,16 +409,15 @@ static void test_keep(void **state)
 static void expect_stopped(const struct fixture *f, bool stopped)
 {
     struct baro_tape *t;
-    struct baro_summary *s;
     struct baro_value v;
     struct baro_tape_end end = {.size = sizeof end};
     assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
     assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
     assert_true(!end.ended && end.complete == stopped && end.detached == stopped);
-    assert_int_equal(baro_summary_of_tape(t, &s, NULL), 0);
+    struct baro_summary *s = summary_of_file(f->path);
     assert_int_equal(baro_summary_value(s, baro_summary_fact_find("exit", "is_detached"), 0, &v), 0);
     assert_int_equal(v.u64, stopped);
-    baro_summary_free(s);
+    summary_free(s);
     baro_tape_close(t);
 }
 

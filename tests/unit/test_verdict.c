@@ -412,14 +412,14 @@ static void test_leak(void **state)
     world_init(&w);
     make_leak(&w);
     for (size_t i = 40; i < w.history.n; i++)
-        w.history.point[i].at[FOLD_RSS] = 600 * MB; /* it grew and then held */
+        set_point(&w, i, FOLD_RSS, 600 * MB); /* it grew and then held */
     assert_false(says(&w, "leak"));
     world_done(&w);
 
     world_init(&w);
     make_leak(&w);
     for (size_t i = 78; i < 84; i++)
-        w.history.point[i].at[FOLD_RSS] = 200 * MB; /* it gave some back */
+        set_point(&w, i, FOLD_RSS, 200 * MB); /* it gave some back */
     assert_false(says(&w, "leak"));
     world_done(&w);
 
@@ -434,14 +434,14 @@ static void test_leak(void **state)
     world_init(&w);
     make_leak(&w);
     for (size_t i = 72; i < w.history.n; i++) /* the last third: at a third of the rate */
-        w.history.point[i].at[FOLD_RSS] = 964 * MB + 4 * MB * (double)(i - 72);
+        set_point(&w, i, FOLD_RSS, 964 * MB + 4 * MB * (double)(i - 72));
     assert_false(says(&w, "leak"));
     world_done(&w);
 
     world_init(&w);
     make_leak(&w);
     for (size_t i = 96; i < w.history.n; i++)
-        w.history.point[i].at[FOLD_RSS] = NAN; /* its processes had ended at the last samples */
+        set_point(&w, i, FOLD_RSS, NAN); /* its processes had ended at the last samples */
     assert_true(says(&w, "leak"));
     world_done(&w);
 }
@@ -450,19 +450,20 @@ static void test_leak(void **state)
 static void test_history(void **state)
 {
     struct points h;
-    struct point p = {0};
+    struct fold f;
     (void)state;
+    fold_init(&f);
     assert_int_equal(points_init(&h), 0);
     assert_true(isnan(points_at(&h, FOLD_CPU, 5)));
     for (uint64_t t = 0; t <= 100000; t++) {
-        p.t_ns = t * SECOND;
-        p.at[FOLD_CPU] = (double)p.t_ns / 2;
-        p.at[FOLD_READ] = t < 50000 ? NAN : (double)t;
-        points_add(&h, &p);
+        f.row.t_ns = t * SECOND;
+        set_term(&f.row, FOLD_CPU, (double)f.row.t_ns / 2);
+        set_term(&f.row, FOLD_READ, t < 50000 ? NAN : (double)t);
+        points_add(&h, &f);
     }
-    assert_true(h.n <= HISTORY_POINTS && h.n >= HISTORY_POINTS / 4);
-    assert_int_equal(h.point[0].t_ns, 0);
-    assert_int_equal(h.point[h.n - 1].t_ns, 100000 * SECOND);
+    assert_true(h.n <= POINTS_MOST && h.n >= POINTS_MOST / 4);
+    assert_int_equal(h.at[0].row.t_ns, 0);
+    assert_int_equal(h.at[h.n - 1].row.t_ns, 100000 * SECOND);
     assert_true(fabs(points_growth(&h, FOLD_CPU, 1000 * SECOND, 3000 * SECOND) - 1000e9) < 1);
     assert_true(points_at(&h, FOLD_READ, 0) >= 50000); /* known later: taken where it is known */
     assert_true(points_at(&h, FOLD_READ, 999999 * SECOND) == 100000);
@@ -476,19 +477,18 @@ static void test_history(void **state)
 /* Storage held up one of two phases: the verdict is about that phase. Then the whole job, and no phase. */
 static void test_phases(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct stretch phases[2];
     struct world w;
     (void)state;
-    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    struct baro_verdicts *v = verdicts_new();
+    assert_non_null(v);
     world_init(&w);
     demand(&w, 0, 100, 0.5, 0);
     w.e.exit_status = NAN;
     for (size_t i = 0; i < w.history.n; i++) {
-        w.history.point[i].at[FOLD_BLOCKED] = i < 85 ? 0 : (double)(i - 85) * 0.8e9;
-        w.history.point[i].at[FOLD_READ] = (double)i * MB;
-        w.history.point[i].at[FOLD_WRITTEN] = 0;
+        set_point(&w, i, FOLD_BLOCKED, i < 85 ? 0 : (double)(i - 85) * 0.8e9);
+        set_point(&w, i, FOLD_READ, (double)i * MB);
+        set_point(&w, i, FOLD_WRITTEN, 0);
     }
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
     stretch_fill(&phases[0], &w.history, "compute", 0, 85 * SECOND);
@@ -510,26 +510,25 @@ static void test_phases(void **state)
     assert_int_equal(verdicts_judge(v, &w.e, phases, 2), 0);
     assert_int_equal(baro_verdicts_count(v), 1);
     assert_string_equal(baro_verdicts_get(v, 0)->rule, "killed");
-    baro_verdicts_free(v);
+    verdicts_free(v);
     world_done(&w);
 }
 
 /* Epochs: one verdict, with the figures of the longest one that has it. */
 static void test_phases_of_one_name(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct stretch phases[5];
     struct world w;
     (void)state;
-    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    struct baro_verdicts *v = verdicts_new();
+    assert_non_null(v);
     world_init(&w);
     demand(&w, 0, 100, 0.5, 0);
     w.e.exit_status = NAN;
     for (size_t i = 0; i < w.history.n; i++) {
-        w.history.point[i].at[FOLD_BLOCKED] = 0;
-        w.history.point[i].at[FOLD_READ] = (double)i * MB;
-        w.history.point[i].at[FOLD_WRITTEN] = 0;
+        set_point(&w, i, FOLD_BLOCKED, 0);
+        set_point(&w, i, FOLD_READ, (double)i * MB);
+        set_point(&w, i, FOLD_WRITTEN, 0);
     }
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
     for (uint64_t i = 0; i < 5; i++) {
@@ -546,7 +545,7 @@ static void test_phases_of_one_name(void **state)
     one = baro_verdicts_get(v, 1);
     assert_string_equal(one->phase, "check");
     assert_null(strstr(one->advice, "phases of this name"));
-    baro_verdicts_free(v);
+    verdicts_free(v);
     world_done(&w);
 }
 
@@ -556,10 +555,9 @@ static void make_epochs(struct world *w, struct piece *epoch)
     demand(w, 0, 100, 0.5, 0);
     w->e.exit_status = NAN;
     for (size_t i = 0; i < w->history.n; i++) {
-        struct point *p = &w->history.point[i];
-        p->at[FOLD_BLOCKED] = (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9;
-        p->at[FOLD_READ] = (double)i * MB;
-        p->at[FOLD_WRITTEN] = 0;
+        set_point(w, i, FOLD_BLOCKED, (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9);
+        set_point(w, i, FOLD_READ, (double)i * MB);
+        set_point(w, i, FOLD_WRITTEN, 0);
     }
     for (size_t i = 0; i < 20; i++)
         epoch[i] = (struct piece){i * 4 * SECOND, (i * 4 + 2) * SECOND};
@@ -568,13 +566,12 @@ static void make_epochs(struct world *w, struct piece *epoch)
 /* None of them is a tenth of the time; together they are. */
 static void test_short_phases_together(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct piece epoch[20];
     struct stretch together;
     struct world w;
     (void)state;
-    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    struct baro_verdicts *v = verdicts_new();
+    assert_non_null(v);
     world_init(&w);
     make_epochs(&w, epoch);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
@@ -594,7 +591,7 @@ static void test_short_phases_together(void **state)
     assert_non_null(strstr(one->advice, " The figures are those of all 20 phases of this name together."));
     assert_string_equal(one->evidence[one->evidence_count - 1].name, "phases");
     assert_true(one->evidence[one->evidence_count - 1].value == 20);
-    baro_verdicts_free(v);
+    verdicts_free(v);
     world_done(&w);
 }
 

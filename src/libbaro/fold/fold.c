@@ -141,9 +141,10 @@ static void add_processes(struct fold *f, const struct baro_sample *s)
     f->row.is_stale = derive_is_stale(s);
     const struct derive_sum *threads = &f->sum[FOLD_THREADS - FOLD_RSS];
     struct derive_able *able = &f->row.able;
-    f->has_unread |= threads->covered < threads->members || s->job_absent[JOB_processes_started];
+    f->has_unread |= threads->covered < threads->members || s->job_absent[JOB_processes_started] ||
+                     s->job_absent[JOB_processes_unseen];
     able->threads = f->has_unread ? 0 : threads->value > able->threads ? threads->value : able->threads;
-    able->started = s->job[JOB_processes_started];
+    able->started = s->job[JOB_processes_started] + s->job[JOB_processes_unseen];
     able->late_ns = f->late_ns;
     if (is_blocked && s->t_ns > f->row.t_ns)
         f->blocked_ns += s->t_ns - f->row.t_ns;

@@ -77,9 +77,10 @@ static double cpu_share(const struct fold_windows *all, const struct fold_window
     if (!(growth > 0) || within + across <= 0)
         return even;
     /* Processes that lived in this interval alone have their time; those that lived beyond it, and then what no exit
-     * accounts for, share the rest. */
+     * accounts for, share the rest. If nobody is left, nobody else can have used it. */
+    bool is_last = across > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
     within_here = within > growth ? within_here * growth / within : within_here;
-    double rest = within < growth ? growth - within : 0, spread = across < rest ? across : rest;
+    double rest = within < growth ? growth - within : 0, spread = across < rest && !is_last ? across : rest;
     double here = within_here + (across > 0 ? across_here / across * spread : 0) + (rest - spread) * even;
     *ret_even = (rest - spread) / growth;
     return here / growth;

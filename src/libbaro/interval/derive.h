@@ -92,7 +92,7 @@ double derive_remainder(uint64_t counted, uint64_t total);
 /* How much CPU time a job can have used in an interval. */
 struct derive_able {
     uint64_t threads; /* the most that any sample so far has; 0: not known */
-    uint64_t started; /* processes so far */
+    uint64_t started; /* processes so far, with those that may have come and gone unseen */
     uint64_t late_ns; /* CPU time that became known only when its process had ended, an interval or more too late; so
                          far */
 };

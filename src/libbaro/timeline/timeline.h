@@ -96,7 +96,7 @@ const struct baro_attribute *timeline_meaning(const struct baro_event *e, const 
 void timeline_set_process(struct baro_timeline *t, struct timeline_item *i, const char *name);
 void timeline_set_text(struct baro_timeline *t, struct timeline_item *i, struct buf *text);
 
-size_t timeline_size(const struct baro_timeline *t); /* number of items; also valid before baro_timeline_finish() */
+size_t timeline_size(const struct baro_timeline *t); /* number of items; also valid before timeline_finish() */
 
 /* timeline_chain.c */
 bool chains_add(struct timeline_chains *c, int which, struct timeline_item *i);
