@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "baro/error.h"
+#include "baro/metric.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,7 +59,7 @@ BARO_API uint64_t baro_header_interval_ns(const struct baro_header *h);
 /** @return the budget of the recorder in millionths of a core; 0: there was none. */
 BARO_API uint64_t baro_header_overhead_ppm(const struct baro_header *h);
 /** @return whether the user asked for process metric @p metric (an id of baro_tape_metric()). */
-BARO_API bool baro_header_wants(const struct baro_header *h, int metric);
+BARO_API bool baro_header_wants(const struct baro_header *h, baro_metric_id metric);
 /** @return the pid of the recorder in its own PID namespace; 0: not known. */
 BARO_API int32_t baro_header_recorder_pid(const struct baro_header *h);
 /** @return the start time of the recorder in clock ticks since boot (proc(5)). */

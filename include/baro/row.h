@@ -39,16 +39,16 @@ extern "C" {
 struct baro_row; /**< a process, an entity, an exit, or the job, recorder or machine at one instant */
 
 /* ---- values ---- */
-/** @return the kind of the row: of enum baro_kind, or a number of baro_tape_kind_find(); -1 for NULL. */
-BARO_API int baro_row_kind(const struct baro_row *row);
+/** @return the kind of the row; -1 for NULL. */
+BARO_API baro_kind_id baro_row_kind(const struct baro_row *row);
 
 /**
  * Reads a value as it was recorded: the kernel's count, in the unit of the metric. baro_metric_real() converts it.
- * @param metric an id of baro_metric_find() or baro_tape_metric_find() for the kind of the row.
+ * @param metric of the kind of the row.
  * @param ret the value; unchanged if it is absent.
  * @return BARO_PRESENT, or why the value is absent.
  */
-BARO_API enum baro_absent baro_row_value(const struct baro_row *row, int metric, uint64_t *ret);
+BARO_API enum baro_absent baro_row_value(const struct baro_row *row, baro_metric_id metric, uint64_t *ret);
 
 /**
  * Reads @p n values as baro_row_value() does. A table of many rows takes a third less time with it than with a call for
@@ -58,8 +58,8 @@ BARO_API enum baro_absent baro_row_value(const struct baro_row *row, int metric,
  * @param ret_absent room for @p n reasons of enum baro_absent; BARO_PRESENT (0) where there is a value.
  * @return how many of the values are present.
  */
-BARO_API size_t baro_row_values(const struct baro_row *row, const int *metrics, size_t n, uint64_t *ret_value,
-                                uint8_t *ret_absent);
+BARO_API size_t baro_row_values(const struct baro_row *row, const baro_metric_id *metrics, size_t n,
+                                uint64_t *ret_value, uint8_t *ret_absent);
 
 /**
  * Computes the growth of a counter per second, in the metric's unit per second: 2 000 000 000 of cpu_ns are two cores.
@@ -71,8 +71,8 @@ BARO_API size_t baro_row_values(const struct baro_row *row, const int *metrics, 
  * the same counter), if no time passed, or if the rows are not of the same process or entity; BARO_ABSENT_UNSUPPORTED
  * for a metric that is not a counter.
  */
-BARO_API enum baro_absent baro_row_rate(const struct baro_row *before, const struct baro_row *now, int metric,
-                                        double *ret);
+BARO_API enum baro_absent baro_row_rate(const struct baro_row *before, const struct baro_row *now,
+                                        baro_metric_id metric, double *ret);
 
 /**
  * Computes a derived metric (baro/interval.h) from two rows, as baro_row_rate() computes a rate.
@@ -82,12 +82,12 @@ BARO_API enum baro_absent baro_row_rate(const struct baro_row *before, const str
  *
  * Cores and ratios have no upper limit: the kernel counts some times in steps of 4 or 10 ms, so over 100 ms a CPU that
  * was always busy can have 1.1 cores.
- * @param derived a number of baro_derived_find() for the kind of the rows.
+ * @param derived of the kind of the rows.
  * @return as baro_row_rate(); BARO_ABSENT_UNKNOWN also if `per` did not grow (a disk without reads has no time per
  * read); BARO_ABSENT_UNSUPPORTED if there is no such derived metric.
  */
-BARO_API enum baro_absent baro_row_derived(const struct baro_row *before, const struct baro_row *now, int derived,
-                                           double *ret);
+BARO_API enum baro_absent baro_row_derived(const struct baro_row *before, const struct baro_row *now,
+                                           baro_derived_id derived, double *ret);
 
 /**
  * Reads the time in which a CPU, or all CPUs of the machine together, were busy: the fields of /proc/stat without idle,
