@@ -108,6 +108,45 @@ static void test_header(void **state)
     baro_tape_close(t);
 }
 
+/* Calls the functions of row.h that not every kind has. Returns how many of them say @p why. */
+static int count_absent(const struct baro_row *row, enum baro_absent why)
+{
+    uint64_t ns;
+    enum baro_origin origin;
+    enum baro_exit_source source;
+    const char *line;
+    bool is_sampled;
+    int status;
+    return (baro_row_origin(row, &origin) == why) + (baro_row_cmdline(row, &line) == why) +
+           (baro_row_first_ns(row, &ns) == why) + (baro_row_begin_ns(NULL, row, &ns) == why) +
+           (baro_row_end_ns(row, &ns) == why) + (baro_row_status(row, &status) == why) +
+           (baro_row_exit_source(row, &source) == why) + (baro_row_is_sampled(row, &is_sampled) == why);
+}
+
+static void test_rows_of_another_kind(void **state)
+{
+    (void)state;
+    struct baro_tape *t = open_small();
+    struct baro_record r;
+    int exits = 0, processes = 0;
+    assert_int_equal(count_absent(NULL, BARO_ABSENT_UNKNOWN), 8);
+    while (baro_tape_next(t, &r, NULL) > 0) {
+        if (r.kind == BARO_RECORD_EXIT) { /* all but the time when it was found */
+            assert_int_equal(count_absent(r.u.exit, BARO_ABSENT_UNSUPPORTED), 1);
+            exits++;
+        }
+        for (int kind = 0; r.kind == BARO_RECORD_SAMPLE && kind < baro_kind_count(); kind++) {
+            for (size_t i = 0; i < baro_sample_rows(r.u.sample, kind); i++) {
+                const struct baro_row *row = baro_sample_row(r.u.sample, kind, i);
+                assert_int_equal(count_absent(row, BARO_ABSENT_UNSUPPORTED), kind == BARO_KIND_PROCESS ? 4 : 8);
+                processes += kind == BARO_KIND_PROCESS;
+            }
+        }
+    }
+    assert_true(exits > 0 && processes > 0);
+    baro_tape_close(t);
+}
+
 /* The id of a tape that has none is made of its header, and so the same each time. */
 static void test_id(void **state)
 {
@@ -278,8 +317,13 @@ static void test_watch_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),     cmocka_unit_test(test_header_functions), cmocka_unit_test(test_id),
-        cmocka_unit_test(test_meaning),    cmocka_unit_test(test_meaning_agrees),   cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_rows_of_another_kind),
+        cmocka_unit_test(test_header_functions),
+        cmocka_unit_test(test_id),
+        cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_meaning_agrees),
+        cmocka_unit_test(test_watch),
         cmocka_unit_test(test_watch_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

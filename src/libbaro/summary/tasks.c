@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "libbaro/sample/sample.h"
+#include "libbaro/sample/row.h"
 
 static const struct {
     const char *metric;
@@ -121,7 +121,7 @@ static void add_processes(struct tasks *t, const struct baro_sample *s)
             continue;
         for (size_t tried = 0; tried < t->n && t->at[at].id != id; tried++)
             at = at + 1 < t->n ? at + 1 : 0;
-        uint64_t begin_ns = derive_begin_ns(&t->ticks, baro_row_start_ticks(p), baro_row_first_ns(p));
+        uint64_t begin_ns = derive_begin_ns(&t->ticks, baro_row_start_ticks(p), row_process(p)->first_ns);
         begin_ns = begin_ns > t->before_ns ? begin_ns : 0;
         if (at < t->n && t->at[at].id == id)
             task_cores_add(&t->at[at].process, &t->last, p, t->process_cpu, s->t_ns, begin_ns);

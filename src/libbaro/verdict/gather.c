@@ -9,6 +9,7 @@
 #include "baro/event.h"
 #include "baro/header.h"
 #include "baro/interval.h"
+#include "libbaro/sample/row.h"
 #include "libbaro/verdict/client.h"
 
 /* ---- metrics by name ---- */
@@ -362,7 +363,7 @@ static void add_exit(struct gather *g, const struct baro_row *e)
     int code = known ? WEXITSTATUS(status) : 0;
     failures_add(&g->failures, e);
     if (code != 255 && (code < 125 || code > 127))
-        note_client(g, baro_row_name(e), baro_row_cmdline(e));
+        note_client(g, baro_row_name(e), row_exit(e)->cmdline);
 }
 
 static void add_event(struct gather *g, const struct baro_event *e)
