@@ -126,8 +126,10 @@ uint64_t touch_record(const struct baro_tape *t, const struct baro_record *r)
 uint64_t touch_front(struct baro_tape *t)
 {
     const struct baro_header *h = baro_tape_header(t);
-    uint64_t sum = strlen(baro_header_host(h)) + strlen(baro_header_cwd(h)) + strlen(baro_header_cpu_model(h));
-    sum += strlen(baro_header_job_id(h)) + strlen(baro_header_boot_id(h)) + strlen(baro_header_version(h));
+    uint64_t sum = strlen(baro_header_host(h)) + strlen(baro_header_job_id(h)) + strlen(baro_header_version(h));
+    struct baro_value v;
+    for (int fact = 0; fact < baro_header_fact_count(); fact++)
+        sum += (uint64_t)baro_header_value(h, fact, 0, &v) + v.u64 + (v.text ? strlen(v.text) : 0);
     for (size_t i = 0; baro_header_argv(h)[i]; i++)
         sum += strlen(baro_header_argv(h)[i]);
     for (size_t i = 0; i <= baro_header_target_count(h); i++)

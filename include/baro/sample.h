@@ -60,10 +60,10 @@ BARO_API const struct baro_row *baro_sample_find_id(const struct baro_sample *s,
  * The depth of a process is 0 for a root, else one more than that of its parent. A loop over the rows from 0 on can
  * compute it, because the row of a parent is smaller than those of its children.
  * @param ret_order room for one number per process: the row to print first, second, ...
- * @param ret_parent room for one number per process: for each row the row of its parent; SIZE_MAX: none.
+ * @param ret_parent room for one number per process: for each row the row of its parent; -1: none.
  * @return 0, or -ENOMEM.
  */
-BARO_API int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, size_t *ret_parent,
+BARO_API int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, ptrdiff_t *ret_parent,
                                 struct baro_error *err);
 /**
  * Finds the next process that may have changed since the previous sample; all others have the values, name and command

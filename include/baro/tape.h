@@ -249,7 +249,7 @@ BARO_API const struct baro_header *baro_tape_header(const struct baro_tape *tape
  * @return how many kinds the cursor knows so far.
  */
 BARO_API int baro_tape_kind_count(const struct baro_tape *tape);
-/** @return the name of a kind, borrowed until the cursor is closed; NULL if there is no such kind. */
+/** @return the name of a kind, borrowed until the cursor is closed; "unknown" for another number. */
 BARO_API const char *baro_tape_kind_name(const struct baro_tape *tape, baro_kind_id kind);
 /** @return the kind with this name, or -1. */
 BARO_API baro_kind_id baro_tape_kind_find(const struct baro_tape *tape, const char *name);

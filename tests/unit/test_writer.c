@@ -220,7 +220,9 @@ static void check_texts(const char *name)
     struct baro_tape *c = open_copy();
     struct baro_record r;
     begins_marked(baro_header_host(baro_tape_header(c)));
-    begins_marked(baro_header_cwd(baro_tape_header(c)));
+    struct baro_value cwd;
+    baro_header_value(baro_tape_header(c), baro_header_fact_find("cwd"), 0, &cwd);
+    begins_marked(cwd.text);
     for (const char *const *arg = baro_header_argv(baro_tape_header(c)); *arg; arg++)
         begins_marked(*arg);
     assert_int_equal(baro_header_uid(baro_tape_header(c)), baro_header_uid(baro_tape_header(t)) + 1000);
