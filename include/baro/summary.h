@@ -75,9 +75,14 @@ enum baro_fact_trend {
     BARO_TREND_MORE_IS_BETTER /**< memory that was available */
 };
 
+/** A fact of a summary, of a header or of a phase: its number among these, from 0 on; -1: none. */
+typedef int baro_fact_id;
+/** A section of a summary: its number, from 0 on; -1: none. */
+typedef int baro_section_id;
+
 /** A fact. Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
 struct baro_fact {
-    int section;                        /**< number of its section; -1: it is a fact of a header or of a phase */
+    baro_section_id section;            /**< number of its section; -1: it is a fact of a header or of a phase */
     const char *name;                   /**< such as "cpu_ns"; the unit is in the name */
     const char *help;                   /**< what it means */
     enum baro_fact_type type;           /**< which member of struct baro_value has its value */
@@ -89,25 +94,25 @@ struct baro_fact {
 
 /** A section. Members may be added at the end: take what baro_summary_section() returns, make no arrays. */
 struct baro_section {
-    const char *name; /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
-    const char *help; /**< what its facts are about */
-    bool is_table;    /**< it has any number of rows; else exactly one */
-    int first_fact;   /**< number of its first fact */
-    int fact_count;   /**< how many facts it has, from first_fact on */
+    const char *name;        /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
+    const char *help;        /**< what its facts are about */
+    bool is_table;           /**< it has any number of rows; else exactly one */
+    baro_fact_id first_fact; /**< number of its first fact */
+    int fact_count;          /**< how many facts it has, from first_fact on */
 };
 
 /** @return how many sections there are. */
 BARO_API int baro_summary_section_count(void);
 /** @return section @p section, a constant; NULL if there is none. */
-BARO_API const struct baro_section *baro_summary_section(int section);
+BARO_API const struct baro_section *baro_summary_section(baro_section_id section);
 /** @return the section with this name, or -1. */
-BARO_API int baro_summary_section_find(const char *name);
+BARO_API baro_section_id baro_summary_section_find(const char *name);
 /** @return how many facts there are, in the order of their sections. */
 BARO_API int baro_summary_fact_count(void);
 /** @return fact @p fact, a constant; NULL if there is none. */
-BARO_API const struct baro_fact *baro_summary_fact(int fact);
+BARO_API const struct baro_fact *baro_summary_fact(baro_fact_id fact);
 /** @return the number of the fact with this name in this section, or -1. */
-BARO_API int baro_summary_fact_find(const char *section, const char *name);
+BARO_API baro_fact_id baro_summary_fact_find(const char *section, const char *name);
 /** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
 BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
 /** @return "none", "more_is_worse", "more_is_better"; "unknown" for another number. */
@@ -121,17 +126,17 @@ BARO_API const char *baro_fact_trend_name(enum baro_fact_trend trend);
  * @return the number of the fact; -1 for a section that is not a table, and for the arguments of the command, which
  * only their position identifies.
  */
-BARO_API int baro_summary_key(int section);
+BARO_API baro_fact_id baro_summary_key(baro_section_id section);
 
 /* ---- the header of a tape as facts ---- */
 /** @return how many facts a header has. They are in no section (-1). */
 BARO_API int baro_header_fact_count(void);
 /** @return fact @p fact of headers, a constant; NULL if there is none. */
-BARO_API const struct baro_fact *baro_header_fact(int fact);
+BARO_API const struct baro_fact *baro_header_fact(baro_fact_id fact);
 /** @return the number of the fact of headers with this name, such as "host" or "argument", or -1. */
-BARO_API int baro_header_fact_find(const char *name);
+BARO_API baro_fact_id baro_header_fact_find(const char *name);
 /** @return how many values a fact has: any number for "argument" and "target", else 1. */
-BARO_API size_t baro_header_rows(const struct baro_header *header, int fact);
+BARO_API size_t baro_header_rows(const struct baro_header *header, baro_fact_id fact);
 
 /* ---- the values of a summary ---- */
 /** How exact a value is: bits of baro_value.flags. */
@@ -163,7 +168,7 @@ struct baro_value {
 };
 
 /** @return how many rows a section has: 1 unless it is a table; 0 if there is no such section. */
-BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int section);
+BARO_API size_t baro_summary_rows(const struct baro_summary *summary, baro_section_id section);
 /**
  * Reads the value of a fact.
  * @param row from 0 to baro_summary_rows() - 1.
@@ -171,7 +176,7 @@ BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int sectio
  * @return ret->absent: BARO_PRESENT (0), or why the value is absent; BARO_ABSENT_UNSUPPORTED for a fact or a row that
  * does not exist.
  */
-BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
+BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, baro_fact_id fact, size_t row,
                                              struct baro_value *ret);
 /**
  * Finds a row of a table by its key: the same command in another summary.
@@ -179,7 +184,7 @@ BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary,
  * @param key the key, terminated by NUL, as in baro_value.text
  * @return the first row with this key; -1 if there is none.
  */
-BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int section, const char *key);
+BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, baro_section_id section, const char *key);
 /**
  * Converts a value to a number, whatever the type of its fact, for programs that compare, add up or draw values. Above
  * 2^53 the result is rounded.
@@ -195,7 +200,7 @@ BARO_API double baro_fact_real(const struct baro_fact *fact, const struct baro_v
  * @return ret->absent: BARO_PRESENT (0); BARO_ABSENT_UNKNOWN for what the recorder did not know or was not given;
  * BARO_ABSENT_UNSUPPORTED for a fact or a row that does not exist.
  */
-BARO_API enum baro_absent baro_header_value(const struct baro_header *header, int fact, size_t row,
+BARO_API enum baro_absent baro_header_value(const struct baro_header *header, baro_fact_id fact, size_t row,
                                             struct baro_value *ret);
 
 /* ---- as JSON ---- */

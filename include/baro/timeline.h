@@ -101,9 +101,9 @@ BARO_API int baro_timeline_lanes(const struct baro_timeline *timeline);
  */
 BARO_API int baro_timeline_fact_count(void);
 /** @return fact @p fact of phases, a constant; NULL if there is none. */
-BARO_API const struct baro_fact *baro_timeline_fact(int fact);
+BARO_API const struct baro_fact *baro_timeline_fact(baro_fact_id fact);
 /** @return the number of the fact of phases with this name, such as "cpu_ns", or -1. */
-BARO_API int baro_timeline_fact_find(const char *name);
+BARO_API baro_fact_id baro_timeline_fact_find(const char *name);
 /**
  * Reads the value of a fact of a phase.
  * @param item position of the phase in the list
@@ -111,7 +111,7 @@ BARO_API int baro_timeline_fact_find(const char *name);
  * @return ret->absent: BARO_PRESENT (0), or why the value is absent; BARO_ABSENT_UNSUPPORTED for a fact that does not
  * exist, or an item that is not a phase.
  */
-BARO_API enum baro_absent baro_timeline_value(const struct baro_timeline *timeline, size_t item, int fact,
+BARO_API enum baro_absent baro_timeline_value(const struct baro_timeline *timeline, size_t item, baro_fact_id fact,
                                               struct baro_value *ret);
 
 #ifdef __cplusplus

@@ -123,7 +123,9 @@ static void test_is_one_tape(void **state)
     struct baro_tape_end end = {.size = sizeof end};
     assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
     assert_int_equal(baro_header_segment(baro_tape_header(t)), 1);
-    assert_int_equal(baro_header_keep_bytes(baro_tape_header(t)), 1 << 20);
+    struct baro_value keep;
+    assert_int_equal(baro_header_value(baro_tape_header(t), baro_header_fact_find("keep_bytes"), 0, &keep), 0);
+    assert_int_equal(keep.u64, 1 << 20);
     expect_from(t, f, 0);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
     assert_int_equal(first, f->log.at[1].t_ns);

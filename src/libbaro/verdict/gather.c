@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "libbaro/sample/row.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/verdict/client.h"
 
@@ -75,7 +76,7 @@ static void add_exit(struct gather *g, const struct baro_row *e)
     int code = known ? WEXITSTATUS(status) : 0;
     failures_add(&g->failures, e);
     if (code != 255 && (code < 125 || code > 127))
-        note_client(g, baro_row_name(e), baro_row_cmdline(e));
+        note_client(g, baro_row_name(e), row_exit(e)->cmdline);
 }
 
 static void add_event(struct gather *g, const struct baro_event *e)

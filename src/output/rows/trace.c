@@ -107,6 +107,9 @@ static void other_data(const struct trace *t, struct json *j)
 {
     const char *const *argv = baro_header_argv(t->header);
     struct buf start = {0};
+    struct baro_value booted, kernel;
+    baro_header_value(t->header, baro_header_fact_find("start_boottime_ns"), 0, &booted);
+    baro_header_value(t->header, baro_header_fact_find("kernel"), 0, &kernel);
     fmt_time_utc(&start, baro_header_start_realtime_ns(t->header));
     json_key_begin(j, "otherData", '{');
     json_key_begin(j, "command", '[');
@@ -115,9 +118,9 @@ static void other_data(const struct trace *t, struct json *j)
     json_end(j, ']');
     json_key(j, "start");
     json_text_n(j, start.failed ? "" : (const char *)start.at, start.failed ? 0 : start.len);
-    json_key_u64(j, "start_boottime_ns", baro_header_start_boottime_ns(t->header));
+    json_key_u64(j, "start_boottime_ns", booted.u64);
     json_key_text(j, "host", baro_header_host(t->header));
-    json_key_text(j, "kernel", baro_header_kernel(t->header));
+    json_key_text(j, "kernel", kernel.text ? kernel.text : "");
     json_key_u64(j, "cpus", baro_header_cpus(t->header));
     json_key_u64(j, "memory_bytes", baro_header_memory_bytes(t->header));
     json_key_text(j, "barograph", baro_header_version(t->header));

@@ -151,10 +151,10 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
 /* Returns when the first GPU of a sample was read; 0 if there is none. */
 static uint64_t gpus_read_ns(const struct baro_sample *s)
 {
-    int kind = baro_kind_find("gpu");
-    const struct baro_row *first = s ? baro_sample_row(s, kind, 0) : NULL;
+    const struct baro_row *first = s ? baro_sample_row(s, BARO_KIND_GPU, 0) : NULL;
     uint64_t t_ns = 0;
-    return first && baro_row_value(first, baro_metric_find(kind, "read_at_ns"), &t_ns) == BARO_PRESENT ? t_ns : 0;
+    return first && baro_row_value(first, baro_metric_find(BARO_KIND_GPU, "read_at_ns"), &t_ns) == BARO_PRESENT ? t_ns
+                                                                                                                : 0;
 }
 
 /* Keeps the sample with which the GPUs of the newest one are compared. If the newest sample has a new reading of
