@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What readers and the ledger say wrongly so far, and what one engine that folds raw records when reading makes right.
-Each test is expected to fail, and its reason says what is wrong. One that passes is no error: take its mark away.
+A test that is marked is expected to fail, and the reason says what is wrong. One that passes is no error: take its mark
+away.
 
 Where readers alone are wrong, the tape is made by hand (write_tape.c): nothing depends on the load of the machine.
 """
