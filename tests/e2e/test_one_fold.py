@@ -111,14 +111,14 @@ def test_peak_of_cores_is_at_most_the_threads(run, made):
     """One thread. What it used before the sample at 1 s is in the total 100 ms later."""
     tape = made("""
         process 100 perl cpu_ns=0 threads=1
-        sample 0 cpu_ns=0 processes_ended=0 processes_unseen=0
+        sample 0 cpu_ns=0 processes_started=1 processes_unseen=0
         process 100 perl cpu_ns=900e6
-        sample 1000 cpu_ns=900e6
+        sample 1000 cpu_ns=900e6 processes_started=1 processes_unseen=0
         process 100 perl cpu_ns=990e6
-        sample 1100 cpu_ns=1090e6
+        sample 1100 cpu_ns=1090e6 processes_started=1 processes_unseen=0
         exit 1101 100 perl cpu_ns=1091e6 elapsed_ns=1101e6
         ended 1101
-        sample 1102 cpu_ns=1091e6
+        sample 1102 cpu_ns=1091e6 processes_started=1 processes_unseen=0
         """)
     assert run.summary(tape)["job"]["cores_peak"] <= 1.02
 

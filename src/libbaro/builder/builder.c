@@ -103,6 +103,8 @@ static int measure_phases(struct baro_fold *f, struct baro_tape *tape, struct ba
     while (code >= 0 && (code = baro_tape_next(tape, &record, err)) > 0) {
         if (record.kind == BARO_RECORD_SAMPLE)
             fold_add(&rows, record.u.sample);
+        else if (record.kind == BARO_RECORD_EXIT)
+            fold_add_exit(&rows, row_exit(record.u.exit));
         timeline_measure(f->timeline, &record, &rows.row);
     }
     fold_done(&rows);

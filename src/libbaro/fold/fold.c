@@ -123,17 +123,11 @@ static void add_processes(struct fold *f, const struct baro_sample *s)
 {
     bool is_blocked = false;
     f->row.runner = 0;
-    struct derive_living *living = &f->row.living;
     memset(f->sum, 0, sizeof(f->sum));
-    *living =
-        (struct derive_living){.is_known = !s->job_absent[JOB_processes_ended] && !s->job_absent[JOB_processes_unseen],
-                               .ended = s->job[JOB_processes_ended] + s->job[JOB_processes_unseen]};
     for (size_t i = 0; i < s->n; i++) {
         const struct baro_process *p = s->processes[i];
         for (int k = 0; k < FOLD_SUMS; k++)
             derive_sum_add(&f->sum[k], p, (enum process_metric)terms[FOLD_RSS + k].metric);
-        living->is_known &= p->absent[PROCESS_cpu] == BARO_PRESENT;
-        living->cpu_ns += p->value[PROCESS_cpu];
         uint64_t state = p->absent[PROCESS_state] ? 0 : p->value[PROCESS_state];
         is_blocked |= state == 'D';
         if (state == 'R' && !f->row.runner)
@@ -145,6 +139,13 @@ static void add_processes(struct fold *f, const struct baro_sample *s)
         f->row.absent[FOLD_RSS + k] = (uint8_t)f->sum[k].absent;
     }
     f->row.is_stale = derive_is_stale(s);
+    const struct derive_sum *threads = &f->sum[FOLD_THREADS - FOLD_RSS];
+    struct derive_able *able = &f->row.able;
+    f->has_unread |= threads->covered < threads->members || s->job_absent[JOB_processes_started] ||
+                     s->job_absent[JOB_processes_unseen];
+    able->threads = f->has_unread ? 0 : threads->value > able->threads ? threads->value : able->threads;
+    able->started = s->job[JOB_processes_started] + s->job[JOB_processes_unseen];
+    able->late_ns = f->late_ns;
     if (is_blocked && s->t_ns > f->row.t_ns)
         f->blocked_ns += s->t_ns - f->row.t_ns;
 }
@@ -180,7 +181,7 @@ void fold_add(struct fold *f, const struct baro_sample *s)
     }
     r->t_ns = s->t_ns;
     if (r->absent[FOLD_CPU] == BARO_PRESENT)
-        derive_peak_add(&f->cores, r->t_ns, r->value[FOLD_CPU], &r->living);
+        derive_peak_add(&f->cores, r->t_ns, r->value[FOLD_CPU], &r->able);
     const struct {
         struct fold_entities *to;
         int kind;
@@ -190,4 +191,16 @@ void fold_add(struct fold *f, const struct baro_sample *s)
         if (!fold_entities_add(of[i].to, of[i].kind, &s->entities[of[i].kind], s->t_ns))
             f->failed = true;
     }
+}
+
+/* CPU time of a process that no sample could read was used all its life. Example: in a PID namespace whose /proc is
+ * that of another, one thread computes for 1.0 s and sleeps for 2.4 s: all of the 1.0 s is known at its end, and nearly
+ * all of it was used before the last interval. */
+void fold_add_exit(struct fold *f, const struct baro_exit *e)
+{
+    bool was_read = e->sampled && !f->has_unread;
+    uint64_t elapsed = e->absent[EXIT_elapsed] ? 0 : e->value[EXIT_elapsed];
+    uint64_t since = e->t_ns > f->row.t_ns ? e->t_ns - f->row.t_ns : 0;
+    if (!was_read && e->absent[EXIT_cpu] == BARO_PRESENT && elapsed > since)
+        f->late_ns += (uint64_t)((double)e->value[EXIT_cpu] * (double)(elapsed - since) / (double)elapsed);
 }

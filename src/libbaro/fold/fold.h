@@ -39,9 +39,9 @@ struct fold_row {
     uint64_t t_ns, host_ns; /* host_ns: when the machine was read last; 0: not yet */
     uint64_t value[FOLD_ROW];
     uint8_t absent[FOLD_ROW];
-    bool is_stale;               /* pss and uss: derive_is_stale() */
-    uint8_t runner;              /* number of the name of a process that ran, from 1; 0: none */
-    struct derive_living living; /* what living processes have used */
+    bool is_stale;  /* pss and uss: derive_is_stale() */
+    uint8_t runner; /* number of the name of a process that ran, from 1; 0: none */
+    struct derive_able able;
 };
 
 struct fold {
@@ -52,15 +52,17 @@ struct fold {
     struct fold_row row;                  /* the same */
     struct fold_groups groups;            /* control groups that the job is in */
     struct fold_entities gpus, meters, directories, tasks;
-    uint64_t blocked_ns;
+    uint64_t blocked_ns, late_ns;          /* late_ns: as in struct derive_able */
     char name[FOLD_NAMES][FOLD_NAME_ROOM]; /* names of processes that ran when a sample was taken */
     unsigned n_names;
-    bool failed; /* out of memory: entities are missing */
+    bool has_unread; /* the threads of some process were not known */
+    bool failed;     /* out of memory: entities are missing */
 };
 
 void fold_init(struct fold *f);
 void fold_done(struct fold *f);
 void fold_add(struct fold *f, const struct baro_sample *s);
+void fold_add_exit(struct fold *f, const struct baro_exit *e);
 
 /* All CPU time of the machine, busy or not. Returns 0 or enum baro_absent. */
 int fold_host_all(const struct baro_sample *s, uint64_t *ret);

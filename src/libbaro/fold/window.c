@@ -64,11 +64,13 @@ static double cpu_share(const struct fold_windows *all, const struct fold_window
         uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
         double here = (double)overlap_ns(e->begin_ns, e->end_ns, lo, hi) / (double)length;
         if (e->begin_ns >= a->t_ns && e->end_ns <= b->t_ns) {
-            within += (double)e->cpu_ns;
-            within_here += (double)e->cpu_ns * here;
+            within += (double)e->cpu_ns[0];
+            within_here += (double)e->cpu_ns[0] * here;
         } else {
-            across += (double)e->cpu_ns * part;
-            across_here += (double)e->cpu_ns * here;
+            /* It may have used all of it in this interval, unless a sample has it. Then it used it evenly. */
+            double most = (double)e->cpu_ns[0] * (e->is_sampled ? part : part > 0);
+            across += most;
+            across_here += part > 0 ? most * here / part : 0;
         }
     }
     *ret_even = 1;
@@ -146,7 +148,7 @@ static void reach_row(struct fold_window *w, const struct fold_row *row)
     for (int i = 0; i < FOLD_GAUGES; i++)
         raise_peak(&w->peak[i], row->value[FOLD_RSS + i], row->absent[FOLD_RSS + i], is_stale(row, i));
     if (row->absent[FOLD_CPU] == BARO_PRESENT)
-        derive_peak_add(&w->cores, row->t_ns, row->value[FOLD_CPU], &row->living);
+        derive_peak_add(&w->cores, row->t_ns, row->value[FOLD_CPU], &row->able);
 }
 
 /* Takes the growth from one row to the next. */
@@ -212,18 +214,31 @@ void windows_add(struct fold_windows *all, const struct fold_row *row)
     *row_at(all, all->n++) = *row;
 }
 
+/* Takes a process that was alive only within the window. */
+static void take_within(struct fold_window *w, const struct window_exit *e)
+{
+    if (e->begin_ns < w->begin_ns || e->end_ns > w->end_ns || e->end_ns < w->begin_ns)
+        return;
+    for (int i = 0; i < 3; i++)
+        w->within[i] += e->cpu_ns[i];
+    w->process_rss = e->rss_peak > w->process_rss ? e->rss_peak : w->process_rss;
+}
+
 void windows_add_exit(struct fold_windows *all, const struct baro_exit *e)
 {
-    bool has_life = e->absent[EXIT_elapsed] == BARO_PRESENT, has_rss = e->absent[EXIT_rss_peak] == BARO_PRESENT;
-    uint64_t elapsed = has_life ? e->value[EXIT_elapsed] : 0, begin_ns = e->t_ns > elapsed ? e->t_ns - elapsed : 0;
-    if (has_life && e->absent[EXIT_cpu] == BARO_PRESENT)
-        all->exit[all->n_exits++ % WINDOW_EXITS] = (struct window_exit){begin_ns, e->t_ns, e->value[EXIT_cpu]};
-    for (size_t i = 0; has_life && has_rss && i < all->n_active; i++) {
-        struct fold_window *w = all->active[i];
-        bool is_inside = e->t_ns >= w->begin_ns && e->t_ns <= w->end_ns && e->t_ns - w->begin_ns >= elapsed;
-        if (is_inside && e->value[EXIT_rss_peak] > w->process_rss)
-            w->process_rss = e->value[EXIT_rss_peak];
-    }
+    static const enum exit_metric of[3] = {EXIT_cpu, EXIT_cpu_user, EXIT_cpu_system};
+    uint64_t elapsed = e->value[EXIT_elapsed];
+    if (e->absent[EXIT_elapsed])
+        return;
+    struct window_exit *one = &all->exit[all->n_exits++ % WINDOW_EXITS];
+    *one = (struct window_exit){.begin_ns = e->t_ns > elapsed ? e->t_ns - elapsed : 0,
+                                .end_ns = e->t_ns,
+                                .rss_peak = e->absent[EXIT_rss_peak] ? 0 : e->value[EXIT_rss_peak],
+                                .is_sampled = e->sampled};
+    for (int i = 0; i < 3; i++)
+        one->cpu_ns[i] = e->absent[of[i]] ? 0 : e->value[of[i]];
+    for (size_t i = 0; i < all->n_active; i++)
+        take_within(all->active[i], one);
 }
 
 bool windows_activate(struct fold_windows *all, struct fold_window *w)
@@ -235,6 +250,8 @@ bool windows_activate(struct fold_windows *all, struct fold_window *w)
     w->is_active = true;
     all->active[all->n_active++] = w;
     size_t first = all->n > WINDOW_ROWS ? all->n - WINDOW_ROWS : 0;
+    for (size_t i = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0; i < all->n_exits; i++)
+        take_within(w, &all->exit[i % WINDOW_EXITS]);
     for (size_t i = first + 1; i + ROWS_HELD < all->n; i++) {
         if (row_at(all, i)->t_ns >= w->begin_ns || row_at(all, i)->host_ns >= w->begin_ns)
             feed(all, w, row_at(all, i - 1), row_at(all, i));
@@ -242,9 +259,27 @@ bool windows_activate(struct fold_windows *all, struct fold_window *w)
     return true;
 }
 
+void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t end_ns)
+{
+    for (size_t i = all->n_exits; i-- > 0 && i + WINDOW_EXITS >= all->n_exits;) {
+        const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
+        if (e->end_ns <= end_ns)
+            break;
+        for (int k = 0; k < 3 && e->begin_ns >= w->begin_ns && e->end_ns <= w->end_ns; k++)
+            w->within[k] -= e->cpu_ns[k];
+    }
+    w->end_ns = end_ns;
+}
+
 void windows_read(const struct fold_windows *all, const struct fold_window *w, struct fold_window *ret)
 {
     *ret = *w;
     for (size_t i = all->n > ROWS_HELD ? all->n - ROWS_HELD : 1; w->is_active && i < all->n; i++)
         feed(all, ret, row_at(all, i - 1), row_at(all, i));
+    /* Totals may have what a process used a little earlier or later than its exit says: a window has at least what
+     * ended in it. */
+    if (!ret->counted[FOLD_CPU] || (double)ret->within[0] <= ret->grown[FOLD_CPU])
+        return;
+    for (int i = FOLD_CPU; i <= FOLD_CPU_SYSTEM; i++)
+        ret->grown[i] = (double)ret->within[i];
 }

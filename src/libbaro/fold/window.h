@@ -35,13 +35,18 @@ struct fold_window {
     bool counted[FOLD_COUNTERS];
     struct window_peak peak[FOLD_GAUGES]; /* from samples in the window */
     struct window_peak edge[FOLD_GAUGES]; /* interpolated at the window's begin and end */
-    uint64_t process_rss; /* the largest high-water mark of a process that was alive only within the window */
+    /* Processes that were alive only within the window: */
+    uint64_t within[3];   /* their CPU time: all, in user mode, in the kernel */
+    uint64_t process_rss; /* their largest high-water mark */
     struct derive_peak cores;
 };
 
 /* A process that ended. */
 struct window_exit {
-    uint64_t begin_ns, end_ns, cpu_ns;
+    uint64_t begin_ns, end_ns;
+    uint64_t cpu_ns[3]; /* all, in user mode, in the kernel; 0: not known */
+    uint64_t rss_peak;  /* 0: not known */
+    bool is_sampled;    /* some sample has it */
 };
 
 /* The last rows, and windows that take more. */
@@ -65,6 +70,8 @@ void windows_add_exit(struct fold_windows *all, const struct baro_exit *e);
 void window_init(struct fold_window *w, uint64_t begin_ns, uint64_t end_ns);
 /* Makes a window active: it gets all rows from now on, and those kept from before. Returns false if out of memory. */
 bool windows_activate(struct fold_windows *all, struct fold_window *w);
+/* Ends an open window, at a time that may lie before records that it has. */
+void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t end_ns);
 /* Returns w brought up to the newest row. */
 void windows_read(const struct fold_windows *all, const struct fold_window *w, struct fold_window *ret);
 

@@ -157,20 +157,21 @@ double derive_remainder(uint64_t counted, uint64_t total)
     return counted <= total ? (double)(total - counted) / (double)total : -((double)(counted - total) / (double)total);
 }
 
-void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_living *living)
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_able *able)
 {
     /* Keeps only the latest of the moments that are far enough back. */
     while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
         p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
         p->n--;
     }
-    uint64_t since_ns = p->at[p->first].t_ns, growth = value - p->at[p->first].value;
+    uint64_t since_ns = p->at[p->first].t_ns;
     if (p->n && t_ns >= since_ns + DERIVE_PEAK_NS && value >= p->at[p->first].value) {
-        const struct derive_living *before = &p->at[p->first].living;
-        if (living && living->is_known && before->is_known && living->ended == before->ended &&
-            living->cpu_ns >= before->cpu_ns && living->cpu_ns - before->cpu_ns < growth)
-            growth = living->cpu_ns - before->cpu_ns;
+        const struct derive_able *before = &p->at[p->first].able;
+        uint64_t growth = value - p->at[p->first].value, late = able ? able->late_ns - before->late_ns : 0;
+        growth -= late < growth ? late : growth;
         double rate = (double)growth * 1e9 / (double)(t_ns - since_ns);
+        double most = able && able->threads ? (double)(able->threads + able->started - before->started) * 1e9 : rate;
+        rate = rate > most ? most : rate;
         if (!p->found || rate > p->rate) {
             p->rate = rate;
             p->t_ns = t_ns;
@@ -181,6 +182,6 @@ void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const
         unsigned i = (p->first + p->n++) % DERIVE_PEAK_SLOTS;
         p->at[i].t_ns = t_ns;
         p->at[i].value = value;
-        p->at[i].living = living ? *living : (struct derive_living){0};
+        p->at[i].able = able ? *able : (struct derive_able){0};
     }
 }

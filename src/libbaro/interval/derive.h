@@ -89,29 +89,32 @@ int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret);
 /* Returns the share of `total` that `counted` does not include; negative if counted is larger; 0 if total is 0. */
 double derive_remainder(uint64_t counted, uint64_t total);
 
-/* What the living processes of a job have used, and how many have ended or may have come and gone unseen. */
-struct derive_living {
-    uint64_t cpu_ns, ended;
-    bool is_known; /* of all processes */
+/* How much CPU time a job can have used in an interval. */
+struct derive_able {
+    uint64_t threads; /* the most that any sample so far has; 0: not known */
+    uint64_t started; /* processes so far, with those that may have come and gone unseen */
+    uint64_t late_ns; /* CPU time that became known only when its process had ended, an interval or more too late; so
+                         far */
 };
 
 /* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies
  * that far back, so that a dense start (a sample each 10 ms, counters in 10 ms steps) makes no peaks out of steps. CPU
- * time that no living process used, in an interval in which none ended, is of the time before: it only became known.
- * Example: one thread used 90 ms in 100 ms, in which the total grew by 190 ms: 0.9 cores. */
+ * time may become known late. So growth is at most what threads can have used, those of processes that began meanwhile
+ * included; and what became known late at an end does not count. Example: one thread, and in 100 ms the total grows by
+ * 190 ms: 1.0 cores. */
 #define DERIVE_PEAK_NS 100000000ull
 #define DERIVE_PEAK_SLOTS 16u
 struct derive_peak {
     struct {
         uint64_t t_ns, value;
-        struct derive_living living;
+        struct derive_able able;
     } at[DERIVE_PEAK_SLOTS]; /* a ring of recent moments to compare with */
     unsigned first, n;
     double rate;
     uint64_t t_ns; /* when the interval of the peak ended */
     int found;
 };
-/* living: NULL where the value is not CPU time of a job. */
-void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_living *living);
+/* able: NULL where the value is not CPU time of a job. */
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_able *able);
 
 #endif

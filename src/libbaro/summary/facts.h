@@ -123,10 +123,6 @@ fact_getter fact_gpu_text, fact_gpu_grown, fact_gpu_share, fact_gpu_most, fact_g
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 
-/* facts.c. fact_is_covered(): does this flag describe the fact? fact_flag(): the bit of enum baro_value_flag that a
- * flag reports; 0 if the fact is no flag. */
-bool fact_is_covered(int flag, int fact);
-unsigned fact_flag(int fact);
 /* Is the CPU time of the job a lower bound? Then all that is computed from it is one, too. */
 bool fact_cpu_is_bound(const struct baro_summary *s);
 

@@ -19,7 +19,7 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample)
         fold_cell_add(&h->address_space, sample->t_ns, sample->processes[i]->absent[PROCESS_virtual],
                       sample->processes[i]->value[PROCESS_virtual]);
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
-        derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu], &s->fold.row.living);
+        derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu], &s->fold.row.able);
 }
 
 /* The first limits were found a moment after the start, but applied from the start. */

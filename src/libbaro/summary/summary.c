@@ -225,6 +225,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         needed_add_exit(&s->limit.needed, e);
     if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
         s->brief_cpu_ns += e->value[EXIT_cpu];
+    fold_add_exit(&s->fold, e);
     oom_add_exit(&s->oom, e);
     s->failed = !living_end(&s->living, e->id) || s->failed;
 }

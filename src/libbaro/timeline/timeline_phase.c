@@ -97,7 +97,7 @@ static void close_phase(struct baro_timeline *t, struct timeline_item *i, uint64
     i->view.is_open = false;
     i->view.end_ns = t_ns > i->view.begin_ns ? t_ns : i->view.begin_ns;
     if (i->usage)
-        i->usage->end_ns = i->view.end_ns;
+        windows_end(&t->windows, i->usage, i->view.end_ns);
 }
 
 static void measure(struct baro_timeline *t, struct timeline_item *i, uint64_t end_ns)

@@ -340,18 +340,51 @@ static bool has_members(const struct baro_section *section)
     return false;
 }
 
+/* When a number may be off. */
+static void json_marks(struct buf *b)
+{
+    static const struct {
+        const char *covers, *mark, *help;
+        const char *section;
+    } rows[] = {
+#define SECTION(id, name, is_table, help)
+#define FACT(...)
+#define FACT_NOT_IN_JSON(...)
+#define MARK(id, covers, mark, help) {covers, #mark, help, #id},
+#define END(id)
+#include "libbaro/summary/facts.def"
+#undef SECTION
+#undef FACT
+#undef FACT_NOT_IN_JSON
+#undef MARK
+#undef END
+    };
+    buf_str(b, "\n### marks\n\nWhich numbers may be off, and when.\n\n| numbers | mark | when |\n|---|---|---|\n");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const char *mark = strcmp(rows[i].mark, "ESTIMATE") == 0      ? "estimate"
+                           : strcmp(rows[i].mark, "LOWER_BOUND") == 0 ? "lower_bound"
+                                                                      : "upper_bound";
+        buf_printf(b, "| `%s.%s%s` | `%s` | %s |\n", rows[i].section, rows[i].covers, *rows[i].covers ? "..." : "*",
+                   mark, rows[i].help);
+    }
+}
+
 /* The members of the object itself, then those of each object and array in it. */
 static void json_members(struct buf *b)
 {
     buf_str(b, "Made by `baro docs json` from the table of facts, `src/libbaro/summary/facts.def`.\n");
     json_heading(b, "Members of the object", "the recording as a whole");
-    buf_str(b, "| `tape` | string | path of the tape |\n");
+    buf_str(b, "| `format` | integer | 2: the format that is described here |\n"
+               "| `tape` | string | path of the tape |\n");
     for (int i = 0; i < baro_summary_section_count(); i++) {
         const struct baro_section *section = baro_summary_section(i);
         if (is_list(section) || !*section->name)
             json_rows(b, section);
     }
-    buf_str(b, "| `absent` | object | why what is null is null, by path |\n");
+    buf_str(
+        b, "| `marks` | object | which numbers may be off, by path: `lower_bound` (it may be too small), `upper_bound` "
+           "or `estimate` (either way) |\n"
+           "| `absent` | object | why what is null is null, by path |\n");
     for (int i = 0; i < baro_summary_section_count(); i++) {
         const struct baro_section *section = baro_summary_section(i);
         if (is_list(section) || !*section->name || !has_members(section))
@@ -359,6 +392,7 @@ static void json_members(struct buf *b)
         json_heading(b, section->name, section->help);
         json_rows(b, section);
     }
+    json_marks(b);
 }
 
 int cmd_docs(struct cli *cli, const struct settings *s, char **argv)
