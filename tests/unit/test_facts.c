@@ -127,7 +127,6 @@ static void test_story(void **state)
         {"job", "rss_peak_bytes", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 652 * MB},
         {"job", "rss_peak_at_most_bytes", 0, .flags = BARO_VALUE_ESTIMATE, .u64 = 1074 * MB},
         {"job", "pss_peak_bytes", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 490 * MB},
-        {"job", "pss_peak_is_lower_bound", 0, .u64 = 1},
         {"job", "swap_peak_bytes", 0, .absent = BARO_ABSENT_NOT_YET},
         {"job", "process_rss_peak_name", 0, .text = "ld"},
         {"job", "io_write_bytes", 0, .u64 = UINT64_MAX - 1},
@@ -147,7 +146,6 @@ static void test_story(void **state)
         {"commands", "name", 1, .text = "cc1"},
         /* Forks may have been missed, and 114 ms are of no process that was seen. */
         {"job", "processes_ended", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 5},
-        {"job", "processes_ended_is_lower_bound", 0, .u64 = 1},
         {"commands", "processes", 1, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 1},
         {"commands", "cpu_ns", 1, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 1010 * MS},
         {"commands", "io_read_bytes", 1, .absent = BARO_ABSENT_GONE},
@@ -212,81 +210,26 @@ static void test_what_does_not_exist(void **state)
 
 /* ---- flags ---- */
 
-static bool is_flag(const struct baro_fact *fact)
+static unsigned flags_of(const struct baro_summary *s, const char *section, const char *name, size_t row)
 {
-    static const char *const ends[] = {"is_lower_bound", "is_upper_bound", "is_estimate", "is_approximate"};
-    size_t n = strlen(fact->name);
-    for (size_t i = 0; i < COUNT(ends); i++) {
-        if (n >= strlen(ends[i]) && strcmp(fact->name + n - strlen(ends[i]), ends[i]) == 0)
-            return true;
-    }
-    return false;
+    struct baro_value v;
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_find(section, name), row, &v), BARO_PRESENT);
+    return v.flags;
 }
 
-static bool has_flag(int fact, unsigned bit)
+/* A group that was removed before anything was read of it. */
+static void test_nothing_read_is_a_lower_bound(void **state)
 {
-    bool found = false;
-    for (int f = 0; f < baro_summary_fact_count(); f++)
-        found |= fact_flag(f) == bit && fact_is_covered(f, fact);
-    return found;
-}
-
-/* Each value in JSON that says that it may be wrong has a flag beside it, and a flag is as its values: not there where
- * none of them is. */
-static void check_flags(const struct baro_summary *s)
-{
-    for (int f = 0; f < baro_summary_fact_count(); f++) {
-        const struct baro_fact *fact = baro_summary_fact(f);
-        assert_int_equal(is_flag(fact), fact_flag(f) != 0);
-        for (size_t row = 0; row < baro_summary_rows(s, fact->section); row++) {
-            struct baro_value v, of;
-            bool any = false;
-            baro_summary_value(s, f, row, &v);
-            for (unsigned bit = 1; fact->in_json && bit <= v.flags; bit <<= 1) {
-                if ((v.flags & bit) && !has_flag(f, bit))
-                    fail_msg("%s.%s: nothing in JSON says that it may be wrong (%u)",
-                             baro_summary_section(fact->section)->name, fact->name, bit);
-            }
-            for (int i = 0; fact_flag(f) && i < baro_summary_fact_count(); i++)
-                any |= fact_is_covered(f, i) && baro_summary_value(s, i, row, &of) == BARO_PRESENT;
-            if (fact_flag(f) && !any && !v.absent)
-                fail_msg("%s.%s is there, and no value of it", baro_summary_section(fact->section)->name, fact->name);
-        }
-    }
-}
-
-static void test_flags_are_those_of_values(void **state)
-{
-    struct baro_header h = {.version = "0"};
-    struct baro_summary *s = summary_of_story(*state), *empty;
-    check_flags(s);
-    /* all of the job is known, and all of it may be too small */
+    struct baro_summary *s = summary_of_story(*state);
     for (int i = 0; i < JOB_MAX; i++) {
         s->rows.job_absent[i] = BARO_PRESENT;
         s->rows.job[i] = s->rows.job[i] ? s->rows.job[i] : 1;
     }
     s->life.wrapper_lost = true;
-    for (int i = 0; i < PEAK_MAX; i++) {
-        s->peaks.sum[i].absent = BARO_PRESENT;
-        s->peaks.sum[i].covered = 0;
-        s->peaks.sum[i].members = 1;
-    }
-    check_flags(s);
-    for (int i = 0; i < PEAK_MAX; i++)
-        s->peaks.sum[i].stale = i == PEAK_PSS || i == PEAK_USS;
-    check_flags(s);
-    expect(s, &(struct expected){"job", "cores_is_lower_bound", 0, .u64 = 1});
-    expect(s, &(struct expected){"accounting", "cpu_kernel_is_lower_bound", 0, .u64 = 1});
-    /* a group that was removed before anything was read of it */
+    assert_true(flags_of(s, "job", "cores_mean", 0) & BARO_VALUE_LOWER_BOUND);
     s->rows.job[JOB_cpu] = s->rows.job[JOB_cpu_excess] = 0;
-    expect(s, &(struct expected){"job", "cpu_is_lower_bound", 0, .u64 = 1});
+    assert_true(flags_of(s, "job", "cpu_ns", 0) & BARO_VALUE_LOWER_BOUND);
     summary_free(s);
-    empty = summary_new(&h);
-    assert_non_null(empty);
-    check_flags(empty);
-    expect(empty, &(struct expected){"job", "cpu_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
-    expect(empty, &(struct expected){"job", "processes_peak_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
-    summary_free(empty);
 }
 
 /* Where kcmp(2) is refused, memory may count twice: its peaks are upper bounds, and other warnings change none. */
@@ -295,13 +238,12 @@ static void test_memory_that_may_count_twice(void **state)
     struct baro_summary *s = summary_of_story(*state);
     struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
     summary_add_event(s, &e);
-    expect(s, &(struct expected){"job", "rss_peak_is_upper_bound", 0, .u64 = 0});
+    assert_false(flags_of(s, "job", "rss_peak_bytes", 0) & BARO_VALUE_UPPER_BOUND);
     e.text = MEMORY_COUNTS_TWICE;
     summary_add_event(s, &e);
     summary_add_event(s, &e); /* a tape in segments has it in each */
-    expect(s, &(struct expected){"job", "rss_peak_is_upper_bound", 0, .u64 = 1});
-    expect(s, &(struct expected){"limits", "memory_peak_is_upper_bound", 0, .u64 = 1});
-    check_flags(s);
+    assert_true(flags_of(s, "job", "rss_peak_bytes", 0) & BARO_VALUE_UPPER_BOUND);
+    assert_true(flags_of(s, "limits", "memory_peak_bytes", 0) & BARO_VALUE_UPPER_BOUND);
     summary_free(s);
 }
 
@@ -319,7 +261,6 @@ static void test_a_part_is_no_more_than_the_whole(void **state)
     assert_true(user.u64 <= 930 * MS);
     assert_int_equal(user.u64 + system.u64, cpu.u64);
     assert_true(user.flags & BARO_VALUE_ESTIMATE && system.flags & BARO_VALUE_ESTIMATE);
-    expect(s, &(struct expected){"commands", "cpu_split_is_estimate", 0, .u64 = 1});
     summary_free(s);
 }
 
@@ -331,7 +272,7 @@ static void test_the_split_of_brief_processes_is_an_estimate(void **state)
         struct baro_summary *s = summary_of_story(*state);
         struct baro_exit e = {.source = BARO_EXIT_TASKSTATS, .name = "brief"};
         memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
-        expect(s, &(struct expected){"job", "cpu_split_is_estimate", 0, .u64 = 0});
+        assert_false(flags_of(s, "job", "cpu_user_ns", 0) & BARO_VALUE_ESTIMATE);
         e.absent[EXIT_cpu] = BARO_PRESENT;
         e.value[EXIT_cpu] = ms * MS;
         for (uint32_t i = 0; i < 6; i++) {
@@ -340,7 +281,7 @@ static void test_the_split_of_brief_processes_is_an_estimate(void **state)
         }
         s->rows.job[JOB_cpu_counted] = s->rows.job[JOB_cpu];
         summary_finish(s);
-        expect(s, &(struct expected){"job", "cpu_split_is_estimate", 0, .u64 = ms < 40});
+        assert_int_equal(flags_of(s, "job", "cpu_user_ns", 0) & BARO_VALUE_ESTIMATE, ms < 40 ? BARO_VALUE_ESTIMATE : 0);
         summary_free(s);
     }
 }
@@ -396,8 +337,7 @@ static void test_finished_again_and_again(void **state)
     summary_finish(s);
     expect(s, &(struct expected){"commands", "processes", 0, .u64 = 1});
     expect(s, &(struct expected){"commands", "cpu_ns", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 70 * MS});
-    expect(s, &(struct expected){"commands", "cpu_is_lower_bound", 0, .u64 = 1});
-    expect(s, &(struct expected){"commands", "cpu_is_lower_bound", 1, .u64 = 0});
+    assert_false(flags_of(s, "commands", "cpu_ns", 1) & BARO_VALUE_LOWER_BOUND);
     summary_free(s);
 }
 
@@ -427,12 +367,11 @@ static void test_one_without_a_name(void **state)
     summary_finish(s);
     expect(s, &(struct expected){"commands", "name", 0, .text = "sh"});
     expect(s, &(struct expected){"commands", "processes", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 2});
-    expect(s, &(struct expected){"commands", "processes_is_lower_bound", 0, .u64 = 1});
     expect(s, &(struct expected){"commands", "cpu_ns", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 80 * MS});
     expect(s, &(struct expected){"commands", "name", 1, .text = ""});
     expect(s, &(struct expected){"commands", "processes", 1, .u64 = 1});
     expect(s, &(struct expected){"commands", "cpu_ns", 1, .u64 = 40 * MS});
-    expect(s, &(struct expected){"job", "processes_ended_is_lower_bound", 0, .u64 = 0});
+    assert_false(flags_of(s, "job", "processes_ended", 0) & BARO_VALUE_LOWER_BOUND);
     summary_free(s);
 }
 
@@ -532,7 +471,7 @@ int main(void)
         cmocka_unit_test(test_finished_again_and_again),
         cmocka_unit_test(test_targets_and_signals),
         cmocka_unit_test(test_one_without_a_name),
-        cmocka_unit_test_prestate(test_flags_are_those_of_values, at),
+        cmocka_unit_test_prestate(test_nothing_read_is_a_lower_bound, at),
         cmocka_unit_test_prestate(test_memory_that_may_count_twice, at),
         cmocka_unit_test_prestate(test_a_part_is_no_more_than_the_whole, at),
         cmocka_unit_test_prestate(test_the_split_of_brief_processes_is_an_estimate, at),
