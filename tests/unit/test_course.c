@@ -42,6 +42,7 @@ static void add(struct baro_summary *s, uint64_t t_ns, uint64_t cpu_ns, uint64_t
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *one = &p;
     struct baro_sample sample = {.t_ns = t_ns, .n = 1, .processes = &one};
     p.value[PROCESS_rss] = rss;
+    p.value[PROCESS_cpu] = cpu_ns;
     p.absent[PROCESS_pss] = BARO_ABSENT_DENIED;
     sample.job[JOB_cpu] = cpu_ns;
     sample.job[JOB_io_rchar] = io / 2;
@@ -153,8 +154,8 @@ static void test_more_than_the_machine(void **state)
     summary_free(s);
 }
 
-/* One thread, and in 100 ms the total grows by 190 ms: if no other process can have used it, some is of the time
- * before. */
+/* One thread, and in the last 100 ms the total grew by 190 ms: unless another process may have come and gone, a part of
+ * it is of the time before. */
 static void test_time_that_comes_late(void **state)
 {
     (void)state;
@@ -162,8 +163,8 @@ static void test_time_that_comes_late(void **state)
         struct baro_summary *s = of(BARO_MODE_RUN);
         struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"perl"}, *one = &p;
         struct baro_sample sample = {.t_ns = SECOND, .n = 1, .processes = &one};
-        sample.job[JOB_cpu] = 800 * MS;
         p.value[PROCESS_threads] = 1;
+        sample.job[JOB_cpu] = 800 * MS;
         summary_add_sample(s, &sample);
         sample.t_ns += 100 * MS;
         sample.job[JOB_cpu] += 190 * MS;

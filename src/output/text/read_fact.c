@@ -56,12 +56,6 @@ uint64_t report_u64(const struct baro_summary *s, const char *section, const cha
     return report_fact(s, section, name).u64;
 }
 
-bool report_is_at_least(const struct baro_summary *s, const char *section, const char *name)
-{
-    struct baro_value v = report_fact(s, section, name);
-    return !v.absent && (v.flags & BARO_VALUE_LOWER_BOUND);
-}
-
 bool report_is(const struct baro_summary *s, const char *section, const char *name)
 {
     return report_fact(s, section, name).u64 != 0;

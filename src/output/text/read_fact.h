@@ -22,8 +22,6 @@ void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf
 
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name);
 bool report_is(const struct baro_summary *s, const char *section, const char *name);
-/* Is it known, and a lower bound? */
-bool report_is_at_least(const struct baro_summary *s, const char *section, const char *name);
 const char *report_text(const struct baro_summary *s, const char *section, const char *name);
 bool report_text_is(const struct baro_summary *s, const char *section, const char *name, const char *text);
 
