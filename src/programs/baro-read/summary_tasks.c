@@ -22,17 +22,36 @@ static void put_fact(struct json *j, const struct baro_summary *s, int fact, siz
         json_u64(j, v.u64);
 }
 
+/* Which numbers of a task may be off. */
+static void put_marks(struct json *j, const struct baro_summary *s, const struct baro_section *section, size_t row)
+{
+    struct baro_value v;
+    json_key_begin(j, "marks", '{');
+    for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
+        baro_summary_value(s, i, row, &v);
+        bool least = v.flags & BARO_VALUE_LOWER_BOUND, most = v.flags & BARO_VALUE_UPPER_BOUND;
+        if (v.flags)
+            json_key_text(j, baro_summary_fact(i)->name,
+                          least && !most && !(v.flags & BARO_VALUE_ESTIMATE) ? "lower_bound"
+                          : v.flags == BARO_VALUE_UPPER_BOUND                ? "upper_bound"
+                                                                             : "estimate");
+    }
+    json_end(j, '}');
+}
+
 static void print_json(const struct baro_summary *s, const char *path, struct buf *ret)
 {
     struct json j = {.out = ret, .pretty = true};
     const struct baro_section *section = baro_summary_section(baro_summary_section_find("tasks"));
     json_begin(&j, '{');
+    json_key_u64(&j, "format", 2);
     json_key_text(&j, "tape", path);
     json_key_begin(&j, "tasks", '[');
     for (size_t row = 0; row < report_tasks_count(s); row++) {
         json_begin(&j, '{');
         for (int i = 0; i < section->fact_count; i++)
             put_fact(&j, s, section->first_fact + i, row);
+        put_marks(&j, s, section, row);
         json_end(&j, '}');
     }
     json_end(&j, ']');
