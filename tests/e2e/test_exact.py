@@ -104,25 +104,6 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     assert sum(c["cpu_ns"] or 0 for c in s["commands"]) <= job["cpu_ns"] or not unsure
 
 
-@pytest.mark.parametrize("source", ["events"], indirect=True)  # without, little but the total is known
-def test_two_processes_of_equal_lifetime(run_both, tape, source):
-    """One computes, one sleeps, for the same time and between the same samples: each has its own CPU time."""
-    run_both.record_gated(tape, """
-        read x <gate
-        (exec -a burner sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done') 2>/dev/null ||
-        bash -c 'exec -a burner sh -c "i=0; while [ \\$i -lt 60000 ]; do i=\\$((i+1)); done"' &
-        a=$!; sleep 0.12; wait $a; sleep 0.12
-        """, lambda: run_both.listens(tape), "--interval", "10s")
-    s = run_both.summary(tape)
-    if s["accounting"]["event_source"] != "connector":
-        return  # little but the total is known
-    sleeps = [e for e in run_both.export(tape, "exit") if e["name"] == "sleep"]
-    assert len(sleeps) == 2
-    assert all(e["cpu_ns"] < 15_000_000 for e in sleeps if e["cpu_ns"] is not None)
-    if os.geteuid() == 0 and run_both.uid is None:  # else the shell may have waited for one before it was read
-        assert s["accounting"]["cpu_counted_ns"] >= 0.8 * s["job"]["cpu_ns"]
-
-
 @pytest.mark.alone  # net.core.rmem_max is a setting of the whole machine
 def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until):
     """There are more forks than the usual buffer holds while the recorder is stopped: the overflow is reported, and

@@ -29,11 +29,9 @@ from test_wrapper import (  # noqa: F401
     test_group_signal_from_the_command_is_not_sent_back,
     test_in_the_shell,
     test_lock_is_free_when_the_command_drops_it,
-    test_no_core_of_its_own,
     test_pipe_reader_sees_eof_when_the_command_closes_it,
     test_queued_values_are_kept_in_order,
-    test_signal_to_the_wrapper_ends_the_job,
-    test_stdin_is_not_read,
+    test_signal_ends_the_job,
     test_stop_and_go_many_times,
     test_stop_is_forwarded,
 )

@@ -268,39 +268,6 @@ def test_small_cgroups(run, tape, small_group):
     assert len(done.stderr.splitlines()) <= 1, done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
-@pytest.mark.parametrize("times", [20] + ([1000] if FULL else []))
-def test_disk_full_and_freed(run, work, wait_until, times):
-    """The message is printed once, and recording continues each time there is room; each gap is on the tape."""
-    small = work / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", small], check=True)
-    try:
-        filler, tape = small / "filler", small / "t.baro"
-        job = script(f"""
-            import os, time
-            for i in range({times}):
-                with open("{filler}", "wb", buffering=0) as f:
-                    try:
-                        while f.write(bytes(4096)): pass
-                    except OSError: pass
-                time.sleep(0.03)
-                os.unlink("{filler}")
-                time.sleep(0.03)
-            time.sleep(0.1)
-            raise SystemExit(4)
-            """)
-        done = run("run", "-q", "-o", tape, "--interval", "10ms", "--", *job, status=4, timeout=600)
-        assert done.stderr.count("No space left") <= 1, done.stderr
-        events = run.export(tape, "event")
-        assert any(e["event"] == "end" for e in events)
-        assert len([e for e in events if e["event"] == "gap"]) <= times
-        kept = run.instants(tape)
-        assert kept == sorted(kept) and len(set(kept)) == len(kept)
-    finally:
-        subprocess.run(["umount", "-l", small], check=True)
-
-
 # ---- stopped, and the clock set --------------------------------------------------------------------------------------
 
 
