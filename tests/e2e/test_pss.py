@@ -300,18 +300,22 @@ OWNERS = [[], ["owner-ends"], ["owner-ends", "at-once"]]
 @pytest.mark.parametrize("argv", OWNERS, ids=["owner-stays", "owner-ends", "owner-ends-unread"])
 def test_an_address_space_of_several_processes_counts_once(run, tape, compiled, argv):
     """A process holds 100 MB. Two that it cloned with CLONE_VM use the same; a third one executes a program."""
-    run("run", "-q", "-i", "50ms", "--overhead", "off", "-o", tape, "--", compiled("clones", CLONES), *argv, status=0)
-    s, rows = run.summary(tape), run.export(tape)
-    job, costs = s["job"], s["recorder"]
+    options = ("-q", "-i", "50ms", "--overhead", "off", "--force", "-o", tape)
+    for _ in range(1 if argv else 5):  # on a busy machine it may be read too late, and the peak is marked
+        run("run", *options, "--", compiled("clones", CLONES), *argv, status=0)
+        job = run.summary(tape)["job"]
+        if not job["rss_peak_is_lower_bound"]:
+            break
+    assert not job["rss_peak_is_lower_bound"] or argv
+    rows = run.export(tape)
     assert 100 << 20 < job["rss_peak_bytes"] < 115 << 20
-    if costs["thinned"] + costs["left_out"] + costs["missed"] == 0:  # on a busy machine it may be read too late
-        assert not job["rss_peak_is_lower_bound"] or argv
     held = {}
     for row in rows:
         held.setdefault(row["time"], []).append(row["rss_bytes"])
-    assert all(sum(int(rss or 0) for rss in sample) < 115 << 20 for sample in held.values())
+    if not argv:  # else both may be in the sample in which the owner ends
+        assert all(sum(int(rss or 0) for rss in sample) < 115 << 20 for sample in held.values())
     assert max(sample.count(None) for sample in held.values()) >= (1 if len(argv) > 1 else 2)
-    slept = [int(row["rss_bytes"]) for row in rows if row["name"] == "sleep"]
+    slept = [int(row["rss_bytes"]) for row in rows if row["name"] == "sleep" and row["rss_bytes"] is not None]
     assert slept and max(slept) < 8 << 20
 
 
