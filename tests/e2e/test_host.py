@@ -72,19 +72,6 @@ def test_counters_agree_with_vmstat(run, tape):
         assert before[words] * unit <= rows[0][name] <= rows[-1][name] <= after[words] * unit, name
 
 
-def test_memory_agrees_with_free(run, tape):
-    def free():
-        lines = said("free", "-b").splitlines()
-        return dict(zip(lines[0].split(), map(int, lines[1].split()[1:]))), int(lines[2].split()[1])
-
-    (memory, swap), row = free(), record(run, tape)[-1]
-    assert row["memory_total_bytes"] == memory["total"] and row["swap_total_bytes"] == swap
-    assert row["memory_used_bytes"] == row["memory_total_bytes"] - row["memory_available_bytes"]
-    # Other processes use memory in the same seconds: equal to a fifth of the machine.
-    assert abs(row["memory_available_bytes"] - memory["available"]) < memory["total"] / 5
-    assert abs(row["memory_free_bytes"] - memory["free"]) < memory["total"] / 5
-
-
 def test_cores_agree_with_proc_stat_and_add_up(run, tape):
     rows = record(run, tape)
     cpus = run.export(tape, "cpu")
@@ -125,24 +112,6 @@ def test_disks_and_interfaces_agree_with_proc(run, tape):
             total = rows[-1][f"{entity}_{column}"]
             if total is not None:
                 assert total == sum(row[column] for row in counted.values() if row["counted"])
-
-
-def test_disks_agree_with_iostat(run, tape):
-    def iostat():
-        found = json.loads(said("iostat", "-d", "-k", "-o", "JSON"))["sysstat"]["hosts"][0]["statistics"][0]["disk"]
-        return {d["disk_device"]: (d["kB_read"], d["kB_wrtn"]) for d in found}
-
-    before = iostat()
-    record(run, tape)
-    after, checked = iostat(), 0
-    for row in run.export(tape, "disk"):
-        if row["name"] not in before or row["name"] not in after:
-            continue
-        for i, column in enumerate(("read_bytes", "write_bytes")):
-            assert before[row["name"]][i] <= row[column] // 1024 <= after[row["name"]][i], (row["name"], column)
-        checked += 1
-    if not checked:
-        pytest.skip("no disk that both know")
 
 
 def averages(text):
@@ -202,28 +171,14 @@ def test_values_agree_with_psutil(run, tape):
         found |= {("host", "", "switches"): stat.ctx_switches, ("host", "", "interrupts"): stat.interrupts}
         found |= {("host", "", "swap_in_bytes"): swap.sin, ("host", "", "swap_out_bytes"): swap.sout}
         for name, d in psutil.disk_io_counters(perdisk=True).items():
-            found |= {
-                ("disk", name, m): getattr(d, n)
-                for m, n in (
-                    ("read_bytes", "read_bytes"),
-                    ("write_bytes", "write_bytes"),
-                    ("reads", "read_count"),
-                    ("writes", "write_count"),
-                )
-            }
+            found |= {("disk", name, m): getattr(d, m) for m in ("read_bytes", "write_bytes")}
+            found |= {("disk", name, "reads"): d.read_count, ("disk", name, "writes"): d.write_count}
             found |= {("disk", name, "busy_ns"): d.busy_time * 10**6}
         for name, n in psutil.net_io_counters(pernic=True).items():
-            found |= {
-                ("net", name, f"{way}_{what}"): getattr(n, field)
-                for way, what, field in (
-                    ("receive", "bytes", "bytes_recv"),
-                    ("transmit", "bytes", "bytes_sent"),
-                    ("receive", "packets", "packets_recv"),
-                    ("transmit", "packets", "packets_sent"),
-                    ("receive", "errors", "errin"),
-                    ("transmit", "drops", "dropout"),
-                )
-            }
+            found |= {("net", name, "receive_errors"): n.errin, ("net", name, "transmit_drops"): n.dropout}
+            for what in ("bytes", "packets"):
+                found |= {("net", name, f"receive_{what}"): getattr(n, f"{what}_recv"),
+                          ("net", name, f"transmit_{what}"): getattr(n, f"{what}_sent")}
         return found
 
     before, hosts, after = psutil_values(), record(run, tape), psutil_values()
@@ -244,7 +199,11 @@ def test_values_agree_with_psutil(run, tape):
     assert checked >= {"host", "cpu", "net"}
     memory = psutil.virtual_memory()
     assert hosts[-1]["memory_total_bytes"] == memory.total and hosts[-1]["cpus"] == psutil.cpu_count()
-    assert abs(hosts[-1]["memory_available_bytes"] - memory.available) < memory.total / 5
+    # Other processes use memory in the same seconds: equal to a fifth of the machine.
+    for name in ("available", "free"):
+        assert abs(hosts[-1][f"memory_{name}_bytes"] - getattr(memory, name)) < memory.total / 5
+    assert hosts[-1]["memory_used_bytes"] == hosts[-1]["memory_total_bytes"] - hosts[-1]["memory_available_bytes"]
+    assert hosts[-1]["swap_total_bytes"] == psutil.swap_memory().total
     for row in run.export(tape, "fs"):
         if row["total_bytes"] is not None and os.path.ismount(row["name"]):
             assert row["total_bytes"] == psutil.disk_usage(row["name"]).total
@@ -282,12 +241,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source, target, kind, flags=0, data=None):
-    if (
-        LIBC.mount(
-            *(s and os.fsencode(s) for s in (source, target, kind)), ctypes.c_ulong(flags), data and os.fsencode(data)
-        )
-        < 0
-    ):
+    source, target, kind, data = (s and os.fsencode(s) for s in (source, target, kind, data))
+    if LIBC.mount(source, target, kind, ctypes.c_ulong(flags), data) < 0:
         raise OSError(ctypes.get_errno(), f"mount {target}")
 
 
@@ -326,15 +281,9 @@ def test_filesystem_exact_without_other_writers(run, tape, work, mounts):
         row = [row for row in run.export(tape, "fs") if row["name"] == str(point)][-1]
         if row["total_bytes"] is not None:
             break
-    size, used, available, inodes, inodes_free = map(int, (work / "said").read_text().splitlines()[1].split())
-    assert used >= 3000000
-    assert (row["total_bytes"], row["used_bytes"], row["available_bytes"], row["inodes"], row["inodes_free"]) == (
-        size,
-        used,
-        available,
-        inodes,
-        inodes_free,
-    )
+    truth = [int(word) for word in (work / "said").read_text().splitlines()[1].split()]
+    names = ("total_bytes", "used_bytes", "available_bytes", "inodes", "inodes_free")
+    assert truth[1] >= 3000000 and [row[name] for name in names] == truth
 
 
 @pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="no /dev/fuse")
@@ -352,9 +301,8 @@ def test_hanging_mount_is_absent_and_all_else_is_read(run, tape, work, mounts, w
         return [row for row in run.export(tape, entity) if name in (None, row.get("name"))]
 
     def why():
-        return {row["absent"]["total_bytes"] for row in rows("fs", str(point)) if row["total_bytes"] is None} - {
-            "not yet"
-        }
+        reasons = {row["absent"]["total_bytes"] for row in rows("fs", str(point)) if row["total_bytes"] is None}
+        return reasons - {"not yet"}
 
     recorder = run.popen("record", "--host", "-q", "-i", "100ms", "-o", tape, before=prepare)
     try:
@@ -408,9 +356,8 @@ def test_loop_device_is_counted_once(run, tape, work):
     try:
         recorder = run.popen("record", "--host", "-q", "-o", tape)
         run.await_samples(tape)
-        subprocess.run(
-            ["dd", "if=/dev/urandom", f"of={loop}", "bs=1M", "count=16", "conv=fsync"], check=True, capture_output=True
-        )
+        dd = ["dd", "if=/dev/urandom", f"of={loop}", "bs=1M", "count=16", "conv=fsync"]
+        subprocess.run(dd, check=True, capture_output=True)
         run.await_samples(tape, len(run.instants(tape)) + 1)
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(timeout=60) == 0
@@ -429,15 +376,8 @@ def test_disks_behind_one_with_many_partitions(run, tape, work):
     """The kernel writes a disk and its partitions as one record, so a read of the file may end before a long record."""
     image = work / "image"
     image.write_bytes(b"\0" * (1 << 20))
-    loops = [f"/dev/loop{i}" for i in range(7, 0, -1)]  # not the first one: a record precedes it
-    loop = next(
-        (
-            d
-            for d in loops
-            if os.path.exists(d) and subprocess.run(["losetup", d, image], capture_output=True).returncode == 0
-        ),
-        None,
-    )
+    loops = [f"/dev/loop{i}" for i in range(7, 0, -1) if os.path.exists(f"/dev/loop{i}")]  # 0: a record precedes it
+    loop = next((d for d in loops if not subprocess.run(["losetup", d, image], capture_output=True).returncode), None)
     if not loop:
         pytest.skip("no loop device")
     try:
@@ -514,24 +454,6 @@ def test_length_of_a_recording_that_is_stopped(run, tape, started, options):
     assert (summary["start_ns"] or 0) + summary["wall_ns"] == run.export(tape, "job")[-1]["t_ns"]
 
 
-def test_host_recording_has_no_job(run, tape):
-    assert record(run, tape)
-    assert run.export(tape, "process") == []
-    assert all(row["cpu_ns"] is None and row["processes"] is None for row in run.export(tape, "job"))
-    for reader in ("summary", "show"):
-        run(reader, tape, status=0)
-
-
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-def test_host_recording_goes_on_until_stopped(run, tape, sig):
-    recorder = run.popen("record", "--host", "-q", "-o", tape)
-    run.await_samples(tape, 3)
-    assert recorder.poll() is None
-    recorder.send_signal(sig)
-    assert recorder.wait(timeout=60) == 0
-    assert run.export(tape, "host")
-
-
 @pytest.mark.parametrize(
     "options, word",
     [
@@ -548,14 +470,12 @@ def test_wrong_calls(run, tape, options, word):
 
 
 def test_summary_of_a_host_recording(run, tape):
-    done = run("record", "--host", "-o", tape, "--for", "400ms")
-    said = done.stderr if isinstance(done.stderr, str) else done.stderr.decode()
+    said = run("record", "--host", "-o", tape, "--for", "400ms", status=0).stderr
     labels = [line.split()[0] for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")]
     assert labels[:4] == ["cpu", "memory", "disks", "network"], said
     assert os.uname().nodename.split(".")[0] in said.splitlines()[0]
     assert "processes" not in said and "pid 0" not in said
-    shown = run("show", tape).stdout
-    shown = shown if isinstance(shown, str) else shown.decode()
+    shown = run("show", tape, status=0).stdout
     assert "processes" not in shown and "machine: " in shown
 
 

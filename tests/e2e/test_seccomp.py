@@ -117,27 +117,13 @@ def stop_and_go(argv):
 
 def test_job_stops_as_the_command_alone(profiles):
     """The filters kill at the calls that the wrapper and its watcher make when the job stops."""
-    concerned = [
-        "getppid",
-        "getsid",
-        "ioctl",
-        "prctl",
-        "setpgid",
-        "pidfd_open",
-        "clock_gettime",
-        "readlinkat",
-        "close_range",
-        "socket",
-        "waitid",
-        "kill",
-    ]
+    concerned = ["getppid", "getsid", "ioctl", "prctl", "setpgid", "pidfd_open", "clock_gettime", "readlinkat",
+                 "close_range", "socket", "waitid", "kill"]
     known = {**profiles, "pidfd_open": 434}
     command = ["sh", "-c", "kill -TSTP $$; exit 5"]
     for name in concerned:
-        if (
-            name not in known
-            or run(forbidding(known[name], "sh", "-c", "kill -USR1 $$; exit 5")).returncode != -signal.SIGUSR1
-        ):
+        bare = ["sh", "-c", "kill -USR1 $$; exit 5"]
+        if name not in known or run(forbidding(known[name], *bare)).returncode != -signal.SIGUSR1:
             continue
         argv = forbidding(known[name], *WRAP, *command)
         assert stop_and_go(argv) == (signal.SIGTSTP, None, 5), name
@@ -154,11 +140,8 @@ def test_filter_of_unused_calls_changes_nothing(work):
 
 def test_message_if_nothing_was_recorded(profiles, work):
     tape = work / "t.baro"
-    done = run(
-        forbidding(
-            profiles["socketpair"], BARO, "run", "-q", "-o", str(tape), "--", "sh", "-c", "env | grep -c ^BARO_; exit 7"
-        )
-    )
+    command = ["sh", "-c", "env | grep -c ^BARO_; exit 7"]
+    done = run(forbidding(profiles["socketpair"], BARO, "run", "-q", "-o", str(tape), "--", *command))
     assert done.returncode == 7
     assert done.stderr.count(b"\n") == 1 and b"socketpair" in done.stderr and b"nothing was recorded" in done.stderr
     assert not tape.exists()
@@ -170,10 +153,8 @@ def test_old_tape_without_an_end(profiles, work):
     tape = work / "t.baro"
     assert run([BARO, "run", "-q", "-o", str(tape), "--", "true"]).returncode == 0
     tape.write_bytes(tape.read_bytes()[:-1])
-    done = run(
-        forbidding(profiles["fstatfs"], BARO, "run", "-q", "--force", "-o", str(tape), "--", "sh", "-c", "exit 3")
-    )
-    assert done.returncode == 3
+    argv = [BARO, "run", "-q", "--force", "-o", str(tape), "--", "sh", "-c", "exit 3"]
+    assert run(forbidding(profiles["fstatfs"], *argv)).returncode == 3
 
 
 def test_nothing_is_recorded_where_a_call_kills(profiles, work):
