@@ -34,8 +34,7 @@ def powercap(work):
 
 def recorded(run, tape, powercap, change):
     """Records, changes the tree after the first reading, and returns the last row of each meter."""
-    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", WAIT,
-                  env=powercap.env)
+    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", WAIT, env=powercap.env)
     try:
         poll(lambda: rows(run, tape, "energy"), "the first reading")
         change()

@@ -46,16 +46,9 @@ def in_namespaces(run, way, *args):
     )
     inner = [] if way == "user" else ordinary
     outer = ordinary if way == "user" else []
-    return subprocess.run(
-        [*outer, *WAYS[way], *inner, run.binary, *map(str, args)],
-        check=False,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=run.work,
-    )
+    return subprocess.run([*outer, *WAYS[way], *inner, run.binary, *map(str, args)], check=False, timeout=120,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          cwd=run.work)
 
 
 def record(run, way, tape, argv, *options):

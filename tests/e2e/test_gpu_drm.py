@@ -129,8 +129,7 @@ def test_rocm_is_not_idle(run, tape, tree):
         tree.write(f"sys/class/kfd/kfd/proc/{pid}/vram_4711", 5 * GIB)
         tree.client(pid, 5, *amd_client(1, 0, 1024))
 
-    devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda: any(r["memory_job_bytes"] for r in rows(run, tape))])
+    devices, mine = recorded(run, tape, tree, [begin], [lambda: any(r["memory_job_bytes"] for r in rows(run, tape))])
     last = [r for r in mine if r["memory_bytes"]][-1]
     assert last["memory_bytes"] == 5 * GIB and last["busy_ns"] is None
     assert [r for r in readings(devices, "card0") if r["memory_job_bytes"]][-1]["busy_job_ns"] is None

@@ -215,8 +215,7 @@ def test_nvidia_smi_that_prints_and_ends_at_once(run, tape, gpus, work):
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", work / "poll.so", work / "poll.c"], check=True)
     asan = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"
     gpus.env.update({"LD_PRELOAD": work / "poll.so", "ASAN_OPTIONS": asan})
-    found = smi_tape(run, tape, gpus, work, lambda r: readings(r) or warnings(run, tape),
-                     hang="sleep 0.3")
+    found = smi_tape(run, tape, gpus, work, lambda r: readings(r) or warnings(run, tape), hang="sleep 0.3")
     assert readings(found) and readings(found)[-1]["power_watts"] == 34.39, warnings(run, tape)
 
 
@@ -233,10 +232,8 @@ def test_nvidia_smi_that_hangs_is_killed(run, tape, gpus, work):
 
 def test_without_library_and_nvidia_smi(run, tape, gpus, work):
     (work / "empty").mkdir()
-    p = start(run, tape, gpus, env={"LD_LIBRARY_PATH": None, "PATH": f"{work}/empty:/bin"},
-              job=WAIT)
+    p = start(run, tape, gpus, env={"LD_LIBRARY_PATH": None, "PATH": f"{work}/empty:/bin"}, job=WAIT)
     try:
-        poll(lambda: any("there is no nvidia-smi" in w for w in warnings(run, tape)),
-             "the event")
+        poll(lambda: any("there is no nvidia-smi" in w for w in warnings(run, tape)), "the event")
     finally:
         end(run, p)

@@ -482,11 +482,8 @@ def test_summary_of_a_host_recording(run, tape):
 def test_job_of_half_a_second_has_filesystems(run, tape):
     """They are read soon after the start, and once more at the end: what the job wrote is counted."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        run.record_gated(
-            tape,
-            f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate",
-            lambda: run.instants(tape) and any(r["read_at_ns"] for r in run.export(tape, "fs")),
-        )
+        run.record_gated(tape, f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate",
+                         lambda: run.instants(tape) and any(r["read_at_ns"] for r in run.export(tape, "fs")))
     rows = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"]
     if not rows:
         pytest.skip("no filesystem of its own at /dev/shm")

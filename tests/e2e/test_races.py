@@ -37,9 +37,7 @@ def late(run, tape, work, wait_until):
         (work / "go").touch()
         wait_until((work / "done").exists, "the job's work")
         time.sleep(0.3)  # longer than a message of the wrapper is waited for
-        with contextlib.suppress(
-            ProcessLookupError
-        ):  # if the command has ended the wrapper has continued it already
+        with contextlib.suppress(ProcessLookupError):  # if the command has ended the wrapper has continued it already
             os.kill(recorder, signal.SIGCONT)
         err = p.communicate(timeout=120)[1]
         assert p.returncode == 0, err

@@ -21,11 +21,8 @@ WRAP = [BARO, "run", "-q", "--"]
 # The calls that start a command can't be tested: whether the filter kills at them can only be found out by making them.
 CANT_BE_PROBED = {"clone"}
 
-pytestmark = [
-    pytest.mark.not_sanitized("a sanitizer makes system calls of its own"),
-    pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built"),
-    needs_strace,
-]
+pytestmark = [pytest.mark.not_sanitized("a sanitizer makes system calls of its own"),
+              pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built"), needs_strace]
 
 
 def traced(log, *command):

@@ -168,13 +168,8 @@ def test_start_precedes_the_commands_own_clock(run, tape):
     late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=setpgid", "-e", "inject=setpgid:delay_enter=300000", "--"]
     if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
         pytest.skip("strace can't do that here")
-    done = subprocess.run(
-        [*late, run.binary, "run", "-q", "-o", tape, "--", sys.executable, "-c", STOPWATCH],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = subprocess.run([*late, run.binary, "run", "-q", "-o", tape, "--", sys.executable, "-c", STOPWATCH],
+                          capture_output=True, text=True, timeout=60, check=True)
     begun, ended = map(int, done.stdout.split())
     summary = run.summary(tape)
     assert summary["wall_ns"] >= ended - begun
