@@ -78,7 +78,6 @@ static const char *dir_of(const struct world *w, enum cgroup_controller c)
 static void one_group(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     group(&w, "memory", "/a", "7\n8\n");
     group(&w, "cpuacct", "/a", "7\n8\n");
@@ -98,7 +97,6 @@ static void one_group(void **state)
 static void no_process_is_dropped(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     group(&w, "memory", "/a", "7\n");
     group(&w, "cpuacct", "/a/below/deeper", "7\n"); /* no process in /a itself */
@@ -117,7 +115,6 @@ static void no_process_is_dropped(void **state)
 static void two_groups(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     group(&w, "memory", "/a", "7\n");
     group(&w, "unified", "/a", "8\n");
@@ -137,7 +134,6 @@ static void two_groups(void **state)
 static void processes_come_and_go(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     group(&w, "memory", "/a", "9\n");
     group(&w, "unified", "/a", "0\n7\n8\n9\n");
@@ -157,7 +153,6 @@ static void processes_come_and_go(void **state)
 static void part_is_mounted(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     files_put(w.dir, "proc/self/mountinfo",
               "31 23 0:31 /docker/c1 /cg/memory rw - cgroup cgroup rw,memory\n"
@@ -176,7 +171,6 @@ static void part_is_mounted(void **state)
 static void the_root(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     group(&w, "memory", "", "9\n");
     group(&w, "cpuacct", "", "9\n");
@@ -195,7 +189,6 @@ static void the_root(void **state)
 static void who_is_in_it(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     group(&w, "memory", "/a", "9\n");
     process(&w, 9, "/a", "/a", "/");

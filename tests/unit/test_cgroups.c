@@ -38,7 +38,6 @@ static void what_v1_does_not_have(void **state)
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
-    (void)state;
     snprintf(path, sizeof(path), "%s/machines/6.18-x86_64-hybrid-cgroups", getenv("BARO_FIXTURES"));
     int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_true(fd >= 0 && cgroup_find(fd, 4000, &places) == 0);
@@ -69,7 +68,6 @@ static void long_path(void **state)
     char dir[sizeof(FILES_NAME)], path[200], text[256];
     struct cgroup_hierarchies places;
     struct cgroup_bounds bounds;
-    (void)state;
     files_make(dir);
     snprintf(path, sizeof(path), "%s%s", pod, name);
     files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
@@ -97,7 +95,6 @@ static void memory_without_a_hierarchy(void **state)
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
-    (void)state;
     files_make(dir);
     files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
     files_put(dir, "proc/7/cgroup", "4:memory:/a/b/c\n");
@@ -149,7 +146,6 @@ static void each_kind_of_limit(void **state)
               {"memory.swap.max", "0\n", "max\n"},
               {"pids.max", "100\n", "max\n"},
               {"cpu.max", "150000 100000\n", "max 100000\n"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(v2) / sizeof(*v2); i++) {
         char dir[sizeof(FILES_NAME)], path[64];
         struct cgroup_hierarchies places;
@@ -191,7 +187,6 @@ static void one_reading_fails(void **state)
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
-    (void)state;
     files_make(dir);
     files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
     files_put(dir, "proc/7/cgroup", "0::/a\n");
@@ -230,7 +225,6 @@ static void in_pieces(void **state)
     struct cgroup_hierarchies places;
     struct cgroup_bounds bounds;
     pid_t writer[3];
-    (void)state;
     files_make(dir);
     files_put(dir, "cg/a/cgroup.events", "populated 1\n");
     for (size_t i = 0; i < 3; i++) {
@@ -273,7 +267,6 @@ static void many_disks(void **state)
     uint32_t ids = 0;
     size_t at = 0;
     uint64_t sum = 0;
-    (void)state;
     files_make(dir);
     for (unsigned i = 0; i < DISKS; i++) {
         bool dm = i % 2;
@@ -327,7 +320,6 @@ static void one_vanishes(void **state)
     struct baro_sample s = {0};
     uint32_t ids = 0;
     uint8_t before[CGROUP_MAX];
-    (void)state;
     if (!make_group(path))
         skip();
     int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -363,7 +355,6 @@ static void last_reading_has_what_counts(void **state)
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
-    (void)state;
     char d[sizeof(FILES_NAME)];
     files_make(d);
     files_put(d, "proc/7/cgroup", "4:memory:/a\n");
@@ -428,7 +419,6 @@ static void group_that_fills_up(void **state)
         {15000, "1\n", 0, false, "100\n"},
         {15001, "95\n", 0, true, NULL}, /* or now */
     };
-    (void)state;
     for (size_t v = 0; v < 2; v++) {
         struct cgroup_hierarchies places;
         struct cgroups *groups;
@@ -476,7 +466,6 @@ static void group_that_fills_up(void **state)
  * agree. */
 static void registry_names_the_files(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < group_files_n; i++) {
         const struct group_file *f = &group_files[i];
         for (size_t k = 0; k < GROUP_METRICS && f->metric[k]; k++) {
@@ -499,7 +488,6 @@ static void registry_names_the_files(void **state)
 /* Each metric has a controller and a file of v2, which doctor names. Pressure alone has no controller, and no v1. */
 static void metrics_have_controllers(void **state)
 {
-    (void)state;
     for (int id = 0; id < CGROUP_MAX; id++) {
         enum cgroup_controller c = cgroups_controller_of((enum cgroup_metric)id);
         assert_int_not_equal(c, CGROUP_AT_MAX);
@@ -518,7 +506,6 @@ static void metrics_have_controllers(void **state)
 /* Some, typed by hand. */
 static void registry_knows_since_when(void **state)
 {
-    (void)state;
     assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_memory_available), 3014);
     assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_pressure_irq_full), 6001);
     assert_int_equal(baro_metric_since(BARO_KIND_CGROUP, CGROUP_memory_peak), 5019);
@@ -535,7 +522,6 @@ static void reading_advances(void **state)
     static const struct cgroup_reading now[] = {{30, 10}, {35, 8}, {32, 12}, {40, 4}, {33, 9}, {20, 40}};
     static const struct cgroup_reading expected[] = {{30, 10}, {33, 10}, {33, 11}, {33, 11}, {33, 11}, {33, 27}};
     struct cgroup_reading last = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof(now) / sizeof(*now); i++) {
         cgroup_reading_advance(&last, &now[i]);
         assert_int_equal(last.user_ns, expected[i].user_ns);

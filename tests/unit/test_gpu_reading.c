@@ -99,7 +99,6 @@ static struct unit *u;
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&says, 0, sizeof(says));
     h = (struct gpu_helper){.peaks_taken = true};
     h.shared = calloc(1, sizeof(*h.shared));
@@ -112,7 +111,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     free(h.list);
     free(h.shared);
     free(h.unit);
@@ -158,7 +156,6 @@ static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
                  {{4294967290, 4294967295 - 1, 10}, 0, 16},
                  {{100, 0, 103}, 1, 3},
                  {{100, 5, 7}, 1, 2}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         setup(NULL);
         h.nv.fields = fields;
@@ -181,7 +178,6 @@ static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
 
 static void energy_of_a_call_that_fails_once_counts_once(void **state)
 {
-    (void)state;
     h.nv.energy = energy;
     h.nv.power = power;
     says.mw = 200000;
@@ -199,7 +195,6 @@ static void energy_of_a_call_that_fails_once_counts_once(void **state)
 
 static void energy_that_began_anew_stays_an_estimate(void **state)
 {
-    (void)state;
     h.nv.energy = energy;
     says.mj = 5000000;
     read_after(1);
@@ -219,7 +214,6 @@ static void energy_that_began_anew_stays_an_estimate(void **state)
 
 static void energy_without_a_counter_is_power_by_time(void **state)
 {
-    (void)state;
     h.nv.power = power;
     says.mw = 100000;
     read_after(1);
@@ -244,7 +238,6 @@ static void energy_without_a_counter_is_power_by_time(void **state)
 
 static void utilisation_above_100_is_absent(void **state)
 {
-    (void)state;
     h.nv.utilization = utilization;
     says.percent = 4000;
     read_after(1);
@@ -256,7 +249,6 @@ static void utilisation_above_100_is_absent(void **state)
 static void a_clock_that_is_too_fast(void **state)
 {
     uint64_t stamp = 1000000000, busy_ns = 0, before = 0;
-    (void)state;
     h.nv.utilization = utilization;
     h.nv.samples = samples;
     for (unsigned i = 0; i < 11; i++) {
@@ -291,7 +283,6 @@ static void temperature_of_a_newer_driver(void **state)
 /* Of one without rows to remap, as before Ampere: pages. */
 static void pages_of_an_older_device(void **state)
 {
-    (void)state;
     h.nv.fields = fields;
     says.field = NVML_FIELD_RETIRED_SBE;
     says.field_type = NVML_TYPE_U32;
@@ -305,7 +296,6 @@ static void pages_of_an_older_device(void **state)
 
 static void shares_of_processes_are_no_more_than_the_device(void **state)
 {
-    (void)state;
     h.nv.compute = compute;
     h.nv.process_use = process_use;
     says.n_processes = says.n_uses = 3;
@@ -398,7 +388,6 @@ static void a_meter_passes_over_what_cannot_be(void **state)
                  {{"100000000", "999999999999999", "100000001", "100000002"}, 0, 0},
                  {{"100000000", "x", "", "101000000"}, 1000000, 0}};
     char root[] = "/tmp/gpu-reading.XXXXXX", zone[128];
-    (void)state;
     static const char *const names[] = {"sys", "sys/class", "sys/class/powercap", "sys/class/powercap/intel-rapl:0"};
     make_below(root, names, 4, zone, sizeof(zone));
     put_file(zone, "name", "package-0\n");
@@ -442,7 +431,6 @@ static void a_sensor_that_leaps_once_loses_nothing(void **state)
     static const char *const names[] = {"sys", "sys/class", "sys/class/hwmon", "sys/class/hwmon/hwmon0"};
     char root[] = "/tmp/gpu-reading.XXXXXX", chip[128];
     uint64_t now = NS_PER_SEC;
-    (void)state;
     make_below(root, names, 4, chip, sizeof(chip));
     put_file(chip, "name", "a\n");
     put_file(chip, "energy1_input", "1000");
@@ -469,7 +457,6 @@ static void a_new_client_used_no_more_than_its_time(void **state)
         {"drm-driver:\txe\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-engine-render:\t18446744073709551615 ns\n",
          "drm-driver:\txe\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-engine-render:\t18446744073709551615 ns\n"}};
     static struct drm *kept[2]; /* it has no end but the program's */
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         char folder[] = "/tmp/gpu-reading.XXXXXX";
         setup(NULL);
@@ -510,7 +497,6 @@ static void which_are_listed(void **state)
     } cases[] = {{"card1", "10"},    {"card10", "01"}, {"1,card1", "10"},  {"card1,0", "10"},
                  {"5f1c2ab3", "01"}, {"5F1C", "01"},   {"GPU-5f1c", "01"}, {"7,GPU-5f,card1", "11"},
                  {"0000", "00"},     {"all", "11"},    {"1", "00"},        {"GPU-", "00"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *list = cases[i].list;
         assert_int_equal(gpu_is_listed(list, GPU_NONE, "card1", ""), cases[i].chosen[0] == '1');
@@ -530,7 +516,6 @@ static void which_are_visible(void **state)
                  {"0,-1,2", "100"},     {"", "000"},      {"2,1", "011"},
                  {"NoDevFiles", "000"}, {"MIG-5", "000"}, {" 1 , 2", "011"}};
     char uuid[] = "GPU-00000000-1111-2222-3333-444444444444";
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         for (uint32_t k = 0; k < 3; k++) {
             uuid[11] = (char)('0' + k);

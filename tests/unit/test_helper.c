@@ -92,7 +92,6 @@ static void end(pid_t pid)
 
 static void wire_is_cut_at_every_byte(void **state)
 {
-    (void)state;
     unsigned char packet[256] = {0};
     struct helper_wire_reply w = {.serial = 7, .pss = 1, .uss = 2, .spent_ns = 3, .name_len = 4, .cmdline_len = 6};
     memcpy(packet, &w, sizeof(w));
@@ -119,7 +118,6 @@ static void wire_is_cut_at_every_byte(void **state)
 
 static void wire_without_nul_is_refused(void **state)
 {
-    (void)state;
     unsigned char packet[sizeof(struct helper_wire_reply) + 4];
     struct helper_wire_reply w = {.serial = 1, .name_len = 4};
     memcpy(packet, &w, sizeof(w));
@@ -148,7 +146,6 @@ static void touch_both(void *argument)
  * memory. */
 static void shared_memory_is_halved(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, false);
     struct seen *s = calloc(1, sizeof(*s));
@@ -182,7 +179,6 @@ static void shared_memory_is_halved(void **state)
 
 static void another_process_is_gone(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -207,7 +203,6 @@ static void another_process_is_gone(void **state)
 
 static void zombie_has_a_name_and_no_memory(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -229,7 +224,6 @@ static void zombie_has_a_name_and_no_memory(void **state)
 
 static void command_line_is_reported_on_request(void **state)
 {
-    (void)state;
     int proc = open_proc();
     for (int want = 0; want < 2; want++) {
         struct helper *h = new_helper(proc, want);
@@ -260,7 +254,6 @@ static void command_line_is_reported_on_request(void **state)
 
 static void many_requests_in_order(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -284,7 +277,6 @@ static void many_requests_in_order(void **state)
 
 static void helper_holds_nothing_of_ours(void **state)
 {
-    (void)state;
     int proc = open_proc(), tape = open("/dev/null", O_WRONLY), other = open("/dev/null", O_RDONLY);
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -312,7 +304,6 @@ static void helper_holds_nothing_of_ours(void **state)
 
 static void killed_helper_is_replaced(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -366,7 +357,6 @@ static void make_process(int root, int32_t pid, bool hangs)
 
 static void hung_read_is_abandoned(void **state)
 {
-    (void)state;
     char dir[] = "/tmp/baro-test-XXXXXX", command[64];
     assert_non_null(mkdtemp(dir));
     int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -417,7 +407,6 @@ static void fail_if_asked(void *context, const struct helper_reply *r)
  * delivered, replies for all others are. */
 static void replies_for_removed_processes_are_dropped(void **state)
 {
-    (void)state;
     char dir[] = "/tmp/baro-test-XXXXXX", command[64], *path[2];
     assert_non_null(mkdtemp(dir));
     int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -451,7 +440,6 @@ static void replies_for_removed_processes_are_dropped(void **state)
 /* Two callers share a helper, and one of them requests while an answer for the other is on its way. */
 static void each_reply_goes_to_its_own(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *fs = calloc(1, sizeof(*fs)), *group = calloc(1, sizeof(*group));
@@ -470,7 +458,6 @@ static void each_reply_goes_to_its_own(void **state)
 
 static void reply_read_by_another_reader_ends_the_wait(void **state)
 {
-    (void)state;
     char dir[] = "/tmp/baro-test-XXXXXX", command[64];
     int wake[2];
     assert_non_null(mkdtemp(dir));

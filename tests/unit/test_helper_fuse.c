@@ -364,19 +364,16 @@ static void in_a_process(void (*run)(const char *dir))
 
 static void hanging_file_system_is_abandoned(void **state)
 {
-    (void)state;
     in_a_process(body);
 }
 
 static void hanging_mounts_delay_no_other_reads(void **state)
 {
-    (void)state;
     in_a_process(machine_body);
 }
 
 static void hanging_groups_delay_no_other_reads(void **state)
 {
-    (void)state;
     in_a_process(groups_body);
 }
 

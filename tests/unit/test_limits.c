@@ -73,7 +73,6 @@ static void hybrid(void **state)
     struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("6.18-x86_64-hybrid-cgroups");
-    (void)state;
     assert_int_equal(cgroup_find(fd, 4000, &p), 0);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false);
     expect_place(&p, CGROUP_AT_CPUACCT, "sys/fs/cgroup/cpuacct", "/", true);
@@ -93,7 +92,6 @@ static void hybrid(void **state)
 static void systemd_v2(void **state)
 {
     struct baro_limits l;
-    (void)state;
     limits_of("6.1-x86_64-v2-systemd", 4000, 8, &l);
     assert_int_equal(l.memory_bytes, 4294967296);
     assert_string_equal(l.memory_source, "cgroup /user.slice/user-1000.slice memory.high");
@@ -111,7 +109,6 @@ static void docker_v1(void **state)
     struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("4.19-x86_64-docker-v1");
-    (void)state;
     assert_int_equal(cgroup_find(fd, 17, &p), 0);
     expect_place(&p, CGROUP_AT_CPU, "sys/fs/cgroup/cpu,cpuacct", "/docker/" ID, false);
     assert_ptr_equal(cgroup_location_of(&p, CGROUP_AT_CPU), cgroup_location_of(&p, CGROUP_AT_CPUACCT));
@@ -129,7 +126,6 @@ static void docker_v1_elsewhere(void **state)
     struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("4.19-x86_64-docker-v1-elsewhere");
-    (void)state;
     assert_int_equal(cgroup_find(fd, 17, &p), 0); /* cgroup.procs says that it is in there */
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory", "/kubepods/pod9/" ID, false);
     close(fd);
@@ -140,7 +136,6 @@ static void docker_v1_elsewhere(void **state)
 static void kubernetes_v1(void **state)
 {
     struct baro_limits l;
-    (void)state;
     limits_of("4.19-x86_64-kubernetes-v1", 17, 16, &l);
     assert_int_equal(l.memory_bytes, 134217728);
     assert_string_equal(l.memory_source, "cgroup /kubepods/burstable/pod1/" ID " hierarchical_memory_limit");
@@ -153,7 +148,6 @@ static void kubernetes_v1_quickly(void **state)
 {
     struct cgroup_hierarchies p;
     struct cgroup_bounds b, all;
-    (void)state;
     int fd = machine("4.19-x86_64-kubernetes-v1");
     assert_int_equal(cgroup_find(fd, 17, &p), 0);
     cgroup_bounds_read_quickly(fd, &p, &b);
@@ -171,7 +165,6 @@ static void docker_v2(void **state)
     struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("5.15-x86_64-docker-v2");
-    (void)state;
     assert_int_equal(cgroup_find(fd, 17, &p), 0);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup", "/", false);
     close(fd);
@@ -186,7 +179,6 @@ static void docker_v2(void **state)
 static void kubernetes_v2(void **state)
 {
     struct baro_limits l;
-    (void)state;
     limits_of("5.15-x86_64-kubernetes-v2", 4000, 8, &l);
     assert_int_equal(l.memory_bytes, 1073741824);
     assert_string_equal(l.memory_source,
@@ -199,7 +191,6 @@ static void lxcfs(void **state)
     struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("6.8-x86_64-lxcfs");
-    (void)state;
     assert_int_equal(cgroup_find(fd, 300, &p), 0);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/init.scope", "/init.scope", false);
     assert_int_equal(cgroup_find(fd, 301, &p), 0); /* outside of the visible part: no numbers of other groups instead */
@@ -215,7 +206,6 @@ static void nothing_visible(void **state)
     struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("4.4-x86_64-gvisor");
-    (void)state;
     assert_true(cgroup_find(fd, 5, &p) < 0);
     assert_int_equal(p.n, 0);
     close(fd);
@@ -282,7 +272,6 @@ static void hidden(void **state)
 {
     static const char nothing[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
     struct baro_limits l;
-    (void)state;
     make(nothing, "0::/a/b\n", &l); /* not mounted */
     expect_bounded(&l);
     make(nothing, "4:memory:/a\n2:cpu,cpuacct:/a\n", &l); /* v1: a resource without hierarchy can't be limited */
@@ -302,7 +291,6 @@ static void hidden(void **state)
 static void partly_visible(void **state)
 {
     struct baro_limits l;
-    (void)state;
     put("sys/fs/cgroup/cgroup.procs", "7\n");
     put("sys/fs/cgroup/cgroup.events", "populated 1\nfrozen 0\n");
     put("sys/fs/cgroup/memory.max", "max\n");
@@ -319,7 +307,6 @@ static void many_groups(void **state)
     static const size_t many[] = {0, 300, 390, 391, 392, 7000, 65536};
     char *text = malloc(65536 * 11 + 4096);
     struct baro_limits l;
-    (void)state;
     for (size_t i = 0; i < sizeof(many) / sizeof(*many); i++) {
         size_t n = (size_t)sprintf(text, "Name:\tjob\nUid:\t1000\t1000\t1000\t1000\nGroups:\t");
         for (size_t k = 0; k < many[i]; k++)
@@ -339,14 +326,12 @@ static void many_groups(void **state)
 
 static int make_room(void **state)
 {
-    (void)state;
     return mkdtemp(made) ? 0 : -1;
 }
 
 static int remove_room(void **state)
 {
     char line[64];
-    (void)state;
     snprintf(line, sizeof(line), "rm -rf %s", made);
     return system(line);
 }
@@ -355,7 +340,6 @@ static void by_path(void **state)
 {
     struct cgroup_hierarchies p;
     int fd = machine("6.18-x86_64-hybrid-cgroups");
-    (void)state;
     assert_int_equal(cgroup_find_path(fd, "/sys/fs/cgroup/memory/batch/job7/", &p), 1);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false);
     assert_null(cgroup_location_of(&p, CGROUP_AT_CPU));
@@ -415,7 +399,6 @@ static void slurm(void **state)
                                        "1",
                                        NULL};
     struct baro_limits l;
-    (void)state;
     with_env(node, 0, &l);
     assert_int_equal(l.memory_bytes, 4 * GIB);
     assert_string_equal(l.memory_source, "SLURM_MEM_PER_NODE");
@@ -445,7 +428,6 @@ static void kubernetes_env(void **state)
         "KUBERNETES_SERVICE_HOST", "10.0.0.1", "MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
     static const char *const elsewhere[] = {"MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
     struct baro_limits l;
-    (void)state;
     with_env(pod, 0, &l);
     assert_int_equal(l.memory_bytes, 2 * GIB);
     assert_int_equal(l.cores_ppm, 1500000);

@@ -324,7 +324,6 @@ static void one(void **state)
 static void none_is_missing(void **state)
 {
     char path[512];
-    (void)state;
     for (size_t i = 0; i < sizeof(by_hand) / sizeof(*by_hand); i++) {
         snprintf(path, sizeof(path), "%s/machines/%s/MACHINE", getenv("BARO_FIXTURES"), by_hand[i].machine);
         if (access(path, R_OK) < 0)

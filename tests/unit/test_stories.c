@@ -127,7 +127,6 @@ static void iowait_falls(void **state)
     struct story s;
     uint64_t before = 0;
     double rate;
-    (void)state;
     begin(&s, "iowait-falls");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -153,7 +152,6 @@ static void net_wraps(void **state)
                           eth0[] = {4294967000, 204, 704, 50};
     struct story s;
     uint32_t first = 0;
-    (void)state;
     begin(&s, "net-wraps");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -179,7 +177,6 @@ static void hotplug(void **state)
                           reads[] = {10, 15, 16, 17};
     struct story s;
     uint32_t cpu1 = 0, cpu2 = 0, sdb = 0;
-    (void)state;
     begin(&s, "hotplug");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -223,7 +220,6 @@ static void cgroup_vanishes(void **state)
     struct story s;
     struct cgroup_hierarchies places;
     struct baro_limits l;
-    (void)state;
     begin(&s, "cgroup-vanishes");
     for (int i = 0; i < 4; i++) {
         int root = folder(&s, ".");
