@@ -413,7 +413,7 @@ def test_own_group_without_hierarchies(run, tape, work):
     assert not str(summary["limits"]["memory_source"]).startswith("cgroup")
 
 
-def test_own_group_with_groups_made_by_the_job(run, tape, work, cgroup):
+def test_own_group_with_groups_made_by_the_job(run, tape, work, cgroup, wait_until):
     """Processes in groups that the job makes belong to the job. These groups are removed at the end, except where a
     process outlives the job."""
     script = (f"here=$(ls -d {cgroup.path}/baro-* | grep -v self$); mkdir $here/a $here/a/b $here/c; "
@@ -430,19 +430,9 @@ def test_own_group_with_groups_made_by_the_job(run, tape, work, cgroup):
     run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
     assert len(left(cgroup)) == 4
     os.kill(int((work / "pid").read_text()), signal.SIGKILL)
-
-
-def test_abandoned_group_is_removed_by_the_next_recording(run, tape, work, cgroup, wait_until):
-    """A surviving process keeps its group; the next recording removes the group once it is empty."""
-    run.record(tape, f"sleep 1000 > {work}/none 2>&1 & echo $! > {work}/pid", "--cgroup", "own", cgroup=cgroup)
-    assert len(left(cgroup)) == 1
+    wait_until(lambda: "populated 0" in cgroup.read("cgroup.events"), "the end of the survivor")
     run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
-    assert len(left(cgroup)) == 1, "a process is in it"
-    os.kill(int((work / "pid").read_text()), signal.SIGKILL)
-    group = cgroup.path / left(cgroup)[0]
-    wait_until(lambda: "populated 0" in (group / "cgroup.events").read_text(), "the end of the survivor")
-    run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
-    assert left(cgroup) == []
+    assert left(cgroup) == [], "the next recording removes what is empty"
 
 
 def test_only_groups_without_recorder_are_removed(run, tape, work, cgroup, wait_until):
