@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from conftest import poll
+from wrapping import state
 
 # A program that starts a recorder of itself, as the Python package does: it reaps the process that it started before it
 # reads the line.
@@ -45,12 +46,8 @@ def start(run, tape, text=STARTS):
     return job, json.loads(job.stdout.readline())
 
 
-def is_gone(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:  # ENOENT, or ESRCH where it ended after open(2)
-        return True
+def await_end(pid):
+    poll(lambda: state(pid) in ("", "Z"), "the end of the recorder")
 
 
 def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
@@ -67,7 +64,7 @@ def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
     assert run.binary not in [os.readlink(f"/proc/{line['pid']}/fd/{n}") for n in os.listdir(f"/proc/{line['pid']}/fd")]
     assert line["tape"] == str(tape) and os.path.exists(line["events"])
     job.communicate()
-    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    await_end(line["pid"])
     summary = run.summary(tape)
     assert summary["job"]["processes_started"] == 1, "the process that started the recorder is none of the job"
     marks = [e for e in run.export(tape, "event") if e["event"] == "mark"]
@@ -78,7 +75,7 @@ def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
 def test_sigterm_ends_it(run, tape):
     job, line = start(run, tape)
     os.kill(line["pid"], signal.SIGTERM)
-    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    await_end(line["pid"])
     assert job.poll() is None
     run.await_end(tape)
     assert not os.path.exists(line["events"])
@@ -112,7 +109,7 @@ def test_a_parent_that_reaps_late(run, tape, text):
     of CPU time: that is no process of the job, and what it used is not the job's."""
     job, line = start(run, tape, text)
     job.communicate()
-    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    await_end(line["pid"])
     rows = run("export", "--entity", "process", "-c", "pid", tape).stdout.split()[1:]
     assert set(rows) == {str(job.pid)}
     summary = run.summary(tape)
@@ -136,6 +133,6 @@ sys.stdin.read()""")
     poll(lambda: len(run.instants(tape)) > seen + 2, "two more samples")
     pid = json.loads(out[1])["pid"]
     os.kill(pid, signal.SIGTERM)
-    poll(lambda: is_gone(pid), "the end of the recorder")
+    await_end(pid)
     job.communicate()
     assert run.summary(tape)["job"]["faults_minor"] >= int(out[2])

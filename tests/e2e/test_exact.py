@@ -11,7 +11,7 @@ import pytest
 
 from conftest import SLOW, beside
 from jobs import commands
-from wrapping import comm
+from wrapping import recorder_of
 
 BURNT = 80_000_000
 
@@ -118,28 +118,15 @@ def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until)
     except OSError:
         pytest.skip("net.core.rmem_max can't be set here")
     try:
-        p = run_ordinary.popen(
-            "run",
-            "-q",
-            "-o",
-            tape,
-            "--",
-            "sh",
-            "-c",
-            "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; "
-            "touch done; (sleep 3; exit 7) & wait",
-            stderr=subprocess.PIPE,
-        )
+        job = ("until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; "
+               "touch done; (sleep 3; exit 7) & wait")
+        p = run_ordinary.popen("run", "-q", "-o", tape, "--", "sh", "-c", job, stderr=subprocess.PIPE)
         run_ordinary.await_samples(tape)
-        recorder = [
-            int(c)
-            for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
-            if comm(int(c)).startswith("baro")
-        ]
-        os.kill(recorder[0], signal.SIGSTOP)
+        recorder = recorder_of(p.pid)
+        os.kill(recorder, signal.SIGSTOP)
         (work / "go").touch()
         wait_until((work / "done").exists, "all the forks")
-        os.kill(recorder[0], signal.SIGCONT)
+        os.kill(recorder, signal.SIGCONT)
         p.communicate(timeout=120)
     finally:
         with open("/proc/sys/net/core/rmem_max", "w", encoding="ascii") as f:

@@ -4,7 +4,6 @@
 import fcntl
 import json
 import os
-import pathlib
 import re
 import signal
 import struct
@@ -13,7 +12,7 @@ import subprocess
 import pytest
 
 from jobs import script
-from wrapping import comm
+from wrapping import recorder_of
 
 
 def phases(run, tape):
@@ -313,10 +312,8 @@ def started_run(run, tape, work, wait_until, text):
     process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", job, env={"TMPDIR": work})
     wait_until((work / "begun").exists)
     run.await_samples(tape)
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    recorder = [int(p) for p in children if comm(int(p)) == "baro-recorder"]
-    assert len(recorder) == 1 and len(events_in(work)) == 1
-    return process, recorder[0]
+    assert len(events_in(work)) == 1
+    return process, recorder_of(process.pid)
 
 
 def test_file_is_removed_after_the_wrapper_was_killed(run, tape, work, wait_until):

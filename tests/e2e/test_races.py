@@ -13,14 +13,7 @@ import time
 import pytest
 
 from jobs import script
-from wrapping import comm
-
-
-def the_recorder(baro_pid):
-    pids = open(f"/proc/{baro_pid}/task/{baro_pid}/children").read().split()
-    found = [int(p) for p in pids if comm(int(p)).startswith("baro")]
-    assert len(found) == 1, found
-    return found[0]
+from wrapping import recorder_of
 
 
 @pytest.fixture
@@ -32,7 +25,7 @@ def late(run, tape, work, wait_until):
         p = run.popen("run", "-q", "-o", tape, "--", *argv, stderr=subprocess.PIPE, text=True)
         wait_until((work / "ready").exists, "the job")
         time.sleep(settle)
-        recorder = the_recorder(p.pid)
+        recorder = recorder_of(p.pid)
         os.kill(recorder, signal.SIGSTOP)
         (work / "go").touch()
         wait_until((work / "done").exists, "the job's work")

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import PATIENCE
 from jobs import BURN, PYTHON, burn, commands, script
-from wrapping import comm
+from wrapping import children, comm, recorder_of
 
 UNTIL_GO = "until [ -e go ]; do sleep 0.02; done"  # a file that the test makes
 
@@ -207,9 +207,7 @@ def test_recorder_killed(run, tape, wait_until):
     job = f"{UNTIL_GO}; kill -USR2 $$"
     p = run.popen("run", "-o", tape, "--", "sh", "-c", job, stderr=subprocess.PIPE, text=True)
     run.await_samples(tape)
-    recorder = [c for c in children(p.pid) if comm(c).startswith("baro")]
-    assert len(recorder) == 1
-    os.kill(recorder[0], signal.SIGKILL)
+    os.kill(recorder_of(p.pid), signal.SIGKILL)
     (run.work / "go").touch()
     err = p.communicate(timeout=60)[1]
     assert p.returncode == -signal.SIGUSR2
@@ -232,10 +230,6 @@ def test_wrapper_killed(run, tape, work, wait_until):
 
     wait_until(over, "the recorder's end")
     assert any(e["event"] == "wrapper_lost" for e in run.export(tape, "event"))
-
-
-def children(pid):
-    return [int(c) for c in open(f"/proc/{pid}/task/{pid}/children").read().split()]
 
 
 # ---- attaching -------------------------------------------------------------------------------------------------------

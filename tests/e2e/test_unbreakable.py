@@ -3,9 +3,9 @@
 sample.
 """
 
+import contextlib
 import json
 import os
-import pathlib
 import random
 import resource
 import signal
@@ -16,7 +16,7 @@ import pytest
 from conftest import FULL, needs_strace, poll
 
 from test_cgroup import v1  # noqa: F401 (a fixture)
-from wrapping import comm, recorder_of
+from wrapping import children, comm, recorder_of, state
 
 RESULT = "read x < /dev/null; echo out; exit 9"
 
@@ -209,25 +209,15 @@ def test_a_stopped_helper_ends_with_its_recorder(run, tape, wait_until, name):
     p = run.popen("record", "-q", "--match", "one=baro-e2e-nothing", "-i", "20ms", "-o", tape)
     run.await_samples(tape, 2)
 
-    def helpers():
-        children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
-        return [int(c) for c in children if comm(int(c)) == name]
-
-    helper = wait_until(helpers)[0]
+    helper = wait_until(lambda: [c for c in children(p.pid) if comm(c) == name])[0]
     os.kill(helper, signal.SIGSTOP)
     p.kill()
     p.wait()
 
-    def is_gone():
-        try:
-            return pathlib.Path(f"/proc/{helper}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-        except OSError:
-            return True
-
     try:
-        wait_until(is_gone)
+        wait_until(lambda: state(helper) in ("", "Z"), "its end")
     finally:
-        if not is_gone():
+        with contextlib.suppress(ProcessLookupError):
             os.kill(helper, signal.SIGKILL)
 
 
