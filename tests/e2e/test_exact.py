@@ -87,7 +87,9 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     if events:
         expected, status = WAYS[way]
         assert job["processes_started"] == expected + 1, exits
-        assert (burners[0]["signal"] or burners[0]["status"]) == status
+        found = burners[0]["signal"] or burners[0]["status"]
+        # The event of an exit is of the first thread: on a busy machine the status of the whole may not be read.
+        assert found == status or way == "leader-goes" and found is None
     elif accounting["event_source"] == "scan":
         # Without events the number of processes is known only if each pid that was given out is. One that was chosen
         # is not given out.
