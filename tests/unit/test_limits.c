@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "files.h"
 #include "recorder/collectors/cgroups/bounds.h"
 #include "recorder/collectors/cgroups/limits.h"
 
@@ -182,21 +183,11 @@ static void kubernetes_v1_quickly(void **state)
 
 /* ---- made here ---- */
 
-static char made[] = "/tmp/test_limits_XXXXXX";
+static char made[sizeof(FILES_NAME)];
 
 static void put(const char *path, const char *text)
 {
-    char full[512];
-    snprintf(full, sizeof(full), "%s/%s", made, path);
-    for (char *slash = full + sizeof(made); (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        mkdir(full, 0755);
-        *slash = '/';
-    }
-    FILE *f = fopen(full, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
+    files_put(made, path, text);
 }
 
 #define MOUNTED_AT(root) "30 22 0:26 " root " /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -285,14 +276,14 @@ static void many_groups(void **state)
 
 static int make_room(void **state)
 {
-    return mkdtemp(made) ? 0 : -1;
+    files_make(made);
+    return 0;
 }
 
 static int remove_room(void **state)
 {
-    char line[64];
-    snprintf(line, sizeof(line), "rm -rf %s", made);
-    return system(line);
+    files_remove(made);
+    return 0;
 }
 
 static void by_path(void **state)
