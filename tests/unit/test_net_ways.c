@@ -91,6 +91,7 @@ struct interface {
 #define KIND(what)                                                                                                     \
     "uevent\0"                                                                                                         \
     "DEVTYPE=" what "\n"
+#define TYPE(n) "type\0" n "\n"
 #define PORT "brport/x\0"
 #define BRIDGE "bridge/x\0"
 #define HARDWARE "device/x\0"
@@ -164,12 +165,7 @@ static void a_container(void **state)
     static const struct interface two[] = {{"eth0", 2, 9, {NULL}, true},
                                            {"eth1", 3, 12, {NULL}, true},
                                            {"dummy0", 4, 4, {NULL}, false},
-                                           {"ipip0",
-                                            5,
-                                            0,
-                                            {"type\0"
-                                             "768\n"},
-                                            false}};
+                                           {"ipip0", 5, 0, {TYPE("768")}, false}};
     CHECK(one, NULL, NULL);
     CHECK(two, NULL, NULL); /* /proc/net is not there */
     CHECK(two, V4("eth0", "00000000", "00000000") V4("eth0", "000011AC", "0000FFFF") V4("eth1", "000012AC", "0000FFFF"),
@@ -242,18 +238,8 @@ static void neither_hardware_nor_pair(void **state)
 {
     static const struct interface tap[] = {{"tap0", 2, 2, {TAP}, true}};
     static const struct interface tap_and_vpn[] = {{"tap0", 2, 2, {TAP}, true},
-                                                   {"tun0",
-                                                    3,
-                                                    3,
-                                                    {TUN, "type\0"
-                                                          "65534\n"},
-                                                    false}};
-    static const struct interface vpn[] = {{"wg0",
-                                            2,
-                                            2,
-                                            {KIND("wireguard"), "type\0"
-                                                                "65534\n"},
-                                            true}};
+                                                   {"tun0", 3, 3, {TUN, TYPE("65534")}, false}};
+    static const struct interface vpn[] = {{"wg0", 2, 2, {KIND("wireguard"), TYPE("65534")}, true}};
     static const struct interface nothing[] = {
         {"docker0", 3, 3, {BRIDGE}, false}, {"veth1", 5, 4, {PORT}, false}, {"veth2", 7, 6, {PORT}, false}};
     CHECK(tap, NULL, NULL);
