@@ -32,8 +32,6 @@ static void burn(uint64_t ns)
 
 static void nobody(void *context, const struct helper_reply *reply)
 {
-    (void)context;
-    (void)reply;
 }
 
 static void what_belongs_to_no_recording(void **state)

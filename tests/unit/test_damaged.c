@@ -51,8 +51,6 @@ static void replies(void **state)
 
 static void say(void *context, const char *line)
 {
-    (void)context;
-    (void)line;
 }
 
 /* The row has the number of walks of a reading that is taken. */

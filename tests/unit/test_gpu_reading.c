@@ -33,21 +33,18 @@ static struct {
 
 static int energy(nvml_device d, unsigned long long *mj)
 {
-    (void)d;
     *mj = says.mj;
     return says.energy_code;
 }
 
 static int power(nvml_device d, unsigned *mw)
 {
-    (void)d;
     *mw = says.mw;
     return says.power_code;
 }
 
 static int fields(nvml_device d, int n, struct nvml_field *f)
 {
-    (void)d;
     for (int i = 0; i < n; i++) {
         f[i].code = f[i].id == says.field ? NVML_OK : NVML_NO_DATA;
         f[i].type = says.field_type;
@@ -58,7 +55,6 @@ static int fields(nvml_device d, int n, struct nvml_field *f)
 
 static int utilization(nvml_device d, struct nvml_utilization *u)
 {
-    (void)d;
     *u = (struct nvml_utilization){says.percent, 0};
     return NVML_OK;
 }
@@ -66,8 +62,6 @@ static int utilization(nvml_device d, struct nvml_utilization *u)
 static int samples(nvml_device d, unsigned type, unsigned long long since, unsigned *value_type, unsigned *n,
                    struct nvml_sample *at)
 {
-    (void)d;
-    (void)since;
     if (type != NVML_SAMPLES_GPU || !says.n_samples)
         return NVML_NOT_FOUND;
     *value_type = NVML_TYPE_U32;
@@ -78,7 +72,6 @@ static int samples(nvml_device d, unsigned type, unsigned long long since, unsig
 
 static int compute(nvml_device d, unsigned *n, void *at)
 {
-    (void)d;
     memcpy(at, says.process, says.n_processes * sizeof(*says.process));
     *n = says.n_processes;
     return NVML_OK;
@@ -86,8 +79,6 @@ static int compute(nvml_device d, unsigned *n, void *at)
 
 static int process_use(nvml_device d, struct nvml_process_use *at, unsigned *n, unsigned long long since)
 {
-    (void)d;
-    (void)since;
     memcpy(at, says.use, says.n_uses * sizeof(*at));
     *n = says.n_uses;
     return NVML_OK;

@@ -96,7 +96,6 @@ static void test_no_last_message(void **state)
 static void block_all(void *none)
 {
     sigset_t all;
-    (void)none;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
 }

@@ -35,8 +35,6 @@ static void make_file(const char *name, size_t len)
 
 static bool on(void *context, const struct walk_sums *so_far)
 {
-    (void)context;
-    (void)so_far;
     return true;
 }
 
@@ -153,7 +151,6 @@ static void no_directory(void **state)
 static bool on_vanish(void *context, const struct walk_sums *so_far)
 {
     int *steps = context;
-    (void)so_far;
     if (++*steps == 4) {
         for (int i = 0; i < 40; i++) {
             char name[16];
@@ -187,7 +184,6 @@ static void what_vanishes_is_not_counted(void **state)
 
 static bool on_cancel(void *context, const struct walk_sums *so_far)
 {
-    (void)context;
     return so_far->files < 2;
 }
 
