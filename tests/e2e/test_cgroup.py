@@ -143,30 +143,6 @@ def test_record_a_group_that_processes_leave(run, tape, work, cgroup, groups, wa
     job.wait()
 
 
-def test_record_a_group_with_subgroups(run, tape, work, cgroup, wait_until):
-    job, go = waiting(cgroup, work, "true")
-    below = cgroup.path / "below"
-    below.mkdir()
-    other = subprocess.Popen(["sleep", "1000"], preexec_fn=lambda: (below / "cgroup.procs").write_text("0"))
-    late = subprocess.Popen(["sleep", "1000"])
-    try:
-        recorder = attach(run, tape, cgroup.path, wait_until)
-        assert other.pid in {r["pid"] for r in run.export(tape)}
-        (cgroup.path / "cgroup.procs").write_text(str(late.pid))  # no event reports that
-        wait_until(lambda: late.pid in {r["pid"] for r in run.export(tape)}, "the one that was moved in")
-        go()
-        other.kill()
-        late.kill()
-        other.wait()
-        late.wait()
-        assert recorder.wait(60) == 0
-    finally:
-        for process in (other, late, job):
-            process.kill()
-            process.wait()
-        below.rmdir()
-
-
 def test_name_that_is_a_group_of_two_hierarchies(run, tape, work, cgroup, v1, wait_until):
     """The name is looked up in every hierarchy, as in /proc/PID/cgroup; processes and usage must come from the same
     group."""

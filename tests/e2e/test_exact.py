@@ -168,25 +168,3 @@ def test_a_child_has_the_name_of_the_program_that_forked_it(run_both, compiled, 
         assert found["other"]["processes"] <= 2
         if not found["other"]["processes_is_lower_bound"]:
             assert found["other"]["processes"] == 2 and "forks" not in found, found
-
-
-def test_io_of_a_thread_is_that_of_the_process(run_both, tape, work):
-    """What the command itself has written includes what its threads did, and not what its children did."""
-    size = 4 << 20
-    code = f"""
-import os, threading
-def write():
-    with open("{work}/written", "wb") as f:
-        f.write(bytes({size}))
-        f.flush()
-        os.fsync(f.fileno())
-t = threading.Thread(target=write)
-t.start()
-t.join()
-"""
-    run_both.record(tape, ["/usr/bin/python3", "-c", code])
-    (e,) = run_both.export(tape, "exit")
-    own = e["own_io_write_bytes"]
-    if own is None or (e["io_write_bytes"] or 0) < size:
-        pytest.skip("not known, or this file system has no storage below it")
-    assert own >= size or e["own_io_is_lower_bound"], e

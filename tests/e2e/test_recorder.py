@@ -392,19 +392,6 @@ def test_recorder_counts_itself(run, tape):
     assert r["sample_mean_ns"] > 0 and r["process_sample_mean_ns"] > 0
 
 
-@pytest.mark.parametrize("how", ["run", "record"])
-def test_what_executed_baro_is_no_cost(run, tape, started, how):
-    """Another program uses 300 ms of CPU time and executes baro: the clock of the process goes on."""
-    what = ["--", "true"] if how == "run" else ["--for", "0.1s", "--pid", str(started(["sleep", "1000"]).pid)]
-    subprocess.run([*script("""
-        import os, sys, time
-        while time.process_time() < 0.3:
-            pass
-        os.execv(sys.argv[1], sys.argv[1:])
-        """), run.binary, how, "-q", "-o", tape, *what], check=True)
-    assert 0 < run.summary(tape)["recorder"]["cpu_ns"] < 300_000_000
-
-
 def test_kept_runs(run, work):
     for _ in range(3):
         run("run", "-q", "--", "true", status=0)

@@ -167,22 +167,6 @@ def test_no_recorder_stays_where_no_command_can_start(run, work):
     assert not (work / "none.baro").exists()
 
 
-def test_groups_with_limits_are_read_first(run, work, v1, compiled):
-    """Groups are read before the machine, because forks of a job may be refused at once. On a machine that is busy with
-    other work even that can be too late; not always."""
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one CPU: the job comes first")
-    group = v1("pids")
-    group.write("pids.max", 500)
-    for i in range(20):
-        tape = work / f"{i}.baro"
-        run.record(tape, ["sleep", "0.2"], before=group.enter)
-        groups, machine = run.export(tape, "cgroup"), run.export(tape, "host")
-        if groups and machine and groups[0]["t_ns"] < machine[0]["t_ns"]:
-            return
-    pytest.fail("never")
-
-
 def test_forks_in_an_own_group(run, tape, work, compiled):
     """A group's counts are those since its beginning, whenever the first reading was."""
     pids, forker = mount_of("pids"), compiled("forker", FORKER)

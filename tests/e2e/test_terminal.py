@@ -125,27 +125,20 @@ def test_command_that_handles_ctrl_c(terminal):
     terminal.ends(33)
 
 
-def test_stop_by_key_and_foreground(terminal):
+def test_stops_and_goes_on(terminal):
+    """By a key, in the foreground again or first in the background."""
     terminal.line("{W} sleep 60")
-    for _ in range(3):
+    for background in (False, False, True):
         pid = sleeping(terminal)
         terminal.stops("\x1a")
         until("the command's stop", lambda: state(pid) == "T")  # the shell saw that of its own child
         terminal.asks("jobs", "Stopped")
+        if background:
+            terminal.asks("bg", r"&\r")
+            until("going on", lambda: state(pid) == "S")
+            terminal.asks("jobs", "Running")
         terminal.line("fg")
         until("going on", lambda: state(pid) == "S")
-    terminal.type("\x03")
-    terminal.ends(130)
-
-
-def test_stop_background_and_foreground(terminal):
-    terminal.line("{W} sleep 60")
-    pid = sleeping(terminal)
-    terminal.stops("\x1a")
-    terminal.asks("bg", r"&\r")
-    until("going on", lambda: state(pid) == "S")
-    terminal.asks("jobs", "Running")
-    terminal.line("fg")
     time.sleep(0.1)
     terminal.type("\x03")
     terminal.ends(130)

@@ -240,44 +240,26 @@ print(fits(below, sys.argv[1:]))
 # ---- the wrapper closes descriptors ----------------------------------------------------------------------------------
 
 
-def test_pipe_reader_sees_eof_when_the_command_closes_it(wrap):
-    job = subprocess.Popen(wrap + ["sh", "-c", "echo out; exec >&-; " + WAIT_FOR_STOP], stdout=subprocess.PIPE)
-    try:
-        ready = select.select([job.stdout], [], [], PATIENCE)[0]
-        assert ready and os.read(job.stdout.fileno(), 100) == b"out\n"
-        ready = select.select([job.stdout], [], [], PATIENCE)[0]
-        assert ready and os.read(job.stdout.fileno(), 100) == b""
-        assert job.poll() is None
-    finally:
-        open("stop", "w").close()
-        assert job.wait(PATIENCE) == 0
-
-
-def test_writer_sees_epipe_when_the_command_closes_stdin(wrap):
-    command = ["sh", "-c", "exec <&-; echo closed > closed; " + WAIT_FOR_STOP]
-    job = subprocess.Popen(wrap + command, stdin=subprocess.PIPE)
-    try:
-        read_when("closed", "closed")
-
-        def refused():
-            try:
-                os.write(job.stdin.fileno(), b"x")
-            except BrokenPipeError:
-                return True
-
-        until("EPIPE", refused)
-    finally:
-        open("stop", "w").close()
-        assert job.wait(PATIENCE) == 0
-
-
-def test_lock_is_free_when_the_command_drops_it(wrap):
-    text = "flock -n lock true && exit 9; exec 9>&-; echo dropped >dropped; " + WAIT_FOR_STOP
+def test_what_the_command_closes_is_closed(wrap):
+    """A reader of its output sees the end, a writer to its input EPIPE, and its lock is free, while it goes on."""
+    text = "flock -n lock true && exit 9; echo out; exec <&- >&- 9>&-; echo closed >closed; " + WAIT_FOR_STOP
     text = "exec 9>lock; flock 9; exec " + shlex.join(wrap + ["sh", "-c", text])
-    job = subprocess.Popen(["bash", "-c", text])
+    job = subprocess.Popen(["bash", "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def refused():
+        try:
+            os.write(job.stdin.fileno(), b"x")
+        except BrokenPipeError:
+            return True
+
     try:
-        read_when("dropped", "dropped")
+        for expected in (b"out\n", b""):
+            ready = select.select([job.stdout], [], [], PATIENCE)[0]
+            assert ready and os.read(job.stdout.fileno(), 100) == expected
+        read_when("closed", "closed")
+        until("EPIPE", refused)
         until("the lock", lambda: run(["flock", "-n", "lock", "true"]).returncode == 0)
+        assert job.poll() is None
     finally:
         open("stop", "w").close()
         assert job.wait(PATIENCE) == 0
