@@ -29,14 +29,9 @@ class Array(c.Structure):
     pass
 
 
-Array._fields_ = [
-    *[(name, c.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")],
-    ("buffers", c.POINTER(P)),
-    ("children", c.POINTER(c.POINTER(Array))),
-    ("dictionary", c.POINTER(Array)),
-    ("release", c.CFUNCTYPE(None, P)),
-    ("private_data", P),
-]
+Array._fields_ = [*[(name, c.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")],
+                  ("buffers", c.POINTER(P)), ("children", c.POINTER(c.POINTER(Array))),
+                  ("dictionary", c.POINTER(Array)), ("release", c.CFUNCTYPE(None, P)), ("private_data", P)]
 
 
 class Stream(c.Structure):
@@ -64,14 +59,8 @@ class Options(c.Structure):
     ]
 
 
-NUMBERS = {
-    b"i": c.c_int32,
-    b"I": c.c_uint32,
-    b"l": c.c_int64,
-    b"L": c.c_uint64,
-    b"g": c.c_double,
-    b"tsn:UTC": c.c_int64,
-}
+NUMBERS = {b"i": c.c_int32, b"I": c.c_uint32, b"l": c.c_int64, b"L": c.c_uint64, b"g": c.c_double,
+           b"tsn:UTC": c.c_int64}
 
 
 def metadata_of(schema):

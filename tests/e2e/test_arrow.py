@@ -50,13 +50,9 @@ def compare(run, library, tape, kind, columns=None, **options):
 def every_column(run, tape, kind):
     """The names of all columns that the rows may have, those included that nobody gets without asking."""
     names = run("export", "--entity", kind, tape, status=0).stdout.splitlines()[0].split(",")
-    more = {
-        "process": "age_ns,origin,phase,io_read_bytes_per_second,cpu_ns_absent,pss_bytes_absent",
-        "job": "phase,io_read_bytes_per_second,cpu_ns_absent,pss_bytes_absent",
-        "exit": "origin,phase,cpu_ns_absent",
-        "event": "phase",
-        "disk": "id,phase,read_bytes_per_second",
-    }
+    more = {"process": "age_ns,origin,phase,io_read_bytes_per_second,cpu_ns_absent,pss_bytes_absent",
+            "job": "phase,io_read_bytes_per_second,cpu_ns_absent,pss_bytes_absent",
+            "exit": "origin,phase,cpu_ns_absent", "event": "phase", "disk": "id,phase,read_bytes_per_second"}
     return ",".join([*names, *more.get(kind, "id,phase" if kind != "host" else "phase").split(",")])
 
 
@@ -202,13 +198,8 @@ def test_libraries(run, library, tape, python, work):
     rows = run.export(tape)
     rss = [row["rss_bytes"] for row in rows if row["rss_bytes"] is not None]
     expected = [len(rows), len(rss), sum(rss), len({row["name"] for row in rows}), len({row["state"] for row in rows})]
-    done = subprocess.run(
-        [python, "-c", READ_ALL, SOURCE / "examples/arrow.py", library, tape, json.dumps(files)],
-        input=" ".join(kinds_of(run, tape)),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = subprocess.run([python, "-c", READ_ALL, SOURCE / "examples/arrow.py", library, tape, json.dumps(files)],
+                          input=" ".join(kinds_of(run, tape)), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("time") == "timestamp[ns, tz=UTC]"
@@ -218,9 +209,8 @@ def test_libraries(run, library, tape, python, work):
 def test_example(run, library, tape, python):
     run.record(tape, JOB, "--interval", "20ms")
     query = "select count(*) as n, max(pid) as pid from process"
-    done = subprocess.run(
-        [python, SOURCE / "examples/arrow.py", tape, query, library], capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([python, SOURCE / "examples/arrow.py", tape, query, library], capture_output=True, text=True,
+                          timeout=300)
     assert done.returncode == 0, done.stderr
     rows = run.export(tape)
     assert done.stdout == f"n,pid\n{len(rows)},{max(row['pid'] for row in rows)}\n"
@@ -228,15 +218,10 @@ def test_example(run, library, tape, python):
 
 def test_example_with_the_package(baro, run, library, tape, python):
     run.record(tape, JOB, "--interval", "20ms")
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(SOURCE / "python"),
-        "BAROGRAPH_LIBBARO": str(library),
-        "BAROGRAPH_BARO": str(baro),
-    }
+    env = {**os.environ, "PYTHONPATH": str(SOURCE / "python"), "BAROGRAPH_LIBBARO": str(library),
+           "BAROGRAPH_BARO": str(baro)}
     query = "select count(*)::varchar || ' rows' from process"
-    done = subprocess.run(
-        [python, SOURCE / "examples/sql.py", tape, query], capture_output=True, text=True, timeout=300, env=env
-    )
+    done = subprocess.run([python, SOURCE / "examples/sql.py", tape, query], capture_output=True, text=True,
+                          timeout=300, env=env)
     assert done.returncode == 0, done.stderr
     assert f" {len(run.export(tape))} rows " in done.stdout

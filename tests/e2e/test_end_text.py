@@ -127,11 +127,8 @@ def test_phases_at_a_time(run, tape):
     for t_ns in times:
         at = f"+{t_ns}ns"
         got = json.loads(run("show", "--json", "--at", at, tape, status=0).stdout)
-        inside = [
-            p["name"]
-            for p in (outer, inner)
-            if p["begin_ns"] <= got["t_ns"] and (p["is_open"] or got["t_ns"] < p["end_ns"])
-        ]
+        inside = [p["name"] for p in (outer, inner)
+                  if p["begin_ns"] <= got["t_ns"] and (p["is_open"] or got["t_ns"] < p["end_ns"])]
         assert [p["name"] for p in got["phases"]] == inside
         line = [x for x in run("show", "--at", at, tape, status=0).stdout.splitlines() if x.startswith("in ")]
         assert len(line) == 1 and re.findall(r"(\w+)(?: number=1)? since", line[0]) == inside

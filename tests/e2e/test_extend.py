@@ -143,19 +143,15 @@ def extended(tmp_path_factory):
     if not shutil.which("meson") or not shutil.which("ninja"):
         pytest.skip("no meson and ninja to build a copy with")
     tree = tmp_path_factory.mktemp("extended") / "tree"
-    shutil.copytree(
-        ROOT,
-        tree,
-        ignore=lambda folder, names: [n for n in names if n in (".git", "build") or n.startswith("build-")],
-        symlinks=True,
-    )
+    shutil.copytree(ROOT, tree,
+                    ignore=lambda folder, names: [n for n in names if n in (".git", "build") or n.startswith("build-")],
+                    symlinks=True)
     for places in (METRIC, KIND, COLLECTOR, COMMAND, DIALECT, FIGURE):
         change(tree, places)
     options = ["-Dfuzz=off", "--werror", "--buildtype=plain"]
     subprocess.run(["meson", "setup", "build", *options], cwd=tree, check=True, stdout=subprocess.PIPE)
-    done = subprocess.run(
-        ["ninja", "-C", "build", "baro", "baro-read", "baro-report"], cwd=tree, stdout=subprocess.PIPE, text=True
-    )
+    done = subprocess.run(["ninja", "-C", "build", "baro", "baro-read", "baro-report"], cwd=tree,
+                          stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
     return tree
 
@@ -213,8 +209,7 @@ def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
     assert [row["entropy"] for row in rows(plain.stdout)] == [row["entropy"] for row in pools], plain.stderr
     library = other.parent / "libbaro.so.0"
     for lib in (extended / "build/libbaro.so.0", library):
-        done = subprocess.run(
-            [sys.executable, ROOT / "examples/entities_csv.py", tape, "pool", str(lib)], capture_output=True, text=True
-        )
+        done = subprocess.run([sys.executable, ROOT / "examples/entities_csv.py", tape, "pool", str(lib)],
+                              capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert [row["entropy"] for row in rows(done.stdout)] == [row["entropy"] for row in pools]

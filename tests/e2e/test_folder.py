@@ -50,9 +50,8 @@ def test_force_with_a_recorder_that_is_killed(baro, work):
     outcomes = set()
     for _ in range(ROUNDS):
         tape.write_text("mine")
-        p = subprocess.Popen(
-            [baro, "run", "-q", "--force", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True
-        )
+        p = subprocess.Popen([baro, "run", "-q", "--force", "-o", str(tape), "--", "sleep", "0.1"],
+                             stderr=subprocess.PIPE, text=True)
         recorder = None
         while recorder is None and p.poll() is None:
             recorder = recorder_of(p.pid)
@@ -78,9 +77,8 @@ def test_recorder_killed_at_once_leaves_no_empty_tape(baro, work):
     folder.mkdir()
     for _ in range(ROUNDS // 2):
         tape = folder / "t.baro"
-        p = subprocess.Popen(
-            [baro, "run", "-q", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True
-        )
+        p = subprocess.Popen([baro, "run", "-q", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE,
+                             text=True)
         recorder = None
         while recorder is None and p.poll() is None:
             recorder = recorder_of(p.pid)
@@ -108,24 +106,8 @@ def test_full_disk_leaves_no_empty_tape(run, work, monkeypatch):
 def meanwhile(baro, tape, what, *options):
     """Records while something is done to the tape in the middle; returns the messages."""
     go = tape.with_name("go")
-    p = subprocess.Popen(
-        [
-            baro,
-            "run",
-            "-q",
-            "-i",
-            "20ms",
-            *options,
-            "-o",
-            str(tape),
-            "--",
-            "sh",
-            "-c",
-            f"until test -e {go}; do sleep 0.05; done; sleep 2.5",
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    p = subprocess.Popen([baro, "run", "-q", "-i", "20ms", *options, "-o", str(tape), "--", "sh", "-c",
+                          f"until test -e {go}; do sleep 0.05; done; sleep 2.5"], stderr=subprocess.PIPE, text=True)
     while not (samples(baro, tape) or []):
         time.sleep(0.05)
     what()
@@ -218,11 +200,8 @@ def test_root_does_not_follow_a_swapped_folder(baro, work, argv):
     try:
         for i in range(ROUNDS * 2):
             for name in ("t.baro", f"t{i}.baro"):
-                subprocess.run(
-                    [baro, "run", "-q", "--force", "-o", str(public / "d" / name), "--", *argv],
-                    capture_output=True,
-                    timeout=60,
-                )
+                subprocess.run([baro, "run", "-q", "--force", "-o", str(public / "d" / name), "--", *argv],
+                               capture_output=True, timeout=60)
     finally:
         attacker.kill()
         attacker.wait()
@@ -231,9 +210,8 @@ def test_root_does_not_follow_a_swapped_folder(baro, work, argv):
 
 
 @root_only
-@pytest.mark.parametrize(
-    "mode, owner, why", [(0o777, 0, "everybody may remove"), (0o755, ORDINARY, "belongs to another user")]
-)
+@pytest.mark.parametrize("mode, owner, why",
+                         [(0o777, 0, "everybody may remove"), (0o755, ORDINARY, "belongs to another user")])
 def test_root_keeps_no_runs_in_folders_of_others(run, work, monkeypatch, mode, owner, why):
     runs = work / "runs"
     runs.mkdir()

@@ -49,19 +49,12 @@ def proc(name):
 
 def test_counters_agree_with_vmstat(run, tape):
     before, rows, after = vmstat(), record(run, tape), vmstat()
-    pairs = {
-        "interrupts": ("interrupts", 1),
-        "switches": ("CPU context switches", 1),
-        "forks": ("forks", 1),
-        "swap_in_bytes": ("pages swapped in", os.sysconf("SC_PAGESIZE")),
-        "swap_out_bytes": ("pages swapped out", os.sysconf("SC_PAGESIZE")),
-        "cpu_idle_ns": ("idle cpu ticks", TICK),
-        "cpu_system_ns": ("system cpu ticks", TICK),
-        "cpu_softirq_ns": ("softirq cpu ticks", TICK),
-        "cpu_steal_ns": ("stolen cpu ticks", TICK),
-        "cpu_user_ns": ("non-nice user cpu ticks", TICK),
-        "cpu_nice_ns": ("nice user cpu ticks", TICK),
-    }
+    pairs = {"interrupts": ("interrupts", 1), "switches": ("CPU context switches", 1), "forks": ("forks", 1),
+             "swap_in_bytes": ("pages swapped in", os.sysconf("SC_PAGESIZE")),
+             "swap_out_bytes": ("pages swapped out", os.sysconf("SC_PAGESIZE")),
+             "cpu_idle_ns": ("idle cpu ticks", TICK), "cpu_system_ns": ("system cpu ticks", TICK),
+             "cpu_softirq_ns": ("softirq cpu ticks", TICK), "cpu_steal_ns": ("stolen cpu ticks", TICK),
+             "cpu_user_ns": ("non-nice user cpu ticks", TICK), "cpu_nice_ns": ("nice user cpu ticks", TICK)}
     assert len(rows) >= 2
     for row in rows:  # the kernel's user time has that of virtual machines, which is a column of its own here
         row["cpu_user_ns"] += row["cpu_guest_ns"] or 0
@@ -111,9 +104,8 @@ def test_disks_and_interfaces_agree_with_proc(run, tape):
     before = disks(), nets()
     rows = record(run, tape)
     after = disks(), nets()
-    for which, (entity, columns) in enumerate(
-        (("disk", ("read_bytes", "write_bytes")), ("net", ("receive_bytes", "transmit_bytes")))
-    ):
+    for which, (entity, columns) in enumerate((("disk", ("read_bytes", "write_bytes")),
+                                               ("net", ("receive_bytes", "transmit_bytes")))):
         found = run.export(tape, entity)
         assert found or entity == "disk"
         counted = {}
@@ -168,14 +160,10 @@ def test_sar_within_the_recording_counts_no_more(run, tape, wait_until):
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(timeout=60) == 0
     hosts = run.export(tape, "host")
-    seen = [
-        (head, hosts[0][column], hosts[-1][column], sar[head][""], 1)
-        for head, column in (("proc/s", "forks"), ("cswch/s", "switches"))
-    ]
-    for entity, heads in (
-        ("disk", {"rkB/s": "read_bytes", "wkB/s": "write_bytes"}),
-        ("net", {"rxkB/s": "receive_bytes", "txkB/s": "transmit_bytes"}),
-    ):
+    seen = [(head, hosts[0][column], hosts[-1][column], sar[head][""], 1)
+            for head, column in (("proc/s", "forks"), ("cswch/s", "switches"))]
+    for entity, heads in (("disk", {"rkB/s": "read_bytes", "wkB/s": "write_bytes"}),
+                          ("net", {"rxkB/s": "receive_bytes", "txkB/s": "transmit_bytes"})):
         rows = {}
         for row in run.export(tape, entity):
             rows.setdefault(row["name"], []).append(row)
@@ -194,23 +182,14 @@ def test_values_agree_with_psutil(run, tape):
     def psutil_values():
         cpu, stat, swap = psutil.cpu_times(), psutil.cpu_stats(), psutil.swap_memory()
         found = {("host", "", m): round(getattr(cpu, m) * 100) for m in ("system", "idle", "softirq", "steal")}
-        found |= {
-            ("cpu", f"cpu{i}", m): round(getattr(c, m) * 100)
-            for i, c in enumerate(psutil.cpu_times(percpu=True))
-            for m in ("system", "steal")
-        }
+        found |= {("cpu", f"cpu{i}", m): round(getattr(c, m) * 100) for i, c in enumerate(psutil.cpu_times(percpu=True))
+                  for m in ("system", "steal")}
         found |= {("host", "", "switches"): stat.ctx_switches, ("host", "", "interrupts"): stat.interrupts}
         found |= {("host", "", "swap_in_bytes"): swap.sin, ("host", "", "swap_out_bytes"): swap.sout}
         for name, d in psutil.disk_io_counters(perdisk=True).items():
-            found |= {
-                ("disk", name, m): getattr(d, n)
-                for m, n in (
-                    ("read_bytes", "read_bytes"),
-                    ("write_bytes", "write_bytes"),
-                    ("reads", "read_count"),
-                    ("writes", "write_count"),
-                )
-            }
+            found |= {("disk", name, m): getattr(d, n)
+                      for m, n in (("read_bytes", "read_bytes"), ("write_bytes", "write_bytes"),
+                                   ("reads", "read_count"), ("writes", "write_count"))}
             found |= {("disk", name, "busy_ns"): d.busy_time * 10**6}
         for name, n in psutil.net_io_counters(pernic=True).items():
             found |= {
@@ -282,12 +261,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source, target, kind, flags=0, data=None):
-    if (
-        LIBC.mount(
-            *(s and os.fsencode(s) for s in (source, target, kind)), ctypes.c_ulong(flags), data and os.fsencode(data)
-        )
-        < 0
-    ):
+    if (LIBC.mount(*(s and os.fsencode(s) for s in (source, target, kind)), ctypes.c_ulong(flags),
+                   data and os.fsencode(data)) < 0):
         raise OSError(ctypes.get_errno(), f"mount {target}")
 
 
@@ -352,9 +327,8 @@ def test_hanging_mount_is_absent_and_all_else_is_read(run, tape, work, mounts, w
         return [row for row in run.export(tape, entity) if name in (None, row.get("name"))]
 
     def why():
-        return {row["absent"]["total_bytes"] for row in rows("fs", str(point)) if row["total_bytes"] is None} - {
-            "not yet"
-        }
+        return {row["absent"]["total_bytes"] for row in rows("fs", str(point))
+                if row["total_bytes"] is None} - {"not yet"}
 
     recorder = run.popen("record", "--host", "-q", "-i", "100ms", "-o", tape, before=prepare)
     try:
@@ -408,9 +382,8 @@ def test_loop_device_is_counted_once(run, tape, work):
     try:
         recorder = run.popen("record", "--host", "-q", "-o", tape)
         run.await_samples(tape)
-        subprocess.run(
-            ["dd", "if=/dev/urandom", f"of={loop}", "bs=1M", "count=16", "conv=fsync"], check=True, capture_output=True
-        )
+        subprocess.run(["dd", "if=/dev/urandom", f"of={loop}", "bs=1M", "count=16", "conv=fsync"], check=True,
+                       capture_output=True)
         run.await_samples(tape, len(run.instants(tape)) + 1)
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(timeout=60) == 0
@@ -430,14 +403,9 @@ def test_disks_behind_one_with_many_partitions(run, tape, work):
     image = work / "image"
     image.write_bytes(b"\0" * (1 << 20))
     loops = [f"/dev/loop{i}" for i in range(7, 0, -1)]  # not the first one: a record precedes it
-    loop = next(
-        (
-            d
-            for d in loops
-            if os.path.exists(d) and subprocess.run(["losetup", d, image], capture_output=True).returncode == 0
-        ),
-        None,
-    )
+    loop = next((d for d in loops
+                 if os.path.exists(d) and subprocess.run(["losetup", d, image], capture_output=True).returncode == 0),
+                None)
     if not loop:
         pytest.skip("no loop device")
     try:
@@ -562,11 +530,8 @@ def test_summary_of_a_host_recording(run, tape):
 def test_job_of_half_a_second_has_filesystems(run, tape):
     """They are read soon after the start, and once more at the end: what the job wrote is counted."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        run.record_gated(
-            tape,
-            f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate",
-            lambda: run.instants(tape) and any(r["read_at_ns"] for r in run.export(tape, "fs")),
-        )
+        run.record_gated(tape, f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate",
+                         lambda: run.instants(tape) and any(r["read_at_ns"] for r in run.export(tape, "fs")))
     rows = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"]
     if not rows:
         pytest.skip("no filesystem of its own at /dev/shm")

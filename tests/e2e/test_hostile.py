@@ -66,9 +66,8 @@ def claims(small, n):
     good = small.frame(77, 0, b"")
     bad = small.frame(78, 0, b"")[:6]
     total = n * (len(good) + HEAD)
-    return small.front() + b"".join(
-        good + bad + struct.pack("<II", total - i * (len(good) + HEAD) - 100, 0) for i in range(n - 8)
-    )
+    return small.front() + b"".join(good + bad + struct.pack("<II", total - i * (len(good) + HEAD) - 100, 0)
+                                    for i in range(n - 8))
 
 
 def test_false_frame_lengths_cost_little(baro, work, small):
@@ -120,11 +119,8 @@ def test_ls_reads_the_end_of_a_long_tape(baro, work, monkeypatch):
     runs = work / "runs"
     runs.mkdir(mode=0o700)
     monkeypatch.setenv("BARO_DIR", str(runs))
-    subprocess.run(
-        [baro, "run", "-q", "-i", "10ms", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.1; done"],
-        check=True,
-        timeout=60,
-    )
+    subprocess.run([baro, "run", "-q", "-i", "10ms", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.1; done"],
+                   check=True, timeout=60)
     whole = next(runs.iterdir())
     data = Tape(whole.read_bytes())
     cut = runs / whole.name.replace("-sh-", "-cut-")

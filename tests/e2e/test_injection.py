@@ -85,9 +85,8 @@ def plain(raw):
 
 def words(line):
     """Returns the arguments of a command line as bytes: it is escaped, and quoted as for a shell."""
-    return tuple(
-        w.encode("utf-8", "surrogateescape") for w in shlex.split(unescape(line).decode("utf-8", "surrogateescape"))
-    )
+    return tuple(w.encode("utf-8", "surrogateescape")
+                 for w in shlex.split(unescape(line).decode("utf-8", "surrogateescape")))
 
 
 def members(pairs):
@@ -126,17 +125,15 @@ class Recorded:
         return not self.missing
 
     def read(self, *args, line_end=b"\n", **env):
-        done = subprocess.run(
-            [self.run.binary, *map(str, args)], capture_output=True, timeout=120, env={**os.environ, **env}
-        )
+        done = subprocess.run([self.run.binary, *map(str, args)], capture_output=True, timeout=120,
+                              env={**os.environ, **env})
         assert done.returncode == 0, (args, done.stderr)
         plain(done.stderr)
         return plain(done.stdout.replace(line_end, b"\n"))
 
     def csv(self, entity, *options):
-        rows = list(
-            csv.reader(io.StringIO(self.read("export", "-e", entity, *options, self.tape), newline=""), strict=True)
-        )
+        rows = list(csv.reader(io.StringIO(self.read("export", "-e", entity, *options, self.tape), newline=""),
+                               strict=True))
         assert len({len(row) for row in rows}) == 1
         return [dict(zip(rows[0], row)) for row in rows[1:]]
 
@@ -221,7 +218,6 @@ def test_injection_attached(run, work, started):
         r.read(*args, BARO_DIR=str(folder))
     calls = (["summary"], ["export"], ["show"], ["export", "-c"], ["show", "--at"], ["run"], ["record", "--cgroup"])
     for args in calls:
-        done = subprocess.run(
-            [run.binary, *args, os.fsdecode(b"/\x1b[31m\xff\n\xe2\x80\xae")], capture_output=True, timeout=60
-        )
+        done = subprocess.run([run.binary, *args, os.fsdecode(b"/\x1b[31m\xff\n\xe2\x80\xae")], capture_output=True,
+                              timeout=60)
         assert done.returncode and plain(done.stderr).count("\n") == 1, (args, done)

@@ -72,10 +72,8 @@ def test_program_builds_with_pkg_config(installed, work, static):
     env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), PKG_CONFIG_SYSROOT_DIR=str(installed))
     asked = ["--cflags", "--libs", *["--static"][:static], "libbaro"]
     flags = subprocess.check_output(["pkg-config", *asked], env=env, text=True).split() + ["-static"][:static]
-    subprocess.run(
-        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o", str(work / "user"), *flags],
-        check=True,
-    )
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o",
+                    str(work / "user"), *flags], check=True)
     env = dict(os.environ, LD_LIBRARY_PATH=str(find(installed, "libbaro.so").parent))
     version, header, refused, said = subprocess.check_output([str(work / "user")], env=env, text=True).split()
     assert version == header

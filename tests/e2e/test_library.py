@@ -44,23 +44,9 @@ def example(library, tmp_path_factory):
                 compiler = ["g++", "-std=c++11"] if source.suffix == ".cc" else ["gcc", "-std=c11"]
                 if not shutil.which(compiler[0]):
                     pytest.skip(f"no {compiler[0]}")
-                subprocess.run(
-                    [
-                        *compiler,
-                        "-Wall",
-                        "-Wextra",
-                        "-Wpedantic",
-                        "-Werror",
-                        "-I",
-                        str(SOURCE / "include"),
-                        str(source),
-                        "-o",
-                        str(program),
-                        str(library),
-                        f"-Wl,-rpath,{library.parent}",
-                    ],
-                    check=True,
-                )
+                subprocess.run([*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(SOURCE / "include"),
+                                str(source), "-o", str(program), str(library), f"-Wl,-rpath,{library.parent}"],
+                               check=True)
             argv = [str(program), *map(str, args)]
         done = subprocess.run(argv, capture_output=True, text=True, errors="surrogateescape", timeout=60)
         assert done.returncode == status, done.stderr
@@ -95,9 +81,8 @@ def test_facts(run, recorded, example):
     summary = run.summary(recorded)
     absent = summary.pop("absent")
     facts = dict(line.split(" ", 1) for line in example("facts.c", recorded).splitlines())
-    for path, value in flat(
-        {k: v for k, v in summary.items() if k not in ("tape", "command", "before", "verdicts")}
-    ).items():
+    for path, value in flat({k: v for k, v in summary.items()
+                             if k not in ("tape", "command", "before", "verdicts")}).items():
         if value == []:
             assert not any(name.startswith(path + ".") for name in facts)
             continue
@@ -124,11 +109,8 @@ def test_names_of_facts_that_sources_use(run, recorded, example, work):
     """src/output/text and src/libbaro/verdict read facts by name: each of these exists."""
     tasks = work / "tasks.baro"
     run("record", "-q", "-o", tasks, "--for", "0.2s", "--exact", "no-such-program", "--du", work, status=0)
-    there = {
-        re.sub(r"\.\d+\.", ".", line.split(" ", 1)[0])
-        for tape in (recorded, tasks)
-        for line in example("facts.c", tape).splitlines()
-    }
+    there = {re.sub(r"\.\d+\.", ".", line.split(" ", 1)[0]) for tape in (recorded, tasks)
+             for line in example("facts.c", tape).splitlines()}
     sections = {name.rpartition(".")[0] for name in there} | {"targets"}
     there |= {"targets.pid", "targets.name", "pss_peak_held_by.name", "rss_peak_held_by.name"}
     read = re.compile(r'report_(?:fact|has_u64|has_real|u64|is|text|text_is|row)\(s, "([a-z_.]*)",\s*"([a-z0-9_]+)"')
@@ -216,9 +198,8 @@ def derived_of(lib, kind, number, before, now):
     if lib.baro_sample_read_ns(now, number, read_ns) != 0:
         return
     for row in (lib.baro_sample_row(now, number, i) for i in range(lib.baro_sample_rows(now, number))):
-        who = {"process": lib.baro_row_pid, "job": lambda row: None, "host": lambda row: None}.get(
-            kind, lib.baro_row_id
-        )(row)
+        who = {"process": lib.baro_row_pid, "job": lambda row: None, "host": lambda row: None}.get(kind,
+                                                                                                   lib.baro_row_id)(row)
         if kind in ("job", "host"):
             old = before and lib.baro_sample_row(before, number, 0)
         else:
@@ -384,9 +365,8 @@ def test_marks_from_c(run, tape, example):
     events = [json.loads(line) for line in run(*argv, status=0).stdout.splitlines()]
     told = [e["event"] for e in events if e["event"] in ("mark", "phase_begin", "phase_end")]
     assert told == ["mark"] + 3 * ["phase_begin", "phase_end"]
-    given = [
-        e["attributes"] if isinstance(e["attributes"], dict) else json.loads(e["attributes"] or "{}") for e in events
-    ]
+    given = [e["attributes"] if isinstance(e["attributes"], dict) else json.loads(e["attributes"] or "{}")
+             for e in events]
     assert [g["epoch"] for g in given if "epoch" in g] == [1, 2, 3]
     assert [g["loss"] for g in given if "loss" in g] == [0.5, 0.25, 0.125]
 

@@ -73,9 +73,8 @@ def watched(baro, work):
 
 def dialect(baro, path, *args):
     """Rows as Python's own reader parses them: quoted cells are text, all others numbers."""
-    text = subprocess.run(
-        [baro, "export", str(path), *args], capture_output=True, timeout=60, check=True
-    ).stdout.decode()
+    text = subprocess.run([baro, "export", str(path), *args], capture_output=True, timeout=60,
+                          check=True).stdout.decode()
     rows = list(csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC, strict=True))
     assert text.count("\r\n") == len(rows) and text.endswith("\r\n")
     return rows[0], [dict(zip(rows[0], r, strict=True)) for r in rows[1:]]
@@ -165,12 +164,9 @@ def test_host_rows(baro, watched, name):
     # The first row is the difference to the first reading, and there is none while filesystems did not answer.
     assert len(own) >= len(rows) + 1
     for mine, row in zip(own[-len(rows):], rows):
-        for theirs, ours in (
-            ("memory_free", "memory_free_bytes"),
-            ("memory_buffers", "memory_buffers_bytes"),
-            ("memory_cached", "memory_cached_bytes"),
-            ("memory_active_anon", "memory_active_anon_bytes"),
-        ):
+        for theirs, ours in (("memory_free", "memory_free_bytes"), ("memory_buffers", "memory_buffers_bytes"),
+                             ("memory_cached", "memory_cached_bytes"),
+                             ("memory_active_anon", "memory_active_anon_bytes")):
             assert row[theirs] == int(mine[ours]) // 1024
         if name == "spare-cores":
             assert before["forks"] <= row["processes"] <= after["forks"]
@@ -234,20 +230,8 @@ def test_wrong_calls(baro, work, args):
 
 def test_doctor(baro):
     found = {f["what"]: f for f in json.loads(good(baro, "doctor", "--json")) if f["topic"] == "machine"}
-    assert {
-        "cpu",
-        "frequency",
-        "load",
-        "memory",
-        "paging",
-        "pressure",
-        "disks",
-        "filesystems",
-        "network",
-        "temperatures",
-        "GPUs",
-        "energy",
-    } <= set(found)
+    assert {"cpu", "frequency", "load", "memory", "paging", "pressure", "disks", "filesystems", "network",
+            "temperatures", "GPUs", "energy"} <= set(found)
     assert found["cpu"]["state"] == "yes" and found["memory"]["state"] == "yes"
     for f in found.values():
         assert f["text"] and (f["grant"] or f["state"] != "no" or f["what"] in ("frequency", "disks", "filesystems"))
@@ -264,11 +248,8 @@ def test_doctor_control_groups(baro):
 
 def where(first, *command):
     """Hides files by mounts over them, as in a container, in a namespace that only baro sees."""
-    r = subprocess.run(
-        ["unshare", "-m", "sh", "-c", 'set -e; eval "$0"; exec "$@"', first, *map(str, command)],
-        capture_output=True,
-        timeout=60,
-    )
+    r = subprocess.run(["unshare", "-m", "sh", "-c", 'set -e; eval "$0"; exec "$@"', first, *map(str, command)],
+                       capture_output=True, timeout=60)
     if b"unshare: " in r.stderr or b"mount: " in r.stderr:
         pytest.skip("may not mount anything here")
     assert r.returncode == 0, r.stderr
@@ -295,28 +276,16 @@ def test_doctor_with_hidden_files(baro, hide, what, state):
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
 def test_doctor_reports_no_limits_without_visible_groups(baro):
-    found = {
-        f["what"]: f
-        for f in json.loads(where("umount -R /sys/fs/cgroup", baro, "doctor", "--json"))
-        if f["topic"] == "control groups"
-    }
+    found = {f["what"]: f for f in json.loads(where("umount -R /sys/fs/cgroup", baro, "doctor", "--json"))
+             if f["topic"] == "control groups"}
     assert found["hierarchies"]["state"] == "no" and "limits" not in found
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
 def test_absent_parts_of_the_machine_are_listed_once(baro, work):
     path = work / "h.baro"
-    where(
-        "mount --bind /dev/null /proc/stat; mount --bind /dev/null /proc/meminfo",
-        baro,
-        "record",
-        "--host",
-        "--for",
-        "200ms",
-        "-q",
-        "-o",
-        path,
-    )
+    where("mount --bind /dev/null /proc/stat; mount --bind /dev/null /proc/meminfo", baro, "record", "--host", "--for",
+          "200ms", "-q", "-o", path)
     lines = [line.split() for line in good(baro, "summary", path).splitlines()]
     for part in ("cpu", "memory"):
         assert [line[:3] for line in lines if line[0] == part] == [[part, "not", "known:"]]
@@ -332,9 +301,8 @@ def of_metrics(text):
 def test_doctor_lists_each_metric(baro, work):
     found = of_metrics(good(baro, "doctor", "--metrics", "--json"))
     served = ["process", *MACHINE_KINDS]  # by the collectors
-    listed = [
-        m for m in json.loads(good(baro, "metrics", "--json")) if m["kind"] in served and m["semantics"] != "derived"
-    ]
+    listed = [m for m in json.loads(good(baro, "metrics", "--json"))
+              if m["kind"] in served and m["semantics"] != "derived"]
     made_by_options = ("process", "task")
     assert list(found) == [(m["kind"], m["name"]) for m in listed if (m["kind"], m["name"]) != made_by_options]
     for f in found.values():
@@ -405,10 +373,8 @@ def test_job_that_was_not_asked_for_is_absent(baro, work):
     absent = json.loads(good(baro, "summary", "--json", path))["absent"]
     assert {why for name, why in absent.items() if name.startswith("job.")} == {"not asked"}
     row = json.loads(good(baro, "export", "-e", "job", "-F", "jsonl", path).splitlines()[-1])
-    assert all(
-        row[name] is None and row["absent"][name] == "not asked"
-        for name in ("cpu_ns", "rss_bytes", "threads", "processes")
-    )
+    assert all(row[name] is None and row["absent"][name] == "not asked"
+               for name in ("cpu_ns", "rss_bytes", "threads", "processes"))
 
 
 def test_control_group_of_the_job_is_named(baro, work):
@@ -423,18 +389,15 @@ def test_control_group_of_the_job_is_named(baro, work):
 
 def test_one_control_group_at_a_time(baro, work):
     r = call(baro, "record", "--cgroup", "/a", "--cgroup", "/b", "-o", work / "x.baro")
-    assert (
-        r.returncode == 2
-        and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n"
-    )
+    assert (r.returncode == 2
+            and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n")
 
 
 def test_affinity_is_a_limit(baro, work):
     path = work / "a.baro"
     one = min(os.sched_getaffinity(0))
-    r = subprocess.run(
-        ["taskset", "-c", str(one), baro, "run", "-o", str(path), "--", "sleep", "0.2"], capture_output=True, timeout=60
-    )
+    r = subprocess.run(["taskset", "-c", str(one), baro, "run", "-o", str(path), "--", "sleep", "0.2"],
+                       capture_output=True, timeout=60)
     assert r.returncode == 0, r.stderr
     d = json.loads(good(baro, "summary", "--json", path))
     if os.sysconf("SC_NPROCESSORS_ONLN") > 1:

@@ -55,12 +55,10 @@ def test_sgr_sequences():
     rules = dict(re.findall(r"\.(s\d+)\{(.*?)\}", root.find(f"{SVG}style").text))
     texts = [(e.text, rules[e.get("class")], float(e.get("x"))) for e in root.iter(f"{SVG}text") if e.get("class")]
     column = [terminal_svg.FRAME + i * terminal_svg.CELL_WIDTH for i in range(20)]
-    assert texts == [
-        ("a", f"fill:{terminal_svg.TEXT}", pytest.approx(column[0], abs=0.01)),
-        ("red", "fill:#ff0000;font-weight:bold", pytest.approx(column[1], abs=0.01)),
-        ("<&", "fill:#010203", pytest.approx(column[6], abs=0.01)),
-        ("z", "fill:#ffffff", pytest.approx(column[10], abs=0.01)),
-    ]
+    assert texts == [("a", f"fill:{terminal_svg.TEXT}", pytest.approx(column[0], abs=0.01)),
+                     ("red", "fill:#ff0000;font-weight:bold", pytest.approx(column[1], abs=0.01)),
+                     ("<&", "fill:#010203", pytest.approx(column[6], abs=0.01)),
+                     ("z", "fill:#ffffff", pytest.approx(column[10], abs=0.01))]
     paths = {e.get("fill"): e.get("d") for e in root.iter(f"{SVG}path")}
     assert set(paths) == {terminal_svg.TEXT, "#6ca8ef", terminal_svg.GROUND}
     assert paths[terminal_svg.GROUND].count("z") == 3, "a block and both halves of a line"

@@ -135,16 +135,14 @@ MACHINE = pathlib.Path(__file__).parents[1] / "tape" / "v1-machine.baro"
 READINGS = [2, 3, 5, 6, 8, 9, 11]  # the seconds in which it was read
 
 
-@pytest.mark.parametrize(
-    "entity,each", [("host", 1), ("cpu", 2), ("disk", 2), ("fs", 2), ("net", 2), ("sensor", 2), ("cgroup", 2)]
-)
+@pytest.mark.parametrize("entity,each",
+                         [("host", 1), ("cpu", 2), ("disk", 2), ("fs", 2), ("net", 2), ("sensor", 2), ("cgroup", 2)])
 def test_machine_rows(baro, entity, each):
     """There is a row for each reading of the machine, not for each sample; and one for each part that was present."""
     rows = list(csv.DictReader(io.StringIO(good(baro, "export", "-e", entity, MACHINE).decode())))
     objects = [json.loads(line) for line in good(baro, "export", "-e", entity, "-F", "jsonl", MACHINE).splitlines()]
-    assert [o["t_ns"] // 10**9 for o in objects] == [
-        s for s in READINGS if entity != "disk" or s > 2 for _ in range(each if s < 6 else 1)
-    ]
+    assert [o["t_ns"] // 10**9 for o in objects] == [s for s in READINGS if entity != "disk" or s > 2
+                                                     for _ in range(each if s < 6 else 1)]
     for row, obj in zip(rows, objects, strict=True):
         reasons = obj.pop("absent", {})
         assert list(row) == list(obj)
@@ -195,21 +193,8 @@ def test_broken_pipe_is_quiet(baro, tape):
 
 def test_follow_to_the_end(baro, work):
     path = work / "f.baro"
-    job = subprocess.Popen(
-        [
-            baro,
-            "run",
-            "-q",
-            "-o",
-            str(path),
-            "--interval",
-            "50ms",
-            "--",
-            "sh",
-            "-c",
-            "for i in 1 2 3 4 5; do sleep 0.2; done",
-        ]
-    )
+    job = subprocess.Popen([baro, "run", "-q", "-o", str(path), "--interval", "50ms", "--", "sh", "-c",
+                            "for i in 1 2 3 4 5; do sleep 0.2; done"])
     while not path.exists() or path.stat().st_size == 0:
         time.sleep(0.01)
     followers = [subprocess.Popen([baro, "export", "-f", *a, str(path)], stdout=subprocess.PIPE)
@@ -251,9 +236,8 @@ def test_follow_ends_when_the_recorder_is_killed(baro, work, started, wait_until
     done = [(*f.communicate(timeout=60), f.returncode) for f in followers]
     for out, err, status in done:
         assert status == 0 and out and b"no recorder writes" in err and str(path).encode() in err
-    assert done[0][0] == good(baro, "export", "-e", "job", path) and done[1][0] == good(
-        baro, "export", "-F", "jsonl", path
-    )
+    assert done[0][0] == good(baro, "export", "-e", "job", path) and done[1][0] == good(baro, "export", "-F", "jsonl",
+                                                                                        path)
 
 
 def test_states_of_tapes(baro, started, wait_until):
@@ -339,10 +323,8 @@ def test_ls_newest_last(baro, started, wait_until):
         line.split() for line in lines[-2:]
     ]  # columns are as wide as their widest cell
     assert good(baro, "ls", "--lines=all").decode().splitlines() == lines
-    assert re.search(
-        r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+05:45  ",
-        good(baro, "ls", env=dict(os.environ, TZ="XXX-5:45")).decode().splitlines()[0],
-    )
+    assert re.search(r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+05:45  ",
+                     good(baro, "ls", env=dict(os.environ, TZ="XXX-5:45")).decode().splitlines()[0])
     everything = json.loads(good(baro, "ls", "--json"))
     assert [r["number"] for r in everything] == [1, 2, 3, 4]
     assert json.loads(good(baro, "ls", "--json", "-n", "1")) == everything[:1]
@@ -366,10 +348,8 @@ def on_terminal(argv, columns, lines, cwd="."):
         out += got
     os.close(fd)
     os.waitpid(pid, 0)
-    return [
-        re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line)
-        for line in out.decode().replace("\r", "").split("\x1b[2J")[-1].split("\n")
-    ]
+    return [re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line)
+            for line in out.decode().replace("\r", "").split("\x1b[2J")[-1].split("\n")]
 
 
 @pytest.mark.parametrize("columns", [40, 57, 80, 120])
@@ -377,21 +357,8 @@ def test_fits_the_terminal(baro, work, ptys, columns):
     """No line is longer than the terminal is wide, so the terminal breaks no word; ls and show -f are no longer than it
     is high."""
     path = work / "t.baro"
-    assert (
-        call(
-            baro,
-            "run",
-            "-q",
-            "-o",
-            path,
-            "--",
-            "sh",
-            "-c",
-            "for i in 1 2 3 4 5 6 7 8; do sleep 0.4 & done; wait; exit 3",
-            cwd=work,
-        ).returncode
-        == 3
-    )
+    assert (call(baro, "run", "-q", "-o", path, "--", "sh", "-c",
+                 "for i in 1 2 3 4 5 6 7 8; do sleep 0.4 & done; wait; exit 3", cwd=work).returncode == 3)
     for _ in range(12):
         assert call(baro, "run", "-q", "true").returncode == 0
     for args in (
@@ -586,13 +553,8 @@ def test_bad_columns(baro, tape):
 
 def test_bad_tapes(baro, tape, work):
     whole = tape.read_bytes()
-    bad = {
-        "empty": b"",
-        "short": whole[:10],
-        "text": b"time,pid\n" * 1000,
-        "zeros": bytes(4096),
-        "elf": pathlib.Path("/bin/true").read_bytes(),
-    }
+    bad = {"empty": b"", "short": whole[:10], "text": b"time,pid\n" * 1000, "zeros": bytes(4096),
+           "elf": pathlib.Path("/bin/true").read_bytes()}
     for name, content in bad.items():
         path = work / name
         path.write_bytes(content)

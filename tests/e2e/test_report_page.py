@@ -105,70 +105,21 @@ def page_of(baro, tape, *args):
 def check_safe(page, text):
     """Checks what must be true of every page: nothing is loaded, no script but the build's own runs, SVG is XML."""
     assert page.comments == []
-    known = {
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "header",
-        "main",
-        "footer",
-        "section",
-        "div",
-        "span",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "ul",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "code",
-        "kbd",
-        "b",
-        "i",
-        "small",
-        "button",
-        "figure",
-        "figcaption",
-        "details",
-        "summary",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "script",
-        "svg",
-        "g",
-        "path",
-        "rect",
-        "line",
-        "circle",
-        "text",
-        "foreignobject",
-    }
+    known = {"html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "div", "span",
+             "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "code", "kbd", "b", "i", "small", "button", "figure",
+             "figcaption", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "script", "svg", "g",
+             "path", "rect", "line", "circle", "text", "foreignobject"}
     assert set(page.tags) <= known
     for tag, name, value in page.attributes:
-        assert not name.startswith("on") and name not in ("style", "src", "href", "xlink:href", "action", "srcdoc"), (
-            tag,
-            name,
-            value,
-        )
+        assert not name.startswith("on") and name not in ("style", "src", "href", "xlink:href", "action",
+                                                          "srcdoc"), (tag, name, value)
     assert "@import" not in text and "url(" not in text
     for address in re.findall(r"[a-z]+://[^\s\"'<]*", "".join(t for _, t in page.styles + page.scripts[-1:])):
         assert address == "http://www.w3.org/2000/svg", address  # the name of a namespace, which is not loaded
     (policy,) = [v for tag, name, v in page.attributes if tag == "meta" and name == "content" and "default-src" in v]
     assert policy.startswith("default-src 'none';") and "unsafe" not in policy
-    for kind, elements in (
-        ("script-src", [t for a, t in page.scripts if not a]),
-        ("style-src", [t for _, t in page.styles]),
-    ):
+    for kind, elements in (("script-src", [t for a, t in page.scripts if not a]),
+                           ("style-src", [t for _, t in page.styles])):
         (body,) = elements
         assert f"{kind} 'sha256-{base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()}'" in policy
     for svg in outer_svgs(text):
@@ -239,10 +190,8 @@ def test_processes_are_those_of_the_tape(baro, job):
     page = page_of(baro, job)
     data, summary = page.data(), json.loads(good(baro, "summary", "--json", job))
     p = data["processes"]
-    exits = {
-        int(e["pid"]): e
-        for e in map(json.loads, good(baro, "export", "-F", "jsonl", "--entity", "exit", job).splitlines())
-    }
+    exits = {int(e["pid"]): e
+             for e in map(json.loads, good(baro, "export", "-F", "jsonl", "--entity", "exit", job).splitlines())}
     assert p["all"] == len(p["pid"]) == summary["job"]["processes_started"]
     for i, pid in enumerate(p["pid"]):
         assert data["names"][p["name"][i]] == exits[pid]["name"]
@@ -277,13 +226,8 @@ def test_attached_processes_have_what_they_used_since(baro, work, wait_until):
             for ends in (False, True):
                 tape = work / f"{ends}.baro"
                 recorder = subprocess.Popen([baro, "record", "-q", "-i", "50ms", "-o", tape, "--pid", str(target.pid)])
-                wait_until(
-                    lambda: (
-                        tape.exists()
-                        and tape.stat().st_size
-                        and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3
-                    )
-                )
+                wait_until(lambda: (tape.exists() and tape.stat().st_size
+                                    and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3))
                 if ends:
                     target.stdin.close()
                     target.wait(10)
@@ -302,14 +246,8 @@ def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     work.mkdir()
     (work / "spin.py").write_text("import sys, time\nwhile time.process_time() < 0.15: pass\n")
     program = f"{sys.executable} spin.py --lr"
-    tape = record(
-        baro,
-        tmp_path / "t.baro",
-        "sh",
-        "-c",
-        f"cd '{work}'; {program} 0.1; {program} 0.2; sleep 0.11; sleep 0.12",
-        options=("-i", "20ms"),
-    )
+    tape = record(baro, tmp_path / "t.baro", "sh", "-c",
+                  f"cd '{work}'; {program} 0.1; {program} 0.2; sleep 0.11; sleep 0.12", options=("-i", "20ms"))
     page = page_of(baro, tape)
     data, rows = page.data(), page.table_rows("processes")[1:]
     labels = {data["names"][k] for k in data["processes"]["label"] if k is not None}
@@ -325,19 +263,14 @@ def test_numbers_of_marks_are_curves(baro, tmp_path):
     """`baro mark`: loss of two kinds of marks in one chart; names that differ in digits are one curve."""
     script = 'for i in 1 2 3 4; do $B mark train loss=0.$((9 - i)) rows=${i}00; $B mark "valid $i" loss=0.9 once$i=1 delta=-$i; sleep 0.1; done'
     tape = tmp_path / "t.baro"
-    subprocess.run(
-        [baro, "run", "-q", "-o", tape, "--", "sh", "-c", script],
-        env={**os.environ, "B": str(baro)},
-        check=True,
-        timeout=120,
-    )
+    subprocess.run([baro, "run", "-q", "-o", tape, "--", "sh", "-c", script], env={**os.environ, "B": str(baro)},
+                   check=True, timeout=120)
     text = page_text(baro, tape)
     charts = {c["id"]: c for c in page_of(baro, tape).data()["charts"] if c["id"].startswith("mark-")}
     assert len(charts) == 3 and "once1</h3>" not in text  # one value is no curve
     loss, rows, _ = charts.values()
-    assert [c["name"] for c in loss["curves"]] == ["train", "valid #"] and [c["name"] for c in rows["curves"]] == [
-        "train"
-    ]
+    assert [c["name"] for c in loss["curves"]] == ["train", "valid #"] and [c["name"]
+                                                                            for c in rows["curves"]] == ["train"]
     values = [v for v in loss["curves"][0]["v"] if v is not None]
     assert values[0] == 0.8 and values[-1] == 0.5 and values == sorted(values, reverse=True)
     assert rows["curves"][0]["v"][-1] is None or rows["curves"][0]["v"][-1] == 400
@@ -377,12 +310,8 @@ def test_hostile_text(baro, tmp_path):
     for name in (HOSTILE_NAME, b"</script><b>", b"\"'><i>&amp;"):
         tape = tmp_path / "t.baro"
         env = {**os.environb, b"NAME": name}
-        subprocess.run(
-            [baro, "run", "-q", "-i", "50ms", "-o", tape, "--", sys.executable, str(script), *NASTY, HOSTILE_ARGUMENT],
-            env=env,
-            capture_output=True,
-            timeout=120,
-        )
+        subprocess.run([baro, "run", "-q", "-i", "50ms", "-o", tape, "--", sys.executable, str(script), *NASTY,
+                        HOSTILE_ARGUMENT], env=env, capture_output=True, timeout=120)
         page = page_of(baro, tape)
         data = page.data()
         assert name[:15] in [unescape(n) for n in data["names"]]
@@ -442,11 +371,8 @@ def test_short_job_host_recording_and_collected_kind(baro, tmp_path):
     """A command that ends at once, the machine alone, and a kind that only the tape declares."""
     page = page_of(baro, record(baro, tmp_path / "true.baro", "true"))
     assert "exit 0" in page.text
-    subprocess.run(
-        [baro, "record", "--host", "--for", "400ms", "-i", "100ms", "-q", "-o", tmp_path / "host.baro"],
-        check=True,
-        timeout=60,
-    )
+    subprocess.run([baro, "record", "--host", "--for", "400ms", "-i", "100ms", "-q", "-o", tmp_path / "host.baro"],
+                   check=True, timeout=60)
     page = page_of(baro, tmp_path / "host.baro")
     assert page.table_rows("processes") == [] and "memory in use" in page.text
     page = page_of(baro, SOURCE / "tests/tape/v1-collect.baro")
@@ -540,8 +466,7 @@ def test_contrast(baro, job):
         for k in range(11):
             line = theme[f"k{k}"]
             if k in (3, 4, 6, 10):  # as the style sheet mixes them for thin lines
-                mixed = [
-                    round(0.7 * int(line[i : i + 2], 16) + 0.3 * int(theme["text"][i : i + 2], 16)) for i in (1, 3, 5)
-                ]
+                mixed = [round(0.7 * int(line[i : i + 2], 16) + 0.3 * int(theme["text"][i : i + 2], 16))
+                         for i in (1, 3, 5)]
                 line = "#%02x%02x%02x" % tuple(mixed)
             assert contrast(line, theme["card"]) >= 3, (k, line)

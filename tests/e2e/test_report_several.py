@@ -65,9 +65,8 @@ def test_json(baro, run, three, running):
     report = json.loads(r.stdout)
     tapes, totals = report["tapes"], report["totals"]
     assert [t["path"] for t in tapes] == [str(p) for p in (*three, running)]
-    assert (
-        [t["report"] is None for t in tapes] == [t["error"] is not None for t in tapes] == [False, False, True, False]
-    )
+    assert ([t["report"] is None for t in tapes] == [t["error"] is not None for t in tapes] == [False, False, True,
+                                                                                                False])
     # Each is the report of that tape alone.
     for t, path in list(zip(tapes, three))[:2]:
         assert t["report"] == json.loads(good(baro, "report", path, "-F", "json", "-o", "-"))
@@ -92,9 +91,8 @@ def test_folder_of_tapes(baro, run, work, three):
     files = {p.name for p in (work / "d").iterdir()}
     assert files == {"report.md", *re.findall(r"\]\(([0-9a-z_]+\.(?:png|svg))\)", page)}
     first, second = ({n[2:] for n in files if n.startswith(f"{i}_")} for i in (1, 2))
-    assert (
-        first & second >= {n for n in first if n.startswith(("aggregate_cpu.", "aggregate_uss.", "cpu_time."))} != set()
-    )
+    assert (first & second >= {n for n in first
+                               if n.startswith(("aggregate_cpu.", "aggregate_uss.", "cpu_time."))} != set())
     (runs / "z.baro").unlink()
     good(baro, "report", runs, "-o", work / "two.md")
     assert len(cells((work / "two.md").read_text())) == 2

@@ -123,34 +123,19 @@ class Both:
         said = self.said[tool]
         is_long = tool in LONG
         memory = {key: sum(s[i] for s in said) if is_long else None for i, key in ((2, "rss"), (3, "uss"), (4, "pss"))}
-        return {
-            **memory,
-            "instances": len(said),
-            "uss of one": max(s[3] for s in said),
-            "user": int(counted["user_usec"]) / 1e6,
-            "system": int(counted["system_usec"]) / 1e6,
-            "total": int(counted["usage_usec"]) / 1e6,
-            "mean of one": int(counted["usage_usec"]) / 1e6 / sum(s[1] - s[0] for s in said),
-            "duration": max(s[1] for s in said) - min(s[0] for s in said),
-        }
+        return {**memory, "instances": len(said), "uss of one": max(s[3] for s in said),
+                "user": int(counted["user_usec"]) / 1e6, "system": int(counted["system_usec"]) / 1e6,
+                "total": int(counted["usage_usec"]) / 1e6,
+                "mean of one": int(counted["usage_usec"]) / 1e6 / sum(s[1] - s[0] for s in said),
+                "duration": max(s[1] for s in said) - min(s[0] for s in said)}
 
 
 def columns_of(loop, t, judge):
-    mine = {
-        "instances": t["processes_started"],
-        "samples": t["process_samples"],
-        "uss of one": t["process_uss_peak_bytes"],
-        "uss": t["uss_peak_bytes"],
-        "rss": t["rss_peak_bytes"],
-        "pss": t["pss_peak_bytes"],
-        "peak of one": t["process_cores_peak"],
-        "user": t["cpu_user_ns"] / 1e9,
-        "system": t["cpu_system_ns"] / 1e9,
-        "total": t["cpu_ns"] / 1e9,
-        "mean uss": t["process_uss_mean_bytes"],
-        "mean of one": t["process_cores_mean"],
-        "duration": (t["end_ns"] - t["begin_ns"]) / 1e9,
-    }
+    mine = {"instances": t["processes_started"], "samples": t["process_samples"],
+            "uss of one": t["process_uss_peak_bytes"], "uss": t["uss_peak_bytes"], "rss": t["rss_peak_bytes"],
+            "pss": t["pss_peak_bytes"], "peak of one": t["process_cores_peak"], "user": t["cpu_user_ns"] / 1e9,
+            "system": t["cpu_system_ns"] / 1e9, "total": t["cpu_ns"] / 1e9, "mean uss": t["process_uss_mean_bytes"],
+            "mean of one": t["process_cores_mean"], "duration": (t["end_ns"] - t["begin_ns"]) / 1e9}
     return {key: (loop.get(key), mine[key], judge.get(key)) for key in mine}
 
 

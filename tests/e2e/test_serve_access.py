@@ -14,17 +14,8 @@ def test_host(serve):
     s = serve("--allow-host", "build7")
     for host in ("localhost", "127.0.0.1:80", "[::1]:2276", "10.1.2.3", "build7", "BUILD7:99"):
         assert s.ask("/healthz", Host=host)[0] == 200, host
-    for host in (
-        "evil.example",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "",
-        "localhost:x",
-        "[::1",
-        "build7@evil",
-        "[::1]x",
-        "localhost:123456",
-    ):
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x", "[::1",
+                 "build7@evil", "[::1]x", "localhost:123456"):
         assert s.ask("/healthz", Host=host)[0] == 421, host
 
 
@@ -66,12 +57,8 @@ def test_headers_that_can_be_read_in_two_ways(serve, headers):
 def test_token(serve, work):
     (work / "token").write_text(TOKEN + "\n")
     s = serve("--token-file", str(work / "token"))
-    for headers in (
-        {},
-        {"Authorization": "Bearer wrong"},
-        {"Authorization": f"Basic {TOKEN}"},
-        {"Cookie": f"baro_session={TOKEN}"},
-    ):
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"},
+                    {"Cookie": f"baro_session={TOKEN}"}):
         for path in ("/", "/healthz", "/metrics", "/api/v1/jobs", "/?token=wrong", "/nothing"):
             status, got, _ = s.ask(path, **headers)
             assert status == 401 and got["WWW-Authenticate"].startswith("Bearer"), path
@@ -125,16 +112,8 @@ def test_methods(serve):
 def test_no_way_out_of_the_folder(serve, kept):
     s = serve()
     s.summed(3)
-    for path in (
-        "/../../etc/passwd",
-        "/%2e%2e/%2e%2e/etc/passwd",
-        "/jobs/..%2f..%2fetc%2fpasswd/report",
-        "/api/v1/jobs/..",
-        "/api/v1/jobs/%00",
-        "/jobs//etc/passwd/report",
-        "/api/v1/jobs/" + "x" * 3000,
-        "/host.js/../x",
-        "/api/v1/jobs/a%0d%0ab",
-    ):
+    for path in ("/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/jobs/..%2f..%2fetc%2fpasswd/report",
+                 "/api/v1/jobs/..", "/api/v1/jobs/%00", "/jobs//etc/passwd/report", "/api/v1/jobs/" + "x" * 3000,
+                 "/host.js/../x", "/api/v1/jobs/a%0d%0ab"):
         status, _, body = s.ask(path)
         assert status == 404 and json.loads(body)["error"], path

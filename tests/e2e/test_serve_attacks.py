@@ -33,24 +33,17 @@ def children_cpu(pid):
 @pytest.mark.long
 def test_malformed_requests(serve):
     s = serve()
-    requests = (
-        b"\0" * 1000,
-        b"GET\r\n\r\n",
-        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        b"A" * 100000,
-        b"GET /" + b"a" * 50000 + b" HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nX: " + b"b" * 50000 + b"\r\n\r\n",
-        b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n",
-        b"GET /?" + b"a=b&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\nxx",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /healthz%00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /healthz%00/report HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        bytes(range(256)) * 20,
-    )
+    requests = (b"\0" * 1000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+                b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"A" * 100000,
+                b"GET /" + b"a" * 50000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"b" * 50000 + b"\r\n\r\n",
+                b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n",
+                b"GET /?" + b"a=b&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\nxx",
+                b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+                b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                b"GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"GET /healthz%00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"GET /healthz%00/report HTTP/1.1\r\nHost: localhost\r\n\r\n", bytes(range(256)) * 20)
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
         for data, answer in zip(requests, pool.map(s.raw, requests)):
             assert not answer.startswith(b"HTTP/1.1 2"), (data[:60], answer[:200])
@@ -308,13 +301,8 @@ def test_a_user_cannot_take_all_connections(serve, kept):
         pytest.skip("too few descriptors are allowed")
     s = serve("--clients", "64")
     job = s.summed(3)[0]["id"]
-    greedy = subprocess.Popen(
-        ["/usr/bin/python3", "-c", GREEDY, str(s.port), "500"],
-        stdout=subprocess.PIPE,
-        user=65534,
-        group=65534,
-        extra_groups=(),
-    )
+    greedy = subprocess.Popen(["/usr/bin/python3", "-c", GREEDY, str(s.port), "500"], stdout=subprocess.PIPE,
+                              user=65534, group=65534, extra_groups=())
     try:
         assert greedy.stdout.readline() == b"begun\n"
         for _ in range(20):

@@ -172,9 +172,8 @@ def test_a_job_that_runs(serve, running):
     job.stdin.close()
     job.wait()
     ended = poll(lambda: s.jobs(state="ended"))[0]
-    assert (
-        ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later and ended["now"] is None
-    )
+    assert (ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later
+            and ended["now"] is None)
 
 
 def test_answers_fit_openapi(serve, kept, run):
@@ -200,26 +199,13 @@ def test_answers_fit_openapi(serve, kept, run):
 def test_bad_parameters(serve, kept):
     s = serve()
     job = f"/api/v1/jobs/{s.summed(3)[0]['id']}"
-    for path in (
-        "/api/v1/jobs?limit=x",
-        "/api/v1/jobs?limit=1001",
-        "/api/v1/jobs?offset=-1",
-        job + "/processes?limit=10001",
-        job + "/range?metric=job.cores&buckets=100000000",
-        "/api/v1/jobs?state=odd",
-        "/api/v1/jobs?no=1",
-        job + "/processes?columns=nix",
-        job + "/sample?at=never",
-        job + "/sample?pick=some",
-        job + "/range",
-        job + "/range?metric=nix",
-        job + "/range?metric=job.cores&buckets=0",
-        job + "/processes?order=sideways",
-        job + "/processes?sort=a,b",
-        job + "/processes?from=0&sort=pid",
-        job + "/rows/process?kind=end",
-        job + "/rows/event?at=0",
-    ):
+    for path in ("/api/v1/jobs?limit=x", "/api/v1/jobs?limit=1001", "/api/v1/jobs?offset=-1",
+                 job + "/processes?limit=10001", job + "/range?metric=job.cores&buckets=100000000",
+                 "/api/v1/jobs?state=odd", "/api/v1/jobs?no=1", job + "/processes?columns=nix",
+                 job + "/sample?at=never", job + "/sample?pick=some", job + "/range", job + "/range?metric=nix",
+                 job + "/range?metric=job.cores&buckets=0", job + "/processes?order=sideways",
+                 job + "/processes?sort=a,b", job + "/processes?from=0&sort=pid", job + "/rows/process?kind=end",
+                 job + "/rows/event?at=0"):
         error = s.json(path, status=400)["error"]
         assert error["code"] == "bad_parameter" and error["message"], path
 
@@ -247,15 +233,8 @@ def test_range_of_a_job_that_has_just_begun(serve, running):
 def test_etag(serve, kept):
     s = serve()
     job = s.summed(3)[0]["id"]
-    for path in (
-        f"/api/v1/jobs/{job}",
-        "/",
-        "/host.js",
-        f"/jobs/{job}",
-        "/job.js",
-        "/shared.js",
-        f"/jobs/{job}/report",
-    ):
+    for path in (f"/api/v1/jobs/{job}", "/", "/host.js", f"/jobs/{job}", "/job.js", "/shared.js",
+                 f"/jobs/{job}/report"):
         status, headers, body = s.ask(path)
         assert status == 200 and body
         status, _, body = s.ask(path, If_None_Match=headers["ETag"])

@@ -18,9 +18,7 @@ from serving import running, serve  # noqa: F401 (fixtures)
 def test_metrics(serve, running):
     running("sh", "-c", "while :; do :; done")
     s = serve("--metrics-processes", "2")
-    body = poll(
-        lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b
-    )
+    body = poll(lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b)
     if shutil.which("promtool"):
         check = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True)
         assert check.returncode == 0 and not check.stdout + check.stderr, check.stdout + check.stderr
@@ -62,10 +60,9 @@ def test_a_tape_without_the_machine_never_wins(serve, run, work, started):
     """It has a control group, which is read more often than the machine on the other tape."""
     (work / "tapes").mkdir()
     pid = started(["sleep", "600"]).pid
-    recordings = [
-        run.popen("record", "-q", *options, "--overhead", "off", "-o", work / "tapes" / f"{name}.baro")
-        for name, options in {"host": ("--host", "-i", "2s"), "job": ("--pid", pid, "--no-host", "-i", "50ms")}.items()
-    ]
+    recordings = [run.popen("record", "-q", *options, "--overhead", "off", "-o", work / "tapes" / f"{name}.baro")
+                  for name, options in {"host": ("--host", "-i", "2s"),
+                                        "job": ("--pid", pid, "--no-host", "-i", "50ms")}.items()]
     try:
         s = serve(folder=work / "tapes")
         poll(lambda: s.json("/api/v1/host")["sample"] and len([j for j in s.jobs(state="running") if j["now"]]) == 2)
@@ -116,16 +113,9 @@ def test_prometheus_scrapes(serve, running, work):
         "scrape_configs: [{job_name: baro, scrape_interval: 2s, "
         f"static_configs: [{{targets: ['127.0.0.1:{s.port}']}}]}}]\n"
     )
-    p = subprocess.Popen(
-        [
-            "prometheus",
-            f"--config.file={work}/prometheus.yml",
-            f"--storage.tsdb.path={work}/data",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    p = subprocess.Popen(["prometheus", f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/data",
+                          f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL)
 
     def query(text):
         c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)

@@ -42,20 +42,16 @@ def capabilities(units, name):
 @needs_analyze
 @pytest.mark.parametrize("name", NAMES)
 def test_systemd_accepts_it(units, name):
-    r = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", units / f"{name}.service"], capture_output=True, text=True
-    )
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", units / f"{name}.service"], capture_output=True,
+                       text=True)
     assert r.returncode == 0 and "baro-" not in r.stderr, r.stderr
 
 
 @needs_analyze
 @pytest.mark.parametrize("name", NAMES)
 def test_its_exposure_is_below_3(units, name):
-    r = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", "--no-pager", units / f"{name}.service"],
-        capture_output=True,
-        text=True,
-    )
+    r = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", units / f"{name}.service"],
+                       capture_output=True, text=True)
     if "unrecognized option" in r.stderr:
         pytest.skip("systemd is older than 250")
     (exposure,) = re.findall(rf"Overall exposure level for {name}.service: ([0-9.]+)", r.stdout)

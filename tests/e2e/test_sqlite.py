@@ -73,9 +73,8 @@ def test_a_table_for_each_kind(run_both, tape, work):
     facts = dict(database.execute("select name, value from baro_tape"))
     assert len(facts["id"]) == 32 and "command" in facts and "argument" not in facts
     start = database.execute("select value from baro_tape where name = 'start'").fetchone()[0]
-    assert (
-        database.execute("select julianday(?) - (select min(julianday(time)) from job)", [start]).fetchone()[0] < 1e-3
-    )
+    assert (database.execute("select julianday(?) - (select min(julianday(time)) from job)",
+                             [start]).fetchone()[0] < 1e-3)
 
 
 def test_names_that_sqlite_keeps_or_can_not_tell_apart(run, tape, work):

@@ -262,16 +262,8 @@ def test_lists(run, tape, work):
     assert re.search(r"^  pulse +of this tape alone", of_tape, re.M), of_tape
 
 
-HOSTILE = [
-    b"<script>alert(1)</script>&\"'",
-    b"+cmd|' /C calc'!A0",
-    b"@SUM(1,2)",
-    b"\x1b[31mred\x1b]0;title\x07",
-    "\u202etxt.exe\u200b".encode(),
-    b"a|b`c`*d*_e_[f](g)\\",
-    b"tab\tand, comma",
-    b"x" * 63,
-]
+HOSTILE = [b"<script>alert(1)</script>&\"'", b"+cmd|' /C calc'!A0", b"@SUM(1,2)", b"\x1b[31mred\x1b]0;title\x07",
+           "\u202etxt.exe\u200b".encode(), b"a|b`c`*d*_e_[f](g)\\", b"tab\tand, comma", b"x" * 63]
 
 
 def test_hostile_names(tools, work, tape):
@@ -315,16 +307,10 @@ def test_a_dialect_says_that_memory_is_old(run, tape):
     """A dialect has no column for a mark: the command says of how many samples pss and uss are old, or not whole."""
     script = "for i in 1 2 3 4 5 6; do sleep 0.3 & sleep 0.01; done; wait"
     assert run("run", "-q", "-i", "50ms", "-o", tape, "--", "sh", "-c", script).returncode == 0
-    rows = list(
-        csv.DictReader(
-            io.StringIO(run("export", "-e", "job", "--columns", "t_ns,lower_bounds,pss_stale", tape, status=0).stdout)
-        )
-    )
-    vague = [
-        r
-        for r in rows
-        if {"pss_bytes", "uss_bytes"} & set(r["lower_bounds"].split()) or r["pss_stale"] not in ("", "0")
-    ]
+    rows = list(csv.DictReader(io.StringIO(run("export", "-e", "job", "--columns", "t_ns,lower_bounds,pss_stale", tape,
+                                               status=0).stdout)))
+    vague = [r for r in rows
+             if {"pss_bytes", "uss_bytes"} & set(r["lower_bounds"].split()) or r["pss_stale"] not in ("", "0")]
     for dialect in ("oasislmf", "spare-cores", "spare-cores-0.5"):
         told = re.search(r"in the rows of (\d+) sample", run("export", "-d", dialect, tape, status=0).stderr)
         assert (int(told[1]) if told else 0) == len(vague), (dialect, told, vague)

@@ -169,8 +169,7 @@ def test_followed(baro, run, work):
     assert followed == good(baro, "export", "--format", "trace", work / "t.baro")
 
 
-@pytest.mark.parametrize(
-    "option", [["--columns", "pid"], ["--entity", "job"], ["--dialect", "spare-cores"], ["--safe"]], ids=str
-)
+@pytest.mark.parametrize("option",
+                         [["--columns", "pid"], ["--entity", "job"], ["--dialect", "spare-cores"], ["--safe"]], ids=str)
 def test_trace_has_no_choice_of_rows(baro, tape, option):
     one_line(call(baro, "export", "--format", "trace", *option, tape), 2, option[0], "trace")

@@ -47,23 +47,8 @@ def recorded(run, baro, work):
     os.environ["BARO"] = str(baro)
     (work / "secretfolder").mkdir()
     tape = work / "run.baro"
-    run(
-        "run",
-        "-q",
-        "-i",
-        "50ms",
-        "--overhead",
-        "off",
-        "--du",
-        work / "secretfolder",
-        "-o",
-        tape,
-        "--",
-        "sh",
-        "-c",
-        JOB,
-        status=0,
-    )
+    run("run", "-q", "-i", "50ms", "--overhead", "off", "--du", work / "secretfolder", "-o", tape, "--", "sh", "-c",
+        JOB, status=0)
     return tape
 
 
@@ -233,9 +218,8 @@ def test_values_stay(run, work, recorded):
     numbers = {k: v for k, v in original["job"].items() if isinstance(v, (int, float))}
     assert len(numbers) > 10 and all(summary["job"][k] == v for k, v in numbers.items())
     phases = [e for e in rows(run, work / "a.baro", "event") if e["event"] in ("phase_begin", "phase_end")]
-    assert (
-        phases[0]["text"] == phases[1]["text"] and "unmatched" not in run("summary", work / "a.baro", status=0).stdout
-    )
+    assert (phases[0]["text"] == phases[1]["text"]
+            and "unmatched" not in run("summary", work / "a.baro", status=0).stdout)
     mark = [e for e in rows(run, work / "a.baro", "event") if e["event"] == "mark"][0]
     assert 0.25 in json.loads(mark["attributes"]).values()
     for command in (["show"], ["report", "-o", work / "page.html"], ["export", "-F", "trace"], ["top", "--once"]):

@@ -388,12 +388,8 @@ def test_slow_disk(verdicts, groups, work, cgroup):
     """Detected by the state of its processes; in a control group of its own by the pressure there."""
     disk = disk_of(work)
     groups.set("io", ("blkio.throttle.write_bps_device", f"{disk} 4000000"), ("io.max", f"{disk} wbps=4000000"))
-    found = verdicts(
-        ["dd", "if=/dev/zero", f"of={work}/f", "bs=1M", "count=10", "oflag=direct"],
-        "--cgroup",
-        cgroup,
-        stderr=subprocess.DEVNULL,
-    )
+    found = verdicts(["dd", "if=/dev/zero", f"of={work}/f", "bs=1M", "count=10", "oflag=direct"], "--cgroup", cgroup,
+                     stderr=subprocess.DEVNULL)
     check(found, "io-wait")
     source = {e["name"]: e["text"] for e in found["io-wait"]["evidence"]}["source"]
     assert ("control group" in source) == (cgroup == "own")

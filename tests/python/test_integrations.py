@@ -61,10 +61,9 @@ def drive(monkeypatch, which):
     assert isinstance(made, base)
 
 
-@pytest.mark.parametrize(
-    ("which", "outer", "mark"),
-    [("keras", "fit", "epoch end"), ("lightning", "fit", "epoch end"), ("transformers", "train", "log")],
-)
+@pytest.mark.parametrize(("which", "outer", "mark"),
+                         [("keras", "fit", "epoch end"), ("lightning", "fit", "epoch end"),
+                          ("transformers", "train", "log")])
 def test_callbacks(monkeypatch, which, outer, mark):
     with barograph.record("run.baro") as rec:
         drive(monkeypatch, which)
@@ -78,12 +77,10 @@ def test_callbacks(monkeypatch, which, outer, mark):
 @pytest.mark.parametrize("which", ("keras", "lightning", "transformers", "dask"))
 def test_callbacks_go_to_workers_that_are_spawned(monkeypatch, which):
     """Pickled, as `strategy="ddp_spawn"` does, and copied."""
-    made = {
-        "keras": ("keras.callbacks", "Callback", keras.callback),
-        "lightning": ("lightning.pytorch", "Callback", lightning.callback),
-        "transformers": ("transformers", "TrainerCallback", transformers.callback),
-        "dask": ("distributed", "WorkerPlugin", lambda: workers.dask_plugin("dask")),
-    }
+    made = {"keras": ("keras.callbacks", "Callback", keras.callback),
+            "lightning": ("lightning.pytorch", "Callback", lightning.callback),
+            "transformers": ("transformers", "TrainerCallback", transformers.callback),
+            "dask": ("distributed", "WorkerPlugin", lambda: workers.dask_plugin("dask"))}
     path, name, make = made[which]
     base = stand_in(monkeypatch, path, name)
     callback = make()
@@ -108,16 +105,8 @@ def test_nothing_is_imported_first():
         f"import sys\nimport {', '.join('barograph.integrations.' + n for n in names)}\nprint('\\n'.join(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & {
-        "keras",
-        "lightning",
-        "transformers",
-        "distributed",
-        "joblib",
-        "tensorflow",
-        "torch",
-        "ctypes",
-    }
+    assert not set(done.stdout.split()) & {"keras", "lightning", "transformers", "distributed", "joblib", "tensorflow",
+                                           "torch", "ctypes"}
 
 
 def test_a_framework_that_is_not_there(monkeypatch):
@@ -279,11 +268,8 @@ def test_logging():
     finally:
         logger.removeHandler(handler)
     first, second = rec.tape.marks
-    assert (
-        first.name == "the loss is NaN"
-        and first.attributes["level"] == "WARNING"
-        and first.attributes["logger"] == "train"
-    )
+    assert (first.name == "the loss is NaN" and first.attributes["level"] == "WARNING"
+            and first.attributes["logger"] == "train")
     assert second.attributes["error"] == "KeyError"
 
 

@@ -113,27 +113,16 @@ def test_a_tape_of_yesterday(python, server, client, tape):
     found = check_all_once(client, tape, run, "process")
     assert found["status"] == "FINISHED"
     assert found["start"] == header.start_ns // 1_000_000 <= found["end"]
-    assert sorted(found["files"]) == [
-        f"barograph/{n}" for n in ("made.baro", "report.html", "summary.json", "verdicts.json")
-    ]
+    assert sorted(found["files"]) == [f"barograph/{n}"
+                                      for n in ("made.baro", "report.html", "summary.json", "verdicts.json")]
     assert found["params"]["baro.cpus"] == str(header.cpus)
     assert found["tags"]["baro.host"] == header.host and found["tags"]["mlflow.runName"] == "sh"
     assert "sent before" in send(python, server.uri, tape, "--names", "process")
     assert client("served", run) == found
 
 
-FAULTS = (
-    "cut",
-    "cut-after",
-    "429",
-    "500",
-    "500-after",
-    "garbage",
-    "garbage-after",
-    "half-after",
-    "stall",
-    "stall-after",
-)
+FAULTS = ("cut", "cut-after", "429", "500", "500-after", "garbage", "garbage-after", "half-after", "stall",
+          "stall-after")
 
 
 class Killer:
@@ -242,11 +231,8 @@ def as_installed(folder):
 @pytest.mark.parametrize("how", ("call", "variable") if FULL else ("variable",))
 def test_autolog(python, server, client, tmp_path, how):
     line = "import barograph.mlflow; barograph.mlflow.autolog(interval='20ms', wait=120)" if how == "call" else ""
-    more = (
-        {}
-        if how == "call"
-        else {"BAROGRAPH_MLFLOW": "1", "BAROGRAPH_MLFLOW_WAIT": "120", "PYTHONPATH": as_installed(tmp_path)}
-    )
+    more = ({} if how == "call" else {"BAROGRAPH_MLFLOW": "1", "BAROGRAPH_MLFLOW_WAIT": "120",
+                                      "PYTHONPATH": as_installed(tmp_path)})
     names = ("one", "two") if FULL else ("one",)
     program = script(python, server.uri, AUTO.format(line=line, names=names), **more)
     out, err = program.communicate(timeout=PATIENCE)
@@ -288,10 +274,8 @@ def test_baro_run(python, server, client, tmp_path, how):
     else:
         (run,) = (line.split()[1] for line in done.stdout.splitlines() if line.startswith("run "))
         assert how == "its own run" or run == given
-    poll(
-        lambda: (lambda status, files: "barograph/run.baro" in files and status == "FINISHED")(*client("state", run)),
-        "the end",
-    )
+    poll(lambda: (lambda status, files: "barograph/run.baro" in files and status == "FINISHED")(*client("state", run)),
+         "the end")
     check_all_once(client, "run.baro", run)
     assert not followers("run.baro")
 
@@ -362,9 +346,6 @@ def test_the_program_is_killed_at_any_moment(python, server, client, tmp_path, s
         assert program.returncode == -signal.SIGKILL
     for number, run in enumerate(runs):
         ended(f"live{number}.baro")
-        poll(
-            lambda n=number, r=run: f"barograph/live{n}.baro" in client("state", r)[1],
-            "the end of the tape",
-        )
+        poll(lambda n=number, r=run: f"barograph/live{n}.baro" in client("state", r)[1], "the end of the tape")
         points = collections.Counter(tuple(p) for p in client("run", run, "system/")["metrics"])
         assert set(points) == set(expected(f"live{number}.baro")) and max(points.values()) == 1

@@ -39,9 +39,8 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("mlflow") / "made.baro"
-    barograph.run(
-        ["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.04; done"], tape=path, interval="10ms", overhead="off"
-    )
+    barograph.run(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.04; done"], tape=path, interval="10ms",
+                  overhead="off")
     return path
 
 
@@ -179,9 +178,8 @@ def test_an_absent_server_is_given_up_after_some_time(store, tape):
     (store / "plan").write_text("error\n" * 50, encoding="ascii")
     out = send(tape, "--run-id", "r", "--patience", "0", status=1)
     assert "nobody is there" in out
-    status = subprocess.run(
-        [sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, text=True, check=True
-    )
+    status = subprocess.run([sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, text=True,
+                            check=True)
     assert "run r: metrics, 0 points: metrics: ConnectionError: nobody is there" in status.stdout
 
 
@@ -332,14 +330,10 @@ time.sleep(0.2)
 """
 
 
-@pytest.mark.parametrize(
-    "how, given, variable, theirs",
-    [
-        ("autolog", "{'log_system_metrics': True}", "", True),
-        ("autolog", "{'log_system_metrics': False}", "true", False),
-        ("baro run", "{}", "true", True),
-    ],
-)
+@pytest.mark.parametrize("how, given, variable, theirs",
+                         [("autolog", "{'log_system_metrics': True}", "", True),
+                          ("autolog", "{'log_system_metrics': False}", "true", False),
+                          ("baro run", "{}", "true", True)])
 def test_where_mlflow_logs_the_machine_itself(store, monkeypatch, how, given, variable, theirs):
     """With log_system_metrics a key of the machine has one writer: it is MLflow's own monitor."""
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", variable)

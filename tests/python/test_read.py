@@ -75,13 +75,8 @@ def test_the_summary_is_that_of_baro(tape, path):
 def test_absent_is_not_zero(tape):
     value = tape.summary.job.tcp_sent_bytes
     assert isinstance(value, barograph.Absent) and not value and value.reason == "not asked"
-    for wrong in (
-        lambda: value + 1,
-        lambda: value > 0,
-        lambda: float(value),
-        lambda: sum([value]),
-        lambda: f"{value:.1f}",
-    ):
+    for wrong in (lambda: value + 1, lambda: value > 0, lambda: float(value), lambda: sum([value]),
+                  lambda: f"{value:.1f}"):
         with pytest.raises(TypeError, match="tcp_sent_bytes is absent"):
             wrong()
     assert tape.summary.job.get("tcp_sent_bytes", -1) == -1

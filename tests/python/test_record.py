@@ -30,9 +30,8 @@ def busy(seconds):
 
 
 def descriptors():
-    return {
-        os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")
-    }
+    return {os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd")
+            if os.path.exists(f"/proc/self/fd/{n}")}
 
 
 def no_child_is_left():
@@ -65,14 +64,8 @@ def test_a_block_is_recorded():
     assert phase.name == "fit" and phase.attributes == {"rows": 3} and not phase.is_open
     assert phase.cpu_ns >= 100_000_000
     (mark,) = tape.marks
-    assert mark.attributes == {
-        "loss": 0.25,
-        "step": 7,
-        "name": "first",
-        "good": True,
-        "more": [1, {"a": None}],
-        "time_": 1.5,
-    }
+    assert mark.attributes == {"loss": 0.25, "step": 7, "name": "first", "good": True, "more": [1, {"a": None}],
+                               "time_": 1.5}
     assert mark.pid == os.getpid()
     assert [e.returncode for e in tape.exits] == [3]
 
@@ -217,11 +210,8 @@ def test_phases_say_what_failed():
             return 5
 
         assert called() == 5 and called() == 5
-    assert [(p.name, p.attributes) for p in rec.tape.phases] == [
-        ("bad", {"error": "ValueError"}),
-        ("called", {}),
-        ("called", {}),
-    ]
+    assert [(p.name, p.attributes) for p in rec.tape.phases] == [("bad", {"error": "ValueError"}), ("called", {}),
+                                                                 ("called", {})]
 
 
 def test_an_exception_leaves_with_its_tape():

@@ -27,12 +27,8 @@ def tape(tmp_path_factory):
 
 
 def exported(tape, kind, columns):
-    out = subprocess.run(
-        [_where.baro(), "export", "--entity", kind, "-c", columns, tape.path],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    out = subprocess.run([_where.baro(), "export", "--entity", kind, "-c", columns, tape.path], capture_output=True,
+                         text=True, check=True).stdout
     return list(csv.DictReader(io.StringIO(out)))
 
 

@@ -20,26 +20,16 @@ import zipfile
 
 import pytest
 
-RELEASES = (
-    "stouputils==1.28.0",
-    "oasislmf==2.5.8",
-    "resource-tracker==0.1.1",
-    "resource-tracker==0.5.0",
-    "pytyche==0.2.1",
-)
-CLONES = {
-    "resource-tracker": tuple(
-        f"tests/test_{n}.py" for n in ("helpers", "report", "server_info", "tiny_dataframe", "tracker")
-    ),
-    "aurora": (
-        "src/main/python/apache/thermos/monitoring/resource.py",
-        "src/main/python/apache/thermos/monitoring/process.py",
-        "src/main/python/apache/thermos/monitoring/process_collector_psutil.py",
-        "src/main/python/apache/thermos/monitoring/disk.py",
-        "src/test/python/apache/thermos/monitoring/test_resource.py",
-        "src/test/python/apache/thermos/monitoring/test_disk.py",
-    ),
-}
+RELEASES = ("stouputils==1.28.0", "oasislmf==2.5.8", "resource-tracker==0.1.1", "resource-tracker==0.5.0",
+            "pytyche==0.2.1")
+CLONES = {"resource-tracker": tuple(f"tests/test_{n}.py"
+                                    for n in ("helpers", "report", "server_info", "tiny_dataframe", "tracker")),
+          "aurora": ("src/main/python/apache/thermos/monitoring/resource.py",
+                     "src/main/python/apache/thermos/monitoring/process.py",
+                     "src/main/python/apache/thermos/monitoring/process_collector_psutil.py",
+                     "src/main/python/apache/thermos/monitoring/disk.py",
+                     "src/test/python/apache/thermos/monitoring/test_resource.py",
+                     "src/test/python/apache/thermos/monitoring/test_disk.py")}
 
 
 @functools.cache
@@ -194,9 +184,8 @@ class Job:
     """The work. `cpu` is what the kernel says of it and its children from go() to its end."""
 
     def __init__(self, folder):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
-        )
+        self.process = subprocess.Popen([sys.executable, "-c", JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, cwd=folder)
         self.pid = self.process.pid
         self._before = float(self.process.stdout.readline().split()[1])
         self.cpu = None

@@ -66,12 +66,8 @@ def both(tmp_path_factory):
     job = originals.Job(tmp)
     other = subprocess.Popen(["sleep", "100"])
     arguments = (job.pid, other.pid, sandbox)
-    scripts = (
-        originals.start(
-            tmp / "theirs", f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL, SCRIPT, *arguments
-        ),
-        originals.start(tmp / "ours", OURS, SCRIPT, *arguments),
-    )
+    scripts = (originals.start(tmp / "theirs", f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL, SCRIPT,
+                               *arguments), originals.start(tmp / "ours", OURS, SCRIPT, *arguments))
     try:
         originals.begun(*scripts)
         job.go()
@@ -135,13 +131,8 @@ def test_the_sandbox_is_what_du_says(both):
 
 def test_signatures():
     folder = originals.need("aurora", "psutil")
-    names = [
-        "ResourceHistory",
-        "HistoryProvider",
-        "DiskCollectorProvider",
-        "TaskResourceMonitor",
-        "NullTaskResourceMonitor",
-    ]
+    names = ["ResourceHistory", "HistoryProvider", "DiskCollectorProvider", "TaskResourceMonitor",
+             "NullTaskResourceMonitor"]
     text = f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL + (
         "import inspect, json\n"
         f"print(json.dumps([{{m: list(inspect.signature(f).parameters) for m, f in vars(globals()[n]).items() if inspect.isfunction(f)}} for n in {names}]))"
@@ -215,17 +206,8 @@ def test_samples_are_added_up():
     a = aurora.ProcessSample(0.5, 1.0, 2.0, 100, 200, 0, "running", 1)
     b = a._replace(nice=None, status=None)
     assert sum([a, b], aurora.ProcessSample.empty()) == aurora.ProcessSample(1.0, 2.0, 4.0, 200, 400, 0, "running", 2)
-    assert a.to_dict() == {
-        "cpu": 0.5,
-        "ram": 100,
-        "user": 1.0,
-        "system": 2.0,
-        "rss": 100,
-        "vms": 200,
-        "nice": 0,
-        "status": "running",
-        "threads": 1,
-    }
+    assert a.to_dict() == {"cpu": 0.5, "ram": 100, "user": 1.0, "system": 2.0, "rss": 100, "vms": 200, "nice": 0,
+                           "status": "running", "threads": 1}
     base = aurora.ResourceMonitorBase
     assert base.FullResourceResult({}, 0) == ({}, 0) and base.ProcResourceResult(a, 1).num_procs == 1
     null = aurora.NullTaskResourceMonitor()
@@ -238,9 +220,8 @@ def test_a_task_with_a_process_that_has_no_pid(tmp_path):
     active = [(status("own", os.getpid()), 1), (status("waits", None), 1)]
     task = types.SimpleNamespace(get_active_processes=lambda: active, get_sandbox=lambda: str(tmp_path))
     second = aurora.Amount(1, aurora.Time.SECONDS)
-    monitor = aurora.TaskResourceMonitor(
-        "t", task, aurora.DiskCollector, aurora.Amount(50, aurora.Time.MILLISECONDS), second * 30, second * 60
-    )
+    monitor = aurora.TaskResourceMonitor("t", task, aurora.DiskCollector, aurora.Amount(50, aurora.Time.MILLISECONDS),
+                                         second * 30, second * 60)
     monitor.start()
     try:
         poll(lambda: monitor.sample_at(timestamp=time.time())[1].process_sample.rss, "a sample")
@@ -252,18 +233,13 @@ def test_a_task_with_a_process_that_has_no_pid(tmp_path):
 
 
 def test_a_collector_of_a_process_that_ends():
-    process = subprocess.Popen(
-        [sys.executable, "-S", "-c", "import time\nwhile time.process_time() < .2: pass\ninput()"],
-        stdin=subprocess.PIPE,
-    )
+    process = subprocess.Popen([sys.executable, "-S", "-c",
+                                "import time\nwhile time.process_time() < .2: pass\ninput()"], stdin=subprocess.PIPE)
     collector = aurora.ProcessTreeCollector(process.pid, interval=0.05)
     try:
         poll(lambda: collector.sample() or collector.value.user + collector.value.system > 0.15, "its CPU time")
-        assert (
-            collector.procs == 1
-            and collector.value.rss > 0
-            and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0)
-        )
+        assert (collector.procs == 1 and collector.value.rss > 0
+                and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0))
         child = os.fork()
         if child == 0:
             collector.close()
@@ -272,11 +248,8 @@ def test_a_collector_of_a_process_that_ends():
         assert os.path.isdir(collector._probe._folder), "it is not the child's"
         process.communicate(b"\n")
         poll(lambda: collector.sample() or collector.procs == 0, "its end")
-        assert (
-            collector.value.rss == 0
-            and collector.value.user + collector.value.system > 0.15
-            and collector.value.status == "dead"
-        )
+        assert (collector.value.rss == 0 and collector.value.user + collector.value.system > 0.15
+                and collector.value.status == "dead")
     finally:
         collector.close()
     assert aurora.ProcessTreeCollector(2**22 + 1).value == aurora.ProcessSample.empty()
@@ -285,11 +258,8 @@ def test_a_collector_of_a_process_that_ends():
 def test_du(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x" * 100_000)
     collector = aurora.DiskCollectorProvider().provides(str(tmp_path))
-    assert (
-        isinstance(collector, aurora.DuDiskCollector)
-        and collector.value == 0
-        and not collector.completed_event.is_set()
-    )
+    assert (isinstance(collector, aurora.DuDiskCollector) and collector.value == 0
+            and not collector.completed_event.is_set())
     collector.sample()
     assert collector.completed_event.wait(60)
     said = subprocess.run(["du", "-s", "-B1", tmp_path], capture_output=True, check=True).stdout.split()[0]

@@ -72,10 +72,8 @@ def test_the_three_paths_and_the_cpu_file(both):
 def test_cpu_shares_agree(both):
     theirs, ours = both
     for column in (0, 1):
-        means = [
-            sum(row[column] for row in rows) / len(rows)
-            for rows in map(_cpu_rows, (theirs["cpu_csv"], ours["cpu_csv"]))
-        ]
+        means = [sum(row[column] for row in rows) / len(rows)
+                 for rows in map(_cpu_rows, (theirs["cpu_csv"], ours["cpu_csv"]))]
         assert means[0] == pytest.approx(means[1], abs=15)  # the seconds are not the same ones
     assert all(0 <= value <= 100 for row in _cpu_rows(ours["cpu_csv"]) for value in row)
 
@@ -83,9 +81,8 @@ def test_cpu_shares_agree(both):
 def test_lines_of_the_log_are_the_same(both):
     logs = [[{**json.loads(line), "ts": len(json.loads(line)["ts"])} for line in of["log"].splitlines()] for of in both]
     assert logs[0] == logs[1] and len(logs[0]) == 3
-    assert [list(json.loads(line)) for line in both[0]["log"].splitlines()] == [
-        list(json.loads(line)) for line in both[1]["log"].splitlines()
-    ]
+    assert [list(json.loads(line)) for line in both[0]["log"].splitlines()] == [list(json.loads(line))
+                                                                                for line in both[1]["log"].splitlines()]
     assert both[0]["log"].split('"type"')[1:] and "\\u00e9" in both[1]["log"]
 
 
@@ -122,9 +119,8 @@ def test_gpus(fake_gpus, tmp_path):
     gpu = [{line.partition(", ")[2] for line in of["gpu"].splitlines()} for of in (theirs, ours)]
     assert gpu[0] == gpu[1] and len(gpu[0]) == 1
     assert set(ours["dmon"].splitlines()) == set(theirs["dmon"].splitlines())
-    assert {k: v for k, v in ours["summary"].items() if "cpu" not in k} == {
-        k: v for k, v in theirs["summary"].items() if "cpu" not in k
-    }
+    assert {k: v for k, v in ours["summary"].items() if "cpu" not in k} == {k: v for k, v in theirs["summary"].items()
+                                                                            if "cpu" not in k}
     assert ours["summary"]["power_watts_max"] == 301.5 and ours["summary"]["mem_util_mean_pct"] == 12
 
 
@@ -155,10 +151,7 @@ def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_pat
         time.sleep(600)
     """, cwd=tmp_path)  # fmt: skip
     running.line()
-    poll(
-        lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and hanging(),
-        "rows",
-    )
+    poll(lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and hanging(), "rows")
     running.process.kill()
 
     def left():
@@ -266,9 +259,8 @@ def test_absent_has_a_reason_and_the_switch_gives_zeros(tmp_path):
 
 def test_two_gpus_have_memory_together(tmp_path):
     row = "2026/01/01 00:00:0{}.00{}, 10, 1, {}, 100, 50, 40, 1, 1\n"
-    (tmp_path / "g.csv").write_text(
-        "".join(row.format(t, g, 1000 + t + g) for t in range(3) for g in range(2)) + "x, [N/A], y\n"
-    )
+    (tmp_path / "g.csv").write_text("".join(row.format(t, g, 1000 + t + g) for t in range(3)
+                                            for g in range(2)) + "x, [N/A], y\n")
     assert pytyche.build_resource_summary(tmp_path / "g.csv", None).peak_vram_mb == 2005
     assert pytyche.build_resource_summary(tmp_path / "g.csv", None, original=True).peak_vram_mb == 1003
 

@@ -44,12 +44,8 @@ class Pair:
     def __init__(self, tmp, folder, tracker, theirs, ours):
         self.job = originals.Job(tmp)
         text = BLOCKING.format(tracker=tracker)
-        scripts = (
-            originals.start(
-                tmp / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\n{theirs}\n", text, self.job.pid
-            ),
-            originals.start(tmp / "ours", ours + "\n", text, self.job.pid),
-        )
+        scripts = (originals.start(tmp / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\n{theirs}\n", text,
+                                   self.job.pid), originals.start(tmp / "ours", ours + "\n", text, self.job.pid))
         originals.begun(*scripts)
         for each in scripts:
             each.stdin.write("go\n")
@@ -154,10 +150,9 @@ print(json.dumps("done"))
 """
 
 
-@pytest.mark.parametrize(
-    "release, module",
-    [("0.1.1", "barograph.compat.resource_tracker.v0_1"), ("0.5.0", "barograph.compat.resource_tracker")],
-)
+@pytest.mark.parametrize("release, module",
+                         [("0.1.1", "barograph.compat.resource_tracker.v0_1"),
+                          ("0.5.0", "barograph.compat.resource_tracker")])
 def test_the_machine(release, module, tmp_path):
     folder = originals.need(f"resource_tracker-{release}")
     scripts = (
@@ -220,14 +215,9 @@ def test_resource_tracker_in_the_background(tmp_path):
     theirs, ours = originals.results(*scripts)
     for key in ("same", "running", "process", "system", "combined", "stats", "recommended", "snapshot", "metadata"):
         assert ours[key] == theirs[key], key
-    assert {k for k, v in ours["types"].items() if v != theirs["types"][k]} <= {
-        "children",
-        "utime",
-        "stime",
-        "cpu_usage",
-        "gpu_usage",
-        "gpu_vram_mib",
-    }
+    assert {k for k, v in ours["types"].items() if v != theirs["types"][k]} <= {"children", "utime", "stime",
+                                                                                "cpu_usage", "gpu_usage",
+                                                                                "gpu_vram_mib"}
     assert ours["n"] >= 2 and ours["threads"] == 1 and ours["cpu"] > 0.1
     # Each reads what the other wrote.
     loaded = now.ResourceTracker.loads(theirs["dump"])
@@ -255,14 +245,8 @@ def test_functions_agree_with_the_original(tmp_path):
     folder = originals.need("resource_tracker-0.1.1")
     job = originals.Job(tmp_path)
     try:
-        names = (
-            "get_pid_children",
-            "get_pid_rss",
-            "get_pid_pss_rollup",
-            "get_pid_proc_times",
-            "get_pid_proc_io",
-            "get_pid_stats",
-        )
+        names = ("get_pid_children", "get_pid_rss", "get_pid_pss_rollup", "get_pid_proc_times", "get_pid_proc_io",
+                 "get_pid_stats")
         call = (
             "import json, sys; print(json.dumps([sorted(v) if isinstance(v, set) else v for v in [getattr(m, n)(int(sys.argv[1])) for n in %r]], default=list))"
             % (names,)
@@ -270,9 +254,8 @@ def test_functions_agree_with_the_original(tmp_path):
         outs = []
         for prelude in (f"import sys; sys.path.insert(0, {str(folder)!r}); import resource_tracker.tracker as m\n",
                         "import barograph.compat.resource_tracker.v0_1 as m\n"):  # fmt: skip
-            done = subprocess.run(
-                [sys.executable, "-c", prelude + call, str(job.pid)], capture_output=True, text=True, check=True
-            )
+            done = subprocess.run([sys.executable, "-c", prelude + call, str(job.pid)], capture_output=True, text=True,
+                                  check=True)
             outs.append(json.loads(done.stdout))
         # PSS changes with each process that maps the same files: the two interpreters of this test.
         pss = [out.pop(2) for out in outs]
@@ -281,20 +264,15 @@ def test_functions_agree_with_the_original(tmp_path):
         )
         assert outs[0][:4] == outs[1][:4]
         assert list(outs[0][4]) == list(outs[1][4])
-        assert {k: v for k, v in outs[0][4].items() if k != "timestamp"} == {
-            k: v for k, v in outs[1][4].items() if k != "timestamp"
-        }
+        assert {k: v for k, v in outs[0][4].items() if k != "timestamp"} == {k: v for k, v in outs[1][4].items()
+                                                                             if k != "timestamp"}
     finally:
         job.process.kill()
         job.process.communicate()
     assert v0_1.get_pid_rss(2**22 + 1) == 0 and v0_1.get_pid_children(2**22 + 1) == set()
     assert v0_1.get_pid_proc_times(2**22 + 1) == {"utime": 0, "stime": 0}
-    assert not v0_1.is_partition("loop0") and set(v0_1.get_system_stats()) >= {
-        "disk_stats",
-        "disk_spaces",
-        "gpu_usage",
-        "memory_free",
-    }
+    assert not v0_1.is_partition("loop0") and set(v0_1.get_system_stats()) >= {"disk_stats", "disk_spaces", "gpu_usage",
+                                                                               "memory_free"}
 
 
 def test_a_name_with_blanks_and_a_child_of_a_thread():
@@ -375,9 +353,8 @@ def test_gpus(fake_gpus, driver, monkeypatch):
     driver.write("0 buffer none", "0 util 60", "0 used 3145728000", f"0 proc {os.getpid()} memory 2147483648",
                  f"0 proc {os.getpid()} sm 60", "1 buffer none", "1 util 25", "1 used 75497472", devices=2)  # fmt: skip
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    assert (
-        now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"] and now.get_server_info()["gpu_memory_mib"] == 163840
-    )
+    assert (now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"]
+            and now.get_server_info()["gpu_memory_mib"] == 163840)
     own = v0_1.get_pid_stats(os.getpid())
     assert (own["gpu_usage"], own["gpu_vram"], own["gpu_utilized"], own["gpu_utilized_indexes"]) == (0.6, 2048, 1, {0})
     machine = now.get_system_stats()
@@ -462,14 +439,8 @@ def test_what_is_not_there_yet_or_any_more():
 def test_recommendation_and_the_switch():
     table = {"metadata": dict.fromkeys(("pid", "method")) | {"children": True, "interval": 1, "track_processes": True, "track_system": True,
              "discover_server": True, "discover_cloud": True, "start_time": 0, "stop_time": 9, "pid": 1}, "server_info": {}, "cloud_info": None}  # fmt: skip
-    row = {
-        "timestamp": 1.0,
-        "cpu_usage": 3.4,
-        "memory_mib": 3000.0,
-        "gpu_usage": 0,
-        "gpu_vram_mib": 0,
-        "gpu_utilized": 0,
-    }
+    row = {"timestamp": 1.0, "cpu_usage": 3.4, "memory_mib": 3000.0, "gpu_usage": 0, "gpu_vram_mib": 0,
+           "gpu_utilized": 0}
     host = {"timestamp": 1.0, "cpu_usage": 3.5, "memory_used_mib": 3100.0, "gpu_usage": 0, "gpu_vram_mib": 0,
             "disk_space_used_gb": 1, "net_recv_bytes": 0, "net_sent_bytes": 0}  # fmt: skip
     tracker = now.ResourceTracker.from_snapshot({**table, "process_metrics": [row], "system_metrics": [host]})
@@ -544,15 +515,10 @@ def test_their_own_tests_pass_with_it(tmp_path):
     assert "passed" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "says, expected",
-    [
-        ("printf 'tank\\t1000\\t600\\t400\\nb\\t10\\t1\\t9\\n'", {"zfs:tank": (1000, 600, 400), "zfs:b": (10, 1, 9)}),
-        (f"{HANGS}; :", {}),
-        ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}),
-        ("exit 1", {}),
-    ],
-)
+@pytest.mark.parametrize("says, expected",
+                         [("printf 'tank\\t1000\\t600\\t400\\nb\\t10\\t1\\t9\\n'",
+                           {"zfs:tank": (1000, 600, 400), "zfs:b": (10, 1, 9)}), (f"{HANGS}; :", {}),
+                          ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}), ("exit 1", {})])
 def test_pools_of_zfs_count_once(tmp_path, monkeypatch, says, expected):
     """As in the original: by zpool, and not by the datasets, of which each has the free space of the pool."""
     from barograph.compat.resource_tracker import _proc

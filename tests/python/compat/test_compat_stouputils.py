@@ -85,10 +85,8 @@ def test_the_nine_metrics_have_names_steps_and_types(both):
                                   "memory_uss_megabytes", "io_read_megabytes", "io_write_megabytes"])  # fmt: skip
 def test_where_the_job_stands_still_values_agree(both, name):
     job, theirs, ours = both
-    found = [
-        {value for _, t, value in of["metrics"]["process/" + name] if job.still + 0.3 < t < job.moves}
-        for of in (theirs, ours)
-    ]
+    found = [{value for _, t, value in of["metrics"]["process/" + name] if job.still + 0.3 < t < job.moves}
+             for of in (theirs, ours)]
     assert found[0] and found[1]
     assert max(found[1]) == pytest.approx(max(found[0]), rel=0.01, abs=0.01)
 
@@ -273,9 +271,8 @@ def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkey
     poll(lambda: tape.state == "ended", "the end of the tape")
     client = MlflowClient("file:" + str(tmp_path / "store"))
     samples = len(list(tape))
-    points = poll(
-        lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1], "all"
-    )[0]
+    points = poll(lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1],
+                  "all")[0]
     assert [p.step for p in points] == list(range(len(points)))
 
 
@@ -390,9 +387,8 @@ def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path):
     assert said["step"] == 7 and "Failed to log process metrics at step 7" in said["warning"] and tape in said["warning"]
 
 
-@pytest.mark.parametrize(
-    "plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"), ids=("down", "lost", "refused")
-)
+@pytest.mark.parametrize("plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"),
+                         ids=("down", "lost", "refused"))
 def test_a_server_that_is_down_or_loses_answers(script, store, plan):
     """The store of fake_mlflow has a point twice that it gets twice."""
     (store / "plan").write_text(plan, encoding="ascii")
