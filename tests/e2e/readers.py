@@ -2,6 +2,7 @@
 """Shared by the tests of the readers: a tape with hostile names, and calls of the binary."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -37,6 +38,11 @@ def unescape(text):
             out += raw[i : i + 1]
             i += 1
     return out
+
+
+def sibling(baro, name):
+    """Returns the path of what the build made beside a binary."""
+    return pathlib.Path(baro).with_name(name)
 
 
 def call(baro, *args, **kwargs):
