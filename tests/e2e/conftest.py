@@ -28,6 +28,7 @@ import zlib
 import pytest
 
 from programs import copy_programs
+from readers import hostile_tape  # noqa: F401 (a fixture)
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDINARY = 65534  # nobody: a user that owns no files

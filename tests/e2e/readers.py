@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -55,35 +56,21 @@ def good(baro, *args, **kwargs):
     return r.stdout
 
 
-@pytest.fixture
-def tape(baro, work):
-    path = work / "t.baro"
-    r = subprocess.run(
-        [
-            baro,
-            "run",
-            "-q",
-            "-i",
-            "20ms",
-            "--overhead",  # a slow machine's start uses up the budget, and no sample has the process under its new name
-            "off",
-            "-o",
-            str(path),
-            "--",
-            "sh",
-            "-c",
-            "true; true; \"$@\"; exit 3",
-            "sh",
-            sys.executable,
-            "-c",
-            HOSTILE,
-            HOSTILE_ARGUMENT,
-        ],
-        env={**os.environb, b"NAME": HOSTILE_NAME},
-        timeout=60,
-    )
-    assert r.returncode == 3
+@pytest.fixture(scope="session")
+def hostile_tape(baro, tmp_path_factory):
+    path = tmp_path_factory.mktemp("hostile") / "t.baro"
+    job = [sys.executable, "-c", HOSTILE, HOSTILE_ARGUMENT]
+    # Without a budget: a slow machine's start uses it up, and no sample has the process under its new name.
+    argv = [baro, "run", "-q", "-i", "20ms", "--overhead", "off", "-o", path, "--", "sh", "-c", "true; true; \"$@\"; exit 3", "sh", *job]
+    env = {k: v for k, v in os.environb.items() if not k.startswith(b"BARO_") or k == b"BARO_NO_BUDGET"}
+    assert subprocess.run(argv, env={**env, b"BARO_ANNOUNCED": b"", b"NAME": HOSTILE_NAME}, timeout=60).returncode == 3
     return path
+
+
+@pytest.fixture
+def tape(hostile_tape, work):
+    """A copy of a tape with hostile names, which is recorded once."""
+    return pathlib.Path(shutil.copy(hostile_tape, work))
 
 
 def one_line(r, status, *words):
