@@ -12,8 +12,7 @@ import subprocess
 import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from conftest import SOURCE
 
 # A metric of processes from a file that is read already: its row and its assignment.
 METRIC = {
@@ -43,7 +42,7 @@ KIND = {
 COLLECTOR = {
     "src/recorder/collectors/pool/pool_row.c": (
         "END",
-        re.search(r"```c\n(.*?)```", (ROOT / "src/recorder/collectors/README.md").read_text(), re.S).group(1),
+        re.search(r"```c\n(.*?)```", (SOURCE / "src/recorder/collectors/README.md").read_text(), re.S).group(1),
     ),
     "src/recorder/collectors/independent.def": ("END", "COLLECTOR(pool)\n"),
     "src/recorder/meson.build": ("  'collectors/sampler.c',\n", "  'collectors/pool/pool_row.c',\n"),
@@ -143,7 +142,7 @@ def extended(tmp_path_factory):
     if not shutil.which("meson") or not shutil.which("ninja"):
         pytest.skip("no meson and ninja to build a copy with")
     tree = tmp_path_factory.mktemp("extended") / "tree"
-    shutil.copytree(ROOT, tree,
+    shutil.copytree(SOURCE, tree,
                     ignore=lambda folder, names: [n for n in names if n in (".git", "build") or n.startswith("build-")],
                     symlinks=True)
     for places in (METRIC, KIND, COLLECTOR, COMMAND, DIALECT, FIGURE):
@@ -204,12 +203,12 @@ def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
     doctor = out("doctor", "--metrics")
     assert any(line.split()[:1] == ["entropy"] or " entropy " in line for line in doctor.splitlines()), doctor
     # A library that was built without them, and a program that knows neither, use the schema in the tape.
-    other = pathlib.Path(os.environ.get("BARO", ROOT / "build/baro"))
+    other = pathlib.Path(os.environ.get("BARO", SOURCE / "build/baro"))
     plain = subprocess.run([other, "export", "-e", "pool", tape], capture_output=True, text=True)
     assert [row["entropy"] for row in rows(plain.stdout)] == [row["entropy"] for row in pools], plain.stderr
     library = other.parent / "libbaro.so.0"
     for lib in (extended / "build/libbaro.so.0", library):
-        done = subprocess.run([sys.executable, ROOT / "examples/entities_csv.py", tape, "pool", str(lib)],
+        done = subprocess.run([sys.executable, SOURCE / "examples/entities_csv.py", tape, "pool", str(lib)],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert [row["entropy"] for row in rows(done.stdout)] == [row["entropy"] for row in pools]

@@ -5,7 +5,6 @@ And each name in the JSON is documented.
 
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -13,11 +12,11 @@ import sys
 import time
 
 import pytest
+from conftest import SOURCE
 
 from test_cgroup import v1  # noqa: F401 (a fixture)
 from test_oom import ends_are_known
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
 root = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and namespaces")
 EATER = "import sys, time; x = bytearray(int(sys.argv[1]) << 20); time.sleep(float(sys.argv[2]))"
 EATER_UNTIL_OFF = """

@@ -6,7 +6,6 @@ import hashlib
 import html.parser
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -14,9 +13,8 @@ import time
 import xml.etree.ElementTree
 
 import pytest
+from conftest import SOURCE
 from readers import HOSTILE, HOSTILE_ARGUMENT, HOSTILE_NAME, call, good, unescape
-
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 # Each would do harm in some context: an element, an attribute, a script, a comment, CDATA, CSS.

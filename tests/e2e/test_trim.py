@@ -5,16 +5,15 @@ import csv
 import io
 import json
 import os
-import pathlib
 import pwd
 import socket
 import textwrap
 
 import pytest
+from conftest import SOURCE
 
 import tapefile
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
 import sys  # noqa: E402
 
 sys.path.insert(0, str(SOURCE / "tests"))

@@ -182,15 +182,24 @@ if __name__ == "__main__":
 
 
 def test_task_of_a_process_itself():
-    with barograph.record("run.baro") as rec:
+    with barograph.record("run.baro", interval="20ms", overhead="off") as rec:
         pid = os.fork()
         if pid == 0:
             barograph.task("child")
-            burn(0.1)
+            burn(0.2)
             os._exit(0)
         os.waitpid(pid, 0)
     (task,) = rec.tape.tasks
-    assert (task.name, task.processes_started) == ("child", 1) and task.cpu_ns >= 100_000_000
+    assert (task.name, task.processes_started) == ("child", 1) and task.cpu_ns >= 200_000_000
+    # A moment between two samples by each mode, and a curve.
+    low, high = [s for s in rec.tape if s.entities("task") and s.entities("task")[0].get("cpu_ns")][:2]
+    middle = (low.t_ns + high.t_ns) / 2e9
+    low, high = (s.entities("task")[0].cpu_ns for s in (low, high))
+    found = {p: rec.tape.at(middle, p).entities("task")[0].cpu_ns for p in ("before", "after", "nearest", "interpolate")}
+    assert found["before"] == low and found["after"] == high and found["nearest"] in (low, high), found
+    assert low <= found["interpolate"] <= high and (low == high or low < found["interpolate"] < high)
+    most = max(s.entities("task")[0].get("rss_bytes") or 0 for s in rec.tape if s.entities("task"))
+    assert rec.tape.series("task.rss_bytes@child").peak == most
     barograph.task("nobody records")
 
 
