@@ -282,11 +282,16 @@ def test_logging():
     assert second.attributes["error"] == "KeyError"
 
 
-def test_magics(others):
+@pytest.fixture
+def shell(others):
     from IPython.testing import globalipapp as testing
 
     shell = testing.start_ipython() or testing.get_ipython()
     shell.run_line_magic("load_ext", "barograph")
+    return shell
+
+
+def test_magics(shell):
     shell.run_cell("%%baro fit\nvalue = sum(range(1000))")
     assert shell.user_ns["value"] == 499500
     assert [p.name for p in shell.user_ns["_baro"].tape.phases] == ["fit"]
@@ -297,12 +302,8 @@ def test_magics(others):
 
 
 @pytest.mark.parametrize("code", ("1/0", "x = = 1", "raise KeyboardInterrupt", "import asyncio\nawait asyncio.sleep(0)\n1/0"))
-def test_an_error_in_a_recorded_cell(code, capsys, others):
+def test_an_error_in_a_recorded_cell(code, capsys, shell):
     """The cell fails, as it does without the magic: what runs all cells of a notebook stops there. It is shown once."""
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
     bare = shell.run_cell(code)
     capsys.readouterr()
     done = shell.run_cell(f"%%baro\n{code}")
@@ -316,13 +317,8 @@ def test_an_error_in_a_recorded_cell(code, capsys, others):
     assert "ZeroDivisionError" in capsys.readouterr().out
 
 
-def test_a_cell_that_awaits_in_a_loop(capsys, others):
+def test_a_cell_that_awaits_in_a_loop(capsys, shell):
     """As in a notebook: a magic can't run it there."""
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
-
     async def cell(code):
         return shell.run_cell(code)
 
@@ -332,11 +328,7 @@ def test_a_cell_that_awaits_in_a_loop(capsys, others):
     assert asyncio.run(cell("%%baro\nvalue = 7")).success and shell.user_ns["value"] == 7
 
 
-def test_cells_inside_of_a_recorded_session(capsys, others):
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
+def test_cells_inside_of_a_recorded_session(capsys, shell):
     shell.run_cell("%baro on", store_history=True)
     shell.run_cell("%%baro inner\nvalue = 1", store_history=True)
     shell.run_cell("value = 2", store_history=True)
@@ -345,15 +337,6 @@ def test_cells_inside_of_a_recorded_session(capsys, others):
     assert not session.active and "BARO_TAPE" not in os.environ
     assert not [p.name for p in session.tape.phases if p.is_open]
     capsys.readouterr()
-
-
-@pytest.fixture
-def shell(others):
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
-    return shell
 
 
 def test_a_recorded_line_inside_of_a_recorded_cell(shell, capsys):

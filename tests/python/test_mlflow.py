@@ -11,12 +11,11 @@ import time
 
 import mlflow_server
 import pytest
-from conftest import PATIENCE, ended, poll
+from conftest import PATIENCE, poll
 from test_mlflow_follow import expected
 
 import barograph
 import barograph.mlflow
-from barograph.mlflow import _position
 
 FULL = os.environ.get("BARO_FULL") == "1"
 BARO = os.environ.get("BAROGRAPH_BARO", "baro")
@@ -191,21 +190,6 @@ def test_the_server_is_gone_for_a_while(python, client, proxy, tmp_path):
     assert not followers("live.baro")
 
 
-KILLED = TRAIN.replace("sys.stdin.readline()", "os.kill(os.getpid(), 9)")
-
-
-@pytest.mark.skipif(not FULL, reason="BARO_FULL=1; test_mlflow_follow.py has it without a server")
-def test_the_program_is_killed(python, server, client, tmp_path):
-    program = script(python, server.uri, KILLED, 0)
-    run = program.stdout.readline().strip()
-    program.communicate(timeout=PATIENCE)
-    assert program.returncode == -signal.SIGKILL
-    ended("live.baro")
-    poll(lambda: "barograph/live.baro" in client("state", run)[1], "the end of the tape")
-    check_once = collections.Counter(tuple(p) for p in client("run", run)["metrics"] if p[0].startswith("system/"))
-    assert set(check_once) == set(expected("live.baro")) and max(check_once.values()) == 1
-
-
 AUTO = """
 import sys, time
 import mlflow
@@ -280,72 +264,22 @@ def test_baro_run(python, server, client, tmp_path, how):
     assert not followers("run.baro")
 
 
-@pytest.mark.parametrize("store", ("sqlite", "file") if FULL else ("sqlite",))
-def test_the_follower_is_killed_at_any_moment(server, client, made, tmp_path, request, store):
-    """At 100 moments, two in each sending. With both stores: that of files has a point twice if it is sent twice."""
-    to, client = (server, client) if store == "sqlite" else request.getfixturevalue("file_server")
-    small = {**FAST, "BAROGRAPH_MLFLOW_BATCH": "20"}
-    chance, longest, killed, begun = random.Random(store), None, 0, 0
+def test_the_follower_is_killed_at_any_moment(server, client, made, tmp_path):
+    """At 100 moments, two in each sending."""
+    small, chance, longest, killed = {**FAST, "BAROGRAPH_MLFLOW_BATCH": "20"}, random.Random(1), None, 0
     for number in range(-1, 50 if FULL else 3):
         tape, run = tmp_path / f"{number}.baro", client("new")
         tape.write_bytes(made.read_bytes())
-        wanted = request_of(tape, run, to, "process")
-        if longest is not None:
-            for _ in range(2):
-                pid = client("begin", wanted, small)
-                time.sleep(chance.uniform(0, longest))
-                os.kill(pid, signal.SIGKILL)
-                killed += client("end", pid)[0] == -signal.SIGKILL
-                begun += bool(_position.read(_position.path_of(wanted)).get("points"))
+        wanted = request_of(tape, run, server, "process")
+        for _ in range(2 if longest else 0):
+            pid = client("begin", wanted, small)
+            time.sleep(chance.uniform(0, longest))
+            os.kill(pid, signal.SIGKILL)
+            killed += client("end", pid)[0] == -signal.SIGKILL
         status, seconds = client("end", client("begin", wanted, small))
         assert status == 0
         longest = longest or seconds  # that of the first, which nobody killed
         points = collections.Counter(map(tuple, client("run", run, "process/")["metrics"]))
         assert set(points) == set(expected(tape, "process")) and max(points.values()) == 1, f"number {number}"
         assert client("run", run, "summary/cpu_ns")["metrics"]
-    print(f"{killed} were killed, {begun} of them after something had arrived")
     assert killed >= (50 if FULL else 1)
-
-
-@pytest.fixture(scope="module")
-def file_server(python, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("files")
-    running = mlflow_server.Server(python, folder, f"file://{folder}/store")
-    one = mlflow_server.Client(python, running.uri)
-    yield running, one
-    one.stop()
-    running.stop()
-
-
-@pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
-def test_faults_with_a_store_of_files(python, file_server, tape):
-    """Where a batch that is sent twice is there twice, and the answer was lost."""
-    to, reader = file_server
-    between, run = mlflow_server.Proxy(to, ("ok", *FAULTS)), reader("new")
-    send(python, between.uri, tape, "--run-id", run, "--no-artifacts", BAROGRAPH_MLFLOW_BATCH="100")
-    between.stop()
-    check_all_once(reader, tape, run)
-
-
-@pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
-@pytest.mark.parametrize("seed", range(20))
-def test_the_program_is_killed_at_any_moment(python, server, client, tmp_path, seed):
-    """100 programs, five at a time."""
-    chance, programs, runs = random.Random(seed), [], []
-    for number in range(5):
-        text = TRAIN.replace("range(10)", "range(1000)").replace("live.baro", f"live{number}.baro")
-        assert f"live{number}.baro" in text
-        programs.append(script(python, server.uri, text, 0))
-    for number, program in enumerate(programs):
-        runs.append(program.stdout.readline().strip())
-        poll(lambda n=number: os.path.exists(f"live{n}.baro"), "the tape")
-        time.sleep(chance.uniform(0, 2.0))
-        program.kill()
-    for program in programs:
-        program.communicate()
-        assert program.returncode == -signal.SIGKILL
-    for number, run in enumerate(runs):
-        ended(f"live{number}.baro")
-        poll(lambda n=number, r=run: f"barograph/live{n}.baro" in client("state", r)[1], "the end of the tape")
-        points = collections.Counter(tuple(p) for p in client("run", run, "system/")["metrics"])
-        assert set(points) == set(expected(f"live{number}.baro")) and max(points.values()) == 1

@@ -476,12 +476,13 @@ def test_what_can_never_be_sent_is_not_waited_for(store, tape):
     for other in (barograph.Tape.from_bytes(tape.read_bytes()), barograph.Tape.from_fd(os.open(tape, os.O_RDONLY))):
         with pytest.raises(barograph.ArgumentError, match="is no file"):
             barograph.mlflow.log(other, "r")
-    (store / "plan").write_text("refused", encoding="ascii")
+    # Each follower: wait() starts another one if the first has not said yet that it is there.
+    (store / "plan").write_text("refused\n" * 10000, encoding="ascii")
     upload = barograph.mlflow.log(tape, "r")
     assert not upload.wait(PATIENCE)
     upload._since = 99
     tape.unlink()
-    assert not upload.wait()
+    assert not upload.wait(PATIENCE)
 
 
 def test_where_no_position_can_be_written(store, tmp_path, monkeypatch):
