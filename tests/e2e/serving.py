@@ -62,7 +62,7 @@ class Server:
                     length = re.search(rb"Content-Length: (\d+)", head)
                     if end and length and len(body) >= int(length[1]):
                         break
-            except (ConnectionResetError, BrokenPipeError):
+            except (ConnectionResetError, BrokenPipeError, TimeoutError):
                 pass
             return answer
 

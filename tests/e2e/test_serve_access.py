@@ -81,8 +81,9 @@ def test_a_token_is_required_where_others_can_connect(baro, work):
     assert r.returncode == 2 and "16" in r.stderr
 
 
-def test_wrong_addresses(baro):
-    for where in ("nowhere", "127.0.0.1:99999", "example.org:80", "unix:", "unix:" + "x" * 200, "256.0.0.1:1"):
+def test_wrong_addresses(baro, serve):
+    taken = f"127.0.0.1:{serve().port}"
+    for where in ("nowhere", "127.0.0.1:99999", "example.org:80", "unix:", "unix:" + "x" * 200, "256.0.0.1:1", taken):
         r = subprocess.run([baro, "serve", "--listen", where], capture_output=True, text=True)
         assert r.returncode == 2 and len(r.stderr.splitlines()) == 1, where
 
