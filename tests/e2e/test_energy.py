@@ -34,7 +34,8 @@ def powercap(work):
 
 def recorded(run, tape, powercap, change):
     """Records, changes the tree after the first reading, and returns the last row of each meter."""
-    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", WAIT, env=powercap.env)
+    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", WAIT,
+                  env=powercap.env)
     try:
         poll(lambda: rows(run, tape, "energy"), "the first reading")
         change()
@@ -138,14 +139,27 @@ def test_sensors_that_leap(run, tape, powercap):
 def test_hwmon_and_batteries(run, tape, powercap, work):
     """Meters beside RAPL: they are not added to it. A battery counts while it gives; chips of GPUs are theirs."""
     sys = powercap.root / "sys" / "class"
-    files = {"hwmon/hwmon0/name": "power_meter", "hwmon/hwmon0/power1_average": 210_000_000,
-             "hwmon/hwmon0/power1_label": "System", "hwmon/hwmon1/name": "fam15h_power",
-             "hwmon/hwmon1/power1_input": 40_000_000, "hwmon/hwmon1/power1_average": 7, "hwmon/hwmon1/power1_crit": 1,
-             "hwmon/hwmon2/name": "amdgpu", "hwmon/hwmon2/power1_average": 5, "hwmon/hwmon3/name": "some_chip",
-             "hwmon/hwmon3/energy2_input": 1000, "hwmon/hwmon3/temp1_input": 30000, "power_supply/BAT0/type": "Battery",
-             "power_supply/BAT0/status": "Discharging", "power_supply/BAT0/current_now": 2_000_000,
-             "power_supply/BAT0/voltage_now": 11_000_000, "power_supply/AC/type": "Mains",
-             "power_supply/mouse/type": "Battery", "power_supply/mouse/scope": "Device"}
+    files = {
+        "hwmon/hwmon0/name": "power_meter",
+        "hwmon/hwmon0/power1_average": 210_000_000,
+        "hwmon/hwmon0/power1_label": "System",
+        "hwmon/hwmon1/name": "fam15h_power",
+        "hwmon/hwmon1/power1_input": 40_000_000,
+        "hwmon/hwmon1/power1_average": 7,
+        "hwmon/hwmon1/power1_crit": 1,
+        "hwmon/hwmon2/name": "amdgpu",
+        "hwmon/hwmon2/power1_average": 5,
+        "hwmon/hwmon3/name": "some_chip",
+        "hwmon/hwmon3/energy2_input": 1000,
+        "hwmon/hwmon3/temp1_input": 30000,
+        "power_supply/BAT0/type": "Battery",
+        "power_supply/BAT0/status": "Discharging",
+        "power_supply/BAT0/current_now": 2_000_000,
+        "power_supply/BAT0/voltage_now": 11_000_000,
+        "power_supply/AC/type": "Mains",
+        "power_supply/mouse/type": "Battery",
+        "power_supply/mouse/scope": "Device",
+    }
     for name, value in files.items():
         path = sys / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -232,9 +232,10 @@ def test_segment_cannot_be_created(run, start, tape, wait_until):
     assert run.summary(tape)["exit"]["signal"] == "SIGTERM" and len(run.instants(tape)) > 5
 
 
-@pytest.mark.parametrize("value,why",
-                         [("1s", "less than 10s"), ("100k", "less than 1MB"), ("soon", "neither a time"),
-                          ("", "neither a time")])
+@pytest.mark.parametrize(
+    "value,why",
+    [("1s", "less than 10s"), ("100k", "less than 1MB"), ("soon", "neither a time"), ("", "neither a time")],
+)
 def test_wrong_values(run, value, why):
     done = run("run", "--keep", value, "--", "true")
     assert done.returncode == 125 and why in done.stderr and len(done.stderr.splitlines()) <= 2

@@ -5,6 +5,7 @@ And each name in the JSON is documented.
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -12,11 +13,11 @@ import sys
 import time
 
 import pytest
-from conftest import SOURCE
 
 from test_cgroup import v1  # noqa: F401 (a fixture)
 from test_oom import ends_are_known
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 root = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and namespaces")
 EATER = "import sys, time; x = bytearray(int(sys.argv[1]) << 20); time.sleep(float(sys.argv[2]))"
 EATER_UNTIL_OFF = """
@@ -45,9 +46,10 @@ def named(group):
 def test_moved_at_its_start(run, tape, v1):
     group = v1("memory")
     group.write("memory.limit_in_bytes", 200 << 20)
-    run.record(tape,
-               ["sh", "-c", f'echo $$ > {group.path}/cgroup.procs; exec "$@"', "sh", sys.executable, "-c", EATER, "50",
-                "1"])
+    run.record(
+        tape,
+        ["sh", "-c", f'echo $$ > {group.path}/cgroup.procs; exec "$@"', "sh", sys.executable, "-c", EATER, "50", "1"],
+    )
     found, absent = limits(run, tape)
     assert found["memory_bytes"] == 200 << 20, found
     assert named(group) in found["memory_source"]
@@ -120,8 +122,9 @@ def test_limit_is_raised_meanwhile(run, tape, v1, wait_until, whose):
     assert found["memory_bytes"] == 200 << 20 and named(group) in found["memory_source"]
     assert found["held_from_ns"] > 0
     assert 60 / 200 < found["memory_group_ratio"] < 0.5
-    assert [r["memory_limit_bytes"] for r in run.export(tape, "cgroup")
-            if r["name"].endswith(named(group))][-1] == 200 << 20
+    assert [r["memory_limit_bytes"] for r in run.export(tape, "cgroup") if r["name"].endswith(named(group))][
+        -1
+    ] == 200 << 20
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
@@ -171,16 +174,25 @@ def test_data_size(run, tape):
 
 
 @root
-@pytest.mark.parametrize("how",
-                         [["unshare", "-C"],
-                          ["unshare", "-m", "sh", "-c", 'umount -R -l /sys/fs/cgroup; exec "$@"', "sh"],
-                          ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"', "sh"]],
-                         ids=["another namespace", "not mounted", "mounted over"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        ["unshare", "-C"],
+        ["unshare", "-m", "sh", "-c", 'umount -R -l /sys/fs/cgroup; exec "$@"', "sh"],
+        ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"', "sh"],
+    ],
+    ids=["another namespace", "not mounted", "mounted over"],
+)
 def test_hidden_limits(baro, tape, run, v1, how):
     group = v1("memory")
     group.write("memory.limit_in_bytes", 300 << 20)
-    r = subprocess.run([*how, baro, "run", "-o", str(tape), "--", "sleep", "0.3"], preexec_fn=group.enter,
-                       capture_output=True, text=True, timeout=60)
+    r = subprocess.run(
+        [*how, baro, "run", "-o", str(tape), "--", "sleep", "0.3"],
+        preexec_fn=group.enter,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     if r.returncode and ("Operation not permitted" in r.stderr or "failed" in r.stderr):
         pytest.skip(r.stderr)
     assert r.returncode == 0, r.stderr

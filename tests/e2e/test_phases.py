@@ -306,7 +306,8 @@ def test_make_marks_its_build(run, baro, tape, work):
 
 def test_live(run, tape, work, wait_until):
     """A line is on the tape soon, also of a job that sleeps; export -f writes the end of a phase when it comes."""
-    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", f"echo $BARO_EVENTS >{work}/path; exec sleep 1000")
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
+                        f"echo $BARO_EVENTS >{work}/path; exec sleep 1000")
     try:
         note = work / "path"
         wait_until(lambda: note.exists() and note.read_text().endswith("\n"))

@@ -2,7 +2,6 @@
 """baro report of several tapes: a table, what they used together, and the report of each."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -131,10 +130,3 @@ def test_hostile_names(baro, work, tape):
     r = subprocess.run([baro, "report", str(tape), other, "-F", "markdown", "-o", "-"], capture_output=True, timeout=60)
     assert r.returncode == 0 and b"\x1b" not in r.stdout and HOSTILE_NAME not in r.stdout
     assert len(cells(r.stdout.decode())) == 2 and all(len(row) == 9 for row in cells(r.stdout.decode()))
-
-
-def test_job_summary_of_github(baro, work, three):
-    summary = work / "summary.md"
-    summary.write_text("before\n")
-    good(baro, "report", *three[:2], "--github", env={**os.environ, "GITHUB_STEP_SUMMARY": str(summary)})
-    assert summary.read_text().startswith("before\n# 2 tapes\n")

@@ -3,6 +3,7 @@
 trace. Each is parsed again and compared with the facts as JSON has them, to the digits that are shown.
 """
 
+import functools
 import html.parser
 import json
 import re
@@ -44,13 +45,6 @@ def recorded(baro, tmp_path_factory):
     return path, summary
 
 
-def fact(summary, name):
-    value = summary
-    for part in name.split("."):
-        value = value[part]
-    return value
-
-
 def check_text(text, summary):
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     assert re.search(r"memory\W+peak", text), text
@@ -60,57 +54,9 @@ def check_text(text, summary):
         if not found.group(0):
             continue  # it has the other kind of memory
         number, unit = found.group(1).replace(",", ""), found.group(2) or ""
-        value, shown = fact(summary, name), float(number) * UNITS[unit]
+        value, shown = functools.reduce(dict.get, name.split("."), summary), float(number) * UNITS[unit]
         digits = len(number.split(".")[1]) if "." in number else 0
         assert abs(shown - value) <= 0.5001 * UNITS[unit] / 10**digits, (name, found.group(0), value)
-
-
-def test_text(baro, recorded):
-    check_text(good(baro, "summary", recorded[0]).decode(), recorded[1])
-
-
-def test_terminal(baro, recorded, ptys):
-    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {recorded[0]}"
-    done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60)
-    text = done.stdout.decode().replace("\r\n", "\n")
-    assert "█" in text
-    head, _, rest = text.partition("\n")
-    # Without the curves, whose only figure of the summary is the value of a full block.
-    lines = [line for line in rest.splitlines() if not re.search("[▁▂▃▄▅▆▇█╵]", line)]
-    check_text("\n".join([head, *lines]), recorded[1])
-    full = re.search(r"memory.*[▁█].*?([\d.]+) (MB) (pss|rss)", re.sub(r"\x1b\[[0-9;]*m", "", text))
-    assert abs(float(full[1]) * 1e6 - fact(recorded[1], f"job.{full[3]}_peak_bytes")) <= 0.5e6
-
-
-def test_markdown(baro, recorded):
-    text = good(baro, "report", "-F", "markdown", "-o", "-", recorded[0]).decode()
-    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), recorded[1])
-
-
-def test_markdown_has_no_lower_bound_of_zero(run_ordinary, baro, tape):
-    """If a process was too short to be read, only root knows what it wrote: "at least 0 B" says nothing."""
-    run_ordinary.record(tape, "sleep 0; sleep 0.5 & sleep 0; sleep 0; wait", "-i", "100ms", "--overhead", "off")
-    text = good(baro, "report", "-F", "markdown", "-o", "-", tape).decode().replace("\u00a0", " ")
-    table = text.partition("### Commands\n")[2]
-    assert "| command | processes |" in table and "at least 0 B" not in table, text
-    assert (" | - |" in table) == ("\n`-`: not known" in table), text  # what the dash means is said, where there is one
-
-
-def test_json(baro, recorded):
-    assert json.loads(good(baro, "report", "-F", "json", "-o", "-", recorded[0]))["summary"] == recorded[1]
-
-
-def test_trace(baro, recorded):
-    events = json.loads(good(baro, "export", "-F", "trace", recorded[0]))["traceEvents"]
-    bars = [e for e in events if e["ph"] == "X" and e.get("cat") == "process"]
-    assert len(bars) == recorded[1]["job"]["processes_started"]
-    by_name = {}
-    for bar in bars:
-        by_name[bar["name"]] = by_name.get(bar["name"], 0) + (bar["args"]["cpu_ns"] or 0)
-    assert by_name == {c["name"]: c["cpu_ns"] for c in recorded[1]["commands"]}
-    for kind in ("rss", "pss"):
-        values = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "memory " + kind]
-        assert max(values) <= recorded[1]["job"][f"{kind}_peak_bytes"]
 
 
 class Text(html.parser.HTMLParser):
@@ -132,15 +78,49 @@ class Text(html.parser.HTMLParser):
             self.parts.append(" ".join(data.split()))
 
 
-def test_page(baro, recorded):
-    page = Text(good(baro, "report", "-F", "html", "-o", "-", recorded[0]).decode())
-    check_text(" · ".join(page.parts), recorded[1])
+def test_text_and_documents(baro, recorded, tmp_path):
+    path, summary = recorded
+    check_text(good(baro, "summary", path).decode(), summary)
+    good(baro, "report", "-o", f"{tmp_path}/all/", path)
+    for text in (good(baro, "report", "-F", "markdown", "-o", "-", path).decode(), (tmp_path / "all" / "report.md").read_text()):
+        check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), summary)
+    page = Text(good(baro, "report", "-F", "html", "-o", "-", path).decode())
+    check_text(" · ".join(page.parts), summary)
 
 
-def test_folder(baro, recorded, tmp_path):
-    good(baro, "report", "-o", f"{tmp_path}/all/", recorded[0])
-    text = (tmp_path / "all" / "report.md").read_text()
-    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), recorded[1])
+def test_terminal(baro, recorded, ptys):
+    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {recorded[0]}"
+    done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60)
+    text = done.stdout.decode().replace("\r\n", "\n")
+    assert "█" in text
+    head, _, rest = text.partition("\n")
+    # Without the curves, whose only figure of the summary is the value of a full block.
+    lines = [line for line in rest.splitlines() if not re.search("[▁▂▃▄▅▆▇█╵]", line)]
+    check_text("\n".join([head, *lines]), recorded[1])
+    full = re.search(r"memory.*[▁█].*?([\d.]+) (MB) (pss|rss)", re.sub(r"\x1b\[[0-9;]*m", "", text))
+    assert abs(float(full[1]) * 1e6 - recorded[1]["job"][f"{full[3]}_peak_bytes"]) <= 0.5e6
+
+
+def test_markdown_has_no_lower_bound_of_zero(run_ordinary, baro, tape):
+    """If a process was too short to be read, only root knows what it wrote: "at least 0 B" says nothing."""
+    run_ordinary.record(tape, "sleep 0; sleep 0.5 & sleep 0; sleep 0; wait", "-i", "100ms", "--overhead", "off")
+    text = good(baro, "report", "-F", "markdown", "-o", "-", tape).decode().replace("\u00a0", " ")
+    table = text.partition("### Commands\n")[2]
+    assert "| command | processes |" in table and "at least 0 B" not in table, text
+    assert (" | - |" in table) == ("\n`-`: not known" in table), text  # what the dash means is said, where there is one
+
+
+def test_trace(baro, recorded):
+    events = json.loads(good(baro, "export", "-F", "trace", recorded[0]))["traceEvents"]
+    bars = [e for e in events if e["ph"] == "X" and e.get("cat") == "process"]
+    assert len(bars) == recorded[1]["job"]["processes_started"]
+    by_name = {}
+    for bar in bars:
+        by_name[bar["name"]] = by_name.get(bar["name"], 0) + (bar["args"]["cpu_ns"] or 0)
+    assert by_name == {c["name"]: c["cpu_ns"] for c in recorded[1]["commands"]}
+    for kind in ("rss", "pss"):
+        values = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "memory " + kind]
+        assert max(values) <= recorded[1]["job"][f"{kind}_peak_bytes"]
 
 
 def peak_of(figure):
