@@ -36,14 +36,13 @@ unsigned crc32c(void) { abort(); }
 """
 
 
-@pytest.fixture
-def installed(baro, work):
-    build = pathlib.Path(baro).parent
+@pytest.fixture(scope="module")
+def installed(baro, tmp_path_factory):
+    build, root = pathlib.Path(baro).parent, tmp_path_factory.mktemp("install") / "root"
     if not (build / "meson-info").is_dir() or not shutil.which("meson"):
         pytest.skip("the binary does not lie in a meson build folder")
-    subprocess.run(["meson", "install", "-C", str(build), "--no-rebuild", "--quiet", "--destdir", str(work / "root")],
-                   check=True, stdout=subprocess.DEVNULL)
-    return work / "root"
+    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", root], check=True, stdout=subprocess.DEVNULL)
+    return root
 
 
 def find(root, name):

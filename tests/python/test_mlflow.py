@@ -4,7 +4,6 @@ them and the follower are faults: mlflow_server.Proxy. Skipped where MLflow can'
 
 import collections
 import os
-import random
 import signal
 import subprocess
 import time
@@ -262,24 +261,3 @@ def test_baro_run(python, server, client, tmp_path, how):
          "the end")
     check_all_once(client, "run.baro", run)
     assert not followers("run.baro")
-
-
-def test_the_follower_is_killed_at_any_moment(server, client, made, tmp_path):
-    """At 100 moments, two in each sending."""
-    small, chance, longest, killed = {**FAST, "BAROGRAPH_MLFLOW_BATCH": "20"}, random.Random(1), None, 0
-    for number in range(-1, 50 if FULL else 3):
-        tape, run = tmp_path / f"{number}.baro", client("new")
-        tape.write_bytes(made.read_bytes())
-        wanted = request_of(tape, run, server, "process")
-        for _ in range(2 if longest else 0):
-            pid = client("begin", wanted, small)
-            time.sleep(chance.uniform(0, longest))
-            os.kill(pid, signal.SIGKILL)
-            killed += client("end", pid)[0] == -signal.SIGKILL
-        status, seconds = client("end", client("begin", wanted, small))
-        assert status == 0
-        longest = longest or seconds  # that of the first, which nobody killed
-        points = collections.Counter(map(tuple, client("run", run, "process/")["metrics"]))
-        assert set(points) == set(expected(tape, "process")) and max(points.values()) == 1, f"number {number}"
-        assert client("run", run, "summary/cpu_ns")["metrics"]
-    assert killed >= (50 if FULL else 1)
