@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import environments
@@ -92,6 +93,16 @@ def poll(condition, what="the condition"):
         if time.monotonic() > end:
             pytest.fail(f"waited {PATIENCE} s for {what}")
         time.sleep(0.01)
+
+
+def in_threads(functions, meanwhile=lambda: None):
+    """Calls each in a thread of its own, at the same time; returns when all have returned."""
+    threads = [threading.Thread(target=f) for f in functions]
+    for thread in threads:
+        thread.start()
+    meanwhile()
+    for thread in threads:
+        thread.join()
 
 
 HANGS = f"sleep 4711.{os.getpid()}"  # what a program starts that does not answer

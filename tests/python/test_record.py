@@ -3,18 +3,18 @@
 
 import asyncio
 import datetime
+import functools
 import gc
 import os
 import pickle
 import resource
 import signal
 import subprocess
-import threading
 import time
 import warnings
 
 import pytest
-from conftest import ended, poll
+from conftest import ended, in_threads, poll
 
 import barograph
 from barograph import _where
@@ -119,11 +119,7 @@ def test_from_threads():
         with barograph.record(f"{i}.baro", strict=True) as rec:
             rec.mark(f"m{i}")
 
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads([functools.partial(one, i) for i in range(8)])
     assert [[m.name for m in barograph.open(f"{i}.baro").marks] for i in range(8)] == [[f"m{i}"] for i in range(8)]
 
 
@@ -209,13 +205,6 @@ def test_phases_say_what_failed():
                                                                  ("called", {})]
 
 
-def test_an_exception_leaves_with_its_tape():
-    with pytest.raises(KeyError):
-        with barograph.record("t.baro", strict=True):
-            raise KeyError("x")
-    assert barograph.open("t.baro").state == "ended"
-
-
 def test_without_asyncio():
     """As trio runs coroutines: there is no loop of asyncio, and nothing to wait for it."""
 
@@ -248,17 +237,6 @@ def test_the_object_in_a_process_that_got_it_pickled():
     assert [m.name for m in rec.tape.marks] == ["there"] * 5
     again[0].mark("nowhere")
     assert pickle.loads(sent).tape.path == rec.path
-
-
-def test_of_other_processes():
-    job = subprocess.Popen(["sleep", "1000"])
-    try:
-        with barograph.record("t.baro", pid=job.pid, strict=True) as rec:
-            assert "BARO_TAPE" not in os.environ
-        assert rec.tape.header.targets == [job.pid]
-    finally:
-        job.kill()
-        job.wait()
 
 
 def test_tasks_and_options():
@@ -355,23 +333,27 @@ ENDS = {
     "exit": ("sys.exit(6)", 6),
     "abort": ("os.abort()", -6),
     "error": ("raise ValueError", 1),
+    "error in a block": ("with rec: raise KeyError", 1),
+    # ^C is for the program: the recorder is in a session of its own.
+    "interrupt": ("signal.signal(signal.SIGINT, signal.default_int_handler); os.killpg(0, signal.SIGINT)", -2),
+    "the machine": ("os.kill(os.getpid(), signal.SIGKILL)", -9),
 }
 
 
 @pytest.mark.parametrize("how", ENDS)
 def test_the_tape_is_whole_however_the_interpreter_ends(script, how):
     code, status = ENDS[how]
-    job = script(BUSY + f"""
-import barograph, os, signal, sys
-rec = barograph.record("t.baro", strict=True).start()
+    script(f"""{BUSY}
+import barograph, os, resource, signal, sys
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+rec = barograph.record("t.baro", strict=True, host={'"only"' if how == "the machine" else True}).start()
 rec.mark("before")
 busy(0.05)
 {code}
-""", preexec_fn=lambda: __import__("resource").setrlimit(4, (0, 0)))
-    job.end(status)
+""", start_new_session=True).end(status)
     tape = ended("t.baro")
     assert [m.name for m in tape.marks] == ["before"]
-    assert tape.summary.job.cpu_ns >= 30_000_000
+    assert how == "the machine" or tape.summary.job.cpu_ns >= 30_000_000
 
 
 def test_exec(script):
@@ -461,21 +443,6 @@ stop = True
     job.end(0)
 
 
-def test_interrupt(script):
-    """^C is for the program: the recorder is in a session of its own."""
-    job = script("""
-import barograph, signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-with barograph.record("t.baro", strict=True):
-    print("ready", flush=True)
-    time.sleep(100)
-""", start_new_session=True)
-    assert job.line() == "ready"
-    os.killpg(job.process.pid, signal.SIGINT)
-    job.process.wait(60)
-    assert barograph.open("t.baro").state == "ended"
-
-
 # ---- run() ----
 
 
@@ -540,16 +507,3 @@ def test_the_machine_alone():
     for more in ({"pid": 1}, {"tasks": {"a": "b"}}, {"metrics": "cpu"}):
         with pytest.raises(barograph.ArgumentError, match="no processes"):
             barograph.record(host="only", **more)
-
-
-def test_the_machine_alone_until_the_interpreter_is_killed(script):
-    job = script("""
-import barograph, sys, time
-rec = barograph.record("t.baro", host="only", strict=True).start()
-print("ready", flush=True)
-time.sleep(100)
-""")
-    assert job.line() == "ready"
-    job.process.kill()
-    job.process.wait(60)
-    poll(lambda: barograph.open("t.baro").state == "ended", "the end of the tape")

@@ -8,7 +8,7 @@ import time
 import types
 
 import pytest
-from conftest import ended, poll
+from conftest import ended, in_threads, poll
 
 import barograph
 from barograph import _where, recorder
@@ -325,11 +325,7 @@ def test_start_and_stop_from_several_threads(monkeypatch):
             rec.mark("x")
             rec.stop()
 
-    threads = [threading.Thread(target=cycle) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads([cycle] * 4)
     rec.stop()
     assert not rec.active and "BARO_EVENTS" not in os.environ and len(locks) == 1
     assert len(os.listdir("/proc/self/fd")) == before

@@ -5,10 +5,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import threading
 
 import pytest
-from conftest import ended
+from conftest import ended, in_threads
 
 import barograph
 
@@ -197,12 +196,7 @@ def test_a_tape_that_is_closed_while_threads_read():
             except BaseException as error:
                 failed.append(error)
 
-        threads = [threading.Thread(target=read) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        tape.close()
-        for thread in threads:
-            thread.join()
+        in_threads([read] * 4, tape.close)
         assert not failed
 
 

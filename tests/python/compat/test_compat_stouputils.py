@@ -214,17 +214,6 @@ def test_warnings_and_no_exception(fake_mlflow):
         ProcessMetricsMonitor().publish({"a": 1.0})
 
 
-def test_what_the_logger_cannot_use_is_said():
-    """A tape that is not there, a position of another user's."""
-    settings = {"uri": "http://me:s3cr3t@h", "run_id": "r", "own": False, "step": 3}
-    done = subprocess.run(
-        [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"],
-        input=f"/nonexistent/t.baro\n1\n1\n{json.dumps(settings)}\n", capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    said = json.loads(done.stdout)
-    assert said["step"] == 3 and "Failed to log process metrics at step 3: " in said["warning"], done
-
-
 def test_a_method_of_a_subclass_is_called(fake_mlflow):
     """Then a thread there is: it is what the caller asks for."""
 
@@ -375,9 +364,12 @@ def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, store, monk
     assert _logged(store) == collections.Counter(expected) and max(p[3] for p in expected) == end - 1
 
 
-def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path):
+@pytest.mark.parametrize("there", [True, False])
+def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path, there):
+    """Nor read its tape."""
     tape = barograph.run(["true"], tape=tmp_path / "t.baro").tape.path
     os.mkdir(f"{tape}.mlflow-{_position._hash('r')}")
+    tape = tape if there else "/nonexistent/t.baro"
     given = {"uri": "", "run_id": "r", "prefix": "", "step": 7, "samples": 1, "memory": 1, "cores": None, "own": True}
     done = subprocess.run(
         [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"], check=False, text=True,
