@@ -461,11 +461,9 @@ def run_ordinary(baro, work):
 @pytest.fixture(params=["root", "ordinary"])
 def run_both(request, baro, work):
     """The test runs twice: as root (skipped if we are not root) and as an ordinary user."""
-    if request.param == "root":
-        if os.geteuid() != 0:
-            pytest.skip("not root")
-        return Runner(baro, work)
-    return Runner(baro, work, uid=ORDINARY if os.geteuid() == 0 else None)
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("not root")
+    return Runner(baro, work, uid=ORDINARY if request.param == "ordinary" and os.geteuid() == 0 else None)
 
 
 @pytest.fixture
@@ -531,23 +529,6 @@ class Cgroup:
 
 
 @pytest.fixture
-def cgroup():
-    """A Cgroup, to be passed to popen/run/record as cgroup=. Truth measures the job alone, without baro."""
-    for mount in _cgroup2_mounts():
-        path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)) if os.access(mount, os.W_OK) else None
-        if path is None:
-            continue
-        if not (path / "cpu.stat").exists():
-            path.rmdir()
-            continue
-        group = Cgroup(path)
-        yield group
-        group.remove()
-        return
-    pytest.skip("no cgroup v2 that we may make a group in")
-
-
-@pytest.fixture
 def groups():
     """groups(): a new control group."""
     made = []
@@ -564,6 +545,12 @@ def groups():
     yield make
     for group in made:
         group.remove()
+
+
+@pytest.fixture
+def cgroup(groups):
+    """A Cgroup, to be passed to popen/run/record as cgroup=. Truth measures the job alone, without baro."""
+    return groups()
 
 
 @pytest.fixture

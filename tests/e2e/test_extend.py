@@ -2,6 +2,7 @@
 """The recipes of CONTRIBUTING.md: a copy of the tree is changed in the places that each one names, and in no others."""
 
 import csv
+import functools
 import io
 import json
 import os
@@ -155,6 +156,12 @@ def extended(tmp_path_factory):
     return tree
 
 
+def output(baro, *args):
+    done = subprocess.run([baro, *args], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -162,13 +169,7 @@ def rows(text):
 @pytest.mark.not_sanitized("it is another build")
 @pytest.mark.slow
 def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_path):
-    baro, tape = str(extended / "build/baro"), str(tmp_path / "t.baro")
-
-    def out(*args):
-        done = subprocess.run([baro, *args], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
+    tape, out = str(tmp_path / "t.baro"), functools.partial(output, str(extended / "build/baro"))
     out("run", "-q", "-i", "50ms", "-o", tape, "--", "sleep", "0.4")
     samples = len(rows(out("export", "-e", "job", tape)))
     assert out("samples", tape) == f"{samples} samples\n"
@@ -183,13 +184,7 @@ def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_pa
 @pytest.mark.not_sanitized("it is another build")
 @pytest.mark.slow
 def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
-    baro, tape = str(extended / "build/baro"), str(tmp_path / "t.baro")
-
-    def out(*args):
-        done = subprocess.run([baro, *args], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
+    tape, out = str(tmp_path / "t.baro"), functools.partial(output, str(extended / "build/baro"))
     out("run", "-q", "-m", "default,session", "-i", "50ms", "-o", tape, "--", "sh", "-c", "sleep 0.5; exit 0")
     assert {row["session"] for row in rows(out("export", tape)) if row["session"]} == {str(os.getsid(0))}
     pools = rows(out("export", "-e", "pool", tape))
