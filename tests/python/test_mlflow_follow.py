@@ -555,8 +555,10 @@ def test_a_token_with_a_newline_is_not_repeated(monkeypatch):
 
 
 def test_merged_points():
-    merged = _points.merged([{"system/job/cores": 1.0, "rss": 5.0}, {"system/job/cores": 2.0, "rss": 3.0, "pss": 1.0}])
-    assert merged == {"system/job/cores": 1.5, "rss": 5.0, "pss": 1.0}
+    """Shares and cores have a mean, what is held its highest value."""
+    merged = _points.merged([{"system/job/cores": 1.0, "system/gpu_0_utilization_percentage": 20.0, "rss": 5.0},
+                             {"system/job/cores": 2.0, "system/gpu_0_utilization_percentage": 40.0, "rss": 3.0, "pss": 1.0}])
+    assert merged == {"system/job/cores": 1.5, "system/gpu_0_utilization_percentage": 30.0, "rss": 5.0, "pss": 1.0}
 
 
 def test_wrong_names():

@@ -153,6 +153,13 @@ from twitter.common.quantity import Amount, Time
 )
 
 
+def said(prelude, code):
+    """What an expression is with the names of an original, by way of JSON."""
+    text = f"{prelude}\nimport dataclasses, inspect, json\nprint(json.dumps({code}))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 # ---- the same script twice, on the same work at the same time ----
 
 JOB = """

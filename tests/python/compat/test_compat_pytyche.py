@@ -7,8 +7,6 @@ import json
 import math
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import originals
@@ -40,11 +38,12 @@ print(json.dumps({"paths": [None if p is None else str(p) for p in paths], "summ
     "gpu": (out / "hw_metrics.csv").read_text() if paths[0] else "", "dmon": (out / "hw_dmon.csv").read_text() if paths[2] else "",
     "cpu": after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime}))
 """
+PATH = "pytyche/diagnostics/run_monitor.py"
 OURS = "from barograph.compat.pytyche import *\n"
 
 
 def _pair(tmp, folder):
-    prelude = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path="pytyche/diagnostics/run_monitor.py")
+    prelude = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path=PATH)
     scripts = originals.start(tmp / "theirs", prelude, SCRIPT), originals.start(tmp / "ours", OURS, SCRIPT)
     originals.begun(*scripts)
     return originals.results(*scripts)
@@ -277,15 +276,9 @@ def test_a_column_of_dmon_is_found_by_its_name(tmp_path):
 
 def test_signatures():
     folder = originals.need("pytyche-0.2.1")
-    text = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path="pytyche/diagnostics/run_monitor.py") + (
-        "import inspect, json, dataclasses\n"
-        "print(json.dumps([[list(inspect.signature(f).parameters) for f in (RunLog.log_phase, RunLog.log_event, RunLog.write, HWMonitor.start,"
-        " HWMonitor.stop, build_resource_summary, probe_jax_peak_memory_mb)], [[f.name, f.default] for f in dataclasses.fields(ResourceSummary)]]))"
-    )  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    functions, fields = json.loads(done.stdout)
-    of = pytyche
-    ours = [list(inspect.signature(f).parameters) for f in (of.RunLog.log_phase, of.RunLog.log_event, of.RunLog.write, of.HWMonitor.start,
-            of.HWMonitor.stop, of.build_resource_summary, of.probe_jax_peak_memory_mb)]  # fmt: skip
-    assert [[n for n in f if n != "original"] for f in ours] == functions
-    assert [[f.name, f.default] for f in dataclasses.fields(of.ResourceSummary)][: len(fields)] == fields
+    code = """[[list(inspect.signature(f).parameters) for f in (RunLog.log_phase, RunLog.log_event, RunLog.write, HWMonitor.start,
+        HWMonitor.stop, build_resource_summary, probe_jax_peak_memory_mb)],
+        [[f.name, f.default] for f in dataclasses.fields(ResourceSummary)]]"""
+    functions, fields = originals.said(f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path=PATH), code)
+    ours, of_ours = eval(code, {**vars(pytyche), "inspect": inspect, "dataclasses": dataclasses})
+    assert [[n for n in f if n != "original"] for f in ours] == functions and of_ours[: len(fields)] == fields

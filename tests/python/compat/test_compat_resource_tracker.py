@@ -230,11 +230,8 @@ def test_resource_tracker_in_the_background(tmp_path):
 @pytest.mark.parametrize("release, module", [("0.1.1", v0_1), ("0.5.0", now)])
 def test_signatures(release, module):
     folder = originals.need(f"resource_tracker-{release}")
-    text = (
-        f"import sys; sys.path.insert(0, {str(folder)!r}); import inspect, json, resource_tracker as r\n"
-        "print(json.dumps({n: list(inspect.signature(getattr(r, n).__init__).parameters) for n in r.__all__ if isinstance(getattr(r, n), type)}))"
-    )
-    found = json.loads(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout)
+    found = originals.said(f"import sys; sys.path.insert(0, {str(folder)!r}); import resource_tracker as r",
+                           "{n: list(inspect.signature(getattr(r, n).__init__).parameters) for n in r.__all__ if isinstance(getattr(r, n), type)}")
     assert found
     for name, parameters in found.items():
         ours = [n for n in inspect.signature(getattr(module, name).__init__).parameters if n != "original"]
@@ -518,7 +515,8 @@ def test_their_own_tests_pass_with_it(tmp_path):
 @pytest.mark.parametrize("says, expected",
                          [("printf 'tank\\t1000\\t600\\t400\\nb\\t10\\t1\\t9\\n'",
                            {"zfs:tank": (1000, 600, 400), "zfs:b": (10, 1, 9)}), (f"{HANGS}; :", {}),
-                          ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}), ("exit 1", {})])
+                          ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}), ("exit 1", {})],
+                         ids=["pools", "hangs", "rubbish", "fails"])
 def test_pools_of_zfs_count_once(tmp_path, monkeypatch, says, expected):
     """As in the original: by zpool, and not by the datasets, of which each has the free space of the pool."""
     from barograph.compat.resource_tracker import _proc
