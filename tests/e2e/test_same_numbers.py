@@ -4,14 +4,13 @@ trace. Each is parsed again and compared with the facts as JSON has them, to the
 """
 
 import functools
-import html.parser
 import json
 import re
 import subprocess
 
 import pytest
 
-from readers import good
+from readers import Page, good
 
 UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "cores": 1, "": 1}
 AMOUNT = r"([\d.]+)(?: (B|kB|MB|GB|ns|µs|ms|s)\b)?"
@@ -59,33 +58,14 @@ def check_text(text, summary):
         assert abs(shown - value) <= 0.5001 * UNITS[unit] / 10**digits, (name, found.group(0), value)
 
 
-class Text(html.parser.HTMLParser):
-    """Collects the text of a page, without its styles and scripts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.parts, self.hidden = [], 0
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.hidden += tag in ("style", "script")
-
-    def handle_endtag(self, tag):
-        self.hidden -= tag in ("style", "script")
-
-    def handle_data(self, data):
-        if not self.hidden and data.strip():
-            self.parts.append(" ".join(data.split()))
-
-
 def test_text_and_documents(baro, recorded, tmp_path):
     path, summary = recorded
     check_text(good(baro, "summary", path).decode(), summary)
     good(baro, "report", "-o", f"{tmp_path}/all/", path)
     for text in (good(baro, "report", "-F", "markdown", "-o", "-", path).decode(), (tmp_path / "all" / "report.md").read_text()):
         check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), summary)
-    page = Text(good(baro, "report", "-F", "html", "-o", "-", path).decode())
-    check_text(" · ".join(page.parts), summary)
+    page = Page(good(baro, "report", "-F", "html", "-o", "-", path).decode())
+    check_text(" · ".join(" ".join(part.split()) for part in page.text if part.strip()), summary)
 
 
 def test_terminal(baro, recorded, ptys):
