@@ -395,11 +395,10 @@ def test_examples(baro, run, recorded, python):
     if not library.exists():
         pytest.skip("there is no shared library beside the binary")
     env = {**os.environ, "PYTHONPATH": str(SOURCE / "python"), "BAROGRAPH_LIBBARO": str(library), "BAROGRAPH_BARO": baro}
-    for example, query, expected in (
-        (["arrow.py", recorded], "select count(*) as n, max(pid) as pid from process",
-         f"n,pid\n{len(rows)},{max(row['pid'] for row in rows)}\n"),
-        (["sql.py", recorded], "select count(*)::varchar || ' rows' from process", f" {len(rows)} rows "),
-    ):
+    for example, query, expected in ((["arrow.py", recorded], "select count(*) as n, max(pid) as pid from process",
+                                      f"n,pid\n{len(rows)},{max(row['pid'] for row in rows)}\n"),
+                                     (["sql.py", recorded], "select count(*)::varchar || ' rows' from process",
+                                      f" {len(rows)} rows ")):
         argv = [python, SOURCE / "examples" / example[0], *example[1:], query, *[library] * (example[0] == "arrow.py")]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300, env=env)
         assert done.returncode == 0 and expected in done.stdout, done

@@ -105,7 +105,7 @@ def test_parquet_is_written_from_there(installed, run, work):
     binary = next(path for path in installed.rglob("bin/baro"))
     run.record(work / "t", "true")
     done = subprocess.run([binary, "export", "-F", "parquet", work / "t"], capture_output=True, text=True,
-                          env=dict(os.environ, BARO_PYTHON="/no/python"))  # fmt: skip
+                          env=dict(os.environ, BARO_PYTHON="/no/python"))
     assert done.returncode == 2 and "there is no /no/python" in done.stderr
     wrapper = work / "python"
     wrapper.write_text('#!/bin/sh\nls "$1"; cat >/dev/null\n')

@@ -226,20 +226,8 @@ def test_a_dialect_says_that_memory_is_old(run, tape):
 def test_oasislmf_has_tasks_alone(run, tape):
     """Where tasks are named, other processes of the job have no rows; of one process neither part of its CPU time
     falls, however late its end is reported."""
-    run(
-        "run",
-        "-q",
-        "-i",
-        "10ms",
-        "--overhead",
-        "off",
-        "-o",
-        tape,
-        "--",
-        "sh",
-        "-c",
-        f"{run.binary} run --task burn -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.1'; sleep 0.1; :",
-    )
+    run("run", "-q", "-i", "10ms", "--overhead", "off", "-o", tape, "--", "sh", "-c",
+        f"{run.binary} run --task burn -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.1'; sleep 0.1; :")
     rows = list(csv.DictReader(io.StringIO(run("export", "-d", "oasislmf", tape, status=0).stdout)))
     begun = [i for i, r in enumerate(rows) if r["tool"] == "burn"][0]
     assert {r["tool"] for r in rows[begun:]} == {"burn"}

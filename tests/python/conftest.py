@@ -124,10 +124,9 @@ class Script:
 
     def __init__(self, text, *arguments, **options):
         options.setdefault("stdin", subprocess.PIPE)
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(text), *map(str, arguments)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
-        )  # fmt: skip
+        self.process = subprocess.Popen([sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(text),
+                                         *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, **options)
 
     def line(self):
         got = self.process.stdout.readline()

@@ -68,7 +68,7 @@ class Server:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=folder,
                 env=environment(MLFLOW_ALLOW_FILE_STORE="true", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false"),
-            )  # fmt: skip
+            )
         end = time.monotonic() + _STARTS_WITHIN
         while True:
             try:

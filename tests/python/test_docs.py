@@ -38,10 +38,8 @@ def test_example(code, tape, tmp_path, others):
     if "barograph.mlflow" in code:  # with a client that stands in for MLflow's
         environment["PYTHONPATH"] = f"{SOURCE}/tests/python/fake_mlflow{os.pathsep}{environment.get('PYTHONPATH', '')}"
         environment["FAKE_MLFLOW"] = str(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "example.py"],
-        capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-W", "error", "example.py"], capture_output=True, text=True, check=False,
+                          timeout=PATIENCE, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip(), "an example prints something"
 

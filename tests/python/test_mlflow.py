@@ -73,11 +73,9 @@ def tape(made, tmp_path):
 
 
 def begin(python, uri, tape, *arguments, **more):
-    return subprocess.Popen(
-        [python, "-m", "barograph.mlflow", "log", str(tape), *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}),
-    )  # fmt: skip
+    return subprocess.Popen([python, "-m", "barograph.mlflow", "log", str(tape), *arguments], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}))
 
 
 def send(python, uri, tape, *arguments, **more):
@@ -88,10 +86,9 @@ def send(python, uri, tape, *arguments, **more):
 
 
 def script(python, uri, text, *arguments, **more):
-    return subprocess.Popen(
-        [python, "-c", text, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}),
-    )  # fmt: skip
+    return subprocess.Popen([python, "-c", text, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True,
+                            env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}))
 
 
 def check_all_once(client, tape, run, names="system"):
@@ -249,7 +246,7 @@ def test_baro_run(python, server, client, tmp_path, how):
     done = subprocess.run(
         [BARO, "run", "-q", "--mlflow", "-o", "run.baro", "--", *program], capture_output=True, text=True, timeout=PATIENCE, check=False,
         env=mlflow_server.environment(MLFLOW_TRACKING_URI=server.uri, BAROGRAPH_PYTHON=python, **{**FAST, **more}),
-    )  # fmt: skip
+    )
     assert done.returncode == (0 if how == "no run" else 3), done.stderr
     if how == "no run":
         start = barograph.open("run.baro").header.start_ns // 1_000_000

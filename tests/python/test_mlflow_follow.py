@@ -52,10 +52,9 @@ def tape(made, tmp_path):
 
 
 def send(tape, *arguments, status=0, **environment):
-    done = subprocess.run(
-        [sys.executable, "-m", "barograph.mlflow", "log", str(tape), *arguments],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "barograph.mlflow", "log", str(tape), *arguments],
+                          env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
@@ -511,10 +510,8 @@ def test_a_server_that_does_not_come_to_an_end(store, tape, fault):
         "import sys; sys.exit(__main__.main())"
     )
     run = ["--run-id", "r"] if fault == "hang" else []
-    done = subprocess.run(
-        [sys.executable, "-c", code, "log", tape, "--no-artifacts", "--patience", "0", *run],
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code, "log", tape, "--no-artifacts", "--patience", "0", *run],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1 and "no whole answer in time" in done.stdout, done
 
 

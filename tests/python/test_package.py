@@ -18,7 +18,7 @@ def python(*arguments, **options):
 
 def modules_of(code):
     done = python("-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; before = set(sys.modules); {code}; "
-                  "print(*sorted(set(sys.modules) - before))")  # fmt: skip
+                  "print(*sorted(set(sys.modules) - before))")
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 

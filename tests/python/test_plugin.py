@@ -236,10 +236,9 @@ def test_tests_that_are_rough(tmp_path):
     """A limit that can't be read fails its test, and none ends the session."""
     (tmp_path / "test_suite.py").write_text(ROUGH)
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, "-p", "no:faulthandler", "-W", "error", "--rootdir", tmp_path, "--baro", "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
-    )  # fmt: skip
+    done = subprocess.run([*command, "-p", "no:faulthandler", "-W", "error", "--rootdir", tmp_path, "--baro",
+                           "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"], capture_output=True, text=True,
+                          check=False, env={**os.environ, "PYTEST_ADDOPTS": ""})
     assert "INTERNALERROR" not in done.stdout + done.stderr
     assert "6 failed, 6 passed" in done.stdout, done.stdout
     assert "'1 parsec' is no quantity" in done.stdout and "nan is no quantity" in done.stdout and "limits have names" in done.stdout

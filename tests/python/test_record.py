@@ -241,7 +241,7 @@ def test_the_object_in_a_process_that_got_it_pickled():
 
 def test_tasks_and_options():
     with barograph.record("t.baro", tasks={"sleepers": "^sleep"}, interval=0.01, metrics="cpu,rss", cmdline=False, host=False,
-                          overhead="off", strict=True) as rec:  # fmt: skip
+                          overhead="off", strict=True) as rec:
         subprocess.run(["sleep", "0.1"], check=True)
     assert [str(t.name) for t in rec.tape.tasks] == ["sleepers"]
     assert rec.tape.header.interval_ns == 10_000_000

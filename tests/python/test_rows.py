@@ -123,7 +123,7 @@ def test_a_capsule_that_is_left_at_the_end(tape):
     code = f"import barograph, sys\nsys.kept = barograph.open({tape.path!r}).rows('job').__arrow_c_stream__()"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert subprocess.run([sys.executable, "-c", "import sys, builtins\n" + code.replace("sys.kept", "builtins.kept")],
-                          check=False).returncode == 0  # fmt: skip
+                          check=False).returncode == 0
 
 
 def test_libraries_that_take_arrow(tape, others):

@@ -212,10 +212,8 @@ class Job:
 def start(folder, prelude, text, *arguments):
     """A script in an interpreter of its own. It prints "begun", and JSON in its last line."""
     folder.mkdir()
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", prelude + text, *map(str, arguments)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
-    )  # fmt: skip
+    return subprocess.Popen([sys.executable, "-W", "ignore", "-c", prelude + text, *map(str, arguments)],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
 
 
 def begun(*scripts):
@@ -239,10 +237,8 @@ def get_releases(folder):
         target = folder / f"{name.replace('-', '_')}-{version}"
         if target.is_dir():
             continue
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--ignore-requires-python", "--only-binary", ":all:",
-             "-d", str(folder), release], check=True,
-        )  # fmt: skip
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--ignore-requires-python",
+                        "--only-binary", ":all:", "-d", str(folder), release], check=True)
         (wheel,) = folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(target)

@@ -168,10 +168,9 @@ sys.modules["twitter.common"].dirutil = sys.modules["twitter.common.dirutil"]
     if all(importlib.util.find_spec(name) for name in ("httpretty", "requests")):
         files.append("test_disk.py")  # it wants an empty directory to take nothing: the original's way
     for file in files:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, file], cwd=tmp_path,
-            capture_output=True, text=True, env={**os.environ, "BAROGRAPH_COMPAT": "original" if file == "test_disk.py" else ""},
-        )  # fmt: skip
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path,
+                               file], cwd=tmp_path, capture_output=True, text=True,
+                              env={**os.environ, "BAROGRAPH_COMPAT": "original" if file == "test_disk.py" else ""})
         assert done.returncode == 0, done.stdout[-4000:]
         assert "passed" in done.stdout and "skipped" not in done.stdout
 

@@ -75,7 +75,7 @@ class Both:
         self.files = [tmp / side / "log" / "resource_monitor.csv" for side in ("theirs", "ours")]
         # Others' processes on this machine may mention a tool, and the original takes them.
         self.stats = [_rows.compute_stats(_rows.load_csv(str(self.files[0])), original=True),
-                      _rows.compute_stats(_rows.load_csv(str(self.files[1])))]  # fmt: skip
+                      _rows.compute_stats(_rows.load_csv(str(self.files[1])))]
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def test_the_csv_is_complete_when_the_interpreter_is_killed(tmp_path, script):
         import os, signal, time
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
-    """, cwd=tmp_path)  # fmt: skip
+    """, cwd=tmp_path)
     running.line()
     running.end(-9)
     from conftest import ended

@@ -148,7 +148,7 @@ def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_pat
         HWMonitor().start(pathlib.Path("out"), 1)
         print("x", flush=True)
         time.sleep(600)
-    """, cwd=tmp_path)  # fmt: skip
+    """, cwd=tmp_path)
     running.line()
     poll(lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and hanging(), "rows")
     running.process.kill()
@@ -175,7 +175,7 @@ def test_a_log_is_there_after_a_kill(tmp_path, script):
         for i in range(100): log.log_event("step", {"i": i})
         print(log.spool, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
-    """)  # fmt: skip
+    """)
     spool = Path(running.line())
     running.end(-9)
     assert [json.loads(line)["data"]["i"] for line in spool.read_text().splitlines()] == list(range(100))

@@ -76,7 +76,7 @@ def old(tmp_path_factory):
     folder = originals.need("resource_tracker-0.1.1")
     tmp = tmp_path_factory.mktemp("old")
     return Pair(tmp, folder, "PidTracker", "from resource_tracker import PidTracker",
-                "from barograph.compat.resource_tracker.v0_1 import PidTracker")  # fmt: skip
+                "from barograph.compat.resource_tracker.v0_1 import PidTracker")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def new(tmp_path_factory):
     folder = originals.need("resource_tracker-0.5.0")
     tmp = tmp_path_factory.mktemp("new")
     return Pair(tmp, folder, "ProcessTracker", "from resource_tracker import ProcessTracker",
-                "from barograph.compat.resource_tracker import ProcessTracker")  # fmt: skip
+                "from barograph.compat.resource_tracker import ProcessTracker")
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
@@ -158,14 +158,14 @@ def test_the_machine(release, module, tmp_path):
     scripts = (
         originals.start(tmp_path / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\nfrom resource_tracker import SystemTracker\n", SYSTEM),
         originals.start(tmp_path / "ours", f"from {module} import SystemTracker\n", SYSTEM),
-    )  # fmt: skip
+    )
     originals.begun(*scripts)
     poll(lambda: all(len(_rows(tmp_path / side / "rows.csv")) > 3 for side in ("theirs", "ours")), "rows")
     originals.results(*scripts)
     theirs, ours = (_rows(tmp_path / side / "rows.csv") for side in ("theirs", "ours"))
     assert list(ours[0]) == list(theirs[0])
     same = [n for n in ours[0] if n.startswith(("memory_free", "memory_used", "memory_buffers", "memory_cached", "memory_active",
-                                                "memory_inactive"))]  # fmt: skip
+                                                "memory_inactive"))]
     assert len(same) == 6
     for name in same:
         # Other programs go on meanwhile: the two need only overlap, widened by a tenth of the machine's memory.
@@ -210,7 +210,7 @@ def test_resource_tracker_in_the_background(tmp_path):
     scripts = (
         originals.start(tmp_path / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\nfrom resource_tracker import ResourceTracker\n", BACKGROUND),
         originals.start(tmp_path / "ours", "from barograph.compat.resource_tracker import ResourceTracker\n", BACKGROUND),
-    )  # fmt: skip
+    )
     originals.begun(*scripts)
     theirs, ours = originals.results(*scripts)
     for key in ("same", "running", "process", "system", "combined", "stats", "recommended", "snapshot", "metadata"):
@@ -250,7 +250,7 @@ def test_functions_agree_with_the_original(tmp_path):
         )
         outs = []
         for prelude in (f"import sys; sys.path.insert(0, {str(folder)!r}); import resource_tracker.tracker as m\n",
-                        "import barograph.compat.resource_tracker.v0_1 as m\n"):  # fmt: skip
+                        "import barograph.compat.resource_tracker.v0_1 as m\n"):
             done = subprocess.run([sys.executable, "-c", prelude + call, str(job.pid)], capture_output=True, text=True,
                                   check=True)
             outs.append(json.loads(done.stdout))
@@ -348,7 +348,7 @@ def fake_gpus(tmp_path, monkeypatch):
 def test_gpus(fake_gpus, driver, monkeypatch):
     """nvidia-smi is asked for one reading; what is tracked is the driver's, also where this process sees one GPU."""
     driver.write("0 buffer none", "0 util 60", "0 used 3145728000", f"0 proc {os.getpid()} memory 2147483648",
-                 f"0 proc {os.getpid()} sm 60", "1 buffer none", "1 util 25", "1 used 75497472", devices=2)  # fmt: skip
+                 f"0 proc {os.getpid()} sm 60", "1 buffer none", "1 util 25", "1 used 75497472", devices=2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     assert (now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"]
             and now.get_server_info()["gpu_memory_mib"] == 163840)
@@ -407,7 +407,7 @@ def test_diff_stats_and_the_default_pid():
         pass
     found = tracker.diff_stats()
     assert list(found) == ["timestamp", "pid", "children", "utime", "stime", "cpu_usage", "pss", "read_bytes", "write_bytes",
-                           "gpu_usage", "gpu_vram", "gpu_utilized"]  # fmt: skip
+                           "gpu_usage", "gpu_vram", "gpu_utilized"]
     assert found["pss"] > 0 and tracker.cycle == 1
     # On a busy machine the newest sample may be older than the call: what it lacks is in the next ones.
     used = [found]
@@ -435,11 +435,11 @@ def test_what_is_not_there_yet_or_any_more():
 
 def test_recommendation_and_the_switch():
     table = {"metadata": dict.fromkeys(("pid", "method")) | {"children": True, "interval": 1, "track_processes": True, "track_system": True,
-             "discover_server": True, "discover_cloud": True, "start_time": 0, "stop_time": 9, "pid": 1}, "server_info": {}, "cloud_info": None}  # fmt: skip
+             "discover_server": True, "discover_cloud": True, "start_time": 0, "stop_time": 9, "pid": 1}, "server_info": {}, "cloud_info": None}
     row = {"timestamp": 1.0, "cpu_usage": 3.4, "memory_mib": 3000.0, "gpu_usage": 0, "gpu_vram_mib": 0,
            "gpu_utilized": 0}
     host = {"timestamp": 1.0, "cpu_usage": 3.5, "memory_used_mib": 3100.0, "gpu_usage": 0, "gpu_vram_mib": 0,
-            "disk_space_used_gb": 1, "net_recv_bytes": 0, "net_sent_bytes": 0}  # fmt: skip
+            "disk_space_used_gb": 1, "net_recv_bytes": 0, "net_sent_bytes": 0}
     tracker = now.ResourceTracker.from_snapshot({**table, "process_metrics": [row], "system_metrics": [host]})
     assert tracker.recommend_resources() == {"cpu": 3, "memory": 4096, "gpu": 0, "vram": 0}
     assert tracker.server_info["allocation"] == "dedicated"
@@ -469,7 +469,7 @@ def test_a_tracker_that_is_killed_leaves_its_rows_and_no_recorder(tmp_path, scri
             from barograph.compat.resource_tracker import ProcessTracker
             print("x", flush=True)
             ProcessTracker(int(sys.argv[1]), interval=0.1, output_file="rows.csv")
-        """, target.pid, cwd=tmp_path)  # fmt: skip
+        """, target.pid, cwd=tmp_path)
         running.line()
         poll(lambda: len(_rows(tmp_path / "rows.csv")) > 3, "rows")
         running.process.kill()
@@ -504,10 +504,8 @@ def test_their_own_tests_pass_with_it(tmp_path):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     files = sorted(path.name for path in tmp_path.glob("test_*.py"))
     without = ["-k", "not test_resource_tracker_report"]  # it looks for a heading of its own page
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, *without, *files],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path,
+                           *without, *files], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout
 

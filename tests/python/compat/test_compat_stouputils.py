@@ -82,7 +82,7 @@ def test_the_nine_metrics_have_names_steps_and_types(both):
 
 
 @pytest.mark.parametrize("name", ["memory_rss_megabytes", "memory_vms_megabytes", "memory_usage_percentage", "num_threads", "num_fds",
-                                  "memory_uss_megabytes", "io_read_megabytes", "io_write_megabytes"])  # fmt: skip
+                                  "memory_uss_megabytes", "io_read_megabytes", "io_write_megabytes"])
 def test_where_the_job_stands_still_values_agree(both, name):
     job, theirs, ours = both
     found = [{value for _, t, value in of["metrics"]["process/" + name] if job.still + 0.3 < t < job.moves}
@@ -120,10 +120,8 @@ def test_it_costs_the_script_less_than_the_original(both):
 def test_signature_and_defaults():
     parameters = inspect.signature(ProcessMetricsMonitor).parameters
     defaults = {n: p.default for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
-    assert defaults == {
-        "pid": None, "children": True, "sampling_interval": 10.0, "samples_before_logging": 1, "prefix": "process/",
-        "verbose": False, "max_memory_megabytes": None, "max_cpu_count": None,
-    }  # fmt: skip
+    assert defaults == {"pid": None, "children": True, "sampling_interval": 10.0, "samples_before_logging": 1,
+                        "prefix": "process/", "verbose": False, "max_memory_megabytes": None, "max_cpu_count": None}
     monitor = ProcessMetricsMonitor(samples_before_logging=-3, max_memory_megabytes=5.0, max_cpu_count=2.0)
     assert (monitor.samples_before_logging, monitor.max_memory_megabytes, monitor.max_cpu_count) == (1, 5.0, 2.0)
     assert monitor.thread is None and monitor.run_id is None and monitor.step == 0 and monitor.samples == []
@@ -371,10 +369,9 @@ def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path, there):
     os.mkdir(f"{tape}.mlflow-{_position._hash('r')}")
     tape = tape if there else "/nonexistent/t.baro"
     given = {"uri": "", "run_id": "r", "prefix": "", "step": 7, "samples": 1, "memory": 1, "cores": None, "own": True}
-    done = subprocess.run(
-        [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"], check=False, text=True,
-        input=f"{tape}\n1\n1\n{json.dumps(given)}\n", capture_output=True, env={**os.environ, "XDG_STATE_HOME": tape},
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", "from barograph.compat._mlflow import main; main()"], check=False,
+                          text=True, input=f"{tape}\n1\n1\n{json.dumps(given)}\n", capture_output=True,
+                          env={**os.environ, "XDG_STATE_HOME": tape})
     said = json.loads(done.stdout)
     assert said["step"] == 7 and "Failed to log process metrics at step 7" in said["warning"] and tape in said["warning"]
 
