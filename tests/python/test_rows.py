@@ -127,47 +127,21 @@ def test_a_capsule_that_is_left_at_the_end(tape):
 
 
 def test_libraries_that_take_arrow(tape, others):
+    pyarrow, polars, duckdb, pandas = map(pytest.importorskip, ("pyarrow", "polars", "duckdb", "pandas"))
     want = sum(int(r["cpu_ns"] or 0) for r in exported(tape.path, "process", COLUMNS))
-    rows = tape.rows("process", COLUMNS)
-    tried = 0
-    before = descriptors()
-    try:
-        import pyarrow
-
-        table = pyarrow.table(tape.rows("process", COLUMNS + ",tcp_sent"))
-        table.validate(full=True)
-        assert table.column("cpu_ns").to_pylist() == rows.to_dict()["cpu_ns"]
-        meaning = {f.name: {k.decode(): v.decode() for k, v in f.metadata.items()} for f in table.schema if f.metadata}
-        assert meaning["cpu_ns"]["unit"] == "ns" and meaning["cpu_ns"]["semantics"] == "counter"
-        assert meaning["tcp_sent_bytes"]["absent"] == "not asked" and "absent" not in meaning["rss_bytes"]
-        assert pyarrow.RecordBatchReader.from_stream(rows).read_all().num_rows == len(rows.to_dicts())
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import polars
-
-        assert polars.DataFrame(rows)["cpu_ns"].sum() == want
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import duckdb
-
-        assert duckdb.sql("select sum(cpu_ns) from rows").fetchall() == [(want,)]
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import pandas
-
-        if hasattr(pandas.DataFrame, "from_arrow"):
-            assert pandas.DataFrame.from_arrow(rows)["cpu_ns"].sum() == want
-            tried += 1
-    except ImportError:
-        pass
+    rows, before = tape.rows("process", COLUMNS), descriptors()
+    table = pyarrow.table(tape.rows("process", COLUMNS + ",tcp_sent"))
+    table.validate(full=True)
+    assert table.column("cpu_ns").to_pylist() == rows.to_dict()["cpu_ns"]
+    assert pyarrow.RecordBatchReader.from_stream(rows).read_all().num_rows == len(rows.to_dicts())
+    meaning = {f.name: {k.decode(): v.decode() for k, v in f.metadata.items()} for f in table.schema if f.metadata}
+    assert meaning["cpu_ns"]["unit"] == "ns" and meaning["cpu_ns"]["semantics"] == "counter"
+    assert meaning["tcp_sent_bytes"]["absent"] == "not asked" and "absent" not in meaning["rss_bytes"]
+    assert polars.DataFrame(rows)["cpu_ns"].sum() == want
+    assert duckdb.sql("select sum(cpu_ns) from rows").fetchall() == [(want,)]
+    if hasattr(pandas.DataFrame, "from_arrow"):
+        assert pandas.DataFrame.from_arrow(rows)["cpu_ns"].sum() == want
     gc.collect()
-    assert tried
     assert descriptors() <= before + 2  # libraries open their own
 
 
