@@ -316,9 +316,18 @@ def test_help_and_docs(baro):
         assert good(baro, "docs", "man", command).startswith(f"baro-{command}(1)".encode())
     completion = good(baro, "docs", "bash")
     subprocess.run(["bash", "-n"], input=completion, check=True)
-    done = subprocess.run(["bash", "-c",
-                           'eval "$1"; COMP_WORDS=(baro export --fo); COMP_CWORD=2; _baro 2>/dev/null; echo "${COMPREPLY[@]}"',
-                           "bash", completion.decode()], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [
+            "bash",
+            "-c",
+            'eval "$1"; COMP_WORDS=(baro export --fo); COMP_CWORD=2; _baro 2>/dev/null; echo "${COMPREPLY[@]}"',
+            "bash",
+            completion.decode(),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "--format=" in done.stdout and "--force" in done.stdout
     assert b"`pss_bytes`" in good(baro, "docs", "metrics")
 

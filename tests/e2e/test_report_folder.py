@@ -52,7 +52,10 @@ def test_complete_or_not_at_all(baro, work, tape):
 
 def test_full_disk_leaves_nothing(baro, work, tape):
     """A limit on the size of files simulates the full disk: the larger pictures can't be written."""
-    r = subprocess.run(["sh", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$@"', "sh", baro, "report", str(tape), "-o",
-                        f"{work}/d/"], capture_output=True, timeout=60)
+    r = subprocess.run(
+        ["sh", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$@"', "sh", baro, "report", str(tape), "-o", f"{work}/d/"],
+        capture_output=True,
+        timeout=60,
+    )
     one_line(r, 2, "can't write", "File too large")
     assert not (work / "d").exists() and not [p for p in work.iterdir() if p.name.endswith(".part")]
