@@ -103,30 +103,21 @@ static int pass_every(void *at, const char *text, struct baro_error *err)
 
 const struct opt options_serve[] = {
     PARSED("listen", 'l', "ADDRESS", serve, take_listen,
-           "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)",
-           MORE("ADDR is a numeric address ([::1]:2276 for IPv6), localhost, or * for all. Port 0 takes a free one; "
-                "the URL is printed at the start. Only the user that started it can connect to a Unix socket.")),
+           "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)"),
     TEXT("token-file", 0, "FILE", serve.token_file,
-         "ask clients for the token in FILE; required unless it listens on this machine alone", .completes = OPT_A_FILE,
-         MORE("The token is the first line of FILE, 16 characters or more. Clients send it as 'Authorization: Bearer "
-              "TOKEN'. A browser opens the page once with ?token=TOKEN and gets a cookie.")),
-    PARSED("allow-host", 0, "NAME", serve, take_host, "answer requests whose Host is NAME; repeatable",
-           MORE("Without it only numeric addresses and localhost are answered: a page of another site could otherwise "
-                "have its own name point here and read the answers (DNS rebinding).")),
+         "ask clients for the token in FILE; required unless it listens on this machine alone",
+         .completes = OPT_A_FILE),
+    PARSED("allow-host", 0, "NAME", serve, take_host, "answer requests whose Host is NAME; repeatable"),
     PARSED("clients", 0, "N", serve.clients, take_clients, "serve so many connections at once at most (default: 256)"),
     PARSED("unsent", 0, "SIZE", serve.unsent_bytes, take_total,
-           "hold answers that clients have not taken within SIZE together (default: 64MB)",
-           MORE("A request whose answer would be more is refused with status 503. One user or address gets half of it. "
-                "Answers of 64 KiB and less do not count.")),
+           "hold answers that clients have not taken within SIZE together (default: 64MB)"),
     PARSED("metrics-processes", 0, "N", serve.metrics_processes, take_processes,
            "/metrics also has the N processes of each job that use most CPU (default: 0)"),
     SETS("announced", 0, serve.announced,
          "list also the runs of this machine whose tapes are elsewhere, as without DIR"),
     PARSED("cgroup", 0, "PATTERN", serve, pass_pattern,
            "record each control group that matches onto a tape in DIR, by baro observe; repeatable",
-           .completes = OPT_A_FILE,
-           MORE("baro observe runs while the server does. If it ends before, it is started again after 1 s, then after "
-                "2 s, 4 s, up to a minute. PATTERN is as for baro observe.")),
+           .completes = OPT_A_FILE),
     PARSED("tasks", 0, "TASKS", serve, pass_tasks,
            "record the job of each task file in the folder TASKS in the same way", .completes = OPT_A_FILE),
     PARSED("keep", 0, "TIME|SIZE", serve, pass_keep,
