@@ -107,7 +107,7 @@ enum baro_source {
     BARO_SOURCE_CGROUP = 1 << 26,      /**< the files of a control group, v1 or v2 */
     BARO_SOURCE_WALK = 1 << 27,        /**< statx(2) of all files below a directory */
     BARO_SOURCE_SOCK_DIAG = 1 << 28,   /**< sock_diag(7) of the sockets in /proc/PID/fd; /proc/PID/net/dev */
-    BARO_SOURCE_GPU = 1 << 29,         /**< NVML, nvidia-smi, or /sys/class/drm and /proc/PID/fdinfo */
+    BARO_SOURCE_GPU = 1 << 29,         /**< NVML, or /sys/class/drm and /proc/PID/fdinfo */
     BARO_SOURCE_ENERGY = 1 << 30       /**< /sys/class/powercap, hwmon, power_supply */
 };
 

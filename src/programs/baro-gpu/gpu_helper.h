@@ -30,7 +30,7 @@ struct stamps {
     bool was_empty;      /* the buffer had no value at a reading: those that come later are newer */
 };
 
-enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };
+enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM };
 
 struct unit { /* a device or a MIG instance */
     nvml_device handle;
@@ -64,8 +64,6 @@ struct gpu_helper {
     struct gpu_shared *shared;
     struct nvml nv;
     bool has_cards;          /* GPUs in DRM were searched for */
-    struct smi *smi;         /* nvidia-smi in the place of the library */
-    bool smi_found;          /* its devices were found, and chosen from */
     struct drm *drm;         /* NULL: there are none */
     char proc[GPU_PATH + 8]; /* where the job's processes are */
     bool has_library, is_up; /* loaded; nvmlInit succeeded */
@@ -194,12 +192,9 @@ void intel_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
 /* drm.c: what the job's processes use of them */
 struct drm *drm_new(void); /* NULL without memory */
 void drm_read(struct gpu_helper *h);
-/* smi.c: all devices by nvidia-smi */
-void smi_read(struct gpu_helper *h);
 /* devices.c: all devices that are to be read */
 struct unit *unit_add(struct gpu_helper *h, nvml_device handle, uint32_t index, uint32_t parent);
 void devices_find(struct gpu_helper *h);
-void devices_choose(struct gpu_helper *h, uint32_t count);
 /* chosen.c: as CUDA_VISIBLE_DEVICES (count: how many there are), and as --gpu. index: GPU_NONE where it has none */
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
 bool gpu_is_listed(const char *list, uint32_t index, const char *name, const char *uuid);
