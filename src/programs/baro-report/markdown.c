@@ -64,8 +64,8 @@ static void head(struct page *p)
     report_title(p->s, &title);
     report_result(p->s, p->style.running, &result);
     buf_str(p->out, "## ");
-    if (p->d->in->number)
-        buf_printf(p->out, "%zu. ", p->d->in->number);
+    if (p->d->number)
+        buf_printf(p->out, "%zu. ", p->d->number);
     p->is_cut = markdown_title(p->out, &title, false);
     buf_str(p->out, "\n\n**");
     put_escaped(p, &result);
@@ -272,7 +272,7 @@ static void commands(struct page *p)
 
 static void foot(struct page *p)
 {
-    const char *name = p->d->in->name;
+    const char *name = p->d->name;
     buf_str(p->out, "<sub>barograph ");
     markdown_text(p->out, baro_header_version(p->d->header), strlen(baro_header_version(p->d->header)));
     buf_str(p->out, " · ");
@@ -280,11 +280,12 @@ static void foot(struct page *p)
     buf_str(p->out, "</sub>\n");
 }
 
-void document_markdown(const struct document *d, struct buf *ret)
+int document_markdown(const struct document *d, void *context, struct buf *ret, struct baro_error *err)
 {
+    (void)context;
     struct page p = {.d = d, .s = d->summary, .out = ret};
     p.style = (struct report_style){
-        .width = 400, .utf8 = true, .running = baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING, .zone = d->in->zone};
+        .width = 400, .utf8 = true, .running = baro_tape_state(d->tape) == BARO_TAPE_RUNNING, .zone = d->zone};
     head(&p);
     verdicts(&p);
     put_curves(&p);
@@ -294,18 +295,5 @@ void document_markdown(const struct document *d, struct buf *ret)
     commands(&p);
     notes(&p);
     foot(&p);
-}
-
-int report_markdown(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
-{
-    struct document d;
-    struct buf out = {0};
-    int r = document_read(&d, in, err);
-    if (r < 0)
-        return r;
-    document_markdown(&d, &out);
-    r = out.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)out.at, out.len);
-    buf_done(&out);
-    document_done(&d);
-    return r;
+    return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
