@@ -5,6 +5,8 @@ import re
 import struct
 import subprocess
 
+import pytest
+
 from readers import HOSTILE_NAME, call, good, one_line, tape  # noqa: F401
 
 SIX = ("aggregate_uss", "rss_vs_uss", "total_footprint", "aggregate_cpu", "cpu_time", "instance_count")
