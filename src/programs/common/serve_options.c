@@ -48,58 +48,38 @@ static int take_processes(void *at, const char *text, struct baro_error *err)
 
 /* ---- what serve gives to baro observe ---- */
 
-static int pass_on(struct serve_settings *s, const char *option, const char *text, struct baro_error *err)
+/* An argument is checked as baro observe will, and passed on as text. */
+static int pass_on(struct serve_settings *s, const char *option, const char *text,
+                   int (*check)(void *at, const char *text, struct baro_error *err), struct baro_error *err)
 {
+    struct record_settings ignored;
+    int code = check ? check(&ignored, text, err) : 0;
+    if (code < 0)
+        return code;
     if (s->n_observe + 2 > SETTINGS_OBSERVE_MAX)
         return error_set(err, BARO_E_RANGE, "there are too many options of the observer");
     s->observe[s->n_observe++] = option;
     s->observe[s->n_observe++] = text;
+    if (!check)
+        s->observes = true;
     return 0;
 }
 
 static int pass_pattern(void *at, const char *text, struct baro_error *err)
 {
-    struct serve_settings *s = at;
-    if (!*text)
-        return error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
-    s->observes = true;
-    return pass_on(s, "--cgroup", text, err);
+    return *text ? pass_on(at, "--cgroup", text, NULL, err) : error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
 }
 
-static int pass_tasks(void *at, const char *text, struct baro_error *err)
-{
-    struct serve_settings *s = at;
-    s->observes = true;
-    return pass_on(s, "--tasks", text, err);
-}
-
-static int pass_keep(void *at, const char *text, struct baro_error *err)
-{
-    struct record_settings checked;
-    int code = take_keep(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--keep", text, err);
-}
-
-static int pass_total(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t checked;
-    int code = take_total(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--total", text, err);
-}
-
-static int pass_interval(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t checked;
-    int code = take_interval(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--interval", text, err);
-}
-
-static int pass_every(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t checked;
-    int code = take_every(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--du-every", text, err);
-}
+#define PASSES(name, option, check)                                                                                    \
+    static int name(void *at, const char *text, struct baro_error *err)                                                \
+    {                                                                                                                  \
+        return pass_on(at, option, text, check, err);                                                                  \
+    }
+PASSES(pass_tasks, "--tasks", NULL)
+PASSES(pass_keep, "--keep", take_keep)
+PASSES(pass_total, "--total", take_total)
+PASSES(pass_interval, "--interval", take_interval)
+PASSES(pass_every, "--du-every", take_every)
 
 const struct opt options_serve[] = {
     PARSED("listen", 'l', "ADDRESS", serve, take_listen,
