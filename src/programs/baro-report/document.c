@@ -43,10 +43,3 @@ void document_done(struct document *d)
     baro_tape_close(d->tape);
     *d = (struct document){0};
 }
-
-struct baro_value document_phase(const struct document *d, size_t item, const char *name)
-{
-    struct baro_value v;
-    baro_timeline_value(d->timeline, item, baro_timeline_fact_find(name), &v);
-    return v;
-}

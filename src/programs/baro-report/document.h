@@ -24,9 +24,6 @@ int document_open(struct document *d, struct baro_error *err);
 int document_read(struct document *d, struct baro_error *err);
 void document_done(struct document *d);
 
-/* Finds a fact of a phase by name; absent if there is no such fact. */
-struct baro_value document_phase(const struct document *d, size_t item, const char *name);
-
 #define DOCUMENT_STOP 1
 
 /* Writes a tape's section of a report. Returns 0; a negative code with its text in err if the tape cannot be read; or

@@ -197,6 +197,7 @@ static void notes(struct page *p)
 
 static void phase_row(struct page *p, size_t i, const struct baro_timeline_item *item)
 {
+    static const char *const facts[] = {"cpu_ns", "cores_mean", "rss_peak_bytes", "io_rchar_bytes", "io_wchar_bytes"};
     struct buf b = {0};
     buf_str(p->out, "| ");
     for (int k = 0; k < item->depth && k < 8; k++)
@@ -210,11 +211,12 @@ static void phase_row(struct page *p, size_t i, const struct baro_timeline_item 
     fmt_duration(&b, item->end_ns - item->begin_ns);
     buf_str(&b, item->is_open ? ", open" : "");
     markdown_unbroken(p->out, &b);
-    markdown_cell(p->out, document_phase(p->d, i, "cpu_ns"), fmt_duration);
-    markdown_cell_real(p->out, document_phase(p->d, i, "cores_mean"));
-    markdown_cell(p->out, document_phase(p->d, i, "rss_peak_bytes"), fmt_bytes);
-    markdown_cell(p->out, document_phase(p->d, i, "io_rchar_bytes"), fmt_bytes);
-    markdown_cell(p->out, document_phase(p->d, i, "io_wchar_bytes"), fmt_bytes);
+    for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
+        struct baro_value v;
+        int fact = baro_timeline_fact_find(facts[k]);
+        baro_timeline_value(p->d->timeline, i, fact, &v);
+        markdown_cell(p->out, baro_timeline_fact(fact), v);
+    }
     buf_str(p->out, " |\n");
     buf_done(&b);
 }
@@ -243,14 +245,14 @@ static void command_row(struct page *p, size_t i)
     struct baro_value cpu = report_row(p->s, "commands", "cpu_ns", i);
     buf_str(p->out, "| ");
     markdown_code(p->out, name, strlen(name), true);
-    markdown_cell(p->out, report_row(p->s, "commands", "processes", i), fmt_count);
-    markdown_cell(p->out, cpu, fmt_duration);
+    markdown_fact(p->out, p->s, "commands", "processes", i);
+    markdown_fact(p->out, p->s, "commands", "cpu_ns", i);
     buf_str(p->out, " | ");
     if (!cpu.absent && total)
         lines_percent(p->out, (double)cpu.u64 / (double)total);
-    markdown_cell(p->out, report_row(p->s, "commands", "rss_peak_bytes", i), fmt_bytes);
-    markdown_cell(p->out, report_row(p->s, "commands", "io_read_bytes", i), fmt_bytes);
-    markdown_cell(p->out, report_row(p->s, "commands", "io_write_bytes", i), fmt_bytes);
+    markdown_fact(p->out, p->s, "commands", "rss_peak_bytes", i);
+    markdown_fact(p->out, p->s, "commands", "io_read_bytes", i);
+    markdown_fact(p->out, p->s, "commands", "io_write_bytes", i);
     buf_str(p->out, " |\n");
 }
 

@@ -24,10 +24,10 @@ void several_row(const struct document *d, struct buf *b)
     buf_str(b, " | ");
     fmt_time_zone(&cell, report_fact(d->summary, "", "start").i64, d->zone, false);
     markdown_unbroken(b, &cell);
-    markdown_cell(b, report_fact(d->summary, "", "wall_ns"), fmt_duration);
-    markdown_cell(b, report_fact(d->summary, "job", "cpu_ns"), fmt_duration);
-    markdown_cell(b, report_fact(d->summary, "job", "rss_peak_bytes"), fmt_bytes);
-    markdown_cell(b, report_fact(d->summary, "job", "processes_started"), fmt_count);
+    markdown_fact(b, d->summary, "", "wall_ns", 0);
+    markdown_fact(b, d->summary, "job", "cpu_ns", 0);
+    markdown_fact(b, d->summary, "job", "rss_peak_bytes", 0);
+    markdown_fact(b, d->summary, "job", "processes_started", 0);
     buf_str(b, " | ");
     buf_clear(&cell);
     report_result(d->summary, baro_tape_state(d->tape) == BARO_TAPE_RUNNING, &cell);
