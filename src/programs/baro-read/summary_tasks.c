@@ -2,25 +2,8 @@
 #include "programs/baro-read/summary_tasks.h"
 
 #include "base/json.h"
+#include "output/rows/csv_json.h"
 #include "output/text/tasks.h"
-
-static void put_fact(struct json *j, const struct baro_summary *s, int fact, size_t row)
-{
-    const struct baro_fact *of = baro_summary_fact(fact);
-    struct baro_value v;
-    baro_summary_value(s, fact, row, &v);
-    json_key(j, of->name);
-    if (v.absent)
-        json_null(j);
-    else if (of->type == BARO_FACT_TEXT)
-        json_text(j, v.text);
-    else if (of->type == BARO_FACT_REAL)
-        json_double(j, v.real);
-    else if (of->type == BARO_FACT_BOOLEAN)
-        json_bool(j, v.u64);
-    else
-        json_u64(j, v.u64);
-}
 
 /* Which numbers of a task may be off. */
 static void put_marks(struct json *j, const struct baro_summary *s, const struct baro_section *section, size_t row)
@@ -49,8 +32,11 @@ static void print_json(const struct baro_summary *s, const char *path, struct bu
     json_key_begin(&j, "tasks", '[');
     for (size_t row = 0; row < report_tasks_count(s); row++) {
         json_begin(&j, '{');
-        for (int i = 0; i < section->fact_count; i++)
-            put_fact(&j, s, section->first_fact + i, row);
+        for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
+            struct baro_value v;
+            baro_summary_value(s, i, row, &v);
+            json_fact(&j, baro_summary_fact(i), &v);
+        }
         put_marks(&j, s, section, row);
         json_end(&j, '}');
     }
