@@ -151,7 +151,7 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
     bool known = false, whole = true;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         uint64_t own;
-        bool has_all, has_own = closure_own(j, m, of[i].counter, &own, &has_all);
+        bool has_all, has_own = own_io(j, m, of[i].counter, &own, &has_all);
         e->absent[of[i].own] = has_own ? (uint8_t)BARO_PRESENT : BARO_ABSENT_UNKNOWN;
         e->absent[of[i].own] = e->absent[of[i].all] ? e->absent[of[i].all] : e->absent[of[i].own];
         e->value[of[i].own] = e->absent[of[i].own] ? 0 : own;
@@ -252,25 +252,21 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
 }
 
-/* Returns the last exit reported for a pid, if it is among the last JOB_REPORTED. */
-static const struct job_reported *last_reported(const struct job *j, int32_t pid)
+/* ---- exits that were reported ---- */
+
+/* Returns the exit with this number, if it is among the last JOB_REPORTED. */
+static const struct job_reported *reported_at(const struct job *j, uint64_t n)
 {
-    uint64_t n = j->reports.of[(uint32_t)pid % JOB_REPORTED];
-    while (n && n + JOB_REPORTED > j->reports.n) {
-        const struct job_reported *r = &j->reports.at[(n - 1) % JOB_REPORTED];
-        if (r->key.pid == pid)
-            return r;
-        n = r->before;
-    }
-    return NULL;
+    return n && n + JOB_REPORTED > j->reports.n ? &j->reports.at[(n - 1) % JOB_REPORTED] : NULL;
 }
 
-static void note_reported(struct job *j, const struct member *m)
+/* Returns the last one with this pid. */
+static const struct job_reported *last_reported(const struct job *j, int32_t pid)
 {
-    uint64_t *last = &j->reports.of[(uint32_t)m->row.key.pid % JOB_REPORTED];
-    uint64_t end_ns = m->life.end_reported || m->life.gone_ns < m->life.end_ns ? m->life.end_ns : m->life.gone_ns;
-    j->reports.at[j->reports.n++ % JOB_REPORTED] = (struct job_reported){m->row.key, end_ns, *last};
-    *last = j->reports.n;
+    const struct job_reported *r = reported_at(j, j->reports.of[(uint32_t)pid % JOB_REPORTED_HASH]);
+    while (r && r->key.pid != pid)
+        r = reported_at(j, r->before);
+    return r;
 }
 
 /* Was the exit of this process reported before? A process whose exit was reported can be found again, for example by a
@@ -280,8 +276,12 @@ static void note_reported(struct job *j, const struct member *m)
 static bool was_reported(struct job *j, const struct member *m)
 {
     const struct job_reported *last = last_reported(j, m->row.key.pid);
+    uint64_t end_ns = m->life.end_reported ? m->life.end_ns : max_u64(m->life.gone_ns, m->life.end_ns);
     bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->life.begin_ns <= last->end_ns;
-    note_reported(j, m);
+    uint64_t *of = &j->reports.of[(uint32_t)m->row.key.pid % JOB_REPORTED_HASH];
+    j->reports.at[j->reports.n++ % JOB_REPORTED] =
+        (struct job_reported){m->row.key, m->life.begin_ns, end_ns, *of, is_unreaped(m), member_is_final(m)};
+    *of = j->reports.n;
     return same;
 }
 
@@ -289,6 +289,73 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
 {
     const struct job_reported *last = last_reported(j, pid);
     return last && last->end_ns >= t_ns;
+}
+
+#define SLACK (20 * NS_PER_MS) /* start times are truncated to ticks of 10 ms */
+
+/* Do a start time in ticks and a process with this begin and end belong together? begin_ns 0: not known. */
+static bool fits(const struct job *j, uint64_t start, uint64_t begin_ns, uint64_t end_ns)
+{
+    uint64_t began = job_begin_ns(j, start);
+    return began <= end_ns + SLACK && began + SLACK >= begin_ns && (!begin_ns || began <= begin_ns + SLACK);
+}
+
+static bool is_same_process(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
+{
+    if (m->reading.stat_was_read && start)
+        return m->row.key.start == start;
+    uint64_t began = m->life.begin_ns ? m->life.begin_ns : m->row.first_ns;
+    if (!start)
+        return began <= t_ns;
+    return m->life.begin_ns ? fits(j, start, began, began) : job_begin_ns(j, start) <= began;
+}
+
+/* Reports of the wrapper wait in a socket while events are read. When one is handled, its process may be a member, may
+ * be gone, or may have been reported already, and its pid may belong to another process. */
+struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported)
+{
+    *ret_reported = false;
+    struct member *m = tree_find(&j->tree, pid);
+    if (m && is_same_process(j, m, start, t_ns))
+        return m;
+    for (m = j->settling.gone; m; m = m->links.list_next) {
+        if (m->row.key.pid == pid && is_same_process(j, m, start, t_ns))
+            return m;
+    }
+    uint64_t n = j->reports.of[(uint32_t)pid % JOB_REPORTED_HASH];
+    for (const struct job_reported *r; (r = reported_at(j, n)) != NULL; n = r->before) {
+        bool same = !start || (r->key.start ? r->key.start == start : fits(j, start, r->begin_ns, r->end_ns));
+        if (r->key.pid != pid || r->is_claimed || !same)
+            continue;
+        j->reports.at[(n - 1) % JOB_REPORTED].is_claimed = *ret_reported = true;
+        j->past.unreaped -= r->is_unreaped;
+        break;
+    }
+    return NULL;
+}
+
+/* ---- reporting ---- */
+
+/* Adds up what the processes have used themselves: a total is at least that. */
+static void take_own(struct job *j, const struct member *m, const struct baro_exit *e)
+{
+    for (enum ledger_counter c = LEDGER_IO_READ; c <= LEDGER_IO_WCHAR; c++) {
+        uint64_t own;
+        bool whole;
+        j->past.own[c] += own_io(j, m, c, &own, &whole) ? own : 0;
+    }
+    for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c <= LEDGER_FAULTS_MAJOR; c++)
+        j->past.own[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR), max_u64(own_of(m, c), reported_of(m, c)));
+    bool known = m->life.cpu_final || member_usage(m)->source == BARO_EXIT_TASKSTATS;
+    j->past.cpu_is_short |= !member_is_final(m) && (e->absent[EXIT_cpu] || !known);
+    j->past.counted_ns += e->absent[EXIT_cpu] ? 0 : e->value[EXIT_cpu];
+    j->past.unsure_ns += own_unsure(m);
+    j->past.vague_ns += perf_cpu(m);
+    if (is_unreaped(m)) {
+        j->past.unreaped++;
+        j->past.unreaped_cpu_short |= !ledger_is_whole(j, m);
+        j->past.unreaped_io_short |= !io_is_whole(j, m);
+    }
 }
 
 /* Takes what the kernel adds to no other process, and peaks. */
@@ -322,19 +389,11 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     bool is_other = m->other.is;
     fill_exit(j, m, &e);
     task_exit(j, m, &e);
-    if (!m->of_task.left)
-        claim_note(j, m, now_ns);
     if (j->source.covers_members && !m->events.covered)
         job_lose(j);
     j->counts.ended++;
     j->group.ended_ns = max_u64(j->group.ended_ns, m->life.end_ns);
-    if (!e.absent[EXIT_cpu])
-        j->past.counted_ns += e.value[EXIT_cpu];
-    j->past.split[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
-    j->past.split[1] += e.absent[EXIT_cpu_system] ? 0 : e.value[EXIT_cpu_system];
-    j->past.unsure_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
-    j->past.reported_ns += own_unsure(m) && value(m, PROCESS_faults_minor) ? reported_cpu(m) : 0;
-    closure_note(j, m, &e);
+    take_own(j, m, &e);
     totals_know(j, m);
     if (is_other)
         others_exit(j, m, &e);
@@ -349,23 +408,26 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     return false;
 }
 
-/* Takes the first n members of the list and sorts them by the time of their end (a stable merge sort). */
-static struct member *take_sorted(struct member **list, size_t n)
+/* Sorts the list by the time of their end (a stable merge sort: a tick allocates nothing). */
+static struct member *sort_by_end(struct member *list, size_t n)
 {
-    struct member *first = *list, **last = &first;
-    if (n < 2) {
-        *list = first ? first->links.list_next : NULL;
-        *(first ? &first->links.list_next : list) = NULL;
-        return first;
+    if (n < 2)
+        return list;
+    struct member *b = list, *last = NULL, *first = NULL;
+    for (size_t i = 0; i < n / 2; i++) {
+        last = b;
+        b = b->links.list_next;
     }
-    struct member *a = take_sorted(list, n / 2), *b = take_sorted(list, n - n / 2);
+    last->links.list_next = NULL;
+    struct member *a = sort_by_end(list, n / 2), **at = &first;
+    b = sort_by_end(b, n - n / 2);
     while (a && b) {
         struct member **next = b->life.end_ns < a->life.end_ns ? &b : &a;
-        *last = *next;
-        last = &(*next)->links.list_next;
-        *next = *last;
+        *at = *next;
+        at = &(*next)->links.list_next;
+        *next = *at;
     }
-    *last = a ? a : b;
+    *at = a ? a : b;
     return first;
 }
 
@@ -373,20 +435,22 @@ static struct member *take_sorted(struct member **list, size_t n)
  * children begins with the newest, so if several have ended, the newest is noticed first. */
 void exits_report(struct job *j, uint64_t now_ns)
 {
-    size_t n = 0;
     struct member *list = NULL;
-    for (; j->settling.gone; n++) {
+    size_t n = 0;
+    for (; j->settling.gone; n++) { /* in the order in which they were noticed */
         struct member *m = j->settling.gone;
         j->settling.gone = m->links.list_next;
         m->links.list_next = list;
         list = m;
         m->life.end_ns = m->life.end_ns ? m->life.end_ns : now_ns;
     }
+    list = sort_by_end(list, n);
     j->settling.n_gone = 0;
     j->settling.gone_unforked = false;
     j->tree.epoch++;
-    for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
-        next = m->links.list_next;
+    while (list) {
+        struct member *m = list;
+        list = m->links.list_next;
         peak_end_awaited(j, m, false);
         if (!report_exit(j, m, now_ns))
             tree_release(&j->tree, m);

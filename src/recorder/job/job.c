@@ -22,9 +22,7 @@ void job_done(struct job *j)
     late_done(j);
     job_resume_done(j);
     tree_done(&j->tree);
-    free(j->claims.unclaimed);
     free(j->tasks);
-    j->claims.unclaimed = NULL;
     j->tasks = NULL;
 }
 
@@ -80,7 +78,6 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
     peak_end(j, m, end_ns);
     if (member_state(m) == MEMBER_ALIVE)
         state_change(j, m, MEMBER_ENDED);
-    peak_uncertain(j);
     if (!m->life.end_ns)
         m->life.end_ns = end_ns;
     task_ended(j, m, m->life.end_ns);
@@ -174,7 +171,6 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     bool final = member_is_final(m);
     if (member_is_gone(m))
         return;
-    job_end_noticed(j, m, noticed_ns);
     peak_end(j, m, end_ns);
     m->life.gone_ns = noticed_ns;
     m->life.reaped_by_parent |= !final && !m->links.parent && j->adopts;
@@ -188,7 +184,6 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
     tree_remove(&j->tree, m);
     j->others.listed -= m->other.is;
-    peak_uncertain(j);
     m->links.list_next = j->settling.gone;
     j->settling.gone = m;
     j->settling.n_gone++;

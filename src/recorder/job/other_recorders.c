@@ -29,7 +29,7 @@ static void used_by(const struct job *j, const struct member *m, uint64_t ret[BA
     for (size_t i = 0; i < 2; i++)
         ret[switches[i]] = since_base(m, switches[i], value(m, PROCESS_switches_voluntary + i));
     for (enum ledger_counter c = LEDGER_IO_READ; c <= LEDGER_IO_WCHAR; c++)
-        closure_own(j, m, c, &ret[c], &whole);
+        own_io(j, m, c, &ret[c], &whole);
 }
 
 /* Adds what the member has used since it is one of these. `used` is what it has used in all. */

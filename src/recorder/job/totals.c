@@ -5,7 +5,7 @@
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
-#define TEARDOWN_PART 128u /* if less than this share of the CPU time is missing, it is not marked as a lower bound */
+#define MARKED_PART 50u /* if less than this share of the CPU time is missing, it is not marked as a lower bound */
 /* Processes are read, and their exits reported, some milliseconds before or after their group. */
 #define GROUP_SLACK 5000000u
 #define GROUP_SURE (64 * UINT64_C(5000000)) /* from there on that does not matter */
@@ -109,12 +109,6 @@ static void fill_own_part(const struct member *m, struct member_part *p)
     p->ledger[LEDGER_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, value(m, PROCESS_faults_major));
 }
 
-static void own_split(const struct member *m, uint64_t ret[2])
-{
-    ret[0] = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
-    ret[1] = since_base(m, BASE_CPU_SYSTEM, value(m, PROCESS_cpu_system));
-}
-
 /* Fills what the kernel adds to no other process. */
 static void fill_kept(const struct member *m, struct member_part *p)
 {
@@ -129,14 +123,10 @@ static struct member_part part_of(const struct job *j, const struct member *m)
 {
     struct member_part p = {
         .counted = counted_of(m),
-        .unsure = own_unsure(m),
-        .reap_pending = member_is_reap_pending(m)
-                            ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM)
-                            : 0,
+        .vague = perf_cpu(m),
         .parents =
             m->account.had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
-    own_split(m, p.split);
     if (!m->other.is)
         fill_kept(m, &p);
     if (is_own_alone(j))
@@ -152,10 +142,7 @@ static void replace_part(struct member_part *all, struct member_part *old, const
     for (int c = 0; c < LEDGER_MAX; c++)
         all->ledger[c] += new->ledger[c] - old->ledger[c];
     all->counted += new->counted - old->counted;
-    all->split[0] += new->split[0] - old->split[0];
-    all->split[1] += new->split[1] - old->split[1];
-    all->unsure += new->unsure - old->unsure;
-    all->reap_pending += new->reap_pending - old->reap_pending;
+    all->vague += new->vague - old->vague;
     all->run_delay += new->run_delay - old->run_delay;
     all->switches[0] += new->switches[0] - old->switches[0];
     all->switches[1] += new->switches[1] - old->switches[1];
@@ -244,63 +231,64 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->shown.ledger[LEDGER_CPU_SYSTEM] = sum - j->shown.ledger[LEDGER_CPU_USER];
 }
 
-/*
- * Makes the bound smaller by what closure_raise_cpu() added. The CPU time that a parent shows for its children is too
- * small by up to two ticks, and the carried CPU time may be too small by the same amount. closure_raise_cpu() adds what
- * is missing from the sum over single processes. CPU time of gone members that still wait (`waiting`) was in no sum
- * before, so it does not change the bound.
- *
- * Example: the total is 970 ms with a bound of 40 ms, and the single processes have 990 ms: 20 ms are added, and the
- * bound becomes 20 ms.
- */
-static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
-{
-    added -= added < waiting ? added : waiting;
-    *bound -= added < *bound ? added : *bound;
-}
-
-/*
- * Makes the parts of the total in user mode and in the kernel at least the sums over the single processes. The kernel
- * scales both parts from ticks, for each process and for each sum separately, so they differ. Example: wait4(2) has
- * 330 ms and 32 ms, and the process's own stat 331 and 31 ms: the total has 331 and 31 ms. If the sums over processes
- * are more than the total (perf), the total is split in their ratio.
- */
-static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
-{
-    uint64_t least[2] = {j->past.split[0] + j->sums.split[0], j->past.split[1] + j->sums.split[1]};
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        uint64_t one[2];
-        own_split(m, one);
-        least[0] += one[0];
-        least[1] += one[1];
-    }
-    if (least[0] + least[1] > sum) {
-        least[0] = share_u64(sum, least[0], least[0] + least[1]);
-        least[1] = sum - least[0];
-    }
-    total[LEDGER_CPU_USER] = max_u64(total[LEDGER_CPU_USER], least[0]);
-    if (sum - total[LEDGER_CPU_USER] < least[1])
-        total[LEDGER_CPU_USER] = sum - least[1];
-    total[LEDGER_CPU_SYSTEM] = sum - total[LEDGER_CPU_USER];
-}
-
 static bool is_in_group_count(const struct job *j, const struct member *m)
 {
     return m->of_task.number && j->tasks[m->of_task.number - 1].group_now.known;
 }
 
-/* CPU time of the members whose exits are not reported yet, except what the count of a control group includes.
- * ret_unsure: the part of it that may be too much. */
-static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
+/* CPU time that is attributed to processes. vague: the part of it that perf alone has; unsure: the part that may be too
+ * much. Of members whose exits are not reported yet, all but what the count of a control group includes. */
+struct attributed {
+    uint64_t cpu, vague, unsure;
+};
+
+static struct attributed sum_of_attributed(const struct job *j)
 {
-    uint64_t sum = 0;
-    *ret_unsure = 0;
+    struct attributed a = {j->past.counted_ns + j->sums.counted, j->past.vague_ns + j->sums.vague, j->past.unsure_ns};
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        sum += is_in_group_count(j, m) ? 0 : counted_of(m);
-        *ret_unsure += is_in_group_count(j, m) ? 0 : own_unsure(m);
+        if (is_in_group_count(j, m))
+            continue;
+        a.cpu += counted_of(m);
+        a.vague += perf_cpu(m);
+        a.unsure += own_unsure(m);
     }
-    return sum;
+    return a;
+}
+
+/*
+ * A total is at least the sum of what single processes have used.
+ *
+ * While the job runs, this fills up what a parent shows of its children in whole ticks only. What perf alone has does
+ * not count for that: its clock goes on while a hypervisor has the CPU, and a published total can't be taken back.
+ *
+ * At the end, when all is settled, the total is wait4(2)'s, and the kernel has added the counters of each process to
+ * those of another one; the page faults and the I/O of single processes are not more than the total. If they are, it
+ * has not, nor if a parent has ended without having reaped any, and the wrapper has not either: when the first process of a PID namespace ends, the kernel kills the others and adds their counters to none
+ * (pid_namespaces(7)). Example: ten containers, each with three processes that have used 100 ms when its init ends.
+ * wait4(2) has 5 ms, and the single processes have 3,005 ms by taskstats: that is the total. perf's count may be too
+ * much by the part that is unsure, which is left out: the total is a lower bound.
+ */
+static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const struct attributed *a)
+{
+    bool closed = j->settling.closing && j->adopts && !j->settling.n_gone, is_lost = false;
+    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_MAX; c++) {
+        is_lost |= closed && j->past.own[c] > total[c];
+        total[c] = max_u64(total[c], j->past.own[c]);
+    }
+    if (is_lost || (closed && j->past.unreaped)) {
+        j->shortfall.unreaped = true;
+        bool others = is_lost && !j->past.unreaped; /* it is not known which ones */
+        j->shortfall.io |= j->past.unreaped_io_short || others;
+        j->shortfall.cpu |= j->past.unreaped_cpu_short || a->unsure;
+        j->shortfall.cpu |= others && (j->past.cpu_is_short || !j->source.events || j->source.lossy);
+    }
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    uint64_t missing = excess(excess(a->cpu, closed ? a->unsure : a->vague), sum);
+    if (!missing || is_own_alone(j) || (closed && !is_lost && !j->past.unreaped))
+        return;
+    uint64_t user = share_u64(missing, total[LEDGER_CPU_USER], sum);
+    total[LEDGER_CPU_USER] += user;
+    total[LEDGER_CPU_SYSTEM] += missing - user;
 }
 
 /* A child has the wrapper's peak until it executes a program. So if ru_maxrss of wait4(2) is no more than the wrapper's
@@ -384,7 +372,7 @@ static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_val
     bool may_miss = may_miss_children(j);
     ret_value[JOB_io_is_lower_bound] =
         j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
-    bool lacks_teardown = j->shortfall.teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
+    bool lacks_teardown = j->shortfall.cpu_ns > ret_value[JOB_cpu] / MARKED_PART;
     bool unsure = j->group.is_gone && (!j->source.events || j->source.lossy || ret_value[JOB_cpu] < GROUP_SURE);
     ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown || unsure);
     ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
@@ -429,25 +417,19 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     memset(ret_value, 0, JOB_MAX * sizeof(*ret_value));
     memset(ret_absent, 0, JOB_MAX);
     sum_up_ledger(j, total);
-    uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick, excess = 0;
-    uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->past.counted_ns + j->sums.counted + waiting;
+    const struct attributed a = sum_of_attributed(j);
+    uint64_t named = a.cpu;
     bool has_count = group_counts(j, total), has_group = has_count && !group_is_behind(j);
     j->group.named_ns = j->group.is_new ? named : j->group.named_ns;
     j->group.is_new = false;
+    raise_to_parts(j, total, &a);
     if (has_group) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
-        bound = 0;
         j->seen.known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
-    } else if (!is_own_alone(j)) {
-        unsure += j->past.unsure_ns + j->sums.unsure;
-        uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0, &excess);
-        shrink_bound(added, waiting + j->sums.reap_pending + j->claims.cpu_ns, &bound);
-    }
-    if (has_count && !has_group)
+    } else if (has_count) {
         raise_to_group(j, total, named);
-    closure_raise(j, total);
-    fit_split(j, total);
+    }
     others_refresh(j);
     others_subtract(j, total, &named);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
@@ -456,8 +438,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     for (int c = 0; c < LEDGER_MAX; c++)
         ret_value[sums[c].job] = j->shown.ledger[c];
     ret_value[JOB_cpu] = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
-    ret_value[JOB_cpu_bound] = bound;
-    ret_value[JOB_cpu_excess] = has_group ? 0 : excess + j->past.unreaped_unsure_ns;
+    ret_value[JOB_cpu_bound] = has_group ? 0 : j->sums.parents * SHORT_TICKS * j->ns_per_tick + j->shortfall.cpu_ns;
+    ret_value[JOB_cpu_excess] = has_group ? 0 : j->past.excess_ns;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     publish_kept(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);

@@ -60,33 +60,24 @@ struct member_usage {
 struct member_part {
     uint64_t ledger[LEDGER_MAX]; /* 0 while it is REAP_PENDING: its parent has the counters */
     uint64_t counted;            /* own CPU time since attach: attributed to this process */
-    uint64_t split[2];           /* the known parts of it: user mode, kernel */
-    uint64_t unsure;             /* the part of it that may be too much: own_unsure() */
-    /* while it is REAP_PENDING: CPU time of itself and of the children that it reaped; else 0 */
-    uint64_t reap_pending;
+    uint64_t vague;              /* the part of it that perf alone has: perf_cpu() */
     uint64_t run_delay, switches[2], rss;
     uint64_t delay_cpu; /* own CPU time up to the moment when run_delay was read */
     uint64_t parents;   /* 1: it has or had children */
 };
 
-/* How much of the CPU time of ended processes may be too much. unsure: at most this, if the process was not waited for.
- * reported: at most this, if it was: all that perf reported since the processes were last read. See balance(). */
-struct cpu_excess {
-    uint64_t unsure, reported;
-};
-
-/* job_settle(): the gone children of one successor. lost: how many; without_cpu: how many of them have no reported CPU
- * time. */
+/* job_settle(): the gone members below one successor. */
 struct settlement {
     struct member *successor;
     struct settlement *next;
-    size_t lost, without_cpu;
+    size_t n, without_cpu;         /* how many; how many of them have no reported CPU time */
     bool not_whole;                /* the CPU time of one of them may not be known to its end */
     uint64_t expected[LEDGER_MAX]; /* by how much the successor's counters must have grown */
     uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
-    uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
+    uint64_t faults;               /* the same as expected, for minor page faults: at least one for each of them */
+    uint64_t unsure_ns;            /* the part of their CPU time that may be too much: own_unsure() */
+    uint64_t teardown_ns;          /* what their ends are expected to have taken after they were read or reported */
     uint64_t known, weight, share; /* remainder_plan() */
-    struct cpu_excess excess;
 };
 
 /* Decides whether a tick reads a member: it does if the CPU clock has moved, or if the member is due. */
@@ -201,13 +192,9 @@ struct member_account {
     /* CPU time gained from children beyond what they are known to have used, in ns. Below 0: they are known to have
      * used more than the parent has shown in ticks so far */
     int64_t pool;
-    /* not all of its children were read: its counters may include more than is known of them */
-    bool unsure : 1;
-    /* a child of it is gone, and the event of that child's end was not read yet */
-    bool events_pending : 1;
-    /* it could not be read after its children went: its counters of reaped children are old */
-    bool takeover_unread : 1;
-    bool parent_reaped_none : 1; /* gone, and its parent ended without having reaped any process */
+    bool children_wait : 1; /* gone members whose successor it is wait to be settled: hold_back() */
+    bool is_unread : 1;     /* it could not be read after its children went: its counters of reaped children are old */
+    bool unreaped : 1; /* gone, and its parent ended without having reaped any process: note_unreaped() */
     bool had_child : 1;          /* it had a child at some time */
     bool base_is_total : 1;      /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds the counters of its children to no process */

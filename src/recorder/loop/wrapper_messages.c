@@ -14,10 +14,6 @@
 #include "recorder/wrapper/own_cgroup.h"
 
 #define MESSAGES_AT_ONCE 16u
-/* How long an ended member waits for the wrapper's LINK_REAPED. The wrapper sends it a few microseconds after wait4()
- * returns, unless it gets no CPU time. */
-#define UNCLAIMED_FOR NS_PER_SEC
-
 static void take_totals(struct recorder *r, const struct link_message *l)
 {
     struct job_wrapper *w = &r->job.wrapper;
@@ -274,10 +270,4 @@ void wrapper_drain(struct recorder *r)
         on_message(r, &l[i]);
     if (r->wrapper.link_closed && !r->end.finishing)
         on_wrapper_lost(r);
-}
-
-void wrapper_forget(struct recorder *r)
-{
-    uint64_t now = sampler_now(&r->sampler);
-    job_forget_unclaimed(&r->job, now > UNCLAIMED_FOR ? now - UNCLAIMED_FOR : 0);
 }
