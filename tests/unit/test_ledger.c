@@ -322,26 +322,26 @@ static void step(struct kernel *k)
 /* The running sums are what adding up all members would give. */
 static void check_sums(const struct job *j)
 {
-    struct member_part all = {0};
+    uint64_t all[PART_MAX] = {0};
     for (size_t i = 0; i < j->tree.n; i++) {
         const struct member *m = j->tree.at[i];
         if (!m)
             continue;
         for (int c = 0; c < LEDGER_MAX && !member_is_reap_pending(m); c++)
-            all.ledger[c] += job_ledger(m, (enum ledger_counter)c);
-        uint64_t own = m->row.value[PROCESS_cpu], seen = own;
+            all[c] += job_ledger(m, (enum ledger_counter)c);
+        const uint64_t *base = m->account.base, *v = m->row.value;
+        uint64_t own = v[PROCESS_cpu], seen = own;
         if (member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own && !m->life.cpu_final)
             own = member_usage(m)->cpu_ns;
-        all.counted += own - (m->account.base ? m->account.base[BASE_CPU] : 0);
-        all.vague += member_usage(m)->source == BARO_EXIT_PERF ? own - seen : 0;
-        all.run_delay += m->row.value[PROCESS_run_delay] - (m->account.base ? m->account.base[BASE_RUN_DELAY] : 0);
-        all.switches[0] +=
-            m->row.value[PROCESS_switches_voluntary] - (m->account.base ? m->account.base[BASE_SWITCHES_VOLUNTARY] : 0);
-        all.switches[1] += m->row.value[PROCESS_switches_involuntary] -
-                           (m->account.base ? m->account.base[BASE_SWITCHES_INVOLUNTARY] : 0);
-        all.parents += m->account.had_child || m->row.value[PROCESS_children_faults_minor] > 0;
+        all[PART_CPU] += own - (base ? base[BASE_CPU] : 0);
+        all[PART_VAGUE] += member_usage(m)->source == BARO_EXIT_PERF ? own - seen : 0;
+        all[PART_RUN_DELAY] += v[PROCESS_run_delay] - (base ? base[BASE_RUN_DELAY] : 0);
+        all[PART_SWITCHES_VOLUNTARY] += v[PROCESS_switches_voluntary] - (base ? base[BASE_SWITCHES_VOLUNTARY] : 0);
+        all[PART_SWITCHES_INVOLUNTARY] +=
+            v[PROCESS_switches_involuntary] - (base ? base[BASE_SWITCHES_INVOLUNTARY] : 0);
+        all[PART_PARENTS] += m->account.had_child || v[PROCESS_children_faults_minor] > 0;
     }
-    assert_memory_equal(&all, &j->sums, sizeof(all));
+    assert_memory_equal(all, j->sums, sizeof(all));
 }
 
 static uint64_t total(struct kernel *k, uint64_t value[JOB_MAX])

@@ -213,7 +213,7 @@ static void what_was_read_last_may_be_too_little(void **state)
         if (way == TASKSTATS) {
             member_make_usage(child)->has_io = member_make_usage(child)->has_memory = true;
             member_make_usage(child)->rss_peak = 90u << 20;
-            member_make_usage(child)->faults_minor = 60;
+            member_make_usage(child)->own[LEDGER_FAULTS_MINOR] = 60;
         }
         job_gone(&j, child, 10 * MS, 11 * MS);
         put(command, PROCESS_children_cpu_user, 90 * MS);
@@ -232,7 +232,8 @@ static void what_was_read_last_may_be_too_little(void **state)
 }
 
 /* perf reported 200 ms for the child, far more than it may be wrong by as assumed: 80 were read, and wait4(2) has 82.
- * The page faults show that it was waited for. So 82 ms is the total. `seen_by`: its parent, while that lives, or the wrapper. */
+ * The page faults show that it was waited for. So 82 ms is the total. `seen_by`: its parent, while that lives, or the
+ * wrapper. */
 static void much_stolen_time_is_not_of_the_job(void **state)
 {
     enum { PARENT, WRAPPER, WAYS };
@@ -281,7 +282,7 @@ static void ignored_child_found_at_the_end(void **state)
         job_totals(&j, value, absent); /* from now on it is known that io can be read */
         if (whole) {
             member_make_usage(child)->has_io = true;
-            member_make_usage(child)->io_rchar = 30000000;
+            member_make_usage(child)->own[LEDGER_IO_RCHAR] = 30000000;
         }
         job_absorbed(&j, child);
         job_gone(&j, child, 10 * MS, 19 * MS);
@@ -498,7 +499,7 @@ static void child_of_the_first_of_a_namespace(void **state)
             u->cpu_ns = 300 * MS;
             u->cpu_unsure_ns = way == PERF ? 20 * MS : 0;
             u->has_io = way == TASKSTATS;
-            u->io_rchar = 7000;
+            u->own[LEDGER_IO_RCHAR] = 7000;
             member_make_usage(first)->has_cpu = true;
             member_make_usage(first)->source = u->source;
             member_make_usage(first)->cpu_ns = 80 * MS;

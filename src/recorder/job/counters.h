@@ -45,20 +45,17 @@ static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
     }
 }
 
-/* The process's own I/O and page faults, as they were reported when it ended; 0: they were not. */
-static inline uint64_t reported_of(const struct member *m, enum ledger_counter c)
-{
-    const struct member_usage *u = member_usage(m);
-    switch (c) {
-    case LEDGER_IO_READ: return u->has_io ? u->io_read : 0;
-    case LEDGER_IO_WRITE: return u->has_io ? u->io_write : 0;
-    case LEDGER_IO_RCHAR: return u->has_io ? u->io_rchar : 0;
-    case LEDGER_IO_WCHAR: return u->has_io ? u->io_wchar : 0;
-    case LEDGER_FAULTS_MINOR: return u->faults_minor;
-    case LEDGER_FAULTS_MAJOR: return u->faults_major;
-    default: return 0;
-    }
-}
+/* The metric of each base counter that a process has of itself. */
+static const enum process_metric base_metrics[BASE_SWITCHES_INVOLUNTARY + 1] = {
+    [BASE_CPU] = PROCESS_cpu,
+    [BASE_CPU_USER] = PROCESS_cpu_user,
+    [BASE_CPU_SYSTEM] = PROCESS_cpu_system,
+    [BASE_FAULTS_MINOR] = PROCESS_faults_minor,
+    [BASE_FAULTS_MAJOR] = PROCESS_faults_major,
+    [BASE_RUN_DELAY] = PROCESS_run_delay,
+    [BASE_SWITCHES_VOLUNTARY] = PROCESS_switches_voluntary,
+    [BASE_SWITCHES_INVOLUNTARY] = PROCESS_switches_involuntary,
+};
 
 /* The part of v that was used since the recording attached. */
 static inline uint64_t since_base(const struct member *m, unsigned counter, uint64_t v)
@@ -100,6 +97,12 @@ static inline uint64_t own_unsure(const struct member *m)
 static inline uint64_t perf_cpu(const struct member *m)
 {
     return member_usage(m)->source == BARO_EXIT_PERF ? reported_cpu(m) : 0;
+}
+
+/* What it has used itself since the recording attached, as it was read. */
+static inline uint64_t own_since_base(const struct member *m, enum base_counter c)
+{
+    return since_base(m, c, value(m, base_metrics[c]));
 }
 
 /* Its own CPU time up to the moment when its run delay was read. */
@@ -166,7 +169,7 @@ static inline bool is_unreaped(const struct member *m)
 /* The lowest number of page faults that the parent gained by reaping the member. Every process has at least one. */
 static inline uint64_t faults_of(const struct member *m)
 {
-    uint64_t own = max_u64(value(m, PROCESS_faults_minor), reported_of(m, LEDGER_FAULTS_MINOR));
+    uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->own[LEDGER_FAULTS_MINOR]);
     return m->life.reaped_by_parent ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
 }
 
@@ -195,9 +198,9 @@ bool state_change(struct job *j, struct member *m, enum member_state to);
 /* member_state.c: checks all invariants: the sums, and that each member is counted once. */
 void state_check(const struct job *j);
 
-/* own_io.c: reaped_io_want() marks the parents whose counters of reaped I/O must be read; reaped_io_account() attributes
- * the growth of these counters to the children that ended. own_io() gets what the member has read or written itself for
- * certain; ret_whole: it has read or written no more. Returns whether anything is known. */
+/* own_io.c: reaped_io_want() marks the parents whose counters of reaped I/O must be read; reaped_io_account()
+ * attributes the growth of these counters to the children that ended. own_io() gets what the member has read or written
+ * itself for certain; ret_whole: it has read or written no more. Returns whether anything is known. */
 void reaped_io_want(struct job *j);
 void reaped_io_account(struct job *j);
 bool own_io(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);

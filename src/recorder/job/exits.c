@@ -7,16 +7,36 @@
 
 #define LIMIT_REACHED 1.05 /* the CPU time by ticks is an estimate after the last reading */
 
+#define NONE BASE_MAX
+
+/* The values of a record, the metric that has them of a process, and the counter that a base is subtracted from. */
+static const struct {
+    enum exit_metric exit;
+    enum process_metric process;
+    unsigned base;
+} values[] = {
+    {EXIT_cpu, PROCESS_cpu, BASE_CPU},
+    {EXIT_cpu_user, PROCESS_cpu_user, BASE_CPU_USER},
+    {EXIT_cpu_system, PROCESS_cpu_system, BASE_CPU_SYSTEM},
+    {EXIT_children_cpu, PROCESS_children_cpu_user, BASE_CHILDREN_CPU}, /* and PROCESS_children_cpu_system */
+    {EXIT_rss_peak, PROCESS_rss_peak, NONE},
+    {EXIT_run_delay, PROCESS_run_delay, BASE_RUN_DELAY},
+    {EXIT_io_read, PROCESS_io_read, LEDGER_IO_READ},
+    {EXIT_io_write, PROCESS_io_write, LEDGER_IO_WRITE},
+    {EXIT_io_rchar, PROCESS_io_rchar, LEDGER_IO_RCHAR},
+    {EXIT_io_wchar, PROCESS_io_wchar, LEDGER_IO_WCHAR},
+    {EXIT_faults_minor, PROCESS_faults_minor, BASE_FAULTS_MINOR},
+    {EXIT_faults_major, PROCESS_faults_major, BASE_FAULTS_MAJOR},
+    {EXIT_task, PROCESS_task, NONE},
+    {EXIT_tcp_sent, PROCESS_tcp_sent, NONE},
+    {EXIT_tcp_received, PROCESS_tcp_received, NONE},
+};
+#define VALUES (sizeof(values) / sizeof(*values))
+
 static void put(struct baro_exit *e, enum exit_metric id, uint64_t v)
 {
     e->value[id] = v;
     e->absent[id] = BARO_PRESENT;
-}
-
-static void copy(struct baro_exit *e, enum exit_metric to, const struct member *m, enum process_metric from)
-{
-    e->absent[to] = m->row.absent[from];
-    e->value[to] = m->row.value[from];
 }
 
 /* Sets a value that is a lower bound to the larger one of two such bounds. */
@@ -25,89 +45,63 @@ static void raise_value(struct baro_exit *e, enum exit_metric id, uint64_t v)
     put(e, id, e->absent[id] == BARO_PRESENT ? max_u64(e->value[id], v) : v);
 }
 
-static void fill_values_read_last(struct baro_exit *e, const struct member *m)
+/* Puts a flag that says something of a value; it is absent if the value is. */
+static void put_flag(struct baro_exit *e, enum exit_metric flag, enum exit_metric of, bool is)
 {
-    copy(e, EXIT_cpu, m, PROCESS_cpu);
-    copy(e, EXIT_cpu_user, m, PROCESS_cpu_user);
-    copy(e, EXIT_cpu_system, m, PROCESS_cpu_system);
-    copy(e, EXIT_rss_peak, m, PROCESS_rss_peak);
-    copy(e, EXIT_run_delay, m, PROCESS_run_delay);
-    copy(e, EXIT_io_read, m, PROCESS_io_read);
-    copy(e, EXIT_io_write, m, PROCESS_io_write);
-    copy(e, EXIT_io_rchar, m, PROCESS_io_rchar);
-    copy(e, EXIT_io_wchar, m, PROCESS_io_wchar);
-    copy(e, EXIT_faults_minor, m, PROCESS_faults_minor);
-    copy(e, EXIT_faults_major, m, PROCESS_faults_major);
-    copy(e, EXIT_task, m, PROCESS_task);
-    copy(e, EXIT_tcp_sent, m, PROCESS_tcp_sent);
-    copy(e, EXIT_tcp_received, m, PROCESS_tcp_received);
-    e->absent[EXIT_children_cpu] = m->row.absent[PROCESS_children_cpu_user];
-    e->value[EXIT_children_cpu] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
-    for (int i = 0; i < EXIT_MAX; i++) {
-        if (e->absent[i] == BARO_ABSENT_NOT_YET)
-            e->absent[i] = BARO_ABSENT_GONE;
-    }
+    e->absent[flag] = e->absent[of];
+    e->value[flag] = !e->absent[of] && is;
 }
 
-static void clear_split(struct baro_exit *e)
+static void fill_values_read_last(struct baro_exit *e, const struct member *m)
 {
-    static const enum exit_metric ids[] = {EXIT_cpu_user, EXIT_cpu_system};
-    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-        e->value[ids[i]] = 0;
-        e->absent[ids[i]] = e->absent[ids[i]] ? e->absent[ids[i]] : (uint8_t)BARO_ABSENT_UNKNOWN;
+    for (size_t i = 0; i < VALUES; i++) {
+        uint8_t absent = m->row.absent[values[i].process];
+        e->value[values[i].exit] = value(m, values[i].process);
+        e->absent[values[i].exit] = absent == BARO_ABSENT_NOT_YET ? (uint8_t)BARO_ABSENT_GONE : absent;
+    }
+    e->value[EXIT_children_cpu] += value(m, PROCESS_children_cpu_system);
+}
+
+/* Takes the CPU time that was reported, if it is more. job_totals() has published the parts that were read last, and
+ * neither part may become smaller. If the process had used nothing when it was last read, the split is not known. */
+static void fill_reported_cpu(struct baro_exit *e, const struct member *m)
+{
+    const struct member_usage *u = member_usage(m);
+    uint64_t user = u->has_split ? u->user_ns : e->value[EXIT_cpu_user];
+    uint64_t split = u->has_split ? u->user_ns + u->system_ns : user + e->value[EXIT_cpu_system];
+    if (!u->has_cpu || !(e->absent[EXIT_cpu] || reported_cpu(m)))
+        return;
+    put(e, EXIT_cpu, u->cpu_ns);
+    if (split) {
+        uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
+        user = min_u64(max_u64(share_u64(u->cpu_ns, user, split), least), most);
+        put(e, EXIT_cpu_user, user);
+        put(e, EXIT_cpu_system, u->cpu_ns - user);
+        return;
+    }
+    for (int id = EXIT_cpu_user; id <= EXIT_cpu_system; id++) {
+        e->value[id] = 0;
+        e->absent[id] = e->absent[id] ? e->absent[id] : (uint8_t)BARO_ABSENT_UNKNOWN;
     }
 }
 
 static void fill_reported_values(struct baro_exit *e, const struct member *m)
 {
+    static const struct {
+        enum exit_metric exit;
+        enum ledger_counter counter;
+    } of[] = {{EXIT_io_read, LEDGER_IO_READ},           {EXIT_io_write, LEDGER_IO_WRITE},
+              {EXIT_io_rchar, LEDGER_IO_RCHAR},         {EXIT_io_wchar, LEDGER_IO_WCHAR},
+              {EXIT_faults_minor, LEDGER_FAULTS_MINOR}, {EXIT_faults_major, LEDGER_FAULTS_MAJOR}};
     const struct member_usage *u = member_usage(m);
-    if (u->has_cpu && (e->absent[EXIT_cpu] || reported_cpu(m))) {
-        uint64_t split = e->value[EXIT_cpu_user] + e->value[EXIT_cpu_system];
-        uint64_t user = u->has_split ? u->user_ns : e->value[EXIT_cpu_user];
-        split = u->has_split ? u->user_ns + u->system_ns : split;
-        put(e, EXIT_cpu, u->cpu_ns);
-        if (split) {
-            /* job_totals() has published the parts that were read last, and neither part may become smaller. */
-            uint64_t user_ns = share_u64(u->cpu_ns, user, split);
-            uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
-            user_ns = user_ns < least ? least : user_ns > most ? most : user_ns;
-            put(e, EXIT_cpu_user, user_ns);
-            put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
-        } else { /* it had used nothing when it was last read */
-            clear_split(e);
-        }
-    }
+    fill_reported_cpu(e, m);
     if (u->has_memory)
         raise_value(e, EXIT_rss_peak, u->rss_peak);
     if (u->has_delay)
         raise_value(e, EXIT_run_delay, u->run_delay_ns);
-    if (u->has_io) {
-        raise_value(e, EXIT_io_read, u->io_read);
-        raise_value(e, EXIT_io_write, u->io_write);
-        raise_value(e, EXIT_io_rchar, u->io_rchar);
-        raise_value(e, EXIT_io_wchar, u->io_wchar);
-        raise_value(e, EXIT_faults_minor, u->faults_minor);
-        raise_value(e, EXIT_faults_major, u->faults_major);
-    }
+    for (size_t i = 0; u->has_io && i < sizeof(of) / sizeof(*of); i++)
+        raise_value(e, of[i].exit, u->own[of[i].counter]);
 }
-
-static const struct {
-    enum exit_metric metric;
-    unsigned base;
-} bases[] = {
-    {EXIT_cpu, BASE_CPU},
-    {EXIT_cpu_user, BASE_CPU_USER},
-    {EXIT_cpu_system, BASE_CPU_SYSTEM},
-    {EXIT_children_cpu, BASE_CHILDREN_CPU},
-    {EXIT_faults_minor, BASE_FAULTS_MINOR},
-    {EXIT_faults_major, BASE_FAULTS_MAJOR},
-    {EXIT_run_delay, BASE_RUN_DELAY},
-    {EXIT_io_read, LEDGER_IO_READ},
-    {EXIT_io_write, LEDGER_IO_WRITE},
-    {EXIT_io_rchar, LEDGER_IO_RCHAR},
-    {EXIT_io_wchar, LEDGER_IO_WCHAR},
-};
-#define BASES (sizeof(bases) / sizeof(*bases))
 
 static void split_cpu(struct baro_exit *e)
 {
@@ -121,11 +115,9 @@ static void split_cpu(struct baro_exit *e)
 /* Subtracts what the process had used before the recording began. */
 static void subtract_base(struct baro_exit *e, const struct member *m)
 {
-    if (!m->account.base)
-        return;
-    for (size_t i = 0; i < BASES; i++) {
-        uint64_t *v = &e->value[bases[i].metric];
-        *v = since_base(m, bases[i].base, *v);
+    for (size_t i = 0; m->account.base && i < VALUES; i++) {
+        if (values[i].base != NONE)
+            e->value[values[i].exit] = since_base(m, values[i].base, e->value[values[i].exit]);
     }
     split_cpu(e);
 }
@@ -135,10 +127,10 @@ static void subtract_base(struct baro_exit *e, const struct member *m)
  * record has 3 s. */
 static void add_base(struct baro_exit *e, const struct member *m)
 {
-    if (!m->account.base_is_total || !m->account.base)
-        return;
-    for (size_t i = 0; i < BASES; i++)
-        e->value[bases[i].metric] += e->absent[bases[i].metric] ? 0 : m->account.base[bases[i].base];
+    for (size_t i = 0; m->account.base_is_total && m->account.base && i < VALUES; i++) {
+        if (values[i].base != NONE && !e->absent[values[i].exit])
+            e->value[values[i].exit] += m->account.base[values[i].base];
+    }
     split_cpu(e);
 }
 
@@ -162,45 +154,22 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
     e->value[EXIT_own_io_is_lower_bound] = known && !whole;
 }
 
-static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
+/* What is known of the values. The stat of a zombie has the last values of the page faults and of the children's CPU
+ * time; taskstats reports the page faults of the process itself. Only taskstats and wait4(2) report the VmHWM that it
+ * ended with. */
+static void fill_flags(const struct job *j, const struct member *m, struct baro_exit *e)
 {
+    const struct member_usage *u = member_usage(m);
     if (!j->settling.sockets && e->absent[EXIT_tcp_sent]) /* a process that was never read has another reason */
         e->absent[EXIT_tcp_sent] = e->absent[EXIT_tcp_received] = BARO_ABSENT_NOT_ASKED;
-    if (e->absent[EXIT_tcp_sent])
-        e->absent[EXIT_tcp_is_lower_bound] = e->absent[EXIT_tcp_sent];
-    else
-        put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
-}
-
-/* The stat of a zombie has the last values of all these counters; taskstats reports only the page faults of the process
- * itself. */
-static void fill_bounds(const struct job *j, const struct member *m, struct baro_exit *e)
-{
-    static const struct {
-        enum exit_metric flag, of;
-    } flags[] = {{EXIT_faults_is_lower_bound, EXIT_faults_minor},
-                 {EXIT_children_cpu_is_lower_bound, EXIT_children_cpu}};
-    const bool whole[] = {member_is_zombie(m) || member_usage(m)->has_io, member_is_zombie(m) || is_childless(j, m)};
-    for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
-        e->absent[flags[i].flag] = e->absent[flags[i].of];
-        e->value[flags[i].flag] = !e->absent[flags[i].of] && !whole[i];
-    }
-}
-
-/* Only taskstats and wait4(2) report the VmHWM that the process ended with. */
-static void fill_mark(const struct member *m, struct baro_exit *e)
-{
-    if (e->absent[EXIT_rss_peak])
-        e->absent[EXIT_rss_peak_is_lower_bound] = e->absent[EXIT_rss_peak];
-    else
-        put(e, EXIT_rss_peak_is_lower_bound, !member_usage(m)->has_memory);
-}
-
-static void fill_unsure(const struct member *m, struct baro_exit *e)
-{
-    uint64_t unsure = own_unsure(m) + member_usage(m)->share_unsure_ns;
+    put_flag(e, EXIT_tcp_is_lower_bound, EXIT_tcp_sent, tcp_is_bound(m));
+    put_flag(e, EXIT_io_is_lower_bound, EXIT_io_rchar, !io_is_whole(j, m));
+    put_flag(e, EXIT_rss_peak_is_lower_bound, EXIT_rss_peak, !u->has_memory);
+    put_flag(e, EXIT_faults_is_lower_bound, EXIT_faults_minor, !member_is_zombie(m) && !u->has_io);
+    put_flag(e, EXIT_children_cpu_is_lower_bound, EXIT_children_cpu, !member_is_zombie(m) && !is_childless(j, m));
     e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
-    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : unsure < e->value[EXIT_cpu] ? unsure : e->value[EXIT_cpu];
+    e->value[EXIT_cpu_unsure] =
+        e->absent[EXIT_cpu] ? 0 : min_u64(own_unsure(m) + u->share_unsure_ns, e->value[EXIT_cpu]);
 }
 
 static void fill_limit(const struct member *m, struct baro_exit *e)
@@ -237,15 +206,8 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     fill_reported_values(e, m);
     fill_limit(m, e);
     subtract_base(e, m);
-    if (e->absent[EXIT_io_rchar])
-        e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
-    else
-        put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
-    fill_mark(m, e);
-    fill_bounds(j, m, e);
+    fill_flags(j, m, e);
     fill_own_io(j, m, e);
-    fill_tcp(j, m, e);
-    fill_unsure(m, e);
     if (m->life.begin_ns && m->life.end_ns >= m->life.begin_ns)
         put(e, EXIT_elapsed, m->life.end_ns - m->life.begin_ns);
     else
@@ -345,7 +307,8 @@ static void take_own(struct job *j, const struct member *m, const struct baro_ex
         j->past.own[c] += own_io(j, m, c, &own, &whole) ? own : 0;
     }
     for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c <= LEDGER_FAULTS_MAJOR; c++)
-        j->past.own[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR), max_u64(own_of(m, c), reported_of(m, c)));
+        j->past.own[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
+                                     max_u64(own_of(m, c), member_usage(m)->own[c]));
     bool known = m->life.cpu_final || member_usage(m)->source == BARO_EXIT_TASKSTATS;
     j->past.cpu_is_short |= !member_is_final(m) && (e->absent[EXIT_cpu] || !known);
     j->past.counted_ns += e->absent[EXIT_cpu] ? 0 : e->value[EXIT_cpu];
@@ -369,8 +332,8 @@ static void take_kept(struct job *j, const struct member *m, const struct baro_e
         j->past.delay_cpu += member_usage(m)->has_delay ? e->value[EXIT_cpu] : delay_cpu_of(m);
         j->seen.known |= UINT64_C(1) << JOB_run_delay;
     }
-    j->past.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-    j->past.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
+    j->past.switches[0] += own_since_base(m, BASE_SWITCHES_VOLUNTARY);
+    j->past.switches[1] += own_since_base(m, BASE_SWITCHES_INVOLUNTARY);
     j->counts.unsampled += !m->reading.in_sample;
 }
 

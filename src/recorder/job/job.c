@@ -125,15 +125,9 @@ void job_rebase(struct member *m)
         now[c] = job_ledger(m, c);
     memcpy(m->account.base, now, sizeof(now));
     member_moved(m);
-    m->account.base[BASE_CPU] = value(m, PROCESS_cpu);
-    m->account.base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
-    m->account.base[BASE_CPU_SYSTEM] = value(m, PROCESS_cpu_system);
     m->account.base[BASE_CHILDREN_CPU] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
-    m->account.base[BASE_FAULTS_MINOR] = value(m, PROCESS_faults_minor);
-    m->account.base[BASE_FAULTS_MAJOR] = value(m, PROCESS_faults_major);
-    m->account.base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
-    m->account.base[BASE_SWITCHES_VOLUNTARY] = value(m, PROCESS_switches_voluntary);
-    m->account.base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
+    for (int c = BASE_CPU; c <= BASE_SWITCHES_INVOLUNTARY; c++)
+        m->account.base[c] = value(m, base_metrics[c]);
 }
 
 void job_leave_out(struct member *m, const uint64_t used[LEDGER_MAX])

@@ -121,8 +121,8 @@ struct job_shortfall {
 /* The last exits that were reported, by pid: none is reported twice, and none is added again when the wrapper reports
  * it after that. */
 struct job_reports {
-    struct job_reported at[JOB_REPORTED];    /* a ring: number n is at (n - 1) % JOB_REPORTED */
-    uint64_t n, of[JOB_REPORTED_HASH];       /* by the hash of a pid: the number of the last one; 0: none */
+    struct job_reported at[JOB_REPORTED]; /* a ring: number n is at (n - 1) % JOB_REPORTED */
+    uint64_t n, of[JOB_REPORTED_HASH];    /* by the hash of a pid: the number of the last one; 0: none */
 };
 
 struct job_counts {
@@ -133,7 +133,7 @@ struct job_counts {
 
 /* How many processes were alive at once: process_peak.c. */
 struct job_at_once {
-    uint64_t most;         /* upper bound of the peak; valid if it is more than counts.peak */
+    uint64_t most; /* upper bound of the peak; valid if it is more than counts.peak */
     /* when the last one ended, and the last one whose end no event reports */
     uint64_t last_end_ns, unreported_end_ns;
     uint64_t awaited;      /* members that were found ended, and whose end events have not been read yet */
@@ -149,7 +149,7 @@ struct job_ended_sums {
     /* those that nobody is known to have reaped: how many; is the CPU time, or the I/O, of one not known to its end? */
     uint64_t unreaped;
     bool unreaped_cpu_short, unreaped_io_short;
-    bool cpu_is_short;   /* the CPU time of one of them is not known to its end */
+    bool cpu_is_short; /* the CPU time of one of them is not known to its end */
     /* I/O and page faults of each process itself, as far as they are known */
     uint64_t own[LEDGER_MAX];
     /* lower bounds */
@@ -178,7 +178,7 @@ struct job_metrics_seen {
 
 struct job {
     struct tree tree;
-    struct member_part sums; /* over all members; up to date after totals_refresh() */
+    uint64_t sums[PART_MAX]; /* over all members: enum member_part_of; up to date after totals_refresh() */
     struct job_sink sink;
     struct job_wrapper wrapper;
     struct job_group group;

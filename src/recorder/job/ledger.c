@@ -74,7 +74,7 @@ static void add_expected(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (enum ledger_counter c = 0; c < LEDGER_MAX; c++) {
         uint64_t known = own_of(m, c) + m->account.reaped[c];
-        ret[c] += since_base(m, c, max_u64(known, reported_of(m, c)));
+        ret[c] += since_base(m, c, max_u64(known, member_usage(m)->own[c]));
     }
     ret[LEDGER_CPU_USER] += reported_cpu(m);
 }
@@ -156,8 +156,8 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
 
 /* ---- members that have to wait ---- */
 
-/* How long a gone member waits for the event of its end, or for the wrapper's report, in ns: do_exit() notifies the parent first, and may be
- * preempted before it sends the event. */
+/* How long a gone member waits for the event of its end, or for the wrapper's report, in ns: do_exit() notifies the
+ * parent first, and may be preempted before it sends the event. */
 #define EVENT_WAIT 200000000u
 /* If there are more gone members, none waits: at a high rate of exits one event is always outstanding. */
 #define EVENT_WAIT_GONE_MOST 256u

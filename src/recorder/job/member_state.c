@@ -54,23 +54,13 @@ static void check_member(const struct tree *t, const struct member *m, size_t at
 /* Checks that the job's running sums are the sums of the members' parts. */
 static void check_sums(const struct job *j)
 {
-    struct member_part all = {0};
+    uint64_t all[PART_MAX] = {0};
     for (size_t i = 0; i < j->tree.n; i++) {
-        const struct member_part *p = j->tree.at[i] ? &j->tree.at[i]->account.part : NULL;
-        for (int c = 0; p && c < LEDGER_MAX; c++)
-            all.ledger[c] += p->ledger[c];
-        all.counted += p ? p->counted : 0;
-        all.vague += p ? p->vague : 0;
-        all.run_delay += p ? p->run_delay : 0;
-        all.delay_cpu += p ? p->delay_cpu : 0;
-        all.rss += p ? p->rss : 0;
-        all.parents += p ? p->parents : 0;
+        for (int k = 0; k < PART_MAX && j->tree.at[i]; k++)
+            all[k] += j->tree.at[i]->account.part[k];
     }
-    for (int c = 0; c < LEDGER_MAX; c++)
-        JOB_CHECK(all.ledger[c] == j->sums.ledger[c]);
-    JOB_CHECK(all.counted == j->sums.counted && all.vague == j->sums.vague);
-    JOB_CHECK(all.run_delay == j->sums.run_delay && all.delay_cpu == j->sums.delay_cpu && all.rss == j->sums.rss &&
-              all.parents == j->sums.parents);
+    for (int k = 0; k < PART_MAX; k++)
+        JOB_CHECK(all[k] == j->sums[k]);
 }
 
 void state_check(const struct job *j)

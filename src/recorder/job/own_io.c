@@ -44,7 +44,7 @@ bool own_io(const struct job *j, const struct member *m, enum ledger_counter c, 
     *ret_whole = false;
     if (member_usage(m)->has_io && !m->life.io_final) {
         *ret_whole = !m->account.base;
-        *ret = since_base(m, c, reported_of(m, c));
+        *ret = since_base(m, c, member_usage(m)->own[c]);
         return true;
     }
     if (m->row.absent[metrics[i]] != BARO_PRESENT || !took_over(m, i, &taken))

@@ -11,9 +11,9 @@
  *
  * The recorder may find that a process has ended before it has read all forks that happened while the process was
  * alive: it was alive at every fork that is read before its own end (`awaited`). Example: 39 of 46 processes are known,
- * and all have ended when they are read; then seven forks are read, and after them 46 ends: the peak is 46. In contrast,
- * a process that a list has found, or that perf is not attached to, may have ended without an event (`end_unseen`).
- * Until it is read again, forks do not count it, and the peak is a lower bound.
+ * and all have ended when they are read; then seven forks are read, and after them 46 ends: the peak is 46. In
+ * contrast, a process that a list has found, or that perf is not attached to, may have ended without an event
+ * (`end_unseen`). Until it is read again, forks do not count it, and the peak is a lower bound.
  */
 static uint64_t count_living(const struct job *j)
 {

@@ -76,8 +76,8 @@ static uint64_t unattributed(struct job *j)
     totals_refresh(j);
     uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->past.counted_ns;
     shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
-    shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
-    named += j->sums.counted;
+    shown += j->sums[LEDGER_CPU_USER] + j->sums[LEDGER_CPU_SYSTEM];
+    named += j->sums[PART_CPU];
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next)
         named += since_base(m, BASE_CPU, own_cpu(m));
     return shown > named ? shown - named : 0;

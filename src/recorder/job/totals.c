@@ -24,6 +24,7 @@ static const struct totals_sum sums[] = {
     {JOB_switches_voluntary, PROCESS_switches_voluntary},
     {JOB_switches_involuntary, PROCESS_switches_involuntary},
     {JOB_process_rss_peak, PROCESS_rss_peak},
+    {JOB_cpu, PROCESS_cpu},
 };
 
 #define N_SUMS (sizeof(sums) / sizeof(*sums))
@@ -54,6 +55,10 @@ static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
             continue;
         value_of[id] = 0;
         absent[id] = j->seen.why[id] ? j->seen.why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
+    }
+    if (absent[JOB_cpu]) {
+        value_of[JOB_cpu_bound] = value_of[JOB_cpu_counted] = 0;
+        absent[JOB_cpu_bound] = absent[JOB_cpu_counted] = absent[JOB_cpu];
     }
     if (absent[JOB_process_rss_peak]) {
         value_of[JOB_process_rss_peak_is_lower_bound] = 0;
@@ -90,73 +95,63 @@ static void leave_out_children(struct job *j, struct member *m)
     base[LEDGER_FAULTS_MINOR] = base[BASE_FAULTS_MINOR] + children;
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++) {
         uint64_t now = job_ledger(m, c);
-        base[c] += now > m->account.part.ledger[c] ? now - m->account.part.ledger[c] : 0;
+        base[c] += now > m->account.part[c] ? now - m->account.part[c] : 0;
     }
     j->shortfall.io = true;
 }
 
-/* Fills the part of a member of a task: what it used itself. Its I/O includes that of its children, because the kernel
- * has one sum. */
-static void fill_own_part(const struct member *m, struct member_part *p)
+/* Fills the counters of a member of a task: what it used itself. Its I/O includes that of its children, because the
+ * kernel has one sum. */
+static void fill_own_part(const struct member *m, uint64_t p[PART_MAX])
 {
-    uint64_t user = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
-    p->parents = 0;
-    p->ledger[LEDGER_CPU_USER] = user < p->counted ? user : p->counted;
-    p->ledger[LEDGER_CPU_SYSTEM] = p->counted - p->ledger[LEDGER_CPU_USER];
+    p[PART_PARENTS] = 0;
+    p[LEDGER_CPU_USER] = min_u64(own_since_base(m, BASE_CPU_USER), p[PART_CPU]);
+    p[LEDGER_CPU_SYSTEM] = p[PART_CPU] - p[LEDGER_CPU_USER];
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++)
-        p->ledger[c] = job_ledger(m, c);
-    p->ledger[LEDGER_FAULTS_MINOR] = since_base(m, BASE_FAULTS_MINOR, value(m, PROCESS_faults_minor));
-    p->ledger[LEDGER_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, value(m, PROCESS_faults_major));
+        p[c] = job_ledger(m, c);
+    p[LEDGER_FAULTS_MINOR] = own_since_base(m, BASE_FAULTS_MINOR);
+    p[LEDGER_FAULTS_MAJOR] = own_since_base(m, BASE_FAULTS_MAJOR);
 }
 
-/* Fills what the kernel adds to no other process. */
-static void fill_kept(const struct member *m, struct member_part *p)
+/* What the kernel adds to no other process. */
+static void add_kept(const struct member *m, uint64_t p[PART_MAX])
 {
-    p->run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
-    p->switches[0] = since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-    p->switches[1] = since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-    p->delay_cpu = delay_cpu_of(m);
-    p->rss = value(m, PROCESS_rss);
+    p[PART_RUN_DELAY] += own_since_base(m, BASE_RUN_DELAY);
+    p[PART_DELAY_CPU] += delay_cpu_of(m);
+    p[PART_SWITCHES_VOLUNTARY] += own_since_base(m, BASE_SWITCHES_VOLUNTARY);
+    p[PART_SWITCHES_INVOLUNTARY] += own_since_base(m, BASE_SWITCHES_INVOLUNTARY);
 }
 
-static struct member_part part_of(const struct job *j, const struct member *m)
+static void fill_part(const struct job *j, const struct member *m, uint64_t p[PART_MAX])
 {
-    struct member_part p = {
-        .counted = counted_of(m),
-        .vague = perf_cpu(m),
-        .parents =
-            m->account.had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
-    };
-    if (!m->other.is)
-        fill_kept(m, &p);
+    p[PART_CPU] = counted_of(m);
+    p[PART_VAGUE] = perf_cpu(m);
+    /* every process has at least one fault */
+    p[PART_PARENTS] = m->account.had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0;
+    if (!m->other.is) {
+        add_kept(m, p);
+        p[PART_RSS] = value(m, PROCESS_rss);
+    }
     if (is_own_alone(j))
-        fill_own_part(m, &p);
+        fill_own_part(m, p);
     for (int c = 0; c < LEDGER_MAX && !is_own_alone(j) && !member_is_reap_pending(m); c++)
-        p.ledger[c] = job_ledger(m, c);
-    return p;
+        p[c] = job_ledger(m, c);
 }
 
 /* Unsigned arithmetic: an intermediate difference may wrap. */
-static void replace_part(struct member_part *all, struct member_part *old, const struct member_part *new)
+static void replace_part(struct job *j, struct member *m, const uint64_t p[PART_MAX])
 {
-    for (int c = 0; c < LEDGER_MAX; c++)
-        all->ledger[c] += new->ledger[c] - old->ledger[c];
-    all->counted += new->counted - old->counted;
-    all->vague += new->vague - old->vague;
-    all->run_delay += new->run_delay - old->run_delay;
-    all->switches[0] += new->switches[0] - old->switches[0];
-    all->switches[1] += new->switches[1] - old->switches[1];
-    all->delay_cpu += new->delay_cpu - old->delay_cpu;
-    all->rss += new->rss - old->rss;
-    all->parents += new->parents - old->parents;
-    *old = *new;
+    for (int k = 0; k < PART_MAX; k++) {
+        j->sums[k] += p[k] - m->account.part[k];
+        m->account.part[k] = p[k];
+    }
 }
 
 void totals_leave(struct job *j, struct member *m)
 {
-    static const struct member_part nothing;
+    static const uint64_t nothing[PART_MAX];
     leave_out_children(j, m);
-    replace_part(&j->sums, &m->account.part, &nothing);
+    replace_part(j, m, nothing);
 }
 
 void totals_refresh(struct job *j)
@@ -164,8 +159,9 @@ void totals_refresh(struct job *j)
     for (size_t i = tree_next_moved(&j->tree, 0); i < j->tree.n; i = tree_next_moved(&j->tree, i + 1)) {
         struct member *m = j->tree.at[i];
         leave_out_children(j, m);
-        struct member_part now = part_of(j, m);
-        replace_part(&j->sums, &m->account.part, &now);
+        uint64_t now[PART_MAX] = {0};
+        fill_part(j, m, now);
+        replace_part(j, m, now);
         totals_know(j, m);
         j->rss_peak = max_u64(j->rss_peak, m->other.is ? 0 : value(m, PROCESS_rss_peak));
     }
@@ -174,49 +170,32 @@ void totals_refresh(struct job *j)
 uint64_t job_rss(struct job *j)
 {
     totals_refresh(j);
-    return j->sums.rss;
+    return j->sums[PART_RSS];
 }
 
-/* Counters that the kernel does not add to those of the parent. */
-struct kept {
-    uint64_t run_delay, switches[2], delay_cpu;
-};
-
-/* Adds up these counters over members and ended processes, also those whose exits are not reported yet. */
-static struct kept sum_of_kept(const struct job *j)
-{
-    struct kept all = {
-        .run_delay = j->past.run_delay + j->sums.run_delay,
-        .switches = {j->past.switches[0] + j->sums.switches[0], j->past.switches[1] + j->sums.switches[1]},
-        .delay_cpu = j->past.delay_cpu + j->sums.delay_cpu};
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        if (m->other.is)
-            continue;
-        all.run_delay += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
-        all.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-        all.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-        all.delay_cpu += delay_cpu_of(m);
-    }
-    return all;
-}
-
-/* Publishes run delay and context switches, which never fall. Example: a command with 986 ms of run delay ends, and its
- * exit waits for that of its parent: the total stays at 986 ms. */
+/* Publishes run delay and context switches, over members and ended processes, also those whose exits are not reported
+ * yet. They never fall. Example: a command with 986 ms of run delay ends, and its exit waits for that of its parent:
+ * the total stays at 986 ms. */
 static void publish_kept(struct job *j, uint64_t *value_of)
 {
-    const struct kept now = sum_of_kept(j);
-    /* The wrapper's wait4(2) includes all children that the command has reaped. Both are lower bounds. */
-    uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
-    j->shown.run_delay = max_u64(j->shown.run_delay, now.run_delay);
-    for (int i = 0; i < 2; i++) {
-        uint64_t others = j->others.used[BASE_SWITCHES_VOLUNTARY + i];
-        reaped[i] -= others < reaped[i] ? others : reaped[i];
-        j->shown.switches[i] = max_u64(j->shown.switches[i], max_u64(now.switches[i], reaped[i]));
+    uint64_t now[PART_MAX];
+    memcpy(now, j->sums, sizeof(now));
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
+        if (!m->other.is)
+            add_kept(m, now);
     }
+    /* The wrapper's wait4(2) includes all children that the command has reaped. Both are lower bounds. */
+    const uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
+    for (int i = 0; i < 2; i++) {
+        uint64_t of_wrapper = excess(reaped[i], j->others.used[BASE_SWITCHES_VOLUNTARY + i]);
+        uint64_t seen = now[PART_SWITCHES_VOLUNTARY + i] + j->past.switches[i];
+        j->shown.switches[i] = max_u64(j->shown.switches[i], max_u64(seen, of_wrapper));
+    }
+    j->shown.run_delay = max_u64(j->shown.run_delay, now[PART_RUN_DELAY] + j->past.run_delay);
     value_of[JOB_run_delay] = j->shown.run_delay;
     value_of[JOB_switches_voluntary] = j->shown.switches[0];
     value_of[JOB_switches_involuntary] = j->shown.switches[1];
-    value_of[JOB_run_delay_lag] = value_of[JOB_cpu] > now.delay_cpu ? value_of[JOB_cpu] - now.delay_cpu : 0;
+    value_of[JOB_run_delay_lag] = excess(value_of[JOB_cpu], now[PART_DELAY_CPU] + j->past.delay_cpu);
 }
 
 /* Publishes CPU time. The sum of user and system is exact; the split between them is scaled from ticks and changes a
@@ -244,7 +223,8 @@ struct attributed {
 
 static struct attributed sum_of_attributed(const struct job *j)
 {
-    struct attributed a = {j->past.counted_ns + j->sums.counted, j->past.vague_ns + j->sums.vague, j->past.unsure_ns};
+    struct attributed a = {j->past.counted_ns + j->sums[PART_CPU], j->past.vague_ns + j->sums[PART_VAGUE],
+                           j->past.unsure_ns};
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if (is_in_group_count(j, m))
             continue;
@@ -263,10 +243,11 @@ static struct attributed sum_of_attributed(const struct job *j)
  *
  * At the end, when all is settled, the total is wait4(2)'s, and the kernel has added the counters of each process to
  * those of another one; the page faults and the I/O of single processes are not more than the total. If they are, it
- * has not, nor if a parent has ended without having reaped any, and the wrapper has not either: when the first process of a PID namespace ends, the kernel kills the others and adds their counters to none
- * (pid_namespaces(7)). Example: ten containers, each with three processes that have used 100 ms when its init ends.
- * wait4(2) has 5 ms, and the single processes have 3,005 ms by taskstats: that is the total. perf's count may be too
- * much by the part that is unsure, which is left out: the total is a lower bound.
+ * has not, nor if a parent has ended without having reaped any, and the wrapper has not either: when the first process
+ * of a PID namespace ends, the kernel kills the others and adds their counters to none (pid_namespaces(7)). Example:
+ * ten containers, each with three processes that have used 100 ms when its init ends. wait4(2) has 5 ms, and the single
+ * processes have 3,005 ms by taskstats: that is the total. perf's count may be too much by the part that is unsure,
+ * which is left out: the total is a lower bound.
  */
 static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const struct attributed *a)
 {
@@ -401,7 +382,7 @@ static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uin
 static void sum_up_ledger(const struct job *j, uint64_t total[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++)
-        total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
+        total[c] = j->wrapper.total[c] + j->carried[c] + j->sums[c];
     if (!is_own_alone(j))
         leave_out_past(j, total);
     for (size_t i = 0; i < j->n_tasks; i++) {
@@ -426,7 +407,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     if (has_group) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
-        j->seen.known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
+        j->seen.known |= UINT64_C(1) << JOB_cpu | UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
     } else if (has_count) {
         raise_to_group(j, total, named);
     }
@@ -438,7 +419,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     for (int c = 0; c < LEDGER_MAX; c++)
         ret_value[sums[c].job] = j->shown.ledger[c];
     ret_value[JOB_cpu] = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
-    ret_value[JOB_cpu_bound] = has_group ? 0 : j->sums.parents * SHORT_TICKS * j->ns_per_tick + j->shortfall.cpu_ns;
+    ret_value[JOB_cpu_bound] =
+        has_group ? 0 : j->sums[PART_PARENTS] * SHORT_TICKS * j->ns_per_tick + j->shortfall.cpu_ns;
     ret_value[JOB_cpu_excess] = has_group ? 0 : j->past.excess_ns;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     publish_kept(j, ret_value);

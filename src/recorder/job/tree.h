@@ -34,12 +34,12 @@ enum base_counter {
     BASE_CPU = LEDGER_MAX,
     BASE_CPU_USER,
     BASE_CPU_SYSTEM,
-    BASE_CHILDREN_CPU,
     BASE_FAULTS_MINOR,
     BASE_FAULTS_MAJOR,
     BASE_RUN_DELAY,
     BASE_SWITCHES_VOLUNTARY,
-    BASE_SWITCHES_INVOLUNTARY,
+    BASE_SWITCHES_INVOLUNTARY, /* up to here of the process itself: base_metrics */
+    BASE_CHILDREN_CPU,
     BASE_TCP_SENT, /* only in the base of a task: at attach the base is kept by socket */
     BASE_TCP_RECEIVED,
     BASE_MAX
@@ -53,17 +53,21 @@ struct member_usage {
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
     uint64_t cpu_unsure_ns;   /* the part of cpu_ns that a hypervisor or an interrupt may have had */
     uint64_t share_unsure_ns; /* the part that other children of its parent may have used: remainder_share_out() */
-    uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
+    uint64_t own[LEDGER_MAX]; /* its own I/O and page faults; 0: not reported */
 };
 
-/* A member's part of the job's running sums. */
-struct member_part {
-    uint64_t ledger[LEDGER_MAX]; /* 0 while it is REAP_PENDING: its parent has the counters */
-    uint64_t counted;            /* own CPU time since attach: attributed to this process */
-    uint64_t vague;              /* the part of it that perf alone has: perf_cpu() */
-    uint64_t run_delay, switches[2], rss;
-    uint64_t delay_cpu; /* own CPU time up to the moment when run_delay was read */
-    uint64_t parents;   /* 1: it has or had children */
+/* A member's part of the job's running sums. First the counters of enum ledger_counter, 0 while it is REAP_PENDING: the
+ * wrapper has these. */
+enum member_part_of {
+    PART_CPU = LEDGER_MAX, /* own CPU time since attach: attributed to this process */
+    PART_VAGUE,            /* the part of it that perf alone has: perf_cpu() */
+    PART_RUN_DELAY,
+    PART_DELAY_CPU, /* own CPU time up to the moment when the run delay was read */
+    PART_SWITCHES_VOLUNTARY,
+    PART_SWITCHES_INVOLUNTARY,
+    PART_RSS,
+    PART_PARENTS, /* 1: it has or had children */
+    PART_MAX
 };
 
 /* job_settle(): the gone members below one successor. */
@@ -176,7 +180,7 @@ struct member_life {
 
 /* What it has used, and which process has its counters. Set by ledger.c, totals.c, job.c and resume.c. */
 struct member_account {
-    struct member_part part;
+    uint64_t part[PART_MAX];
     /* Of a gone member: its parent when it was found gone, which may be gone as well. Of a living member: its former
      * parent, if that parent was removed in this epoch of the tree. (A child that is found gone after its parent may
      * have ended before the parent.) */
@@ -194,9 +198,9 @@ struct member_account {
     int64_t pool;
     bool children_wait : 1; /* gone members whose successor it is wait to be settled: hold_back() */
     bool is_unread : 1;     /* it could not be read after its children went: its counters of reaped children are old */
-    bool unreaped : 1; /* gone, and its parent ended without having reaped any process: note_unreaped() */
-    bool had_child : 1;          /* it had a child at some time */
-    bool base_is_total : 1;      /* its base is what it had used under another recorder, since it began */
+    bool unreaped : 1;      /* gone, and its parent ended without having reaped any process: note_unreaped() */
+    bool had_child : 1;     /* it had a child at some time */
+    bool base_is_total : 1; /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds the counters of its children to no process */
     bool ignores_children : 1;
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */

@@ -32,8 +32,9 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     w->floor_rss = l->floor_rss_bytes;
     w->reaped = l->total_reaped;
     w->io_unknown = l->total_io_unknown;
-    static const enum job_metric from_wait4[] = {JOB_cpu_user,     JOB_cpu_system,         JOB_faults_minor,
-                                                 JOB_faults_major, JOB_switches_voluntary, JOB_switches_involuntary};
+    static const enum job_metric from_wait4[] = {
+        JOB_cpu,          JOB_cpu_user,           JOB_cpu_system,          JOB_faults_minor,
+        JOB_faults_major, JOB_switches_voluntary, JOB_switches_involuntary};
     for (size_t i = 0; w->reaped && i < sizeof(from_wait4) / sizeof(*from_wait4); i++)
         r->job.seen.known |= UINT64_C(1) << from_wait4[i];
     static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR,

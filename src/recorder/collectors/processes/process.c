@@ -49,7 +49,7 @@ static bool wants_status(struct processes *p, struct member *m, bool now_due)
     bool moved = memory_key(m) != m->reading.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     bool due = now_due || may_have_peaked(p, m), sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
     if (sparse && is_young_and_reported(p, m)) {
-        bool is_large = m->reading.stat_rss >= p->sampling->job->sums.rss / LARGE_PART;
+        bool is_large = m->reading.stat_rss >= p->sampling->job->sums[PART_RSS] / LARGE_PART;
         due = m->reading.status_rss ? may_have_peaked(p, m) : is_large;
     }
     sparse = sparse && !due;
