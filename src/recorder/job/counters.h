@@ -148,12 +148,6 @@ static inline bool ledger_is_whole(const struct job *j, const struct member *m)
     return member_is_final(m) || m->life.cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
 }
 
-/* May children have run unseen whose counters the kernel added to no process? */
-static inline bool may_miss_children(const struct job *j)
-{
-    return j->shortfall.ignores_children && (!j->source.events || j->source.lossy);
-}
-
 /* May the sockets of a member that has ended have sent or received more than its row has? */
 static inline bool tcp_is_bound(const struct member *m)
 {

@@ -272,6 +272,19 @@ static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const stru
     total[LEDGER_CPU_SYSTEM] += missing - user;
 }
 
+static bool is_blind(const struct job *j)
+{
+    return !j->source.events || j->source.lossy;
+}
+
+/* May processes have run unseen whose counters the kernel added to no member? Without events they may if a member
+ * ignores SIGCHLD, or if no wrapper adopts orphans. Example: a daemon that was attached to forks twice, and its
+ * grandchild begins and ends between two lists of children. */
+static bool may_miss(const struct job *j)
+{
+    return (is_blind(j) && j->shortfall.ignores_children) || (!j->adopts && !j->alone && (is_blind(j) || j->open));
+}
+
 /* A child has the wrapper's peak until it executes a program. So if ru_maxrss of wait4(2) is no more than the wrapper's
  * own size, it is the wrapper's, and not a peak of the job; but after all processes were waited for, it is an upper
  * bound of the peak of any process. With another recording inside the job it may be a process of that one. */
@@ -279,7 +292,7 @@ static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss && !j->others.started;
     bool is_of_all =
-        j->wrapper.maxrss && !tree_count(&j->tree) && !j->settling.n_gone && !j->shortfall.cpu && !may_miss_children(j);
+        j->wrapper.maxrss && !tree_count(&j->tree) && !j->settling.n_gone && !j->shortfall.cpu && !may_miss(j);
     if (is_mark) {
         j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
         j->seen.known |= UINT64_C(1) << JOB_process_rss_peak;
@@ -345,18 +358,17 @@ static bool group_is_behind(const struct job *j)
     return j->group.is_gone && gap * j->group.cores > (j->group.user_ns + j->group.system_ns) / 64;
 }
 
-/* Publishes which totals may be too small. Example: a job of 10 s whose processes ended with 0.2 s that no account has.
- */
+/* Publishes which totals may be too small. */
 static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_value[JOB_MAX],
                            uint8_t ret_absent[JOB_MAX])
 {
-    bool may_miss = may_miss_children(j);
-    ret_value[JOB_io_is_lower_bound] =
-        j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
+    bool misses = may_miss(j);
     bool lacks_teardown = j->shortfall.cpu_ns > ret_value[JOB_cpu] / MARKED_PART;
-    bool unsure = j->group.is_gone && (!j->source.events || j->source.lossy || ret_value[JOB_cpu] < GROUP_SURE);
-    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown || unsure);
-    ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
+    bool is_short_of_group = is_blind(j) || ret_value[JOB_cpu] < GROUP_SURE;
+    ret_value[JOB_io_is_lower_bound] = j->shortfall.io || misses || j->wrapper.io_unknown > 0;
+    ret_value[JOB_cpu_is_lower_bound] =
+        !has_group && (j->shortfall.cpu || lacks_teardown || (j->group.is_gone ? is_short_of_group : misses));
+    ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || misses;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
 }
