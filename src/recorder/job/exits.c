@@ -174,11 +174,11 @@ static void fill_flags(const struct job *j, const struct member *m, struct baro_
 
 static void fill_limit(const struct member *m, struct baro_exit *e)
 {
-    double ratio = m->reading.ticks_ratio > 0 ? m->reading.ticks_ratio : 1;
+    double ratio = m->limit.ticks_ratio > 0 ? m->limit.ticks_ratio : 1;
     double used = LIMIT_REACHED * (double)e->value[EXIT_cpu] * ratio;
-    uint64_t limit = m->reading.cpu_limit_ns;
+    uint64_t limit = m->limit.cpu_limit_ns;
     e->absent[EXIT_cpu_limit_reached] = e->absent[EXIT_cpu];
-    if (!e->absent[EXIT_cpu] && !m->reading.limit_at_ns && used >= (double)NS_PER_SEC)
+    if (!e->absent[EXIT_cpu] && !m->limit.limit_at_ns && used >= (double)NS_PER_SEC)
         e->absent[EXIT_cpu_limit_reached] = BARO_ABSENT_GONE;
     else if (!e->absent[EXIT_cpu])
         put(e, EXIT_cpu_limit_reached, limit && used >= (double)limit ? limit : 0);

@@ -3,17 +3,7 @@
  * A job: its members, and what they have used together. No function here makes a system call: recorder/collectors fills
  * the rows; recorder/loop gives it the reports of the wrapper and of the event sources, and asks for totals.
  *
- * The ledger. A total is the sum of
- *   - the own counters of the living members,
- *   - the counters of the children that they reaped, which the kernel adds to theirs,
- *   - the counters of the processes that the wrapper reaped (wait4(2)), and
- *   - the carried counters: those of ended processes that the kernel added to no process of the job (the parent
- *     ignores SIGCHLD, or init reaped an orphan).
- *
- * A member that is found gone waits in a list until job_settle(), which reads its nearest living ancestor again. The
- * counters of that ancestor must have grown by at least what the member is known to have used. Example: cc1 had used
- * 800 ms when it was last read, and is gone. If make's children_cpu has grown by 830 ms, it includes cc1. If it has not
- * grown, 800 ms less the allowed rounding are carried.
+ * docs/ledger.md says how the ledger balances.
  */
 #ifndef RECORDER_JOB_JOB_H
 #define RECORDER_JOB_JOB_H

@@ -38,7 +38,7 @@ uint64_t teardown_expected(const struct member *m)
 #define CLOCK_LAG_NS 10000000u
 static uint64_t unpolled(const struct member *m)
 {
-    const struct member_reading *r = &m->reading;
+    const struct member_polled *r = &m->polled;
     uint64_t from_ns = r->polled_ns < r->ran_ns + CLOCK_LAG_NS ? r->ran_ns : r->polled_ns;
     double cpu = (double)own_cpu(m), most = (double)max_u64(value(m, PROCESS_threads), 1);
     if (!r->polled_ns || m->life.cpu_final || m->life.gone_ns <= from_ns)

@@ -241,29 +241,59 @@ struct member_events {
     bool unheard : 1; /* perf was attached to it, and no event that it caused has been read since */
 };
 
-/* Set by recorder/collectors/processes: what was read of it, and when. */
+/* Set by process.c and process_stat.c of recorder/collectors/processes: what was read of it, and when. */
 struct member_reading {
     uint64_t clock_ns;                   /* its CPU clock when its values were last read */
     uint64_t due_read_ns;                /* when everything that was due was read: process_due_ns() */
     uint64_t thread_sum[THREAD_SUM_MAX]; /* sums over its living threads when they were last read */
     uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
-    uint64_t cpu_limit_ns;               /* its hard RLIMIT_CPU; 0: none */
-    uint64_t limit_at_ns;                /* its CPU time when that was read last */
-    float ticks_ratio;                   /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
-    /* Of a member that births.c found: when it began at the latest, when its clock was last read, and when that had
-     * last moved; 0: never. */
+    uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
+    uint64_t status_key;                 /* faults and stat_rss when status was last read */
+    uint64_t status_rss;                 /* stat_rss when status was last read */
+    uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
+    uint32_t read_tick;                  /* the last tick in which it was read */
+    int32_t stand_in;                    /* its first thread has exited: the thread whose files are read; else 0 */
+    struct baro_key memory_owner;        /* the process whose address space it uses; pid 0: its own, or not known yet */
+    uint16_t reads;                      /* ticks in a row in which it was read, up to read_tick */
+    bool has_threads : 1;                /* it had several threads when it was read last */
+    bool memory_checked : 1;             /* it was checked whether it has the address space of another one */
+    bool forced : 1;                     /* the next tick reads it although the gate is closed: member_wake() */
+    bool pending : 1;                    /* a read was left out for the budget and is due, even if the process sleeps */
+    bool stat_was_read : 1;              /* at least once: key.start is known */
+    bool sampled : 1;                    /* it was read for a sample, and may be gone when that is written */
+    bool in_sample : 1;                  /* a sample has a row with its values */
+    bool is_exiting : 1;                 /* it, or its first thread, is ending or has ended */
+    bool has_no_memory : 1;              /* it is ending and has given up its memory, or is a kernel thread */
+    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
+    char comm[16];
+};
+
+/* Set by process.c: its hard RLIMIT_CPU. */
+struct member_limit {
+    uint64_t cpu_limit_ns; /* 0: none */
+    uint64_t limit_at_ns;  /* its CPU time when that was read last */
+    float ticks_ratio;     /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
+};
+
+/* Set by births.c: when it began at the latest, when its clock was last read, and when that had last moved; 0: never.
+ */
+struct member_polled {
     uint64_t found_ns, polled_ns, ran_ns;
-    uint64_t smaps_ns;         /* when smaps was last read; 0: never */
-    uint64_t smaps_key;        /* faults and stat_rss when smaps was last read */
+};
+
+/* Set by scan.c. */
+struct member_scan {
     uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
-    uint64_t stat_rss;         /* as stat showed it, which may be less than the row's rss */
-    uint64_t status_key;       /* faults and stat_rss when status was last read */
-    uint64_t status_rss;       /* stat_rss when status was last read */
-    uint32_t smaps_asked;      /* tick in which the helper was last asked for smaps */
-    uint32_t smaps_cost_us;    /* moving average, rounded up */
-    uint32_t fds_at;           /* index + 1 of its slot in the descriptor cache; 0: none */
-    uint32_t read_tick;        /* the last tick in which it was read */
-    /* pss.c: KiB that had moved among the processes that share memory with it when smaps was last read */
+    bool children_listed;      /* all children were listed that it had when the last birth was seen */
+};
+
+/* Set by pss.c and pss_sharing.c, and what the helper reads beside. */
+struct member_memory {
+    uint64_t smaps_ns;      /* when smaps was last read; 0: never */
+    uint64_t smaps_key;     /* faults and stat_rss when smaps was last read */
+    uint32_t smaps_asked;   /* tick in which the helper was last asked for smaps */
+    uint32_t smaps_cost_us; /* moving average, rounded up */
+    /* KiB that had moved among the processes that share memory with it when smaps was last read */
     uint32_t shared_kib;
     uint32_t files_kib;    /* KiB of files that had moved among all members by then */
     uint32_t left_kib;     /* KiB of files that it shared when it gave up its memory, until it is a zombie */
@@ -272,23 +302,8 @@ struct member_reading {
     uint32_t smaps_shared; /* KiB of files and shared memory that others shared, each page divided by the number of
                               processes */
     uint32_t files_seen;   /* KiB of files and shared memory that it had at least when it was read last */
-    int32_t stand_in;      /* its first thread has exited: the thread whose files are read; else 0 */
-    struct baro_key memory_owner; /* the process whose address space it uses; pid 0: its own, or not known yet */
-    uint16_t reads;               /* ticks in a row in which it was read, up to read_tick */
     uint8_t info_tries;
     bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
-    bool has_threads : 1;     /* it had several threads when it was read last */
-    bool memory_checked : 1;  /* it was checked whether it has the address space of another one */
-    bool forced : 1;          /* the next tick reads it although the gate is closed: member_wake() */
-    bool pending : 1;         /* a read was left out for the budget and is due, even if the process sleeps */
-    bool children_listed : 1; /* all children were listed that it had when the last birth was seen */
-    bool stat_was_read : 1;   /* at least once: key.start is known */
-    bool sampled : 1;         /* it was read for a sample, and may be gone when that is written */
-    bool in_sample : 1;       /* a sample has a row with its values */
-    bool is_exiting : 1;      /* it, or its first thread, is ending or has ended */
-    bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
-    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
-    char comm[16];
 };
 
 /* Set by group_job.c, for the job's control group. */
@@ -320,6 +335,10 @@ struct member {
     struct member_other other;
     struct member_events events;
     struct member_reading reading;
+    struct member_limit limit;
+    struct member_polled polled;
+    struct member_scan scan;
+    struct member_memory memory;
 };
 
 struct tree {

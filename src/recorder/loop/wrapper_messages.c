@@ -158,9 +158,9 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
         member_make_usage(m)->cpu_unsure_ns = 0;
     }
     if (l->cpu_limit_ns) {
-        m->reading.limit_at_ns = l->cpu_ns;
-        m->reading.cpu_limit_ns = l->cpu_limit_ns;
-        m->reading.ticks_ratio = (float)l->ticks_ns / (float)l->cpu_ns;
+        m->limit.limit_at_ns = l->cpu_ns;
+        m->limit.cpu_limit_ns = l->cpu_limit_ns;
+        m->limit.ticks_ratio = (float)l->ticks_ns / (float)l->cpu_ns;
     }
     if (l->stat_len)
         member_make_usage(m)->source = BARO_EXIT_WAIT4;

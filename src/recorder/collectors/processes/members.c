@@ -15,7 +15,7 @@ void members_begin(struct processes *p, struct member *m)
     }
     if (!p->sampling->options.cmdline && m->row.cmdline_absent == BARO_ABSENT_NOT_YET)
         m->row.cmdline_absent = BARO_ABSENT_NOT_ASKED;
-    m->reading.info_wanted = true;
+    m->memory.info_wanted = true;
 }
 
 static void remove_member(struct processes *p, struct member *m, uint64_t t_ns)

@@ -139,11 +139,11 @@ static void check_order(struct processes *p)
  * used. */
 static void note_polled(const struct processes *p, struct member *m, bool moved)
 {
-    if (!m->reading.polled_ns)
+    if (!m->polled.polled_ns)
         return;
-    m->reading.polled_ns = p->sampling->now_ns;
+    m->polled.polled_ns = p->sampling->now_ns;
     if (moved)
-        m->reading.ran_ns = p->sampling->now_ns;
+        m->polled.ran_ns = p->sampling->now_ns;
 }
 
 static void tick_from(struct processes *p, size_t *i)
@@ -164,7 +164,7 @@ static void tick_from(struct processes *p, size_t *i)
         tick_member(p, m, there, clock_ns);
         if (!member_is_gone(m))
             tree->gates[*i] = (struct gate){m->reading.clock_ns, gate_due(p, m), m->row.key.pid,
-                                            m->reading.scanned_clock_ns == m->reading.clock_ns};
+                                            m->scan.scanned_clock_ns == m->reading.clock_ns};
     }
 }
 
