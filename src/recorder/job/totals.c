@@ -10,6 +10,9 @@
 #define GROUP_SLACK 5000000u
 #define GROUP_SURE (64 * UINT64_C(5000000)) /* from there on that does not matter */
 
+/* wait4(2) rounds user and system time of each process that the wrapper reaped down to 1 us. */
+#define WAIT4_ROUNDING_NS 2000u
+
 static const struct totals_sum sums[] = {
     {JOB_cpu_user, PROCESS_cpu_user},
     {JOB_cpu_system, PROCESS_cpu_system},
@@ -265,7 +268,11 @@ static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const stru
     }
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
     uint64_t missing = excess(excess(a->cpu, closed ? a->unsure : a->vague), sum);
-    if (!missing || is_own_alone(j) || (closed && !is_lost && !j->past.unreaped))
+    if (closed && !is_lost && !j->past.unreaped) {
+        missing = excess(a->cpu, a->vague + sum);
+        missing = missing <= j->wrapper.reaped * WAIT4_ROUNDING_NS ? missing : 0;
+    }
+    if (!missing || is_own_alone(j))
         return;
     uint64_t user = share_u64(missing, total[LEDGER_CPU_USER], sum);
     total[LEDGER_CPU_USER] += user;
