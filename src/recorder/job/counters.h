@@ -142,10 +142,12 @@ static inline bool io_is_whole(const struct job *j, const struct member *m)
     return m->life.io_final || (member_usage(m)->has_io && is_childless(j, m));
 }
 
-/* Is the CPU time of a member that has ended known completely, including that of the children that it reaped? */
+/* Is the CPU time of a member that has ended known completely, including that of the children that it reaped? If events
+ * report all of these, each is settled itself. */
 static inline bool ledger_is_whole(const struct job *j, const struct member *m)
 {
-    return member_is_final(m) || m->life.cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
+    return member_is_final(m) || m->life.cpu_final ||
+           (member_usage(m)->has_cpu && j->source.events && !j->source.lossy);
 }
 
 /* May the sockets of a member that has ended have sent or received more than its row has? */

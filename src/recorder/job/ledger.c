@@ -325,7 +325,7 @@ static void settle_orphan(struct job *j, const struct member *m)
     j->shortfall.io |= !io_is_whole(j, m);
     j->shortfall.cpu |= !ledger_is_whole(j, m);
     j->shortfall.cpu_ns += teardown_expected(m);
-    j->shortfall.unreaped = true;
+    j->shortfall.unreaped |= !member_usage(m)->has_io; /* taskstats reports page faults as well */
 }
 
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context)
