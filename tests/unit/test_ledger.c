@@ -619,7 +619,7 @@ static void lives_of_a_member(void **state)
     assert_int_equal(m->life.end_ns, 9);
     assert_int_equal(m->life.gone_ns, 10);
     assert_int_equal(j.settling.n_gone, 1);
-    assert_false(m->life.reaped_by_parent);
+    assert_int_equal(m->account.heir, HEIR_SUCCESSOR);
     job_reaped(&j, m, 13); /* it was an orphan: the wrapper's report comes late */
     assert_int_equal(member_state(m), MEMBER_GONE_REAPED);
     assert_int_equal(j.counts.ended_members, 0);
@@ -636,7 +636,8 @@ static void lives_of_a_member(void **state)
     job_gone(&j, parent, 26, 27);
     assert_int_equal(member_state(parent), MEMBER_GONE_REAPED);
     assert_int_equal(j.counts.ended_members + j.counts.targets, 0);
-    assert_false(parent->life.reaped_by_parent); /* its last values are known: no process had to take over anything */
+    assert_int_equal(parent->account.heir,
+                     HEIR_SUCCESSOR); /* its last values are known: no process had to take over anything */
     reports = 0;
     job_settle(&j, 30, NULL, NULL);
     assert_int_equal(j.settling.n_gone, 0);
@@ -645,7 +646,7 @@ static void lives_of_a_member(void **state)
     assert_int_equal(member_state(m), MEMBER_FREE);
     m = job_add(&j, 302, NULL, BARO_ORIGIN_ADOPTED, 40);
     job_gone(&j, m, 41, 42); /* no parent in the job, and the wrapper did not report it: its parent had reaped it */
-    assert_true(m->life.reaped_by_parent);
+    assert_int_equal(m->account.heir, HEIR_EARLIER);
     job_done(&j);
 }
 

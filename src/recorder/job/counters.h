@@ -159,14 +159,14 @@ static inline bool tcp_is_bound(const struct member *m)
 /* Has neither the member's parent reaped it nor, so far, the wrapper? */
 static inline bool is_unreaped(const struct member *m)
 {
-    return m->account.unreaped && !member_is_final(m);
+    return m->account.heir == HEIR_UNKNOWN && !member_is_final(m);
 }
 
 /* The lowest number of page faults that the parent gained by reaping the member. Every process has at least one. */
 static inline uint64_t faults_of(const struct member *m)
 {
     uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->own[LEDGER_FAULTS_MINOR]);
-    return m->life.reaped_by_parent ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
+    return m->account.heir == HEIR_EARLIER ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
 }
 
 /* Has the command ended, and is the wrapper still going to report its final counters? */

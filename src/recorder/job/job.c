@@ -107,7 +107,8 @@ void job_set_target(struct job *j, struct member *m, bool target)
 
 void job_absorbed(const struct job *j, struct member *m)
 {
-    m->life.reaped_by_parent |= j->adopts;
+    if (j->adopts)
+        m->account.heir = HEIR_EARLIER;
 }
 
 void job_rebase(struct member *m)
@@ -153,7 +154,7 @@ void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
 {
     job_ended(j, m, end_ns);
     state_change(j, m, member_is_gone(m) ? MEMBER_GONE_REAPED : MEMBER_REAPED);
-    m->life.reaped_by_parent = false;
+    m->account.heir = HEIR_SUCCESSOR;
     member_moved(m);
     if (!member_is_gone(m))
         tree_set_parent(m, NULL); /* when it was reaped it was a child of the wrapper, even if it was adopted late */
@@ -167,7 +168,8 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
         return;
     peak_end(j, m, end_ns);
     m->life.gone_ns = noticed_ns;
-    m->life.reaped_by_parent |= !final && !m->links.parent && j->adopts;
+    if (!final && !m->links.parent && j->adopts)
+        m->account.heir = HEIR_EARLIER;
     if (!m->life.end_ns)
         m->life.end_ns = end_ns;
     j->counts.targets -= m->is_target;

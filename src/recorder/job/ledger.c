@@ -107,7 +107,7 @@ static struct settlement *list_successors(struct job *j)
         struct settlement *e = up ? settlement_of(j, up, &list) : NULL;
         if (!e)
             continue;
-        if (!m->life.reaped_by_parent) {
+        if (m->account.heir == HEIR_SUCCESSOR) {
             add_expected(m, e->expected);
             e->unsure_ns += own_unsure(m);
             e->teardown_ns += teardown_expected(m);
@@ -169,7 +169,7 @@ static void note_unreaped(struct member *m)
 {
     const struct member *parent = m->account.successor;
     if (parent && member_is_final(parent) && !reaped_of(parent, LEDGER_FAULTS_MINOR)) {
-        m->account.unreaped = true;
+        m->account.heir = HEIR_UNKNOWN;
         m->account.successor = NULL;
     }
 }
@@ -220,7 +220,8 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
         note_unreaped(m);
         const struct member *up = nearest_living(m);
         bool report_due = is_unreaped(m) && now_ns < m->life.gone_ns + EVENT_WAIT && !j->settling.closing;
-        m->life.reaped_by_parent |= may_be_reaped_already(j, m);
+        if (m->account.heir == HEIR_SUCCESSOR && may_be_reaped_already(j, m))
+            m->account.heir = HEIR_EARLIER;
         if (!report_due && (!up || !up->account.children_wait)) {
             at = &m->links.list_next;
             continue;
@@ -316,7 +317,7 @@ static void settle_orphan(struct job *j, const struct member *m)
 {
     static const uint64_t nothing[LEDGER_MAX];
     uint64_t expected[LEDGER_MAX] = {0};
-    if (member_is_final(m) || m->life.reaped_by_parent || j->adopts)
+    if (member_is_final(m) || m->account.heir == HEIR_EARLIER || j->adopts)
         return;
     add_expected(m, expected);
     j->past.excess_ns += carry(j, expected, nothing) ? own_unsure(m) : 0;

@@ -82,7 +82,7 @@ static void add_gone_child(struct reaped_io *r, const struct member *m)
 {
     r->ended++;
     r->not_whole += !m->life.io_final;
-    r->faults += m->life.reaped_by_parent ? 1 : faults_of(m);
+    r->faults += max_u64(faults_of(m), 1);
     for (int i = 0; i < REAPED_FAULTS; i++)
         r->whole[i] += m->life.io_final ? value(m, metrics[i]) : 0;
 }

@@ -174,8 +174,13 @@ struct member_life {
     bool end_awaited : 1;  /* process_peak.c: it has ended, and the event of its end has not been read yet */
     bool cpu_final : 1;    /* its CPU clock was read after it had ended */
     bool io_final : 1;     /* the row has its final I/O counters */
-    /* it is gone and its parent reaped it: else the wrapper would have adopted and reported it */
-    bool reaped_by_parent : 1;
+};
+
+/* Which process has the counters of a member that is gone. */
+enum member_heir {
+    HEIR_SUCCESSOR, /* its successor, which must have gained them */
+    HEIR_EARLIER,   /* its parent, before that was gone itself; or the wrapper, which reports it or has reported it */
+    HEIR_UNKNOWN,   /* its parent ended without having reaped any: the wrapper, if that reports it, or nobody */
 };
 
 /* What it has used, and which process has its counters. Set by ledger.c, totals.c, job.c and resume.c. */
@@ -186,6 +191,7 @@ struct member_account {
      * have ended before the parent.) */
     struct member *successor;
     uint64_t successor_epoch;
+    enum member_heir heir;
     /* its counters of reaped children when the ledger was last settled */
     uint64_t reaped[LEDGER_MAX];
     /* the minor faults of its reaped children when its I/O was read last: see io_is_behind() */
@@ -198,7 +204,6 @@ struct member_account {
     int64_t pool;
     bool children_wait : 1; /* gone members whose successor it is wait to be settled: hold_back() */
     bool is_unread : 1;     /* it could not be read after its children went: its counters of reaped children are old */
-    bool unreaped : 1;      /* gone, and its parent ended without having reaped any process: note_unreaped() */
     bool had_child : 1;     /* it had a child at some time */
     bool base_is_total : 1; /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds the counters of its children to no process */
