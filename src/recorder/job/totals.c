@@ -49,12 +49,12 @@ void totals_know(struct job *j, const struct member *m)
     }
 }
 
-/* A total is absent if no process had the value. */
+/* A total is absent if no process had the value. The CPU time of a job that has had no process yet is 0. */
 static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     for (size_t i = 0; i < N_SUMS; i++) {
         enum job_metric id = sums[i].job;
-        if (j->seen.known >> id & 1)
+        if (j->seen.known >> id & 1 || (id == JOB_cpu && !j->counts.started))
             continue;
         value_of[id] = 0;
         absent[id] = j->seen.why[id] ? j->seen.why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
