@@ -24,6 +24,7 @@
  * due to other children. */
 #define SHARE_MOST 8u
 
+/* Example: for a child of 400 MB that nobody waited for taskstats had 154 of 188 ms. */
 uint64_t teardown_expected(const struct member *m)
 {
     if (m->life.cpu_final)

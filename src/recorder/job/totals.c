@@ -238,6 +238,11 @@ static struct attributed sum_of_attributed(const struct job *j)
     return a;
 }
 
+static bool is_blind(const struct job *j)
+{
+    return !j->source.events || j->source.lossy;
+}
+
 /*
  * A total is at least the sum of what single processes have used.
  *
@@ -259,29 +264,22 @@ static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const stru
         is_lost |= closed && j->past.own[c] > total[c];
         total[c] = max_u64(total[c], j->past.own[c]);
     }
-    if (is_lost || (closed && j->past.unreaped)) {
+    is_lost |= closed && j->past.unreaped;
+    if (is_lost) {
         j->shortfall.unreaped = true;
-        bool others = is_lost && !j->past.unreaped; /* it is not known which ones */
+        bool others = !j->past.unreaped; /* it is not known which ones */
         j->shortfall.io |= j->past.unreaped_io_short || others;
         j->shortfall.cpu |= j->past.unreaped_cpu_short || a->unsure;
-        j->shortfall.cpu |= others && (j->past.cpu_is_short || !j->source.events || j->source.lossy);
+        j->shortfall.cpu |= others && (j->past.cpu_is_short || is_blind(j));
     }
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
-    uint64_t missing = excess(excess(a->cpu, closed ? a->unsure : a->vague), sum);
-    if (closed && !is_lost && !j->past.unreaped) {
-        missing = excess(a->cpu, a->vague + sum);
-        missing = missing <= j->wrapper.reaped * WAIT4_ROUNDING_NS ? missing : 0;
-    }
-    if (!missing || is_own_alone(j))
+    uint64_t missing = excess(a->cpu, sum + (is_lost ? a->unsure : a->vague));
+    bool is_rounding = missing <= j->wrapper.reaped * WAIT4_ROUNDING_NS;
+    if (!missing || is_own_alone(j) || (closed && !is_lost && !is_rounding))
         return;
     uint64_t user = share_u64(missing, total[LEDGER_CPU_USER], sum);
     total[LEDGER_CPU_USER] += user;
     total[LEDGER_CPU_SYSTEM] += missing - user;
-}
-
-static bool is_blind(const struct job *j)
-{
-    return !j->source.events || j->source.lossy;
 }
 
 /* May processes have run unseen whose counters the kernel added to no member? Without events they may if a member
@@ -306,7 +304,7 @@ static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
     }
     value_of[JOB_process_rss_peak] = j->rss_peak;
     value_of[JOB_process_rss_peak_is_lower_bound] =
-        !(is_of_all && is_mark) && (j->shortfall.rss_peak || !j->source.events || j->source.lossy || j->open);
+        !(is_of_all && is_mark) && (j->shortfall.rss_peak || is_blind(j) || j->open);
     value_of[JOB_process_rss_most] = is_of_all ? max_u64(j->rss_peak, j->wrapper.maxrss) : 0;
     absent[JOB_process_rss_most] = is_of_all ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
@@ -317,16 +315,8 @@ static void leave_out_past(const struct job *j, uint64_t total[LEDGER_MAX])
 {
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         for (int c = 0; c < LEDGER_MAX && m->account.base && m->account.successor; c++)
-            total[c] -= total[c] < m->account.base[c] ? total[c] : m->account.base[c];
+            total[c] = excess(total[c], m->account.base[c]);
     }
-}
-
-/* Gets how many processes may have begun and ended unseen, at most. Returns false if there is no bound. */
-static bool unseen_at_most(const struct job *j, uint64_t *ret)
-{
-    bool reported = j->source.events && !j->source.lossy;
-    *ret = reported || !j->source.unseen_known || j->open ? 0 : j->source.unseen;
-    return !j->open && (reported || j->source.unseen_known);
 }
 
 /*
@@ -348,20 +338,18 @@ static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
  */
 static void raise_to_group(struct job *j, uint64_t total[LEDGER_MAX], uint64_t named)
 {
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], since = named - j->group.named_ns;
-    uint64_t least = j->group.user_ns + j->group.system_ns;
-    least += named > j->group.named_ns + GROUP_SLACK ? since - GROUP_SLACK : 0;
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    uint64_t least = j->group.user_ns + j->group.system_ns + excess(named, j->group.named_ns + GROUP_SLACK);
     if (sum >= least)
         return;
-    uint64_t user = sum ? (uint64_t)((double)total[LEDGER_CPU_USER] / (double)sum * (double)least) : j->group.user_ns;
-    total[LEDGER_CPU_USER] = user < least ? user : least;
+    total[LEDGER_CPU_USER] = sum ? share_u64(least, total[LEDGER_CPU_USER], sum) : j->group.user_ns;
     total[LEDGER_CPU_SYSTEM] = least - total[LEDGER_CPU_USER];
 }
 
 /* May processes of the group have used more than 1/64 of the total after its last reading? */
 static bool group_is_behind(const struct job *j)
 {
-    uint64_t gap = j->group.ended_ns > j->group.read_ns ? j->group.ended_ns - j->group.read_ns : 0;
+    uint64_t gap = excess(j->group.ended_ns, j->group.read_ns);
     return j->group.is_gone && gap * j->group.cores > (j->group.user_ns + j->group.system_ns) / 64;
 }
 
@@ -389,8 +377,11 @@ static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uin
     ret_value[JOB_processes_peak] = min_u64(j->counts.peak, ret_value[JOB_processes_started]);
     ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
     ret_value[JOB_processes_ended] = j->counts.ended - j->others.ended;
-    bool bounded = unseen_at_most(j, &ret_value[JOB_processes_unseen]);
-    if (!bounded)
+    /* Without events the pids that were given out say how many may have begun and ended unseen, at most (births.h). */
+    bool bounded = !j->open && (!is_blind(j) || j->source.unseen_known);
+    if (bounded)
+        ret_value[JOB_processes_unseen] = is_blind(j) ? j->source.unseen : 0;
+    else
         ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
     if (bounded && !ret_value[JOB_processes_unseen])
         ret_value[JOB_processes_unsampled] = j->counts.unsampled;
