@@ -46,7 +46,7 @@ static struct member *find(struct job *j, int32_t pid, uint64_t start, struct me
     put(m, PROCESS_children_cpu_system, 0);
     put(m, PROCESS_threads, 1);
     job_rebase(m);
-    job_settled(j, m);
+    job_settled(m);
     return m;
 }
 
