@@ -23,7 +23,10 @@
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
 #define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
-#define GAP_NO_OBSERVER "no observer was running" /* the text of a gap after which another recorder goes on */
+/* Texts of a gap: another recorder goes on with the counts of the one before (tapes of version 0.1), or begins the next
+ * part of the tape. */
+#define GAP_NO_OBSERVER "no observer was running"
+#define GAP_NEXT_PART "no recorder was running"
 
 /* The text of a warning, where processes with one address space are not known. Readers go by it (FORMAT.md), so it
  * stays as it is. */

@@ -2,6 +2,7 @@
 /* The processes of the last sample, until their exits come; and what processes had used that ran before the
  * recording. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "libbaro/summary/summary.h"
@@ -28,6 +29,7 @@ bool living_begin(struct summary_living *l, size_t n)
 static void note_alive(struct commands *commands, struct summary_alive *a, const struct baro_process *p)
 {
     a->id = p->id;
+    a->key = p->key;
     a->command = commands_find(commands, p->name ? p->name : "");
     a->absent = 0;
     for (int i = 0; i < COMMAND_MAX; i++) {
@@ -98,9 +100,47 @@ void living_count(struct summary_living *l, struct command *counted)
     }
 }
 
+static int by_pid(const void *a, const void *b)
+{
+    int32_t x = ((const struct summary_alive *)a)->key.pid, y = ((const struct summary_alive *)b)->key.pid;
+    return (x > y) - (x < y);
+}
+
+bool living_end_part(struct summary_living *l, struct command *counted)
+{
+    living_count(l, counted);
+    free(l->left);
+    l->left = l->n_alive ? malloc(l->n_alive * sizeof(*l->left)) : NULL;
+    l->n_left = l->left ? l->n_alive : 0;
+    bool ok = l->n_left == l->n_alive;
+    if (l->n_left) {
+        memcpy(l->left, l->alive, l->n_left * sizeof(*l->left));
+        qsort(l->left, l->n_left, sizeof(*l->left), by_pid);
+    }
+    l->n_alive = l->n_ended = l->n_base = 0;
+    return ok;
+}
+
+void living_begin_part(struct summary_living *l, const struct baro_sample *first, struct command *counted)
+{
+    for (size_t i = 0; i < first->n && l->n_left; i++) {
+        const struct summary_alive wanted = {.key = first->processes[i]->key};
+        const struct summary_alive *a = bsearch(&wanted, l->left, l->n_left, sizeof(*l->left), by_pid);
+        if (!a || !baro_key_equal(a->key, wanted.key) || !counted[a->command].processes)
+            continue;
+        counted[a->command].processes--;
+        for (int v = 0; v < COMMAND_MAX; v++)
+            counted[a->command].covered[v] -= !(a->absent >> v & 1);
+    }
+    free(l->left);
+    l->left = NULL;
+    l->n_left = 0;
+}
+
 void living_done(struct summary_living *l)
 {
     free(l->alive);
     free(l->base);
     free(l->ended_ids);
+    free(l->left);
 }

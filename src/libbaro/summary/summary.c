@@ -129,7 +129,7 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
 static bool ran_before(const struct baro_summary *s, const struct baro_process *p)
 {
     return s->subject.mode == BARO_MODE_ATTACH && p->id > s->living.newest_id &&
-           (!s->extent.samples || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
+           (!s->extent.samples || s->extent.part_begins || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
 }
 
 static void note_unsure(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
@@ -143,6 +143,8 @@ static void note_unsure(struct baro_summary *s, const struct baro_sample *sample
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
     struct derive_sum sum[PEAK_MAX] = {0};
+    if (s->extent.part_begins)
+        living_begin_part(&s->living, sample, s->commands.at);
     s->failed = !living_begin(&s->living, sample->n) || s->failed;
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
@@ -170,6 +172,7 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         s->rows.self_first_ns = sample->t_ns;
         s->rows.self_first_cpu_ns = sample->self[RECORDER_cpu];
     }
+    s->extent.part_begins = false;
     if (!s->extent.samples++)
         s->extent.first_ns = sample->t_ns;
     s->extent.last_ns = sample->t_ns;
@@ -213,8 +216,9 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     command_add(&s->commands.at[command], value, absent);
-    /* A process that ran before the tape began: its exit includes what it used under the last recorder. */
-    bool is_of_last = s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
+    /* A process that ran before the tape, or its part, began: what it used while nobody recorded is missing. */
+    bool is_of_last = (s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0) ||
+                      (s->incidents.has_parts && living_base(&s->living, e->id));
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].cpu_unsure_ns += unsure_of(e);
@@ -240,7 +244,7 @@ static void on_start(struct baro_summary *s, const struct baro_event *e)
     if (!s->life.started)
         s->life.start_ns = e->t_ns;
     s->life.started = true;
-    if (s->subject.mode == BARO_MODE_ATTACH) {
+    if (s->subject.mode == BARO_MODE_ATTACH && !s->incidents.has_parts) {
         s->life.before.known = true;
         s->life.before.cpu_ns += e->number;
     }
@@ -266,6 +270,12 @@ static void on_end(struct baro_summary *s, const struct baro_event *e)
         name_signal(s, WTERMSIG(s->life.status));
 }
 
+static void begin_part(struct baro_summary *s)
+{
+    s->extent.part_begins = s->incidents.has_parts = true;
+    s->failed = !living_end_part(&s->living, s->commands.at) || s->failed;
+}
+
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)
 {
     switch (e->kind) {
@@ -275,6 +285,8 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         s->incidents.gaps++;
         s->incidents.gap_ns += e->number;
         s->incidents.is_resumed |= strcmp(baro_event_text(e), GAP_NO_OBSERVER) == 0;
+        if (strcmp(baro_event_text(e), GAP_NEXT_PART) == 0)
+            begin_part(s);
         break;
     case BARO_EVENT_SUSPEND: s->incidents.suspended_ns += e->number; break;
     case BARO_EVENT_CLOCK_STEP: s->incidents.clock_steps++; break;

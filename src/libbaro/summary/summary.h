@@ -54,6 +54,7 @@ struct summary_split {
 /* A process as the last sample saw it. */
 struct summary_alive {
     uint32_t id, command;
+    struct baro_key key;
     uint32_t absent; /* bit per enum command_value */
     uint64_t value[COMMAND_MAX];
 };
@@ -118,6 +119,7 @@ struct summary_extent {
     uint64_t damaged_bytes;
     bool cut_off; /* it has no end, and no recorder is writing it */
     bool removed; /* the beginning of the tape was removed (--keep) */
+    bool part_begins; /* the next sample is the first one of a part of the tape that is not the first part */
 };
 
 /* The job's start and end. */
@@ -137,7 +139,8 @@ struct summary_life {
 /* Events that qualify the recording. */
 struct summary_incidents {
     uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
-    bool is_resumed;                              /* another recorder went on with the tape */
+    bool is_resumed;                              /* another recorder went on with the counts of the one before */
+    bool has_parts;                               /* another recorder began the next part of the tape */
     bool memory_counts_twice;                     /* processes with one address space may each count its memory */
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
 };
@@ -177,6 +180,8 @@ struct summary_living {
     uint32_t newest_id;
     uint32_t *ended_ids; /* since the last sample */
     size_t n_ended, cap_ended;
+    struct summary_alive *left; /* of the last sample of the part of the tape before, by pid; NULL: none */
+    size_t n_left;
 };
 
 /* What summary_finish() makes of all that was added. */
@@ -238,6 +243,11 @@ bool living_add(struct summary_living *l, struct commands *commands, size_t i, c
 bool living_end(struct summary_living *l, uint32_t id);
 /* What the first sample of a process that ran before has; NULL: it did not run before. */
 const struct summary_alive *living_base(const struct summary_living *l, uint32_t id);
+/* The next part of the tape begins: counts those that have not ended under their commands. What they use from now on
+ * counts anew. False: out of memory. */
+bool living_end_part(struct summary_living *l, struct command *counted);
+/* Counts those that are in the first sample of the part, too, once. */
+void living_begin_part(struct summary_living *l, const struct baro_sample *first, struct command *counted);
 /* Counts those that have not ended under their commands. */
 void living_count(struct summary_living *l, struct command *counted);
 void living_done(struct summary_living *l);

@@ -130,18 +130,6 @@ static void subtract_base(struct baro_exit *e, const struct member *m)
     split_cpu(e);
 }
 
-/* Adds what the process had used while the previous recorder ran. The totals include this part already. Example: the
- * process had 2 s in the last sample of the previous recorder, and 3 s when it ended: the totals grow by 1 s, and the
- * record has 3 s. */
-static void add_base(struct baro_exit *e, const struct member *m)
-{
-    if (!m->account.base_is_total || !m->account.base)
-        return;
-    for (size_t i = 0; i < BASES; i++)
-        e->value[bases[i].metric] += e->absent[bases[i].metric] ? 0 : m->account.base[bases[i].base];
-    split_cpu(e);
-}
-
 static void fill_own_io(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     static const struct {
@@ -342,7 +330,6 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
         take_kept(j, m, &e);
     if (m->of_task.left || is_other) /* it is alive, or none of the job's */
         return false;
-    add_base(&e, m);
     if (late_hold(j, m, &e, now_ns))
         return true;
     j->sink.exit(j->sink.context, &e);

@@ -183,7 +183,7 @@ struct member_life {
     bool reaped_by_parent : 1;
 };
 
-/* What it has used, and which process has its counters. Set by ledger.c, totals.c, job.c and resume.c. */
+/* What it has used, and which process has its counters. Set by ledger.c, totals.c and job.c. */
 struct member_account {
     struct member_part part;
     /* Of a gone member: its parent when it was found gone, which may be gone as well. Of a living member: its former
@@ -209,7 +209,6 @@ struct member_account {
     bool takeover_unread : 1;
     bool parent_reaped_none : 1; /* gone, and its parent ended without having reaped any process */
     bool had_child : 1;          /* it had a child at some time */
-    bool base_is_total : 1;      /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds the counters of its children to no process */
     bool ignores_children : 1;
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */

@@ -38,9 +38,6 @@ void task_row_init(struct task_row *r, struct sampling *sampling);
 int task_row_use(struct task_row *r, const struct select_options *options, int root_fd, bool selects,
                  struct baro_error *err);
 
-/* Another recorder has recorded these tasks until that sample: job_task_resume() for each, and the counts of control
- * groups go on, as the header of that tape has them. */
-void task_row_resume(struct task_row *r, const struct baro_header *header, const struct baro_sample *last);
 /* For the header: what the counts of control groups are measured from. Returns 0 or -ENOMEM. */
 int task_row_groups(const struct task_row *r, struct baro_header *ret);
 
