@@ -107,6 +107,10 @@ struct baro_entity_owner {
 #define ATTRIBUTE_PHASE_ID "id"
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"
+/* Attributes of an exec: the program before, and what the process had used by then. */
+#define ATTRIBUTE_PROGRAM "program"
+#define ATTRIBUTE_CPU "cpu_ns"
+#define ATTRIBUTE_RSS_PEAK "rss_peak_bytes"
 
 /* What a process is expected to use after its record of taskstats or perf is made: the kernel writes these before it
  * frees the memory of the process, which takes 0.2 us per page and more. The parent's counters include that time. */

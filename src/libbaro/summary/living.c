@@ -77,7 +77,8 @@ const struct summary_alive *living_base(const struct summary_living *l, uint32_t
     return l->n_base ? bsearch(&id, l->base, l->n_base, sizeof(*l->base), by_id) : NULL;
 }
 
-static void count_alive(const struct summary_living *l, const struct summary_alive *a, struct command *counted)
+static void count_alive(const struct summary_living *l, const struct summary_alive *a,
+                        const struct summary_programs *p, struct command *counted)
 {
     uint64_t value[COMMAND_MAX];
     uint8_t absent[COMMAND_MAX];
@@ -87,16 +88,17 @@ static void count_alive(const struct summary_living *l, const struct summary_ali
         value[i] = a->value[i] > before ? a->value[i] - before : 0;
         absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     }
+    programs_split(p, a->key.pid, value, absent, counted);
     command_add(&counted[a->command], value, absent);
 }
 
-void living_count(struct summary_living *l, struct command *counted)
+void living_count(struct summary_living *l, const struct summary_programs *p, struct command *counted)
 {
     if (l->n_ended)
         qsort(l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id);
     for (size_t i = 0; i < l->n_alive; i++) {
         if (!l->n_ended || !bsearch(&l->alive[i].id, l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id))
-            count_alive(l, &l->alive[i], counted);
+            count_alive(l, &l->alive[i], p, counted);
     }
 }
 
@@ -106,9 +108,9 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bool living_end_part(struct summary_living *l, struct command *counted)
+bool living_end_part(struct summary_living *l, const struct summary_programs *p, struct command *counted)
 {
-    living_count(l, counted);
+    living_count(l, p, counted);
     free(l->left);
     l->left = l->n_alive ? malloc(l->n_alive * sizeof(*l->left)) : NULL;
     l->n_left = l->left ? l->n_alive : 0;

@@ -61,6 +61,7 @@ void summary_free(struct baro_summary *s)
     living_done(&s->living);
     together_done(&s->peaks.together);
     needed_done(&s->limit.needed);
+    free(s->programs.at);
     free(s->finished.counted);
     free(s->finished.order);
     free(s);
@@ -215,6 +216,8 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         absent[i] = e->absent[of_exit[i]];
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
+    programs_split(&s->programs, e->key.pid, value, absent, s->commands.at);
+    programs_end(&s->programs, e->key.pid);
     command_add(&s->commands.at[command], value, absent);
     /* A process that ran before the tape, or its part, began: what it used while nobody recorded is missing. */
     bool is_of_last = (s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0) ||
@@ -273,13 +276,15 @@ static void on_end(struct baro_summary *s, const struct baro_event *e)
 static void begin_part(struct baro_summary *s)
 {
     s->extent.part_begins = s->incidents.has_parts = true;
-    s->failed = !living_end_part(&s->living, s->commands.at) || s->failed;
+    s->failed = !living_end_part(&s->living, &s->programs, s->commands.at) || s->failed;
+    s->programs.n = 0;
 }
 
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)
 {
     switch (e->kind) {
     case BARO_EVENT_START: on_start(s, e); break;
+    case BARO_EVENT_EXEC: s->failed = !programs_add(&s->programs, &s->commands, e) || s->failed; break;
     case BARO_EVENT_END: on_end(s, e); break;
     case BARO_EVENT_GAP:
         s->incidents.gaps++;

@@ -184,6 +184,18 @@ struct summary_living {
     size_t n_left;
 };
 
+/* What a living process had used by the time at which it executed another program. */
+struct summary_program {
+    int32_t pid;
+    uint32_t command; /* index into commands: of the program before */
+    uint64_t cpu_ns, rss;
+};
+
+struct summary_programs {
+    struct summary_program *at;
+    size_t n, cap;
+};
+
 /* What summary_finish() makes of all that was added. */
 struct summary_finished {
     struct command *counted; /* a copy of the commands that includes the living processes */
@@ -207,6 +219,7 @@ struct baro_summary {
     struct summary_rows rows; /* summary.c */
     struct summary_peaks peaks;
     struct summary_living living;
+    struct summary_programs programs;
     struct commands commands;
     uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
     struct machine machine;
@@ -245,12 +258,19 @@ bool living_end(struct summary_living *l, uint32_t id);
 const struct summary_alive *living_base(const struct summary_living *l, uint32_t id);
 /* The next part of the tape begins: counts those that have not ended under their commands. What they use from now on
  * counts anew. False: out of memory. */
-bool living_end_part(struct summary_living *l, struct command *counted);
+bool living_end_part(struct summary_living *l, const struct summary_programs *p, struct command *counted);
 /* Counts those that are in the first sample of the part, too, once. */
 void living_begin_part(struct summary_living *l, const struct baro_sample *first, struct command *counted);
 /* Counts those that have not ended under their commands. */
-void living_count(struct summary_living *l, struct command *counted);
+void living_count(struct summary_living *l, const struct summary_programs *p, struct command *counted);
 void living_done(struct summary_living *l);
+
+/* programs.c */
+bool programs_add(struct summary_programs *p, struct commands *commands, const struct baro_event *exec);
+/* Takes what the process had used as other programs from its values, and counts it under their commands. */
+void programs_split(const struct summary_programs *p, int32_t pid, uint64_t *value, const uint8_t *absent,
+                    struct command *counted);
+void programs_end(struct summary_programs *p, int32_t pid); /* its exit was counted */
 
 /* since_limit.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);

@@ -175,13 +175,15 @@ static void fill_bounds(const struct job *j, const struct member *m, struct baro
     }
 }
 
-/* Only taskstats and wait4(2) report the VmHWM that the process ended with. */
+/* Only taskstats and wait4(2) report the VmHWM that the process ended with. That of a program that it executed does not
+ * include what the program before had. */
 static void fill_mark(const struct member *m, struct baro_exit *e)
 {
     if (e->absent[EXIT_rss_peak])
         e->absent[EXIT_rss_peak_is_lower_bound] = e->absent[EXIT_rss_peak];
     else
-        put(e, EXIT_rss_peak_is_lower_bound, !member_usage(m)->has_memory);
+        put(e, EXIT_rss_peak_is_lower_bound,
+            !member_usage(m)->has_memory || m->events.program_rss > e->value[EXIT_rss_peak]);
 }
 
 static void fill_unsure(const struct member *m, struct baro_exit *e)

@@ -240,6 +240,9 @@ struct member_other {
 struct member_events {
     struct member *touched_next; /* next one in the list of members that events concerned */
     uint64_t executed_ns;        /* when it executed a program that was not reported yet; 0: none */
+    uint64_t program_cpu_ns;     /* its CPU clock when it was read last before that */
+    uint64_t program_rss;        /* the highest mark of its programs before the present one, as read last */
+    char program[16];            /* the name of the program before */
     bool touched : 1;            /* it is in that list */
     bool named : 1;              /* its name is from an event */
     bool name_is_late : 1;       /* when it was forked, its parent had executed a program whose name was not read yet */

@@ -89,6 +89,10 @@ void event_touch(struct recorder *r, struct member *m); /* after the drain, this
 const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns);
 void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
 
+/* event_exec.c: a member has executed another program; the event is reported when its name is known */
+void exec_note(struct member *m, uint64_t t_ns);
+void exec_report(struct recorder *r, struct member *m);
+
 /* event_sources.c: opens and reads the event sources */
 void event_open(struct recorder *r);
 void event_open_all(struct recorders *a);               /* of an observer, before its first job */

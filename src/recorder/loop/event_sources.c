@@ -53,13 +53,6 @@ void event_open_usage(struct recorder *r)
 
 /* ---- after a drain ---- */
 
-static void report_exec(struct recorder *r, struct member *m)
-{
-    if (*m->row.name && !m->other.is)
-        job_event(&r->job, m->events.executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
-    m->events.executed_ns = 0;
-}
-
 /* The first file of a process that is opened in /proc makes the kernel build dentries and inodes, which it tears down
  * when the process ends (proc_flush_pid()). If exit events have names, reading can wait: recording a compile takes a
  * sixth less CPU. */
@@ -84,7 +77,7 @@ static void read_executed(struct recorder *r, struct member *m)
         return;
     /* If the process has ended, its exit event, which has its status, is queued and will be read by the next drain. */
     if (known || (process_clock(m, &clock_ns) == 0 && sampler_read_member(&r->sampler, m) == 0))
-        report_exec(r, m);
+        exec_report(r, m);
 }
 
 /* Reads the name of the member's parent first, if the parent has executed no other program since the fork. Example: 20
@@ -100,7 +93,7 @@ static void take_late_name(struct recorder *r, struct member *m)
     if (parent && parent->events.name_is_late)
         member_set_name(parent, "");
     if (parent && parent->events.executed_ns && sampler_read_member(&r->sampler, parent) == 0)
-        report_exec(r, parent);
+        exec_report(r, parent);
     member_set_name(m, parent && !parent->events.executed_ns ? parent->row.name : "");
 }
 
@@ -112,7 +105,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
     if (member_is_gone(m)) {
         if (m->events.executed_ns &&
             (m->reading.stat_was_read || m->events.named)) /* otherwise it still has its parent's name */
-            report_exec(r, m);
+            exec_report(r, m);
         return;
     }
     if (!member_has_ended(m)) {
@@ -125,7 +118,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
     if (m->events.executed_ns && !m->reading.stat_was_read && !m->events.named)
         member_set_name(m, ""); /* the name of the program that it executed is not known */
     if (m->events.executed_ns)
-        report_exec(r, m);
+        exec_report(r, m);
     if (!m->links.parent && r->job.wrapper.pid)
         return; /* the wrapper reads the zombie before it reaps it */
     if (process_clock(m, &clock_ns) < 0) {

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event of a process that executes another program, with what it had used as the program before. Example: perl
+ * computes for 1.5 s and executes python3, which computes for 0.5 s: the process has 2 s, perl has 1.5 s of them.
+ *
+ * The event is read up to some 90 ms after the execve(2). What the process had used by then is at least what was read
+ * of it before, and at least its CPU time now without the time since: the new program has one thread, mostly, and
+ * cannot have used more. That is exact if it computes.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/min_max.h"
+#include "recorder/loop/recorder.h"
+
+#define LEAST_NS NS_PER_MS /* what a shell uses between fork(2) and execve(2) stays with the program that it executes */
+
+/* Must come before the name of the new program is known. If the process executes one program after the other before
+ * the first event is reported, the program is that before the first. */
+void exec_note(struct member *m, uint64_t t_ns)
+{
+    struct member_events *e = &m->events;
+    uint64_t peak = m->row.absent[PROCESS_rss_peak] ? 0 : m->row.value[PROCESS_rss_peak];
+    uint64_t rss = m->row.absent[PROCESS_rss] ? peak : max_u64(peak, m->row.value[PROCESS_rss]); /* of a newer reading */
+    if (!e->executed_ns)
+        memccpy(e->program, m->row.name ? m->row.name : "", 0, sizeof(e->program) - 1);
+    e->program_cpu_ns = m->reading.clock_ns;
+    e->program_rss = max_u64(e->program_rss, rss);
+    e->executed_ns = t_ns | 1;
+}
+
+/* Its CPU time by its clock at t_ns, without what the new program may have used until then. */
+static uint64_t without_new(const struct member *m, uint64_t clock_ns, uint64_t t_ns)
+{
+    uint64_t since = t_ns > m->events.executed_ns ? t_ns - m->events.executed_ns : 0;
+    return clock_ns > since ? clock_ns - since : 0;
+}
+
+static uint64_t used_before(const struct recorder *r, const struct member *m)
+{
+    uint64_t clock_ns, before = m->events.program_cpu_ns;
+    bool alone = m->row.absent[PROCESS_threads] == BARO_PRESENT && m->row.value[PROCESS_threads] == 1;
+    /* The clock is read anew where the last reading, whose time is only that of its tick, shows enough. */
+    if (alone && !member_is_gone(m) && !member_has_ended(m) &&
+        without_new(m, m->reading.clock_ns, m->row.read_ns) >= before + LEAST_NS && process_clock(m, &clock_ns) == 0) {
+        uint64_t now = without_new(m, clock_ns, recorder_since(r, clock_monotonic_ns()));
+        before = now > before ? now : before;
+    }
+    uint64_t base = m->account.base ? m->account.base[LEDGER_CPU_USER] + m->account.base[LEDGER_CPU_SYSTEM] : 0;
+    return before > base ? before - base : 0;
+}
+
+void exec_report(struct recorder *r, struct member *m)
+{
+    struct baro_attribute at[3];
+    struct baro_event e = {.t_ns = m->events.executed_ns,
+                           .kind = BARO_EVENT_EXEC,
+                           .key = m->row.key,
+                           .text = m->row.name,
+                           .attribute = at};
+    m->events.executed_ns = 0;
+    if (!*m->row.name || m->other.is)
+        return;
+    uint64_t cpu_ns = used_before(r, m);
+    if (cpu_ns >= LEAST_NS && *m->events.program && strcmp(m->events.program, m->row.name) != 0) {
+        at[e.n_attributes++] = (struct baro_attribute){
+            .name = ATTRIBUTE_PROGRAM, .type = BARO_ATTRIBUTE_TEXT, .text = m->events.program};
+        at[e.n_attributes++] =
+            (struct baro_attribute){.name = ATTRIBUTE_CPU, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = cpu_ns};
+        if (m->events.program_rss)
+            at[e.n_attributes++] = (struct baro_attribute){
+                .name = ATTRIBUTE_RSS_PEAK, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->events.program_rss};
+    }
+    r->job.sink.event(r->job.sink.context, &e);
+}
