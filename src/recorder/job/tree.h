@@ -240,9 +240,11 @@ struct member_other {
 struct member_events {
     struct member *touched_next; /* next one in the list of members that events concerned */
     uint64_t executed_ns;        /* when it executed a program that was not reported yet; 0: none */
-    uint64_t program_cpu_ns;     /* its CPU clock when it was read last before that */
-    uint64_t program_rss;        /* the highest mark of its programs before the present one, as read last */
-    char program[16];            /* the name of the program before */
+    /* member_note_program(): the name that it had before, and its CPU clock as read last under that name; the highest
+     * mark of memory that it has had under former names */
+    char program[16];
+    uint64_t program_cpu_ns, program_rss;
+    bool program_is_read : 1; /* the new name was read, so these are right even if the event comes later */
     bool touched : 1;            /* it is in that list */
     bool named : 1;              /* its name is from an event */
     bool name_is_late : 1;       /* when it was forked, its parent had executed a program whose name was not read yet */
@@ -438,5 +440,7 @@ static inline void member_note_comm(struct member *m, const char *comm)
  * stays). */
 bool member_set_name(struct member *m, const char *name);
 bool member_set_cmdline(struct member *m, const char *cmdline);
+/* Its name, clock and memory are those of the program that it executes no more, or will get another name. */
+void member_note_program(struct member *m);
 
 #endif

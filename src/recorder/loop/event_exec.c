@@ -10,23 +10,19 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/min_max.h"
 #include "recorder/loop/recorder.h"
 
+#define READ_SLACK (20 * NS_PER_MS) /* a time of reading is that of its tick, which begins before */
 #define LEAST_NS NS_PER_MS /* what a shell uses between fork(2) and execve(2) stays with the program that it executes */
 
-/* Must come before the name of the new program is known. If the process executes one program after the other before
- * the first event is reported, the program is that before the first. */
+/* Must come before the name of the new program is known from an event. If the process executes one program after the
+ * other before the first event is reported, the program is that before the first. */
 void exec_note(struct member *m, uint64_t t_ns)
 {
-    struct member_events *e = &m->events;
-    uint64_t peak = m->row.absent[PROCESS_rss_peak] ? 0 : m->row.value[PROCESS_rss_peak];
-    uint64_t rss = m->row.absent[PROCESS_rss] ? peak : max_u64(peak, m->row.value[PROCESS_rss]); /* of a newer reading */
-    if (!e->executed_ns)
-        memccpy(e->program, m->row.name ? m->row.name : "", 0, sizeof(e->program) - 1);
-    e->program_cpu_ns = m->reading.clock_ns;
-    e->program_rss = max_u64(e->program_rss, rss);
-    e->executed_ns = t_ns | 1;
+    bool was_read = m->events.program_is_read && m->row.read_ns + READ_SLACK >= t_ns;
+    if (!m->events.executed_ns && !was_read)
+        member_note_program(m);
+    m->events.executed_ns = t_ns | 1;
 }
 
 /* Its CPU time by its clock at t_ns, without what the new program may have used until then. */
@@ -59,6 +55,7 @@ void exec_report(struct recorder *r, struct member *m)
                            .text = m->row.name,
                            .attribute = at};
     m->events.executed_ns = 0;
+    m->events.program_is_read = false;
     if (!*m->row.name || m->other.is)
         return;
     uint64_t cpu_ns = used_before(r, m);
