@@ -248,6 +248,10 @@ struct baro_header {
      * limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
+    /* the largest sum of rss in the samples of the segments before this one, which may be removed; rss 0: none */
+    struct header_peak {
+        uint64_t rss, t_ns, members;
+    } peak;
     /* for a control group as the job: the CPU time that it had used before the recording, for a recorder that
      * continues it */
     uint64_t group_user_ns, group_system_ns;

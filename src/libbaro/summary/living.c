@@ -77,8 +77,8 @@ const struct summary_alive *living_base(const struct summary_living *l, uint32_t
     return l->n_base ? bsearch(&id, l->base, l->n_base, sizeof(*l->base), by_id) : NULL;
 }
 
-static void count_alive(const struct summary_living *l, const struct summary_alive *a,
-                        const struct summary_programs *p, struct command *counted)
+static void count_alive(const struct summary_living *l, const struct summary_alive *a, const struct summary_programs *p,
+                        struct command *counted)
 {
     uint64_t value[COMMAND_MAX];
     uint8_t absent[COMMAND_MAX];

@@ -26,8 +26,8 @@ bool programs_add(struct summary_programs *p, struct commands *commands, const s
         return true;
     if (array_reserve(&p->at, p->n + 1, &p->cap, sizeof(*p->at)) < 0)
         return false;
-    p->at[p->n++] = (struct summary_program){
-        e->key.pid, commands_find(commands, name.text), cpu_ns, attribute_of(e, ATTRIBUTE_RSS_PEAK)};
+    p->at[p->n++] = (struct summary_program){e->key.pid, commands_find(commands, name.text), cpu_ns,
+                                             attribute_of(e, ATTRIBUTE_RSS_PEAK)};
     return true;
 }
 

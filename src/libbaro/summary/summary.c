@@ -46,6 +46,9 @@ struct baro_summary *summary_new(const struct baro_header *h)
     memset(s->rows.self_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
         s->peaks.sum[i].absent = BARO_ABSENT_NOT_YET;
+    if (s->extent.removed && h->peak.rss) /* of samples that were removed */
+        s->peaks.sum[PEAK_RSS] = (struct summary_peak){
+            .value = h->peak.rss, .t_ns = h->peak.t_ns, .members = h->peak.members, .covered = h->peak.members};
     return s;
 }
 

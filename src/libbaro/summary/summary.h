@@ -117,8 +117,8 @@ struct summary_extent {
     uint64_t samples;           /* seen here; the recorder's own count is in its row */
     uint64_t first_ns, last_ns; /* times of samples */
     uint64_t damaged_bytes;
-    bool cut_off; /* it has no end, and no recorder is writing it */
-    bool removed; /* the beginning of the tape was removed (--keep) */
+    bool cut_off;     /* it has no end, and no recorder is writing it */
+    bool removed;     /* the beginning of the tape was removed (--keep) */
     bool part_begins; /* the next sample is the first one of a part of the tape that is not the first part */
 };
 

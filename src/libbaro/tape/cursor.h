@@ -59,8 +59,8 @@ struct series_part {
     uint64_t start_monotonic_ns;
     int64_t start_realtime_ns;
     char boot_id[37];
-    uint64_t shift_ns; /* from the beginning of the first part to that of this one */
-    uint32_t id_base;  /* ids of its processes go on from here */
+    uint64_t shift_ns;                         /* from the beginning of the first part to that of this one */
+    uint32_t id_base;                          /* ids of its processes go on from here */
     uint64_t job[JOB_MAX], self[RECORDER_MAX]; /* the last rows of the parts before */
     bool cpu_is_whole; /* the CPU time of the job lacks nothing that it used between the parts */
 };

@@ -20,6 +20,7 @@ enum field {
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
     FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP, FIELD_NAME,
     FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT,
+    FIELD_RSS_PEAK = 60, FIELD_RSS_PEAK_AT, FIELD_RSS_PEAK_MEMBERS,
 };
 /* clang-format on */
 
@@ -102,6 +103,9 @@ static void write_recorder(struct buf *out, const struct baro_header *h)
     write_some(out, FIELD_KEEP_BYTES, h->keep_bytes);
     write_some(out, FIELD_GROUP_USER, h->group_user_ns);
     write_some(out, FIELD_GROUP_SYSTEM, h->group_system_ns);
+    write_some(out, FIELD_RSS_PEAK, h->peak.rss);
+    write_some(out, FIELD_RSS_PEAK_AT, h->peak.t_ns);
+    write_some(out, FIELD_RSS_PEAK_MEMBERS, h->peak.members);
 }
 
 static void write_groups(struct buf *out, const struct baro_header *h)
@@ -199,6 +203,9 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_KEEP_BYTES: h->keep_bytes = n; return true;
     case FIELD_GROUP_USER: h->group_user_ns = n; return true;
     case FIELD_GROUP_SYSTEM: h->group_system_ns = n; return true;
+    case FIELD_RSS_PEAK: h->peak.rss = n; return true;
+    case FIELD_RSS_PEAK_AT: h->peak.t_ns = n; return true;
+    case FIELD_RSS_PEAK_MEMBERS: h->peak.members = n; return true;
     default: return false;
     }
 }

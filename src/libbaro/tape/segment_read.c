@@ -163,8 +163,8 @@ static bool has_sample(struct baro_tape *t, uint64_t *ret_ns)
     return record.kind == BARO_RECORD_SAMPLE;
 }
 
-/* Can the cursor go on with segment i? Returns 0, or a negative code. The header of the last one may not be written yet.
- * Nor may the first sample of a part, which the cursor needs to join it. */
+/* Can the cursor go on with segment i? Returns 0, or a negative code. The header of the last one may not be written
+ * yet. Nor may the first sample of a part, which the cursor needs to join it. */
 static int try_segment(const struct baro_tape *t, size_t i)
 {
     struct baro_tape *other;

@@ -104,7 +104,8 @@ static void take_group(struct series_part *p, const struct baro_header *first, c
 {
     bool counts = strcmp(first->cgroup_mode, "target") == 0 && strcmp(h->cgroup_mode, "target") == 0 &&
                   strcmp(first->boot_id, h->boot_id) == 0;
-    p->cpu_is_whole = counts && h->group_user_ns >= first->group_user_ns && h->group_system_ns >= first->group_system_ns;
+    p->cpu_is_whole =
+        counts && h->group_user_ns >= first->group_user_ns && h->group_system_ns >= first->group_system_ns;
     if (!p->cpu_is_whole)
         return;
     p->job[JOB_cpu_user] = h->group_user_ns - first->group_user_ns;

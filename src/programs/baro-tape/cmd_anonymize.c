@@ -167,8 +167,8 @@ static const char *event_of(struct pseudonyms *p, int kind, const char *text)
 
 static const char *attribute_name_of(struct pseudonyms *p, int kind, const char *text)
 {
-    static const char *const own[] = {"id", "duration_ns", "time_error_ns", "status", "program", "cpu_ns",
-                                      "rss_peak_bytes", NULL};
+    static const char *const own[] = {"id",      "duration_ns", "time_error_ns",  "status",
+                                      "program", "cpu_ns",      "rss_peak_bytes", NULL};
     bool is_own = kind >= 0 ? kind < baro_kind_count() : is_one_of(text, own);
     return is_own ? text : pseudonym_whole(p, text);
 }

@@ -368,6 +368,7 @@ void member_note_program(struct member *m)
     memcpy(m->events.program, name, n);
     m->events.program[n] = 0;
     m->events.program_cpu_ns = m->reading.clock_ns;
+    m->events.program_read_ns = m->row.read_ns;
     if (m->row.absent[PROCESS_rss_peak] == BARO_PRESENT && m->row.value[PROCESS_rss_peak] > m->events.program_rss)
         m->events.program_rss = m->row.value[PROCESS_rss_peak];
 }

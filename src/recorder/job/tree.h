@@ -240,15 +240,15 @@ struct member_other {
 struct member_events {
     struct member *touched_next; /* next one in the list of members that events concerned */
     uint64_t executed_ns;        /* when it executed a program that was not reported yet; 0: none */
-    /* member_note_program(): the name that it had before, and its CPU clock as read last under that name; the highest
-     * mark of memory that it has had under former names */
+    /* member_note_program(): the name that it had before, and its CPU clock as read last under that name, and
+     * when; the highest mark of memory that it has had under former names */
     char program[16];
-    uint64_t program_cpu_ns, program_rss;
+    uint64_t program_cpu_ns, program_read_ns, program_rss;
     bool program_is_read : 1; /* the new name was read, so these are right even if the event comes later */
-    bool touched : 1;            /* it is in that list */
-    bool named : 1;              /* its name is from an event */
-    bool name_is_late : 1;       /* when it was forked, its parent had executed a program whose name was not read yet */
-    bool followed : 1;           /* perf was attached to it, or reported its fork */
+    bool touched : 1;         /* it is in that list */
+    bool named : 1;           /* its name is from an event */
+    bool name_is_late : 1;    /* when it was forked, its parent had executed a program whose name was not read yet */
+    bool followed : 1;        /* perf was attached to it, or reported its fork */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;
     bool unheard : 1; /* perf was attached to it, and no event that it caused has been read since */

@@ -128,8 +128,7 @@ static size_t find_tape(const struct left_tapes *l, const char *ending)
 }
 
 /* Opens the newest part of the tape of a job that is alive. Returns false if there is none. */
-static bool find_part(const struct left_tapes *l, int dir_fd, const char *ending, size_t *ret_at,
-                      struct left_part *ret)
+static bool find_part(const struct left_tapes *l, int dir_fd, const char *ending, size_t *ret_at, struct left_part *ret)
 {
     *ret_at = find_tape(l, ending);
     if (*ret_at == l->n || open_left(dir_fd, l->at[*ret_at], ret) != 0)

@@ -207,4 +207,3 @@ void own_cost_left_out(struct own_cost *o, uint64_t n)
 {
     o->left_out += n;
 }
-

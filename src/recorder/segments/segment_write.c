@@ -85,7 +85,7 @@ int segments_create(struct segments_writer *ret, int parent_fd, const char *name
 }
 
 int segments_continue(struct segments_writer *ret, int parent_fd, const char *name, struct segments_keep keep,
-                       struct baro_error *err)
+                      struct baro_error *err)
 {
     *ret = (struct segments_writer){.keep = keep};
     ret->dir_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
