@@ -16,8 +16,8 @@
 #include "recorder/loop/recorder.h"
 
 #define READ_SLACK (20 * NS_PER_MS) /* a time of reading is that of its tick, which begins before */
-#define LEAST_NS NS_PER_MS /* what a shell uses between fork(2) and execve(2) stays with the program that it executes  \
-                            */
+/* What a process uses between fork(2) and execve(2) stays with the program that it executes. */
+#define LEAST_NS NS_PER_MS
 
 /* Must come before the name of the new program is known from an event. If the process executes one program after the
  * other before the first event is reported, the program is that before the first. */
