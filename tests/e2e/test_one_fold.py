@@ -173,7 +173,6 @@ def test_each_program_has_its_own_memory(run, tape):
 
 @recorded
 @needs_connector
-@wrong("processes that end with the job have their parent's name, or none, and no values")
 def test_children_that_end_with_the_job(run, tape, compiled):
     """A thread starts a shell with two programs and ends the process right after."""
     job = compiled("ends", """

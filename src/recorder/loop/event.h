@@ -64,7 +64,7 @@ struct recorder_events {
     struct member *touched, *touched_last; /* an event was about them since the last drain */
     struct recorder *next_active;          /* the next one with such members */
     bool is_active;
-    uint64_t perf_due_ns; /* when perf is opened, so that the command does not wait for it; 0: never, or done */
+    uint64_t perf_due_ns; /* when taskstats or perf is opened, so that the command does not wait; 0: never, or done */
     size_t n_attached;    /* processes that perf is attached to */
     uint64_t attached_ns; /* when it was attached to the last one */
     bool perf_is_partial; /* perf could not be attached to some member */

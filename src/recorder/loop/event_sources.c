@@ -33,8 +33,8 @@
 /* Most processes of a compile have ended by then, or a sample has read them; the exit event has their name. */
 #define EXEC_READ_AFTER (40 * NS_PER_MS)
 
-/* Opens the source of usage. This takes 0.15 to 0.9 ms, so it is not done before the command starts. The first children
- * have not ended when it is done. */
+/* Opens the source of usage. This takes 0.15 to 0.9 ms, so it is not done before the command starts, but after the
+ * first fork, or after 20 ms: children of a job that forks in its last millisecond have ended when the fork is read. */
 void event_open_usage(struct recorder *r)
 {
     struct recorders *a = r->all;
@@ -42,6 +42,7 @@ void event_open_usage(struct recorder *r)
     a->events.usage_tried = true;
     if (geteuid() != 0 || a->events.usage)
         return;
+    r->events.perf_due_ns = 0;
     r->job.source.ends_reported = exits_taskstats_open(&source, NULL) == 0;
     if (r->job.source.ends_reported) {
         a->events.usage = source;
@@ -392,11 +393,10 @@ void event_open(struct recorder *r)
         return;
     if (!r->wrapper.pid)
         event_count_pids(r, 0); /* a command has its own pid */
-    /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
-     * command that forks nothing. */
+    /* The header names the source of usage now: it is opened later. */
     if (r->all->events.usage || (r->all->events.forks && geteuid() == 0 && !r->all->events.usage_tried))
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
-    else
+    if (!r->all->events.usage)
         r->events.perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
 }
 
