@@ -194,8 +194,8 @@ int segments_enter_before(struct baro_tape *t, struct baro_error *err);
 /* Enters the segment with this number; returns 0, or 1 if it was removed: then the next one is entered. */
 int segments_enter_number(struct baro_tape *t, uint32_t number, struct baro_error *err);
 
-/* segment_read.c: opens a segment as a tape of its own. */
-int segment_open(const struct tape_segments *s, size_t i, struct baro_tape **ret);
+/* segment_read.c: opens a segment as a tape of its own, with the same limit of CPU time. */
+int segment_open(const struct baro_tape *t, size_t i, struct baro_tape **ret);
 
 /* series.c */
 int series_begin(struct baro_tape *t); /* the first segment was opened */

@@ -148,10 +148,13 @@ static uint64_t left_over(struct baro_tape *t)
     return file_look(t) == 0 ? file_rest(t, t->pos) : 0;
 }
 
-int segment_open(const struct tape_segments *s, size_t i, struct baro_tape **ret)
+int segment_open(const struct baro_tape *t, size_t i, struct baro_tape **ret)
 {
-    int fd = open_segment(s, i);
-    return fd < 0 ? fd : tape_open_fd(ret, fd, "a segment", 0, NULL);
+    int fd = open_segment(t->segments, i);
+    int r = fd < 0 ? fd : tape_open_fd(ret, fd, "a segment", 0, NULL);
+    if (r == 0)
+        (*ret)->cpu_until_ns = t->cpu_until_ns;
+    return r;
 }
 
 static bool has_sample(struct baro_tape *t, uint64_t *ret_ns)
@@ -169,7 +172,7 @@ static int try_segment(const struct baro_tape *t, size_t i)
 {
     struct baro_tape *other;
     uint64_t t_ns;
-    int r = segment_open(t->segments, i, &other);
+    int r = segment_open(t, i, &other);
     if (r < 0)
         return r;
     if (i + 1 == t->segments->list.n && !series_is_current(t, &other->header) && !has_sample(other, &t_ns))
@@ -222,7 +225,7 @@ static uint64_t read_first_ns(struct baro_tape *t, size_t i)
     struct baro_tape *other;
     uint64_t t_ns = UINT64_MAX;
     size_t part;
-    if (segment_open(t->segments, i, &other) < 0)
+    if (segment_open(t, i, &other) < 0)
         return UINT64_MAX;
     if (has_sample(other, &t_ns) && series_find(t, i, &other->header, &part) == 0)
         t_ns += t->segments->parts[part].shift_ns;

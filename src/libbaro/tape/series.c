@@ -125,12 +125,12 @@ static uint64_t begins_after(const struct baro_header *first, const struct baro_
 /* ---- the list of parts ---- */
 
 /* Copies the first or the last sample of a segment. Returns NULL if it has none. */
-static struct baro_sample *sample_of(const struct tape_segments *s, size_t i, bool last)
+static struct baro_sample *sample_of(const struct baro_tape *t, size_t i, bool last)
 {
     struct baro_tape *tape;
     struct baro_record r;
     struct baro_sample *found = NULL, *copy;
-    if (segment_open(s, i, &tape) < 0)
+    if (segment_open(t, i, &tape) < 0)
         return NULL;
     for (unsigned n = 0; !found && n < 3; n++) {
         n = last ? n : 2;
@@ -161,10 +161,10 @@ static int add_part(struct baro_tape *t, size_t i, const struct baro_header *h)
 {
     struct tape_segments *s = t->segments;
     struct series_part p = s->parts[s->n_parts - 1];
-    struct baro_sample *last = NULL, *first = sample_of(s, i, false);
+    struct baro_sample *last = NULL, *first = sample_of(t, i, false);
     bool same_boot = strcmp(p.boot_id, h->boot_id) == 0;
     for (size_t k = i; !last && k-- > 0 && s->list.at[k].number >= p.first;)
-        last = sample_of(s, k, true);
+        last = sample_of(t, k, true);
     uint64_t least = p.shift_ns + (last ? last->t_ns : 0);
     p.first = s->list.at[i].number;
     p.shift_ns = begins_after(&t->header, h) > least ? begins_after(&t->header, h) : least;
@@ -204,7 +204,7 @@ static int find_parts(struct baro_tape *t, size_t i)
     int code = 0;
     for (; code == 0 && s->n_seen <= i; s->n_seen++) {
         struct baro_tape *other;
-        if (segment_open(s, s->n_seen, &other) < 0)
+        if (segment_open(t, s->n_seen, &other) < 0)
             continue; /* it was removed, or it is damaged */
         if (!is_of(&s->parts[s->n_parts - 1], &other->header))
             code = add_part(t, s->n_seen, &other->header);
