@@ -252,16 +252,9 @@ struct baro_header {
     struct header_peak {
         uint64_t rss, t_ns, members;
     } peak;
-    /* for a control group as the job: the CPU time that it had used before the recording, for a recorder that
-     * continues it */
+    /* for a control group as the job: the CPU time that it had used before the recording; of a part of a tape, before
+     * that part */
     uint64_t group_user_ns, group_system_ns;
-    /* the same for control groups that tasks name, in the order of the tasks */
-    struct header_group {
-        uint64_t inode;                              /* inode of the file that has the count: identifies the group */
-        uint64_t user_ns, system_ns;                 /* CPU time that the group had used before */
-        uint64_t carried_user_ns, carried_system_ns; /* what an earlier group of that name had used in the recording */
-    } * groups;
-    size_t n_groups;
     struct header_place { /* what people call the control group that is the job; "": not known */
         char container[128], image[256], pod[256], pod_namespace[64], unit[256];
     } place;

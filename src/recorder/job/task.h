@@ -38,7 +38,6 @@ struct job_task {
     int wait_status;                   /* its wait status (wait4(2)); if there are several, that of the last one */
     bool has_rules;                    /* commands are matched with rules; else the user named processes */
     bool is_group;                     /* its processes are those of control groups, whose own count is exact */
-    bool group_short;                  /* that count lacks what another group of the same name used */
     struct job_group group_now;        /* that count, since the recording began */
     uint64_t extra_user, extra_system; /* the part of that count that no known process used; may wrap */
 };

@@ -256,8 +256,6 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         code = record_select_open(r, err);
     else if (code == 0)
         code = record_watch_under(r, options->attach.under, err);
-    if (code == 0 && task_row_groups(&r->sampler.tasks, &r->header) < 0)
-        code = error_set(err, -ENOMEM, "out of memory");
     if (code == 0)
         code = writes_begin(r, err);
     if (code < 0)

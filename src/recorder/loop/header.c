@@ -270,6 +270,5 @@ void header_free(struct baro_header *h)
     free(h->argv);
     free(h->cwd);
     free(h->targets);
-    free(h->groups);
     *h = (struct baro_header){0};
 }

@@ -39,7 +39,6 @@ static void label_of(const struct select_options *o, size_t task, struct buf *re
 static int add_group(struct task_row *r, struct pin *pin, int root_fd, struct baro_error *err)
 {
     struct task_group *g = calloc(1, sizeof(*g));
-    struct stat st;
     if (!g)
         return error_set(err, -ENOMEM, "out of memory");
     g->task = pin->task - 1u;
@@ -50,11 +49,8 @@ static int add_group(struct task_row *r, struct pin *pin, int root_fd, struct ba
     if (code < 0)
         return code;
     pin->place = &g->places.at[0];
-    bool counts = cgroup_meter_open(&g->meter, root_fd, &g->places, r->sampling->job->ns_per_tick) == 0;
-    if (counts)
+    if (cgroup_meter_open(&g->meter, root_fd, &g->places, r->sampling->job->ns_per_tick) == 0)
         cgroup_meter_read(&g->meter, &g->base);
-    if (counts && fstat(g->meter.fd, &st) == 0)
-        g->inode = st.st_ino;
     r->sampling->job->tasks[g->task].is_group = true;
     return 0;
 }
@@ -118,23 +114,9 @@ static void count_groups(struct task_row *r)
             g->counted_ns = now.user_ns + now.system_ns;
         }
         sum->known = g->meter.fd >= 0;
-        sum->user_ns += used(g->last.user_ns, g->base.user_ns) + g->carried.user_ns;
-        sum->system_ns += used(g->last.system_ns, g->base.system_ns) + g->carried.system_ns;
+        sum->user_ns += used(g->last.user_ns, g->base.user_ns);
+        sum->system_ns += used(g->last.system_ns, g->base.system_ns);
     }
-}
-
-int task_row_groups(const struct task_row *r, struct baro_header *ret)
-{
-    size_t n = 0;
-    for (const struct task_group *g = r->groups; g; g = g->next)
-        n++;
-    ret->groups = n ? calloc(n, sizeof(*ret->groups)) : NULL;
-    if (n && !ret->groups)
-        return -ENOMEM;
-    for (const struct task_group *g = r->groups; g; g = g->next)
-        ret->groups[ret->n_groups++] = (struct header_group){g->inode, g->base.user_ns, g->base.system_ns,
-                                                             g->carried.user_ns, g->carried.system_ns};
-    return 0;
 }
 
 static bool grow_tasks(struct task_row *r)
