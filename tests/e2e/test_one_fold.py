@@ -142,7 +142,6 @@ def test_peak_of_cores_without_proc(run, tape):
 
 
 @recorded
-@wrong("what a process used before an execve(2) is that of the last program: python3 has all, perl is not there")
 def test_each_program_has_its_own_cpu_time(run_both, tape):
     """One process: perl computes for 0.4 s, and executes python3, which computes for 0.2 s."""
     run_both.record(tape, ["perl", "-e", f"1 while (times)[0] + (times)[1] < 0.4; exec '{PYTHON}', '-S', '-c', "
@@ -153,7 +152,6 @@ def test_each_program_has_its_own_cpu_time(run_both, tape):
 
 
 @recorded
-@wrong("the mark of a process that executed a small program is that program's, as exact; no command has the 100 MB")
 def test_each_program_has_its_own_memory(run, tape):
     grow = script("""
         import os, time
@@ -171,7 +169,6 @@ def test_each_program_has_its_own_memory(run, tape):
 
 @recorded
 @needs_connector
-@wrong("processes that end with the job have their parent's name, or none, and no values")
 def test_children_that_end_with_the_job(run, tape, compiled):
     """A thread starts a shell with two programs and ends the process right after."""
     job = compiled("ends", """
