@@ -384,6 +384,22 @@ static void test_exits(void **state)
     /* Of the 40 ms of the second one five parts of eight, as of the total. */
     expect(t, 0, "cpu_user_ns", 85e6, BARO_VALUE_ESTIMATE);
     expect(t, 0, "cpu_system_ns", 15e6, BARO_VALUE_ESTIMATE);
+    /* Nobody knows when in its life a process used its time, unless next to all of its life is in the phase. */
+    w = new_tape(path, NULL);
+    sample_split(w, 1 * SECOND, 0, 0);
+    phase(w, true, 1200 * MS, "a");
+    phase(w, false, 1500 * MS, "a");
+    ended(w, 1100 * MS, 1900 * MS, 80 * MS, 0, true);
+    sample_split(w, 2 * SECOND, 80 * MS, 0);
+    phase(w, true, 2201 * MS, "b");
+    phase(w, false, 2900 * MS, "b");
+    ended(w, 2200 * MS, 2900 * MS, 70 * MS, 0, true);
+    sample_split(w, 3 * SECOND, 150 * MS, 0);
+    finish(w);
+    t = timeline();
+    expect(t, 0, "cpu_ns", 30e6, BARO_VALUE_ESTIMATE);
+    expect(t, 0, "cpu_user_ns", 30e6, BARO_VALUE_ESTIMATE);
+    expect(t, 1, "cpu_ns", 69.9e6, 0);
 }
 
 /* A phase that is reported as a whole, at its end: it began long before. */

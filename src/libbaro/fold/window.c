@@ -52,53 +52,72 @@ static double growth_of(const struct fold_row *a, const struct fold_row *b, enum
     return b->value[term] > a->value[term] ? (double)(b->value[term] - a->value[term]) : 0;
 }
 
-/* Returns what an exit says of a metric. One that does not say how its time is split has it split as that of the job
- * was. */
-static double cpu_of(const struct window_exit *e, enum fold_term metric, double job)
+/* CPU time between two samples that exits account for. */
+struct of_exits {
+    double all, here; /* in the interval, and the part of it in the window */
+    double unsure;    /* the part of all of which it is not known on which side of the window's edges it was used */
+};
+
+/* Adds CPU time that a process used in an interval, of which it was alive for in_ns in the window and for out_ns
+ * outside of it. When in its life it used it is not known: what can be on the wrong side is what it can use in the
+ * shorter of the two. Example: of 300 ms, 299 are in the window, and it used 60 ms on one core: 1 ms. */
+static void add_of_exit(struct of_exits *to, const struct window_exit *e, double cpu, uint64_t in_ns, uint64_t out_ns)
 {
-    return metric == FOLD_CPU || e->has_split ? (double)e->cpu_ns[metric - FOLD_CPU] : (double)e->cpu_ns[0] * job;
+    double life = e->end_ns > e->begin_ns ? (double)(e->end_ns - e->begin_ns) : 1;
+    double cores = (double)e->cpu_ns[0] > life ? (double)e->cpu_ns[0] / life : 1;
+    double most = cores * (double)(in_ns < out_ns ? in_ns : out_ns);
+    to->all += cpu;
+    to->here += in_ns ? cpu * (double)in_ns / (double)(in_ns + out_ns) : 0;
+    to->unsure += cpu < most ? cpu : most;
 }
 
-/* Returns the share of the CPU time between a and b that belongs to the window, of all or in one mode. even: the share
- * of the time. *ret_even: the share of the CPU time of which it is not known when it was used. */
-static double cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
-                        const struct fold_row *b, enum fold_term metric, double even, double *ret_even)
+/* Takes the exits between a and b: of processes that lived in this interval alone, and of those that lived beyond it.
+ * Returns how much time they have whose exit does not say how it is split: as that of the job is. */
+static double take_exits(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
+                         const struct fold_row *b, enum fold_term metric, struct of_exits *within,
+                         struct of_exits *across)
 {
-    double within = 0, within_here = 0, across = 0, across_here = 0, no_split = 0;
-    double growth = growth_of(a, b, metric), job = growth / growth_of(a, b, FOLD_CPU);
+    uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
     size_t first = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0;
-    *ret_even = 1;
-    if (!(growth > 0))
-        return even;
+    double no_split = 0, job = growth_of(a, b, metric) / growth_of(a, b, FOLD_CPU);
     for (size_t i = all->n_exits; i-- > first;) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
         if (e->end_ns < a->t_ns)
             break; /* exits are in the order of time, but for a few that were found late */
-        uint64_t length = e->end_ns > e->begin_ns ? e->end_ns - e->begin_ns : 1;
-        double part = (double)overlap_ns(e->begin_ns, e->end_ns, a->t_ns, b->t_ns) / (double)length;
-        uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
-        double here = (double)overlap_ns(e->begin_ns, e->end_ns, lo, hi) / (double)length, cpu = cpu_of(e, metric, job);
-        no_split += metric == FOLD_CPU || e->has_split ? 0 : cpu * part;
-        if (e->begin_ns >= a->t_ns && e->end_ns <= b->t_ns) {
-            within += cpu;
-            within_here += cpu * here;
-        } else {
-            /* It may have used all of it in this interval, unless a sample has it. Then it used it evenly. */
-            double most = cpu * (e->is_sampled ? part : part > 0);
-            across += most;
-            across_here += part > 0 ? most * here / part : 0;
-        }
+        bool has_split = metric == FOLD_CPU || e->has_split;
+        double cpu = has_split ? (double)e->cpu_ns[metric - FOLD_CPU] : (double)e->cpu_ns[0] * job;
+        uint64_t here_ns = overlap_ns(e->begin_ns, e->end_ns, a->t_ns, b->t_ns);
+        uint64_t in_ns = overlap_ns(e->begin_ns, e->end_ns, lo, hi);
+        bool is_short = e->begin_ns >= a->t_ns && e->end_ns <= b->t_ns;
+        /* It may have used all of it in this interval, unless a sample has it. Then it used it evenly. */
+        if (!is_short && (e->is_sampled || !here_ns))
+            cpu = here_ns ? cpu * (double)here_ns / (double)(e->end_ns - e->begin_ns) : 0;
+        add_of_exit(is_short ? within : across, e, cpu, in_ns, here_ns - in_ns);
+        no_split += has_split ? 0 : cpu;
     }
-    if (within + across <= 0)
+    return no_split;
+}
+
+/* Returns the share of the CPU time between a and b that belongs to the window, of all or in one mode. even: the share
+ * of the time. *ret_error: how far it may be off. */
+static double cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
+                        const struct fold_row *b, enum fold_term metric, double even, double *ret_error)
+{
+    struct of_exits within = {0}, across = {0};
+    double growth = growth_of(a, b, metric), most = even > 0.5 ? even : 1 - even;
+    double no_split = growth > 0 ? take_exits(all, w, a, b, metric, &within, &across) : 0;
+    *ret_error = most;
+    if (within.all + across.all <= 0)
         return even;
     /* Processes that lived in this interval alone have their time; those that lived beyond it, and then what no exit
      * accounts for, share the rest. If nobody is left, nobody else can have used it. */
-    bool is_last = across > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
-    within_here = within > growth ? within_here * growth / within : within_here;
-    double rest = within < growth ? growth - within : 0, spread = across < rest && !is_last ? across : rest;
-    double here = within_here + (across > 0 ? across_here / across * spread : 0) + (rest - spread) * even;
-    *ret_even = (rest - spread + no_split) / growth;
-    return here / growth;
+    bool is_last = across.all > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
+    double scale = within.all > growth ? growth / within.all : 1, rest = growth - within.all * scale;
+    double spread = across.all < rest && !is_last ? across.all : rest;
+    double of_across = across.all > 0 ? spread / across.all : 0;
+    double unsure = within.unsure * scale + across.unsure * of_across + (rest - spread) * most + no_split;
+    *ret_error = unsure / growth;
+    return (within.here * scale + across.here * of_across + (rest - spread) * even) / growth;
 }
 
 /* ---- a window, and two rows after each other ---- */
@@ -173,10 +192,10 @@ static void feed(const struct fold_windows *all, struct fold_window *w, const st
     double part = a->t_ns < b->t_ns ? overlap(w, a->t_ns, b->t_ns, &w->covered_ns[0]) : 0;
     double most = part > 0.5 ? part : 1 - part;
     for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++) {
-        double unsure = 1, share = part;
+        double share = part, error = part < 1 ? most : 0;
         if (i <= FOLD_CPU_SYSTEM && part < 1)
-            share = cpu_share(all, w, a, b, (enum fold_term)i, part, &unsure);
-        count_part(w, i, a, b, share, part < 1 ? most * unsure : 0);
+            share = cpu_share(all, w, a, b, (enum fold_term)i, part, &error);
+        count_part(w, i, a, b, share, error);
     }
     if (w->begin_ns > a->t_ns && w->begin_ns < b->t_ns)
         reach_edge(w, a, b, w->begin_ns);
