@@ -254,18 +254,11 @@ static bool is_within(const struct fold_window *w, const struct window_exit *e)
     return e->begin_ns >= w->begin_ns && e->end_ns <= w->end_ns && e->end_ns >= w->begin_ns;
 }
 
-static void count_exit(struct fold_window *w, const struct window_exit *e, int times)
-{
-    for (int i = 0; i < 3; i++)
-        w->within[i] += times * (double)e->cpu_ns[i];
-    w->no_split += e->has_split ? 0 : times * (double)e->cpu_ns[0];
-}
-
 static void take_within(struct fold_window *w, const struct window_exit *e)
 {
     if (!is_within(w, e))
         return;
-    count_exit(w, e, 1);
+    w->within_ns += (double)e->cpu_ns[0];
     w->process_rss = e->rss_peak > w->process_rss ? e->rss_peak : w->process_rss;
 }
 
@@ -312,24 +305,23 @@ void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t
         if (e->end_ns <= end_ns)
             break;
         if (is_within(w, e))
-            count_exit(w, e, -1);
+            w->within_ns -= (double)e->cpu_ns[0];
     }
     w->end_ns = end_ns;
 }
 
 /* Totals may have what a process used a little earlier or later than its exit says: a window has at least what ended in
- * it, split as far as exits say so. */
+ * it. The split stays that of the total: that of a short process is a guess of the kernel's from one tick or none. */
 static void have_exits(struct fold_window *w)
 {
-    double all = w->within[0], modes = w->grown[FOLD_CPU_USER] + w->grown[FOLD_CPU_SYSTEM];
-    if (!w->counted[FOLD_CPU] || all <= w->grown[FOLD_CPU])
+    double more = w->within_ns - w->grown[FOLD_CPU];
+    if (!w->counted[FOLD_CPU] || more <= 0)
         return;
-    for (int i = 0; i < 2; i++) {
-        double *grown = &w->grown[FOLD_CPU_USER + i];
-        *grown = w->within[1 + i] + (modes > 0 ? *grown / modes : 0) * w->no_split;
-        w->error[FOLD_CPU_USER + i] += w->no_split;
+    for (int i = FOLD_CPU_USER; i <= FOLD_CPU_SYSTEM; i++) {
+        w->grown[i] += w->grown[FOLD_CPU] > 0 ? w->grown[i] * more / w->grown[FOLD_CPU] : 0;
+        w->error[i] += more;
     }
-    w->grown[FOLD_CPU] = all;
+    w->grown[FOLD_CPU] = w->within_ns;
 }
 
 void windows_read(const struct fold_windows *all, const struct fold_window *w, struct fold_window *ret)

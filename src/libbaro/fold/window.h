@@ -36,8 +36,7 @@ struct fold_window {
     struct window_peak peak[FOLD_GAUGES]; /* from samples in the window */
     struct window_peak edge[FOLD_GAUGES]; /* interpolated at the window's begin and end */
     /* Processes that were alive only within the window: */
-    double within[3];     /* their CPU time: all, in user mode, in the kernel */
-    double no_split;      /* the part of it of which the mode is not known */
+    double within_ns;     /* their CPU time */
     uint64_t process_rss; /* their largest high-water mark */
     struct derive_peak cores;
 };
