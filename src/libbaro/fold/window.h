@@ -7,6 +7,7 @@
  * CPU time between two samples belongs to the moments at which processes that ended used it, as far as their exits say
  * so; the rest is spread evenly. Example: between samples at 0 and 1 s the job used 100 ms. Three processes that began
  * and ended from 0.4 to 0.5 s used 20 ms each: a window from 0.4 to 0.5 s has these 60 ms and a tenth of the other 40.
+ * When in its life a process used its time is not known: where it lived across the edge of a window, that is an error.
  */
 #ifndef LIBBARO_FOLD_WINDOW_H
 #define LIBBARO_FOLD_WINDOW_H
