@@ -33,7 +33,7 @@ static enum chart_unit unit_of_word(const char *word)
     return CHART_COUNT;
 }
 
-static enum chart_unit chart_unit_of(const struct baro_metric *m)
+enum chart_unit chart_unit_of_metric(const struct baro_metric *m)
 {
     bool is_rate = m->semantics == BARO_SEM_COUNTER;
     switch (m->unit) {
@@ -66,7 +66,7 @@ static bool find_in(const struct baro_tape *tape, int kind, const char *name, st
     }
     f->row.how = m->semantics == BARO_SEM_COUNTER ? ROW_RATE : ROW_VALUE;
     f->row.metric = m->name;
-    f->unit = chart_unit_of(m);
+    f->unit = chart_unit_of_metric(m);
     f->help = m->help;
     return true;
 }

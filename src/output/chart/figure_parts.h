@@ -21,6 +21,7 @@ struct curve_row {
     enum row_how how;
     enum chart_shape shape;
     bool by_command;
+    uint32_t entity; /* of this id alone; 0: the curve's name decides */
 };
 
 #define ROW_CURVES 6u
@@ -113,10 +114,12 @@ struct making {
     size_t n_feeds;
     uint64_t from_ns, to_ns, start_ns;
     size_t buckets;
-    int failed; /* a negative code */
+    bool keeps_empty; /* curves without a value above 0 are kept, and a value that was read once is one */
+    int failed;       /* a negative code */
     struct baro_error *err;
 };
 
+enum chart_unit chart_unit_of_metric(const struct baro_metric *m); /* figure_metric.c; of a counter: of its rate */
 /* Adds a chart without curves. Returns its number, or -1. */
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit);
 /* Adds a curve whose values are a metric of the row's kind. Returns false if there is no such metric. name: a
