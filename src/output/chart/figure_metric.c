@@ -131,7 +131,7 @@ static int add_metric(struct making *m, void *context)
     int chart = making_chart(m, f->id, f->title, f->help, f->unit);
     if (chart < 0)
         return m->failed;
-    if (!making_curve(m, (size_t)chart, &f->row, f->entity ? f->entity : f->row.metric, f->entity, 0) && !m->failed)
+    if (!making_curve(m, (size_t)chart, &f->row, f->entity ? f->entity : f->row.metric, 0, f->entity, 0) && !m->failed)
         return error_set(m->err, BARO_E_RANGE, "%s does not add up over processes: name one, as %s@NAME", f->row.metric,
                          f->row.metric);
     return m->failed;

@@ -50,7 +50,8 @@ static double stored_scale(const struct baro_metric *m)
 
 /* Adds the curve to the series and sets scale and most. Returns its number, or a negative code if there is no such
  * metric. */
-static int add_series(struct making *m, const struct curve_row *row, const char *name, struct curve_source *feed)
+static int add_series(struct making *m, const struct curve_row *row, uint32_t id, const char *name,
+                      struct curve_source *feed)
 {
     feed->scale = 1;
     if (row->how == ROW_COUNT)
@@ -66,15 +67,15 @@ static int add_series(struct making *m, const struct curve_row *row, const char 
     if (metric < 0)
         return metric;
     feed->scale = stored_scale(baro_tape_metric(m->tape, row->kind, metric));
-    return row->how == ROW_VALUE ? baro_series_add_value(m->series, row->kind, row->entity, name, metric, NULL)
-                                 : baro_series_add_rate(m->series, row->kind, row->entity, name, metric, NULL);
+    return row->how == ROW_VALUE ? baro_series_add_value(m->series, row->kind, id, name, metric, NULL)
+                                 : baro_series_add_rate(m->series, row->kind, id, name, metric, NULL);
 }
 
-bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
-                  unsigned color)
+bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, uint32_t id,
+                  const char *name, unsigned color)
 {
     struct curve_source feed = {.chart = chart, .cumulative = row->how == ROW_CUMULATIVE};
-    feed.series = add_series(m, row, name, &feed);
+    feed.series = add_series(m, row, id, name, &feed);
     if (feed.series == -ENOMEM)
         m->failed = -ENOMEM;
     if (feed.series < 0 || m->failed < 0)

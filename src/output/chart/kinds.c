@@ -115,13 +115,10 @@ static int add_kind_chart(struct making *m, const struct kinds *k, int kind, con
     free(title);
     unsigned color = 0;
     for (size_t i = 0; i < k->n && chart >= 0 && m->failed >= 0; i++) {
-        const struct curve_row row = {.kind = kind,
-                                      .metric = metric->name,
-                                      .how = is_rate ? ROW_RATE : ROW_VALUE,
-                                      .shape = CHART_LINE,
-                                      .entity = k->entity[i].id};
+        const struct curve_row row = {
+            .kind = kind, .metric = metric->name, .how = is_rate ? ROW_RATE : ROW_VALUE, .shape = CHART_LINE};
         if (k->entity[i].kind == kind)
-            making_curve(m, (size_t)chart, &row, k->entity[i].name, NULL, color++ % CHART_COLORS);
+            making_curve(m, (size_t)chart, &row, k->entity[i].name, k->entity[i].id, NULL, color++ % CHART_COLORS);
     }
     return m->failed;
 }
