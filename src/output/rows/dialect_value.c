@@ -12,7 +12,7 @@ enum baro_kind dialect_kind_of(enum dialect_from from)
     case FROM_FS: return BARO_KIND_FS;
     case FROM_DISK: return BARO_KIND_DISK;
     case FROM_NET: return BARO_KIND_NET;
-    case FROM_GPU: return (enum baro_kind)baro_kind_find("gpu");
+    case FROM_GPU: return BARO_KIND_GPU;
     default: return BARO_KIND_HOST;
     }
 }

@@ -18,6 +18,14 @@ struct baro_value report_fact(const struct baro_summary *s, const char *section,
     return report_row(s, section, name, 0);
 }
 
+struct baro_value report_header(const struct baro_header *h, const char *name)
+{
+    struct baro_value v;
+    if (baro_header_value(h, baro_header_fact_find(name), 0, &v) != BARO_PRESENT)
+        v.text = "";
+    return v;
+}
+
 size_t report_rows(const struct baro_summary *s, const char *section)
 {
     return baro_summary_rows(s, baro_summary_section_find(section));

@@ -8,6 +8,8 @@
 
 struct baro_value report_fact(const struct baro_summary *s, const char *section, const char *name);
 struct baro_value report_row(const struct baro_summary *s, const char *section, const char *name, size_t row);
+/* Reads a fact of a header; its text is "" if it is absent. */
+struct baro_value report_header(const struct baro_header *h, const char *name);
 size_t report_rows(const struct baro_summary *s, const char *section);
 
 /* Each returns whether there is a value. */

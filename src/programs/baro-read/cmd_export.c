@@ -40,9 +40,9 @@ struct exporting {
     const char *path;
     int kind; /* kind of the rows */
     struct row_source rows;
-    struct dialect *dialect;        /* NULL: barograph's own rows */
-    struct trace *trace;            /* NULL: rows */
-    struct baro_timeline *timeline; /* set if a column is the phase */
+    struct dialect *dialect; /* NULL: barograph's own rows */
+    struct trace *trace;     /* NULL: rows */
+    struct baro_fold *fold;  /* set if a column is the phase */
     struct users users;
     struct output out;
     struct buf text;
@@ -170,9 +170,9 @@ static int put_row(void *context, const struct columns *c, const struct output_r
 /* On a growing tape the timeline has what is known when the row is written. */
 static int rows_record(struct exporting *x, const struct baro_record *record)
 {
-    if (x->timeline && record->t_ns > x->known_ns && record->kind == BARO_RECORD_EVENT) {
-        baro_timeline_add(x->timeline, record);
-        baro_timeline_finish(x->timeline, NULL);
+    if (x->fold && record->t_ns > x->known_ns && record->kind == BARO_RECORD_EVENT) {
+        baro_fold_add(x->fold, record);
+        baro_fold_finish(x->fold, BARO_FOLD_TIMELINE, NULL);
     }
     int status = row_source_record(&x->rows, record, put_row, x);
     return status < 0 ? cli_failf(x->cli, "out of memory") : status;
@@ -323,13 +323,13 @@ static int export(struct exporting *x)
     if (x->format->begin)
         x->format->begin(x);
     if (x->rows.columns.phase && !x->format->write) {
-        if (baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
+        if (baro_fold_of_tape(x->tape, BARO_FOLD_TIMELINE, &x->fold, &x->err) < 0)
             return cli_fail(x->cli, &x->err);
         if (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
             x->known_ns = 0;
         if (baro_tape_rewind(x->tape, &x->err) < 0)
             return cli_fail(x->cli, &x->err);
-        x->rows.timeline = x->timeline;
+        x->rows.timeline = baro_fold_timeline(x->fold);
     }
     progress_begin(x);
     int status = x->format->write ? x->format->write(x) : write_records(x);
@@ -394,7 +394,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     }
     dialect_free(x.dialect);
     trace_free(x.trace);
-    baro_timeline_free(x.timeline);
+    baro_fold_free(x.fold);
     row_source_done(&x.rows);
     buf_done(&x.text);
     baro_tape_close(x.tape);

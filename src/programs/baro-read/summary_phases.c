@@ -130,17 +130,18 @@ static void print_json(const struct baro_timeline *timeline, const char *path, s
 
 int summary_phases(struct cli *cli, const struct settings *s, struct baro_tape *tape, const char *path)
 {
-    struct baro_timeline *timeline;
+    struct baro_fold *fold;
     struct baro_error err = BARO_ERROR_INIT;
     struct buf text = {0};
-    if (baro_timeline_of_tape(tape, &timeline, &err) < 0)
+    if (baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err) < 0)
         return cli_fail(cli, &err);
+    const struct baro_timeline *timeline = baro_fold_timeline(fold);
     if (s->json)
         print_json(timeline, path, &text);
     else
         print_table(cli, timeline, &text);
     int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
     buf_done(&text);
-    baro_timeline_free(timeline);
+    baro_fold_free(fold);
     return status;
 }

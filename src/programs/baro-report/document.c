@@ -17,29 +17,19 @@ int document_read(struct document *d, struct baro_error *err)
 {
     int r = document_open(d, err);
     if (r >= 0)
-        r = baro_summary_new(&d->summary, d->header, err);
-    if (r >= 0)
-        r = baro_verdicts_new(&d->verdicts, d->header, err);
-    if (r >= 0)
-        r = baro_verdicts_add_tape(d->verdicts, d->summary, d->tape, err);
+        r = baro_fold_of_tape(d->tape, BARO_FOLD_VERDICTS, &d->fold, err);
     if (r >= 0) {
-        baro_summary_finish(d->summary);
-        r = baro_verdicts_finish(d->verdicts, d->summary, err);
+        d->summary = baro_fold_summary(d->fold);
+        d->timeline = baro_fold_timeline(d->fold);
+        d->verdicts = baro_fold_verdicts(d->fold);
+        r = baro_tape_rewind(d->tape, err);
     }
-    if (r >= 0)
-        r = baro_tape_rewind(d->tape, err);
-    if (r >= 0)
-        r = baro_timeline_of_tape(d->tape, &d->timeline, err);
-    if (r >= 0)
-        r = baro_tape_rewind(d->tape, err);
     return r < 0 ? r : 0;
 }
 
 void document_done(struct document *d)
 {
-    baro_timeline_free(d->timeline);
-    baro_verdicts_free(d->verdicts);
-    baro_summary_free(d->summary);
+    baro_fold_free(d->fold);
     baro_tape_close(d->tape);
     *d = (struct document){0};
 }

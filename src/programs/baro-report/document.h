@@ -13,9 +13,10 @@ struct document {
     struct baro_tape *tape; /* at its beginning; what writes may move it */
     long zone;              /* local time zone when the recording began: seconds east of UTC */
     const struct baro_header *header;
-    struct baro_summary *summary;
-    struct baro_timeline *timeline;
-    struct baro_verdicts *verdicts;
+    struct baro_fold *fold; /* has these: */
+    const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
+    const struct baro_verdicts *verdicts;
 };
 
 /* Opens the tape; path, name and number are set. document_read() reads it, too. Both return 0, or a negative code;

@@ -57,6 +57,26 @@ static void put_section(struct buf *b, const struct baro_section *section)
     }
 }
 
+/* When a number may be off. */
+static void put_marks(struct buf *b)
+{
+    static const char *const rows[][4] = {
+#define SECTION(id, name, is_table, help)
+#define FACT(...)
+#define FACT_NOT_IN_JSON(...)
+#define MARK(id, covers, mark, help) {#id, covers, #mark, help},
+#define END(id)
+#include "libbaro/summary/facts.def"
+#undef SECTION
+#undef FACT
+#undef FACT_NOT_IN_JSON
+#undef MARK
+#undef END
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        buf_printf(b, "mark\t%s\t%s\t%s\t%s\n", rows[i][0], rows[i][1], rows[i][2], rows[i][3]);
+}
+
 int cmd_docs(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf b = {0};
@@ -70,6 +90,7 @@ int cmd_docs(struct cli *cli, const struct settings *s, char **argv)
         put_kind(&b, kind);
     for (int i = 0; i < baro_summary_section_count(); i++)
         put_section(&b, baro_summary_section(i));
+    put_marks(&b);
     int status = cli_out(cli, &b);
     buf_done(&b);
     return status;
