@@ -199,12 +199,14 @@ def test_marks_have_their_attributes(run, recorded):
     assert [(m["loss"], m["words"]) for m in marks] == [(0.12, 'a"b')]
 
 
-def test_arrow_of_many_batches(run, tape, work, python, reader):
-    """Mostly more rows than a batch has: texts are numbered anew in each."""
-    run.record(tape, "for i in $(seq 300); do sleep 3 & done; wait", "--interval", "10ms", "--overhead", "off")
-    columns = ["--columns", "t_ns,pid,name,state,user"]
+def test_arrow_of_a_folder_with_many_batches(run, work, python, reader):
+    """A tape in segments, with mostly more rows than a batch has: texts are numbered anew in each."""
+    tape, columns = work / "kept.baro", ["--columns", "t_ns,pid,name,state,user"]
+    job = "for i in $(seq 300); do sleep 3 & done; wait"
+    run("run", "-q", "--keep", "1h", "-i", "10ms", "--overhead", "off", "-o", tape, "--", "sh", "-c", job, status=0)
     run("export", "-F", "arrow", *columns, "-o", work / "t.arrows", tape, status=0)
     rows = list(csv.reader(io.StringIO(run("export", *columns, tape, status=0).stdout)))
+    assert tape.is_dir()
     check_columns(rows, reader(work / "t.arrows")[str(work / "t.arrows")])
 
 
@@ -395,10 +397,10 @@ def test_examples(baro, run, recorded, python):
     if not library.exists():
         pytest.skip("there is no shared library beside the binary")
     env = {**os.environ, "PYTHONPATH": str(SOURCE / "python"), "BAROGRAPH_LIBBARO": str(library), "BAROGRAPH_BARO": baro}
-    for example, query, expected in ((["arrow.py", recorded], "select count(*) as n, max(pid) as pid from process",
-                                      f"n,pid\n{len(rows)},{max(row['pid'] for row in rows)}\n"),
-                                     (["sql.py", recorded], "select count(*)::varchar || ' rows' from process",
-                                      f" {len(rows)} rows ")):
-        argv = [python, SOURCE / "examples" / example[0], *example[1:], query, *[library] * (example[0] == "arrow.py")]
+    for example, query, expected in (
+        ("arrow.py", "select count(*) as n, max(pid) as pid from process", f"n,pid\n{len(rows)},{max(r['pid'] for r in rows)}\n"),
+        ("sql.py", "select count(*)::varchar || ' rows' from process", f" {len(rows)} rows "),
+    ):
+        argv = [python, SOURCE / "examples" / example, recorded, query, *[library] * (example == "arrow.py")]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300, env=env)
         assert done.returncode == 0 and expected in done.stdout, done

@@ -153,6 +153,7 @@ def test_attached_processes_have_what_they_used_since(baro, work, wait_until):
                 recorder = subprocess.Popen([baro, "record", "-q", "-i", "50ms", "-o", tape, "--pid", str(target.pid)])
                 wait_until(lambda: (tape.exists() and tape.stat().st_size
                                     and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3))
+                assert "running" in page_of(baro, tape).text
                 if ends:
                     target.stdin.close()
                     target.wait(10)
