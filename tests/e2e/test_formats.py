@@ -59,7 +59,7 @@ for line in sys.stdin:
             read[path].append((field.name, is_time, (column.cast("int64") if is_time else column).to_pylist(), meaning))
     print(json.dumps(read), flush=True)
 """
-pytestmark = pytest.mark.xdist_group("formats")  # the libraries are imported once
+pytestmark = [pytest.mark.xdist_group("formats"), pytest.mark.long]  # the libraries are imported once
 
 
 @pytest.fixture(scope="module")
