@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real MLflow for tests: an interpreter that has it, its server on loopback, a client that reads back, and a proxy that does what networks do."""
+"""A real MLflow for tests: an interpreter that has it, its server on loopback, a client that reads back, and a proxy that
+does what networks do."""
 
 import http.client
 import http.server
