@@ -65,7 +65,7 @@ enum baro_event_kind {
 
 /** @return the kind of an event; later versions may return kinds that are not listed above. */
 BARO_API enum baro_event_kind baro_event_kind_of(const struct baro_event *e);
-/** @return the name of a kind, a constant: "start", "exec", ...; "" if this library does not know the kind. */
+/** @return the name of a kind, a constant: "start", "exec", ...; "unknown" for another number. */
 BARO_API const char *baro_event_kind_name(enum baro_event_kind kind);
 /** @return when it happened, in nanoseconds since the tape began. */
 BARO_API uint64_t baro_event_t_ns(const struct baro_event *e);

@@ -211,7 +211,7 @@ static bool copy_commands(struct baro_summary *s)
 
 void summary_finish(struct baro_summary *s)
 {
-    course_finish(&s->course);
+    course_make(&s->course, &s->points, s->extent.removed ? s->extent.first_ns : 0, s->subject.cpus);
     if (!copy_commands(s))
         return;
     living_count(&s->living, &s->programs, s->finished.counted);

@@ -18,10 +18,6 @@ static const enum exit_metric of_exit[COMMAND_MAX] = {
     [COMMAND_TCP_SENT] = EXIT_tcp_sent,
     [COMMAND_TCP_RECEIVED] = EXIT_tcp_received,
 };
-static const enum process_metric of_peak[PEAK_MAX] = {
-    [PEAK_RSS] = PROCESS_rss,   [PEAK_PSS] = PROCESS_pss,         [PEAK_USS] = PROCESS_uss,
-    [PEAK_SWAP] = PROCESS_swap, [PEAK_THREADS] = PROCESS_threads, [PEAK_FDS] = PROCESS_fds,
-};
 
 /* ---- making ---- */
 
@@ -30,7 +26,8 @@ struct baro_summary *summary_new(const struct baro_header *h)
     struct baro_summary *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
-    if (commands_init(&s->commands) < 0 || !summary_subject_init(&s->subject, h)) {
+    fold_init(&s->fold);
+    if (commands_init(&s->commands) < 0 || !summary_subject_init(&s->subject, h) || points_init(&s->points) < 0) {
         summary_free(s);
         return NULL;
     }
@@ -38,10 +35,9 @@ struct baro_summary *summary_new(const struct baro_header *h)
     s->limit.now = h->limits;
     summary_held_begin(&s->limit.held, 0);
     needed_init(&s->limit.needed, h->page_size);
-    machine_init(&s->machine);
     s->tasks.ticks = derive_ticks_of(h);
-    course_init(&s->course, baro_header_has_start(h), h->cpus);
-    s->extent.removed = s->course.from_first = h->segment > 1;
+    s->extent.removed = h->segment > 1;
+    s->extent.has_start = baro_header_has_start(h);
     memset(s->rows.job_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.job_absent));
     memset(s->rows.self_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
@@ -59,8 +55,8 @@ void summary_free(struct baro_summary *s)
     summary_subject_done(&s->subject);
     commands_done(&s->commands);
     tasks_done(&s->tasks);
-    directories_last_done(&s->directories);
-    gpus_total_done(&s->gpus);
+    fold_done(&s->fold);
+    points_done(&s->points);
     living_done(&s->living);
     together_done(&s->peaks.together);
     needed_done(&s->limit.needed);
@@ -115,8 +111,11 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
             peak->absent = sum->absent;
         return;
     }
-    bool stale = (kind == PEAK_PSS || kind == PEAK_USS) && derive_is_stale(sample), better = peak->stale && !stale;
-    if (peak->absent == BARO_PRESENT && ((stale && !peak->stale) || (sum->value <= peak->value && !better)))
+    bool stale = (kind == PEAK_PSS || kind == PEAK_USS) && derive_is_stale(sample);
+    /* A sum with old values is taken only if it is clearly more than one without. Example: 60 MB were read, and later
+     * 140 MB, of which some are old: about 140 MB. */
+    uint64_t slack = stale == peak->stale ? 0 : peak->value / 50;
+    if (peak->absent == BARO_PRESENT && (stale ? sum->value <= peak->value + slack : sum->value + slack <= peak->value))
         return;
     peak->stale = stale;
     peak->absent = BARO_PRESENT;
@@ -125,7 +124,7 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
     peak->members = sum->members;
     peak->covered = sum->covered;
     if (kind == PEAK_RSS || kind == PEAK_PSS)
-        note_holders(s, sample, of_peak[kind], peak);
+        note_holders(s, sample, kind == PEAK_RSS ? PROCESS_rss : PROCESS_pss, peak);
 }
 
 /* Did a new member run before the recording? What it had used then does not belong to the job. This concerns members
@@ -146,28 +145,27 @@ static void note_unsure(struct baro_summary *s, const struct baro_sample *sample
 
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
-    struct derive_sum sum[PEAK_MAX] = {0};
+    const struct derive_sum *sum = s->fold.sum;
     if (s->extent.part_begins)
         living_begin_part(&s->living, sample, s->commands.at);
-    s->failed = !living_begin(&s->living, sample->n) || s->failed;
+    fold_add(&s->fold, sample);
+    if (!s->extent.samples && s->extent.has_start)
+        points_begin(&s->points, s->life.start_ns);
+    points_add(&s->points, &s->fold);
+    s->failed |= s->fold.failed || !living_begin(&s->living, sample->n);
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
-        for (int k = 0; k < PEAK_MAX; k++)
-            derive_sum_add(&sum[k], p, of_peak[k]);
         s->failed = !living_add(&s->living, &s->commands, i, p, ran_before(s, p)) || s->failed;
         if (p->key.pid == s->subject.targets[0] && s->subject.targets[0] && !s->subject.target_name[0] && p->name)
             summary_copy_text(s->subject.target_name, sizeof(s->subject.target_name), p->name);
     }
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_PSS, &sum[PEAK_PSS]);
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_USS, &sum[PEAK_USS]);
-    for (int k = 0; k < PEAK_MAX; k++) {
-        derive_sum_close(&sum[k], sample);
+    for (int k = 0; k < PEAK_MAX; k++)
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
-    }
     summary_note_held(s, sample);
     together_add_sample(&s->peaks.together, sample, &s->tasks.ticks, sample->job[JOB_process_rss_peak]);
     s->failed |= s->peaks.together.failed;
-    course_add(&s->course, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
     memcpy(s->rows.job, sample->job, sizeof(s->rows.job));
     memcpy(s->rows.job_absent, sample->job_absent, sizeof(s->rows.job_absent));
     memcpy(s->rows.self, sample->self, sizeof(s->rows.self));
@@ -181,13 +179,9 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         s->extent.first_ns = sample->t_ns;
     s->extent.last_ns = sample->t_ns;
     s->incidents.lossy_samples += sample->lossy;
-    if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
-        derive_peak_add(&s->peaks.cores, sample->t_ns, sample->job[JOB_cpu]);
-    machine_add(&s->machine, sample);
+    summary_note_gpus(s, sample);
     if (tasks_add(&s->tasks, sample) < 0)
         s->failed = true;
-    s->failed = !directories_last_add(&s->directories, sample) || s->failed;
-    s->failed = !gpus_total_add(&s->gpus, sample) || s->failed;
 }
 
 /* ---- exits and events ---- */
@@ -241,6 +235,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         needed_add_exit(&s->limit.needed, e);
     if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
         s->brief_cpu_ns += e->value[EXIT_cpu];
+    fold_add_exit(&s->fold, e);
     oom_add_exit(&s->oom, e);
     s->failed = !living_end(&s->living, e->id) || s->failed;
 }
@@ -312,7 +307,7 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         summary_copy_text(s->incidents.warning, sizeof(s->incidents.warning), e->text);
         break;
     case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;
-    case BARO_EVENT_MARK: gpus_total_add_mark(&s->gpus, e); break;
+    case BARO_EVENT_MARK: summary_note_allocator(s, e); break;
     case BARO_EVENT_WRAPPER_LOST: s->life.wrapper_lost = true; break;
     case BARO_EVENT_SOURCE:
         if (e->number == 2)

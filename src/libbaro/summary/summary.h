@@ -11,13 +11,11 @@
 #define LIBBARO_SUMMARY_SUMMARY_H
 
 #include "baro/error.h"
+#include "libbaro/fold/points.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/summary/commands.h"
 #include "libbaro/summary/course.h"
-#include "libbaro/summary/directories.h"
-#include "libbaro/summary/gpus.h"
-#include "libbaro/summary/machine.h"
 #include "libbaro/summary/needed.h"
 #include "libbaro/summary/oom.h"
 #include "libbaro/summary/tasks.h"
@@ -39,7 +37,7 @@ struct summary_peak {
     uint64_t value, t_ns;
     size_t members, covered; /* members in the sample of the peak, and how many of them had the value */
     int absent;              /* enum baro_absent */
-    bool stale;              /* pss and uss: no sum without stale values was found (derive_is_stale()) */
+    bool stale;              /* pss and uss: the sum has stale values (derive_is_stale()) */
     struct summary_holder top[SUMMARY_HOLDERS]; /* for memory: the commands that held most of it, largest first */
     size_t n_top;
 };
@@ -86,8 +84,8 @@ struct summary_rss {
 
 /* What the job held under its present limits: since they changed, or from the start. */
 struct summary_held {
-    uint64_t since_ns;            /* when the limits changed; 0: from the start */
-    struct extreme address_space; /* largest address space of one process in any sample */
+    uint64_t since_ns;              /* when the limits changed; 0: from the start */
+    struct fold_cell address_space; /* largest address space of one process in any sample */
     struct derive_peak cores;
 };
 
@@ -120,6 +118,7 @@ struct summary_extent {
     bool cut_off;     /* it has no end, and no recorder is writing it */
     bool removed;     /* the beginning of the tape was removed (--keep) */
     bool part_begins; /* the next sample is the first one of a part of the tape that is not the first part */
+    bool has_start;   /* baro_header_has_start() */
 };
 
 /* The job's start and end. */
@@ -163,12 +162,11 @@ struct summary_rows {
 };
 
 struct summary_peaks {
-    struct summary_peak sum[PEAK_MAX];
+    struct summary_peak sum[PEAK_MAX]; /* in the order of the sums of struct fold */
     /* for pss and uss: the largest upper bound in a sample in which some members lack the value or it is stale */
     uint64_t unsure_most[PEAK_MAX];
     struct summary_largest largest;
     struct together together;
-    struct derive_peak cores;
 };
 
 /* Processes as the last samples saw them, until their exits come. */
@@ -194,6 +192,14 @@ struct summary_program {
 struct summary_programs {
     struct summary_program *at;
     size_t n, cap;
+};
+
+/* Memory of GPUs that no single one has. */
+struct summary_gpus {
+    uint64_t memory_job_most; /* the most that the job held on all devices together in one sample */
+    uint64_t allocator_most;  /* the most on one device that marks of PyTorch or JAX report */
+    bool has_allocator;
+    double grams_per_kwh; /* emissions of the grid, as the user gave them; 0: not given */
 };
 
 /* What summary_finish() makes of all that was added. */
@@ -222,10 +228,10 @@ struct baro_summary {
     struct summary_programs programs;
     struct commands commands;
     uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
-    struct machine machine;
+    struct fold fold;
+    struct points points;
     struct course course;
-    struct directories_last directories;
-    struct gpus_total gpus;
+    struct summary_gpus gpus;
     struct summary_oom oom;
     struct tasks tasks;
     bool failed; /* out of memory: parts are missing */
@@ -275,6 +281,11 @@ void programs_end(struct summary_programs *p, int32_t pid); /* its exit was coun
 /* since_limit.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);
 void summary_note_held(struct baro_summary *s, const struct baro_sample *sample);
+
+/* facts_gpus.c, for summary.c */
+void summary_note_gpus(struct baro_summary *s, const struct baro_sample *sample);
+/* Takes the memory that a framework's allocator reported, from a mark of the Python package. */
+void summary_note_allocator(struct baro_summary *s, const struct baro_event *e);
 
 /* rss_peak.c */
 /* Is the high-water mark of an exit the one that the process ended with? */

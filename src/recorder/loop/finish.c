@@ -100,7 +100,6 @@ void recorder_finish(struct recorder *r)
         event_verify(r);
         if (r->wrapper.pid && !r->wrapper.is_lost)
             r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
-        wrapper_forget(r);
         r->job.settling.closing = true;
         report_zombies(r);
         sampler_close_sockets(&r->sampler);
