@@ -61,7 +61,8 @@ def test_many_that_followed_each_other(run_both, tape):
         assert most <= 16 * MIB, job
 
 
-def test_end_of_a_process_of_others(run, tape):
+@pytest.mark.parametrize("source", ["scan"], indirect=True)
+def test_end_of_a_process_of_others(run, tape, source):
     """Nobody reads the last mark of a process that another one began: seconds after the last sample are no size."""
     with subprocess.Popen(["sleep", "1.5"]) as job:
         run("record", "-q", "-i", "1s", "-o", tape, "--pid", job.pid)
