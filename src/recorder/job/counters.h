@@ -245,9 +245,6 @@ void totals_know(struct job *j, const struct member *m);
 /* exits.c: reports the exits of all members that are gone, in the order of their ends, and releases them. */
 void exits_report(struct job *j, uint64_t now_ns);
 
-/* resume.c: frees the last sample of the other recorder. */
-void job_resume_done(struct job *j);
-
 /* late.c: keeps the exit and the member if the member had open connections. Returns whether it keeps them. */
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);
 void late_done(struct job *j);

@@ -122,18 +122,6 @@ static void subtract_base(struct baro_exit *e, const struct member *m)
     split_cpu(e);
 }
 
-/* Adds what the process had used while the previous recorder ran. The totals include this part already. Example: the
- * process had 2 s in the last sample of the previous recorder, and 3 s when it ended: the totals grow by 1 s, and the
- * record has 3 s. */
-static void add_base(struct baro_exit *e, const struct member *m)
-{
-    for (size_t i = 0; m->account.base_is_total && m->account.base && i < VALUES; i++) {
-        if (values[i].base != NONE && !e->absent[values[i].exit])
-            e->value[values[i].exit] += m->account.base[values[i].base];
-    }
-    split_cpu(e);
-}
-
 static void fill_own_io(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     static const struct {
@@ -156,7 +144,7 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
 
 /* What is known of the values. The stat of a zombie has the last values of the page faults and of the children's CPU
  * time; taskstats reports the page faults of the process itself. Only taskstats and wait4(2) report the VmHWM that it
- * ended with. */
+ * ended with. That of a program that it executed does not include what the program before had. */
 static void fill_flags(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     const struct member_usage *u = member_usage(m);
@@ -164,7 +152,8 @@ static void fill_flags(const struct job *j, const struct member *m, struct baro_
         e->absent[EXIT_tcp_sent] = e->absent[EXIT_tcp_received] = BARO_ABSENT_NOT_ASKED;
     put_flag(e, EXIT_tcp_is_lower_bound, EXIT_tcp_sent, tcp_is_bound(m));
     put_flag(e, EXIT_io_is_lower_bound, EXIT_io_rchar, !io_is_whole(j, m));
-    put_flag(e, EXIT_rss_peak_is_lower_bound, EXIT_rss_peak, !u->has_memory);
+    put_flag(e, EXIT_rss_peak_is_lower_bound, EXIT_rss_peak,
+             !u->has_memory || m->events.program_rss > e->value[EXIT_rss_peak]);
     put_flag(e, EXIT_faults_is_lower_bound, EXIT_faults_minor, !member_is_zombie(m) && !u->has_io);
     put_flag(e, EXIT_children_cpu_is_lower_bound, EXIT_children_cpu, !member_is_zombie(m) && !is_childless(j, m));
     e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
@@ -365,7 +354,6 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
         take_kept(j, m, &e);
     if (m->of_task.left || is_other) /* it is alive, or none of the job's */
         return false;
-    add_base(&e, m);
     if (late_hold(j, m, &e, now_ns))
         return true;
     j->sink.exit(j->sink.context, &e);

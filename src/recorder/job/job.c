@@ -20,7 +20,6 @@ void job_done(struct job *j)
         tree_release(&j->tree, m);
     }
     late_done(j);
-    job_resume_done(j);
     tree_done(&j->tree);
     free(j->tasks);
     j->tasks = NULL;

@@ -61,7 +61,6 @@ struct job_late {
 };
 
 struct job_task;
-struct job_before;
 
 /* What reports forks and exits. */
 struct job_source {
@@ -200,9 +199,7 @@ struct job {
 
     struct job_task *tasks; /* recorder/job/task.h; NULL: none */
     size_t n_tasks;
-    uint8_t all_task;          /* the task of each member that has no other; 0: none */
-    struct job_before *before; /* resume.c: the last sample of the other recorder; NULL: not needed any more */
-    bool resumed;              /* another recorder has recorded the job before */
+    uint8_t all_task; /* the task of each member that has no other; 0: none */
 };
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
@@ -309,23 +306,6 @@ uint64_t job_rss(struct job *j);
 
 /* What a member and the children that it reaped have used since attach. */
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
-
-/* Continues a job that another recorder has recorded up to its last sample `last`. The members have been found again.
- * Totals continue from that sample: what a member has used since then counts. If a process has ended in between, what
- * it used after that sample is not known. Call job_task_resume() for each task before. If members are selected, they
- * join after this call; call job_resume_end() when all have joined. Returns 0 or -ENOMEM. */
-int job_resume(struct job *j, const struct baro_sample *last);
-/* Is this member in the last sample, or did it begin before that? If so, call job_resume_member() after the member has
- * joined its task and was read, and its base was set to what it has used by now. */
-bool job_resume_knows(const struct job *j, const struct member *m);
-/* Sets the member's base to what it had used at the last sample. */
-void job_resume_member(struct job *j, struct member *m);
-/* Does the same as job_resume_member() for a member with this start time that had ended when it was found again. */
-void job_resume_ended(struct job *j, struct member *m, uint64_t start);
-/* Returns the next process of the last sample that was not found again; NULL: there are no more. *i is 0 at first. */
-const struct baro_process *job_resume_next(const struct job *j, size_t *i, unsigned *ret_task);
-/* All members have joined: the processes that were not found again have ended. */
-void job_resume_end(struct job *j);
 
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,
                const char *text);

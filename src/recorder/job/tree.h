@@ -183,7 +183,7 @@ enum member_heir {
     HEIR_UNKNOWN,   /* its parent ended without having reaped any: the wrapper, if that reports it, or nobody */
 };
 
-/* What it has used, and which process has its counters. Set by ledger.c, totals.c, job.c and resume.c. */
+/* What it has used, and which process has its counters. Set by ledger.c, totals.c and job.c. */
 struct member_account {
     uint64_t part[PART_MAX];
     /* Of a gone member: its parent when it was found gone, which may be gone as well. Of a living member: its former
@@ -205,7 +205,6 @@ struct member_account {
     bool children_wait : 1; /* gone members whose successor it is wait to be settled: hold_back() */
     bool is_unread : 1;     /* it could not be read after its children went: its counters of reaped children are old */
     bool had_child : 1;     /* it had a child at some time */
-    bool base_is_total : 1; /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds the counters of its children to no process */
     bool ignores_children : 1;
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */
@@ -237,10 +236,15 @@ struct member_other {
 struct member_events {
     struct member *touched_next; /* next one in the list of members that events concerned */
     uint64_t executed_ns;        /* when it executed a program that was not reported yet; 0: none */
-    bool touched : 1;            /* it is in that list */
-    bool named : 1;              /* its name is from an event */
-    bool name_is_late : 1;       /* when it was forked, its parent had executed a program whose name was not read yet */
-    bool followed : 1;           /* perf was attached to it, or reported its fork */
+    /* member_note_program(): the name that it had before, and its CPU clock as read last under that name, and
+     * when; the highest mark of memory that it has had under former names */
+    char program[16];
+    uint64_t program_cpu_ns, program_read_ns, program_rss;
+    bool program_is_read : 1; /* the new name was read, so these are right even if the event comes later */
+    bool touched : 1;         /* it is in that list */
+    bool named : 1;           /* its name is from an event */
+    bool name_is_late : 1;    /* when it was forked, its parent had executed a program whose name was not read yet */
+    bool followed : 1;        /* perf was attached to it, or reported its fork */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;
     bool unheard : 1; /* perf was attached to it, and no event that it caused has been read since */
@@ -451,5 +455,7 @@ static inline void member_note_comm(struct member *m, const char *comm)
  * stays). */
 bool member_set_name(struct member *m, const char *name);
 bool member_set_cmdline(struct member *m, const char *cmdline);
+/* Its name, clock and memory are those of the program that it executes no more, or will get another name. */
+void member_note_program(struct member *m);
 
 #endif

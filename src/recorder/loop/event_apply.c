@@ -169,7 +169,7 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
     note_covered(r, m, recorder_since(r, e->t_ns));
     if (executed) {
         lose_late_names(m);
-        m->events.executed_ns = recorder_since(r, e->t_ns) | 1;
+        exec_note(m, recorder_since(r, e->t_ns));
         m->events.named = m->events.name_is_late = false;
     }
     if (e->has_comm) {

@@ -89,7 +89,7 @@ static void put_sum(struct member *m, enum thread_sum of, uint64_t sum)
         return;
     }
     member_set_value(m, id, sum);
-    if (m->account.base && !m->account.base_is_total)
+    if (m->account.base)
         m->account.base[thread_sums[of].base] = sum;
 }
 

@@ -86,6 +86,10 @@ static void put_comm(struct member *m, const char *comm)
 {
     if (strncmp(m->reading.comm, comm, sizeof(m->reading.comm) - 1) == 0)
         return;
+    if (*m->reading.comm) {
+        member_note_program(m);
+        m->events.program_is_read = true;
+    }
     member_note_comm(m, comm);
     process_renamed(m);
     process_set_name(m, comm);
