@@ -14,7 +14,11 @@
 #define WAIT4_ROUNDING_NS 2000u
 #define SLACK 40000000u /* of shares, which follow ticks */
 
-static const struct totals_sum sums[] = {
+/* A job metric that is computed from a process metric. The first LEDGER_MAX are in the order of enum ledger_counter. */
+static const struct {
+    enum job_metric job;
+    enum process_metric process;
+} sums[] = {
     {JOB_cpu_user, PROCESS_cpu_user},
     {JOB_cpu_system, PROCESS_cpu_system},
     {JOB_io_read, PROCESS_io_read},
@@ -32,12 +36,6 @@ static const struct totals_sum sums[] = {
 };
 
 #define N_SUMS (sizeof(sums) / sizeof(*sums))
-
-const struct totals_sum *totals_sums(size_t *ret_n)
-{
-    *ret_n = N_SUMS;
-    return sums;
-}
 
 void totals_know(struct job *j, const struct member *m)
 {
