@@ -249,11 +249,4 @@ void exits_report(struct job *j, uint64_t now_ns);
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);
 void late_done(struct job *j);
 
-/* A job metric that is computed from a process metric. The first LEDGER_MAX are in the order of enum ledger_counter. */
-struct totals_sum {
-    enum job_metric job;
-    enum process_metric process;
-};
-const struct totals_sum *totals_sums(size_t *ret_n);
-
 #endif
