@@ -311,6 +311,37 @@ def _drop_to(uid):
     os.setresuid(uid, uid, uid)
 
 
+class Facts(dict):
+    """An object of `baro summary --json`. facts["cpu_is_lower_bound"]: does one of cpu and cpu_... have that mark? None
+    where none of them is known."""
+
+    def __init__(self, values, marks, path):
+        super().__init__(values)
+        self.marks, self.path = marks, path
+
+    def __missing__(self, name):
+        covers, found, mark = name.rpartition("is_")
+        if not found or mark not in ("lower_bound", "upper_bound", "estimate"):
+            raise KeyError(name)
+        known = [k for k, v in self.items() if (k + "_").startswith(covers) and isinstance(v, (int, float))]
+        return any(self.marks.get(self.path + k) == mark for k in known) if known else None
+
+    def get(self, name, default=None):
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+def facts_of(found, marks, path):
+    if isinstance(found, list):
+        return [facts_of(value, marks, f"{path}{i}.") for i, value in enumerate(found)]
+    if not isinstance(found, dict):
+        return found
+    inner = {name: facts_of(value, marks, f"{path}{name}.") for name, value in found.items()}
+    return Facts(inner, marks, path)
+
+
 class Runner:
     """Runs the binary, as root or as an ordinary user. Every call has a deadline and leaves no process behind."""
 
@@ -436,8 +467,9 @@ class Runner:
         return tape
 
     def summary(self, tape):
-        """`baro summary --json` as a dict."""
-        return json.loads(self("summary", "--json", tape, status=0).stdout)
+        """`baro summary --json` as a dict, whose objects are Facts."""
+        found = json.loads(self("summary", "--json", tape, status=0).stdout)
+        return facts_of(found, found["marks"], "")
 
     def export(self, tape, entity="process", *options):
         """`baro export --format jsonl` as a list of dicts."""

@@ -75,7 +75,7 @@ def test_sleeping_processes_that_share_memory(run, tape, env, monkeypatch):
         assert any(abs(f - truth) < truth / 12 for f in found), (truth, found)
         # without the mark it was a sum of values from before the forks: 200 of 156 MB
         assert max(found) < max(sums) * 1.1, (truth, pss.items())
-    if not job.get("pss_peak_is_approximate"):
+    if not job.get("pss_peak_is_estimate"):
         assert job["pss_peak_bytes"] < max(sums) * 1.1, (job, sums)
     for r in rows:
         if r.get("pss_bytes") is not None and r.get("rss_bytes") is not None:

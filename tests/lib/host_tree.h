@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "files.h"
-#include "libbaro/summary/machine.h"
 #include "recorder/collectors/host/host.h"
 
 /* The machine of a test: made before it, and removed after it. */
@@ -21,7 +20,6 @@ static struct {
     struct host *host;
     uint32_t ids;
     struct baro_sample sample;
-    struct machine seen; /* by who derives */
     uint64_t now_ns;
 } m;
 

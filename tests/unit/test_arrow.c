@@ -393,9 +393,7 @@ static void test_outlives_its_tape(void **state)
     char path[512], *bytes = malloc(1 << 16);
     struct baro_tape *tape;
     struct ArrowArrayStream s[2];
-    struct baro_summary *summary;
-    struct baro_verdicts *verdicts;
-    struct baro_timeline *timeline;
+    struct baro_fold *fold;
     struct baro_sample *sample;
     size_t length = 0;
     path_of("v1-small.baro", path);
@@ -408,9 +406,7 @@ static void test_outlives_its_tape(void **state)
     free(bytes);
     assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,name,cpu,phase", NULL, &s[0], NULL), 0);
     assert_int_equal(baro_tape_arrow(tape, BARO_ROWS_EVENT, NULL, NULL, &s[1], NULL), 0);
-    assert_int_equal(baro_summary_of_tape(tape, &summary, NULL), 0);
-    assert_int_equal(baro_verdicts_of_tape(tape, &verdicts, NULL), 0);
-    assert_int_equal(baro_timeline_of_tape(tape, &timeline, NULL), 0);
+    assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_VERDICTS, &fold, NULL), 0);
     assert_int_equal(baro_tape_at(tape, 0, BARO_AT_AFTER, &sample, NULL), 1);
     baro_tape_close(tape);
     s[1].release(&s[1]);
@@ -420,14 +416,12 @@ static void test_outlives_its_tape(void **state)
     for (size_t i = 0; i < baro_sample_rows(sample, BARO_KIND_PROCESS); i++)
         assert_non_null(baro_row_name(baro_sample_row(sample, BARO_KIND_PROCESS, i)));
     baro_sample_free(sample);
-    assert_int_equal(baro_summary_json(summary, NULL, measure, &length, NULL), 0);
-    assert_int_equal(baro_verdicts_json(verdicts, summary, NULL, measure, &length, NULL), 0);
+    assert_int_equal(
+        baro_verdicts_json(baro_fold_verdicts(fold), baro_fold_summary(fold), NULL, measure, &length, NULL), 0);
     assert_true(length > 1000);
-    baro_summary_free(summary);
-    baro_verdicts_free(verdicts);
-    for (size_t i = 0; i < baro_timeline_count(timeline); i++)
-        length += strlen(baro_timeline_get(timeline, i)->name);
-    baro_timeline_free(timeline);
+    for (size_t i = 0; i < baro_timeline_count(baro_fold_timeline(fold)); i++)
+        length += strlen(baro_timeline_get(baro_fold_timeline(fold), i)->name);
+    baro_fold_free(fold);
 }
 
 #if COUNTS_ALLOCATIONS

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "host_tree.h"
+#include "libbaro/fold/fold.h"
 
 /* ---- the whole ---- */
 
@@ -168,17 +169,19 @@ static void falling_counters_make_no_growth(void **state)
     const uint64_t tick = 10 * NS_PER_MS;
     put("proc/stat", at[0].stat);
     machine_open(false);
-    machine_init(&m.seen);
+    struct fold seen;
+    fold_init(&seen);
     for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
         put("proc/stat", at[i].stat);
         host_tree_read();
-        machine_add(&m.seen, &m.sample);
+        fold_add(&seen, &m.sample);
         is(HOST_cpu_iowait, at[i].iowait * tick);
         assert_int_equal(named(BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * tick);
-        assert_int_equal(m.seen.counter[MACHINE_BUSY].grown, at[i].busy * tick);
+        assert_int_equal(seen.cell[FOLD_HOST_BUSY].grown, at[i].busy * tick);
     }
     /* All CPU time: 1110, 1105, 1135, 548, 552 ticks. */
-    assert_int_equal(m.seen.counter[MACHINE_ALL].grown, 34 * tick);
+    assert_int_equal(seen.cell[FOLD_HOST_ALL].grown, 34 * tick);
+    fold_done(&seen);
 }
 
 /* 300 CPUs, of which the last is offline, and interrupts for 100 kB: the lines after that one are read all the same. */

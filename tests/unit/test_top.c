@@ -187,8 +187,7 @@ static void begin(struct scene *w)
     ui_init(&w->ui);
     assert_int_equal(feed_open(&w->feed, &err), 0);
     assert_int_equal(feed_read(&w->feed, 0, &err), 0);
-    baro_summary_finish(w->feed.summary);
-    assert_int_equal(baro_timeline_finish(w->feed.timeline, &err), 0);
+    assert_int_equal(baro_fold_finish(w->feed.fold, BARO_FOLD_TIMELINE, &err), 0);
     assert_int_equal(model_read(&w->model, baro_tape_header(w->feed.tape), &w->feed.newest, &w->feed.metric), 0);
     assert_int_equal(model_arrange(&w->model, &w->ui.wish), 0);
     w->ui.first_ns = w->feed.first_ns;
@@ -459,8 +458,7 @@ static void test_phases_and_marks(void **state)
     ui_init(&w.ui);
     assert_int_equal(feed_open(&w.feed, &err), 0);
     assert_int_equal(feed_read(&w.feed, 0, &err), 0);
-    baro_summary_finish(w.feed.summary);
-    assert_int_equal(baro_timeline_finish(w.feed.timeline, &err), 0);
+    assert_int_equal(baro_fold_finish(w.feed.fold, BARO_FOLD_TIMELINE, &err), 0);
     assert_int_equal(model_read(&w.model, NULL, &w.feed.newest, &w.feed.metric), 0);
     assert_int_equal(model_arrange(&w.model, &w.ui.wish), 0);
     assert_int_equal(grid_init(&g, 24, 80, true), 0);

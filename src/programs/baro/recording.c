@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "libbaro/timeline/timeline.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/tape/announce.h"
 #include "libbaro/tape/folder.h"
@@ -53,7 +54,7 @@ static void on_header(void *context, const struct baro_header *h)
 {
     struct recording *r = context;
     if (!r->settings->quiet && !r->settings->background)
-        baro_summary_new(&r->summary, h, NULL);
+        baro_fold_new(&r->fold, h, BARO_FOLD_VERDICTS, NULL);
 }
 
 static void on_begun(void *context)
@@ -145,12 +146,21 @@ static void prune(struct recording *r)
     r->pruned = true;
 }
 
+#define ITEMS_MOST 2000u /* items of the timeline; a phase takes about 2 kB */
+
 static void summarize(struct recording *r, struct baro_record record)
 {
-    if (!r->summary)
+    if (!r->fold)
         return;
-    baro_summary_add(r->summary, &record);
-    judge_add(&r->judge, &record, r->tape_fd);
+    /* Marks are in no verdict, and a job may write a thousand a second. */
+    if (record.kind == BARO_RECORD_EVENT && baro_event_kind_of(record.u.event) == BARO_EVENT_MARK)
+        builder_add_to_summary(r->fold, &record);
+    else
+        baro_fold_add(r->fold, &record);
+    if (r->fold->timeline && timeline_size(r->fold->timeline) > ITEMS_MOST) {
+        builder_keep_summary(r->fold);
+        r->gave_up = true;
+    }
 }
 
 static void on_sample(void *context, const struct baro_sample *s)
@@ -235,8 +245,6 @@ static void on_finished(void *context, bool recorded)
         look_for_tape(r);
     if (recorded && !r->reported)
         report_to_user(r);
-    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
-        put_text_of(r, end_text_reason);
     if (r->link)
         link_done(r->link);
 }
@@ -328,13 +336,12 @@ void recording_discard(struct recording *r)
 
 void recording_done(struct recording *r)
 {
-    baro_summary_free(r->summary);
-    judge_done(&r->judge);
+    baro_fold_free(r->fold);
     buf_done(&r->path);
     tape_file_done(&r->file);
     segments_writer_done(&r->segments);
     buf_done(&r->dir);
     free(r->announced);
     r->announced = NULL;
-    r->summary = NULL;
+    r->fold = NULL;
 }

@@ -3,9 +3,9 @@
 #ifndef PROGRAMS_BARO_RECORDING_H
 #define PROGRAMS_BARO_RECORDING_H
 
+#include "libbaro/builder/builder.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/segments.h"
-#include "programs/baro/judge.h"
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
 #include "recorder/loop/record.h"
@@ -31,8 +31,8 @@ struct recording {
     int stderr_fd;                       /* for lines to people; -1: none */
     void (*first_sample)(void *context); /* called once: the sample is on the tape, and the tape has its name */
     void *first_sample_context;
-    struct baro_summary *summary;
-    struct judge judge;
+    struct baro_fold *fold; /* of what was recorded so far; NULL: nothing is printed at the end */
+    bool gave_up;           /* the timeline would take too much memory: there are no verdicts */
 };
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */
