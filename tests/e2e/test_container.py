@@ -137,32 +137,31 @@ def test_a_name_is_of_the_program_that_was_executed_last(inside, first, where):
 
 ATTACHED = """
 import os, subprocess, sys, time
-# Prints after how many ms it was reaped.
 baro, tape = sys.argv[1:]
 job = subprocess.Popen(["sh", "-c", "read line; exit 7"], stdin=subprocess.PIPE)
 recorder = subprocess.Popen([baro, "record", "--pid", str(job.pid), "-o", tape, "--force"])
 while not os.path.exists(tape) or not os.path.getsize(tape):
     time.sleep(0.01)
-before = time.monotonic()
 job.stdin.close()
 os.waitid(os.P_PID, job.pid, os.WEXITED | os.WNOWAIT)
 time.sleep(0.02)  # a parent that is not at once there
 job.wait()
-print((time.monotonic() - before) * 1000)
 sys.exit(recorder.wait())
 """
 
 
 def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
     argv = [*unshared(*NAMESPACE), sys.executable, "-c", ATTACHED, run.binary, tape]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, timeout=PATIENCE, check=False)
-    if done.returncode and not tape.exists():
-        pytest.skip("there is no PID namespace")
-    status = run.summary(tape)["exit"]["status"]
-    if status is None and tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
-        pytest.skip("this kernel has no exit status for others than the parent")
-    # A recorder waits 100 ms.
-    assert status == 7 or status is None and float(done.stdout.splitlines()[-1]) > 100
+    for _ in range(4):  # a recorder that gets no CPU meanwhile does not see it
+        done = subprocess.run(argv, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+        if done.returncode and not tape.exists():
+            pytest.skip("there is no PID namespace")
+        status = run.summary(tape)["exit"]["status"]
+        if status is not None:
+            break
+        if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
+            pytest.skip("this kernel has no exit status for others than the parent")
+    assert status == 7
 
 
 @SOURCES
