@@ -167,6 +167,7 @@ static int report_one(struct job *j, const char *operand)
 static int report_several(struct job *j, struct tape_list *list)
 {
     j->several.list = list;
+    j->several.settings = j->s;
     int status = make_report(j);
     for (size_t i = 0; i < list->n && j->several.read; i++) {
         if (list->at[i].is_unread)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "output/text/read_fact.h"
+#include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 
 /* ---- sums ---- */
@@ -64,6 +65,8 @@ int several_visit(struct several *s, size_t i, several_section *section, void *c
     if (t->is_unread)
         return 0;
     int r = baro_tape_open(&in.tape, t->path, &t->reason);
+    if (r >= 0)
+        r = reader_set_tasks(s->settings, in.tape, &t->reason);
     if (r >= 0) {
         in.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(in.tape)));
         r = read_one(s, &in, section, context, ret, &t->reason);

@@ -39,6 +39,7 @@ const struct opt options_summary[] = {
            "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded",
            MORE("Arithmetic alone: nothing of it is measured. It is for all of the GPUs and of CPUs and memory, "
                 "whoever used them, and for the job's share by CPU time (docs/gpu.md).")),
+    TASK_OPTIONS,
     JSON_OPTION,
     END,
 };
@@ -65,6 +66,7 @@ const struct opt options_top[] = {
     TEXT("at", 'a', "TIME", at,
          "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
     PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
+    TASK_OPTIONS,
     END,
 };
 
@@ -93,6 +95,7 @@ const struct opt options_export[] = {
                 "oasislmf is resource_monitor.csv of OasisLMF: timestamp,tool,pid,cpu_pct,..., a row for each process "
                 "at each sample, and one from its exit record; the tool is its task, or its program. docs/dialects.md "
                 "describes each column.")),
+    TASK_OPTIONS,
     SETS("smi-rounding", 0, smi_rounding,
          "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device",
          MORE("spare-cores and its variants have fractions otherwise, which their original, fed by nvidia-smi, can't "
@@ -124,6 +127,7 @@ const struct opt options_report[] = {
               "files of a report in it. FILE.md, FILE.json and DIR/ can have several tapes; a page has one.")),
     CHOICE("format", 'F', "FORMAT", report_format, report_format_names,
            "html, markdown or json (default: by the end of FILE)"),
+    TASK_OPTIONS,
     SETS("github", 0, github, "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"),
     SETS("force", 0, force, "replace FILE if it exists"),
     END,
@@ -166,6 +170,7 @@ const struct opt options_plot[] = {
            MORE("A PNG has twice as many pixels in each direction, for screens with a high resolution.")),
     SETS("list", 0, list, "list the figures"),
     SETS("force", 0, force, "replace FILE if it exists"),
+    TASK_OPTIONS,
     END,
 };
 

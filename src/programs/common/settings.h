@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 #define SETTINGS_PIDS_MAX 64
 #define SETTINGS_DIRECTORIES_MAX 64
 
@@ -87,6 +89,11 @@ struct serve_settings {
     bool observes;  /* a control group or a folder of task files is among them */
 };
 
+/* --task and --tasks of commands that read: lines for baro_tape_set_tasks(); empty: none was given. */
+struct task_settings {
+    struct buf lines;
+};
+
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
 
 enum settings_format {
@@ -103,6 +110,7 @@ struct settings {
     struct record_settings record;
     struct observe_settings observe;
     struct serve_settings serve;
+    struct task_settings tasks;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/common/tape_args.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <string.h>
 
@@ -14,7 +15,23 @@ int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret,
         ret_path->at[n - 1] = 0; /* drops the slash of "segments/": otherwise its name would be empty */
     if (code >= 0)
         code = baro_tape_open(ret, ret_path->at, &err);
+    if (code >= 0 && reader_set_tasks(cli->settings, *ret, &err) < 0) {
+        baro_tape_close(*ret);
+        code = -1;
+    }
     return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
+int reader_set_tasks(const struct settings *s, struct baro_tape *tape, struct baro_error *err)
+{
+    struct buf copy = {0};
+    if (!s || !s->tasks.lines.len)
+        return 0;
+    buf_add(&copy, s->tasks.lines.at, s->tasks.lines.len);
+    buf_byte(&copy, 0);
+    int code = copy.failed ? -ENOMEM : baro_tape_set_tasks(tape, (const char *)copy.at, err);
+    buf_done(&copy);
+    return code;
 }
 
 /* An error is reported by the read that follows. */

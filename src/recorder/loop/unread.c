@@ -41,13 +41,7 @@ static void count_unread(struct recorder *r, const bool may[TASKS_MOST], const s
 static void judge(struct recorder *r, const struct watch_change *c, const struct end *end)
 {
     const struct select_options *o = &r->selection.options;
-    const struct known_command command = {.cmdline = "",
-                                          .exe = "",
-                                          .comm = end->comm,
-                                          .exe_name = "",
-                                          .argv_name = "",
-                                          .has_uid = end->has_uid,
-                                          .uid = end->uid};
+    const struct known_command command = {.comm = end->comm, .has_uid = end->has_uid, .uid = end->uid};
     bool may[TASKS_MOST];
     unsigned task = rules_judge(o->rules, &command, may);
     if (task && (o->under || !end->t_ns)) { /* it is not known whether the program was a descendant of that process */
