@@ -41,7 +41,7 @@ class Tools:
         for tool in self.tools:
             (work / tool).write_text(TOOL.format(python=sys.executable))
             (work / tool).chmod(0o755)
-        rules = [o for name, tool in zip(names, self.tools) for o in ("--name", name + f"=/{tool} ".encode())]
+        rules = [o for name, tool in zip(names, self.tools) for o in ("--task", name + f"=/{tool} ".encode())]
         options = ["-q", "-o", tape, "-i", "100ms", "--overhead", "off"]
         self.recorder = run.popen("record", *options, *map(os.fsdecode, rules))
         self.processes = []

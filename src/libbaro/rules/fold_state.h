@@ -41,6 +41,7 @@ struct fold_process {
 
 struct fold_task {
     struct baro_entity entity;
+    char name[TASK_NAME_MOST];
     uint64_t value[TASK_MAX];
     uint8_t absent[TASK_MAX];
     uint64_t ended[FOLD_COUNTERS];     /* of processes that have ended or left */

@@ -49,6 +49,18 @@ struct fold_task *fold_task(struct task_fold *f, uint32_t id)
     return add_task(f, &(struct baro_entity){.id = id});
 }
 
+/* A recorder that goes on with the tape of another one gives the task another id. */
+static struct fold_task *task_of_entity(struct task_fold *f, const struct baro_entity *e)
+{
+    struct fold_task *t = NULL;
+    for (size_t i = 0; i < f->n_tasks && !t; i++)
+        t = f->task[i]->entity.id == e->id || strcmp(f->task[i]->name, e->name) == 0 ? f->task[i] : NULL;
+    t = t ? t : fold_task(f, e->id);
+    if (t)
+        snprintf(t->name, sizeof(t->name), "%s", e->name);
+    return t;
+}
+
 /* The number of the task of a row, counted from 1; 0: none. */
 static uint8_t number_of(struct task_fold *f, uint64_t id, uint8_t absent)
 {
@@ -94,13 +106,14 @@ static bool add_tasks_of_rules(struct task_fold *f)
     return true;
 }
 
-int task_fold_new(struct task_fold **ret, const struct baro_header *h, const struct rules *rules)
+int task_fold_new(struct task_fold **ret, const struct baro_header *h, const struct rules *rules, uint64_t since_ns)
 {
     struct task_fold *f = calloc(1, sizeof(*f));
     if (!f)
         return -ENOMEM;
     f->rules = rules;
     f->ticks = derive_ticks_of(h);
+    f->t_ns = since_ns;
     f->attached = h->mode == BARO_MODE_ATTACH;
     f->selects = f->attached && !h->n_targets && !*h->cgroup_mode;
     f->is_short = h->segment > 1;
@@ -322,20 +335,22 @@ static void judge(struct task_fold *f, struct fold_process *p, const char *name,
 
 /* ---- a sample ---- */
 
-/* Did it run before the recording, or in a recording of selected processes before it was selected? What it had used by
- * then is none of the recording's. */
+/* Did it run before the recording, before it was selected, or before it had a task? What it had used by then does not
+ * count. */
 static bool ran_before(const struct task_fold *f, const struct baro_process *p, uint64_t begin_ns)
 {
-    bool before = f->attached && (!f->samples || !derive_tick_ns(&f->ticks, p->key.start, 1));
-    return before || (f->selects && begin_ns + LATE_NS < p->first_ns);
+    bool before = f->attached && !derive_tick_ns(&f->ticks, p->key.start, 1);
+    bool had_none = !f->samples && f->t_ns && p->first_ns <= f->t_ns;
+    return before || had_none || (f->selects && begin_ns + LATE_NS < p->first_ns);
 }
 
 static void begin_process(struct task_fold *f, struct fold_process *p, const struct baro_process *row)
 {
-    p->begin_ns = derive_begin_ns(&f->ticks, row->key.start, row->first_ns);
+    /* Start times are rounded down to 10 ms: one that begins after the end of another one is not beside it. */
+    p->begin_ns = min_u64(derive_tick_ns(&f->ticks, row->key.start, 1), row->first_ns);
     if (!ran_before(f, row, p->begin_ns))
         return;
-    p->begin_ns = row->first_ns;
+    p->begin_ns = max_u64(row->first_ns, f->t_ns);
     for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
         p->base[c] = row->value[fold_metrics[c].process];
 }
@@ -424,7 +439,7 @@ static void note_own_tasks(struct task_fold *f, const struct baro_sample *s)
     for (size_t i = 0; !f->rules && i < f->n_tasks; i++)
         f->task[i]->entity = (struct baro_entity){.id = f->task[i]->entity.id};
     for (size_t i = 0; !f->rules && i < own->n; i++) {
-        struct fold_task *t = fold_task(f, own->at[i]->id);
+        struct fold_task *t = task_of_entity(f, own->at[i]);
         if (t)
             t->entity = *own->at[i];
     }

@@ -21,8 +21,9 @@
 
 struct task_fold;
 
-/* rules: borrowed; NULL: rows say which task they belong to. Returns 0 or -ENOMEM. */
-int task_fold_new(struct task_fold **ret, const struct baro_header *h, const struct rules *rules);
+/* rules: borrowed; NULL: rows say which task they belong to. since_ns: the time of the sample before the first one that it
+ * gets, in which no process had a task; 0: none. Returns 0 or -ENOMEM. */
+int task_fold_new(struct task_fold **ret, const struct baro_header *h, const struct rules *rules, uint64_t since_ns);
 void task_fold_free(struct task_fold *f); /* NULL allowed */
 
 /* Sets the task of each process, and the tasks of the sample, which belong to the fold until the next call. Values that

@@ -247,6 +247,9 @@ static void finish_values(const struct task_fold *f, struct fold_task *t)
     if (!t->started)
         t->absent[TASK_begin] = t->absent[TASK_end] = BARO_ABSENT_NOT_YET;
     finish_tcp(t);
+    /* Of processes whose task is not known, more than 2 % of what it has used may be its own. */
+    if (t->commands_unsized || t->commands_unread_cpu > v[TASK_cpu] / 50)
+        v[TASK_processes_unread] += t->commands_unread;
     v[TASK_commands_unread] = t->commands_unread;
     v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
     bool unknown = f->is_unsure || f->is_short;

@@ -77,15 +77,6 @@ static void add_uss(struct task_row *one, const uint64_t *value, const uint8_t *
     one->uss_rows += rows - value[TASK_FIELD_MEMORY_UNREAD];
 }
 
-/* Do programs whose command is not known have used more than 2 % of what the task has? */
-static bool lacks_cpu(const uint64_t *value, const uint8_t *absent)
-{
-    if (absent[TASK_FIELD_COMMANDS_UNREAD] || !value[TASK_FIELD_COMMANDS_UNREAD])
-        return false;
-    return absent[TASK_FIELD_COMMANDS_UNREAD_CPU] ||
-           value[TASK_FIELD_COMMANDS_UNREAD_CPU] > value[TASK_FIELD_CPU] / 50;
-}
-
 static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, const uint8_t *absent)
 {
     one->any_unread |= value[TASK_FIELD_MEMORY_UNREAD] > 0;
@@ -112,7 +103,7 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
     one->absent[TASK_FIELD_COMMANDS_UNREAD] = absent[TASK_FIELD_COMMANDS_UNREAD];
     one->absent[TASK_FIELD_COMMANDS_UNREAD_CPU] = absent[TASK_FIELD_COMMANDS_UNREAD_CPU];
     for (int i = TASK_FIELD_CPU; i <= TASK_FIELD_CPU_SYSTEM; i++)
-        one->is_bound[i] = one->value[TASK_FIELD_UNREAD] > 0 || lacks_cpu(value, absent);
+        one->is_bound[i] = one->value[TASK_FIELD_UNREAD] > 0;
     for (int i = TASK_FIELD_IO_READ; i <= TASK_FIELD_IO_WCHAR; i++)
         one->is_bound[i] = one->value[TASK_FIELD_IO_UNREAD] > 0;
     one->is_bound[TASK_FIELD_STARTED] = is_short;

@@ -14,6 +14,7 @@ struct tape_tasks {
     struct task_file file; /* no tasks in it: rows say which task they belong to */
     char *lines;           /* the rules of a reader; NULL: those of the header, or none */
     struct task_fold *fold;
+    uint64_t before_ns; /* the last sample without tasks; 0: none so far */
 };
 
 /* A tape says what commands were. Who was named by pid or group, and where executables were, only its recorder knew. */
@@ -98,6 +99,7 @@ void labels_move(struct baro_tape *t, bool to_first)
     if (t->tasks) {
         task_fold_free(t->tasks->fold);
         t->tasks->fold = NULL;
+        t->tasks->before_ns = 0;
     }
 }
 
@@ -144,8 +146,10 @@ int labels_take(struct baro_tape *t, struct baro_record *ret, struct baro_error 
     bool is_needed = by_rules || tasks->fold || (is_sample && task_fold_is_needed(&t->sample));
     if (is_needed && !t->from_first)
         return is_sample ? walk(t, ret, err) : 1;
-    if (is_needed && !tasks->fold && task_fold_new(&tasks->fold, &t->header, by_rules ? &tasks->file.rules : NULL) < 0)
+    const struct rules *rules = by_rules ? &tasks->file.rules : NULL;
+    if (is_needed && !tasks->fold && task_fold_new(&tasks->fold, &t->header, rules, tasks->before_ns) < 0)
         return error_set(err, -ENOMEM, "no memory for the tasks of a tape");
+    tasks->before_ns = is_sample ? ret->t_ns : tasks->before_ns;
     if (is_needed)
         task_fold_limit_cpu(tasks->fold, t->cpu_until_ns);
     int r = !is_needed ? 0 : is_sample ? task_fold_sample(tasks->fold, &t->sample) : task_fold_exit(tasks->fold, &t->exit);

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "programs/common/tape_args.h"
 
 #define POINT_NS (100 * NS_PER_MS) /* no rate is computed over less: the kernel counts in steps of 10 ms */
 #define RECORDS_A_CHECK 64         /* this many records are read before the clock is checked */
@@ -21,10 +20,10 @@ int feed_open(struct feed *f, struct baro_error *err)
     if (code < 0)
         return code;
     code = baro_tape_open(&f->other, f->path, err);
-    if (code >= 0)
-        code = reader_set_tasks(f->settings, f->tape, err);
-    if (code >= 0)
-        code = reader_set_tasks(f->settings, f->other, err);
+    if (code >= 0 && f->task_rules)
+        code = baro_tape_set_tasks(f->tape, f->task_rules, err);
+    if (code >= 0 && f->task_rules)
+        code = baro_tape_set_tasks(f->other, f->task_rules, err);
     if (code >= 0)
         code = baro_summary_new(&f->summary, baro_tape_header(f->tape), err);
     if (code >= 0)

@@ -235,17 +235,24 @@ static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the
 
 static int take_task_option(void *at, const char *text, struct baro_error *err)
 {
+    struct record_settings *s = at;
+    if (task_rule_text(text))
+        return select_take_task(s, text, err);
     if (!*text || strlen(text) > TASK_NAME_LONGEST)
         return error_set(err, BARO_E_RANGE, "the name of a task has 1 to %u bytes", TASK_NAME_LONGEST);
-    *(const char **)at = text;
+    s->task = text;
     return 0;
 }
 
 const struct opt options_run[] = {
     RECORDING,
+    NAME_OPTION,
     PARSED(
-        "task", 0, "NAME", record.task, take_task_option, "inside of a recording: the command is a task of it",
-        MORE("The command and all that it starts are the task NAME of the recording in which baro run is called, with "
+        "task", 0, "NAME[=REGEX]", record, take_task_option,
+        "NAME=REGEX: what fits, and what it starts, is a task; NAME, inside of a recording: the command is a task of it",
+        MORE("With REGEX, which may be repeated, it is a rule for those who read the tape, as --task of baro summary. "
+             "With NAME alone: "
+             "The command and all that it starts are the task NAME of the recording in which baro run is called, with "
              "totals, peaks and a curve of their own; nothing else is recorded, and the other options have no effect. "
              "Commands with equal names are one task. In a task another one may be started; what that one uses is its "
              "own alone. baro summary --by task shows the tasks. If that recording has ended, the command just runs. "

@@ -3,6 +3,8 @@
 #ifndef PROGRAMS_BARO_RECORDING_H
 #define PROGRAMS_BARO_RECORDING_H
 
+#include "libbaro/rules/task_fold.h"
+#include "libbaro/rules/task_lines.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/segments.h"
 #include "programs/baro/judge.h"
@@ -31,7 +33,11 @@ struct recording {
     int stderr_fd;                       /* for lines to people; -1: none */
     void (*first_sample)(void *context); /* called once: the sample is on the tape, and the tape has its name */
     void *first_sample_context;
+    const struct baro_header *header;
     struct baro_summary *summary;
+    struct task_fold *tasks; /* NULL: none so far */
+    struct task_file rules;
+    uint64_t sample_ns; /* of the last sample */
     struct judge judge;
 };
 

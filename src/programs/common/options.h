@@ -28,6 +28,14 @@ int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: do
 /* task_options.c; at: struct task_settings */
 int take_task_rule(void *at, const char *text, struct baro_error *err); /* NAME=REGEX */
 int take_task_file(void *at, const char *path, struct baro_error *err);
+const char *task_rule_text(const char *option); /* the REGEX of NAME=REGEX; NULL: it is something else */
+/* A rule as lines of JSON, as `baro tasks --json` writes them. */
+struct task_line {
+    const char *name, *text, *on;
+    bool is_name, children, has_uid;
+    uint32_t uid;
+};
+void task_lines_add(struct buf *lines, const struct task_line *line);
 
 #define AT(member) offsetof(struct settings, member)
 /* Rows: the long name, the letter or 0, the argument's name, where in the settings the value goes, the help, and what a

@@ -19,13 +19,15 @@ struct select_settings {
         const char *name, *text; /* name: of the task, not terminated; NULL: the text is its name */
         int name_len;
         bool is_name; /* --exact */
+        bool is_task; /* --task */
     } rules[SETTINGS_RULES_MAX];
     int n_rules;
     int on; /* what is matched: enum match_on */
     bool children, has_uid;
     uint32_t uid;
     int32_t under;    /* 0: any */
-    const char *file; /* --task; NULL: none */
+    const char *file; /* --tasks; NULL: none */
+    const char *old;  /* what to say of an option that has another name now; NULL: nothing */
 };
 
 struct record_settings {
@@ -43,6 +45,7 @@ struct record_settings {
     bool subreaper;               /* run: adopt orphans */
     bool wait_all;                /* run: return when all that the command started has ended */
     const char *task;             /* run: --task NAME; NULL: none */
+    const char *name;             /* of the recording; NULL: none */
     bool host;                    /* the machine is recorded, too */
     bool machine;                 /* record: --host was given: the machine, with no process if none was named */
     uint64_t for_ns;              /* record: for so long; 0: until it is over */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/common/tape_args.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <string.h>
 
@@ -24,14 +23,13 @@ int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret,
 
 int reader_set_tasks(const struct settings *s, struct baro_tape *tape, struct baro_error *err)
 {
-    struct buf copy = {0};
-    if (!s || !s->tasks.lines.len)
-        return 0;
-    buf_add(&copy, s->tasks.lines.at, s->tasks.lines.len);
-    buf_byte(&copy, 0);
-    int code = copy.failed ? -ENOMEM : baro_tape_set_tasks(tape, (const char *)copy.at, err);
-    buf_done(&copy);
-    return code;
+    const char *rules = reader_task_rules(s);
+    return rules ? baro_tape_set_tasks(tape, rules, err) : 0;
+}
+
+const char *reader_task_rules(const struct settings *s)
+{
+    return s && s->tasks.lines.len ? (const char *)s->tasks.lines.at : NULL;
 }
 
 /* An error is reported by the read that follows. */

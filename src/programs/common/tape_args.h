@@ -17,7 +17,8 @@ struct reader_path {
  * reported. */
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 
-/* Gives a tape the rules of --task and --tasks, if there are any. Returns 0 or a negative code. */
+/* The rules of --task and --tasks, NULL if there are none; gives them to a tape, and returns 0 or a negative code. */
+const char *reader_task_rules(const struct settings *s);
 int reader_set_tasks(const struct settings *s, struct baro_tape *tape, struct baro_error *err);
 
 /* Waits until a growing tape has more to read. Returns false if all of it was read, and the tape is complete, was

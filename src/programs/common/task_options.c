@@ -2,6 +2,7 @@
 /* --task and --tasks of commands that read tapes: rules as lines of JSON, as `baro tasks --json` writes them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,36 +15,56 @@
 
 #define LINES_MOST (16u << 20)
 
-static void add_line(struct buf *lines, const char *key, const char *text, bool is_task)
+static void put_text(struct json *j, const char *key, const char *text)
 {
-    struct json j = {.out = lines};
+    json_key(j, key);
+    json_exact(j, text);
+}
+
+void task_lines_add(struct buf *lines, const struct task_line *line)
+{
+    struct json j = {.out = lines}, rule = {.out = lines};
     json_begin(&j, '{');
-    json_key(&j, key);
-    json_exact(&j, text);
-    if (is_task) {
-        json_key(&j, "on");
-        json_exact(&j, "either");
+    put_text(&j, "task", line->name);
+    put_text(&j, "on", line->on);
+    if (line->children)
         json_key_bool(&j, "children", true);
-    }
+    if (line->has_uid)
+        json_key_u64(&j, "uid", line->uid);
     json_end(&j, '}'); /* and of the line */
+    json_begin(&rule, '{');
+    put_text(&rule, line->is_name ? "exact" : "match", line->text);
+    json_end(&rule, '}');
+}
+
+const char *task_rule_text(const char *option)
+{
+    const char *equals = strchr(option, '=');
+    return equals && equals != option && equals[1] ? equals + 1 : NULL;
+}
+
+/* Keeps a NUL behind the lines, which len does not count. */
+static int terminate(struct buf *lines, struct baro_error *err)
+{
+    buf_byte(lines, 0);
+    if (lines->failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    lines->len--;
+    return 0;
 }
 
 int take_task_rule(void *at, const char *text, struct baro_error *err)
 {
     struct task_settings *s = at;
-    struct buf name = {0};
-    const char *equal = strchr(text, '=');
-    if (!equal || equal == text || !equal[1])
+    const char *regex = task_rule_text(text);
+    if (!regex)
         return error_set(err, BARO_E_SYNTAX, "invalid task '%.60s': write NAME=REGEX", text);
-    buf_add(&name, text, (size_t)(equal - text));
-    buf_byte(&name, 0);
-    if (!name.failed) {
-        add_line(&s->lines, "task", (const char *)name.at, true);
-        add_line(&s->lines, "match", equal + 1, false);
-    }
-    bool failed = name.failed || s->lines.failed;
-    buf_done(&name);
-    return failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+    char *name = strndup(text, (size_t)(regex - 1 - text));
+    if (name)
+        task_lines_add(&s->lines,
+                       &(struct task_line){.name = name, .on = "either", .children = true, .text = regex});
+    free(name);
+    return name ? terminate(&s->lines, err) : error_set(err, -ENOMEM, "out of memory");
 }
 
 /* Executes baro-tasks, which parses YAML. Returns its pid or -1. */
@@ -81,9 +102,7 @@ int take_task_file(void *at, const char *path, struct baro_error *err)
     fd_close(fd);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (s->lines.failed)
-        return error_set(err, -ENOMEM, "out of memory");
     if (pid < 0 || s->lines.len == before)
         return error_set(err, -ENOENT, "can't read task files: baro-tasks is not installed, or was killed");
-    return 0; /* an error of the file is one of the lines */
+    return terminate(&s->lines, err); /* an error of the file is one of the lines */
 }

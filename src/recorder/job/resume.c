@@ -61,20 +61,14 @@ static void rebase_to(struct member *m, const struct baro_process *then)
 /* Continues the counters of TCP, which the recorder adds up over sockets. */
 static void resume_tcp(struct member *m, const struct baro_process *then)
 {
-    static const struct {
-        enum process_metric process;
-        enum base_counter base;
-    } ids[] = {{PROCESS_tcp_sent, BASE_TCP_SENT}, {PROCESS_tcp_received, BASE_TCP_RECEIVED}};
+    static const enum process_metric ids[] = {PROCESS_tcp_sent, PROCESS_tcp_received};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-        if (then->absent[ids[i].process] || m->row.absent[ids[i].process] == BARO_ABSENT_NOT_ASKED)
-            continue;
-        member_set_value(m, ids[i].process, then->value[ids[i].process]);
-        if (m->account.base)
-            m->account.base[ids[i].base] = then->value[ids[i].process]; /* the task's sums include it */
+        if (!then->absent[ids[i]] && m->row.absent[ids[i]] != BARO_ABSENT_NOT_ASKED)
+            member_set_value(m, ids[i], then->value[ids[i]]);
     }
 }
 
-static void resume_known(struct job *j, struct member *m, struct before *b)
+static void resume_known(const struct job *j, struct member *m, struct before *b)
 {
     b->found = true;
     m->account.base_is_total = job_begin_ns(j, m->row.key.start) > 0;
@@ -82,7 +76,6 @@ static void resume_known(struct job *j, struct member *m, struct before *b)
     m->row.first_ns = b->row->first_ns;
     rebase_to(m, b->row);
     resume_tcp(m, b->row);
-    task_resume_member(j, m, b->task, j->before->t_ns);
     member_moved(m);
 }
 
@@ -105,8 +98,6 @@ static size_t resume_member(struct job *j, struct member *m)
     m->row.id = ++j->tree.last_id;
     if (is_newer(j, m) && m->account.base)
         memset(m->account.base, 0, BASE_MAX * sizeof(*m->account.base));
-    else if (m->of_task.number)
-        task_resume_member(j, m, 0, j->before->t_ns);
     member_moved(m);
     return 0;
 }
@@ -238,7 +229,6 @@ void job_resume_member(struct job *j, struct member *m)
         b->found = true;
         j->counts.ended++;
     }
-    task_resume_member(j, m, b ? b->task : 0, j->before->t_ns);
 }
 
 void job_resume_ended(struct job *j, struct member *m, uint64_t start)
@@ -270,7 +260,6 @@ void job_resume_end(struct job *j)
         if (b->at[i].found)
             continue;
         j->counts.ended += j->selected;
-        task_resume_lost(j, b->at[i].task);
     }
     job_resume_done(j);
 }

@@ -98,8 +98,6 @@ void recorder_finish(struct recorder *r)
     if (r->wrapper.started && !adds_nothing(r)) {
         event_drain(r->all);
         wait_for_exits(r);
-        if (r->selection.selector && !r->job.selected)
-            label_finish(r);
         if (r->selection.selector)
             unread_finish(r);
         tasks_look(r);

@@ -25,7 +25,7 @@ static int add_pinned(struct recorder *r, const struct pin *pin, struct baro_err
     }
     if (!m)
         return place_error(r, pin, &why, err);
-    job_label(&r->job, m, pin->task, sampler_now(&r->sampler), false);
+    job_label(m, &r->job, pin->task);
     job_label_below(&r->job, m, pin->task);
     return 0;
 }
@@ -46,7 +46,7 @@ static void find_again(struct recorder *r, const struct baro_sample *last)
                                    sampler_now(&r->sampler));
         if (!m || sampler_rebase_member(&r->sampler, m) < 0)
             continue;
-        job_label(&r->job, m, task, sampler_now(&r->sampler), false);
+        job_label(m, &r->job, task);
         job_label_below(&r->job, m, task);
     }
 }

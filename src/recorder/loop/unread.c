@@ -60,7 +60,6 @@ static void judge(struct recorder *r, const struct watch_change *c, const struct
     recorder_wake(r);
 }
 
-/* The process is no member. */
 static bool find_stashed(const struct recorders *a, const struct watch_change *c, struct end *ret)
 {
     const struct exits_event *e = event_find_stashed(a, c->pid, c->begin_ns);
@@ -69,43 +68,14 @@ static bool find_stashed(const struct recorders *a, const struct watch_change *c
     return e;
 }
 
-/* The process is a member. Returns false if its end is not known yet. */
-static bool find_member(const struct recorder *r, const struct member *m, struct end *ret)
-{
-    const struct member_usage *u = member_usage(m);
-    if (u->source != BARO_EXIT_TASKSTATS)
-        return false;
-    *ret = (struct end){m->row.name, true, true, m->row.uid, u->cpu_ns, r->header.start_monotonic_ns + m->life.end_ns};
-    return true;
-}
-
-/* The exit record of the process is held. */
-static bool find_held(const struct recorder *r, const struct watch_change *c, struct end *ret)
-{
-    const struct baro_exit *e = label_held_exit(r, c);
-    bool whole = e && e->source == BARO_EXIT_TASKSTATS;
-    if (e)
-        *ret = (struct end){whole ? e->name : NULL,
-                            whole,
-                            whole && !e->absent[EXIT_cpu],
-                            e->uid,
-                            e->value[EXIT_cpu],
-                            r->header.start_monotonic_ns + e->t_ns};
-    return e;
-}
-
 /* For one recorder. Returns false if its end is not known yet. */
 static bool resolve(struct recorder *r, const struct watch_change *c, bool last)
 {
     struct end end = {0};
-    bool selects = r->job.selected;
-    const struct member *m = selects ? NULL : label_member(r, c);
-    bool found = m ? find_member(r, m, &end) : selects ? find_stashed(r->all, c, &end) : find_held(r, c, &end);
-    if (!found && !last && (r->all->events.usage || !selects))
+    if (!find_stashed(r->all, c, &end) && !last && r->all->events.usage)
         return false;
     sampler_advance(&r->sampler);
-    if (found || m || selects || label_was_member(r, c))
-        judge(r, c, &end);
+    judge(r, c, &end);
     return true;
 }
 
