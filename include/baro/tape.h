@@ -94,8 +94,8 @@ BARO_API void baro_tape_limit_cpu(struct baro_tape *tape, uint64_t cpu_ns);
  *
  * A process belongs to the first task with a rule that its command fits; if none fits, and the task of its parent has
  * `children`, to that one; a program that it executes is matched anew. Where a rule needs a command line and the tape
- * has none, the process belongs to no task, and the tasks that it may belong to have it in commands_unread, with its CPU
- * time in commands_unread_cpu. Secrets in command lines are not on the tape, and no rule finds them.
+ * has none, the process belongs to no task, and the tasks that it may belong to have it in commands_unread, with its
+ * CPU time in commands_unread_cpu. Secrets in command lines are not on the tape, and no rule finds them.
  *
  * The cursor is moved to the beginning. Each baro_tape_seek() reads the tape from its beginning from now on. Cursors
  * that the library opens on the same tape, such as for baro_tape_arrow(), have the same rules.

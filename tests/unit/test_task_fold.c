@@ -239,8 +239,8 @@ static void test_io_of_a_child(void **state)
     end(&t);
 }
 
-/* Rows say whose they are. The recorder has the count of a control group, which includes what it never saw; and a second
- * recorder gave the other task another id. */
+/* Rows say whose they are. The recorder has the count of a control group, which includes what it never saw; and a
+ * second recorder gave the other task another id. */
 static void test_of_the_recorder(void **state)
 {
     (void)state;

@@ -20,9 +20,9 @@ extern const struct fold_metric {
 struct fold_process {
     uint32_t id;
     struct baro_key key, parent;
-    uint8_t task;      /* that it belongs to, counted from 1; 0: none, or not known */
-    uint8_t otherwise; /* the task that it has from its parent; 0: none */
-    uint8_t fits;      /* the task that its command fits for certain; 0: none */
+    uint8_t task;         /* that it belongs to, counted from 1; 0: none, or not known */
+    uint8_t otherwise;    /* the task that it has from its parent; 0: none */
+    uint8_t fits;         /* the task that its command fits for certain; 0: none */
     bool may[TASKS_MOST]; /* the tasks that it may fit, if fits is 0 */
     bool is_new;          /* it is in no sample before this one */
     bool is_open;         /* its task is one of `may`, or `otherwise` */

@@ -43,8 +43,8 @@ static int make_regex(struct rule *rule, size_t steps, struct baro_error *err)
                      RULES_STEPS_MOST);
 }
 
-/* "^cc1" begins a name, and is matched with the name alone: that is known of every process that was seen, a command line
- * is not. */
+/* "^cc1" begins a name, and is matched with the name alone: that is known of every process that was seen, a command
+ * line is not. */
 static enum match_on what_of(const struct rule_request *request)
 {
     unsigned char second = request->text[0] == '^' ? (unsigned char)request->text[1] : 0;

@@ -11,9 +11,9 @@
 #include "libbaro/rules/fold_state.h"
 
 #define ANCESTORS_MOST 64
-#define MISSING_MOST 1000u           /* samples after which no exit is waited for */
+#define MISSING_MOST 1000u            /* samples after which no exit is waited for */
 #define TASK_IDS UINT32_C(0xfffe0000) /* ids of tasks of rules; those of a tape are numbered from 1 on */
-#define LATE_NS NS_PER_SEC           /* as WATCH_LATE of a recorder */
+#define LATE_NS NS_PER_SEC            /* as WATCH_LATE of a recorder */
 
 const struct fold_metric fold_metrics[FOLD_COUNTERS] = {
     [FOLD_CPU] = {PROCESS_cpu, EXIT_cpu, TASK_cpu},

@@ -197,9 +197,9 @@ static void begin_values(struct task_fold *f)
     }
 }
 
-/* Keeps sums from falling: a child has ended, and its parent's counter does not have its I/O so far; and the split of an
- * exit is another one than that of samples. Example: 1.0 ms in user mode and 0.4 ms in the kernel were shown, and the
- * exit has 0 and 2 ms: the result is 1.0 and 1.0 ms. */
+/* Keeps sums from falling: a child has ended, and its parent's counter does not have its I/O so far; and the split of
+ * an exit is another one than that of samples. Example: 1.0 ms in user mode and 0.4 ms in the kernel were shown, and
+ * the exit has 0 and 2 ms: the result is 1.0 and 1.0 ms. */
 static void keep_sums(struct fold_task *t)
 {
     uint64_t *v = t->value;

@@ -164,9 +164,9 @@ void cursor_path(const struct baro_tape *t, char ret[64]);
 /* realtime.c: frees what baro_tape_realtime_ns() keeps. */
 void realtime_done(struct baro_tape *t);
 
-/* labels.c: labels_open() takes the rules of the header, and labels_copy() those of another cursor. labels_take() sets the
- * tasks of the record that was read; returns 1 or a negative code. labels_restore() undoes it before the next sample is
- * decoded. labels_move(): the cursor was moved. */
+/* labels.c: labels_open() takes the rules of the header, and labels_copy() those of another cursor. labels_take() sets
+ * the tasks of the record that was read; returns 1 or a negative code. labels_restore() undoes it before the next
+ * sample is decoded. labels_move(): the cursor was moved. */
 int labels_open(struct baro_tape *t);
 int labels_copy(struct baro_tape *to, const struct baro_tape *from, struct baro_error *err);
 int labels_take(struct baro_tape *t, struct baro_record *ret, struct baro_error *err);

@@ -152,6 +152,8 @@ int labels_take(struct baro_tape *t, struct baro_record *ret, struct baro_error 
     tasks->before_ns = is_sample ? ret->t_ns : tasks->before_ns;
     if (is_needed)
         task_fold_limit_cpu(tasks->fold, t->cpu_until_ns);
-    int r = !is_needed ? 0 : is_sample ? task_fold_sample(tasks->fold, &t->sample) : task_fold_exit(tasks->fold, &t->exit);
+    int r = !is_needed  ? 0
+            : is_sample ? task_fold_sample(tasks->fold, &t->sample)
+                        : task_fold_exit(tasks->fold, &t->exit);
     return r < 0 ? error_set(err, r, "no memory for the tasks of a tape") : 1;
 }

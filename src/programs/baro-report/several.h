@@ -15,7 +15,7 @@ struct several_sum {
 
 struct several {
     struct tape_list *list;
-    size_t read, running; /* number of tapes; running: among those that were read */
+    size_t read, running;            /* number of tapes; running: among those that were read */
     const struct settings *settings; /* with the rules of tasks */
     struct several_sum cpu, processes;
     struct baro_value rss; /* the highest peak of a tape; if of_rss > 0 */

@@ -249,7 +249,8 @@ const struct opt options_run[] = {
     NAME_OPTION,
     PARSED(
         "task", 0, "NAME[=REGEX]", record, take_task_option,
-        "NAME=REGEX: what fits, and what it starts, is a task; NAME, inside of a recording: the command is a task of it",
+        "NAME=REGEX: what fits, and what it starts, is a task; NAME, inside of a recording: the command is a task of "
+        "it",
         MORE("With REGEX, which may be repeated, it is a rule for those who read the tape, as --task of baro summary. "
              "With NAME alone: "
              "The command and all that it starts are the task NAME of the recording in which baro run is called, with "

@@ -55,7 +55,7 @@ const struct opt options_observe[] = {
     TEXT("tasks", 0, "DIR", observe.tasks,
          "each task file *.yaml or *.yml in DIR is a job with the tasks that it names", .completes = OPT_A_FILE,
          MORE("From when it appears until it is changed or removed; a file that was changed is another job. Each file "
-              "that baro record --task takes is one: commands are read once for all jobs, by one process. A file with "
+              "that baro record --tasks takes is one: commands are read once for all jobs, by one process. A file with "
               "an error is read again when it has changed. Write it elsewhere and move it into DIR: then it is never "
               "read half written.")),
     TEXT("dir", 0, "DIR", observe.dir,

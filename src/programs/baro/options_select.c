@@ -33,10 +33,9 @@ int select_take_exact(void *at, const char *text, struct baro_error *err)
 static int take_task(struct select_settings *s, const char *text, const char *regex, bool is_task,
                      struct baro_error *err)
 {
-    return take_rule(s,
-                     &(struct rule_setting){
-                         .name = text, .name_len = (int)(regex - 1 - text), .text = regex, .is_task = is_task},
-                     err);
+    return take_rule(
+        s, &(struct rule_setting){.name = text, .name_len = (int)(regex - 1 - text), .text = regex, .is_task = is_task},
+        err);
 }
 
 int select_take_task(void *at, const char *text, struct baro_error *err)
@@ -75,15 +74,15 @@ int select_rules(const struct select_settings *s, struct rules *ret, struct buf 
     for (int i = 0; i < s->n_rules; i++) {
         const struct rule_setting *rule = &s->rules[i];
         snprintf(name, sizeof(name), "%.*s", rule->name_len, rule->name ? rule->name : "");
-        const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name, on_of(s, rule),
-                                             s->has_uid,               s->uid};
+        const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name,
+                                             on_of(s, rule),           s->has_uid, s->uid};
         int code = rules_add(ret, &request, err);
         if (code < 0)
             return code;
         ret->task[ret->at[ret->n - 1].task].whole = s->children;
-        task_lines_add(ret_lines, &(struct task_line){request.task ? request.task : rule->text, rule->text,
-                                                      ons[request.on], rule->is_name, s->children || rule->is_task,
-                                                      s->has_uid, s->uid});
+        task_lines_add(ret_lines,
+                       &(struct task_line){request.task ? request.task : rule->text, rule->text, ons[request.on],
+                                           rule->is_name, s->children || rule->is_task, s->has_uid, s->uid});
     }
     buf_byte(ret_lines, 0);
     return ret_lines->failed ? error_set(err, -ENOMEM, "out of memory") : 0;

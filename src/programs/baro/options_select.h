@@ -18,8 +18,7 @@ int select_take_file(void *at, const char *text, struct baro_error *err);
 /* Makes the rules, and lines for readers (libbaro/rules/task_lines.h), with a NUL. Returns 0 or a negative code. */
 int select_rules(const struct select_settings *s, struct rules *ret, struct buf *ret_lines, struct baro_error *err);
 
-#define NAME_OPTION                                                                                                    \
-    PARSED("name", 0, "TEXT", record, select_take_name, "the name of the recording, which is its title")
+#define NAME_OPTION PARSED("name", 0, "TEXT", record, select_take_name, "the name of the recording, which is its title")
 
 #define OPTIONS_SELECT                                                                                                 \
     PARSED(                                                                                                            \

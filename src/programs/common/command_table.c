@@ -55,8 +55,9 @@ const struct cli_command cli_commands[] = {
      .summary = "record what already runs: processes, a control group, tasks or the machine",
      .about = "Attaches to running processes and records them and their descendants (--pid), or all processes of a "
               "control group (--cgroup), or each process of the machine whose command matches, also those that start "
-              "later (--match, --name, --exact), or the machine without any process (--host alone). With --pid or "
-              "--cgroup, the options --match, --name and --exact name tasks of the job.\n\n"
+              "later (--match, --task, --exact), or the machine without any process (--host alone). With --pid or "
+              "--cgroup all processes are recorded, and --match, --task and --exact say which of them readers show "
+              "as tasks.\n\n"
               "The recording ends when the last process of --pid has ended, even if processes that it started go on "
               "(--until all waits for these, too), when the control group is empty, after the time of --for, or when "
               "baro receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
@@ -64,8 +65,8 @@ const struct cli_command cli_commands[] = {
      .examples = "baro record --pid 1234\trecord process 1234 and its descendants until process 1234 has ended\n"
                  "baro record --pid 1234 --until all\tuntil its descendants have ended, too\n"
                  "baro record --cgroup system.slice/cron.service\trecord a service\n"
-                 "baro record --name sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"
-                 "baro record --cgroup user.slice --name cc='^[^ ]*cc1'\trecord a control group, with a task\n"
+                 "baro record --task sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"
+                 "baro record --cgroup user.slice --task cc=^cc1\trecord a control group, with a task\n"
                  "baro record --host --for 10min -o idle.baro\trecord the machine for ten minutes",
      .options = options_record,
      .function = cmd_record,
@@ -89,7 +90,7 @@ const struct cli_command cli_commands[] = {
     {.name = "tasks",
      .operands = "FILE.yaml",
      .summary = "check a task file, and say what is in it",
-     .about = "Reads a task file of baro record --task, checks it, and prints each task and its parts. For an error "
+     .about = "Reads a task file of baro record --tasks, checks it, and prints each task and its parts. For an error "
               "it prints one line, with the line and the column in the file.\n\n" TASK_FILE_SAYS,
      .examples = "baro tasks nightly.yaml\tis the file well-formed, and what does it say?",
      .options = options_tasks,
@@ -149,7 +150,8 @@ const struct cli_command cli_commands[] = {
      .about = "Prints what the job used in total, the limits that applied, what held it up, and which commands and "
               "processes used most.\n\n" ONE_TAPE_SAYS,
      .examples = "baro summary\tthe last run\n"
-                 "baro summary --json @2\tthe run before it, for programs",
+                 "baro summary --json @2\tthe run before it, for programs\n"
+                 "baro summary --by task --task cc=^cc1 --task ld=^ld\twhat compilers and linkers used",
      .options = options_summary,
      .function = cmd_summary,
      .operands_max = 1},

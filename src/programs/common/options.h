@@ -26,7 +26,8 @@ int take_total(void *at, const char *text, struct baro_error *err);    /* at: by
 int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: double, grams for a kWh */
 
 /* task_options.c; at: struct task_settings */
-int take_task_rule(void *at, const char *text, struct baro_error *err); /* NAME=REGEX */
+int take_task_rule(void *at, const char *text, struct baro_error *err);  /* NAME=REGEX */
+int take_task_shown(void *at, const char *text, struct baro_error *err); /* the same, or NAME */
 int take_task_file(void *at, const char *path, struct baro_error *err);
 const char *task_rule_text(const char *option); /* the REGEX of NAME=REGEX; NULL: it is something else */
 /* A rule as lines of JSON, as `baro tasks --json` writes them. */
@@ -53,16 +54,17 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
     OPTION(name, letter, argument, OPT_CHOICE, member, __VA_ARGS__, .choices = words)
 #define PARSED(name, letter, argument, member, function, ...)                                                          \
     OPTION(name, letter, argument, OPT_PARSED, member, __VA_ARGS__, .parse = function)
-#define TASK_OPTIONS                                                                                                    \
-    PARSED("task", 0, "NAME=REGEX", tasks, take_task_rule,                                                             \
-           "what fits REGEX, and what it starts, is the task NAME; may be repeated",                                   \
-           MORE("REGEX is an extended regular expression, as of grep -E, without back-references. It fits if the "     \
-                "program's name or the command line has a part that matches; if it begins with ^ and a letter, the "   \
-                "name alone counts, which is known of each process. A process belongs to the first --task "   \
-                "that fits it; if none does, to that of its parent; a program that it executes is matched anew. Where " \
-                "the command line of a process is not on the tape and its name does not fit, its task is not known: "  \
-                "what the tasks used is then marked as a lower bound. Command lines on a tape have no secrets, so no " \
-                "REGEX finds these. The tasks that were recorded are not shown then.")),                               \
+#define TASK_OPTIONS                                                                                                   \
+    PARSED(                                                                                                            \
+        "task", 0, "NAME=REGEX", tasks, take_task_rule,                                                                \
+        "what fits REGEX, and what it starts, is the task NAME; may be repeated",                                      \
+        MORE("REGEX is an extended regular expression, as of grep -E, without back-references. It fits if the "        \
+             "program's name or the command line has a part that matches; if it begins with ^ and a letter, the "      \
+             "name alone counts, which is known of each process. A process belongs to the first --task "               \
+             "that fits it; if none does, to that of its parent; a program that it executes is matched anew. Where "   \
+             "the command line of a process is not on the tape and its name does not fit, its task is not known: "     \
+             "what the tasks used is then marked as a lower bound. Command lines on a tape have no secrets, so no "    \
+             "REGEX finds these. The tasks that were recorded are not shown then.")),                                  \
         PARSED("tasks", 0, "FILE", tasks, take_task_file,                                                              \
                "the same for the tasks of a task file (baro help tasks), by match and exact alone",                    \
                .completes = OPT_A_FILE)

@@ -55,7 +55,8 @@ const struct opt options_show[] = {
     SETS("follow", 'f', follow, "print the newest sample again and again until the recording ends"),
     PARSED("top", 'n', "N", count, take_count,
            "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"),
-    TEXT("task", 0, "NAME", task, "print the processes of this task alone (baro help record)"),
+    PARSED("task", 0, "NAME[=REGEX]", tasks, take_task_shown,
+           "NAME: print the processes of this task alone; NAME=REGEX: what fits, and what it starts, is the task NAME"),
     JSON_OPTION,
     END,
 };

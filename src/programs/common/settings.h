@@ -95,6 +95,7 @@ struct serve_settings {
 /* --task and --tasks of commands that read: lines for baro_tape_set_tasks(); empty: none was given. */
 struct task_settings {
     struct buf lines;
+    const char *only; /* show: the processes of this task alone; NULL: all */
 };
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
@@ -126,7 +127,6 @@ struct settings {
     bool force;
     const char *output;     /* NULL: standard output */
     const char *at;         /* show, top: when */
-    const char *task;       /* show: this one alone; NULL: all */
     bool once;              /* top: print and end */
     int pick;               /* show: enum baro_pick, which sample */
     unsigned width, height; /* plot: in pixels or columns and lines; 0: what fits */

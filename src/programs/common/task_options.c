@@ -61,10 +61,18 @@ int take_task_rule(void *at, const char *text, struct baro_error *err)
         return error_set(err, BARO_E_SYNTAX, "invalid task '%.60s': write NAME=REGEX", text);
     char *name = strndup(text, (size_t)(regex - 1 - text));
     if (name)
-        task_lines_add(&s->lines,
-                       &(struct task_line){.name = name, .on = "either", .children = true, .text = regex});
+        task_lines_add(&s->lines, &(struct task_line){.name = name, .on = "either", .children = true, .text = regex});
     free(name);
     return name ? terminate(&s->lines, err) : error_set(err, -ENOMEM, "out of memory");
+}
+
+int take_task_shown(void *at, const char *text, struct baro_error *err)
+{
+    struct task_settings *s = at;
+    if (task_rule_text(text))
+        return take_task_rule(at, text, err);
+    s->only = text;
+    return 0;
 }
 
 /* Executes baro-tasks, which parses YAML. Returns its pid or -1. */

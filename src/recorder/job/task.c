@@ -147,8 +147,8 @@ void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
     t->ended_user += min_u64(e->value[EXIT_cpu_user], e->value[EXIT_cpu]);
 }
 
-/* The difference is negative if a process was forked in another group: it wraps. Example: the processes have 9 s and the
- * group 10 s, so extra_user and extra_system are 1 s together. */
+/* The difference is negative if a process was forked in another group: it wraps. Example: the processes have 9 s and
+ * the group 10 s, so extra_user and extra_system are 1 s together. */
 void job_count_groups(struct job *j)
 {
     for (size_t i = 0; i < j->n_tasks; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: named sets of members, which were selected by their commands (recorder/select), or named by the job itself. The
- * recorder says which task a member belongs to, and readers sum up what its processes have used (libbaro/rules).
+ * Tasks: named sets of members, which were selected by their commands (recorder/select), or named by the job itself.
+ * The recorder says which task a member belongs to, and readers sum up what its processes have used (libbaro/rules).
  *
  * If members are selected, each member belongs to a task, and the job's totals are sums over what members used without
- * their children, because the parent of one may not be a member. A task that is a control group has used what the kernel
- * counts for the group, which includes processes that were never seen.
+ * their children, because the parent of one may not be a member. A task that is a control group has used what the
+ * kernel counts for the group, which includes processes that were never seen.
  */
 #ifndef RECORDER_JOB_TASK_H
 #define RECORDER_JOB_TASK_H

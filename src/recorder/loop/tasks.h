@@ -46,7 +46,7 @@ struct named_tasks {
         uint64_t since_ns;
     } roots[TASK_ROOTS_MOST]; /* they start a task, and are no members yet */
     size_t n_roots;
-    size_t on_tape; /* tasks that a sample on the tape has */
+    size_t on_tape;         /* tasks that a sample on the tape has */
     struct baro_row **held; /* copies of exits */
     size_t n_held, cap_held;
     uint64_t lost; /* lines that named a task and could not be followed */
@@ -78,8 +78,8 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool i
 void tasks_ended(struct recorder *r, const char *name, int wait_status);
 /* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */
 void tasks_look(struct recorder *r);
-/* Holds an exit back, to be written after the first sample that has the task of the process. Returns false if the exit is
- * not held. */
+/* Holds an exit back, to be written after the first sample that has the task of the process. Returns false if the exit
+ * is not held. */
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e);
 void tasks_written(struct recorder *r, const struct baro_sample *s);
 void tasks_close(struct recorder *r);

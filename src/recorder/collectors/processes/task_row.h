@@ -25,7 +25,7 @@ struct task_row {
     struct sampling *sampling;
     struct entity_table table;
     struct selector *selector; /* borrowed, and maybe shared with other recordings; NULL: none */
-    struct pin *pins; /* those of the options, with the places of control groups */
+    struct pin *pins;          /* those of the options, with the places of control groups */
     struct task_group *groups;
 };
 
