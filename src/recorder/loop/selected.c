@@ -379,7 +379,6 @@ void record_select_turn(struct recorders *a)
     }
     a->select.lost = lost;
     record_select_ready(a);
-    unread_turn(a);
 }
 
 void record_select_close(struct recorder *r)

@@ -16,15 +16,12 @@ struct member;
 struct recorder;
 struct recorders;
 struct selector;
-struct unread;
 
 /* selected.c: of all recorders of a process. */
 struct selecting {
     struct selector *selector; /* NULL: no recorder has tasks of selected processes */
     struct recorder *first;    /* those that have */
     uint64_t starts, lost;     /* of its processes, and events that they lost, as reported so far */
-    struct unread *unread;     /* unread.c */
-    size_t n_unread, cap_unread;
 };
 
 /* selected.c: of one recorder. */
@@ -64,11 +61,8 @@ void record_select_change(struct recorder *r, const struct watch_change *c);
 void record_select_turn(struct recorders *a); /* before each tick, or, of an observer, in each turn */
 void record_select_close(struct recorder *r);
 
-/* unread.c: programs that ended before their command was read */
-void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c); /* r NULL: for all */
-void unread_turn(struct recorders *a);  /* before each tick, or, of an observer, in each turn */
-void unread_finish(struct recorder *r); /* this recorder waits for no more reports */
-void unread_close(struct recorders *a);
+/* unread.c: a program ended before its command was read. of: the recorder whose task it may be of; NULL: any */
+void unread_change(struct recorders *a, const struct recorder *of, const struct watch_change *c);
 
 /* named_tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
