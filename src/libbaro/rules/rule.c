@@ -44,12 +44,12 @@ static int make_regex(struct rule *rule, size_t steps, struct baro_error *err)
 }
 
 /* "^cc1" begins a name, and is matched with the name alone: that is known of every process that was seen, a command
- * line is not. */
+ * line is not. "^python3 -m unit" and "^/opt/" begin a command line. */
 static enum match_on what_of(const struct rule_request *request)
 {
-    unsigned char second = request->text[0] == '^' ? (unsigned char)request->text[1] : 0;
-    bool is_name = second == '_' || second == '(' || (second >= '0' && second <= '9') ||
-                   ((second | 0x20) >= 'a' && (second | 0x20) <= 'z');
+    static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_(";
+    const char *text = request->text;
+    bool is_name = text[0] == '^' && text[1] && strchr(of_names, text[1]) && !strpbrk(text, " /");
     return request->on == MATCH_EITHER && is_name ? MATCH_COMM : request->on;
 }
 

@@ -24,7 +24,7 @@ enum match_on {
     MATCH_CMDLINE, /* all arguments, joined by single spaces */
     MATCH_EXE,     /* the path of the executable */
     MATCH_COMM,    /* the name that the kernel keeps, of at most 15 bytes */
-    MATCH_EITHER   /* this name, or all arguments; if the expression begins with ^ and a letter, this name alone */
+    MATCH_EITHER /* this name, or all arguments; this name alone if the expression is ^ and a letter and has no blank */
 };
 
 /* A rule as the user gave it. */

@@ -41,7 +41,8 @@ int select_rules(const struct select_settings *s, struct rules *ret, struct buf 
              "summary --by task shows the tasks.")),                                                                   \
         PARSED("task", 0, "NAME=REGEX", record, select_take_task,                                                      \
                "the same for what fits REGEX by name or command line, as a task called NAME",                          \
-               MORE("Equal names are one task. If REGEX begins with ^ and a letter, the program's name alone counts. " \
+               MORE("Equal names are one task. If REGEX begins with ^ and a letter and has no blank or slash, the "    \
+                    "program's name alone counts. "                                                                    \
                     "With --pid or --cgroup, what such a process starts belongs to the task as well; without, see "    \
                     "--children. "                                                                                     \
                     "Each command that reads tapes has --task, too: a task need not be recorded to be looked at.")),   \

@@ -59,8 +59,9 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
         "task", 0, "NAME=REGEX", tasks, take_task_rule,                                                                \
         "what fits REGEX, and what it starts, is the task NAME; may be repeated",                                      \
         MORE("REGEX is an extended regular expression, as of grep -E, without back-references. It fits if the "        \
-             "program's name or the command line has a part that matches; if it begins with ^ and a letter, the "      \
-             "name alone counts, which is known of each process. A process belongs to the first --task "               \
+             "program's name or the command line has a part that matches; if it begins with ^ and a letter "           \
+             "and has no blank or slash, the name alone counts, which is known of each process. A process belongs to " \
+             "the first --task "                                                                                       \
              "that fits it; if none does, to that of its parent; a program that it executes is matched anew. Where "   \
              "the command line of a process is not on the tape and its name does not fit, its task is not known: "     \
              "what the tasks used is then marked as a lower bound. Command lines on a tape have no secrets, so no "    \

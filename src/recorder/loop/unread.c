@@ -30,7 +30,8 @@ static void count_unread(struct recorder *r, const bool may[TASKS_MOST], const s
 static void judge(struct recorder *r, const struct watch_change *c, const struct end *end)
 {
     const struct select_options *o = &r->selection.options;
-    const struct known_command command = {.comm = end->has_comm ? end->comm : NULL, .has_uid = end->has_uid, .uid = end->uid};
+    const struct known_command command = {
+        .comm = end->has_comm ? end->comm : NULL, .has_uid = end->has_uid, .uid = end->uid};
     bool may[TASKS_MOST];
     unsigned task = rules_judge(o->rules, &command, may);
     if (task && (o->under || !end->t_ns)) { /* it is not known whether the program was a descendant of that process */
