@@ -191,6 +191,21 @@ static void test_undecided(void **state)
     end(&t);
 }
 
+/* More than are held until the next sample. */
+static void test_a_flood_of_exits(void **state)
+{
+    (void)state;
+    struct tape t = begin(&cc, 1);
+    add(&t, 1, 0, "make", "make");
+    sample(&t, 10);
+    for (int i = 0; i < 20000; i++)
+        ends(&t, exit_of(&t, 2 + i, 1, i % 2 ? "cc1" : "as", 1, 20 + (uint64_t)i));
+    sample(&t, 30000);
+    assert_int_equal(value(&t, 0, TASK_cpu), 10000 * MS);
+    assert_int_equal(value(&t, 0, TASK_processes_ended), 10000);
+    end(&t);
+}
+
 /* It executes another program: what it has used by then stays. The third program fits no rule: it is its parent's. */
 static void test_executes(void **state)
 {
@@ -275,7 +290,7 @@ static void test_of_the_recorder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),     cmocka_unit_test(test_short_processes), cmocka_unit_test(test_undecided),
+        cmocka_unit_test(test_sums),     cmocka_unit_test(test_short_processes), cmocka_unit_test(test_undecided), cmocka_unit_test(test_a_flood_of_exits),
         cmocka_unit_test(test_executes), cmocka_unit_test(test_io_of_a_child),   cmocka_unit_test(test_of_the_recorder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

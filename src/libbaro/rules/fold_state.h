@@ -104,6 +104,7 @@ void fold_edge(struct task_fold *f, uint64_t t_ns, struct fold_process *p, int8_
 
 /* task_values.c: takes the exits that have come; then the processes of the sample, and makes the tasks' values. */
 void fold_exits(struct task_fold *f);
+void fold_sweep(struct task_fold *f, uint64_t now_ns); /* how many at once, up to now */
 void fold_values(struct task_fold *f, struct baro_sample *s);
 /* task_fold.c */
 struct fold_process *fold_find(const struct task_fold *f, struct baro_key key);

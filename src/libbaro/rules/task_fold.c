@@ -12,6 +12,8 @@
 
 #define ANCESTORS_MOST 64
 #define MISSING_MOST 1000u            /* samples after which no exit is waited for */
+#define HELD_MOST 8192u       /* exits between two samples; a hostile tape has millions */
+#define PROCESSES_MOST 65536u /* with more no exit is waited for */
 #define TASK_IDS UINT32_C(0xfffe0000) /* ids of tasks of rules; those of a tape are numbered from 1 on */
 #define LATE_NS NS_PER_SEC            /* as WATCH_LATE of a recorder */
 
@@ -384,15 +386,16 @@ static struct fold_process *meet(struct task_fold *f, const struct baro_process 
 static void compact(struct task_fold *f)
 {
     size_t kept = 0;
+    unsigned most = f->n > PROCESSES_MOST ? 2 : MISSING_MOST;
     map_clear(&f->by_id);
     map_clear(&f->by_pid);
     for (size_t i = 0; i < f->n; i++) {
         struct fold_process *p = f->at[i];
-        if (p->missing == MISSING_MOST && p->task) {
+        if (p->missing >= most && p->task) {
             leave(f, p, f->t_ns);
             f->task[p->task - 1]->unread++;
         }
-        if (p->has_ended || p->missing >= MISSING_MOST) {
+        if (p->has_ended || p->missing >= most) {
             free(p);
             continue;
         }
@@ -484,8 +487,21 @@ static struct fold_process *end_process(struct task_fold *f, const struct baro_e
     return p;
 }
 
+/* Counts the exits that have come. */
+static void settle(struct task_fold *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        resolve(f, f->at[i], 0);
+    fold_exits(f);
+}
+
 int task_fold_exit(struct task_fold *f, struct baro_exit *e)
 {
+    if (f->n_exits == HELD_MOST) {
+        settle(f);
+        fold_sweep(f, e->t_ns);
+        compact(f);
+    }
     struct fold_process *p = end_process(f, e);
     struct fold_exit *held = p ? array_room(f->exit, f->n_exits, &f->cap_exits, sizeof(*held)) : NULL;
     if (!held)

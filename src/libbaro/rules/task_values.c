@@ -105,7 +105,7 @@ static void advance(struct fold_task *t, uint64_t t_ns)
     t->swept_ns = max_u64(t->swept_ns, t_ns);
 }
 
-static void sweep(struct task_fold *f, uint64_t now_ns)
+void fold_sweep(struct task_fold *f, uint64_t now_ns)
 {
     if (f->n_edges)
         qsort(f->edge, f->n_edges, sizeof(*f->edge), by_time);
@@ -284,7 +284,7 @@ void fold_values(struct task_fold *f, struct baro_sample *s)
         before[i] = (struct fold_open){f->task[i]->commands_unread, f->task[i]->commands_unread_cpu};
     add_rows(f, s);
     add_counters(f);
-    sweep(f, s->t_ns);
+    fold_sweep(f, s->t_ns);
     size_t n = 0;
     if (array_reserve(&f->shown, f->n_tasks, &f->cap_shown, sizeof(*f->shown)) < 0)
         f->failed = true;

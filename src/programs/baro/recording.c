@@ -194,12 +194,13 @@ static void on_sample(void *context, const struct baro_sample *s)
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recording *r = context;
-    struct baro_exit copy = *e;
     if (r->summary && !r->tasks && !e->absent[EXIT_task])
         task_fold_new(&r->tasks, r->header, NULL, r->sample_ns);
-    if (r->tasks)
+    if (r->tasks) {
+        struct baro_exit copy = *e;
         task_fold_exit(r->tasks, &copy);
-    summarize(r, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = row_of_exit(&copy)});
+    }
+    summarize(r, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = row_of_exit(e)});
 }
 
 static void on_event(void *context, const struct baro_event *e)
