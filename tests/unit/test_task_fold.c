@@ -290,8 +290,13 @@ static void test_of_the_recorder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),     cmocka_unit_test(test_short_processes), cmocka_unit_test(test_undecided), cmocka_unit_test(test_a_flood_of_exits),
-        cmocka_unit_test(test_executes), cmocka_unit_test(test_io_of_a_child),   cmocka_unit_test(test_of_the_recorder),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_short_processes),
+        cmocka_unit_test(test_undecided),
+        cmocka_unit_test(test_a_flood_of_exits),
+        cmocka_unit_test(test_executes),
+        cmocka_unit_test(test_io_of_a_child),
+        cmocka_unit_test(test_of_the_recorder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

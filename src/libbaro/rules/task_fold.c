@@ -12,8 +12,8 @@
 
 #define ANCESTORS_MOST 64
 #define MISSING_MOST 1000u            /* samples after which no exit is waited for */
-#define HELD_MOST 8192u       /* exits between two samples; a hostile tape has millions */
-#define PROCESSES_MOST 65536u /* with more no exit is waited for */
+#define HELD_MOST 8192u               /* exits between two samples; a hostile tape has millions */
+#define PROCESSES_MOST 65536u         /* with more no exit is waited for */
 #define TASK_IDS UINT32_C(0xfffe0000) /* ids of tasks of rules; those of a tape are numbered from 1 on */
 #define LATE_NS NS_PER_SEC            /* as WATCH_LATE of a recorder */
 
@@ -166,7 +166,8 @@ bool task_fold_is_needed(const struct baro_sample *s)
 
 static bool index_process(struct task_fold *f, const struct fold_process *p, size_t i)
 {
-    return map_add(&f->by_id, p->id, i) && (p->key.pid <= 0 || map_set(&f->by_pid, (uint64_t)p->key.pid, i));
+    return (!p->id || map_add(&f->by_id, p->id, i)) &&
+           (p->key.pid <= 0 || map_set(&f->by_pid, (uint64_t)p->key.pid, i));
 }
 
 static struct fold_process *find_id(const struct task_fold *f, uint32_t id)
@@ -293,7 +294,8 @@ static void resolve(struct task_fold *f, struct fold_process *p, int depth)
 
 /* ---- commands ---- */
 
-/* Makes the words of a command line that is quoted for a shell: 'a b' c becomes a b c. */
+/* Makes the words of a command line that is quoted for a shell: 'a b' c becomes a b c. Returns NULL if out of memory.
+ */
 static const char *without_quotes(struct buf *to, const char *quoted, const char **ret_argv_name)
 {
     bool inside = false;
@@ -306,14 +308,14 @@ static const char *without_quotes(struct buf *to, const char *quoted, const char
     }
     buf_byte(to, 0);
     size_t line = to->len;
-    const char *end = to->failed ? "" : memchr(to->at, ' ', line), *last = NULL;
-    size_t word = end ? (size_t)(end - (const char *)to->at) : line - 1;
-    if (!to->failed)
-        last = memrchr(to->at, '/', word);
-    size_t from = last ? (size_t)(last + 1 - (const char *)to->at) : 0;
-    from += !to->failed && to->at[from] == '-'; /* a login shell */
-    if (!buf_reserve(to, word - from + 1))
+    if (to->failed || !buf_reserve(to, line)) {
+        to->failed = false;
         return NULL;
+    }
+    size_t word = strcspn((const char *)to->at, " "), from = word;
+    while (from && to->at[from - 1] != '/')
+        from--;
+    from += to->at[from] == '-' && from < word; /* a login shell */
     buf_add(to, to->at + from, word - from);
     buf_byte(to, 0);
     *ret_argv_name = (const char *)to->at + line;

@@ -43,14 +43,15 @@ static bool give_io_to_parent(struct task_fold *f, const struct fold_process *p)
     return parent->task == p->task && !parent->has_ended;
 }
 
-static void count_open(struct task_fold *f, const struct fold_process *p, bool has_cpu)
+/* Its task is not known. That of one that lives may still become known. */
+static void count_open(struct task_fold *f, const struct fold_process *p, bool has_ended, bool has_cpu)
 {
     for (size_t i = 0; i < f->n_tasks; i++) {
         struct fold_task *t = f->task[i];
         if (!p->may[i] && i + 1 != p->otherwise)
             continue;
-        t->commands_unread++;
-        t->commands_unread_cpu += p->used[FOLD_CPU];
+        *(has_ended ? &t->commands_unread : &t->value[TASK_commands_unread]) += 1;
+        *(has_ended ? &t->commands_unread_cpu : &t->value[TASK_commands_unread_cpu]) += p->used[FOLD_CPU];
         t->commands_unsized += !has_cpu;
     }
 }
@@ -63,7 +64,7 @@ static void count_exit(struct task_fold *f, struct fold_exit *e)
         p->used[c] = max_u64(p->used[c], is_present(e, fold_metrics[c].exit) ? e->value[fold_metrics[c].exit] : 0);
     bool io_in_parent = give_io_to_parent(f, p);
     if (p->is_open)
-        count_open(f, p, cpu_is_whole(e));
+        count_open(f, p, true, cpu_is_whole(e));
     if (!t)
         return;
     for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
@@ -171,7 +172,7 @@ static void add_counters(struct task_fold *f)
         if (p->has_ended)
             continue;
         if (p->is_open)
-            count_open(f, p, true);
+            count_open(f, p, false, true);
         if (!t)
             continue;
         for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
@@ -248,10 +249,10 @@ static void finish_values(const struct task_fold *f, struct fold_task *t)
         t->absent[TASK_begin] = t->absent[TASK_end] = BARO_ABSENT_NOT_YET;
     finish_tcp(t);
     /* Of processes whose task is not known, more than 2 % of what it has used may be its own. */
-    if (t->commands_unsized || t->commands_unread_cpu > v[TASK_cpu] / 50)
-        v[TASK_processes_unread] += t->commands_unread;
-    v[TASK_commands_unread] = t->commands_unread;
-    v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
+    v[TASK_commands_unread] += t->commands_unread;
+    v[TASK_commands_unread_cpu] += t->commands_unread_cpu;
+    if (t->commands_unsized || v[TASK_commands_unread_cpu] > v[TASK_cpu] / 50)
+        v[TASK_processes_unread] += v[TASK_commands_unread];
     bool unknown = f->is_unsure || f->is_short;
     t->absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     t->absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
@@ -277,11 +278,6 @@ static void keep_own_values(struct fold_task *t)
 void fold_values(struct task_fold *f, struct baro_sample *s)
 {
     begin_values(f);
-    struct fold_open {
-        uint64_t n, cpu;
-    } before[TASKS_MOST];
-    for (size_t i = 0; i < f->n_tasks; i++)
-        before[i] = (struct fold_open){f->task[i]->commands_unread, f->task[i]->commands_unread_cpu};
     add_rows(f, s);
     add_counters(f);
     fold_sweep(f, s->t_ns);
@@ -291,8 +287,6 @@ void fold_values(struct task_fold *f, struct baro_sample *s)
     for (size_t i = 0; i < f->n_tasks && i < f->cap_shown; i++) {
         struct fold_task *t = f->task[i];
         finish_values(f, t);
-        t->commands_unread = before[i].n; /* those of the living are not known so far */
-        t->commands_unread_cpu = before[i].cpu;
         if (!f->rules)
             keep_own_values(t);
         t->entity.value = t->value;

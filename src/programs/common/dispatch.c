@@ -73,5 +73,7 @@ int cli_reader_main(int argc, char **argv)
     cli.command = cli_find(argv[1]);
     if (!cli.command || !cli.command->function)
         return cli_unknown(&cli, argv[1]);
-    return cli_run(&cli, &settings, argv + 2);
+    int status = cli_run(&cli, &settings, argv + 2);
+    buf_done(&settings.tasks.lines);
+    return status;
 }
