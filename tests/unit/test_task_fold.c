@@ -254,6 +254,24 @@ static void test_io_of_a_child(void **state)
     end(&t);
 }
 
+/* taskstats has what the shell read itself, without the compiler that it waited for; its parent's counter has both. */
+static void test_io_of_taskstats(void **state)
+{
+    (void)state;
+    struct tape t = begin(&cc, 1);
+    struct baro_process *make = add(&t, 1, 0, "cc1-make", "make");
+    sample(&t, 10);
+    struct baro_exit c = exit_of(&t, 3, 2, "cc1", 0, 15), sh = exit_of(&t, 2, 1, "cc1-sh", 0, 16);
+    c.value[EXIT_io_rchar] = 2000;
+    sh.value[EXIT_io_rchar] = 4;
+    ends(&t, c);
+    ends(&t, sh);
+    make->value[PROCESS_io_rchar] = 2009;
+    sample(&t, 20);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 2009);
+    end(&t);
+}
+
 /* Rows say whose they are. The recorder has the count of a control group, which includes what it never saw; and a
  * second recorder gave the other task another id. */
 static void test_of_the_recorder(void **state)
@@ -294,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_short_processes),
         cmocka_unit_test(test_undecided),
         cmocka_unit_test(test_a_flood_of_exits),
+        cmocka_unit_test(test_io_of_taskstats),
         cmocka_unit_test(test_executes),
         cmocka_unit_test(test_io_of_a_child),
         cmocka_unit_test(test_of_the_recorder),

@@ -48,7 +48,8 @@ struct fold_task {
     uint64_t published[FOLD_COUNTERS]; /* no sum falls */
     uint64_t system_published;
     uint64_t started, gone, unread, io_unread, samples, tcp[2], tcp_unread, rss_peak, uss_peak;
-    uint64_t running, peak, active_ns, begin_ns, end_ns, swept_ns;
+    uint64_t running, peak, active_ns, begin_ns, end_ns, swept_ns, late_ns;
+    int64_t late; /* of exits that came late: began less ended */
     uint64_t commands_unread, commands_unread_cpu, commands_unsized;
     bool tcp_known;
     uint8_t tcp_absent;
@@ -60,6 +61,7 @@ struct fold_exit {
     uint64_t t_ns, value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
     enum baro_exit_source source;
+    bool io_in_parent; /* its parent, of the same task, has its I/O, too */
 };
 
 /* A process of a task began or ended. */
@@ -76,7 +78,7 @@ struct task_fold {
     bool is_short;  /* the beginning of the recording was removed */
     bool is_unsure; /* not every process is on the tape */
     bool failed;    /* out of memory */
-    uint64_t samples, t_ns, cpu_until_ns;
+    uint64_t samples, t_ns, swept_ns, cpu_until_ns;
     struct fold_process **at; /* the living, and those whose exits have come, or will */
     struct map by_id, by_pid; /* places in `at` */
     struct fold_exit *exit;

@@ -39,8 +39,16 @@ static bool give_io_to_parent(struct task_fold *f, const struct fold_process *p)
     if (!parent || parent == p)
         return false;
     for (int i = 0; i < FOLD_IO; i++)
-        parent->reaped[i] += p->used[FOLD_READ + i];
-    return parent->task == p->task && !parent->has_ended;
+        parent->reaped[i] += max_u64(p->used[FOLD_READ + i], p->reaped[i]); /* taskstats has its own alone */
+    return parent->task == p->task;
+}
+
+static void take_end(struct fold_exit *e, struct task_fold *f)
+{
+    struct fold_process *p = e->of;
+    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
+        p->used[c] = max_u64(p->used[c], is_present(e, fold_metrics[c].exit) ? e->value[fold_metrics[c].exit] : 0);
+    e->io_in_parent = give_io_to_parent(f, p);
 }
 
 /* Its task is not known. That of one that lives may still become known. */
@@ -56,13 +64,10 @@ static void count_open(struct task_fold *f, const struct fold_process *p, bool h
     }
 }
 
-static void count_exit(struct task_fold *f, struct fold_exit *e)
+static void count_exit(struct task_fold *f, const struct fold_exit *e)
 {
     struct fold_process *p = e->of;
     struct fold_task *t = fold_task_of(f, p);
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        p->used[c] = max_u64(p->used[c], is_present(e, fold_metrics[c].exit) ? e->value[fold_metrics[c].exit] : 0);
-    bool io_in_parent = give_io_to_parent(f, p);
     if (p->is_open)
         count_open(f, p, true, cpu_is_whole(e));
     if (!t)
@@ -71,7 +76,7 @@ static void count_exit(struct task_fold *f, struct fold_exit *e)
         t->ended[c] += fold_part(p, c);
     t->gone++;
     t->unread += !cpu_is_whole(e);
-    t->io_unread += !io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound]);
+    t->io_unread += !e->io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound]);
     t->rss_peak = max_u64(t->rss_peak, is_present(e, EXIT_rss_peak) ? e->value[EXIT_rss_peak] : 0);
     bool has_tcp = is_present(e, EXIT_tcp_sent);
     t->tcp_known |= has_tcp;
@@ -85,6 +90,8 @@ static void count_exit(struct task_fold *f, struct fold_exit *e)
 
 void fold_exits(struct task_fold *f)
 {
+    for (size_t i = 0; i < f->n_exits; i++)
+        take_end(&f->exit[i], f);
     for (size_t i = 0; i < f->n_exits; i++)
         count_exit(f, &f->exit[i]);
     f->n_exits = 0;
@@ -106,24 +113,46 @@ static void advance(struct fold_task *t, uint64_t t_ns)
     t->swept_ns = max_u64(t->swept_ns, t_ns);
 }
 
+/* Of an exit that came after the next sample: what else ran then was counted. Its time counts if nothing did. */
+static void sweep_late(struct fold_task *t, const struct fold_edge *e)
+{
+    t->active_ns += t->late > 0 && !t->running ? excess(e->t_ns, t->late_ns) : 0;
+    t->late_ns = e->t_ns;
+    t->late += e->change; /* negative: the last sample had it */
+    t->peak = t->late > 0 ? max_u64(t->peak, (uint64_t)t->late) : t->peak;
+}
+
+static void sweep_one(struct fold_task *t, const struct fold_edge *e, uint64_t now_ns)
+{
+    advance(t, min_u64(e->t_ns, now_ns));
+    t->running += (uint64_t)(int64_t)e->change;
+    t->peak = max_u64(t->peak, t->running);
+}
+
 void fold_sweep(struct task_fold *f, uint64_t now_ns)
 {
+    size_t i = 0;
     if (f->n_edges)
         qsort(f->edge, f->n_edges, sizeof(*f->edge), by_time);
-    for (size_t i = 0; i < f->n_edges; i++) {
-        const struct fold_edge *e = &f->edge[i];
-        struct fold_task *t = f->task[e->task - 1];
-        advance(t, min_u64(e->t_ns, now_ns));
-        t->running += (uint64_t)(int64_t)e->change;
-        t->end_ns = e->change < 0 ? max_u64(t->end_ns, e->t_ns) : t->end_ns;
-        t->peak = max_u64(t->peak, t->running);
+    for (; i < f->n_edges && f->edge[i].t_ns < f->swept_ns; i++)
+        sweep_late(f->task[f->edge[i].task - 1], &f->edge[i]);
+    for (size_t k = 0; k < f->n_tasks; k++) {
+        f->task[k]->running += (uint64_t)f->task[k]->late;
+        f->task[k]->late = 0;
+    }
+    for (; i < f->n_edges; i++)
+        sweep_one(f->task[f->edge[i].task - 1], &f->edge[i], now_ns);
+    for (i = 0; i < f->n_edges; i++) {
+        struct fold_task *t = f->task[f->edge[i].task - 1];
+        t->end_ns = f->edge[i].change < 0 ? max_u64(t->end_ns, f->edge[i].t_ns) : t->end_ns;
     }
     f->n_edges = 0;
-    for (size_t i = 0; i < f->n_tasks; i++) {
+    for (i = 0; i < f->n_tasks; i++) {
         struct fold_task *t = f->task[i];
         advance(t, now_ns);
         t->end_ns = t->running ? now_ns : t->end_ns;
     }
+    f->swept_ns = now_ns;
 }
 
 /* ---- the living ---- */
