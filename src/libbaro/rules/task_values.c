@@ -265,7 +265,7 @@ static void finish_values(const struct task_fold *f, struct fold_task *t)
     keep_sums(t);
     v[TASK_process_rss_peak] = t->rss_peak;
     v[TASK_process_uss_peak] = t->uss_peak;
-    v[TASK_processes_peak] = max_u64(t->peak, v[TASK_processes]);
+    v[TASK_processes_peak] = t->peak = max_u64(t->peak, v[TASK_processes]);
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] += t->gone;
     v[TASK_processes_unread] += t->unread;
