@@ -177,7 +177,7 @@ def figures(s):
         "samples": s["recorder"]["samples"] / (s["wall_ns"] / 1e9),
         "cost": s["recorder"]["cpu_ratio"],
         "peak": (s["limits"]["memory_peak_bytes"] or 0) / 1e6,
-        "peak_mark": "≥ " * bool(s["limits"]["memory_peak_is_lower_bound"]),
+        "peak_mark": "≥ " * (s["marks"].get("limits.memory_peak_bytes") == "lower_bound"),
         "source": s["accounting"]["event_source"],
         "wall": s["wall_ns"] / 1e9,
     }

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static int summarize(const char *name, struct baro_summary **ret, struct baro_error *err)
+static int summarize(const char *name, struct baro_fold **ret, struct baro_error *err)
 {
     struct baro_tape *tape;
     int code = baro_tape_open_named(&tape, name, err);
     if (code < 0)
         return code;
-    code = baro_summary_of_tape(tape, ret, err);
+    code = baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, ret, err);
     baro_tape_close(tape);
     return code;
 }
@@ -66,16 +66,17 @@ static void compare_table(const struct baro_summary *a, const struct baro_summar
 int main(int argc, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_summary *a = NULL, *b = NULL;
-    int bad = argc != 3 || summarize(argv[1], &a, &err) < 0 || summarize(argv[2], &b, &err) < 0;
+    struct baro_fold *before = NULL, *after = NULL;
+    int bad = argc != 3 || summarize(argv[1], &before, &err) < 0 || summarize(argv[2], &after, &err) < 0;
     if (bad) {
         fprintf(stderr, "%s\n", argc != 3 ? "usage: diff BEFORE AFTER" : err.text);
     } else {
+        const struct baro_summary *a = baro_fold_summary(before), *b = baro_fold_summary(after);
         compare_row(a, 0, b, 0, baro_summary_section(baro_summary_section_find("job")), "job");
         compare_table(a, b, "commands", "first", true);
         compare_table(b, a, "commands", "second", false);
     }
-    baro_summary_free(a);
-    baro_summary_free(b);
+    baro_fold_free(before);
+    baro_fold_free(after);
     return bad;
 }

@@ -48,19 +48,19 @@ int main(int argc, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape;
-    struct baro_summary *summary;
+    struct baro_fold *fold;
 
     if (argc != 2) {
         fprintf(stderr, "usage: facts TAPE\n");
         return 2;
     }
-    if (baro_tape_open(&tape, argv[1], &err) < 0 || baro_summary_of_tape(tape, &summary, &err) < 0) {
+    if (baro_tape_open(&tape, argv[1], &err) < 0 || baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, &err) < 0) {
         fprintf(stderr, "facts: %s\n", err.text);
         return 1;
     }
     for (int i = 0; i < baro_summary_section_count(); i++)
-        print_section(summary, i);
-    baro_summary_free(summary);
+        print_section(baro_fold_summary(fold), i);
+    baro_fold_free(fold);
     baro_tape_close(tape);
     return 0;
 }

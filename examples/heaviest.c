@@ -9,16 +9,17 @@ int main(int argc, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape;
-    struct baro_summary *summary;
+    struct baro_fold *fold;
 
     if (argc != 2) {
         fprintf(stderr, "usage: heaviest TAPE\n");
         return 2;
     }
-    if (baro_tape_open(&tape, argv[1], &err) < 0 || baro_summary_of_tape(tape, &summary, &err) < 0) {
+    if (baro_tape_open(&tape, argv[1], &err) < 0 || baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, &err) < 0) {
         fprintf(stderr, "heaviest: %s\n", err.text);
         return 1;
     }
+    const struct baro_summary *summary = baro_fold_summary(fold);
     int section = baro_summary_section_find("commands");
     int name = baro_summary_fact_find("commands", "name"), processes = baro_summary_fact_find("commands", "processes"),
         cpu_ns = baro_summary_fact_find("commands", "cpu_ns");
@@ -34,7 +35,7 @@ int main(int argc, char **argv)
         else
             printf("%.3f s\n", (double)v.u64 / 1e9);
     }
-    baro_summary_free(summary);
+    baro_fold_free(fold);
     baro_tape_close(tape);
     return 0;
 }

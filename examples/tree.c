@@ -23,12 +23,13 @@ static void print_process(const struct baro_row *p, unsigned depth)
 static int print_forest(const struct baro_sample *s, struct baro_error *err)
 {
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
-    size_t *order = calloc(n + 1, sizeof(*order)), *parent = calloc(n + 1, sizeof(*parent));
+    size_t *order = calloc(n + 1, sizeof(*order));
+    ptrdiff_t *parent = calloc(n + 1, sizeof(*parent));
     unsigned *depth = calloc(n + 1, sizeof(*depth));
     int code = order && parent && depth ? baro_sample_forest(s, order, parent, err) : -ENOMEM;
     for (size_t k = 0; code == 0 && k < n; k++) {
         size_t i = order[k];
-        depth[i] = parent[i] == SIZE_MAX ? 0 : depth[parent[i]] + 1;
+        depth[i] = parent[i] < 0 ? 0 : depth[parent[i]] + 1;
         print_process(baro_sample_row(s, BARO_KIND_PROCESS, i), depth[i]);
     }
     free(order);

@@ -279,30 +279,9 @@ static void touch_summary(const struct baro_summary *s)
     (void)baro_summary_json(s, "t", discard, NULL, NULL);
 }
 
-static void summary(struct reading *x, unsigned n)
+static void touch_timeline(const struct baro_timeline *t, uint64_t t_ns)
 {
-    struct baro_summary *s;
-    x->now = NULL;
-    if (n % 2 == 0) {
-        if (baro_summary_of_tape(x->tape, &s, &x->err) < 0)
-            return;
-    } else if (baro_summary_new(&s, baro_tape_header(x->tape), &x->err) == 0) {
-        (void)baro_summary_add_tape(s, x->tape, &x->err); /* from the cursor's position */
-        baro_summary_finish(s);
-    } else {
-        return;
-    }
-    touch_summary(s);
-    baro_summary_free(s);
-}
-
-static void timeline(struct reading *x, unsigned n)
-{
-    struct baro_timeline *t;
     struct baro_value v;
-    x->now = NULL;
-    if (baro_timeline_of_tape(x->tape, &t, &x->err) < 0)
-        return;
     for (size_t i = 0; i <= baro_timeline_count(t); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(t, i);
         for (int f = -1; i < 64 && f <= baro_timeline_fact_count(); f++)
@@ -312,34 +291,41 @@ static void timeline(struct reading *x, unsigned n)
         for (size_t k = 0; item && k < item->attribute_count; k++)
             sink += touch_attribute(&item->attribute[k]);
     }
-    sink += (uint64_t)baro_timeline_lanes(t) + (uint64_t)baro_timeline_phase_at(t, time_of(x, n));
-    baro_timeline_free(t);
+    sink += (uint64_t)baro_timeline_lanes(t) + (uint64_t)baro_timeline_phase_at(t, t_ns);
 }
 
-static void verdicts(struct reading *x, unsigned n)
+static void touch_verdicts(const struct baro_verdicts *all, const struct baro_summary *s)
 {
-    struct baro_verdicts *all;
-    struct baro_summary *s;
+    for (size_t i = 0; i < baro_verdicts_count(all); i++) {
+        const struct baro_verdict *v = baro_verdicts_get(all, i);
+        sink += strlen(v->title) + strlen(v->advice) + strlen(v->rule) + (v->phase ? strlen(v->phase) : 0);
+    }
+    (void)baro_verdicts_json(all, s, "t", discard, NULL, NULL);
+}
+
+static void fold(struct reading *x, unsigned n)
+{
+    struct baro_fold *f;
+    enum baro_fold_part most = (enum baro_fold_part)(n / 2 % 3);
+    int code;
     x->now = NULL;
     if (n % 2 == 0) {
-        if (baro_verdicts_of_tape(x->tape, &all, &x->err) < 0)
-            return;
-        for (size_t i = 0; i < baro_verdicts_count(all); i++) {
-            const struct baro_verdict *v = baro_verdicts_get(all, i);
-            sink += strlen(v->title) + strlen(v->advice) + strlen(v->rule) + (v->phase ? strlen(v->phase) : 0);
+        code = baro_fold_of_tape(x->tape, most, &f, &x->err);
+    } else {
+        code = baro_fold_new(&f, baro_tape_header(x->tape), most, &x->err);
+        if (code == 0) {
+            (void)baro_fold_add_tape(f, x->tape, &x->err); /* from the cursor's position */
+            (void)baro_fold_finish(f, most, &x->err);
         }
-        baro_verdicts_free(all);
-    } else if (baro_summary_new(&s, baro_tape_header(x->tape), &x->err) == 0) {
-        if (baro_verdicts_new(&all, baro_tape_header(x->tape), &x->err) == 0) {
-            if (baro_verdicts_add_tape(all, s, x->tape, &x->err) == 0) {
-                baro_summary_finish(s);
-                if (baro_verdicts_finish(all, s, &x->err) == 0)
-                    (void)baro_verdicts_json(all, s, "t", discard, NULL, &x->err);
-            }
-            baro_verdicts_free(all);
-        }
-        baro_summary_free(s);
     }
+    if (code < 0)
+        return;
+    touch_summary(baro_fold_summary(f));
+    if (baro_fold_timeline(f))
+        touch_timeline(baro_fold_timeline(f), time_of(x, n));
+    if (baro_fold_verdicts(f))
+        touch_verdicts(baro_fold_verdicts(f), baro_fold_summary(f));
+    baro_fold_free(f);
 }
 
 static void front(struct reading *x, unsigned n)
@@ -360,8 +346,8 @@ static void kept_runs(struct reading *x, unsigned n)
 
 /* ---- inputs ---- */
 static void (*const calls[])(struct reading *x, unsigned n) = {
-    next,        seek,  at,    previous,   copy,   compare, find,     next,     seek,      at,
-    rewind_tape, go_on, front, open_again, series, summary, timeline, verdicts, kept_runs, spoil,
+    next,        seek,  at,    previous,   copy,   compare, find, next, seek,      at,
+    rewind_tape, go_on, front, open_again, series, fold,    fold, fold, kept_runs, spoil,
 };
 
 static void play(struct reading *x, const uint8_t *call, size_t n)

@@ -30,7 +30,7 @@ static void read_all(const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape;
-    struct baro_summary *summary;
+    struct baro_fold *fold;
     struct baro_record r;
     if (baro_tape_open(&tape, path, &err) < 0)
         return;
@@ -46,9 +46,9 @@ static void read_all(const char *path)
     sink += touch_arrow(tape);
     if (baro_tape_seek(tape, last_ns / 2, &r, &err) > 0)
         sink += touch_record(tape, &r);
-    if (baro_tape_rewind(tape, &err) == 0 && baro_summary_of_tape(tape, &summary, &err) == 0) {
-        (void)baro_summary_json(summary, "t", discard, NULL, &err);
-        baro_summary_free(summary);
+    if (baro_tape_rewind(tape, &err) == 0 && baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, &err) == 0) {
+        (void)baro_summary_json(baro_fold_summary(fold), "t", discard, NULL, &err);
+        baro_fold_free(fold);
     }
     baro_tape_close(tape);
 }

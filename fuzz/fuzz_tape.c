@@ -131,8 +131,8 @@ static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
         return sum + v;
     for (size_t i = 0; i < baro_sample_rows(r->u.sample, BARO_KIND_PROCESS); i++) {
         const struct baro_row *p = baro_sample_row(r->u.sample, BARO_KIND_PROCESS, i);
-        const char *cmdline = baro_row_cmdline(p);
-        sum += strlen(baro_row_name(p)) + (cmdline ? strlen(cmdline) : 0);
+        const char *cmdline = "";
+        sum += (uint64_t)baro_row_cmdline(p, &cmdline) + strlen(baro_row_name(p)) + strlen(cmdline);
         for (int metric = 0; metric < baro_tape_metric_count(t, BARO_KIND_PROCESS); metric++)
             sum += (uint64_t)baro_row_value(p, metric, &v) + v;
     }

@@ -123,11 +123,12 @@ static int drop(void *context, const char *text, size_t len)
 static int summary(const char *path)
 {
     struct baro_tape *t;
-    struct baro_summary *s;
+    struct baro_fold *fold;
     size_t sum = 0;
     if (baro_tape_open(&t, path, NULL) < 0)
         return 0;
-    if (baro_summary_of_tape(t, &s, NULL) == 0) {
+    if (baro_fold_of_tape(t, BARO_FOLD_SUMMARY, &fold, NULL) == 0) {
+        const struct baro_summary *s = baro_fold_summary(fold);
         baro_summary_json(s, "mutant", drop, &sum, NULL);
         for (int f = 0; f < baro_summary_fact_count(); f++) {
             for (size_t row = 0; row < baro_summary_rows(s, baro_summary_fact(f)->section); row++) {
@@ -136,7 +137,7 @@ static int summary(const char *path)
                     sum += v.u64 + (v.text ? strlen(v.text) : 0);
             }
         }
-        baro_summary_free(s);
+        baro_fold_free(fold);
     }
     baro_tape_close(t);
     return 0;

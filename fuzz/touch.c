@@ -6,14 +6,16 @@
 
 static uint64_t touch_process(const struct baro_tape *t, const struct baro_row *p)
 {
-    const char *cmdline = baro_row_cmdline(p);
-    uint64_t sum = strlen(baro_row_name(p)) + (cmdline ? strlen(cmdline) : (size_t)baro_row_cmdline_absent(p)), v = 0;
+    const char *cmdline = "";
+    enum baro_origin origin = BARO_ORIGIN_TARGET;
+    uint64_t sum = strlen(baro_row_name(p)), v = 0;
+    sum += (uint64_t)baro_row_cmdline(p, &cmdline) + strlen(cmdline) + (uint64_t)baro_row_first_ns(p, &v) + v;
     char shown[16];
     sum += (uint64_t)baro_row_read_ns(p, &v) + v;
     sum += baro_text_escape(baro_row_name(p), strlen(baro_row_name(p)), shown, sizeof(shown)) + strlen(shown);
     sum += baro_row_id(p) + (uint64_t)baro_row_pid(p) + baro_row_start_ticks(p) + (uint64_t)baro_row_ppid(p);
-    sum += baro_row_parent_start_ticks(p) + baro_row_uid(p) + baro_row_first_ns(p);
-    sum += strlen(baro_origin_name(baro_row_origin(p)));
+    sum += baro_row_parent_start_ticks(p) + baro_row_uid(p);
+    sum += (uint64_t)baro_row_origin(p, &origin) + strlen(baro_origin_name(origin));
     static const int several[] = {0, -1, 3, 1000, 3};
     uint64_t value[5];
     uint8_t absent[5];
@@ -82,12 +84,16 @@ uint64_t touch_sample(const struct baro_tape *t, const struct baro_sample *s)
 
 static uint64_t touch_exit(const struct baro_tape *t, const struct baro_row *e)
 {
-    const char *cmdline = baro_row_cmdline(e);
-    uint64_t sum = strlen(baro_row_name(e)) + (cmdline ? strlen(cmdline) : 0), v = 0;
+    const char *cmdline = "";
+    enum baro_origin origin = BARO_ORIGIN_TARGET;
+    enum baro_exit_source source = BARO_EXIT_LAST_SAMPLE;
+    uint64_t sum = strlen(baro_row_name(e)), v = 0;
     int status = 0;
-    sum += baro_row_id(e) + (uint64_t)baro_row_pid(e) + baro_row_uid(e) + strlen(baro_origin_name(baro_row_origin(e)));
-    sum += strlen(baro_exit_source_name(baro_row_exit_source(e))) + (uint64_t)baro_row_status(e, &status) +
-           (uint64_t)status;
+    sum += (uint64_t)baro_row_cmdline(e, &cmdline) + strlen(cmdline);
+    sum += (uint64_t)baro_row_origin(e, &origin) + strlen(baro_origin_name(origin));
+    sum += (uint64_t)baro_row_exit_source(e, &source) + strlen(baro_exit_source_name(source));
+    sum += baro_row_id(e) + (uint64_t)baro_row_pid(e) + baro_row_uid(e);
+    sum += (uint64_t)baro_row_status(e, &status) + (uint64_t)status;
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_EXIT); metric++)
         sum += (uint64_t)baro_row_value(e, metric, &v) + v;
     return sum;
@@ -120,8 +126,10 @@ uint64_t touch_record(const struct baro_tape *t, const struct baro_record *r)
 uint64_t touch_front(struct baro_tape *t)
 {
     const struct baro_header *h = baro_tape_header(t);
-    uint64_t sum = strlen(baro_header_host(h)) + strlen(baro_header_cwd(h)) + strlen(baro_header_cpu_model(h));
-    sum += strlen(baro_header_job_id(h)) + strlen(baro_header_boot_id(h)) + strlen(baro_header_version(h));
+    uint64_t sum = strlen(baro_header_host(h)) + strlen(baro_header_job_id(h)) + strlen(baro_header_version(h));
+    struct baro_value v;
+    for (int fact = 0; fact < baro_header_fact_count(); fact++)
+        sum += (uint64_t)baro_header_value(h, fact, 0, &v) + v.u64 + (v.text ? strlen(v.text) : 0);
     for (size_t i = 0; baro_header_argv(h)[i]; i++)
         sum += strlen(baro_header_argv(h)[i]);
     for (size_t i = 0; i <= baro_header_target_count(h); i++)

@@ -124,7 +124,7 @@ struct baro_arrow_options {
  * @param ret the stream, to be released with ret->release(ret).
  * @return 0; BARO_E_SYNTAX or BARO_E_RANGE as baro_columns_new(); a negative code as baro_tape_open().
  */
-BARO_API int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
+BARO_API int baro_tape_arrow(const struct baro_tape *tape, baro_kind_id rows, const char *columns,
                              const struct baro_arrow_options *options, struct ArrowArrayStream *ret,
                              struct baro_error *err);
 

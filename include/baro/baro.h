@@ -3,19 +3,27 @@
  * @file
  * libbaro: reading what barograph recorded.
  *
- * Results. A function is of one of three kinds. Its return type and its last parameter show which.
+ * Results. The type of a result shows how a function says no:
  *
- * (a) A function that can fail returns `int` and takes a `struct baro_error *err` last, or its description names its
- * codes. 0 or a positive count is success; a negative code is failure (baro/error.h). A function leaves its outputs
- * (`ret_...`) unchanged when it fails. A function that finds the number of something by its name, such as
- * baro_metric_find(), returns -1 if there is none.
+ * | result | no |
+ * |---|---|
+ * | (a) `int` of a function that can fail: 0 or a positive count | a negative code (baro/error.h) |
+ * | (b) `enum baro_absent` of a value that may be absent: BARO_PRESENT (0) | the reason, which is positive |
+ * | (c) a number that is looked up: a kind, metric or fact, a position, a descriptor | -1 |
+ * | (c) a pointer | NULL |
+ * | (c) a text of a row, an event or a header | "" |
+ * | (c) the name of a constant or of a kind, `..._name()` | "unknown" |
+ * | (c) an id, a pid, a start time, a size, a count | 0 |
+ * | (c) a user id | UINT32_MAX |
+ * | (c) a flag; a `double` | false; NAN |
  *
- * (b) A function that reads a value that may be absent returns `enum baro_absent`: BARO_PRESENT (0), or the reason why
- * the value is absent. Reasons are positive, so that a caller cannot mistake one for an error code. The function leaves
- * the output unchanged if the value is absent, unless its description says otherwise.
+ * (a) The function takes a `struct baro_error *err` last, which gets the code and a text, or its description names its
+ * codes. (b) The reason is BARO_ABSENT_UNSUPPORTED if there is no such metric or fact, or if rows of this kind do not
+ * have the property. Functions (a) and (b) leave their outputs (`ret_...`) unchanged if they say no, unless their
+ * description says otherwise. (c) The function cannot fail.
  *
- * (c) All other functions cannot fail. They return nothing, a count, a flag, a number, text or a pointer, which is NULL
- * if there is nothing to point to.
+ * Ids. Numbers that mean something only together with others have types of their own, which are all int: baro_kind_id,
+ * baro_metric_id, baro_derived_id, baro_fact_id, baro_section_id. A constant of enum baro_kind is a baro_kind_id.
  *
  * Structs. A struct that the library allocates is borrowed: a caller gets a pointer to it, and later versions may add
  * members at its end, so do not copy it and do not make arrays of it. A struct that the caller allocates, or of which
@@ -40,6 +48,7 @@
 #include "baro/columns.h"
 #include "baro/error.h"
 #include "baro/event.h"
+#include "baro/fold.h"
 #include "baro/header.h"
 #include "baro/interval.h"
 #include "baro/mark.h"

@@ -28,8 +28,8 @@ extern "C" {
 #endif
 
 /**
- * Asks for rows of events where a function takes a kind: events have no metrics, and so no kind. It is not the number
- * of any kind.
+ * Asks for rows of events where a function calls its parameter `rows`: a kind, or this. Events have no metrics, and so
+ * no kind. It is not the number of any kind.
  */
 #define BARO_ROWS_EVENT 1000000
 
@@ -90,7 +90,7 @@ struct baro_columns; /**< a selection of columns for the rows of a kind */
  * baro_tape_read_kinds() before. The same holds for columns of such a kind.
  * @return BARO_ROWS_EVENT, or the number of the kind; -1 if there are no rows of that name.
  */
-BARO_API int baro_rows_find(const struct baro_tape *tape, const char *name);
+BARO_API baro_kind_id baro_rows_find(const struct baro_tape *tape, const char *name);
 
 /**
  * Selects columns.
@@ -101,8 +101,8 @@ BARO_API int baro_rows_find(const struct baro_tape *tape, const char *name);
  * @return 0 and a selection, to be freed with baro_columns_free(); BARO_E_SYNTAX for an unknown name, which is in the
  * text of the error; BARO_E_RANGE if there are no such rows; -ENOMEM.
  */
-BARO_API int baro_columns_new(struct baro_columns **ret, const struct baro_tape *tape, int rows, const char *list,
-                              struct baro_error *err);
+BARO_API int baro_columns_new(struct baro_columns **ret, const struct baro_tape *tape, baro_kind_id rows,
+                              const char *list, struct baro_error *err);
 /** Frees a selection. NULL is allowed. */
 BARO_API void baro_columns_free(struct baro_columns *c);
 /** @return how many columns the selection has. */
@@ -115,7 +115,7 @@ BARO_API const struct baro_column *baro_columns_get(const struct baro_columns *c
  * @param ret room for @p n names, borrowed from the tape; NULL if @p n is 0.
  * @return how many there are; @p ret gets at most @p n of them.
  */
-BARO_API size_t baro_columns_names(const struct baro_tape *tape, int rows, const char **ret, size_t n);
+BARO_API size_t baro_columns_names(const struct baro_tape *tape, baro_kind_id rows, const char **ret, size_t n);
 
 /* ---- texts of columns: as with snprintf(3), the text in ret is complete if the result is less than size ---- */
 
@@ -125,7 +125,8 @@ BARO_API size_t baro_columns_names(const struct baro_tape *tape, int rows, const
  */
 BARO_API size_t baro_row_attributes_text(const struct baro_row *row, char *ret, size_t size);
 /**
- * Writes the attributes that the job gave to a mark or phase as a JSON object; "" if there are none.
+ * Writes the attributes that the job gave to a mark or phase, and what an exec has of the program before, as a JSON
+ * object; "" if there are none.
  * @return the length of the whole text without the NUL at its end.
  */
 BARO_API size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size);
@@ -163,7 +164,7 @@ BARO_API enum baro_absent baro_previous_cores(struct baro_previous *m, const str
  * sample: baro_row_derived(baro_previous_row(m, row), row, ...).
  * @return 0 or -ENOMEM.
  */
-BARO_API int baro_previous_keep(struct baro_previous *m, const struct baro_sample *s, int kind);
+BARO_API int baro_previous_keep(struct baro_previous *m, const struct baro_sample *s, baro_kind_id kind);
 /** @return the sample that was kept last, borrowed until the next call of baro_previous_keep(); NULL if none was. */
 BARO_API const struct baro_sample *baro_previous_kept(const struct baro_previous *m);
 /** @return the row of the same process, entity, job, ... in that sample, borrowed from it; NULL if it has none. */
@@ -191,8 +192,8 @@ BARO_API const struct baro_row *baro_previous_row(const struct baro_previous *m,
  *     for (size_t i = 0, n; (n = baro_sample_columns(s, BARO_KIND_PROCESS, columns, 3, i, 256, at, NULL)); i += n)
  *         use(n, pid, cpu_ns, rss_bytes);
  */
-BARO_API size_t baro_sample_columns(const struct baro_sample *s, int kind, const int *columns, size_t n, size_t first,
-                                    size_t rows, uint64_t *const *ret_value, uint8_t *const *ret_absent);
+BARO_API size_t baro_sample_columns(const struct baro_sample *s, baro_kind_id kind, const int *columns, size_t n,
+                                    size_t first, size_t rows, uint64_t *const *ret_value, uint8_t *const *ret_absent);
 
 #ifdef __cplusplus
 }

@@ -3,9 +3,17 @@
  * @file
  * The header of a tape: what was known when the recording began.
  *
- * baro_tape_header() returns it. All functions here are pure: any thread may call them while the tape is open. Text is
- * borrowed from the tape and valid until baro_tape_close(). Text that the recorder did not know is ""; a number that it
- * did not know is 0, unless the function says otherwise.
+ * baro_tape_header() returns it. A header has facts, which are read as those of a summary are: the working directory,
+ * the interval, the budget, the kernel, the id of the boot, ... (baro_header_fact_count(), baro_header_value() in
+ * baro/summary.h):
+ *
+ *     struct baro_value v;
+ *     if (baro_header_value(header, baro_header_fact_find("kernel"), 0, &v) == BARO_PRESENT)
+ *         puts(v.text);
+ *
+ * The functions here have those that programs compute with, or identify a job by. All of them are pure: any thread may
+ * call them while the tape is open. Text is borrowed from the tape and valid until baro_tape_close(). Text that the
+ * recorder did not know is ""; a number that it did not know is 0, unless the function says otherwise.
  */
 #ifndef BARO_HEADER_H
 #define BARO_HEADER_H
@@ -15,6 +23,7 @@
 #include <stdint.h>
 
 #include "baro/error.h"
+#include "baro/metric.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,31 +47,19 @@ BARO_API enum baro_mode baro_header_mode(const struct baro_header *h);
 BARO_API const char *const *baro_header_argv(const struct baro_header *h);
 /** @return the name of the recording: that of a task file, or those of its tasks ("gulpy, fmpy"); "" if it has none. */
 BARO_API const char *baro_header_name(const struct baro_header *h);
-BARO_API const char *baro_header_cwd(const struct baro_header *h); /**< working directory of the command */
-BARO_API uint32_t baro_header_uid(const struct baro_header *h);    /**< real user id of the recorder */
+BARO_API uint32_t baro_header_uid(const struct baro_header *h); /**< real user id of the recorder */
 /** @return how many pids the user named as targets; 0 for `baro run`. */
 BARO_API size_t baro_header_target_count(const struct baro_header *h);
 /** @return the pid of target @p i, or 0 if there is no such target. */
 BARO_API int32_t baro_header_target(const struct baro_header *h, size_t i);
-/**
- * @return the control group that the job had. For `baro run`: "own" if the recorder made one for the command, else
- * "none". For `baro record --cgroup`: "target" or "members". Else "".
- */
-BARO_API const char *baro_header_cgroup_mode(const struct baro_header *h);
+/** @return the id that a batch system gave the job, such as $SLURM_JOB_ID; "" if it has none. */
+BARO_API const char *baro_header_job_id(const struct baro_header *h);
 
 /* ---- how it was recorded ---- */
 /** @return the version of the barograph that wrote the tape. */
 BARO_API const char *baro_header_version(const struct baro_header *h);
-/** @return nanoseconds from one sample to the next; 0: the recorder chose the interval and changed it. */
-BARO_API uint64_t baro_header_interval_ns(const struct baro_header *h);
-/** @return the budget of the recorder in millionths of a core; 0: there was none. */
-BARO_API uint64_t baro_header_overhead_ppm(const struct baro_header *h);
-/** @return whether the user asked for process metric @p metric (an id of baro_tape_metric()). */
-BARO_API bool baro_header_wants(const struct baro_header *h, int metric);
-/** @return the pid of the recorder in its own PID namespace; 0: not known. */
-BARO_API int32_t baro_header_recorder_pid(const struct baro_header *h);
-/** @return the start time of the recorder in clock ticks since boot (proc(5)). */
-BARO_API uint64_t baro_header_recorder_start_ticks(const struct baro_header *h);
+/** @return whether the user asked for process metric @p metric (baro_tape_metric()). */
+BARO_API bool baro_header_wants(const struct baro_header *h, baro_metric_id metric);
 /**
  * @return 0 if the tape is one file. If it is in segments (--keep): the number of the first segment that the cursor
  * found, from 1 on. A number above 1 means that the beginning of the recording was removed. Counters of the job and of
@@ -75,14 +72,8 @@ BARO_API uint32_t baro_header_segment(const struct baro_header *h);
  * tape was not removed. Only then are the job's counters 0 at the beginning of the tape.
  */
 BARO_API bool baro_header_has_start(const struct baro_header *h);
-BARO_API uint64_t baro_header_keep_ns(const struct baro_header *h);    /**< --keep as a time; 0: no such limit */
-BARO_API uint64_t baro_header_keep_bytes(const struct baro_header *h); /**< --keep as a size; 0: no such limit */
-/** @return the event source that reported forks and exits: "connector", "perf" or "scan". */
-BARO_API const char *baro_header_event_source(const struct baro_header *h);
-/** @return where values of exits came from: "taskstats", "perf", "wait4" or "none". */
-BARO_API const char *baro_header_exit_source(const struct baro_header *h);
 
-/* ---- when ---- */
+/* ---- when and where ---- */
 /** @return CLOCK_REALTIME at the beginning of the tape: nanoseconds since 1970-01-01, UTC. */
 BARO_API int64_t baro_header_start_realtime_ns(const struct baro_header *h);
 /**
@@ -90,26 +81,11 @@ BARO_API int64_t baro_header_start_realtime_ns(const struct baro_header *h);
  * was set or the machine was suspended since the tape began. baro_tape_realtime_ns() takes both into account.
  */
 BARO_API int64_t baro_header_realtime_ns(const struct baro_header *h, uint64_t t_ns);
-BARO_API uint64_t baro_header_start_monotonic_ns(const struct baro_header *h); /**< CLOCK_MONOTONIC at the beginning */
-BARO_API uint64_t baro_header_start_boottime_ns(const struct baro_header *h);  /**< CLOCK_BOOTTIME at the beginning */
-BARO_API const char *baro_header_boot_id(const struct baro_header *h);         /**< /proc/sys/kernel/random/boot_id */
 /** @return clock ticks per second (sysconf(_SC_CLK_TCK)): the unit of field 22 of /proc/PID/stat, the start time. */
 BARO_API uint32_t baro_header_clock_ticks(const struct baro_header *h);
-
-/* ---- where ---- */
 BARO_API const char *baro_header_host(const struct baro_header *h);      /**< host name */
-BARO_API const char *baro_header_kernel(const struct baro_header *h);    /**< release of the kernel, as `uname -r` */
-BARO_API const char *baro_header_machine(const struct baro_header *h);   /**< "x86_64", "aarch64", ... */
-BARO_API const char *baro_header_cpu_model(const struct baro_header *h); /**< as in /proc/cpuinfo; "" if not known */
 BARO_API uint32_t baro_header_cpus(const struct baro_header *h);         /**< logical CPUs online */
-BARO_API uint32_t baro_header_numa_nodes(const struct baro_header *h);   /**< 0: not known */
-BARO_API uint64_t baro_header_page_bytes(const struct baro_header *h);   /**< size of a page of memory */
 BARO_API uint64_t baro_header_memory_bytes(const struct baro_header *h); /**< MemTotal of /proc/meminfo */
-
-/* ---- the job of a batch system: from its environment variables ---- */
-BARO_API const char *baro_header_job_id(const struct baro_header *h);  /**< id of the job, such as $SLURM_JOB_ID */
-BARO_API const char *baro_header_step_id(const struct baro_header *h); /**< id of a step of that job */
-BARO_API const char *baro_header_rank(const struct baro_header *h);    /**< rank of this process in an MPI job */
 
 #ifdef __cplusplus
 }

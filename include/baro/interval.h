@@ -74,13 +74,14 @@ struct baro_use {
  * which does not have it; BARO_ABSENT_UNSUPPORTED for a metric that is not a counter, or that exits do not have.
  */
 BARO_API enum baro_absent baro_interval_rate(const struct baro_interval *between, const struct baro_row *before,
-                                             const struct baro_row *now, int metric, struct baro_use *ret);
+                                             const struct baro_row *now, baro_metric_id metric, struct baro_use *ret);
 /**
  * Does the same for a derived metric of processes (baro_derived_find()) that is the growth of one counter per second.
  * @p ret->rate is in the unit of the derived metric. Other derived metrics are BARO_ABSENT_UNSUPPORTED.
  */
 BARO_API enum baro_absent baro_interval_derived(const struct baro_interval *between, const struct baro_row *before,
-                                                const struct baro_row *now, int derived, struct baro_use *ret);
+                                                const struct baro_row *now, baro_derived_id derived,
+                                                struct baro_use *ret);
 
 /* ---- derived metrics ---- */
 
@@ -93,22 +94,23 @@ BARO_API enum baro_absent baro_interval_derived(const struct baro_interval *betw
  * of `per`. Example: read_time_ns of a disk grew by 12 000 000 and reads by 4, so a read took 3 000 000 ns.
  */
 struct baro_derived {
-    int kind;         /**< the kind of entity that it describes */
-    const char *name; /**< such as "cores" or "read_bytes_per_second"; differs from all recorded metrics of the kind */
+    baro_kind_id kind; /**< the kind of entity that it describes */
+    const char *name;  /**< such as "cores" or "read_bytes_per_second"; differs from all recorded metrics of the kind */
     const char *unit; /**< "cores", "ratio" (0 to 1), "bytes per second", "per second", "ns", or "" for a plain count */
     const char *help; /**< one sentence */
-    const int *from;  /**< ids of the counters whose growth is added up */
-    size_t n_from;    /**< at least 1 */
-    const int *per;   /**< ids of the counters by whose growth that of `from` is divided; NULL: it is divided by time */
-    size_t n_per;     /**< how many ids `per` has */
+    const baro_metric_id *from; /**< ids of the counters whose growth is added up */
+    size_t n_from;              /**< at least 1 */
+    const baro_metric_id
+        *per;     /**< ids of the counters by whose growth that of `from` is divided; NULL: it is divided by time */
+    size_t n_per; /**< how many ids `per` has */
 };
 
 /** @return how many derived metrics a kind has; 0 for a kind that only a tape has. */
-BARO_API int baro_derived_count(int kind);
+BARO_API int baro_derived_count(baro_kind_id kind);
 /** @return derived metric @p i of a kind, a constant; NULL if there is none. */
-BARO_API const struct baro_derived *baro_derived_get(int kind, int i);
+BARO_API const struct baro_derived *baro_derived_get(baro_kind_id kind, baro_derived_id i);
 /** @return the number of the derived metric with this name, or -1. */
-BARO_API int baro_derived_find(int kind, const char *name);
+BARO_API baro_derived_id baro_derived_find(baro_kind_id kind, const char *name);
 
 #ifdef __cplusplus
 }

@@ -13,8 +13,12 @@
  *         ...
  *
  * Rows of samples come from baro_sample_row(), exits from records (BARO_RECORD_EXIT). All functions accept NULL, a row
- * that does not exist: its values are BARO_ABSENT_UNKNOWN, its name is "", its numbers are 0. Properties that a kind
- * does not have, such as the pid of a disk, are "" or 0, too.
+ * that does not exist.
+ *
+ * A property that rows of another kind do not have, such as the end of a process in a sample, is
+ * BARO_ABSENT_UNSUPPORTED; one that is not known is BARO_ABSENT_UNKNOWN; of NULL both are UNKNOWN. Functions that name
+ * what a row is return a value that no row can have instead, whether it is not known or the kind does not have it: ""
+ * as name and label, 0 as id, pid and start time, UINT32_MAX as user id, BARO_OWNER_NONE.
  *
  * Lifetimes: a row is borrowed from its sample, an exit from its cursor, as baro/sample.h says; baro_row_copy() makes a
  * copy that the caller owns. Text is borrowed from the row. All functions but baro_row_free() only read the row:
@@ -39,16 +43,16 @@ extern "C" {
 struct baro_row; /**< a process, an entity, an exit, or the job, recorder or machine at one instant */
 
 /* ---- values ---- */
-/** @return the kind of the row: of enum baro_kind, or a number of baro_tape_kind_find(); -1 for NULL. */
-BARO_API int baro_row_kind(const struct baro_row *row);
+/** @return the kind of the row; -1 for NULL. */
+BARO_API baro_kind_id baro_row_kind(const struct baro_row *row);
 
 /**
  * Reads a value as it was recorded: the kernel's count, in the unit of the metric. baro_metric_real() converts it.
- * @param metric an id of baro_metric_find() or baro_tape_metric_find() for the kind of the row.
+ * @param metric of the kind of the row.
  * @param ret the value; unchanged if it is absent.
- * @return BARO_PRESENT, or why the value is absent.
+ * @return BARO_PRESENT, or why the value is absent; BARO_ABSENT_UNSUPPORTED if @p metric is -1.
  */
-BARO_API enum baro_absent baro_row_value(const struct baro_row *row, int metric, uint64_t *ret);
+BARO_API enum baro_absent baro_row_value(const struct baro_row *row, baro_metric_id metric, uint64_t *ret);
 
 /**
  * Reads @p n values as baro_row_value() does. A table of many rows takes a third less time with it than with a call for
@@ -58,8 +62,8 @@ BARO_API enum baro_absent baro_row_value(const struct baro_row *row, int metric,
  * @param ret_absent room for @p n reasons of enum baro_absent; BARO_PRESENT (0) where there is a value.
  * @return how many of the values are present.
  */
-BARO_API size_t baro_row_values(const struct baro_row *row, const int *metrics, size_t n, uint64_t *ret_value,
-                                uint8_t *ret_absent);
+BARO_API size_t baro_row_values(const struct baro_row *row, const baro_metric_id *metrics, size_t n,
+                                uint64_t *ret_value, uint8_t *ret_absent);
 
 /**
  * Computes the growth of a counter per second, in the metric's unit per second: 2 000 000 000 of cpu_ns are two cores.
@@ -71,8 +75,8 @@ BARO_API size_t baro_row_values(const struct baro_row *row, const int *metrics, 
  * the same counter), if no time passed, or if the rows are not of the same process or entity; BARO_ABSENT_UNSUPPORTED
  * for a metric that is not a counter.
  */
-BARO_API enum baro_absent baro_row_rate(const struct baro_row *before, const struct baro_row *now, int metric,
-                                        double *ret);
+BARO_API enum baro_absent baro_row_rate(const struct baro_row *before, const struct baro_row *now,
+                                        baro_metric_id metric, double *ret);
 
 /**
  * Computes a derived metric (baro/interval.h) from two rows, as baro_row_rate() computes a rate.
@@ -82,12 +86,12 @@ BARO_API enum baro_absent baro_row_rate(const struct baro_row *before, const str
  *
  * Cores and ratios have no upper limit: the kernel counts some times in steps of 4 or 10 ms, so over 100 ms a CPU that
  * was always busy can have 1.1 cores.
- * @param derived a number of baro_derived_find() for the kind of the rows.
+ * @param derived of the kind of the rows.
  * @return as baro_row_rate(); BARO_ABSENT_UNKNOWN also if `per` did not grow (a disk without reads has no time per
  * read); BARO_ABSENT_UNSUPPORTED if there is no such derived metric.
  */
-BARO_API enum baro_absent baro_row_derived(const struct baro_row *before, const struct baro_row *now, int derived,
-                                           double *ret);
+BARO_API enum baro_absent baro_row_derived(const struct baro_row *before, const struct baro_row *now,
+                                           baro_derived_id derived, double *ret);
 
 /**
  * Reads the time in which a CPU, or all CPUs of the machine together, were busy: the fields of /proc/stat without idle,
@@ -145,29 +149,35 @@ BARO_API int32_t baro_row_ppid(const struct baro_row *row);
 BARO_API uint64_t baro_row_parent_start_ticks(const struct baro_row *row);
 /** @return its real user id; UINT32_MAX: not known. */
 BARO_API uint32_t baro_row_uid(const struct baro_row *row);
-/** @return how the recorder found the process. */
-BARO_API enum baro_origin baro_row_origin(const struct baro_row *row);
+/** Gets how the recorder found the process. @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED for other rows. */
+BARO_API enum baro_absent baro_row_origin(const struct baro_row *row, enum baro_origin *ret);
 /** @return "target", "event", "scan", "adopted"; "unknown" for a number that this library does not know. */
 BARO_API const char *baro_origin_name(enum baro_origin origin);
-/** @return its command line, with secrets redacted and arguments quoted for a shell; NULL: not known. */
-BARO_API const char *baro_row_cmdline(const struct baro_row *row);
-/** @return BARO_PRESENT, or why the command line is absent. */
-BARO_API enum baro_absent baro_row_cmdline_absent(const struct baro_row *row);
-/** @return when the recorder found the process, in nanoseconds since the tape began; 0 for other rows. */
-BARO_API uint64_t baro_row_first_ns(const struct baro_row *row);
+/**
+ * Gets the command line, with secrets redacted and arguments quoted for a shell.
+ * @return BARO_PRESENT, or why it is absent; BARO_ABSENT_UNSUPPORTED for other rows.
+ */
+BARO_API enum baro_absent baro_row_cmdline(const struct baro_row *row, const char **ret);
+/**
+ * Gets when the recorder found the process, in nanoseconds since the tape began.
+ * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED for exits and other rows.
+ */
+BARO_API enum baro_absent baro_row_first_ns(const struct baro_row *row, uint64_t *ret);
 /**
  * Computes when a process began, in nanoseconds since the tape began. The kernel counts start times in clock ticks,
  * mostly of 10 ms, so the earlier end of the tick is used unless the recorder knew the process within it. Example: the
  * start time is the tick from 5.10 to 5.11 s. If the event of the fork came at 5.104 s, the result is 5.104 s; if a
  * scan found the process at 5.3 s, it is 5.10 s.
  * @param header of the tape; NULL: the start time is not used.
- * @return 0 if it began before the tape; the end of an exit whose start time is not known.
+ * @param ret the beginning; 0 if it began before the tape; the end of an exit whose start time is not known.
+ * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED for rows that are neither a process nor an exit.
  */
-BARO_API uint64_t baro_row_begin_ns(const struct baro_header *header, const struct baro_row *row);
+BARO_API enum baro_absent baro_row_begin_ns(const struct baro_header *header, const struct baro_row *row,
+                                            uint64_t *ret);
 /**
  * @param header of the tape; NULL: the start time is not used.
  * @return whether the process began after @p t_ns: whatever it has used, it used after that time. For programs that
- * keep values instead of samples.
+ * keep values instead of samples. False for rows that are neither a process nor an exit.
  */
 BARO_API bool baro_row_began_after(const struct baro_header *header, const struct baro_row *row, uint64_t t_ns);
 
@@ -182,16 +192,20 @@ enum baro_exit_source {
     BARO_EXIT_WAIT4        /**< wait4(2) of the wrapper: complete */
 };
 
-/** @return when the process ended, or when the recorder noticed, in nanoseconds since the tape began; 0 if no exit. */
-BARO_API uint64_t baro_row_end_ns(const struct baro_row *row);
-/** Reads the wait status (wait4(2)) of an exit. @return BARO_PRESENT; BARO_ABSENT_UNKNOWN if it is not known. */
+/* Of rows that are no exits these are BARO_ABSENT_UNSUPPORTED. */
+/**
+ * Gets when the process ended, or when the recorder noticed, in nanoseconds since the tape began.
+ * @return BARO_PRESENT, or why it is absent.
+ */
+BARO_API enum baro_absent baro_row_end_ns(const struct baro_row *row, uint64_t *ret);
+/** Gets the wait status (wait4(2)) of an exit. @return BARO_PRESENT, or why it is absent. */
 BARO_API enum baro_absent baro_row_status(const struct baro_row *row, int *ret);
-/** @return where the values of an exit come from. */
-BARO_API enum baro_exit_source baro_row_exit_source(const struct baro_row *row);
+/** Gets where the values of an exit come from. @return BARO_PRESENT, or why it is absent. */
+BARO_API enum baro_absent baro_row_exit_source(const struct baro_row *row, enum baro_exit_source *ret);
 /** @return "last_sample", "event", "perf", "taskstats", "zombie", "wait4"; "unknown" for another number. */
 BARO_API const char *baro_exit_source_name(enum baro_exit_source source);
-/** @return whether at least one sample has the process that ended; true for rows that are no exits. */
-BARO_API bool baro_row_is_sampled(const struct baro_row *row);
+/** Gets whether at least one sample has the process that ended. @return BARO_PRESENT, or why it is absent. */
+BARO_API enum baro_absent baro_row_is_sampled(const struct baro_row *row, bool *ret);
 
 /* ---- entities ---- */
 /** @return a description of an entity, such as the model of a disk; "" if there is none. */

@@ -40,20 +40,19 @@ BARO_API bool baro_sample_lossy(const struct baro_sample *s);
 
 /* ---- rows ---- */
 /**
- * @param kind of enum baro_kind, or a kind that only the tape has (baro_tape_kind_find()).
  * @return how many rows of a kind the sample has: 1 for BARO_KIND_JOB and BARO_KIND_RECORDER; 1 for BARO_KIND_HOST once
  * the machine was read, before that 0; 0 for kinds that samples do not have, such as BARO_KIND_EXIT.
  */
-BARO_API size_t baro_sample_rows(const struct baro_sample *s, int kind);
+BARO_API size_t baro_sample_rows(const struct baro_sample *s, baro_kind_id kind);
 /**
  * @return row @p i of a kind; NULL if there is none. A process comes after its parent; entities are in the order in
  * which the recorder found them.
  */
-BARO_API const struct baro_row *baro_sample_row(const struct baro_sample *s, int kind, size_t i);
+BARO_API const struct baro_row *baro_sample_row(const struct baro_sample *s, baro_kind_id kind, size_t i);
 /** @return the process with this pid and start time (0: any), or NULL. Linear in the number of processes. */
 BARO_API const struct baro_row *baro_sample_find(const struct baro_sample *s, int32_t pid, uint64_t start_ticks);
 /** @return the row of a kind with this baro_row_id(), or NULL. Linear in the number of rows. */
-BARO_API const struct baro_row *baro_sample_find_id(const struct baro_sample *s, int kind, uint32_t id);
+BARO_API const struct baro_row *baro_sample_find_id(const struct baro_sample *s, baro_kind_id kind, uint32_t id);
 /**
  * Orders the processes of a sample for printing as trees: each process before its children, siblings in the order of
  * their rows. A process whose parent is not in the sample is the root of a tree. Takes time O(n log n) for n processes.
@@ -61,10 +60,10 @@ BARO_API const struct baro_row *baro_sample_find_id(const struct baro_sample *s,
  * The depth of a process is 0 for a root, else one more than that of its parent. A loop over the rows from 0 on can
  * compute it, because the row of a parent is smaller than those of its children.
  * @param ret_order room for one number per process: the row to print first, second, ...
- * @param ret_parent room for one number per process: for each row the row of its parent; SIZE_MAX: none.
+ * @param ret_parent room for one number per process: for each row the row of its parent; -1: none.
  * @return 0, or -ENOMEM.
  */
-BARO_API int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, size_t *ret_parent,
+BARO_API int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, ptrdiff_t *ret_parent,
                                 struct baro_error *err);
 /**
  * Finds the next process that may have changed since the previous sample; all others have the values, name and command
@@ -79,7 +78,7 @@ BARO_API size_t baro_sample_next_changed(const struct baro_sample *s, size_t i);
  * read at another time: baro_row_read_ns().
  * @return BARO_PRESENT, or BARO_ABSENT_UNKNOWN if they were never read.
  */
-BARO_API enum baro_absent baro_sample_read_ns(const struct baro_sample *s, int kind, uint64_t *ret);
+BARO_API enum baro_absent baro_sample_read_ns(const struct baro_sample *s, baro_kind_id kind, uint64_t *ret);
 
 /* ---- sums over processes ---- */
 /**
@@ -92,9 +91,10 @@ BARO_API enum baro_absent baro_sample_read_ns(const struct baro_sample *s, int k
  * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED if a sum of the metric means nothing; the reason why the value is
  * absent if no process has it.
  */
-BARO_API enum baro_absent baro_sample_sum(const struct baro_sample *s, int metric, uint64_t *ret, size_t *ret_lacking);
+BARO_API enum baro_absent baro_sample_sum(const struct baro_sample *s, baro_metric_id metric, uint64_t *ret,
+                                          size_t *ret_lacking);
 /** @return whether baro_sample_sum() can add up this metric of processes. */
-BARO_API bool baro_metric_adds_up(int process_metric);
+BARO_API bool baro_metric_adds_up(baro_metric_id process_metric);
 
 /* ---- copies ---- */
 /**

@@ -74,8 +74,8 @@ BARO_API void baro_series_free(struct baro_series *s);
  * @param metric an id of baro_tape_metric() or baro_metric_find().
  * @return the number of the curve, from 0 on; BARO_E_RANGE for a kind or metric that has no series; -ENOMEM.
  */
-BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
-                                   struct baro_error *err);
+BARO_API int baro_series_add_value(struct baro_series *s, baro_kind_id kind, uint32_t id, const char *name,
+                                   baro_metric_id metric, struct baro_error *err);
 /**
  * Adds a curve of the growth of a counter per second, in the unit of the metric per second. Parameters and results are
  * those of baro_series_add_value().
@@ -90,8 +90,8 @@ BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id,
  * over any two samples 100 ms apart. With samples 100 ms or more apart the highest rate of the curve is equal to it;
  * with closer ones they differ (by up to 12 % at 10 ms on a busy machine).
  */
-BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
-                                  struct baro_error *err);
+BARO_API int baro_series_add_rate(struct baro_series *s, baro_kind_id kind, uint32_t id, const char *name,
+                                  baro_metric_id metric, struct baro_error *err);
 
 /**
  * Adds a curve of a derived metric, such as the cores that a process used or the share of time in which a disk was
@@ -100,13 +100,13 @@ BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, 
  * without reads has no time per read. The other parameters and the results are those of baro_series_add_value().
  * @param derived a number of baro_derived_find().
  */
-BARO_API int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const char *name, int derived,
-                                     struct baro_error *err);
+BARO_API int baro_series_add_derived(struct baro_series *s, baro_kind_id kind, uint32_t id, const char *name,
+                                     baro_derived_id derived, struct baro_error *err);
 /**
  * Adds a curve of the number of processes, or of entities of a kind, that are called @p name; of all if it is NULL.
  * @return as baro_series_add_value().
  */
-BARO_API int baro_series_add_count(struct baro_series *s, int kind, const char *name, struct baro_error *err);
+BARO_API int baro_series_add_count(struct baro_series *s, baro_kind_id kind, const char *name, struct baro_error *err);
 
 /** Fills all curves. It moves the cursor. Call it once. @return 0, or a negative code. */
 BARO_API int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_error *err);

@@ -36,41 +36,8 @@
 extern "C" {
 #endif
 
-struct baro_summary; /**< the facts of one recording */
+struct baro_summary; /**< the facts of one recording: baro_fold_summary() of baro/fold.h */
 
-/* ---- making a summary ---- */
-/**
- * Reads @p tape from its beginning to its present end and makes its summary. It leaves the cursor at the end. The
- * summary borrows nothing from the tape, which may be closed.
- * @return 0 and a summary, to be freed with baro_summary_free(); negative on a read error; -ENOMEM.
- */
-BARO_API int baro_summary_of_tape(struct baro_tape *tape, struct baro_summary **ret, struct baro_error *err);
-
-/** Frees a summary and all that was borrowed from it. NULL is allowed. */
-BARO_API void baro_summary_free(struct baro_summary *summary);
-
-/**
- * Makes a summary without records, to which a live view adds records as they arrive.
- * @param header borrowed during the call.
- * @return 0 and a summary, to be freed with baro_summary_free(); -ENOMEM.
- */
-BARO_API int baro_summary_new(struct baro_summary **ret, const struct baro_header *header, struct baro_error *err);
-/**
- * Adds one record. Add the records in the order of the tape, each once. It allocates memory only for new commands,
- * entities and the like. If memory runs out, the summary lacks something, and the fact "is_incomplete" is true.
- */
-BARO_API void baro_summary_add(struct baro_summary *summary, const struct baro_record *record);
-/**
- * Adds all records from the position of the cursor to the present end of the tape. To follow a tape, call this and
- * baro_summary_finish() each time baro_tape_wait() returns 1.
- * @return 0, or negative on a read error: the summary has the records that were read before it.
- */
-BARO_API int baro_summary_add_tape(struct baro_summary *summary, struct baro_tape *tape, struct baro_error *err);
-/**
- * Adds the processes that are alive to their commands, and sorts the commands. Read values after this call. More
- * records may be added afterwards; then call it again.
- */
-BARO_API void baro_summary_finish(struct baro_summary *summary);
 /**
  * Sets the carbon intensity of the electricity. The section "carbon" then has values: energy times intensity. It
  * changes nothing on the tape.
@@ -108,9 +75,14 @@ enum baro_fact_trend {
     BARO_TREND_MORE_IS_BETTER /**< memory that was available */
 };
 
+/** A fact of a summary, of a header or of a phase: its number among these, from 0 on; -1: none. */
+typedef int baro_fact_id;
+/** A section of a summary: its number, from 0 on; -1: none. */
+typedef int baro_section_id;
+
 /** A fact. Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
 struct baro_fact {
-    int section;                        /**< number of its section; -1: it is a fact of a header or of a phase */
+    baro_section_id section;            /**< number of its section; -1: it is a fact of a header or of a phase */
     const char *name;                   /**< such as "cpu_ns"; the unit is in the name */
     const char *help;                   /**< what it means */
     enum baro_fact_type type;           /**< which member of struct baro_value has its value */
@@ -122,25 +94,25 @@ struct baro_fact {
 
 /** A section. Members may be added at the end: take what baro_summary_section() returns, make no arrays. */
 struct baro_section {
-    const char *name; /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
-    const char *help; /**< what its facts are about */
-    bool is_table;    /**< it has any number of rows; else exactly one */
-    int first_fact;   /**< number of its first fact */
-    int fact_count;   /**< how many facts it has, from first_fact on */
+    const char *name;        /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
+    const char *help;        /**< what its facts are about */
+    bool is_table;           /**< it has any number of rows; else exactly one */
+    baro_fact_id first_fact; /**< number of its first fact */
+    int fact_count;          /**< how many facts it has, from first_fact on */
 };
 
 /** @return how many sections there are. */
 BARO_API int baro_summary_section_count(void);
 /** @return section @p section, a constant; NULL if there is none. */
-BARO_API const struct baro_section *baro_summary_section(int section);
+BARO_API const struct baro_section *baro_summary_section(baro_section_id section);
 /** @return the section with this name, or -1. */
-BARO_API int baro_summary_section_find(const char *name);
+BARO_API baro_section_id baro_summary_section_find(const char *name);
 /** @return how many facts there are, in the order of their sections. */
 BARO_API int baro_summary_fact_count(void);
 /** @return fact @p fact, a constant; NULL if there is none. */
-BARO_API const struct baro_fact *baro_summary_fact(int fact);
+BARO_API const struct baro_fact *baro_summary_fact(baro_fact_id fact);
 /** @return the number of the fact with this name in this section, or -1. */
-BARO_API int baro_summary_fact_find(const char *section, const char *name);
+BARO_API baro_fact_id baro_summary_fact_find(const char *section, const char *name);
 /** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
 BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
 /** @return "none", "more_is_worse", "more_is_better"; "unknown" for another number. */
@@ -154,17 +126,17 @@ BARO_API const char *baro_fact_trend_name(enum baro_fact_trend trend);
  * @return the number of the fact; -1 for a section that is not a table, and for the arguments of the command, which
  * only their position identifies.
  */
-BARO_API int baro_summary_key(int section);
+BARO_API baro_fact_id baro_summary_key(baro_section_id section);
 
 /* ---- the header of a tape as facts ---- */
 /** @return how many facts a header has. They are in no section (-1). */
 BARO_API int baro_header_fact_count(void);
 /** @return fact @p fact of headers, a constant; NULL if there is none. */
-BARO_API const struct baro_fact *baro_header_fact(int fact);
+BARO_API const struct baro_fact *baro_header_fact(baro_fact_id fact);
 /** @return the number of the fact of headers with this name, such as "host" or "argument", or -1. */
-BARO_API int baro_header_fact_find(const char *name);
+BARO_API baro_fact_id baro_header_fact_find(const char *name);
 /** @return how many values a fact has: any number for "argument" and "target", else 1. */
-BARO_API size_t baro_header_rows(const struct baro_header *header, int fact);
+BARO_API size_t baro_header_rows(const struct baro_header *header, baro_fact_id fact);
 
 /* ---- the values of a summary ---- */
 /** How exact a value is: bits of baro_value.flags. */
@@ -196,7 +168,7 @@ struct baro_value {
 };
 
 /** @return how many rows a section has: 1 unless it is a table; 0 if there is no such section. */
-BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int section);
+BARO_API size_t baro_summary_rows(const struct baro_summary *summary, baro_section_id section);
 /**
  * Reads the value of a fact.
  * @param row from 0 to baro_summary_rows() - 1.
@@ -204,7 +176,7 @@ BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int sectio
  * @return ret->absent: BARO_PRESENT (0), or why the value is absent; BARO_ABSENT_UNSUPPORTED for a fact or a row that
  * does not exist.
  */
-BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
+BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, baro_fact_id fact, size_t row,
                                              struct baro_value *ret);
 /**
  * Finds a row of a table by its key: the same command in another summary.
@@ -212,7 +184,7 @@ BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary,
  * @param key the key, terminated by NUL, as in baro_value.text
  * @return the first row with this key; -1 if there is none.
  */
-BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int section, const char *key);
+BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, baro_section_id section, const char *key);
 /**
  * Converts a value to a number, whatever the type of its fact, for programs that compare, add up or draw values. Above
  * 2^53 the result is rounded.
@@ -228,7 +200,7 @@ BARO_API double baro_fact_real(const struct baro_fact *fact, const struct baro_v
  * @return ret->absent: BARO_PRESENT (0); BARO_ABSENT_UNKNOWN for what the recorder did not know or was not given;
  * BARO_ABSENT_UNSUPPORTED for a fact or a row that does not exist.
  */
-BARO_API enum baro_absent baro_header_value(const struct baro_header *header, int fact, size_t row,
+BARO_API enum baro_absent baro_header_value(const struct baro_header *header, baro_fact_id fact, size_t row,
                                             struct baro_value *ret);
 
 /* ---- as JSON ---- */

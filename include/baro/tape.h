@@ -58,7 +58,9 @@ struct baro_record {
  *
  * A tape is a regular file, or a folder of segments (`--keep`). A cursor reads the segments one after the other as if
  * they were one file. It leaves out segments that the recorder removes before the cursor has reached them.
- * baro_header_segment() tells whether the beginning was removed.
+ * baro_header_segment() tells whether the beginning was removed. Where one recorder after the other has written the
+ * tape (`baro observe` was started again), the cursor joins the parts: times, ids and counters of the job go on, and
+ * the header is that of the first part.
  * @param path a file or a folder.
  * @return 0 and a cursor that stands before the first record, to be closed with baro_tape_close(); -errno,
  * BARO_E_NOT_TAPE, BARO_E_EMPTY (too short to hold a header), BARO_E_VERSION or BARO_E_CORRUPT (a damaged header).
@@ -271,10 +273,10 @@ BARO_API const struct baro_header *baro_tape_header(const struct baro_tape *tape
  * @return how many kinds the cursor knows so far.
  */
 BARO_API int baro_tape_kind_count(const struct baro_tape *tape);
-/** @return the name of a kind, borrowed until the cursor is closed; NULL if there is no such kind. */
-BARO_API const char *baro_tape_kind_name(const struct baro_tape *tape, int kind);
+/** @return the name of a kind, borrowed until the cursor is closed; "unknown" for another number. */
+BARO_API const char *baro_tape_kind_name(const struct baro_tape *tape, baro_kind_id kind);
 /** @return the kind with this name, or -1. */
-BARO_API int baro_tape_kind_find(const struct baro_tape *tape, const char *name);
+BARO_API baro_kind_id baro_tape_kind_find(const struct baro_tape *tape, const char *name);
 /**
  * Reads the declarations of all kinds that the tape has by now. It does not move the cursor.
  * @return 0, or a negative code.
@@ -287,11 +289,11 @@ BARO_API int baro_tape_read_kinds(struct baro_tape *tape, struct baro_error *err
  * had. A declared kind may get more metrics as the cursor moves on.
  * @return how many metrics of the kind the cursor knows so far.
  */
-BARO_API int baro_tape_metric_count(const struct baro_tape *tape, int kind);
+BARO_API int baro_tape_metric_count(const struct baro_tape *tape, baro_kind_id kind);
 /** @return a descriptor, borrowed until the cursor is closed; NULL if there is no such metric. */
-BARO_API const struct baro_metric *baro_tape_metric(const struct baro_tape *tape, int kind, int id);
+BARO_API const struct baro_metric *baro_tape_metric(const struct baro_tape *tape, baro_kind_id kind, baro_metric_id id);
 /** @return the id of the metric with this name or stem, or -1. */
-BARO_API int baro_tape_metric_find(const struct baro_tape *tape, int kind, const char *name);
+BARO_API baro_metric_id baro_tape_metric_find(const struct baro_tape *tape, baro_kind_id kind, const char *name);
 
 /* ---- limits ---- */
 /**

@@ -32,32 +32,7 @@
 extern "C" {
 #endif
 
-struct baro_timeline; /**< the items of one recording */
-
-/* ---- making a timeline ---- */
-/**
- * Reads @p tape from its beginning to its present end and makes its timeline. It leaves the cursor at the end. The
- * timeline borrows nothing from the tape, which may be closed.
- * @return 0 and a timeline, to be freed with baro_timeline_free(); negative on a read error; -ENOMEM.
- */
-BARO_API int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, struct baro_error *err);
-/** Frees a timeline and all that was borrowed from it. NULL is allowed. */
-BARO_API void baro_timeline_free(struct baro_timeline *timeline);
-
-/**
- * Makes an empty timeline, to which a live view adds records as they arrive.
- * @param header borrowed during the call.
- * @return 0 and a timeline, to be freed with baro_timeline_free(); -ENOMEM.
- */
-BARO_API int baro_timeline_new(struct baro_timeline **ret, const struct baro_header *header, struct baro_error *err);
-/** Adds one record. Add the records in the order of the tape, each once. */
-BARO_API void baro_timeline_add(struct baro_timeline *timeline, const struct baro_record *record);
-/**
- * Sorts the list. Read items after this call. More records may be added afterwards; then call it again, which may
- * change the positions of items.
- * @return 0 or -ENOMEM.
- */
-BARO_API int baro_timeline_finish(struct baro_timeline *timeline, struct baro_error *err);
+struct baro_timeline; /**< the items of one recording: baro_fold_timeline() of baro/fold.h */
 
 /* ---- the list ---- */
 /** Kinds of items. Later versions may add kinds. */
@@ -126,9 +101,9 @@ BARO_API int baro_timeline_lanes(const struct baro_timeline *timeline);
  */
 BARO_API int baro_timeline_fact_count(void);
 /** @return fact @p fact of phases, a constant; NULL if there is none. */
-BARO_API const struct baro_fact *baro_timeline_fact(int fact);
+BARO_API const struct baro_fact *baro_timeline_fact(baro_fact_id fact);
 /** @return the number of the fact of phases with this name, such as "cpu_ns", or -1. */
-BARO_API int baro_timeline_fact_find(const char *name);
+BARO_API baro_fact_id baro_timeline_fact_find(const char *name);
 /**
  * Reads the value of a fact of a phase.
  * @param item position of the phase in the list
@@ -136,7 +111,7 @@ BARO_API int baro_timeline_fact_find(const char *name);
  * @return ret->absent: BARO_PRESENT (0), or why the value is absent; BARO_ABSENT_UNSUPPORTED for a fact that does not
  * exist, or an item that is not a phase.
  */
-BARO_API enum baro_absent baro_timeline_value(const struct baro_timeline *timeline, size_t item, int fact,
+BARO_API enum baro_absent baro_timeline_value(const struct baro_timeline *timeline, size_t item, baro_fact_id fact,
                                               struct baro_value *ret);
 
 #ifdef __cplusplus

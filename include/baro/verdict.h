@@ -7,14 +7,15 @@
  * Rules make verdicts. A rule has a name that never changes, a weight and thresholds; docs/verdicts.md lists them, too.
  * A rule that has too little evidence makes no verdict.
  *
- *     struct baro_verdicts *all;
- *     if (baro_verdicts_of_tape(tape, &all, &err) < 0)
+ *     struct baro_fold *fold;
+ *     if (baro_fold_of_tape(tape, BARO_FOLD_VERDICTS, &fold, &err) < 0)
  *         ...
+ *     const struct baro_verdicts *all = baro_fold_verdicts(fold);
  *     for (size_t i = 0; i < baro_verdicts_count(all); i++) {
  *         const struct baro_verdict *v = baro_verdicts_get(all, i);
  *         printf("%s: %s %s\n", baro_verdict_weight_name(v->weight), v->title, v->advice);
  *     }
- *     baro_verdicts_free(all);
+ *     baro_fold_free(fold);
  *
  * Sentences may contain names of commands, phases and control groups as they are on the tape: escape them before you
  * print them (baro/text.h).
@@ -93,22 +94,13 @@ struct baro_verdict {
     size_t evidence_count;                /**< how many numbers these are */
 };
 
-struct baro_verdicts; /**< the verdicts of one recording */
-
-/**
- * Reads @p tape from its beginning to its present end and applies all rules. It leaves the cursor at the end. The
- * verdicts borrow nothing from the tape, which may be closed.
- * @return 0 and the verdicts, to be freed with baro_verdicts_free(); negative on a read error; -ENOMEM.
- */
-BARO_API int baro_verdicts_of_tape(struct baro_tape *tape, struct baro_verdicts **ret, struct baro_error *err);
-/** Frees verdicts. NULL is allowed. */
-BARO_API void baro_verdicts_free(struct baro_verdicts *verdicts);
+struct baro_verdicts; /**< the verdicts of one recording: baro_fold_verdicts() of baro/fold.h */
 
 /** @return how many verdicts there are. */
 BARO_API size_t baro_verdicts_count(const struct baro_verdicts *verdicts);
 /**
- * @return verdict @p i, in the order of their weights, problems first. It is borrowed until baro_verdicts_free() or
- * baro_verdicts_finish(). NULL if there is none.
+ * @return verdict @p i, in the order of their weights, problems first. It is borrowed until baro_fold_free() or
+ * baro_fold_finish(). NULL if there is none.
  */
 BARO_API const struct baro_verdict *baro_verdicts_get(const struct baro_verdicts *verdicts, size_t i);
 
@@ -121,32 +113,6 @@ BARO_API const struct baro_verdict *baro_verdicts_get(const struct baro_verdicts
  */
 BARO_API int baro_verdicts_json(const struct baro_verdicts *verdicts, const struct baro_summary *summary,
                                 const char *tape_name, baro_sink *sink, void *context, struct baro_error *err);
-
-/* ---- for readers that walk the tape themselves ---- */
-/**
- * Makes verdicts without records, to which a program adds records as it reads them.
- * @param header borrowed during the call.
- * @return 0 and verdicts, to be freed with baro_verdicts_free(); -ENOMEM.
- */
-BARO_API int baro_verdicts_new(struct baro_verdicts **ret, const struct baro_header *header, struct baro_error *err);
-/**
- * Adds one record. Add the records in the order of the tape, each once. The memory that this takes does not grow with
- * the length of the tape.
- */
-BARO_API void baro_verdicts_add(struct baro_verdicts *verdicts, const struct baro_record *record);
-/**
- * Adds all records from the position of the cursor to the present end of the tape, to the verdicts and to a summary.
- * @return 0, or negative on a read error: both have the records that were read before it.
- */
-BARO_API int baro_verdicts_add_tape(struct baro_verdicts *verdicts, struct baro_summary *summary,
-                                    struct baro_tape *tape, struct baro_error *err);
-/**
- * Applies the rules to the records that were added so far. More records may be added afterwards; then call it again.
- * @param summary of the same records, after baro_summary_finish(). Borrowed during the call.
- * @return 0 or -ENOMEM.
- */
-BARO_API int baro_verdicts_finish(struct baro_verdicts *verdicts, const struct baro_summary *summary,
-                                  struct baro_error *err);
 
 #ifdef __cplusplus
 }

@@ -66,6 +66,9 @@ BARO_KIND_SENSOR = 9
 BARO_KIND_CGROUP = 10
 BARO_KIND_TASK = 11
 BARO_KIND_DIRECTORY = 12
+BARO_KIND_GPU = 13
+BARO_KIND_GPU_PROCESS = 14
+BARO_KIND_ENERGY = 15
 
 # enum baro_unit
 BARO_UNIT_NONE = 0
@@ -99,40 +102,6 @@ BARO_ABSENT_TIMEOUT = 7
 BARO_ABSENT_UNKNOWN = 8
 BARO_ABSENT_SHARED = 9
 BARO_ABSENT_NONE = 100
-
-# enum baro_source
-BARO_SOURCE_NONE = 0
-BARO_SOURCE_CLOCK = 1
-BARO_SOURCE_STAT = 2
-BARO_SOURCE_STATUS = 4
-BARO_SOURCE_IO = 8
-BARO_SOURCE_FD = 16
-BARO_SOURCE_SCHEDSTAT = 32
-BARO_SOURCE_SMAPS = 64
-BARO_SOURCE_TASKS = 128
-BARO_SOURCE_TREE = 256
-BARO_SOURCE_LEDGER = 512
-BARO_SOURCE_EXIT = 1024
-BARO_SOURCE_SELF = 2048
-BARO_SOURCE_PROC_STAT = 4096
-BARO_SOURCE_LOADAVG = 8192
-BARO_SOURCE_MEMINFO = 16384
-BARO_SOURCE_VMSTAT = 32768
-BARO_SOURCE_DISKSTATS = 65536
-BARO_SOURCE_NETDEV = 131072
-BARO_SOURCE_PRESSURE = 262144
-BARO_SOURCE_UPTIME = 524288
-BARO_SOURCE_STATVFS = 1048576
-BARO_SOURCE_SYS_BLOCK = 2097152
-BARO_SOURCE_SYS_NET = 4194304
-BARO_SOURCE_SYS_CPUFREQ = 8388608
-BARO_SOURCE_SYS_NODE = 16777216
-BARO_SOURCE_HWMON = 33554432
-BARO_SOURCE_CGROUP = 67108864
-BARO_SOURCE_WALK = 134217728
-BARO_SOURCE_SOCK_DIAG = 268435456
-BARO_SOURCE_GPU = 536870912
-BARO_SOURCE_ENERGY = 1073741824
 
 # enum baro_event_kind
 BARO_EVENT_START = 0
@@ -239,12 +208,6 @@ BARO_COLUMN_DERIVED = 29
 BARO_COLUMN_REASON = 30
 BARO_COLUMN_SUM_REASON = 31
 
-# enum baro_runs_flags
-BARO_RUNS_EMPTY = 1
-
-# enum baro_remove_flags
-BARO_REMOVE_RUNNING = 1
-
 # enum baro_fact_type
 BARO_FACT_UNSIGNED = 0
 BARO_FACT_SIGNED = 1
@@ -286,6 +249,21 @@ BARO_TIMELINE_EVENT = 2
 BARO_VERDICT_PROBLEM = 0
 BARO_VERDICT_ADVICE = 1
 BARO_VERDICT_NOTE = 2
+
+# enum baro_fold_part
+BARO_FOLD_SUMMARY = 0
+BARO_FOLD_TIMELINE = 1
+BARO_FOLD_VERDICTS = 2
+
+# enum baro_combine
+BARO_COMBINE_JOIN = 0
+BARO_COMBINE_UNION = 1
+
+# enum baro_runs_flags
+BARO_RUNS_EMPTY = 1
+
+# enum baro_remove_flags
+BARO_REMOVE_RUNNING = 1
 
 # enum baro_text_kind
 BARO_TEXT_HOST = 0
@@ -338,7 +316,6 @@ class baro_metric(Structure):
         ("file", c_char_p),
         ("unit", c_int),
         ("semantics", c_int),
-        ("source", c_uint64),
     ]
 
 
@@ -415,63 +392,6 @@ class baro_arrow_options(Structure):
         ("batch_rows", c_size_t),
         ("user", c_void_p),
         ("user_context", c_void_p),
-    ]
-
-
-class baro_interval(Structure):
-    _fields_ = [
-        ("header", c_void_p),
-        ("before", c_void_p),
-        ("now", c_void_p),
-    ]
-
-
-class baro_use(Structure):
-    _fields_ = [
-        ("growth", c_uint64),
-        ("rate", c_double),
-        ("is_lower_bound", c_bool),
-    ]
-
-
-class baro_derived(Structure):
-    _fields_ = [
-        ("kind", c_int),
-        ("name", c_char_p),
-        ("unit", c_char_p),
-        ("help", c_char_p),
-        ("from", POINTER(c_int)),
-        ("n_from", c_size_t),
-        ("per", POINTER(c_int)),
-        ("n_per", c_size_t),
-    ]
-
-
-class baro_tape_end(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("last_ns", c_uint64),
-        ("end_ns", c_uint64),
-        ("status", c_int),
-        ("ended", c_bool),
-        ("status_known", c_bool),
-        ("detached", c_bool),
-        ("complete", c_bool),
-    ]
-
-
-class baro_bucket(Structure):
-    _fields_ = [
-        ("covered_ns", c_uint64),
-        ("points", c_uint64),
-        ("min", c_double),
-        ("max", c_double),
-        ("mean", c_double),
-        ("last", c_double),
-        ("unsure_ns", c_uint64),
-        ("low", c_double),
-        ("high", c_double),
-        ("at_least", c_double),
     ]
 
 
@@ -572,6 +492,72 @@ class baro_verdict(Structure):
     ]
 
 
+class baro_combined(Structure):
+    _fields_ = [
+        ("value", baro_value),
+        ("weight", c_double),
+        ("count", c_uint64),
+        ("known", c_uint64),
+    ]
+
+
+class baro_interval(Structure):
+    _fields_ = [
+        ("header", c_void_p),
+        ("before", c_void_p),
+        ("now", c_void_p),
+    ]
+
+
+class baro_use(Structure):
+    _fields_ = [
+        ("growth", c_uint64),
+        ("rate", c_double),
+        ("is_lower_bound", c_bool),
+    ]
+
+
+class baro_derived(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("unit", c_char_p),
+        ("help", c_char_p),
+        ("from", POINTER(c_int)),
+        ("n_from", c_size_t),
+        ("per", POINTER(c_int)),
+        ("n_per", c_size_t),
+    ]
+
+
+class baro_tape_end(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("last_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("status", c_int),
+        ("ended", c_bool),
+        ("status_known", c_bool),
+        ("detached", c_bool),
+        ("complete", c_bool),
+    ]
+
+
+class baro_bucket(Structure):
+    _fields_ = [
+        ("covered_ns", c_uint64),
+        ("points", c_uint64),
+        ("min", c_double),
+        ("max", c_double),
+        ("mean", c_double),
+        ("last", c_double),
+        ("unsure_ns", c_uint64),
+        ("low", c_double),
+        ("high", c_double),
+        ("at_least", c_double),
+    ]
+
+
 class baro_text(Structure):
     _fields_ = [
         ("what", c_int),
@@ -622,40 +608,20 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_mode": (c_int, (c_void_p,)),
     "baro_header_argv": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_name": (c_char_p, (c_void_p,)),
-    "baro_header_cwd": (c_char_p, (c_void_p,)),
     "baro_header_uid": (c_uint32, (c_void_p,)),
     "baro_header_target_count": (c_size_t, (c_void_p,)),
     "baro_header_target": (c_int32, (c_void_p, c_size_t)),
-    "baro_header_cgroup_mode": (c_char_p, (c_void_p,)),
+    "baro_header_job_id": (c_char_p, (c_void_p,)),
     "baro_header_version": (c_char_p, (c_void_p,)),
-    "baro_header_interval_ns": (c_uint64, (c_void_p,)),
-    "baro_header_overhead_ppm": (c_uint64, (c_void_p,)),
     "baro_header_wants": (c_bool, (c_void_p, c_int)),
-    "baro_header_recorder_pid": (c_int32, (c_void_p,)),
-    "baro_header_recorder_start_ticks": (c_uint64, (c_void_p,)),
     "baro_header_segment": (c_uint32, (c_void_p,)),
     "baro_header_has_start": (c_bool, (c_void_p,)),
-    "baro_header_keep_ns": (c_uint64, (c_void_p,)),
-    "baro_header_keep_bytes": (c_uint64, (c_void_p,)),
-    "baro_header_event_source": (c_char_p, (c_void_p,)),
-    "baro_header_exit_source": (c_char_p, (c_void_p,)),
     "baro_header_start_realtime_ns": (c_int64, (c_void_p,)),
     "baro_header_realtime_ns": (c_int64, (c_void_p, c_uint64)),
-    "baro_header_start_monotonic_ns": (c_uint64, (c_void_p,)),
-    "baro_header_start_boottime_ns": (c_uint64, (c_void_p,)),
-    "baro_header_boot_id": (c_char_p, (c_void_p,)),
     "baro_header_clock_ticks": (c_uint32, (c_void_p,)),
     "baro_header_host": (c_char_p, (c_void_p,)),
-    "baro_header_kernel": (c_char_p, (c_void_p,)),
-    "baro_header_machine": (c_char_p, (c_void_p,)),
-    "baro_header_cpu_model": (c_char_p, (c_void_p,)),
     "baro_header_cpus": (c_uint32, (c_void_p,)),
-    "baro_header_numa_nodes": (c_uint32, (c_void_p,)),
-    "baro_header_page_bytes": (c_uint64, (c_void_p,)),
     "baro_header_memory_bytes": (c_uint64, (c_void_p,)),
-    "baro_header_job_id": (c_char_p, (c_void_p,)),
-    "baro_header_step_id": (c_char_p, (c_void_p,)),
-    "baro_header_rank": (c_char_p, (c_void_p,)),
     "baro_row_kind": (c_int, (c_void_p,)),
     "baro_row_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
     "baro_row_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
@@ -671,18 +637,17 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_row_ppid": (c_int32, (c_void_p,)),
     "baro_row_parent_start_ticks": (c_uint64, (c_void_p,)),
     "baro_row_uid": (c_uint32, (c_void_p,)),
-    "baro_row_origin": (c_int, (c_void_p,)),
+    "baro_row_origin": (c_int, (c_void_p, POINTER(c_int))),
     "baro_origin_name": (c_char_p, (c_int,)),
-    "baro_row_cmdline": (c_char_p, (c_void_p,)),
-    "baro_row_cmdline_absent": (c_int, (c_void_p,)),
-    "baro_row_first_ns": (c_uint64, (c_void_p,)),
-    "baro_row_begin_ns": (c_uint64, (c_void_p, c_void_p)),
+    "baro_row_cmdline": (c_int, (c_void_p, POINTER(c_char_p))),
+    "baro_row_first_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_row_begin_ns": (c_int, (c_void_p, c_void_p, POINTER(c_uint64))),
     "baro_row_began_after": (c_bool, (c_void_p, c_void_p, c_uint64)),
-    "baro_row_end_ns": (c_uint64, (c_void_p,)),
+    "baro_row_end_ns": (c_int, (c_void_p, POINTER(c_uint64))),
     "baro_row_status": (c_int, (c_void_p, POINTER(c_int))),
-    "baro_row_exit_source": (c_int, (c_void_p,)),
+    "baro_row_exit_source": (c_int, (c_void_p, POINTER(c_int))),
     "baro_exit_source_name": (c_char_p, (c_int,)),
-    "baro_row_is_sampled": (c_bool, (c_void_p,)),
+    "baro_row_is_sampled": (c_int, (c_void_p, POINTER(c_bool))),
     "baro_row_label": (c_char_p, (c_void_p,)),
     "baro_row_owner": (c_int, (c_void_p,)),
     "baro_row_owner_pid": (c_int32, (c_void_p,)),
@@ -699,7 +664,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_sample_row": (c_void_p, (c_void_p, c_int, c_size_t)),
     "baro_sample_find": (c_void_p, (c_void_p, c_int32, c_uint64)),
     "baro_sample_find_id": (c_void_p, (c_void_p, c_int, c_uint32)),
-    "baro_sample_forest": (c_int, (c_void_p, POINTER(c_size_t), POINTER(c_size_t), POINTER(baro_error))),
+    "baro_sample_forest": (c_int, (c_void_p, POINTER(c_size_t), POINTER(c_ssize_t), POINTER(baro_error))),
     "baro_sample_next_changed": (c_size_t, (c_void_p, c_size_t)),
     "baro_sample_read_ns": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
     "baro_sample_sum": (c_int, (c_void_p, c_int, POINTER(c_uint64), POINTER(c_size_t))),
@@ -769,6 +734,51 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "baro_arrow_capsule_free": (None, (c_void_p,)),
     "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
+    "baro_summary_set_carbon": (None, (c_void_p, c_double)),
+    "baro_summary_section_count": (c_int, ()),
+    "baro_summary_section": (POINTER(baro_section), (c_int,)),
+    "baro_summary_section_find": (c_int, (c_char_p,)),
+    "baro_summary_fact_count": (c_int, ()),
+    "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
+    "baro_fact_semantics_name": (c_char_p, (c_int,)),
+    "baro_fact_trend_name": (c_char_p, (c_int,)),
+    "baro_summary_key": (c_int, (c_int,)),
+    "baro_header_fact_count": (c_int, ()),
+    "baro_header_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_header_fact_find": (c_int, (c_char_p,)),
+    "baro_header_rows": (c_size_t, (c_void_p, c_int)),
+    "baro_value_prefix": (c_char_p, (c_uint, c_int)),
+    "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
+    "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
+    "baro_summary_row_find": (c_ssize_t, (c_void_p, c_int, c_char_p)),
+    "baro_fact_real": (c_double, (POINTER(baro_fact), POINTER(baro_value))),
+    "baro_header_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
+    "baro_summary_json": (c_int, (c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
+    "baro_timeline_count": (c_size_t, (c_void_p,)),
+    "baro_timeline_get": (POINTER(baro_timeline_item), (c_void_p, c_size_t)),
+    "baro_timeline_phase_at": (c_ssize_t, (c_void_p, c_uint64)),
+    "baro_timeline_lanes": (c_int, (c_void_p,)),
+    "baro_timeline_fact_count": (c_int, ()),
+    "baro_timeline_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_timeline_fact_find": (c_int, (c_char_p,)),
+    "baro_timeline_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_verdict_weight_name": (c_char_p, (c_int,)),
+    "baro_verdict_rule_count": (c_int, ()),
+    "baro_verdict_rule": (POINTER(baro_rule), (c_int,)),
+    "baro_verdicts_count": (c_size_t, (c_void_p,)),
+    "baro_verdicts_get": (POINTER(baro_verdict), (c_void_p, c_size_t)),
+    "baro_verdicts_json": (c_int, (c_void_p, c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
+    "baro_fold_new": (c_int, (POINTER(c_void_p), c_void_p, c_int, POINTER(baro_error))),
+    "baro_fold_of_tape": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_fold_free": (None, (c_void_p,)),
+    "baro_fold_add": (None, (c_void_p, POINTER(baro_record))),
+    "baro_fold_add_tape": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
+    "baro_fold_finish": (c_int, (c_void_p, c_int, POINTER(baro_error))),
+    "baro_fold_summary": (c_void_p, (c_void_p,)),
+    "baro_fold_timeline": (c_void_p, (c_void_p,)),
+    "baro_fold_verdicts": (c_void_p, (c_void_p,)),
+    "baro_combine": (None, (POINTER(baro_fact), c_int, POINTER(baro_combined), POINTER(baro_combined))),
     "baro_interval_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
     "baro_interval_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
     "baro_derived_count": (c_int, (c_int,)),
@@ -805,61 +815,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_series_read": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_series_bucket_ns": (c_uint64, (c_void_p, c_size_t)),
     "baro_series_bucket": (POINTER(baro_bucket), (c_void_p, c_int, c_size_t)),
-    "baro_summary_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_summary_free": (None, (c_void_p,)),
-    "baro_summary_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
-    "baro_summary_add": (None, (c_void_p, POINTER(baro_record))),
-    "baro_summary_add_tape": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
-    "baro_summary_finish": (None, (c_void_p,)),
-    "baro_summary_set_carbon": (None, (c_void_p, c_double)),
-    "baro_summary_section_count": (c_int, ()),
-    "baro_summary_section": (POINTER(baro_section), (c_int,)),
-    "baro_summary_section_find": (c_int, (c_char_p,)),
-    "baro_summary_fact_count": (c_int, ()),
-    "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
-    "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
-    "baro_fact_semantics_name": (c_char_p, (c_int,)),
-    "baro_fact_trend_name": (c_char_p, (c_int,)),
-    "baro_summary_key": (c_int, (c_int,)),
-    "baro_header_fact_count": (c_int, ()),
-    "baro_header_fact": (POINTER(baro_fact), (c_int,)),
-    "baro_header_fact_find": (c_int, (c_char_p,)),
-    "baro_header_rows": (c_size_t, (c_void_p, c_int)),
-    "baro_value_prefix": (c_char_p, (c_uint, c_int)),
-    "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
-    "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
-    "baro_summary_row_find": (c_ssize_t, (c_void_p, c_int, c_char_p)),
-    "baro_fact_real": (c_double, (POINTER(baro_fact), POINTER(baro_value))),
-    "baro_header_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
-    "baro_summary_json": (c_int, (c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),
     "baro_text_next": (c_size_t, (c_char_p, c_size_t, c_char_p)),
     "baro_signal_name": (c_char_p, (c_int,)),
-    "baro_timeline_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_timeline_free": (None, (c_void_p,)),
-    "baro_timeline_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
-    "baro_timeline_add": (None, (c_void_p, POINTER(baro_record))),
-    "baro_timeline_finish": (c_int, (c_void_p, POINTER(baro_error))),
-    "baro_timeline_count": (c_size_t, (c_void_p,)),
-    "baro_timeline_get": (POINTER(baro_timeline_item), (c_void_p, c_size_t)),
-    "baro_timeline_phase_at": (c_ssize_t, (c_void_p, c_uint64)),
-    "baro_timeline_lanes": (c_int, (c_void_p,)),
-    "baro_timeline_fact_count": (c_int, ()),
-    "baro_timeline_fact": (POINTER(baro_fact), (c_int,)),
-    "baro_timeline_fact_find": (c_int, (c_char_p,)),
-    "baro_timeline_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
-    "baro_verdict_weight_name": (c_char_p, (c_int,)),
-    "baro_verdict_rule_count": (c_int, ()),
-    "baro_verdict_rule": (POINTER(baro_rule), (c_int,)),
-    "baro_verdicts_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_verdicts_free": (None, (c_void_p,)),
-    "baro_verdicts_count": (c_size_t, (c_void_p,)),
-    "baro_verdicts_get": (POINTER(baro_verdict), (c_void_p, c_size_t)),
-    "baro_verdicts_json": (c_int, (c_void_p, c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
-    "baro_verdicts_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
-    "baro_verdicts_add": (None, (c_void_p, POINTER(baro_record))),
-    "baro_verdicts_add_tape": (c_int, (c_void_p, c_void_p, c_void_p, POINTER(baro_error))),
-    "baro_verdicts_finish": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_version": (c_char_p, ()),
     "baro_version_check": (c_bool, (c_int, c_int, c_int)),
     "baro_writer_new": (

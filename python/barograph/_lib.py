@@ -117,6 +117,12 @@ def error_of(code: int, message: str) -> Error:
     return kind(message or f"error {code}", code)
 
 
+def present(function: Any, kind: Any, *arguments: Any) -> Any:
+    """What a function of libbaro puts into its last parameter; None if that is absent."""
+    value = kind()
+    return None if function(*arguments, ctypes.byref(value)) else value.value
+
+
 def call(function: Any, *arguments: Any) -> int:
     """A function whose last argument is a struct baro_error."""
     err = _abi.baro_error()

@@ -5,6 +5,7 @@ process there is, has the recording, and gathers what the reports of tests bring
 from __future__ import annotations
 
 import bisect
+import ctypes
 import json
 import os
 import resource
@@ -18,7 +19,7 @@ import pytest
 from . import _marks
 from .errors import ArgumentError, Error, RecordingWarning, warn
 from ._current import put as _put
-from ._lib import lib
+from ._lib import lib, present
 from .recorder import Recording, record
 from .records import Exit
 from .sample import Sample
@@ -202,8 +203,8 @@ class _Follower:
         985.8 and 995.8 ms."""
         self._cpu[number] = int(cpu_ns)
         if number not in self._begins:
-            begin = int(lib.baro_row_begin_ns(self._header, row))
-            found = int(lib.baro_row_first_ns(row)) or when - self._start_ns
+            begin = int(present(lib.baro_row_begin_ns, ctypes.c_uint64, self._header, row))
+            found = present(lib.baro_row_first_ns, ctypes.c_uint64, row) or when - self._start_ns
             end = max(begin, min(begin + _TICK_NS, found))
             self._begins[number] = self._start_ns + end
             bisect.insort(self._began, (self._start_ns + begin, self._start_ns + end))

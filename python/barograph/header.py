@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
+from . import _abi
 from ._lib import lib, text
 from .values import instant
 
@@ -13,31 +15,35 @@ class Header:
     """What was known when the recording began."""
 
     def __init__(self, pointer: int) -> None:
-        def of(name: str) -> Any:
-            value = getattr(lib, f"baro_header_{name}")(pointer)
-            return text(value) if isinstance(value, bytes) else value
+        value = _abi.baro_value()
 
-        argv = lib.baro_header_argv(pointer)
-        count = 0
-        while argv[count] is not None:
-            count += 1
-        self.argv = [text(argv[i]) for i in range(count)]
-        self.mode = "attach" if of("mode") else "run"
+        def of(name: str, row: int = 0) -> Any:
+            fact = lib.baro_header_fact_find(name.encode())
+            lib.baro_header_value(pointer, fact, row, ctypes.byref(value))
+            of_type = lib.baro_header_fact(fact).contents.type
+            signed = of_type in (_abi.BARO_FACT_SIGNED, _abi.BARO_FACT_TIME)
+            return text(value.text) if of_type == _abi.BARO_FACT_TEXT else value.i64 if signed else value.u64
+
+        def all_of(name: str) -> list[Any]:
+            return [of(name, i) for i in range(lib.baro_header_rows(pointer, lib.baro_header_fact_find(name.encode())))]
+
+        self.argv: list[str] = all_of("argument")
+        self.mode: str = of("mode")
         self.name: str = of("name")
         self.cwd: str = of("cwd")
         self.uid: int = of("uid")
-        self.targets = [int(lib.baro_header_target(pointer, i)) for i in range(of("target_count"))]
+        self.targets: list[int] = all_of("target")
         self.cgroup_mode: str = of("cgroup_mode")
         self.version: str = of("version")
         self.interval_ns: int = of("interval_ns")
         self.overhead = of("overhead_ppm") / 1e6
         self.recorder_pid: int = of("recorder_pid")
         self.recorder_start_ticks: int = of("recorder_start_ticks")
-        self.has_start: bool = of("has_start")
+        self.has_start: bool = lib.baro_header_has_start(pointer)
         self.segment: int = of("segment")
         self.event_source: str = of("event_source")
         self.exit_source: str = of("exit_source")
-        self.start_ns: int = of("start_realtime_ns")
+        self.start_ns: int = of("start")
         self.start = instant(self.start_ns)
         self.start_monotonic_ns: int = of("start_monotonic_ns")
         self.boot_id: str = of("boot_id")

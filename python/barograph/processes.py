@@ -7,7 +7,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from . import _abi
-from ._lib import call, lib, text
+from ._lib import call, lib, present, text
 from ._metrics import absent, returncode_of
 from .values import LOWER_BOUND, Absent, Whole
 
@@ -79,9 +79,9 @@ def _take_sample(sample: int, header: int, found: dict[int, ProcessOfTape], read
             one = found[number] = ProcessOfTape()
             one.id, one.pid = number, lib.baro_row_pid(p)
             one.start_ticks = lib.baro_row_start_ticks(p)
-            one.begin_ns = lib.baro_row_begin_ns(header, p)
+            one.begin_ns = present(lib.baro_row_begin_ns, ctypes.c_uint64, header, p)
         one.ppid, one.name = lib.baro_row_ppid(p), text(lib.baro_row_name(p))
-        line = lib.baro_row_cmdline(p)
+        line = present(lib.baro_row_cmdline, ctypes.c_char_p, p)
         one.cmdline = None if line is None else text(line)
         values = read(p)
         # A fork begins with its parent's peak; otherwise the kernel's mark of a living process is the higher one.
@@ -98,13 +98,13 @@ def _take_exit(e: int, header: int, found: dict[int, ProcessOfTape], read: _Read
         one = found[number] = ProcessOfTape()
         one.id, one.pid = number, lib.baro_row_pid(e)
         one.start_ticks = lib.baro_row_start_ticks(e)
-    one.end_ns = lib.baro_row_end_ns(e)
+    one.end_ns = present(lib.baro_row_end_ns, ctypes.c_uint64, e)
     if not one.begin_ns:
-        one.begin_ns = lib.baro_row_begin_ns(header, e)
+        one.begin_ns = present(lib.baro_row_begin_ns, ctypes.c_uint64, header, e)
     one.ppid, one.name = lib.baro_row_ppid(e), text(lib.baro_row_name(e))
-    line = lib.baro_row_cmdline(e)
+    line = present(lib.baro_row_cmdline, ctypes.c_char_p, e)
     one.cmdline = one.cmdline if line is None else text(line)
-    bounded = lib.baro_row_exit_source(e) in _BOUNDS
+    bounded = present(lib.baro_row_exit_source, ctypes.c_int, e) in _BOUNDS
     for name, value in read(e).items():
         if isinstance(value, Whole):
             value.flags = LOWER_BOUND if bounded else 0

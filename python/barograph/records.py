@@ -7,7 +7,7 @@ import ctypes
 from typing import Any
 
 from . import _abi
-from ._lib import NEW, Handle, lib, make, text
+from ._lib import NEW, Handle, lib, make, present, text
 from ._metrics import Registry, absent, attribute, returncode_of
 from .sample import OfProcess
 from .values import Absent
@@ -25,7 +25,7 @@ class Exit(OfProcess):
 
     @property
     def t_ns(self) -> int:
-        return int(lib.baro_row_end_ns(self._pointer))
+        return int(present(lib.baro_row_end_ns, ctypes.c_uint64, self._pointer))
 
     @property
     def t(self) -> float:
@@ -34,7 +34,7 @@ class Exit(OfProcess):
     @property
     def source(self) -> str:
         """Where the values come from: "wait4", "taskstats", "perf", "zombie", "event" or "last_sample"."""
-        return text(lib.baro_exit_source_name(lib.baro_row_exit_source(self._pointer)))
+        return text(lib.baro_exit_source_name(present(lib.baro_row_exit_source, ctypes.c_int, self._pointer)))
 
     @property
     def wait_status(self) -> int | Absent:

@@ -7,7 +7,7 @@ import ctypes
 from typing import Any
 
 from . import _abi
-from ._lib import NEW, Handle, lib, make, text
+from ._lib import NEW, Handle, lib, make, present, text
 from ._metrics import Registry, absent, attribute
 from .values import Absent, Real, Value, Whole, plain
 
@@ -88,7 +88,7 @@ class OfProcess(_Row):
     @property
     def cmdline(self) -> str | None:
         """Its command line, quoted as a shell needs it and without secrets; None if it is not known."""
-        line = lib.baro_row_cmdline(self._pointer)
+        line = present(lib.baro_row_cmdline, ctypes.c_char_p, self._pointer)
         return None if line is None else text(line)
 
 
@@ -111,7 +111,7 @@ class Process(_OfSample, OfProcess):
 
     @property
     def origin(self) -> str:
-        return text(lib.baro_origin_name(lib.baro_row_origin(self._pointer)))
+        return text(lib.baro_origin_name(present(lib.baro_row_origin, ctypes.c_int, self._pointer)))
 
     def __repr__(self) -> str:
         return f"<Process {self.pid} {self.name}>"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from typing import Any, Callable
+from typing import Any
 from collections.abc import Iterator
 
 from . import _abi
@@ -75,19 +75,25 @@ class Row:
         return f"<{', '.join(f'{n}={v!r}' for n, v in self._facts.items() if not isinstance(v, Absent))}>"
 
 
+def fold_of(tape: int, most: int) -> Handle:
+    """What is made from a whole tape, up to a part of it (`BARO_FOLD_*`)."""
+    return Handle(make(lib.baro_fold_of_tape, tape, most, NEW), lib.baro_fold_free, "the fold")
+
+
 class Summary:
     """All facts of a recording. What belongs to the recording as a whole (wall_ns, start, cpus, ...) is an attribute of
     the summary itself, all else of its section."""
 
-    def __init__(self, make_summary: Callable[[], int], name: str) -> None:
-        handle = Handle(make_summary(), lib.baro_summary_free, "the summary")
+    def __init__(self, tape: int, name: str) -> None:
+        handle = fold_of(tape, _abi.BARO_FOLD_SUMMARY)
+        summary = lib.baro_fold_summary(handle.pointer)
         self._sections: dict[str, Row | list[Row]] = {}
         self._json: dict[str, Any] | None = None
         self._name = name
         with handle.lock:
             for i in range(lib.baro_summary_section_count()):
                 section = lib.baro_summary_section(i).contents
-                rows = [self._row(handle, section, r) for r in range(lib.baro_summary_rows(handle.pointer, i))]
+                rows = [self._row(summary, section, r) for r in range(lib.baro_summary_rows(summary, i))]
                 self._sections[text(section.name)] = rows if section.is_table else rows[0]
         self._handle = handle
         for part, row in self._sections.items():  # host.pressure is an attribute of host as well
@@ -96,11 +102,11 @@ class Summary:
                 self._sections[parent].__dict__[own] = row
 
     @staticmethod
-    def _row(handle: Handle, section: Any, row: int) -> Row:
+    def _row(summary: int, section: Any, row: int) -> Row:
         value, facts, helps = _abi.baro_value(), {}, {}
         for f in range(section.first_fact, section.first_fact + section.fact_count):
             fact = lib.baro_summary_fact(f).contents
-            lib.baro_summary_value(handle.pointer, f, row, ctypes.byref(value))
+            lib.baro_summary_value(summary, f, row, ctypes.byref(value))
             facts[text(fact.name)] = fact_value(value, fact)
             helps[text(fact.name)] = text(fact.help)
         return Row(facts, helps)
@@ -145,7 +151,7 @@ class Summary:
             return 0
 
         with self._handle.lock:
-            call(lib.baro_summary_json, self._handle.pointer, raw(self._name), sink, None)
+            call(lib.baro_summary_json, lib.baro_fold_summary(self._handle.pointer), raw(self._name), sink, None)
         made: dict[str, Any] = json.loads(b"".join(parts).decode("utf-8", "replace"))
         self._json = made
         return made
@@ -192,6 +198,6 @@ class Verdict:
 
 
 def verdicts_of(tape: int) -> list[Verdict]:
-    handle = Handle(make(lib.baro_verdicts_of_tape, tape, NEW), lib.baro_verdicts_free, "the verdicts")
-    count = lib.baro_verdicts_count(handle.pointer)
-    return [Verdict(lib.baro_verdicts_get(handle.pointer, i).contents) for i in range(count)]
+    handle = fold_of(tape, _abi.BARO_FOLD_VERDICTS)
+    found = lib.baro_fold_verdicts(handle.pointer)
+    return [Verdict(lib.baro_verdicts_get(found, i).contents) for i in range(lib.baro_verdicts_count(found))]

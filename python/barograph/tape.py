@@ -126,11 +126,7 @@ class Tape:
 
     @property
     def summary(self) -> Summary:
-        def read(at: Any) -> Summary:
-            return Summary(lambda: make(lib.baro_summary_of_tape, at, NEW), self.path)
-
-        found: Summary = self._of_all("summary", read)
-        return found
+        return self._of_all("summary", lambda at: Summary(at, self.path))  # type: ignore[no-any-return]
 
     @property
     def verdicts(self) -> list[Verdict]:

@@ -7,9 +7,9 @@ import ctypes
 from typing import Any
 
 from . import _abi
-from ._lib import NEW, Handle, lib, make, text
+from ._lib import lib, text
 from ._metrics import attribute
-from .summary import Row, fact_value
+from .summary import Row, fact_value, fold_of
 
 
 class Item:
@@ -80,12 +80,11 @@ class Timeline:
     """All of them, in order of time."""
 
     def __init__(self, tape: int) -> None:
-        handle = Handle(make(lib.baro_timeline_of_tape, tape, NEW), lib.baro_timeline_free, "the timeline")
+        handle = fold_of(tape, _abi.BARO_FOLD_TIMELINE)
+        made = lib.baro_fold_timeline(handle.pointer)
         facts = [lib.baro_timeline_fact(f).contents for f in range(lib.baro_timeline_fact_count())]
         helps = {text(f.name): text(f.help) for f in facts}
-        rows = [
-            lib.baro_timeline_get(handle.pointer, i).contents for i in range(lib.baro_timeline_count(handle.pointer))
-        ]
+        rows = [lib.baro_timeline_get(made, i).contents for i in range(lib.baro_timeline_count(made))]
         self.items: list[Item] = []
         value = _abi.baro_value()
         for i, row in enumerate(rows):
@@ -94,7 +93,7 @@ class Timeline:
                 continue
             used = {}
             for f, fact in enumerate(facts):
-                lib.baro_timeline_value(handle.pointer, i, f, ctypes.byref(value))
+                lib.baro_timeline_value(made, i, f, ctypes.byref(value))
                 used[text(fact.name)] = fact_value(value, fact)
             self.items.append(Phase(row, Row(used, helps)))
         for item, row in zip(self.items, rows):

@@ -136,6 +136,7 @@ def main():
     for name, rows in enums(text):
         out += ["", f"# enum {name}", *(f"{key} = {value}" for key, value in rows)]
     plain = re.sub(r"\benum \w+ \{.*?\};", "", text, flags=re.S)
+    SCALARS.update({name: SCALARS[base] for base, name in re.findall(r"\btypedef (\w+) (\w+);", plain)})
 
     bodies = re.findall(r"\bstruct (\w+) \{((?:[^{}]|\{[^{}]*\})*)\};", plain)
     structs = {name for name, _ in bodies}

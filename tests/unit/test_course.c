@@ -42,6 +42,7 @@ static void add(struct baro_summary *s, uint64_t t_ns, uint64_t cpu_ns, uint64_t
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *one = &p;
     struct baro_sample sample = {.t_ns = t_ns, .n = 1, .processes = &one};
     p.value[PROCESS_rss] = rss;
+    p.value[PROCESS_cpu] = cpu_ns;
     p.absent[PROCESS_pss] = BARO_ABSENT_DENIED;
     sample.job[JOB_cpu] = cpu_ns;
     sample.job[JOB_io_rchar] = io / 2;
@@ -153,6 +154,29 @@ static void test_more_than_the_machine(void **state)
     summary_free(s);
 }
 
+/* One thread, and in the last 100 ms the total grew by 190 ms: unless another process may have come and gone, a part of
+ * it is of the time before. */
+static void test_time_that_comes_late(void **state)
+{
+    (void)state;
+    for (uint64_t unseen = 0; unseen <= 1; unseen++) {
+        struct baro_summary *s = of(BARO_MODE_RUN);
+        struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"perl"}, *one = &p;
+        struct baro_sample sample = {.t_ns = SECOND, .n = 1, .processes = &one};
+        p.value[PROCESS_threads] = 1;
+        sample.job[JOB_cpu] = 800 * MS;
+        summary_add_sample(s, &sample);
+        sample.t_ns += 100 * MS;
+        sample.job[JOB_cpu] += 190 * MS;
+        sample.job[JOB_processes_unseen] = unseen;
+        summary_add_sample(s, &sample);
+        struct baro_value v;
+        baro_summary_value(s, baro_summary_fact_find("job", "cores_peak"), 0, &v);
+        near(v.real, unseen ? 1.9 : 1);
+        summary_free(s);
+    }
+}
+
 /* Attached: what was used before the first sample is not part of the recording. */
 static void test_attached(void **state)
 {
@@ -224,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stretches_of_a_millisecond),
         cmocka_unit_test(test_stretches_are_joined),
+        cmocka_unit_test(test_time_that_comes_late),
         cmocka_unit_test(test_attached),
         cmocka_unit_test(test_times_without_end),
         cmocka_unit_test(test_end_of_job),

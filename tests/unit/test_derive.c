@@ -77,14 +77,14 @@ static void test_peak_over_100_ms(void **state)
     struct derive_peak p = {0};
     (void)state;
     for (uint64_t i = 0; i <= 30; i++)
-        derive_peak_add(&p, i * 10000000, i / 3 * 30000000);
+        derive_peak_add(&p, i * 10000000, i / 3 * 30000000, NULL);
     assert_true(p.found);
     assert_true(p.rate >= 1e9 && p.rate <= 1.2e9 + 1);
     struct derive_peak few = {0};
-    derive_peak_add(&few, 0, 0);
-    derive_peak_add(&few, 99999999, 1000);
+    derive_peak_add(&few, 0, 0, NULL);
+    derive_peak_add(&few, 99999999, 1000, NULL);
     assert_false(few.found);
-    derive_peak_add(&few, 100000000, 1000);
+    derive_peak_add(&few, 100000000, 1000, NULL);
     assert_true(few.found);
     assert_true(few.rate == 10000);
 }
@@ -95,7 +95,7 @@ static void test_peak_ring(void **state)
     (void)state;
     /* more samples than the ring holds within 100 ms: some are dropped, none is wrong */
     for (uint64_t i = 0; i < 100000; i++)
-        derive_peak_add(&p, i * 1000000, i * 2000000);
+        derive_peak_add(&p, i * 1000000, i * 2000000, NULL);
     assert_true(p.found);
     assert_true(p.rate == 2e9);
 }

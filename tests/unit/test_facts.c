@@ -98,19 +98,13 @@ static void expect(const struct baro_summary *s, const struct expected *e)
 /* What tests/lib/story.h records, from a tape. */
 static struct baro_summary *summary_of_story(const char *path)
 {
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_header h;
     struct story story;
-    struct baro_tape *tape;
-    struct baro_summary *s;
     story_header(&h);
     struct tape_writer *w = tape_begun(path, &h);
     story_play(&story, &(struct story_sink){to_tape_sample, to_tape_exit, to_tape_event, w});
     tape_ended(w);
-    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
-    assert_int_equal(baro_summary_of_tape(tape, &s, &err), 0);
-    baro_tape_close(tape); /* the summary does not need it any more */
-    return s;
+    return summary_of_file(path);
 }
 
 static void test_story(void **state)
@@ -133,7 +127,6 @@ static void test_story(void **state)
         {"job", "rss_peak_bytes", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 652 * MB},
         {"job", "rss_peak_at_most_bytes", 0, .flags = BARO_VALUE_ESTIMATE, .u64 = 1074 * MB},
         {"job", "pss_peak_bytes", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 490 * MB},
-        {"job", "pss_peak_is_lower_bound", 0, .u64 = 1},
         {"job", "swap_peak_bytes", 0, .absent = BARO_ABSENT_NOT_YET},
         {"job", "process_rss_peak_name", 0, .text = "ld"},
         {"job", "io_write_bytes", 0, .u64 = UINT64_MAX - 1},
@@ -153,7 +146,6 @@ static void test_story(void **state)
         {"commands", "name", 1, .text = "cc1"},
         /* Forks may have been missed, and 114 ms are of no process that was seen. */
         {"job", "processes_ended", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 5},
-        {"job", "processes_ended_is_lower_bound", 0, .u64 = 1},
         {"commands", "processes", 1, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 1},
         {"commands", "cpu_ns", 1, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 1010 * MS},
         {"commands", "io_read_bytes", 1, .absent = BARO_ABSENT_GONE},
@@ -169,7 +161,7 @@ static void test_story(void **state)
     assert_int_equal(baro_summary_rows(s, baro_summary_section_find("targets")), 0);
     assert_int_equal(baro_summary_rows(s, baro_summary_section_find("job")), 1);
     assert_int_equal(baro_summary_rows(s, -1), 0);
-    baro_summary_free(s);
+    summary_free(s);
 }
 
 /* A container with a quota of half a core, on a busy machine: tests/lib/machine_story.h. */
@@ -191,21 +183,21 @@ static void test_machine_story(void **state)
     struct baro_summary *s = summary_new(&h);
     assert_true(m && s);
     machine_story_play(m, &(struct story_sink){to_summary_sample, to_summary_exit, to_summary_event, s});
-    baro_summary_finish(s);
+    summary_finish(s);
     for (size_t i = 0; i < COUNT(all); i++)
         expect(s, &all[i]);
-    baro_summary_free(s);
+    summary_free(s);
     free(m);
 }
 
 static void test_what_does_not_exist(void **state)
 {
     struct baro_header h = {.version = "0"};
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_summary *s;
     struct baro_value v;
     (void)state;
-    assert_int_equal(baro_summary_new(&s, &h, &err), 0);
+    s = summary_new(&h);
+    assert_non_null(s);
     assert_int_equal(baro_summary_value(s, -1, 0, &v), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(v.absent, BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_summary_value(s, baro_summary_fact_count(), 0, &v), BARO_ABSENT_UNSUPPORTED);
@@ -213,60 +205,31 @@ static void test_what_does_not_exist(void **state)
     assert_int_equal(baro_summary_value(s, baro_summary_fact_find("commands", "name"), 0, &v), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_summary_value(s, baro_summary_fact_find("job", "cpu_ns"), 0, &v), BARO_ABSENT_NOT_YET);
     assert_int_equal(baro_summary_value(s, baro_summary_fact_find("", "wall_ns"), 0, &v), BARO_ABSENT_NOT_YET);
-    baro_summary_free(s);
-    baro_summary_free(NULL);
+    summary_free(s);
 }
 
 /* ---- flags ---- */
 
-static bool is_flag(const struct baro_fact *fact)
+/* Has one of the known numbers `covers...` of a section this mark? */
+static void expect_mark(const struct baro_summary *s, const char *section, const char *covers, size_t row,
+                        unsigned flag, bool is)
 {
-    static const char *const ends[] = {"is_lower_bound", "is_upper_bound", "is_estimate", "is_approximate"};
-    size_t n = strlen(fact->name);
-    for (size_t i = 0; i < COUNT(ends); i++) {
-        if (n >= strlen(ends[i]) && strcmp(fact->name + n - strlen(ends[i]), ends[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool has_flag(int fact, unsigned bit)
-{
-    bool found = false;
-    for (int f = 0; f < baro_summary_fact_count(); f++)
-        found |= fact_flag(f) == bit && fact_is_covered(f, fact);
-    return found;
-}
-
-/* Each value in JSON that says that it may be wrong has a flag beside it, and a flag is as its values: not there where
- * none of them is. */
-static void check_flags(const struct baro_summary *s)
-{
+    int number = baro_summary_section_find(section);
+    bool any = false;
     for (int f = 0; f < baro_summary_fact_count(); f++) {
         const struct baro_fact *fact = baro_summary_fact(f);
-        assert_int_equal(is_flag(fact), fact_flag(f) != 0);
-        for (size_t row = 0; row < baro_summary_rows(s, fact->section); row++) {
-            struct baro_value v, of;
-            bool any = false;
-            baro_summary_value(s, f, row, &v);
-            for (unsigned bit = 1; fact->in_json && bit <= v.flags; bit <<= 1) {
-                if ((v.flags & bit) && !has_flag(f, bit))
-                    fail_msg("%s.%s: nothing in JSON says that it may be wrong (%u)",
-                             baro_summary_section(fact->section)->name, fact->name, bit);
-            }
-            for (int i = 0; fact_flag(f) && i < baro_summary_fact_count(); i++)
-                any |= fact_is_covered(f, i) && baro_summary_value(s, i, row, &of) == BARO_PRESENT;
-            if (fact_flag(f) && !any && !v.absent)
-                fail_msg("%s.%s is there, and no value of it", baro_summary_section(fact->section)->name, fact->name);
-        }
+        struct baro_value v;
+        if (fact->section == number && strncmp(fact->name, covers, strlen(covers)) == 0)
+            any |= baro_summary_value(s, f, row, &v) == BARO_PRESENT && (v.flags & flag);
     }
+    if (any != is)
+        fail_msg("%s.%s[%zu]: %u", section, covers, row, any);
 }
 
 static void test_flags_are_those_of_values(void **state)
 {
     struct baro_header h = {.version = "0"};
     struct baro_summary *s = summary_of_story(*state), *empty;
-    check_flags(s);
     /* all of the job is known, and all of it may be too small */
     for (int i = 0; i < JOB_MAX; i++) {
         s->rows.job_absent[i] = BARO_PRESENT;
@@ -278,21 +241,19 @@ static void test_flags_are_those_of_values(void **state)
         s->peaks.sum[i].covered = 0;
         s->peaks.sum[i].members = 1;
     }
-    check_flags(s);
     for (int i = 0; i < PEAK_MAX; i++)
         s->peaks.sum[i].stale = i == PEAK_PSS || i == PEAK_USS;
-    check_flags(s);
-    expect(s, &(struct expected){"job", "cores_is_lower_bound", 0, .u64 = 1});
-    expect(s, &(struct expected){"accounting", "cpu_kernel_is_lower_bound", 0, .u64 = 1});
+    expect_mark(s, "job", "cores", 0, BARO_VALUE_LOWER_BOUND, 1);
+    expect_mark(s, "accounting", "cpu_kernel", 0, BARO_VALUE_LOWER_BOUND, 1);
     /* a group that was removed before anything was read of it */
     s->rows.job[JOB_cpu] = s->rows.job[JOB_cpu_excess] = 0;
-    expect(s, &(struct expected){"job", "cpu_is_lower_bound", 0, .u64 = 1});
-    baro_summary_free(s);
-    assert_int_equal(baro_summary_new(&empty, &h, NULL), 0);
-    check_flags(empty);
-    expect(empty, &(struct expected){"job", "cpu_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
-    expect(empty, &(struct expected){"job", "processes_peak_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
-    baro_summary_free(empty);
+    expect_mark(s, "job", "cpu", 0, BARO_VALUE_LOWER_BOUND, 1);
+    summary_free(s);
+    empty = summary_new(&h);
+    assert_non_null(empty);
+    expect_mark(empty, "job", "cpu", 0, BARO_VALUE_LOWER_BOUND, false);
+    expect_mark(empty, "job", "processes_peak", 0, BARO_VALUE_LOWER_BOUND, false);
+    summary_free(empty);
 }
 
 /* Where kcmp(2) is refused, memory may count twice: its peaks are upper bounds, and other warnings change none. */
@@ -301,14 +262,13 @@ static void test_memory_that_may_count_twice(void **state)
     struct baro_summary *s = summary_of_story(*state);
     struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
     summary_add_event(s, &e);
-    expect(s, &(struct expected){"job", "rss_peak_is_upper_bound", 0, .u64 = 0});
+    expect_mark(s, "job", "rss_peak", 0, BARO_VALUE_UPPER_BOUND, 0);
     e.text = MEMORY_COUNTS_TWICE;
     summary_add_event(s, &e);
     summary_add_event(s, &e); /* a tape in segments has it in each */
-    expect(s, &(struct expected){"job", "rss_peak_is_upper_bound", 0, .u64 = 1});
-    expect(s, &(struct expected){"limits", "memory_peak_is_upper_bound", 0, .u64 = 1});
-    check_flags(s);
-    baro_summary_free(s);
+    expect_mark(s, "job", "rss_peak", 0, BARO_VALUE_UPPER_BOUND, 1);
+    expect_mark(s, "limits", "memory_peak", 0, BARO_VALUE_UPPER_BOUND, 1);
+    summary_free(s);
 }
 
 /* The kernel splits the CPU time of the job and that of a process apart: a part is no more than the whole. */
@@ -318,15 +278,15 @@ static void test_a_part_is_no_more_than_the_whole(void **state)
     struct baro_value user, system, cpu;
     s->rows.job[JOB_cpu_user] = 930 * MS; /* "ld" has 937.5 of 1,250 ms */
     s->rows.job[JOB_cpu_system] = 1470 * MS;
-    baro_summary_finish(s);
+    summary_finish(s);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_ns"), 0, &cpu);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_user_ns"), 0, &user);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_system_ns"), 0, &system);
     assert_true(user.u64 <= 930 * MS);
     assert_int_equal(user.u64 + system.u64, cpu.u64);
     assert_true(user.flags & BARO_VALUE_ESTIMATE && system.flags & BARO_VALUE_ESTIMATE);
-    expect(s, &(struct expected){"commands", "cpu_split_is_estimate", 0, .u64 = 1});
-    baro_summary_free(s);
+    expect_mark(s, "commands", "cpu_user", 0, BARO_VALUE_ESTIMATE, 1);
+    summary_free(s);
 }
 
 /* The story has 26 of 2,400 ms in processes of less than 40 ms. Six more of 39 ms are more than a tenth; of 40 ms the
@@ -337,7 +297,7 @@ static void test_the_split_of_brief_processes_is_an_estimate(void **state)
         struct baro_summary *s = summary_of_story(*state);
         struct baro_exit e = {.source = BARO_EXIT_TASKSTATS, .name = "brief"};
         memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
-        expect(s, &(struct expected){"job", "cpu_split_is_estimate", 0, .u64 = 0});
+        expect_mark(s, "job", "cpu_user", 0, BARO_VALUE_ESTIMATE, 0);
         e.absent[EXIT_cpu] = BARO_PRESENT;
         e.value[EXIT_cpu] = ms * MS;
         for (uint32_t i = 0; i < 6; i++) {
@@ -345,13 +305,18 @@ static void test_the_split_of_brief_processes_is_an_estimate(void **state)
             summary_add_exit(s, &e);
         }
         s->rows.job[JOB_cpu_counted] = s->rows.job[JOB_cpu];
-        baro_summary_finish(s);
-        expect(s, &(struct expected){"job", "cpu_split_is_estimate", 0, .u64 = ms < 40});
-        baro_summary_free(s);
+        summary_finish(s);
+        expect_mark(s, "job", "cpu_user", 0, BARO_VALUE_ESTIMATE, ms < 40);
+        summary_free(s);
     }
 }
 
 /* ---- record by record ---- */
+
+static void summary_add(struct baro_summary *s, const struct baro_record *record)
+{
+    builder_add_to_summary(&(struct baro_fold){.summary = s}, record);
+}
 
 static struct baro_record sample_record(const struct baro_sample *sample)
 {
@@ -376,29 +341,30 @@ static void test_finished_again_and_again(void **state)
     struct baro_record exit = {.kind = BARO_RECORD_EXIT, .t_ns = end.t_ns, .u.exit = ROW(&end)};
     (void)state;
     story_header(&h);
-    assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
+    s = summary_new(&h);
+    assert_non_null(s);
     for (uint64_t second = 1; second <= 3; second++) {
         sample.t_ns = second * 1000 * MS;
         p.value[PROCESS_cpu] = second * 10 * MS;
         q.value[PROCESS_cpu] = second * 20 * MS;
-        baro_summary_add(s, &(struct baro_record){0}); /* nothing */
+        summary_add(s, &(struct baro_record){0}); /* nothing */
         struct baro_record record = sample_record(&sample);
-        baro_summary_add(s, &record);
-        baro_summary_finish(s);
+        summary_add(s, &record);
+        summary_finish(s);
         assert_int_equal(baro_summary_rows(s, baro_summary_section_find("commands")), 2);
         expect(s, &(struct expected){"commands", "name", 0, .text = "b"});
         expect(s, &(struct expected){"commands", "processes", 0, .u64 = 1});
         expect(s, &(struct expected){"commands", "cpu_ns", 0, .u64 = second * 20 * MS});
         expect(s, &(struct expected){"commands", "cpu_ns", 1, .u64 = second * 10 * MS});
     }
-    baro_summary_add(s, &exit);
-    baro_summary_finish(s);
-    baro_summary_finish(s);
+    summary_add(s, &exit);
+    summary_finish(s);
+    summary_finish(s);
     expect(s, &(struct expected){"commands", "processes", 0, .u64 = 1});
     expect(s, &(struct expected){"commands", "cpu_ns", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 70 * MS});
-    expect(s, &(struct expected){"commands", "cpu_is_lower_bound", 0, .u64 = 1});
-    expect(s, &(struct expected){"commands", "cpu_is_lower_bound", 1, .u64 = 0});
-    baro_summary_free(s);
+    expect_mark(s, "commands", "cpu", 0, BARO_VALUE_LOWER_BOUND, 1);
+    expect_mark(s, "commands", "cpu", 1, BARO_VALUE_LOWER_BOUND, 0);
+    summary_free(s);
 }
 
 /* Three processes of 40 ms have ended, one of them before its name was read: it may have been another sh. */
@@ -411,7 +377,8 @@ static void test_one_without_a_name(void **state)
     struct baro_record record = sample_record(&sample);
     (void)state;
     story_header(&h);
-    assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
+    s = summary_new(&h);
+    assert_non_null(s);
     for (uint32_t i = 0; i < COUNT(names); i++) {
         struct baro_exit end = {.id = i + 1,
                                 .key = {50 + (int32_t)i, 5},
@@ -420,19 +387,19 @@ static void test_one_without_a_name(void **state)
                                 .source = BARO_EXIT_TASKSTATS,
                                 .value = {[EXIT_cpu] = 40 * MS}};
         struct baro_record exit = {.kind = BARO_RECORD_EXIT, .t_ns = end.t_ns, .u.exit = ROW(&end)};
-        baro_summary_add(s, &exit);
+        summary_add(s, &exit);
     }
-    baro_summary_add(s, &record);
-    baro_summary_finish(s);
+    summary_add(s, &record);
+    summary_finish(s);
     expect(s, &(struct expected){"commands", "name", 0, .text = "sh"});
     expect(s, &(struct expected){"commands", "processes", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 2});
-    expect(s, &(struct expected){"commands", "processes_is_lower_bound", 0, .u64 = 1});
+    expect_mark(s, "commands", "processes", 0, BARO_VALUE_LOWER_BOUND, 1);
     expect(s, &(struct expected){"commands", "cpu_ns", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 80 * MS});
     expect(s, &(struct expected){"commands", "name", 1, .text = ""});
     expect(s, &(struct expected){"commands", "processes", 1, .u64 = 1});
     expect(s, &(struct expected){"commands", "cpu_ns", 1, .u64 = 40 * MS});
-    expect(s, &(struct expected){"job", "processes_ended_is_lower_bound", 0, .u64 = 0});
-    baro_summary_free(s);
+    expect_mark(s, "job", "processes_ended", 0, BARO_VALUE_LOWER_BOUND, 0);
+    summary_free(s);
 }
 
 static void test_targets_and_signals(void **state)
@@ -450,17 +417,18 @@ static void test_targets_and_signals(void **state)
         struct baro_event end = {.kind = BARO_EVENT_END, .t_ns = MS, .number = (uint64_t)ends[i].status, .text = ""};
         struct baro_record record = sample_record(&sample), last = {.kind = BARO_RECORD_EVENT, .u.event = &end};
         struct baro_summary *s;
-        assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
-        baro_summary_add(s, &record);
-        baro_summary_add(s, &last);
-        baro_summary_finish(s);
+        s = summary_new(&h);
+        assert_non_null(s);
+        summary_add(s, &record);
+        summary_add(s, &last);
+        summary_finish(s);
         expect(s, &(struct expected){"targets", "pid", 1, .u64 = 60});
         expect(s, &(struct expected){"targets", "name", 0, .text = "server"});
         expect(s, &(struct expected){"targets", "name", 1, .absent = BARO_ABSENT_UNKNOWN});
         expect(s, &(struct expected){"exit", "status", 0, .absent = BARO_ABSENT_NONE});
         expect(s, &(struct expected){"exit", "signal", 0, .text = ends[i].signal});
         expect(s, &(struct expected){"exit", "is_core_dumped", 0, .u64 = ends[i].status == (11 | 0x80)});
-        baro_summary_free(s);
+        summary_free(s);
     }
 }
 
@@ -500,7 +468,8 @@ static void test_pss_of_a_process_that_grew_after_the_sample(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct baro_summary *s;
-        assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
+        s = summary_new(&h);
+        assert_non_null(s);
         struct summary_peak *sum = s->peaks.sum;
         sum[PEAK_RSS].absent = sum[PEAK_PSS].absent = BARO_PRESENT;
         sum[PEAK_RSS].members = sum[PEAK_RSS].covered = sum[PEAK_PSS].members = sum[PEAK_PSS].covered = 1;
@@ -509,7 +478,7 @@ static void test_pss_of_a_process_that_grew_after_the_sample(void **state)
         s->peaks.largest = (struct summary_largest){cases[i].mark, 0, true};
         assert_int_equal(summary_peak_is_bound(s, PEAK_PSS), cases[i].is_bound);
         assert_false(summary_peak_is_bound(s, PEAK_FDS));
-        baro_summary_free(s);
+        summary_free(s);
     }
 }
 

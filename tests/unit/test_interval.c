@@ -114,7 +114,9 @@ static void test_began_after(void **state)
 static uint64_t begin_of(const struct baro_header *h, uint64_t ticks, uint64_t first_ns)
 {
     const struct baro_process p = {.id = 1, .key = {100, ticks}, .first_ns = first_ns};
-    return baro_row_begin_ns(h, row_of_process(&p));
+    uint64_t begin_ns = UINT64_MAX;
+    assert_int_equal(baro_row_begin_ns(h, row_of_process(&p), &begin_ns), BARO_PRESENT);
+    return begin_ns;
 }
 
 /* Tick 101050 is 10.50 to 10.51 s. */

@@ -68,8 +68,8 @@ static void test_stolen_time_makes_the_jobs_an_estimate(void **state)
     s->rows.job[JOB_cpu] = 300000 * MS; /* 1.2 s are little of it */
     s->rows.job[JOB_cpu_excess] = 4000 * MS;
     assert_false(summary_job_cpu_is_estimate(s));
-    s->machine.counter[MACHINE_STEAL].seen = false; /* --no-host: it may have been more */
-    s->machine.counter[MACHINE_STEAL].absent = BARO_ABSENT_NOT_ASKED;
+    s->fold.cell[FOLD_HOST_STEAL].seen = false; /* --no-host: it may have been more */
+    s->fold.cell[FOLD_HOST_STEAL].absent = BARO_ABSENT_NOT_ASKED;
     assert_true(summary_job_cpu_is_estimate(s));
     for (const char *const *name = (const char *const[]){"cpu_ns", "cores_mean", NULL}; *name; name++) {
         struct baro_value v;
@@ -85,7 +85,7 @@ static void test_machine(void **state)
     struct baro_summary *s = told_with(NULL);
     double d;
     uint64_t v;
-    assert_int_equal(s->machine.readings, 4);
+    assert_int_equal(s->fold.readings, 4);
     assert_int_equal(summary_machine_watched_ns(s), 3000 * MS);
     assert_int_equal(summary_machine_cores_mean(s, &d), 0);
     NEAR(d, 2.0);
@@ -93,18 +93,18 @@ static void test_machine(void **state)
     NEAR(d, 2.0);
     assert_int_equal(summary_machine_others(s, &d), 0);
     NEAR(d, 2.0 - 1.4 / 3 - 0.012 / 3);
-    assert_int_equal(summary_machine_share(s, MACHINE_STEAL, &d), 0);
+    assert_int_equal(summary_machine_share(s, FOLD_HOST_STEAL, &d), 0);
     NEAR(d, 0.1);
-    assert_int_equal(machine_share(&s->machine, MACHINE_CPU_SOME, &d), 0);
+    assert_int_equal(fold_share(&s->fold, FOLD_HOST_CPU_SOME, &d), 0);
     NEAR(d, 0.3);
-    assert_int_equal(machine_share(&s->machine, MACHINE_IO_FULL, &d), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(summary_machine_gauge(s, MACHINE_MEMORY_AVAILABLE, &v), 0);
+    assert_int_equal(fold_share(&s->fold, FOLD_HOST_IO_FULL, &d), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(summary_machine_gauge(s, FOLD_MEMORY_AVAILABLE, &v), 0);
     assert_int_equal(v, 2560 * MB - 3 * 102400000);
-    assert_int_equal(summary_machine_gauge(s, MACHINE_LOAD, &v), 0);
+    assert_int_equal(summary_machine_gauge(s, FOLD_LOAD, &v), 0);
     assert_int_equal(v, 3250000);
-    assert_int_equal(summary_machine_grown(s, MACHINE_OOM_KILLS, &v), 0);
+    assert_int_equal(summary_machine_grown(s, FOLD_HOST_OOM_KILLS, &v), 0);
     assert_int_equal(v, 1);
-    assert_int_equal(summary_machine_grown(s, MACHINE_DISK_WRITE, &v), 0);
+    assert_int_equal(summary_machine_grown(s, FOLD_DISK_WRITE, &v), 0);
     assert_int_equal(v, 3 * 8192000);
     summary_free(s);
 }
@@ -386,30 +386,27 @@ static void test_spike(void **state)
 /* Counters that fall, readings that are missing, nothing at all. */
 static void test_odd_readings(void **state)
 {
-    (void)state;
-    struct machine *m = calloc(1, sizeof(*m));
+    static const uint64_t read[] = {100, 300, 50, 80, 80};
+    struct fold f;
     struct baro_sample s = {.t_ns = 1};
     double d;
-    machine_init(m);
-    machine_add(m, &s);
-    assert_int_equal(m->readings, 0);
-    assert_int_equal(machine_share(m, MACHINE_STEAL, &d), BARO_ABSENT_NOT_YET);
+    (void)state;
+    fold_init(&f);
+    fold_add(&f, &s);
+    assert_int_equal(f.readings, 0);
+    assert_int_equal(fold_share(&f, FOLD_HOST_STEAL, &d), BARO_ABSENT_NOT_YET);
     s.has_host = true;
-    static const uint64_t read[] = {100, 300, 50, 80, 80};
+    s.host_absent[HOST_cpu_steal] = BARO_ABSENT_DENIED;
     for (size_t i = 0; i < 5; i++) {
         s.host_ns = 10 * (i + 1);
         s.host[HOST_disk_read] = read[i];
-        s.host_absent[HOST_cpu_steal] = BARO_ABSENT_DENIED;
-        machine_add(m, &s);
-        machine_add(m, &s); /* the same sample again */
+        fold_add(&f, &s);
+        fold_add(&f, &s); /* the same reading again */
     }
-    assert_int_equal(m->readings, 5);
-    assert_int_equal(m->counter[MACHINE_DISK_READ].grown, 200 + 30);
-    assert_int_equal(machine_share(m, MACHINE_STEAL, &d), BARO_ABSENT_DENIED);
-    s.host_absent[HOST_cpu_idle] = BARO_ABSENT_GONE;
-    uint64_t v;
-    assert_int_equal(machine_all(&s, &v), BARO_ABSENT_GONE);
-    free(m);
+    assert_int_equal(f.readings, 5);
+    assert_int_equal(f.cell[FOLD_DISK_READ].grown, 200 + 30);
+    assert_int_equal(fold_share(&f, FOLD_HOST_STEAL, &d), BARO_ABSENT_DENIED);
+    fold_done(&f);
 }
 
 static void write_story(const char *path)
@@ -426,21 +423,16 @@ static void write_story(const char *path)
 static void test_live_is_replay(void **state)
 {
     const char *path = *state;
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
-    struct baro_summary *replay;
     struct buf a = {0}, b = {0};
     struct baro_summary *live = told_with(NULL);
     write_story(path);
-    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
-    assert_int_equal(baro_summary_of_tape(tape, &replay, &err), 0);
+    struct baro_summary *replay = summary_of_file(path);
     summary_json(live, "t", &(struct json){.out = &a, .pretty = true});
     summary_json(replay, "t", &(struct json){.out = &b, .pretty = true});
     buf_byte(&a, 0);
     buf_byte(&b, 0);
     assert_string_equal((char *)a.at, (char *)b.at);
-    baro_summary_free(replay);
-    baro_tape_close(tape);
+    summary_free(replay);
     summary_free(live);
     buf_done(&a);
     buf_done(&b);

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "libbaro/summary/machine.h"
+#include "libbaro/fold/fold.h"
 #include "recorder/collectors/cgroups/cgroup.h"
 #include "recorder/collectors/cgroups/limits.h"
 #include "recorder/collectors/host/host.h"
@@ -34,7 +34,7 @@ struct story {
     int proc_fd, sys_fd;
     struct host *host;
     struct baro_sample sample;
-    struct machine seen; /* by who derives */
+    struct fold seen; /* by who derives */
 };
 
 __attribute__((format(printf, 1, 2))) static void shell(const char *format, ...)
@@ -53,7 +53,7 @@ static void begin(struct story *s, const char *name)
     snprintf(s->dir, sizeof(s->dir), "/tmp/baro-test-XXXXXX");
     assert_non_null(mkdtemp(s->dir));
     shell("cp -r %s/stories/%s/t0/. %s", getenv("BARO_FIXTURES"), name, s->dir);
-    machine_init(&s->seen);
+    fold_init(&s->seen);
 }
 
 static void go_on(struct story *s)
@@ -89,11 +89,12 @@ static void take_sample(struct story *s)
     }
     host_read(s->host, (uint64_t)(s->at + 1) * NS_PER_SEC, BUDGET_ALL);
     host_fill(s->host, &s->sample);
-    machine_add(&s->seen, &s->sample);
+    fold_add(&s->seen, &s->sample);
 }
 
 static void end(struct story *s)
 {
+    fold_done(&s->seen);
     host_free(s->host);
     fd_close(s->proc_fd);
     fd_close(s->sys_fd);
@@ -127,7 +128,6 @@ static void iowait_falls(void **state)
     struct story s;
     uint64_t before = 0;
     double rate;
-    (void)state;
     begin(&s, "iowait-falls");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -138,8 +138,8 @@ static void iowait_falls(void **state)
         assert_int_equal(derive_rate(t - NS_PER_SEC, before, t, now, &rate),
                          at[i].falls ? BARO_ABSENT_UNKNOWN : BARO_PRESENT);
         before = now;
-        assert_int_equal(s.seen.counter[MACHINE_ALL].grown, (at[i].all - 2300) * TICK);
-        assert_int_equal(s.seen.counter[MACHINE_BUSY].grown, 0); /* 1500 ticks, all the time */
+        assert_int_equal(s.seen.cell[FOLD_HOST_ALL].grown, (at[i].all - 2300) * TICK);
+        assert_int_equal(s.seen.cell[FOLD_HOST_BUSY].grown, 0); /* 1500 ticks, all the time */
         if (i < 3)
             go_on(&s);
     }
@@ -153,7 +153,6 @@ static void net_wraps(void **state)
                           eth0[] = {4294967000, 204, 704, 50};
     struct story s;
     uint32_t first = 0;
-    (void)state;
     begin(&s, "net-wraps");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -163,7 +162,7 @@ static void net_wraps(void **state)
         assert_int_equal(e->value[NET_receive], eth0[i]);
         first = i ? first : e->id;
         assert_int_equal(e->id != first, i == 3);
-        assert_int_equal(s.seen.counter[MACHINE_NET_RECEIVE].grown, total[i] - total[0]);
+        assert_int_equal(s.seen.cell[FOLD_NET_RECEIVE].grown, total[i] - total[0]);
         if (i < 3)
             go_on(&s);
     }
@@ -179,7 +178,6 @@ static void hotplug(void **state)
                           reads[] = {10, 15, 16, 17};
     struct story s;
     uint32_t cpu1 = 0, cpu2 = 0, sdb = 0;
-    (void)state;
     begin(&s, "hotplug");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -223,7 +221,6 @@ static void cgroup_vanishes(void **state)
     struct story s;
     struct cgroup_hierarchies places;
     struct baro_limits l;
-    (void)state;
     begin(&s, "cgroup-vanishes");
     for (int i = 0; i < 4; i++) {
         int root = folder(&s, ".");

@@ -182,7 +182,7 @@ static void expect_kind(const struct baro_sample *s, unsigned reading, unsigned 
         assert_string_equal(baro_row_label(e), reading < 8 ? "" : "later \xff");
         for (unsigned m = 0; m < kinds[k].columns; m++)
             expect(baro_row_value(e, (int)m, &v), &v, reading, id, m);
-        assert_int_equal(baro_row_value(e, -1, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_row_value(e, -1, &v), BARO_ABSENT_UNSUPPORTED);
         assert_int_equal(baro_row_value(e, baro_metric_count(kinds[k].kind), &v), BARO_ABSENT_UNKNOWN);
     }
 }

@@ -123,7 +123,9 @@ static void test_is_one_tape(void **state)
     struct baro_tape_end end = {.size = sizeof end};
     assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
     assert_int_equal(baro_header_segment(baro_tape_header(t)), 1);
-    assert_int_equal(baro_header_keep_bytes(baro_tape_header(t)), 1 << 20);
+    struct baro_value keep;
+    assert_int_equal(baro_header_value(baro_tape_header(t), baro_header_fact_find("keep_bytes"), 0, &keep), 0);
+    assert_int_equal(keep.u64, 1 << 20);
     expect_from(t, f, 0);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
     assert_int_equal(first, f->log.at[1].t_ns);
@@ -409,16 +411,15 @@ static void test_keep(void **state)
 static void expect_stopped(const struct fixture *f, bool stopped)
 {
     struct baro_tape *t;
-    struct baro_summary *s;
     struct baro_value v;
     struct baro_tape_end end = {.size = sizeof end};
     assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
     assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
     assert_true(!end.ended && end.complete == stopped && end.detached == stopped);
-    assert_int_equal(baro_summary_of_tape(t, &s, NULL), 0);
+    struct baro_summary *s = summary_of_file(f->path);
     assert_int_equal(baro_summary_value(s, baro_summary_fact_find("exit", "is_detached"), 0, &v), 0);
     assert_int_equal(v.u64, stopped);
-    baro_summary_free(s);
+    summary_free(s);
     baro_tape_close(t);
 }
 

@@ -219,8 +219,8 @@ static void test_texts_of_an_exit(void **state)
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
         assert_int_equal(r.kind, BARO_RECORD_EXIT);
         assert_string_equal(baro_row_name(r.u.exit), texts[i].name);
-        const char *cmdline = baro_row_cmdline(r.u.exit);
-        assert_int_equal(cmdline == NULL, texts[i].cmdline == NULL);
+        const char *cmdline = NULL;
+        assert_int_equal(baro_row_cmdline(r.u.exit, &cmdline) != BARO_PRESENT, texts[i].cmdline == NULL);
         if (cmdline)
             assert_string_equal(cmdline, texts[i].cmdline);
     }

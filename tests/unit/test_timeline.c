@@ -59,30 +59,32 @@ static void finish(struct tape_writer *w)
     tape_writer_free(w);
 }
 
-static struct baro_timeline *timeline(void)
+static struct baro_fold *fold; /* the last one; freed with the next one */
+
+static const struct baro_timeline *timeline(void)
 {
-    struct baro_timeline *t;
     struct baro_tape *tape;
+    baro_fold_free(fold);
     assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
-    assert_int_equal(baro_timeline_of_tape(tape, &t, NULL), 0);
+    assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, NULL), 0);
     baro_tape_close(tape);
-    return t;
+    return baro_fold_timeline(fold);
 }
 
 /* The same, as a live view makes it. */
-static struct baro_timeline *live(void)
+static const struct baro_timeline *live(void)
 {
-    struct baro_timeline *t;
     struct baro_tape *tape;
     struct baro_record r;
     assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
-    assert_int_equal(baro_timeline_new(&t, baro_tape_header(tape), NULL), 0);
+    baro_fold_free(fold);
+    assert_int_equal(baro_fold_new(&fold, baro_tape_header(tape), BARO_FOLD_TIMELINE, NULL), 0);
     while (baro_tape_next(tape, &r, NULL) > 0) {
-        baro_timeline_add(t, &r);
-        assert_int_equal(baro_timeline_finish(t, NULL), 0);
+        baro_fold_add(fold, &r);
+        assert_int_equal(baro_fold_finish(fold, BARO_FOLD_TIMELINE, NULL), 0);
     }
     baro_tape_close(tape);
-    return t;
+    return baro_fold_timeline(fold);
 }
 
 static const struct baro_timeline_item *item(const struct baro_timeline *t, size_t i, enum baro_timeline_kind kind,
@@ -124,7 +126,7 @@ static void write_phases(struct tape_writer *w)
     sample(w, 12 * SECOND, 0, 1);
 }
 
-static void check_phases(struct baro_timeline *t)
+static void check_phases(const struct baro_timeline *t)
 {
     assert_int_equal(baro_timeline_count(t), 7);
     item(t, 0, BARO_TIMELINE_PHASE, "train", 1 * SECOND, 9 * SECOND);
@@ -149,7 +151,6 @@ static void check_phases(struct baro_timeline *t)
     } at[] = {{0, -1}, {2, 0}, {3, 0}, {4, 1}, {8, 2}, {10, 2}, {12, 3}, {15, 3}, {16, 2}, {18, 2}, {19, 5}, {24, 5}};
     for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++)
         assert_int_equal(baro_timeline_phase_at(t, at[i].half_seconds * SECOND / 2), at[i].phase);
-    baro_timeline_free(t);
 }
 
 static void test_phases(void **state)
@@ -211,7 +212,7 @@ static void test_ids(void **state)
     tape_writer_event(w, &e);
     sample(w, 6 * SECOND, 0, 1);
     finish(w);
-    struct baro_timeline *t = timeline();
+    const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), 3);
     assert_false(item(t, 2, BARO_TIMELINE_PHASE, "late", 5 * SECOND, 5500 * MS)->is_open);
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "cc", 1 * SECOND, 3 * SECOND);
@@ -222,7 +223,6 @@ static void test_ids(void **state)
     v = item(t, 1, BARO_TIMELINE_PHASE, "cc", 2 * SECOND, 5 * SECOND);
     assert_false(v->is_open);
     assert_int_equal(v->depth, 1);
-    baro_timeline_free(t);
 }
 
 /* ---- what was used ---- */
@@ -267,7 +267,7 @@ static void write_usage(struct tape_writer *w)
     sample(w, 5 * SECOND, 5500 * MS, 40);
 }
 
-static void check_usage(struct baro_timeline *t)
+static void check_usage(const struct baro_timeline *t)
 {
     assert_int_equal(baro_timeline_count(t), 3);
     /* Half of the first 2 s, all of the next second; both could lie anywhere between 1 and 3 s. */
@@ -290,7 +290,6 @@ static void check_usage(struct baro_timeline *t)
     expect(t, 2, "cpu_ns", 250e6, BARO_VALUE_ESTIMATE);
     expect(t, 2, "rss_peak_bytes", 20, BARO_VALUE_LOWER_BOUND | BARO_VALUE_ESTIMATE);
     expect(t, 2, "samples", 0, 0);
-    baro_timeline_free(t);
 }
 
 static void test_usage(void **state)
@@ -315,14 +314,12 @@ static void test_whole(void **state)
     event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 2);
     sample(w, 7 * SECOND, 7 * SECOND, 1);
     finish(w);
-    struct baro_timeline *t = timeline();
+    const struct baro_timeline *t = timeline();
     assert_string_equal(item(t, 0, BARO_TIMELINE_PHASE, "fit", 2 * SECOND, 5 * SECOND)->text, "fit loss=0.125");
     expect(t, 0, "cpu_ns", 3e9, 0);
     expect(t, 0, "rss_peak_bytes", 500, BARO_VALUE_LOWER_BOUND);
-    baro_timeline_free(t);
     t = live(); /* of the time before the rows that are kept only the rest is known */
     expect(t, 0, "cpu_ns", 1.55e9, BARO_VALUE_LOWER_BOUND);
-    baro_timeline_free(t);
 }
 
 /* The recorder's own attributes are apart from those of the job, also from one of the same name. */
@@ -335,13 +332,12 @@ static void test_written(void **state)
                                         {.name = "by", .type = BARO_ATTRIBUTE_JSON, .text = "{\"a\":[null]}"}};
     event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 3);
     finish(w);
-    struct baro_timeline *t = timeline();
+    const struct baro_timeline *t = timeline();
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "fit", 2 * SECOND, 5 * SECOND);
     assert_string_equal(v->text, "fit duration_ns=7 by={\"a\":[null]}");
     assert_int_equal(v->attribute_count, 2);
     assert_int_equal(v->attribute[1].type, BARO_ATTRIBUTE_JSON);
     assert_string_equal(v->attribute[1].text, "{\"a\":[null]}");
-    baro_timeline_free(t);
 }
 
 /* ---- events ---- */
@@ -370,7 +366,7 @@ static void test_events(void **state)
     tape_writer_exit(w, &dead);
     event(w, BARO_EVENT_END, 11 * SECOND, SIGKILL, "");
     finish(w);
-    struct baro_timeline *t = timeline();
+    const struct baro_timeline *t = timeline();
     static const struct {
         const char *name, *text;
         bool is_problem;
@@ -395,7 +391,6 @@ static void test_events(void **state)
     item(t, 3, BARO_TIMELINE_EVENT, "gap", 3 * SECOND, 6 * SECOND);
     assert_int_equal(baro_timeline_lanes(t), 0);
     assert_int_equal(baro_timeline_phase_at(t, SECOND), -1);
-    baro_timeline_free(t);
 }
 
 static void write_group(struct tape_writer *w, uint64_t t_ns, uint64_t throttled_ns, uint64_t kills)
@@ -438,7 +433,7 @@ static void test_groups(void **state)
     tape_writer_exit(w, &dead);
     write_group(w, 7 * SECOND, 1700 * MS, 1);
     finish(w);
-    struct baro_timeline *t = timeline();
+    const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), 4);
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_EVENT, "throttled", 1 * SECOND, 4 * SECOND);
     assert_string_equal(v->text, "throttled 900 ms by its CPU quota");
@@ -448,7 +443,6 @@ static void test_groups(void **state)
     v = item(t, 3, BARO_TIMELINE_EVENT, "oom_kill", 6500 * MS, 6500 * MS);
     assert_string_equal(v->text, "likely OOM kill of python3");
     expect(t, 1, "throttled_ns", 500e6, 0);
-    baro_timeline_free(t);
 }
 
 /* Many phases that are never ended, of one name and of many; all of them stay, and the order is right. What each of
@@ -472,7 +466,7 @@ static void test_many(void **state)
     for (uint64_t s = 3; s < 6; s++)
         sample(w, s * SECOND, (s - 3) * SECOND, 1);
     finish(w);
-    struct baro_timeline *t = timeline();
+    const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), MANY);
     expect(t, 0, "cpu_ns", 2e9, 0);
     expect_absent(t, MANY / 2 - 1, "cpu_ns", BARO_ABSENT_UNKNOWN); /* the last one that is open */
@@ -485,7 +479,6 @@ static void test_many(void **state)
     }
     assert_int_equal(open, MANY / 2);
     assert_int_equal(baro_timeline_lanes(t), 64);
-    baro_timeline_free(t);
 }
 
 static int set_up(void **state)
@@ -499,6 +492,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+    baro_fold_free(fold);
     return unlink(*state);
 }
 

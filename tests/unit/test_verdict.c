@@ -79,7 +79,7 @@ static void flag_all(struct evidence *e)
     VERDICT_FACTS(FLAG)
 #undef FLAG
     e->flags.wall_ns = e->flags.cores = e->flags.memory_limit_bytes = e->flags.exit_status = 0; /* these are known */
-    for (int i = 0; i < CURVE_COUNTERS; i++)
+    for (int i = 0; i < FOLD_COUNTERS; i++)
         e->job.flags[i] = BARO_VALUE_LOWER_BOUND;
     for (int i = 0; i < (int)COMMANDS_MOST; i++)
         e->command[i].flags = BARO_VALUE_LOWER_BOUND;
@@ -181,34 +181,34 @@ static void test_thresholds(void **state)
         {"pids-limit", OF(forks_refused), 1, 0},
         {"swap", OF(swap_peak_bytes), 16e6, 15.9e6},
         {"swap", OF(host_swap_in_bytes), 16e6, 15.9e6},
-        {"memory-limit", OF_GROWN(CURVE_GROUP_MEMORY), 10e9, 9.9e9},
+        {"memory-limit", OF_GROWN(FOLD_GROUP_MEMORY), 10e9, 9.9e9},
         {"memory-limit", OF(group[0].limit_hits), 20, 19},
-        {"page-cache", OF_GROWN(CURVE_READ), 1024e6, 1023e6},
+        {"page-cache", OF_GROWN(FOLD_READ), 1024e6, 1023e6},
         {"page-cache", OF(group[0].anon_most), 307.2e6, 308e6},
-        {"page-cache", OF_GROWN(CURVE_FAULTS), 10000, 9900},
-        {"page-cache", OF_GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
+        {"page-cache", OF_GROWN(FOLD_FAULTS), 10000, 9900},
+        {"page-cache", OF_GROWN(FOLD_BLOCKED), 20e9, 19.9e9},
         {"cpu-quota", OF(throttled_ns), 50e9 / 9 + 1, 50e9 / 9 - 1e6}, /* 50 s of CPU time */
-        {"io-wait", OF_GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
+        {"io-wait", OF_GROWN(FOLD_BLOCKED), 20e9, 19.9e9},
         {"lock-contention", OF(contender.switches), 100000, 99999},
         {"lock-contention", OF(contender.threads), 2, 1},
         {"lock-contention", OF(contender.read_write_bytes), 2.4e6, 2.41e6},
         {"lock-contention", OF(processes_started), 240000, 240001},
-        {"lock-contention", OF_GROWN(CURVE_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
-        {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49},          /* 50 s: what was lost to others is no more */
+        {"lock-contention", OF_GROWN(FOLD_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
+        {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49},         /* 50 s: what was lost to others is no more */
         {"cpu-neighbour", OF(host_mean_cores), 3.2, 3.1},
-        {"cpu-neighbour", OF_GROWN(CURVE_RUN_DELAY), 50e9, 49e9}, /* 200 s of CPU time */
+        {"cpu-neighbour", OF_GROWN(FOLD_RUN_DELAY), 50e9, 49e9}, /* 200 s of CPU time */
         {"cpu-steal", OF(host_steal_ratio), 0.05, 0.049},
         {"memory-near-limit", OF(memory_peak_ratio), 0.9, 0.89},
         {"one-core", OF(cores), 2, 1},
-        {"one-core", OF_GROWN(CURVE_RUN_DELAY), 30e9, 31e9},     /* 90 s of CPU time */
+        {"one-core", OF_GROWN(FOLD_RUN_DELAY), 30e9, 31e9},      /* 90 s of CPU time */
         {"many-processes", OF(processes_started), 23500, 23400}, /* 94 s of CPU time */
-        {"few-cores", OF_GROWN(CURVE_RUN_DELAY), 210e9, 209e9},  /* 390 s of CPU time */
-        {"few-cores", OF_GROWN(CURVE_CPU), 320e9, 100e9},
+        {"few-cores", OF_GROWN(FOLD_RUN_DELAY), 210e9, 209e9},   /* 390 s of CPU time */
+        {"few-cores", OF_GROWN(FOLD_CPU), 320e9, 100e9},
         {"failed", OF(exit_status), 1, 0},
-        {"network-wait", OF_GROWN(CURVE_SWITCHES), 500, 499},
-        {"network-wait", OF_GROWN(CURVE_PACKETS), 0.3 * 4812, 0.29 * 4812},
-        {"network-wait", OF_GROWN(CURVE_CPU), 10e9, 11e9},
-        {"idle", OF_GROWN(CURVE_CPU), 10e9, 11e9},
+        {"network-wait", OF_GROWN(FOLD_SWITCHES), 500, 499},
+        {"network-wait", OF_GROWN(FOLD_PACKETS), 0.3 * 4812, 0.29 * 4812},
+        {"network-wait", OF_GROWN(FOLD_CPU), 10e9, 11e9},
+        {"idle", OF_GROWN(FOLD_CPU), 10e9, 11e9},
         {"dominates", OF(command[0].cpu_ns), 35.2e9, 35.1e9},
     };
     (void)state;
@@ -412,14 +412,14 @@ static void test_leak(void **state)
     world_init(&w);
     make_leak(&w);
     for (size_t i = 40; i < w.history.n; i++)
-        w.history.point[i].at[CURVE_MEMORY] = 600 * MB; /* it grew and then held */
+        set_point(&w, i, FOLD_RSS, 600 * MB); /* it grew and then held */
     assert_false(says(&w, "leak"));
     world_done(&w);
 
     world_init(&w);
     make_leak(&w);
     for (size_t i = 78; i < 84; i++)
-        w.history.point[i].at[CURVE_MEMORY] = 200 * MB; /* it gave some back */
+        set_point(&w, i, FOLD_RSS, 200 * MB); /* it gave some back */
     assert_false(says(&w, "leak"));
     world_done(&w);
 
@@ -434,14 +434,14 @@ static void test_leak(void **state)
     world_init(&w);
     make_leak(&w);
     for (size_t i = 72; i < w.history.n; i++) /* the last third: at a third of the rate */
-        w.history.point[i].at[CURVE_MEMORY] = 964 * MB + 4 * MB * (double)(i - 72);
+        set_point(&w, i, FOLD_RSS, 964 * MB + 4 * MB * (double)(i - 72));
     assert_false(says(&w, "leak"));
     world_done(&w);
 
     world_init(&w);
     make_leak(&w);
     for (size_t i = 96; i < w.history.n; i++)
-        w.history.point[i].at[CURVE_MEMORY] = NAN; /* its processes had ended at the last samples */
+        set_point(&w, i, FOLD_RSS, NAN); /* its processes had ended at the last samples */
     assert_true(says(&w, "leak"));
     world_done(&w);
 }
@@ -449,26 +449,27 @@ static void test_leak(void **state)
 /* A history keeps its first and its last point, and sums do not change. */
 static void test_history(void **state)
 {
-    struct history h;
-    struct history_point p = {0};
+    struct points h;
+    struct fold f;
     (void)state;
-    assert_int_equal(history_init(&h), 0);
-    assert_true(isnan(history_at(&h, CURVE_CPU, 5)));
+    fold_init(&f);
+    assert_int_equal(points_init(&h), 0);
+    assert_true(isnan(points_at(&h, FOLD_CPU, 5)));
     for (uint64_t t = 0; t <= 100000; t++) {
-        p.t_ns = t * SECOND;
-        p.at[CURVE_CPU] = (double)p.t_ns / 2;
-        p.at[CURVE_READ] = t < 50000 ? NAN : (double)t;
-        history_add(&h, &p);
+        f.row.t_ns = t * SECOND;
+        set_term(&f.row, FOLD_CPU, (double)f.row.t_ns / 2);
+        set_term(&f.row, FOLD_READ, t < 50000 ? NAN : (double)t);
+        points_add(&h, &f);
     }
-    assert_true(h.n <= HISTORY_POINTS && h.n >= HISTORY_POINTS / 4);
-    assert_int_equal(h.point[0].t_ns, 0);
-    assert_int_equal(h.point[h.n - 1].t_ns, 100000 * SECOND);
-    assert_true(fabs(history_growth(&h, CURVE_CPU, 1000 * SECOND, 3000 * SECOND) - 1000e9) < 1);
-    assert_true(history_at(&h, CURVE_READ, 0) >= 50000); /* known later: taken where it is known */
-    assert_true(history_at(&h, CURVE_READ, 999999 * SECOND) == 100000);
-    assert_int_equal(history_last_ns(&h, CURVE_CPU), 100000 * SECOND);
-    assert_int_equal(history_points(&h, 0, 0), 1);
-    history_done(&h);
+    assert_true(h.n <= POINTS_MOST && h.n >= POINTS_MOST / 4);
+    assert_int_equal(h.at[0].row.t_ns, 0);
+    assert_int_equal(h.at[h.n - 1].row.t_ns, 100000 * SECOND);
+    assert_true(fabs(points_growth(&h, FOLD_CPU, 1000 * SECOND, 3000 * SECOND) - 1000e9) < 1);
+    assert_true(points_at(&h, FOLD_READ, 0) >= 50000); /* known later: taken where it is known */
+    assert_true(points_at(&h, FOLD_READ, 999999 * SECOND) == 100000);
+    assert_int_equal(points_last_ns(&h, FOLD_CPU), 100000 * SECOND);
+    assert_int_equal(points_within(&h, 0, 0), 1);
+    points_done(&h);
 }
 
 /* ---- judging ---- */
@@ -476,19 +477,18 @@ static void test_history(void **state)
 /* Storage held up one of two phases: the verdict is about that phase. Then the whole job, and no phase. */
 static void test_phases(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct stretch phases[2];
     struct world w;
     (void)state;
-    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    struct baro_verdicts *v = verdicts_new();
+    assert_non_null(v);
     world_init(&w);
     demand(&w, 0, 100, 0.5, 0);
     w.e.exit_status = NAN;
     for (size_t i = 0; i < w.history.n; i++) {
-        w.history.point[i].at[CURVE_BLOCKED] = i < 85 ? 0 : (double)(i - 85) * 0.8e9;
-        w.history.point[i].at[CURVE_READ] = (double)i * MB;
-        w.history.point[i].at[CURVE_WRITTEN] = 0;
+        set_point(&w, i, FOLD_BLOCKED, i < 85 ? 0 : (double)(i - 85) * 0.8e9);
+        set_point(&w, i, FOLD_READ, (double)i * MB);
+        set_point(&w, i, FOLD_WRITTEN, 0);
     }
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
     stretch_fill(&phases[0], &w.history, "compute", 0, 85 * SECOND);
@@ -500,7 +500,7 @@ static void test_phases(void **state)
     assert_int_equal(baro_verdicts_get(v, 0)->begin_ns, 85 * SECOND);
     assert_null(baro_verdicts_get(v, 1));
 
-    w.e.job.grown[CURVE_BLOCKED] = 30e9;
+    w.e.job.grown[FOLD_BLOCKED] = 30e9;
     assert_int_equal(verdicts_judge(v, &w.e, phases, 2), 0);
     assert_int_equal(baro_verdicts_count(v), 1);
     assert_null(baro_verdicts_get(v, 0)->phase);
@@ -510,31 +510,30 @@ static void test_phases(void **state)
     assert_int_equal(verdicts_judge(v, &w.e, phases, 2), 0);
     assert_int_equal(baro_verdicts_count(v), 1);
     assert_string_equal(baro_verdicts_get(v, 0)->rule, "killed");
-    baro_verdicts_free(v);
+    verdicts_free(v);
     world_done(&w);
 }
 
 /* Epochs: one verdict, with the figures of the longest one that has it. */
 static void test_phases_of_one_name(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct stretch phases[5];
     struct world w;
     (void)state;
-    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    struct baro_verdicts *v = verdicts_new();
+    assert_non_null(v);
     world_init(&w);
     demand(&w, 0, 100, 0.5, 0);
     w.e.exit_status = NAN;
     for (size_t i = 0; i < w.history.n; i++) {
-        w.history.point[i].at[CURVE_BLOCKED] = 0;
-        w.history.point[i].at[CURVE_READ] = (double)i * MB;
-        w.history.point[i].at[CURVE_WRITTEN] = 0;
+        set_point(&w, i, FOLD_BLOCKED, 0);
+        set_point(&w, i, FOLD_READ, (double)i * MB);
+        set_point(&w, i, FOLD_WRITTEN, 0);
     }
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
     for (uint64_t i = 0; i < 5; i++) {
         stretch_fill(&phases[i], &w.history, i == 3 ? "check" : "epoch", i * 20 * SECOND, (i * 20 + 10 + i) * SECOND);
-        phases[i].grown[CURVE_BLOCKED] = i == 4 ? 0 : 5e9; /* the last epoch did not wait */
+        phases[i].grown[FOLD_BLOCKED] = i == 4 ? 0 : 5e9; /* the last epoch did not wait */
     }
     assert_int_equal(verdicts_judge(v, &w.e, phases, 5), 0);
     assert_int_equal(baro_verdicts_count(v), 2);
@@ -546,7 +545,7 @@ static void test_phases_of_one_name(void **state)
     one = baro_verdicts_get(v, 1);
     assert_string_equal(one->phase, "check");
     assert_null(strstr(one->advice, "phases of this name"));
-    baro_verdicts_free(v);
+    verdicts_free(v);
     world_done(&w);
 }
 
@@ -556,10 +555,9 @@ static void make_epochs(struct world *w, struct piece *epoch)
     demand(w, 0, 100, 0.5, 0);
     w->e.exit_status = NAN;
     for (size_t i = 0; i < w->history.n; i++) {
-        struct history_point *p = &w->history.point[i];
-        p->at[CURVE_BLOCKED] = (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9;
-        p->at[CURVE_READ] = (double)i * MB;
-        p->at[CURVE_WRITTEN] = 0;
+        set_point(w, i, FOLD_BLOCKED, (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9);
+        set_point(w, i, FOLD_READ, (double)i * MB);
+        set_point(w, i, FOLD_WRITTEN, 0);
     }
     for (size_t i = 0; i < 20; i++)
         epoch[i] = (struct piece){i * 4 * SECOND, (i * 4 + 2) * SECOND};
@@ -568,23 +566,22 @@ static void make_epochs(struct world *w, struct piece *epoch)
 /* None of them is a tenth of the time; together they are. */
 static void test_short_phases_together(void **state)
 {
-    struct baro_header header = {0};
-    struct baro_verdicts *v;
     struct piece epoch[20];
     struct stretch together;
     struct world w;
     (void)state;
-    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    struct baro_verdicts *v = verdicts_new();
+    assert_non_null(v);
     world_init(&w);
     make_epochs(&w, epoch);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
-    w.e.job.grown[CURVE_BLOCKED] = 0; /* not the whole job */
+    w.e.job.grown[FOLD_BLOCKED] = 0; /* not the whole job */
     stretch_fill_pieces(&together, &w.history, "epoch", epoch, 20);
     together.phases = 20;
     assert_int_equal(whole_of(together.wall_ns / 1e9 + 0.5), 40);
-    assert_int_equal(whole_of(together.grown[CURVE_BLOCKED] / 1e9 + 0.5), 40);
-    assert_int_equal(whole_of(together.grown[CURVE_CPU] / 1e9 + 0.5), 20);
-    assert_true(isnan(together.grown[CURVE_PACKETS])); /* never read */
+    assert_int_equal(whole_of(together.grown[FOLD_BLOCKED] / 1e9 + 0.5), 40);
+    assert_int_equal(whole_of(together.grown[FOLD_CPU] / 1e9 + 0.5), 20);
+    assert_true(isnan(together.grown[FOLD_PACKETS])); /* never read */
     assert_int_equal(verdicts_judge(v, &w.e, &together, 1), 0);
     assert_int_equal(baro_verdicts_count(v), 1);
     const struct baro_verdict *one = baro_verdicts_get(v, 0);
@@ -594,7 +591,7 @@ static void test_short_phases_together(void **state)
     assert_non_null(strstr(one->advice, " The figures are those of all 20 phases of this name together."));
     assert_string_equal(one->evidence[one->evidence_count - 1].name, "phases");
     assert_true(one->evidence[one->evidence_count - 1].value == 20);
-    baro_verdicts_free(v);
+    verdicts_free(v);
     world_done(&w);
 }
 
@@ -610,12 +607,12 @@ static void test_pieces(void **state)
     world_init(&w);
     make_epochs(&w, epoch);
     stretch_fill_pieces(&s, &w.history, "epoch", epoch, 20);
-    assert_true(fabs(stretch_growth(&s, &w.history, CURVE_CPU, 1 * SECOND, 3 * SECOND) - 1e9) < 1);
-    assert_true(fabs(stretch_growth(&s, &w.history, CURVE_BLOCKED, 1 * SECOND, 3 * SECOND) - 2e9) < 1);
-    assert_true(isnan(stretch_growth(&s, &w.history, CURVE_PACKETS, 1 * SECOND, 3 * SECOND)));
+    assert_true(fabs(stretch_growth(&s, &w.history, FOLD_CPU, 1 * SECOND, 3 * SECOND) - 1e9) < 1);
+    assert_true(fabs(stretch_growth(&s, &w.history, FOLD_BLOCKED, 1 * SECOND, 3 * SECOND) - 2e9) < 1);
+    assert_true(isnan(stretch_growth(&s, &w.history, FOLD_PACKETS, 1 * SECOND, 3 * SECOND)));
     /* Readings at whole seconds say nothing about 0.2 s between them. */
     stretch_fill_pieces(&s, &w.history, "short", between, 2);
-    assert_true(isnan(s.grown[CURVE_CPU]) && isnan(s.grown[CURVE_BLOCKED]));
+    assert_true(isnan(s.grown[FOLD_CPU]) && isnan(s.grown[FOLD_BLOCKED]));
     world_done(&w);
 }
 

@@ -40,7 +40,7 @@ static void one_core(struct world *w, double read)
     world_init(w);
     demand(w, 0, 100, 0.5, 0.5);
     for (size_t i = 0; i < w->history.n; i++)
-        w->history.point[i].at[CURVE_DELAY_CPU] = w->history.point[i].at[CURVE_CPU] * read / 50;
+        set_point(w, i, FOLD_DELAY_CPU, (double)w->history.at[i].row.value[FOLD_CPU] * read / 50);
     stretch_fill(&w->e.job, &w->history, NULL, 0, 100 * SECOND);
 }
 
@@ -56,16 +56,16 @@ static void test_little_work_needs_the_delay(void **state)
     assert_true(isnan(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND)));
     /* While a quarter of the cores is idle nobody waits. */
     for (size_t i = 0; i < w.history.n; i++) {
-        w.history.point[i].at[CURVE_HOST_TIME] = (double)w.history.point[i].t_ns;
-        w.history.point[i].at[CURVE_HOST_BUSY] = 3 * (double)w.history.point[i].t_ns;
+        set_point(&w, i, FOLD_HOST_TIME, (double)w.history.at[i].row.t_ns);
+        set_point(&w, i, FOLD_HOST_BUSY, 3 * (double)w.history.at[i].row.t_ns);
     }
     assert_true(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND) == 1);
     world_done(&w);
     one_core(&w, 39);
-    w.e.job.grown[CURVE_CPU] = w.e.job.grown[CURVE_RUN_DELAY] = 5e9;
-    w.e.job.grown[CURVE_DELAY_CPU] = 2e9;
+    w.e.job.grown[FOLD_CPU] = w.e.job.grown[FOLD_RUN_DELAY] = 5e9;
+    w.e.job.grown[FOLD_DELAY_CPU] = 2e9;
     assert_false(*says(&w, "idle"));
-    w.e.job.grown[CURVE_DELAY_CPU] = 4e9;
+    w.e.job.grown[FOLD_DELAY_CPU] = 4e9;
     assert_true(*says(&w, "idle"));
     world_done(&w);
 }
@@ -78,7 +78,7 @@ static void test_much_work_does_not(void **state)
     world_init(&w);
     demand(&w, 0, 100, 4, 4);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
-    w.e.job.grown[CURVE_DELAY_CPU] = 100e9;
+    w.e.job.grown[FOLD_DELAY_CPU] = 100e9;
     assert_true(*says(&w, "few-cores"));
     world_done(&w);
 }
@@ -106,8 +106,8 @@ static void test_neighbours_take_no_more_than_they_use(void **state)
     struct world w;
     (void)state;
     world_init(&w);
-    w.e.job.grown[CURVE_CPU] = 200e9;
-    w.e.job.grown[CURVE_RUN_DELAY] = 200e9;
+    w.e.job.grown[FOLD_CPU] = 200e9;
+    w.e.job.grown[FOLD_RUN_DELAY] = 200e9;
     w.e.host_mean_cores = 3.2;
     w.e.host_others_cores = 1.2;
     const char *title = says(&w, "cpu-neighbour");
@@ -118,46 +118,46 @@ static void test_neighbours_take_no_more_than_they_use(void **state)
 
 static void test_a_curve_that_was_never_read(void **state)
 {
-    struct history h;
-    struct history_point p = {.t_ns = 0};
+    struct points h;
+    struct fold f;
     (void)state;
-    assert_int_equal(history_init(&h), 0);
-    h.has_start = true;
-    history_add(&h, &p); /* the start: all are 0 */
-    for (int i = 0; i < CURVE_COUNT; i++)
-        p.at[i] = NAN;
-    p.t_ns = 5 * SECOND;
-    p.at[CURVE_CPU] = 7;
-    history_add(&h, &p);
-    assert_true(history_growth(&h, CURVE_CPU, 0, 5 * SECOND) == 7);
-    assert_true(isnan(history_growth(&h, CURVE_RUN_DELAY, 0, 5 * SECOND)));
-    history_done(&h);
+    fold_init(&f);
+    assert_int_equal(points_init(&h), 0);
+    points_begin(&h, 0); /* all are 0 */
+    f.row.t_ns = 5 * SECOND;
+    set_term(&f.row, FOLD_CPU, 7);
+    points_add(&h, &f);
+    assert_true(points_growth(&h, FOLD_CPU, 0, 5 * SECOND) == 7);
+    assert_true(isnan(points_growth(&h, FOLD_RUN_DELAY, 0, 5 * SECOND)));
+    points_done(&h);
 }
 
 /* One reading in ten samples is not lost when points are dropped. */
 static void test_rare_readings_stay(void **state)
 {
-    struct history h;
-    struct history_point p = {0};
+    struct points h;
+    struct fold f;
     size_t known = 0;
     (void)state;
-    assert_int_equal(history_init(&h), 0);
+    fold_init(&f);
+    assert_int_equal(points_init(&h), 0);
     for (uint64_t i = 0; i < 50000; i++) {
-        p.t_ns = i * 100 * MS;
-        p.at[CURVE_RUN_DELAY] = i % 10 ? NAN : (double)p.t_ns;
-        history_add(&h, &p);
+        f.row.t_ns = i * 100 * MS;
+        set_term(&f.row, FOLD_RUN_DELAY, i % 10 ? NAN : (double)f.row.t_ns);
+        points_add(&h, &f);
     }
     for (size_t i = 0; i < h.n; i++)
-        known += !isnan(h.point[i].at[CURVE_RUN_DELAY]);
+        known += h.at[i].row.absent[FOLD_RUN_DELAY] == BARO_PRESENT;
     assert_true(known > h.n / 2);
-    history_done(&h);
+    points_done(&h);
 }
 
 /* ---- from samples ---- */
 
 struct tape_world {
     struct gather g;
-    struct baro_header header;
+    struct fold fold;
+    struct points history;
     struct baro_process process, *list[1];
     struct baro_sample sample;
 };
@@ -171,7 +171,9 @@ static void tape_init(struct tape_world *w)
     memset(w->sample.host_absent, BARO_ABSENT_NOT_YET, sizeof(w->sample.host_absent));
     w->sample.n = 1;
     w->sample.processes = w->list;
-    assert_int_equal(gather_init(&w->g, &w->header), 0);
+    gather_init(&w->g);
+    fold_init(&w->fold);
+    assert_int_equal(points_init(&w->history), 0);
 }
 
 static void put(struct baro_process *p, enum process_metric id, uint64_t v)
@@ -192,6 +194,8 @@ static void add(struct tape_world *w, uint64_t t_ns)
     w->sample.t_ns = t_ns;
     record.u.sample = &w->sample;
     gather_add(&w->g, &record);
+    fold_add(&w->fold, &w->sample);
+    points_add(&w->history, &w->fold);
 }
 
 /* A storm of 419 threads made 9,000 switches, 8 threads make 80,000. */
@@ -208,9 +212,10 @@ static void test_threads_that_switch(void **state)
         add(&w, i * SECOND);
     }
     evidence_init(&e);
+    e.history = &w.history;
     gather_finish(&w.g, &e);
     assert_true(e.contender.threads == 8 && e.contender.switches == 89000);
-    gather_done(&w.g);
+    points_done(&w.history);
 }
 
 /* Two cores are used all the time, and the delay of 2 a second is read every 4 s alone. */
@@ -225,10 +230,10 @@ static void test_old_delay_is_no_reading(void **state)
         put_job(&w.sample, JOB_run_delay_lag, i % 4 * 2 * SECOND);
         add(&w, i * SECOND);
     }
-    assert_true(history_distance(&w.g.history, CURVE_RUN_DELAY, 3 * SECOND) == 1e9);
-    assert_true(history_distance(&w.g.history, CURVE_RUN_DELAY, 4 * SECOND) == 0);
-    assert_true(history_growth(&w.g.history, CURVE_RUN_DELAY, 1 * SECOND, 3 * SECOND) == 4e9);
-    gather_done(&w.g);
+    assert_true(points_distance(&w.history, FOLD_RUN_DELAY, 3 * SECOND) == 1e9);
+    assert_true(points_distance(&w.history, FOLD_RUN_DELAY, 4 * SECOND) == 0);
+    assert_true(points_growth(&w.history, FOLD_RUN_DELAY, 1 * SECOND, 3 * SECOND) == 4e9);
+    points_done(&w.history);
 }
 
 static void test_gpus_that_cannot_be_read(void **state)
@@ -310,9 +315,9 @@ static void test_what_ran_out(void **state)
         w.e.oom_kills = w.e.oom_kills_at_least = cases[i].killed;
         w.e.is_cut_off = !cases[i].killed;
         w.e.rss_peak_bytes = w.e.memory_peak_bytes = cases[i].rss * g->memory_limit;
-        struct history_point p = {.t_ns = SECOND};
-        p.at[CURVE_MEMORY] = w.e.rss_peak_bytes;
-        history_add(&w.history, &p);
+        w.fold.row.t_ns = SECOND;
+        set_term(&w.fold.row, FOLD_RSS, w.e.rss_peak_bytes);
+        points_add(&w.history, &w.fold);
         w.e.history = &w.history;
         const char *title = says(&w, "oom");
         if (!cases[i].title ? *title : !strstr(title, cases[i].title))

@@ -18,8 +18,8 @@ struct filling {
     uint64_t time_of;       /* the last wall-clock time, and the instant that it belongs to */
     int64_t realtime_ns;
     bool has_time;
-    struct baro_previous *previous; /* NULL: no column needs the row before */
-    struct baro_timeline *timeline; /* NULL: no column is the phase */
+    struct baro_previous *previous;       /* NULL: no column needs the row before */
+    const struct baro_timeline *timeline; /* NULL: no column is the phase */
     const char *(*user)(void *context, uint32_t uid);
     void *user_context;
     struct buf text; /* reused for each text */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baro/fold.h"
 #include "base/error.h"
 #include "libbaro/arrow/fill.h"
 #include "libbaro/tape/cursor.h"
@@ -12,6 +13,7 @@
 enum { BATCH_ROWS = 65536, TEXT_ROOM = 1024, TEXT_MOST = 16 << 20 };
 
 struct stream {
+    struct baro_fold *fold; /* has the timeline; NULL: no column is the phase */
     struct baro_tape *tape; /* its own cursor */
     struct baro_columns *chosen;
     int rows; /* a kind, or BARO_ROWS_EVENT */
@@ -234,7 +236,7 @@ static void stream_free(struct stream *s)
         column_done(&s->column[i]);
     baro_columns_free(s->chosen);
     baro_previous_free(s->filling.previous);
-    baro_timeline_free(s->filling.timeline);
+    baro_fold_free(s->fold);
     buf_done(&s->filling.text);
     baro_tape_close(s->tape);
     free(s);
@@ -319,7 +321,9 @@ static int prepare_stream(struct stream *s, const struct baro_tape *tape, struct
     int r = tape_open_again(&other, tape, PART_ALL, err);
     if (r < 0)
         return r;
-    r = baro_timeline_of_tape(other, &s->filling.timeline, err);
+    r = baro_fold_of_tape(other, BARO_FOLD_TIMELINE, &s->fold, err);
+    if (r >= 0)
+        s->filling.timeline = baro_fold_timeline(s->fold);
     baro_tape_close(other);
     return r;
 }

@@ -6,6 +6,9 @@
 
 #include "base/last_value.h"
 #include "libbaro/columns/columns.h"
+#include "libbaro/interval/stretches.h"
+#include "libbaro/sample/row.h"
+#include "libbaro/sample/sample.h"
 
 #define OLD_NS 7200000000000ull /* a process that had no row for two hours is forgotten when room is needed */
 #define ID_JOB UINT32_MAX       /* ids of the tape are numbered from 1 on and do not reach these */
@@ -104,6 +107,16 @@ static enum baro_absent row_cpu(const struct baro_previous *m, const struct baro
     }
 }
 
+/* How many cores the process, or the only process of a job, can use at once: as many as it has threads. The kernel
+ * counts in steps of up to 10 ms, so over 10 ms one thread may seem to use 1.25 cores. */
+static uint32_t threads_of(const struct baro_row *row, uint32_t cpus)
+{
+    const struct baro_sample *s = baro_row_kind(row) == BARO_KIND_JOB ? row_sample(row) : NULL;
+    const struct baro_process *p = s ? s->n == 1 ? s->processes[0] : NULL : row_process(row);
+    bool is_known = p && p->absent[PROCESS_threads] == BARO_PRESENT && p->value[PROCESS_threads];
+    return is_known && (!cpus || p->value[PROCESS_threads] < cpus) ? (uint32_t)p->value[PROCESS_threads] : cpus;
+}
+
 enum baro_absent baro_previous_cores(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
                                      const struct baro_row *row, double *ret)
 {
@@ -111,6 +124,8 @@ enum baro_absent baro_previous_cores(struct baro_previous *m, const struct baro_
     struct who who = {baro_row_id(row), kind == BARO_KIND_CPU ? 1 : cpus_of(header), false};
     uint64_t cpu;
     begin_sample(m, t_ns);
+    if ((kind == BARO_KIND_JOB || kind == BARO_KIND_PROCESS) && t_ns - m->before_ns < STRETCHES_SHORT_NS)
+        who.cpus = threads_of(row, who.cpus);
     enum baro_absent absent = row_cpu(m, row, &cpu);
     if (absent != BARO_PRESENT)
         return absent;

@@ -24,6 +24,18 @@ static bool is_zombie_alone(const struct baro_process *p, enum process_metric me
            p->value[PROCESS_threads] == 1;
 }
 
+/* The pss or uss of a process may have been read before its rss changed: it is at most its rss. Example: 100 MB of pss,
+ * then half of it was given back: 50 MB. */
+static uint64_t part_of_rss(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
+{
+    uint64_t value = p->value[metric];
+    bool is_part = metric == PROCESS_pss || metric == PROCESS_uss;
+    if (!is_part || p->absent[PROCESS_smaps_at] || p->value[PROCESS_smaps_at] >= p->read_ns)
+        return value;
+    sum->anon = p->absent[PROCESS_rss_anon] ? 0 : p->value[PROCESS_rss_anon];
+    return p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] < value ? p->value[PROCESS_rss] : value;
+}
+
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
 {
     if (is_zombie_alone(p, metric))
@@ -31,7 +43,7 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
     if (p->absent[metric] == BARO_PRESENT) {
         sum->members++;
         sum->covered++;
-        sum->value += p->value[metric];
+        sum->value += part_of_rss(sum, p, metric);
     } else if (!derive_adds_nothing(p, (int)metric)) {
         sum->members++;
         sum->absent = p->absent[metric];
@@ -41,6 +53,8 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
 
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s)
 {
+    if (s->n == 1 && sum->covered && sum->anon > sum->value)
+        sum->value = sum->anon;
     if (!sum->members && !derive_has_job(s))
         sum->absent = BARO_ABSENT_NOT_ASKED;
     else if (sum->covered || !sum->members)
@@ -143,24 +157,31 @@ double derive_remainder(uint64_t counted, uint64_t total)
     return counted <= total ? (double)(total - counted) / (double)total : -((double)(counted - total) / (double)total);
 }
 
-void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value)
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_able *able)
 {
     /* Keeps only the latest of the moments that are far enough back. */
     while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
         p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
         p->n--;
     }
-    double rate;
-    if (p->n && t_ns >= p->at[p->first].t_ns + DERIVE_PEAK_NS &&
-        derive_rate(p->at[p->first].t_ns, p->at[p->first].value, t_ns, value, &rate) == 0 &&
-        (!p->found || rate > p->rate)) {
-        p->rate = rate;
-        p->t_ns = t_ns;
-        p->found = 1;
+    uint64_t since_ns = p->at[p->first].t_ns;
+    if (p->n && t_ns >= since_ns + DERIVE_PEAK_NS && value >= p->at[p->first].value) {
+        const struct derive_able *before = &p->at[p->first].able;
+        uint64_t growth = value - p->at[p->first].value, late = able ? able->late_ns - before->late_ns : 0;
+        growth -= late < growth ? late : growth;
+        double rate = (double)growth * 1e9 / (double)(t_ns - since_ns);
+        double most = able && able->threads ? (double)(able->threads + able->started - before->started) * 1e9 : rate;
+        rate = rate > most ? most : rate;
+        if (!p->found || rate > p->rate) {
+            p->rate = rate;
+            p->t_ns = t_ns;
+            p->found = 1;
+        }
     }
     if (p->n < DERIVE_PEAK_SLOTS) {
         unsigned i = (p->first + p->n++) % DERIVE_PEAK_SLOTS;
         p->at[i].t_ns = t_ns;
         p->at[i].value = value;
+        p->at[i].able = able ? *able : (struct derive_able){0};
     }
 }

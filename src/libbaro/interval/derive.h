@@ -23,6 +23,8 @@ struct derive_sum {
     uint64_t value;
     size_t members;   /* processes that could have the value */
     size_t covered;   /* processes that had the value */
+    uint64_t anon;    /* pss and uss that were read before its rss: the anonymous memory of the last process. That of an
+                         only process is its own */
     uint64_t lacking; /* rss of the processes without a value: an upper bound of their pss or uss */
     int absent;       /* enum baro_absent: no process had the value (reason of the last one); 0: value is valid */
 };
@@ -87,19 +89,32 @@ int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret);
 /* Returns the share of `total` that `counted` does not include; negative if counted is larger; 0 if total is 0. */
 double derive_remainder(uint64_t counted, uint64_t total);
 
+/* How much CPU time a job can have used in an interval. */
+struct derive_able {
+    uint64_t threads; /* the most that any sample so far has; 0: not known */
+    uint64_t started; /* processes so far, with those that may have come and gone unseen */
+    uint64_t late_ns; /* CPU time that became known only when its process had ended, an interval or more too late; so
+                         far */
+};
+
 /* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies
- * that far back, so that a dense start (a sample each 10 ms, counters in 10 ms steps) makes no peaks out of steps. */
+ * that far back, so that a dense start (a sample each 10 ms, counters in 10 ms steps) makes no peaks out of steps. CPU
+ * time may become known late. So growth is at most what threads can have used, those of processes that began meanwhile
+ * included; and what became known late at an end does not count. Example: one thread, and in 100 ms the total grows by
+ * 190 ms: 1.0 cores. */
 #define DERIVE_PEAK_NS 100000000ull
-#define DERIVE_PEAK_SLOTS 32u
+#define DERIVE_PEAK_SLOTS 16u
 struct derive_peak {
     struct {
         uint64_t t_ns, value;
+        struct derive_able able;
     } at[DERIVE_PEAK_SLOTS]; /* a ring of recent moments to compare with */
     unsigned first, n;
     double rate;
     uint64_t t_ns; /* when the interval of the peak ended */
     int found;
 };
-void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value);
+/* able: NULL where the value is not CPU time of a job. */
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_able *able);
 
 #endif

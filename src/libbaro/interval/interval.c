@@ -106,19 +106,22 @@ bool baro_row_began_after(const struct baro_header *header, const struct baro_ro
     return e && began_after(header, e->origin, e->key.start, e->t_ns, t_ns);
 }
 
-uint64_t baro_row_begin_ns(const struct baro_header *header, const struct baro_row *row)
+enum baro_absent baro_row_begin_ns(const struct baro_header *header, const struct baro_row *row, uint64_t *ret)
 {
     struct derive_ticks ticks = ticks_of(header);
-    uint64_t known_ns = row_exit(row) ? baro_row_end_ns(row) : baro_row_first_ns(row);
-    return derive_begin_ns(&ticks, baro_row_start_ticks(row), known_ns);
+    uint64_t known_ns;
+    enum baro_absent why = row_exit(row) ? baro_row_end_ns(row, &known_ns) : baro_row_first_ns(row, &known_ns);
+    if (why == BARO_PRESENT)
+        *ret = derive_begin_ns(&ticks, baro_row_start_ticks(row), known_ns);
+    return why;
 }
 
 /* Finds when a process began; negative: before the tape began. The numbers of a damaged tape may be anything, so the
  * arithmetic is unsigned and wraps. */
 static enum baro_absent process_since(const struct baro_header *h, const struct baro_row *row, int64_t *ret)
 {
-    uint64_t begin_ns = baro_row_begin_ns(h, row), ticks = baro_row_start_ticks(row), second = ticks_of(h).per_second;
-    if (!ticks || !second || !ticks_of(h).boottime_ns)
+    uint64_t begin_ns, ticks = baro_row_start_ticks(row), second = ticks_of(h).per_second;
+    if (!ticks || !second || !ticks_of(h).boottime_ns || baro_row_begin_ns(h, row, &begin_ns) != BARO_PRESENT)
         return BARO_ABSENT_UNKNOWN;
     *ret = begin_ns
                ? (int64_t)begin_ns
@@ -180,8 +183,10 @@ static int exit_metric_of(int process_metric)
  * difference is too small. */
 static bool ran_before(const struct baro_header *h, const struct baro_row *row)
 {
-    return row && (begin_of(h, baro_row_start_ticks(row)) == 0 ||
-                   (baro_row_origin(row) == BARO_ORIGIN_TARGET && (!h || baro_header_mode(h) == BARO_MODE_ATTACH)));
+    enum baro_origin origin;
+    return baro_row_origin(row, &origin) == BARO_PRESENT &&
+           (begin_of(h, baro_row_start_ticks(row)) == 0 ||
+            (origin == BARO_ORIGIN_TARGET && (!h || baro_header_mode(h) == BARO_MODE_ATTACH)));
 }
 
 static bool is_lower_bound(const struct baro_interval *between, const struct baro_row *before,

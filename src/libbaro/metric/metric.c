@@ -47,7 +47,7 @@
 #define FILE_SYS_NODE "/sys/devices/system/node"
 #define FILE_SOCK_DIAG "sock_diag(7)"
 #define FILE_WALK "statx(2) of each file"
-#define FILE_GPU "NVML, nvidia-smi, /sys/class/drm"
+#define FILE_GPU "NVML, /sys/class/drm"
 #define FILE_ENERGY "/sys/class/powercap, hwmon"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 
@@ -129,6 +129,7 @@ struct registered {
     struct baro_metric is;
     const char *from[3]; /* what it is read from, for people; for a control group also its files in v2 and in v1 */
     int since;
+    uint64_t source;
 };
 
 #define METRIC(stem_, unit_, semantics_, source_, since_, help_)                                                       \
@@ -137,10 +138,10 @@ struct registered {
             .help = help_ HELP_##since_,                                                                               \
             .file = FIRST(FILE_##source_),                                                                             \
             .unit = BARO_UNIT_##unit_,                                                                                 \
-            .semantics = BARO_SEM_##semantics_,                                                                        \
-            .source = BARO_SOURCE_##source_},                                                                          \
+            .semantics = BARO_SEM_##semantics_},                                                                       \
      .from = {FILE_##source_},                                                                                         \
-     .since = SINCE_##since_},
+     .since = SINCE_##since_,                                                                                          \
+     .source = BARO_SOURCE_##source_},
 
 #define KIND_BEGIN(name) static const struct registered name##_metrics[] = {
 #define KIND_END(name, time, counts)                                                                                   \
@@ -199,6 +200,11 @@ const struct baro_metric *baro_metric_get(int kind, int id)
 int baro_metric_since(int kind, int id)
 {
     return baro_metric_get(kind, id) ? kinds[kind].at[id].since : 0;
+}
+
+uint64_t metric_source(int kind, int id)
+{
+    return baro_metric_get(kind, id) ? kinds[kind].at[id].source : BARO_SOURCE_NONE;
 }
 
 const char *baro_metric_cgroup_file(int kind, int id, int version)
@@ -335,7 +341,7 @@ unsigned metric_need(uint64_t wanted)
     unsigned need = 0;
     for (int i = 0; i < PROCESS_MAX; i++) {
         if (wanted >> i & 1)
-            need |= (unsigned)process_metrics[i].is.source;
+            need |= (unsigned)process_metrics[i].source;
     }
     return need;
 }
@@ -350,7 +356,7 @@ static uint64_t default_metrics(void)
 {
     uint64_t wanted = all_metrics();
     for (int i = 0; i < PROCESS_MAX; i++)
-        wanted &= ~((uint64_t)(process_metrics[i].is.source == BARO_SOURCE_SOCK_DIAG) << i);
+        wanted &= ~((uint64_t)(process_metrics[i].source == BARO_SOURCE_SOCK_DIAG) << i);
     return wanted;
 }
 

@@ -43,7 +43,7 @@ static const struct event_kind *kind_row(const struct baro_event *e)
 
 const char *baro_event_kind_name(enum baro_event_kind kind)
 {
-    return (unsigned)kind < EVENT_KIND_COUNT ? kinds[kind].name : "";
+    return (unsigned)kind < EVENT_KIND_COUNT ? kinds[kind].name : "unknown";
 }
 
 enum baro_event_kind baro_event_kind_of(const struct baro_event *e)

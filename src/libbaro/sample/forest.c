@@ -32,20 +32,20 @@ static bool is_parent(const struct baro_key *of_child, const struct baro_key *p)
 }
 
 /* A tape may contain anything: only an earlier row can be a parent, so there are no circles. */
-static void find_parents(const struct baro_sample *s, const struct link *links, size_t n, size_t *parent)
+static void find_parents(const struct baro_sample *s, const struct link *links, size_t n, ptrdiff_t *parent)
 {
     for (size_t i = 0; i < n; i++) {
         struct link key = {s->processes[i]->parent.pid, 0};
         const struct link *up = bsearch(&key, links, n, sizeof(*links), compare_links);
         bool fits = up && up->row < i && is_parent(&s->processes[i]->parent, &s->processes[up->row]->key);
-        parent[i] = fits ? up->row : NONE;
+        parent[i] = fits ? (ptrdiff_t)up->row : -1;
     }
 }
 
-static void find_children(struct kin *kin, size_t n, const size_t *parent)
+static void find_children(struct kin *kin, size_t n, const ptrdiff_t *parent)
 {
     for (size_t i = 0; i < n; i++) {
-        struct kin *up = parent[i] == NONE ? NULL : &kin[parent[i]];
+        struct kin *up = parent[i] < 0 ? NULL : &kin[parent[i]];
         kin[i].first = kin[i].last = kin[i].next = NONE;
         if (!up)
             continue;
@@ -58,7 +58,7 @@ static void find_children(struct kin *kin, size_t n, const size_t *parent)
 }
 
 /* Returns how many rows are ordered with those of this tree. */
-static size_t descend(const struct kin *kin, const size_t *parent, size_t root, size_t *order, size_t done)
+static size_t descend(const struct kin *kin, const ptrdiff_t *parent, size_t root, size_t *order, size_t done)
 {
     size_t i = root;
     for (;;) {
@@ -68,14 +68,14 @@ static size_t descend(const struct kin *kin, const size_t *parent, size_t root, 
             continue;
         }
         while (i != root && kin[i].next == NONE)
-            i = parent[i];
+            i = (size_t)parent[i];
         if (i == root)
             return done;
         i = kin[i].next;
     }
 }
 
-int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, size_t *ret_parent, struct baro_error *err)
+int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, ptrdiff_t *ret_parent, struct baro_error *err)
 {
     size_t n = s->n, done = 0;
     struct link *links = calloc(n + 1, sizeof(*links));
@@ -89,7 +89,7 @@ int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, size_t *r
         find_children(kin, n, ret_parent);
     }
     for (size_t i = 0; code == 0 && i < n; i++)
-        done = ret_parent[i] == NONE ? descend(kin, ret_parent, i, ret_order, done) : done;
+        done = ret_parent[i] < 0 ? descend(kin, ret_parent, i, ret_order, done) : done;
     free(links);
     free(kin);
     return code < 0 ? error_set(err, code, "out of memory") : 0;

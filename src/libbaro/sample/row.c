@@ -38,7 +38,7 @@ static enum baro_absent stored_value(const struct values *v, int metric, uint64_
         absent = v->extra->absent;
         metric -= v->own;
     } else if (metric < 0 || metric >= v->own) {
-        return BARO_ABSENT_UNKNOWN;
+        return metric < 0 && value ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_UNKNOWN;
     }
     if (absent[metric] == BARO_PRESENT)
         *ret = value[metric];
@@ -167,61 +167,80 @@ uint32_t baro_row_uid(const struct baro_row *row)
     return p ? p->uid : x ? x->uid : UINT32_MAX;
 }
 
-enum baro_origin baro_row_origin(const struct baro_row *row)
+/* A property that rows of this kind do not have. */
+static enum baro_absent lacks(const struct baro_row *row)
+{
+    return row ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_UNKNOWN;
+}
+
+enum baro_absent baro_row_origin(const struct baro_row *row, enum baro_origin *ret)
 {
     const struct baro_process *p = row_process(row);
     const struct baro_exit *x = row_exit(row);
-    return p ? p->origin : x ? x->origin : BARO_ORIGIN_TARGET;
+    if (!p && !x)
+        return lacks(row);
+    *ret = p ? p->origin : x->origin;
+    return BARO_PRESENT;
 }
 
-const char *baro_row_cmdline(const struct baro_row *row)
+enum baro_absent baro_row_cmdline(const struct baro_row *row, const char **ret)
 {
     const struct baro_process *p = row_process(row);
     const struct baro_exit *x = row_exit(row);
-    return p ? p->cmdline : x ? x->cmdline : NULL;
+    const char *line = p ? p->cmdline : x ? x->cmdline : NULL;
+    if (!p && !x)
+        return lacks(row);
+    if (!line)
+        return p && p->cmdline_absent ? (enum baro_absent)p->cmdline_absent : BARO_ABSENT_UNKNOWN;
+    *ret = line;
+    return BARO_PRESENT;
 }
 
-enum baro_absent baro_row_cmdline_absent(const struct baro_row *row)
+enum baro_absent baro_row_first_ns(const struct baro_row *row, uint64_t *ret)
 {
     const struct baro_process *p = row_process(row);
-    if (baro_row_cmdline(row))
-        return BARO_PRESENT;
-    return p && p->cmdline_absent ? (enum baro_absent)p->cmdline_absent : BARO_ABSENT_UNKNOWN;
-}
-
-uint64_t baro_row_first_ns(const struct baro_row *row)
-{
-    const struct baro_process *p = row_process(row);
-    return p ? p->first_ns : 0;
+    if (!p)
+        return lacks(row);
+    *ret = p->first_ns;
+    return BARO_PRESENT;
 }
 
 /* ---- exits ---- */
 
-uint64_t baro_row_end_ns(const struct baro_row *row)
+enum baro_absent baro_row_end_ns(const struct baro_row *row, uint64_t *ret)
 {
     const struct baro_exit *x = row_exit(row);
-    return x ? x->t_ns : 0;
+    if (!x)
+        return lacks(row);
+    *ret = x->t_ns;
+    return BARO_PRESENT;
 }
 
 enum baro_absent baro_row_status(const struct baro_row *row, int *ret)
 {
     const struct baro_exit *x = row_exit(row);
     if (!x || !x->status_known)
-        return BARO_ABSENT_UNKNOWN;
+        return x ? BARO_ABSENT_UNKNOWN : lacks(row);
     *ret = x->status;
     return BARO_PRESENT;
 }
 
-enum baro_exit_source baro_row_exit_source(const struct baro_row *row)
+enum baro_absent baro_row_exit_source(const struct baro_row *row, enum baro_exit_source *ret)
 {
     const struct baro_exit *x = row_exit(row);
-    return x ? x->source : BARO_EXIT_LAST_SAMPLE;
+    if (!x)
+        return lacks(row);
+    *ret = x->source;
+    return BARO_PRESENT;
 }
 
-bool baro_row_is_sampled(const struct baro_row *row)
+enum baro_absent baro_row_is_sampled(const struct baro_row *row, bool *ret)
 {
     const struct baro_exit *x = row_exit(row);
-    return x ? x->sampled : row != NULL;
+    if (!x)
+        return lacks(row);
+    *ret = x->sampled;
+    return BARO_PRESENT;
 }
 
 /* ---- entities ---- */

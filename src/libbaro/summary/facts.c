@@ -6,20 +6,17 @@
 #include <string.h>
 
 /* The index of each fact, and of the first one of each section. A section's first enumerator does not count. */
+#define MARK(...)
 enum {
 #define SECTION(id, name, is_table, help) FIRST_##id, BEFORE_##id = FIRST_##id - 1,
 #define FACT(id, name, type, unit, semantics, trend, get, of, help) FACT_##id##_##name,
 #define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help) FACT_##id##_##name,
-#define FLAG(id, name, flag, covers, help) FACT_##id##_##name,
-#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FACT_##id##_##name,
 #define END(id) END_##id, LAST_##id = END_##id - 1,
 #include "libbaro/summary/facts.def"
     FACTS
 #undef SECTION
 #undef FACT
 #undef FACT_NOT_IN_JSON
-#undef FLAG
-#undef FLAG_KNOWN_BY
 #undef END
 };
 
@@ -27,8 +24,6 @@ enum {
 #define SECTION(id, name, is_table, help) SECTION_##id,
 #define FACT(id, name, type, unit, semantics, trend, get, of, help)
 #define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help)
-#define FLAG(id, name, flag, covers, help)
-#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help)
 #define END(id)
 #include "libbaro/summary/facts.def"
     SECTIONS
@@ -43,8 +38,6 @@ static const struct baro_section sections[SECTIONS] = {
 #undef SECTION
 #undef FACT
 #undef FACT_NOT_IN_JSON
-#undef FLAG
-#undef FLAG_KNOWN_BY
 };
 
 #define SECTION(id, name, is_table, help)
@@ -53,25 +46,17 @@ static const struct baro_fact facts[FACTS] = {
     FACT_ROW(SECTION_##id, #name, type, unit, semantics, trend, true, help),
 #define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help)                                        \
     FACT_ROW(SECTION_##id, #name, type, unit, semantics, trend, false, help),
-#define FLAG(id, name, flag, covers, help) FACT(id, name, BOOLEAN, NONE, PROPERTY, NONE, NULL, 0, help)
-#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FLAG(id, name, flag, covers, help)
 #include "libbaro/summary/facts.def"
 #undef FACT
 #undef FACT_NOT_IN_JSON
-#undef FLAG
-#undef FLAG_KNOWN_BY
 };
 
 static const struct {
-    fact_getter *get; /* for a flag: reads if it is known; NULL: its values decide that */
+    fact_getter *get;
     int of;
-    unsigned flag;
-    const char *covers;
 } getters[FACTS] = {
-#define FACT(id, name, type, unit, semantics, trend, get, of, help) {get, of, 0, NULL},
-#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help) {get, of, 0, NULL},
-#define FLAG(id, name, flag, covers, help) {NULL, 0, BARO_VALUE_##flag, covers},
-#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) {fact_job, metric, BARO_VALUE_##flag, covers},
+#define FACT(id, name, type, unit, semantics, trend, get, of, help) {get, of},
+#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help) {get, of},
 #include "libbaro/summary/facts.def"
 };
 
@@ -86,43 +71,6 @@ const char *baro_value_prefix(unsigned flags, enum baro_prefix as)
     bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
     int which = least && !most ? 1 : least || flags & BARO_VALUE_ESTIMATE ? 2 : most ? 3 : 0;
     return marks[which][as >= BARO_PREFIX_WORDS && as <= BARO_PREFIX_SYMBOL ? as : BARO_PREFIX_WORDS];
-}
-
-bool fact_is_covered(int flag, int fact)
-{
-    const char *covers = getters[flag].covers, *name = facts[fact].name;
-    size_t n = covers ? strlen(covers) : 0;
-    enum baro_fact_type type = facts[fact].type;
-    return covers && facts[flag].section == facts[fact].section &&
-           (type == BARO_FACT_UNSIGNED || type == BARO_FACT_SIGNED || type == BARO_FACT_REAL) &&
-           strncmp(name, covers, n) == 0 && (!n || !name[n] || name[n] == '_');
-}
-
-unsigned fact_flag(int fact)
-{
-    return getters[fact].flag;
-}
-
-/* Reads a flag from the values that it covers: it is true if one of them has the flag, such as "may be too small".
- * If none of the values is known, the flag is absent as well: "false" would say that they are exact. */
-static void get_flag(const struct baro_summary *s, int flag, size_t row, struct baro_value *ret)
-{
-    const struct baro_section *in = &sections[facts[flag].section];
-    struct baro_value v = {0};
-    int why = BARO_PRESENT;
-    bool any = false, is = false;
-    if (getters[flag].get)
-        getters[flag].get(s, getters[flag].of, row, &v);
-    int known = v.absent;
-    for (int i = in->first_fact; i < in->first_fact + in->fact_count; i++) {
-        if (!fact_is_covered(flag, i))
-            continue;
-        int absent = baro_summary_value(s, i, row, &v);
-        why = why ? why : absent;
-        any = any || !absent;
-        is = is || (v.flags & getters[flag].flag);
-    }
-    value_u64(ret, any ? known : why, is);
 }
 
 int baro_summary_section_count(void)
@@ -179,10 +127,10 @@ size_t baro_summary_rows(const struct baro_summary *s, int section)
     case SECTION_pss_peak_held_by:
         return s->peaks.sum[PEAK_PSS].absent == BARO_PRESENT ? s->peaks.sum[PEAK_PSS].n_top : 0;
     case SECTION_rss_peak_held_by: return summary_rss_holders(s);
-    case SECTION_directories: return s->directories.n;
-    case SECTION_gpus: return s->gpus.n;
+    case SECTION_directories: return s->fold.directories.n;
+    case SECTION_gpus: return s->fold.gpus.n;
     case SECTION_commands: return s->finished.n_order;
-    case SECTION_tasks: return s->tasks.n;
+    case SECTION_tasks: return s->fold.tasks.n;
     case SECTION_course: return course_buckets(&s->course);
     default: return section >= 0 && section < SECTIONS;
     }
@@ -194,10 +142,7 @@ enum baro_absent baro_summary_value(const struct baro_summary *s, int fact, size
     if (fact < 0 || fact >= FACTS || row >= baro_summary_rows(s, facts[fact].section))
         return ret->absent;
     *ret = (struct baro_value){0};
-    if (getters[fact].flag)
-        get_flag(s, fact, row, ret);
-    else
-        getters[fact].get(s, getters[fact].of, row, ret);
+    getters[fact].get(s, getters[fact].of, row, ret);
     return ret->absent;
 }
 

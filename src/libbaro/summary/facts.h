@@ -113,8 +113,8 @@ fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills
 /* facts_accounting.c */
 fact_getter fact_accounting, fact_command, fact_command_name, fact_command_processes, fact_command_split, fact_recorder,
     fact_recorder_mean, fact_own_cost, fact_tape;
-/* facts_tasks.c */
-fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores, fact_task_tcp;
+/* tasks.c */
+fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores;
 /* directories.c */
 fact_getter fact_directory, fact_directory_path, fact_directory_task;
 /* gpus.c */
@@ -123,10 +123,6 @@ fact_getter fact_gpu_text, fact_gpu_grown, fact_gpu_share, fact_gpu_most, fact_g
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 
-/* facts.c. fact_is_covered(): does this flag describe the fact? fact_flag(): the bit of enum baro_value_flag that a
- * flag reports; 0 if the fact is no flag. */
-bool fact_is_covered(int flag, int fact);
-unsigned fact_flag(int fact);
 /* Is the CPU time of the job a lower bound? Then all that is computed from it is one, too. */
 bool fact_cpu_is_bound(const struct baro_summary *s);
 

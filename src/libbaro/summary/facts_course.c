@@ -18,11 +18,11 @@ void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_v
     case COURSE_BEGIN: ret->u64 = c->origin_ns + row * c->width_ns; break;
     case COURSE_WIDTH: ret->u64 = c->width_ns; break;
     case COURSE_CORES:
-        value_real(ret, c->since[COURSE_CPU].known ? s->rows.job_absent[JOB_cpu] : BARO_ABSENT_UNKNOWN,
+        value_real(ret, c->is_known[COURSE_CPU] ? s->rows.job_absent[JOB_cpu] : BARO_ABSENT_UNKNOWN,
                    per_second(c, COURSE_CPU, row) / 1e9);
         break;
     case COURSE_IO_RATE:
-        value_real(ret, c->since[COURSE_IO].known ? s->rows.job_absent[JOB_io_rchar] : BARO_ABSENT_UNKNOWN,
+        value_real(ret, c->is_known[COURSE_IO] ? s->rows.job_absent[JOB_io_rchar] : BARO_ABSENT_UNKNOWN,
                    per_second(c, COURSE_IO, row));
         break;
     }

@@ -164,7 +164,7 @@ void fact_held_from(const struct baro_summary *s, int of, size_t row, struct bar
 void fact_gauge(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     uint64_t v;
-    int absent = summary_machine_gauge(s, (enum machine_gauge)of, &v);
+    int absent = summary_machine_gauge(s, (enum fold_term)of, &v);
     (void)row;
     value_u64(ret, absent, v);
 }
@@ -172,7 +172,7 @@ void fact_gauge(const struct baro_summary *s, int of, size_t row, struct baro_va
 void fact_grown(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     uint64_t v;
-    int absent = summary_machine_grown(s, (enum machine_counter)of, &v);
+    int absent = summary_machine_grown(s, (enum fold_term)of, &v);
     (void)row;
     value_u64(ret, absent, v);
 }
@@ -180,7 +180,7 @@ void fact_grown(const struct baro_summary *s, int of, size_t row, struct baro_va
 void fact_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     double v;
-    int absent = machine_share(&s->machine, (enum machine_counter)of, &v);
+    int absent = fold_share(&s->fold, (enum fold_term)of, &v);
     (void)row;
     value_real(ret, absent, v);
 }
@@ -195,7 +195,7 @@ static void host_text(const struct baro_summary *s, int of, struct baro_value *r
 
 static void host_number(const struct baro_summary *s, int of, struct baro_value *ret)
 {
-    const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
+    const struct fold_cell *busy = &s->fold.cell[FOLD_HOST_BUSY];
     uint64_t v = 0;
     int absent = BARO_PRESENT;
     if (of == HOST_NUMA_NODES) {
@@ -216,16 +216,16 @@ static void host_real(const struct baro_summary *s, int of, struct baro_value *r
     double v = 0;
     int absent;
     if (of == HOST_LOAD) {
-        absent = summary_machine_gauge(s, MACHINE_LOAD, &load);
+        absent = summary_machine_gauge(s, FOLD_LOAD, &load);
         v = (double)load / 1e6;
     } else {
         absent = of == HOST_CORES_MEAN   ? summary_machine_cores_mean(s, &v)
                  : of == HOST_CORES_PEAK ? summary_machine_cores_peak(s, &v)
                  : of == HOST_OTHERS     ? summary_machine_others(s, &v)
                                          : summary_machine_share(s,
-                                                             of == HOST_USER   ? MACHINE_USER
-                                                                 : of == HOST_IDLE ? MACHINE_IDLE
-                                                                                   : MACHINE_STEAL,
+                                                             of == HOST_USER   ? FOLD_HOST_USER
+                                                                 : of == HOST_IDLE ? FOLD_HOST_IDLE
+                                                                                   : FOLD_HOST_STEAL,
                                                                  &v);
     }
     value_real(ret, absent, v);

@@ -60,7 +60,7 @@ int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak
 int summary_cores_peak(const struct baro_summary *s, double *ret)
 {
     double mean;
-    int r = summary_cores_peak_of(s, &s->peaks.cores, ret);
+    int r = summary_cores_peak_of(s, &s->fold.cores, ret);
     /* CPU time from before the first sample and after the last one is in no interval between samples, so the mean
      * may be above the peak. The rate reached the mean at some time, so the peak is at least the mean. */
     if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
@@ -104,7 +104,7 @@ bool summary_writes_are_estimate(const struct baro_summary *s)
     uint64_t charged = s->rows.job[JOB_io_write], passed = s->rows.job[JOB_io_wchar], written;
     bool known = s->rows.job_absent[JOB_io_write] == BARO_PRESENT && s->rows.job_absent[JOB_io_wchar] == BARO_PRESENT &&
                  summary_machine_watched_ns(s) >= summary_wall_ns(s) / 2 &&
-                 summary_machine_grown(s, MACHINE_DISK_WRITE, &written) == BARO_PRESENT;
+                 summary_machine_grown(s, FOLD_DISK_WRITE, &written) == BARO_PRESENT;
     return known && charged >= CHARGED_LEAST && charged - charged / 10 > passed && charged - charged / 10 > written;
 }
 
@@ -156,7 +156,7 @@ bool summary_job_cpu_is_estimate(const struct baro_summary *s)
     uint64_t cpu = s->rows.job[JOB_cpu], excess = s->rows.job[JOB_cpu_excess], stolen;
     return s->rows.job_absent[JOB_cpu] == BARO_PRESENT && s->rows.job_absent[JOB_cpu_excess] == BARO_PRESENT &&
            excess > cpu / 100 &&
-           (summary_machine_grown(s, MACHINE_STEAL, &stolen) != BARO_PRESENT || stolen > cpu / 200);
+           (summary_machine_grown(s, FOLD_HOST_STEAL, &stolen) != BARO_PRESENT || stolen > cpu / 200);
 }
 
 /* Example: of three processes one ended before its name was read. It may have been another sh, so "2 sh" is a lower

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "libbaro/summary/groups.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* ---- which groups are the job's ---- */
 
-static bool says(const struct machine_group *g, const char *word)
+static bool says(const struct fold_group *g, const char *word)
 {
     const char *at = strstr(g->label, word);
     size_t n = strlen(word);
@@ -14,13 +13,13 @@ static bool says(const struct machine_group *g, const char *word)
 }
 
 /* Returns the group where CPU time is counted: v2, else cpuacct. If a group was made for the job, it is there. */
-static const struct machine_group *counting(const struct baro_summary *s)
+static const struct fold_group *counting(const struct baro_summary *s)
 {
     static const char *const where[] = {"v2", "cpuacct"};
-    const struct machine_group *found = NULL;
+    const struct fold_group *found = NULL;
     for (size_t k = 0; k < 2 && !found; k++) {
-        for (size_t i = 0; i < s->machine.n_groups; i++) {
-            const struct machine_group *g = &s->machine.group[i];
+        for (size_t i = 0; i < s->fold.groups.n; i++) {
+            const struct fold_group *g = &s->fold.groups.at[i];
             if (says(g, where[k]) && (!found || g->length > found->length))
                 found = g;
         }
@@ -30,54 +29,49 @@ static const struct machine_group *counting(const struct baro_summary *s)
 
 /* Was the group made for the job? The groups that a recorder makes have its pid in their names; a group above them
  * may have been made by another recorder. */
-static bool is_made(const struct baro_summary *s, const struct machine_group *g)
+static bool is_made(const struct baro_summary *s, const struct fold_group *g)
 {
-    const struct machine_group *one = s->subject.own_cgroup ? counting(s) : NULL;
+    const struct fold_group *one = s->subject.own_cgroup ? counting(s) : NULL;
     const char *end = one ? strrchr(one->last, '-') : NULL;
     return end && strncmp(one->last, BARO_GROUP_PREFIX, sizeof(BARO_GROUP_PREFIX) - 1) == 0 &&
            strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
 }
 
 /* The target is the group with the target's path; all others are above it. */
-static bool is_target(const struct baro_summary *s, const struct machine_group *g)
+static bool is_target(const struct baro_summary *s, const struct fold_group *g)
 {
-    for (size_t i = 0; i < s->machine.n_groups; i++) {
-        if (s->machine.group[i].length > g->length)
+    for (size_t i = 0; i < s->fold.groups.n; i++) {
+        if (s->fold.groups.at[i].length > g->length)
             return false;
     }
     return s->subject.is_cgroup && !s->subject.own_cgroup;
 }
 
-const struct machine_group *groups_job(const struct baro_summary *s)
+const struct fold_group *groups_job(const struct baro_summary *s)
 {
-    for (size_t i = 0; s->subject.is_cgroup && i < s->machine.n_groups; i++) {
-        const struct machine_group *g = &s->machine.group[i];
-        if (g->counts_memory && (is_made(s, g) || is_target(s, g)))
+    for (size_t i = 0; s->subject.is_cgroup && i < s->fold.groups.n; i++) {
+        const struct fold_group *g = &s->fold.groups.at[i];
+        if (g->cell[CGROUP_memory].seen && (is_made(s, g) || is_target(s, g)))
             return g;
     }
     return NULL;
 }
 
-static const struct growth *group_member(const struct machine_group *g, size_t member)
-{
-    return (const struct growth *)((const char *)g + member);
-}
-
 /* Returns 2 if the group has the value; 1 if it could have the value, but it was not read; 0 if it does not have it. */
-static int rank(const struct machine_group *g, size_t member)
+static int rank(const struct fold_group *g, enum cgroup_metric metric)
 {
-    const struct growth *of = group_member(g, member);
+    const struct fold_cell *of = &g->cell[metric];
     return of->seen ? 2 : of->absent != BARO_ABSENT_UNSUPPORTED;
 }
 
-static const struct machine_group *innermost(const struct baro_summary *s, uint32_t chain, size_t member)
+static const struct fold_group *innermost(const struct baro_summary *s, uint32_t chain, enum cgroup_metric metric)
 {
-    const struct machine_group *found = NULL;
-    for (size_t i = 0; i < s->machine.n_groups; i++) {
-        const struct machine_group *g = &s->machine.group[i];
+    const struct fold_group *found = NULL;
+    for (size_t i = 0; i < s->fold.groups.n; i++) {
+        const struct fold_group *g = &s->fold.groups.at[i];
         if (g->chain != chain)
             continue;
-        int better = found ? rank(g, member) - rank(found, member) : 1;
+        int better = found ? rank(g, metric) - rank(found, metric) : 1;
         if (better > 0 || (better == 0 && g->length > found->length))
             found = g;
     }
@@ -87,9 +81,10 @@ static const struct machine_group *innermost(const struct baro_summary *s, uint3
 /* ---- what was refused ---- */
 
 /* The counters of a group that was made for the job begin at 0: growth before the first reading is the job's, too. */
-static int group_grown(const struct baro_summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
+static int group_grown(const struct baro_summary *s, const struct fold_group *g, enum cgroup_metric metric,
+                       uint64_t *ret)
 {
-    const struct growth *counter = group_member(g, member);
+    const struct fold_cell *counter = &g->cell[metric];
     bool made = is_made(s, g);
     *ret = !counter->seen ? 0 : made ? counter->last : counter->grown;
     if (counter->seen && !made && counter->to_ns == counter->from_ns)
@@ -101,14 +96,14 @@ static int group_grown(const struct baro_summary *s, const struct machine_group 
  * its chains are added up. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret)
 {
-    int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    int absent = s->fold.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
     uint32_t chain = 0;
     uint64_t most = 0, ns;
     *ret = 0;
-    for (size_t i = 0; i < s->machine.n_groups; i++) {
-        const struct machine_group *g = &s->machine.group[i];
-        int why = group_grown(s, g, offsetof(struct machine_group, throttled), &ns);
+    for (size_t i = 0; i < s->fold.groups.n; i++) {
+        const struct fold_group *g = &s->fold.groups.at[i];
+        int why = group_grown(s, g, CGROUP_cpu_throttled, &ns);
         if (g->chain != chain) {
             *ret += most;
             most = 0;
@@ -125,15 +120,15 @@ int summary_throttled(const struct baro_summary *s, uint64_t *ret)
 
 /* Adds up a counter over the chains of groups in which the job was, taking of each chain the innermost group that
  * counts it. A controller belongs to one hierarchy, so groups that have the same counter are above each other. */
-static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *ret)
+static int of_innermost(const struct baro_summary *s, enum cgroup_metric metric, uint64_t *ret)
 {
-    int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    int absent = s->fold.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
     *ret = 0;
-    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
-        const struct machine_group *g = innermost(s, chain, member);
+    for (uint32_t chain = 1; chain <= s->fold.groups.chains; chain++) {
+        const struct fold_group *g = innermost(s, chain, metric);
         uint64_t n;
-        int why = g ? group_grown(s, g, member, &n) : BARO_ABSENT_UNKNOWN;
+        int why = g ? group_grown(s, g, metric, &n) : BARO_ABSENT_UNKNOWN;
         if (why == BARO_PRESENT)
             *ret += n;
         found = found || why == BARO_PRESENT;
@@ -142,31 +137,30 @@ static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *r
     return absent;
 }
 
-const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t chain)
+const struct fold_group *groups_oom(const struct baro_summary *s, uint32_t chain)
 {
-    return innermost(s, chain, offsetof(struct machine_group, oom_kills));
+    return innermost(s, chain, CGROUP_oom_kills);
 }
 
 bool groups_oom_alone(const struct baro_summary *s)
 {
-    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
-        const struct machine_group *g = groups_oom(s, chain);
+    for (uint32_t chain = 1; chain <= s->fold.groups.chains; chain++) {
+        const struct fold_group *g = groups_oom(s, chain);
         if (!s->subject.is_cgroup || !g || !(is_made(s, g) || is_target(s, g)))
             return false;
     }
-    return s->machine.chains > 0;
+    return s->fold.groups.chains > 0;
 }
 
 int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret)
 {
-    return of_innermost(s, offsetof(struct machine_group, oom_kills), ret);
+    return of_innermost(s, CGROUP_oom_kills, ret);
 }
 
 int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret)
 {
-    size_t member = offsetof(struct machine_group, fork_refusals);
-    int absent = of_innermost(s, member, ret);
-    const struct machine_group *first = innermost(s, 1, member);
+    int absent = of_innermost(s, CGROUP_pids_limit_hits, ret);
+    const struct fold_group *first = innermost(s, 1, CGROUP_pids_limit_hits);
     uint64_t ours = first ? first->self_refusals.grown : 0; /* none where the recorder is not in it */
     *ret -= ours < *ret ? ours : *ret;
     return absent;
@@ -174,22 +168,28 @@ int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret)
 
 /* ---- memory ---- */
 
-bool groups_memory_is_exact(const struct baro_summary *s, const struct machine_group *g)
+bool groups_memory_is_exact(const struct baro_summary *s, const struct fold_group *g)
 {
-    return g->memory_mark.seen && is_made(s, g) && !g->outlived_limit;
+    return g->cell[CGROUP_memory_peak].seen && is_made(s, g) && !g->outlived_limit;
 }
 
-uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit)
+/* How often the group hit its present limit. A group that was made for the job has no limit of before. */
+static uint64_t limit_hits(const struct baro_summary *s, const struct fold_group *g)
 {
-    uint64_t most = g->memory.value, mark = g->memory_mark.value, hits;
-    if (!g->memory_mark.seen)
+    const struct fold_cell *hits = &g->limit_hits;
+    return is_made(s, g) ? hits->last : hits->grown;
+}
+
+uint64_t groups_memory(const struct baro_summary *s, const struct fold_group *g, uint64_t limit)
+{
+    uint64_t most = g->memory.most, mark = g->cell[CGROUP_memory_peak].most;
+    if (!g->cell[CGROUP_memory_peak].seen)
         return most;
     if (groups_memory_is_exact(s, g) && mark > most)
         most = mark;
     /* The group hit its limit, so it held as much as its peak says, up to the limit. In v2 the counter also includes
      * hits of limits further down. */
-    bool ran_into = limit && says(g, "memory") &&
-                    group_grown(s, g, offsetof(struct machine_group, limit_hits), &hits) == BARO_PRESENT && hits;
+    bool ran_into = limit && says(g, "memory") && limit_hits(s, g);
     uint64_t there = mark < limit ? mark : limit;
     return ran_into && there > most ? there : most;
 }

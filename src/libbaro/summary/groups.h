@@ -7,15 +7,15 @@
 
 /* Returns the group that is the job and whose memory is known; NULL if no group is the job, or none of those counts
  * memory. */
-const struct machine_group *groups_job(const struct baro_summary *s);
-/* groups_oom(): returns the innermost group of this chain (struct machine_group) that counts OOM kills, or may count
+const struct fold_group *groups_job(const struct baro_summary *s);
+/* groups_oom(): returns the innermost group of this chain (struct fold_group) that counts OOM kills, or may count
  * them. groups_oom_alone(): is the job alone in that group, in all chains? */
-const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t chain);
+const struct fold_group *groups_oom(const struct baro_summary *s, uint32_t chain);
 bool groups_oom_alone(const struct baro_summary *s);
 /* Was the group made for the job, and was its own peak read? Then groups_memory() covers all of its life. */
-bool groups_memory_is_exact(const struct baro_summary *s, const struct machine_group *g);
+bool groups_memory_is_exact(const struct baro_summary *s, const struct fold_group *g);
 /* Returns the most memory that a group held while it was watched. limit: the group's own limit, or 0. */
-uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit);
+uint64_t groups_memory(const struct baro_summary *s, const struct fold_group *g, uint64_t limit);
 
 /*
  * What was refused to the job. A group that was made for the job counts from the beginning; a group that existed before

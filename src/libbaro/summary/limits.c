@@ -60,7 +60,7 @@ static bool begins(const char *text, const char *with)
 }
 
 /* Is this the path of the group? A long path is stored as CUT and its end. */
-static bool is_path_of(const struct machine_group *g, const char *path, size_t n)
+static bool is_path_of(const struct fold_group *g, const char *path, size_t n)
 {
     bool cut = n > sizeof(CUT) - 1 && begins(path, CUT);
     size_t left_out = cut ? sizeof(CUT) - 1 : 0, have = strlen(g->end);
@@ -69,15 +69,15 @@ static bool is_path_of(const struct machine_group *g, const char *path, size_t n
 }
 
 /* The control group that sets a limit: "cgroup /PATH FILE". A path may have blanks, a file has none. */
-static const struct machine_group *limiting_group(const struct baro_summary *s, const char *source)
+static const struct fold_group *limiting_group(const struct baro_summary *s, const char *source)
 {
     static const char word[] = "cgroup ";
-    const struct machine_group *found = NULL;
+    const struct fold_group *found = NULL;
     const char *path = source + sizeof(word) - 1, *file = strrchr(source, ' ');
     if (!begins(source, word) || file < path)
         return NULL;
-    for (size_t i = 0; i < s->machine.n_groups; i++) {
-        const struct machine_group *g = &s->machine.group[i];
+    for (size_t i = 0; i < s->fold.groups.n; i++) {
+        const struct fold_group *g = &s->fold.groups.at[i];
         if (is_path_of(g, path, (size_t)(file - path)))
             found = g;
     }
@@ -107,12 +107,12 @@ const char *summary_needed_doubt_name(enum needed_doubt doubt)
 /* RLIMIT_AS limits the address space, which samples have. What RLIMIT_DATA limits is in no sample. */
 static void take_address_space(const struct baro_summary *s, const char *source, struct summary_memory *m)
 {
-    const struct extreme *most = &s->limit.held.address_space;
+    const struct fold_cell *most = &s->limit.held.address_space;
     m->measure = MEMORY_ADDRESS_SPACE;
-    m->bytes = m->at_most = most->value;
+    m->bytes = m->at_most = most->most;
     m->is_bound = true;
     m->absent = strcmp(source, LIMIT_ADDRESS_SPACE) != 0 ? BARO_ABSENT_UNSUPPORTED
-                : most->seen && most->value              ? BARO_PRESENT
+                : most->seen && most->most               ? BARO_PRESENT
                 : most->absent                           ? most->absent
                                                          : BARO_ABSENT_NOT_YET;
 }
@@ -158,9 +158,9 @@ static void take_processes(const struct baro_summary *s, struct summary_memory *
 
 /* A group that is the job has also what no process maps. What it held at most is the kernel's own peak, which includes
  * page cache. Example: its parts came to 340 MB in a reading, and its peak is 2.1 GB with 1.7 GB of page cache. */
-static void take_group(const struct baro_summary *s, const struct machine_group *g, struct summary_memory *m)
+static void take_group(const struct baro_summary *s, const struct fold_group *g, struct summary_memory *m)
 {
-    uint64_t sum = g->needed.value + (g->needed_has_kernel ? 0 : s->limit.needed.peak.kernel);
+    uint64_t sum = g->needed.most + (g->needed_has_kernel ? 0 : s->limit.needed.peak.kernel);
     if (!g->needed.seen)
         return;
     m->cache = g->needed_cache;
@@ -175,10 +175,10 @@ static void take_group(const struct baro_summary *s, const struct machine_group 
 
 /* A group in which the job was never held more than its peak. If processes were moved into it, they may hold more: what
  * they had stays charged to the group that they came from. */
-static void limit_to_peak(const struct baro_summary *s, struct summary_memory *m, const struct machine_group *g)
+static void limit_to_peak(const struct baro_summary *s, struct summary_memory *m, const struct fold_group *g)
 {
-    uint64_t peak = g ? g->memory_mark.value : 0;
-    if (!g || !g->memory_mark.seen || m->absent || (s->subject.mode != BARO_MODE_RUN && peak < m->bytes))
+    uint64_t peak = g ? g->cell[CGROUP_memory_peak].most : 0;
+    if (!g || !g->cell[CGROUP_memory_peak].seen || m->absent || (s->subject.mode != BARO_MODE_RUN && peak < m->bytes))
         return;
     m->bytes = m->bytes < peak ? m->bytes : peak;
     if (m->is_open || m->at_most > peak) {
@@ -193,7 +193,7 @@ static void limit_to_peak(const struct baro_summary *s, struct summary_memory *m
 void summary_memory(const struct baro_summary *s, struct summary_memory *ret)
 {
     const char *source;
-    const struct machine_group *g = groups_job(s);
+    const struct fold_group *g = groups_job(s);
     *ret = (struct summary_memory){0};
     summary_memory_limit(s, &source);
     if (begins(source, "RLIMIT_")) {
@@ -224,7 +224,7 @@ int summary_memory_group_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
     uint64_t limit = summary_memory_limit(s, &source);
-    const struct machine_group *g = limiting_group(s, source);
+    const struct fold_group *g = limiting_group(s, source);
     *ret = 0;
     if (!begins(source, "cgroup "))
         return BARO_ABSENT_UNSUPPORTED;
@@ -251,34 +251,34 @@ int summary_cores_peak_ratio(const struct baro_summary *s, double *ret)
 
 /* ---- the machine ---- */
 
-static int gauge_or(const struct baro_summary *s, enum machine_gauge gauge, uint64_t otherwise, uint64_t *ret)
+static int gauge_or(const struct baro_summary *s, enum fold_term gauge, uint64_t otherwise, uint64_t *ret)
 {
-    *ret = s->machine.gauge[gauge].seen ? s->machine.gauge[gauge].value : otherwise;
+    *ret = s->fold.cell[gauge].seen ? s->fold.cell[gauge].most : otherwise;
     return *ret ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
 int summary_machine_cpus(const struct baro_summary *s, uint64_t *ret)
 {
-    return gauge_or(s, MACHINE_CPUS, s->subject.cpus, ret);
+    return gauge_or(s, FOLD_CPUS, s->subject.cpus, ret);
 }
 
 int summary_machine_memory(const struct baro_summary *s, uint64_t *ret)
 {
-    return gauge_or(s, MACHINE_MEMORY_TOTAL, s->subject.memory_total, ret);
+    return gauge_or(s, FOLD_MEMORY_TOTAL, s->subject.memory_total, ret);
 }
 
-int summary_machine_grown(const struct baro_summary *s, enum machine_counter counter, uint64_t *ret)
+int summary_machine_grown(const struct baro_summary *s, enum fold_term counter, uint64_t *ret)
 {
-    const struct growth *g = &s->machine.counter[counter];
+    const struct fold_cell *g = &s->fold.cell[counter];
     *ret = g->seen ? g->grown : 0;
     return g->seen ? BARO_PRESENT : g->absent;
 }
 
-int summary_machine_gauge(const struct baro_summary *s, enum machine_gauge gauge, uint64_t *ret)
+int summary_machine_gauge(const struct baro_summary *s, enum fold_term gauge, uint64_t *ret)
 {
-    const struct extreme *e = &s->machine.gauge[gauge];
-    *ret = e->seen ? e->value : 0;
-    return e->seen ? BARO_PRESENT : e->absent;
+    const struct fold_cell *c = &s->fold.cell[gauge];
+    *ret = !c->seen ? 0 : gauge == FOLD_MEMORY_AVAILABLE ? c->least : c->most;
+    return c->absent;
 }
 
 /* CPU times come in steps of 10 ms on each CPU, which can make the rate exceed the number of CPUs. */
@@ -291,17 +291,17 @@ static void at_most_all(const struct baro_summary *s, double *cores)
 
 int summary_machine_cores_mean(const struct baro_summary *s, double *ret)
 {
-    int absent = machine_share(&s->machine, MACHINE_BUSY, ret);
+    int absent = fold_share(&s->fold, FOLD_HOST_BUSY, ret);
     at_most_all(s, ret);
     return absent;
 }
 
 int summary_machine_cores_peak(const struct baro_summary *s, double *ret)
 {
-    *ret = s->machine.cores.rate / 1e9;
+    *ret = s->fold.host_cores.rate / 1e9;
     at_most_all(s, ret);
-    if (!s->machine.cores.found) {
-        const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
+    if (!s->fold.host_cores.found) {
+        const struct fold_cell *busy = &s->fold.cell[FOLD_HOST_BUSY];
         return busy->seen ? BARO_ABSENT_UNKNOWN : busy->absent;
     }
     return BARO_PRESENT;
@@ -312,19 +312,19 @@ int summary_machine_others(const struct baro_summary *s, double *ret)
     double busy, job, self;
     int absent = summary_machine_cores_mean(s, &busy);
     if (absent == BARO_PRESENT)
-        absent = machine_share(&s->machine, MACHINE_JOB, &job);
+        absent = fold_share(&s->fold, FOLD_HOST_JOB, &job);
     *ret = 0;
     if (absent != BARO_PRESENT)
         return absent;
-    if (machine_share(&s->machine, MACHINE_SELF, &self) != BARO_PRESENT)
+    if (fold_share(&s->fold, FOLD_HOST_SELF, &self) != BARO_PRESENT)
         self = 0;
     *ret = busy > job + self ? busy - job - self : 0;
     return BARO_PRESENT;
 }
 
-int summary_machine_share(const struct baro_summary *s, enum machine_counter counter, double *ret)
+int summary_machine_share(const struct baro_summary *s, enum fold_term counter, double *ret)
 {
-    const struct growth *part = &s->machine.counter[counter], *all = &s->machine.counter[MACHINE_ALL];
+    const struct fold_cell *part = &s->fold.cell[counter], *all = &s->fold.cell[FOLD_HOST_ALL];
     *ret = 0;
     if (!part->seen || !all->seen)
         return part->seen ? all->absent : part->absent;
@@ -336,6 +336,6 @@ int summary_machine_share(const struct baro_summary *s, enum machine_counter cou
 
 uint64_t summary_machine_watched_ns(const struct baro_summary *s)
 {
-    const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
+    const struct fold_cell *busy = &s->fold.cell[FOLD_HOST_BUSY];
     return busy->to_ns - busy->from_ns;
 }

@@ -52,14 +52,14 @@ int summary_memory_group_ratio(const struct baro_summary *s, double *ret);
 /* The machine. */
 int summary_machine_cpus(const struct baro_summary *s, uint64_t *ret);
 int summary_machine_memory(const struct baro_summary *s, uint64_t *ret);
-int summary_machine_grown(const struct baro_summary *s, enum machine_counter counter, uint64_t *ret);
-int summary_machine_gauge(const struct baro_summary *s, enum machine_gauge gauge, uint64_t *ret);
+int summary_machine_grown(const struct baro_summary *s, enum fold_term counter, uint64_t *ret);
+int summary_machine_gauge(const struct baro_summary *s, enum fold_term gauge, uint64_t *ret);
 int summary_machine_cores_mean(const struct baro_summary *s, double *ret);
 int summary_machine_cores_peak(const struct baro_summary *s, double *ret);
 int summary_machine_others(const struct baro_summary *s,
                            double *ret); /* cores that neither the job nor the recorder kept busy */
 /* The share of all CPU time of the machine. */
-int summary_machine_share(const struct baro_summary *s, enum machine_counter counter, double *ret);
+int summary_machine_share(const struct baro_summary *s, enum fold_term counter, double *ret);
 uint64_t summary_machine_watched_ns(const struct baro_summary *s);
 
 #endif

@@ -2,7 +2,6 @@
 #include "libbaro/summary/oom.h"
 
 #include <signal.h>
-#include <stddef.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -39,7 +38,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 
 /* Returns how many kills of one reading match a process that SIGKILL ended at about that time. Example: the counter
  * rises by 2 between the readings at 1.0 and 2.0 s, and processes ended at 0.4, 1.7 and 9.0 s: one matches. */
-static uint64_t match(const struct baro_summary *s, const struct growth_rise *rise, size_t n, bool taken[OOM_TIMES])
+static uint64_t match(const struct baro_summary *s, const struct fold_rise *rise, size_t n, bool taken[OOM_TIMES])
 {
     uint64_t all = 0;
     for (size_t i = 0; i < n; i++) {
@@ -56,7 +55,7 @@ static uint64_t match(const struct baro_summary *s, const struct growth_rise *ri
     return all;
 }
 
-static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
+static uint64_t matched(const struct baro_summary *s, const struct fold_rise *rise, size_t n)
 {
     bool taken[OOM_TIMES] = {false};
     uint64_t all = match(s, rise, n, taken), said_ns = s->oom.said_ns;
@@ -104,13 +103,13 @@ static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likel
 /* Uses the machine's count if no group of the job has one. */
 static int by_machine(const struct baro_summary *s, int absent, struct summary_oom_kills *ret)
 {
-    const struct growth *g = &s->machine.counter[MACHINE_OOM_KILLS];
+    const struct fold_cell *g = &s->fold.cell[FOLD_HOST_OOM_KILLS];
     *ret = (struct summary_oom_kills){0};
     if (!g->seen || g->to_ns == g->from_ns) {
         bound(s, 0, 0, 0, ret);
         return s->oom.logged ? BARO_PRESENT : absent;
     }
-    const struct growth_rise whole = {g->from_ns, g->to_ns, g->grown};
+    const struct fold_rise whole = {g->from_ns, g->to_ns, g->grown};
     bound(s, g->grown, matched(s, &whole, g->grown != 0), ended_before(s, g->from_ns), ret);
     return BARO_PRESENT;
 }
@@ -120,7 +119,8 @@ static int by_machine(const struct baro_summary *s, int absent, struct summary_o
  * removed at 2.4 s: 1 if the log names that process, 0 if it names none, else 0 to 1. */
 static int by_own_groups(const struct baro_summary *s, uint64_t counted, struct summary_oom_kills *ret)
 {
-    uint64_t last_ns = groups_oom(s, s->machine.chains)->oom_kills.to_ns, after = ended_after(s, last_ns);
+    uint64_t last_ns = groups_oom(s, s->fold.groups.chains)->cell[CGROUP_oom_kills].to_ns,
+             after = ended_after(s, last_ns);
     uint64_t logged = s->oom.log_own > counted ? s->oom.log_own - counted : 0;
     ret->likely = ret->least = counted + (s->oom.logged ? min_u64(logged, after) : 0);
     ret->most = s->oom.logged ? ret->least : counted + after;
@@ -131,7 +131,7 @@ static int by_own_groups(const struct baro_summary *s, uint64_t counted, struct 
 int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *ret)
 {
     uint64_t counted;
-    const struct machine_group *first;
+    const struct fold_group *first;
     int absent = summary_group_oom_kills(s, &counted);
     *ret = (struct summary_oom_kills){0};
     if (absent == BARO_PRESENT && groups_oom_alone(s))
@@ -142,25 +142,26 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
     if (absent != BARO_PRESENT) {
         /* There is only one reading. The kills that it counted may be the job's, if SIGKILL ended one of its
          * processes. */
-        bool none = first && first->oom_kills.seen && !s->oom.ended && !any_unknown(s);
+        bool none = first && first->cell[CGROUP_oom_kills].seen && !s->oom.ended && !any_unknown(s);
         bound(s, 0, 0, 0, ret);
         return none || s->oom.logged ? BARO_PRESENT : absent;
     }
     uint64_t likely = 0;
-    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
-        const struct machine_group *g = groups_oom(s, chain);
+    for (uint32_t chain = 1; chain <= s->fold.groups.chains; chain++) {
+        const struct fold_group *g = groups_oom(s, chain);
         if (g)
             likely += matched(s, g->oom_rise, g->n_oom_rises);
     }
-    bound(s, counted, min_u64(likely, counted), first ? ended_before(s, first->oom_kills.from_ns) : 0, ret);
+    bound(s, counted, min_u64(likely, counted), first ? ended_before(s, first->cell[CGROUP_oom_kills].from_ns) : 0,
+          ret);
     return absent;
 }
 
 void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
 {
     uint64_t counted;
-    const struct growth *of_host = &s->machine.counter[MACHINE_OOM_KILLS];
-    const struct growth_rise whole = {of_host->from_ns, of_host->to_ns, of_host->grown};
+    const struct fold_cell *of_host = &s->fold.cell[FOLD_HOST_OOM_KILLS];
+    const struct fold_rise whole = {of_host->from_ns, of_host->to_ns, of_host->grown};
     int absent = summary_group_oom_kills(s, &counted);
     for (size_t i = 0; i < OOM_TIMES; i++)
         ret[i] = false;
@@ -168,17 +169,17 @@ void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
         match(s, &whole, of_host->seen && of_host->grown, ret);
         return;
     }
-    for (uint32_t chain = 1; chain <= s->machine.chains; chain++) {
-        const struct machine_group *g = groups_oom(s, chain);
+    for (uint32_t chain = 1; chain <= s->fold.groups.chains; chain++) {
+        const struct fold_group *g = groups_oom(s, chain);
         if (!g)
             continue;
         /* A group made for the job starts at 0, so its count in the first reading is the job's. */
-        const struct growth *c = &g->oom_kills;
-        const struct growth_rise first = {0, c->from_ns, c->last - c->grown};
+        const struct fold_cell *c = &g->cell[CGROUP_oom_kills];
+        const struct fold_rise first = {0, c->from_ns, c->last - c->grown};
         match(s, &first, s->subject.own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);
         match(s, g->oom_rise, g->n_oom_rises, ret);
         if (groups_oom_alone(s) && s->oom.logged && s->oom.log_own > counted) {
-            const struct growth_rise late = {c->to_ns, UINT64_MAX - ENDS_WITHIN, s->oom.log_own - counted};
+            const struct fold_rise late = {c->to_ns, UINT64_MAX - ENDS_WITHIN, s->oom.log_own - counted};
             match(s, &late, 1, ret);
         }
     }

@@ -6,21 +6,7 @@
 
 void summary_held_begin(struct summary_held *h, uint64_t since_ns)
 {
-    static const struct extreme none = {.absent = BARO_ABSENT_NOT_YET};
-    *h = (struct summary_held){.since_ns = since_ns, .address_space = none};
-}
-
-static void raise_held(struct extreme *e, int absent, uint64_t value)
-{
-    if (absent != BARO_PRESENT) {
-        if (!e->seen)
-            e->absent = (uint8_t)absent;
-        return;
-    }
-    if (!e->seen || value > e->value)
-        e->value = value;
-    e->seen = true;
-    e->absent = BARO_PRESENT;
+    *h = (struct summary_held){.since_ns = since_ns, .address_space = FOLD_CELL_NONE};
 }
 
 void summary_note_held(struct baro_summary *s, const struct baro_sample *sample)
@@ -30,10 +16,10 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample)
     needed_add_sample(&s->limit.needed, sample, &s->tasks.ticks, s->subject.mode == BARO_MODE_RUN && !h->since_ns);
     s->failed |= s->limit.needed.failed;
     for (size_t i = 0; i < sample->n; i++)
-        raise_held(&h->address_space, sample->processes[i]->absent[PROCESS_virtual],
-                   sample->processes[i]->value[PROCESS_virtual]);
+        fold_cell_add(&h->address_space, sample->t_ns, sample->processes[i]->absent[PROCESS_virtual],
+                      sample->processes[i]->value[PROCESS_virtual]);
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
-        derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu]);
+        derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu], &s->fold.row.able);
 }
 
 /* The first limits were found a moment after the start, but applied from the start. */
@@ -45,7 +31,7 @@ void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uin
         needed_begin(&s->limit.needed);
     }
     if (s->limit.known && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
-        machine_limit_changed(&s->machine);
+        fold_groups_limit_changed(&s->fold.groups);
     s->limit.now = *l;
     s->limit.known = true;
 }

@@ -18,10 +18,6 @@ static const enum exit_metric of_exit[COMMAND_MAX] = {
     [COMMAND_TCP_SENT] = EXIT_tcp_sent,
     [COMMAND_TCP_RECEIVED] = EXIT_tcp_received,
 };
-static const enum process_metric of_peak[PEAK_MAX] = {
-    [PEAK_RSS] = PROCESS_rss,   [PEAK_PSS] = PROCESS_pss,         [PEAK_USS] = PROCESS_uss,
-    [PEAK_SWAP] = PROCESS_swap, [PEAK_THREADS] = PROCESS_threads, [PEAK_FDS] = PROCESS_fds,
-};
 
 /* ---- making ---- */
 
@@ -30,7 +26,8 @@ struct baro_summary *summary_new(const struct baro_header *h)
     struct baro_summary *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
-    if (commands_init(&s->commands) < 0 || !summary_subject_init(&s->subject, h)) {
+    fold_init(&s->fold);
+    if (commands_init(&s->commands) < 0 || !summary_subject_init(&s->subject, h) || points_init(&s->points) < 0) {
         summary_free(s);
         return NULL;
     }
@@ -38,14 +35,16 @@ struct baro_summary *summary_new(const struct baro_header *h)
     s->limit.now = h->limits;
     summary_held_begin(&s->limit.held, 0);
     needed_init(&s->limit.needed, h->page_size);
-    machine_init(&s->machine);
     s->tasks.ticks = derive_ticks_of(h);
-    course_init(&s->course, baro_header_has_start(h), h->cpus);
-    s->extent.removed = s->course.from_first = h->segment > 1;
+    s->extent.removed = h->segment > 1;
+    s->extent.has_start = baro_header_has_start(h);
     memset(s->rows.job_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.job_absent));
     memset(s->rows.self_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
         s->peaks.sum[i].absent = BARO_ABSENT_NOT_YET;
+    if (s->extent.removed && h->peak.rss) /* of samples that were removed */
+        s->peaks.sum[PEAK_RSS] = (struct summary_peak){
+            .value = h->peak.rss, .t_ns = h->peak.t_ns, .members = h->peak.members, .covered = h->peak.members};
     return s;
 }
 
@@ -56,11 +55,12 @@ void summary_free(struct baro_summary *s)
     summary_subject_done(&s->subject);
     commands_done(&s->commands);
     tasks_done(&s->tasks);
-    directories_last_done(&s->directories);
-    gpus_total_done(&s->gpus);
+    fold_done(&s->fold);
+    points_done(&s->points);
     living_done(&s->living);
     together_done(&s->peaks.together);
     needed_done(&s->limit.needed);
+    free(s->programs.at);
     free(s->finished.counted);
     free(s->finished.order);
     free(s);
@@ -111,8 +111,11 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
             peak->absent = sum->absent;
         return;
     }
-    bool stale = (kind == PEAK_PSS || kind == PEAK_USS) && derive_is_stale(sample), better = peak->stale && !stale;
-    if (peak->absent == BARO_PRESENT && ((stale && !peak->stale) || (sum->value <= peak->value && !better)))
+    bool stale = (kind == PEAK_PSS || kind == PEAK_USS) && derive_is_stale(sample);
+    /* A sum with old values is taken only if it is clearly more than one without. Example: 60 MB were read, and later
+     * 140 MB, of which some are old: about 140 MB. */
+    uint64_t slack = stale == peak->stale ? 0 : peak->value / 50;
+    if (peak->absent == BARO_PRESENT && (stale ? sum->value <= peak->value + slack : sum->value + slack <= peak->value))
         return;
     peak->stale = stale;
     peak->absent = BARO_PRESENT;
@@ -121,7 +124,7 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
     peak->members = sum->members;
     peak->covered = sum->covered;
     if (kind == PEAK_RSS || kind == PEAK_PSS)
-        note_holders(s, sample, of_peak[kind], peak);
+        note_holders(s, sample, kind == PEAK_RSS ? PROCESS_rss : PROCESS_pss, peak);
 }
 
 /* Did a new member run before the recording? What it had used then does not belong to the job. This concerns members
@@ -129,7 +132,7 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
 static bool ran_before(const struct baro_summary *s, const struct baro_process *p)
 {
     return s->subject.mode == BARO_MODE_ATTACH && p->id > s->living.newest_id &&
-           (!s->extent.samples || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
+           (!s->extent.samples || s->extent.part_begins || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
 }
 
 static void note_unsure(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
@@ -142,26 +145,27 @@ static void note_unsure(struct baro_summary *s, const struct baro_sample *sample
 
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
-    struct derive_sum sum[PEAK_MAX] = {0};
-    s->failed = !living_begin(&s->living, sample->n) || s->failed;
+    const struct derive_sum *sum = s->fold.sum;
+    if (s->extent.part_begins)
+        living_begin_part(&s->living, sample, s->commands.at);
+    fold_add(&s->fold, sample);
+    if (!s->extent.samples && s->extent.has_start)
+        points_begin(&s->points, s->life.start_ns);
+    points_add(&s->points, &s->fold);
+    s->failed |= s->fold.failed || !living_begin(&s->living, sample->n);
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
-        for (int k = 0; k < PEAK_MAX; k++)
-            derive_sum_add(&sum[k], p, of_peak[k]);
         s->failed = !living_add(&s->living, &s->commands, i, p, ran_before(s, p)) || s->failed;
         if (p->key.pid == s->subject.targets[0] && s->subject.targets[0] && !s->subject.target_name[0] && p->name)
             summary_copy_text(s->subject.target_name, sizeof(s->subject.target_name), p->name);
     }
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_PSS, &sum[PEAK_PSS]);
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_USS, &sum[PEAK_USS]);
-    for (int k = 0; k < PEAK_MAX; k++) {
-        derive_sum_close(&sum[k], sample);
+    for (int k = 0; k < PEAK_MAX; k++)
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
-    }
     summary_note_held(s, sample);
     together_add_sample(&s->peaks.together, sample, &s->tasks.ticks, sample->job[JOB_process_rss_peak]);
     s->failed |= s->peaks.together.failed;
-    course_add(&s->course, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
     memcpy(s->rows.job, sample->job, sizeof(s->rows.job));
     memcpy(s->rows.job_absent, sample->job_absent, sizeof(s->rows.job_absent));
     memcpy(s->rows.self, sample->self, sizeof(s->rows.self));
@@ -170,17 +174,14 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         s->rows.self_first_ns = sample->t_ns;
         s->rows.self_first_cpu_ns = sample->self[RECORDER_cpu];
     }
+    s->extent.part_begins = false;
     if (!s->extent.samples++)
         s->extent.first_ns = sample->t_ns;
     s->extent.last_ns = sample->t_ns;
     s->incidents.lossy_samples += sample->lossy;
-    if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
-        derive_peak_add(&s->peaks.cores, sample->t_ns, sample->job[JOB_cpu]);
-    machine_add(&s->machine, sample);
+    summary_note_gpus(s, sample);
     if (tasks_add(&s->tasks, sample) < 0)
         s->failed = true;
-    s->failed = !directories_last_add(&s->directories, sample) || s->failed;
-    s->failed = !gpus_total_add(&s->gpus, sample) || s->failed;
 }
 
 /* ---- exits and events ---- */
@@ -212,9 +213,12 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         absent[i] = e->absent[of_exit[i]];
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
+    programs_split(&s->programs, e->key.pid, value, absent, s->commands.at);
+    programs_end(&s->programs, e->key.pid);
     command_add(&s->commands.at[command], value, absent);
-    /* A process that ran before the tape began: its exit includes what it used under the last recorder. */
-    bool is_of_last = s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
+    /* A process that ran before the tape, or its part, began: what it used while nobody recorded is missing. */
+    bool is_of_last = (s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0) ||
+                      (s->incidents.has_parts && living_base(&s->living, e->id));
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].cpu_unsure_ns += unsure_of(e);
@@ -231,6 +235,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         needed_add_exit(&s->limit.needed, e);
     if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
         s->brief_cpu_ns += e->value[EXIT_cpu];
+    fold_add_exit(&s->fold, e);
     oom_add_exit(&s->oom, e);
     s->failed = !living_end(&s->living, e->id) || s->failed;
 }
@@ -240,7 +245,7 @@ static void on_start(struct baro_summary *s, const struct baro_event *e)
     if (!s->life.started)
         s->life.start_ns = e->t_ns;
     s->life.started = true;
-    if (s->subject.mode == BARO_MODE_ATTACH) {
+    if (s->subject.mode == BARO_MODE_ATTACH && !s->incidents.has_parts) {
         s->life.before.known = true;
         s->life.before.cpu_ns += e->number;
     }
@@ -266,15 +271,25 @@ static void on_end(struct baro_summary *s, const struct baro_event *e)
         name_signal(s, WTERMSIG(s->life.status));
 }
 
+static void begin_part(struct baro_summary *s)
+{
+    s->extent.part_begins = s->incidents.has_parts = true;
+    s->failed = !living_end_part(&s->living, &s->programs, s->commands.at) || s->failed;
+    s->programs.n = 0;
+}
+
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)
 {
     switch (e->kind) {
     case BARO_EVENT_START: on_start(s, e); break;
+    case BARO_EVENT_EXEC: s->failed = !programs_add(&s->programs, &s->commands, e) || s->failed; break;
     case BARO_EVENT_END: on_end(s, e); break;
     case BARO_EVENT_GAP:
         s->incidents.gaps++;
         s->incidents.gap_ns += e->number;
         s->incidents.is_resumed |= strcmp(baro_event_text(e), GAP_NO_OBSERVER) == 0;
+        if (strcmp(baro_event_text(e), GAP_NEXT_PART) == 0)
+            begin_part(s);
         break;
     case BARO_EVENT_SUSPEND: s->incidents.suspended_ns += e->number; break;
     case BARO_EVENT_CLOCK_STEP: s->incidents.clock_steps++; break;
@@ -292,7 +307,7 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         summary_copy_text(s->incidents.warning, sizeof(s->incidents.warning), e->text);
         break;
     case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;
-    case BARO_EVENT_MARK: gpus_total_add_mark(&s->gpus, e); break;
+    case BARO_EVENT_MARK: summary_note_allocator(s, e); break;
     case BARO_EVENT_WRAPPER_LOST: s->life.wrapper_lost = true; break;
     case BARO_EVENT_SOURCE:
         if (e->number == 2)

@@ -118,28 +118,46 @@ static int write_section(struct json *j, const struct baro_summary *s, int numbe
     return number;
 }
 
-static void write_reasons(struct json *j, const struct baro_summary *s, int number)
+/* Returns NULL for an exact value. */
+static const char *mark_of(const struct baro_value *v)
+{
+    bool least = v->flags & BARO_VALUE_LOWER_BOUND, most = v->flags & BARO_VALUE_UPPER_BOUND;
+    if ((least && most) || v->flags & BARO_VALUE_ESTIMATE)
+        return "estimate";
+    return least ? "lower_bound" : most ? "upper_bound" : NULL;
+}
+
+/* Why a value is absent. */
+static const char *reason_of(const struct baro_value *v)
+{
+    return v->absent == BARO_PRESENT || v->absent == BARO_ABSENT_NONE ? NULL : baro_absent_name(v->absent);
+}
+
+/* Writes what `say` says of the values of a section, by their paths. */
+static void write_paths(struct json *j, const struct baro_summary *s, int number,
+                        const char *say(const struct baro_value *v))
 {
     const struct baro_section *section = baro_summary_section(number);
     struct baro_value v;
     char path[128], index[24] = "";
     for (size_t row = 0; is_in_json(s, section) && row < baro_summary_rows(s, number); row++) {
         for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
-            enum baro_absent absent = baro_summary_value(s, i, row, &v);
-            if (absent == BARO_PRESENT || absent == BARO_ABSENT_NONE || !baro_summary_fact(i)->in_json)
+            baro_summary_value(s, i, row, &v);
+            if (!say(&v) || !baro_summary_fact(i)->in_json)
                 continue;
             if (section->is_table)
                 snprintf(index, sizeof(index), "%zu.", row);
             snprintf(path, sizeof(path), "%s%s%s%s", section->name, *section->name ? "." : "", index,
                      baro_summary_fact(i)->name);
             json_key(j, path);
-            json_text(j, baro_absent_name((enum baro_absent)absent));
+            json_text(j, say(&v));
         }
     }
 }
 
 void summary_json_members(const struct baro_summary *s, const char *tape, struct json *j)
 {
+    json_key_u64(j, "format", 2);
     json_key(j, "tape");
     json_text(j, tape);
     for (int i = 0; i < baro_summary_section_count();) {
@@ -153,11 +171,16 @@ void summary_json_members(const struct baro_summary *s, const char *tape, struct
             i++;
         }
     }
-    json_key(j, "absent");
-    json_begin(j, '{');
-    for (int i = 0; i < baro_summary_section_count(); i++)
-        write_reasons(j, s, i);
-    json_end(j, '}');
+    static const struct {
+        const char *name;
+        const char *(*say)(const struct baro_value *v);
+    } members[] = {{"marks", mark_of}, {"absent", reason_of}};
+    for (size_t k = 0; k < sizeof(members) / sizeof(*members); k++) {
+        json_key_begin(j, members[k].name, '{');
+        for (int i = 0; i < baro_summary_section_count(); i++)
+            write_paths(j, s, i, members[k].say);
+        json_end(j, '}');
+    }
 }
 
 void summary_json(const struct baro_summary *s, const char *tape, struct json *j)

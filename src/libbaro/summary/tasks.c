@@ -1,208 +1,212 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks: what their rows and those of their processes say, and the facts of the section "tasks". */
 #include "libbaro/summary/tasks.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fmt.h"
-#include "libbaro/sample/sample.h"
+#include "libbaro/interval/stretches.h"
+#include "libbaro/summary/facts.h"
 
-static const struct {
-    const char *metric;
-    bool is_sum;    /* a gauge over living processes: its peak is kept */
-    bool is_memory; /* lacks what memory_unread counts */
-} fields[TASK_FIELDS] = {
-    [TASK_FIELD_CPU] = {"cpu_ns", false, false},
-    [TASK_FIELD_CPU_USER] = {"cpu_user_ns", false, false},
-    [TASK_FIELD_CPU_SYSTEM] = {"cpu_system_ns", false, false},
-    [TASK_FIELD_RUN_DELAY] = {"run_delay_ns", false, false},
-    [TASK_FIELD_RSS] = {"rss_bytes", true, false},
-    [TASK_FIELD_PSS] = {"pss_bytes", true, true},
-    [TASK_FIELD_USS] = {"uss_bytes", true, true},
-    [TASK_FIELD_SWAP] = {"swap_bytes", true, false},
-    [TASK_FIELD_MEMORY_UNREAD] = {"memory_unread", false, false},
-    [TASK_FIELD_RSS_ONE] = {"process_rss_peak_bytes", false, false},
-    [TASK_FIELD_USS_ONE] = {"process_uss_peak_bytes", false, true},
-    [TASK_FIELD_IO_READ] = {"io_read_bytes", false, false},
-    [TASK_FIELD_IO_WRITE] = {"io_write_bytes", false, false},
-    [TASK_FIELD_IO_RCHAR] = {"io_rchar_bytes", false, false},
-    [TASK_FIELD_IO_WCHAR] = {"io_wchar_bytes", false, false},
-    [TASK_FIELD_PEAK] = {"processes_peak", false, false},
-    [TASK_FIELD_STARTED] = {"processes_started", false, false},
-    [TASK_FIELD_ENDED] = {"processes_ended", false, false},
-    [TASK_FIELD_UNREAD] = {"processes_unread", false, false},
-    [TASK_FIELD_IO_UNREAD] = {"processes_io_unread", false, false},
-    [TASK_FIELD_COMMANDS_UNREAD] = {"commands_unread", false, false},
-    [TASK_FIELD_COMMANDS_UNREAD_CPU] = {"commands_unread_cpu_ns", false, false},
-    [TASK_FIELD_LIVING] = {"processes", false, false},
-    [TASK_FIELD_SAMPLES] = {"process_samples", false, false},
-    [TASK_FIELD_ACTIVE] = {"active_ns", false, false},
-    [TASK_FIELD_BEGIN] = {"begin_ns", false, false},
-    [TASK_FIELD_END] = {"end_ns", false, false},
-    [TASK_FIELD_TCP_SENT] = {"tcp_sent_bytes", false, false},
-    [TASK_FIELD_TCP_RECEIVED] = {"tcp_received_bytes", false, false},
-    [TASK_FIELD_TCP_UNREAD] = {"processes_tcp_unread", false, false},
-    [TASK_FIELD_EXIT_CODE] = {"exit_code", false, false},
-    [TASK_FIELD_EXIT_SIGNAL] = {"exit_signal", false, false},
-};
+#define OLD_NS 60000000000ull /* a process that had no row for a minute is forgotten when room is needed */
 
-static struct task_row *task_of(struct tasks *t, const struct baro_row *e)
+/* ---- samples ---- */
+
+static struct task_more *task_of(struct tasks *t, uint32_t id, size_t guess)
 {
+    if (guess < t->n && t->at[guess].id == id)
+        return &t->at[guess];
     for (size_t i = 0; i < t->n; i++) {
-        if (t->at[i].id == baro_row_id(e))
+        if (t->at[i].id == id)
             return &t->at[i];
     }
-    struct task_row *grown = realloc(t->at, (t->n + 1) * sizeof(*grown));
-    if (!grown)
+    struct task_more *at = realloc(t->at, (t->n + 1) * sizeof(*at));
+    if (!at)
         return NULL;
-    t->at = grown;
-    struct task_row *one = &t->at[t->n];
-    *one =
-        (struct task_row){.id = baro_row_id(e), .name = strdup(baro_row_name(e)), .label = strdup(baro_row_label(e))};
-    memset(one->absent, BARO_ABSENT_NOT_YET, sizeof(one->absent));
-    t->n++;
-    return one;
+    t->at = at;
+    at[t->n] = (struct task_more){.id = id};
+    return &at[t->n++];
 }
 
-/* Adds to the mean of uss over all rows of the task's processes. Example: two samples of two processes with 10 and
- * 30 MB each are four rows with a mean of 20 MB. A process whose uss is not known is not counted. */
-static void add_uss(struct task_row *one, const uint64_t *value, const uint8_t *absent)
+static void add_row(struct task_more *one, const struct baro_entity *e, uint64_t t_ns)
 {
-    bool first = one->absent[TASK_FIELD_SAMPLES] != BARO_PRESENT;
-    uint64_t rows = first ? value[TASK_FIELD_LIVING] : value[TASK_FIELD_SAMPLES] - one->value[TASK_FIELD_SAMPLES];
-    if (absent[TASK_FIELD_USS] || absent[TASK_FIELD_SAMPLES] || rows <= value[TASK_FIELD_MEMORY_UNREAD])
+    static const enum task_metric of[2] = {TASK_pss, TASK_uss};
+    uint64_t unread = e->value[TASK_memory_unread];
+    /* The mean of uss is that over all rows of the task's processes. Example: two samples of two processes with 10 and
+     * 30 MB each are four rows with a mean of 20 MB. A process whose uss is not known is not counted. */
+    uint64_t samples = e->value[TASK_process_samples];
+    uint64_t rows = one->process_samples ? samples - one->process_samples : e->value[TASK_processes];
+    if (!e->absent[TASK_uss] && !e->absent[TASK_process_samples] && rows > unread) {
+        one->uss_sum += (double)e->value[TASK_uss];
+        one->uss_rows += rows - unread;
+    }
+    one->process_samples = samples;
+    for (int i = 0; i < 2; i++) {
+        if (e->absent[of[i]] || e->value[of[i]] < one->most[i])
+            continue;
+        one->most[i] = e->value[of[i]];
+        one->is_short[i] = unread > 0;
+    }
+    if (!e->absent[TASK_cpu])
+        derive_peak_add(&one->cores, t_ns, e->value[TASK_cpu], NULL);
+}
+
+/* Example: 1.50 s at +2.0 s and 1.75 s at +2.5 s are 0.5 cores; a row at +2.55 s waits for the next one. */
+static void add_process(struct tasks *t, struct task_more *one, const struct baro_process *p, uint64_t t_ns)
+{
+    bool added;
+    uint64_t cpu = p->value[PROCESS_cpu], begin_ns = derive_begin_ns(&t->ticks, p->key.start, p->first_ns);
+    struct last *b =
+        p->absent[PROCESS_cpu] ? NULL : last_get(&t->last, p->id, t_ns > OLD_NS ? t_ns - OLD_NS : 0, &added);
+    if (!b)
         return;
-    one->uss_sum += (double)value[TASK_FIELD_USS];
-    one->uss_rows += rows - value[TASK_FIELD_MEMORY_UNREAD];
-}
-
-static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, const uint8_t *absent)
-{
-    one->any_unread |= value[TASK_FIELD_MEMORY_UNREAD] > 0;
-    add_uss(one, value, absent);
-    bool is_short = absent[TASK_FIELD_COMMANDS_UNREAD] || value[TASK_FIELD_COMMANDS_UNREAD];
-    for (int i = 0; i < TASK_FIELDS; i++) {
-        bool was = one->absent[i] == BARO_PRESENT;
-        if (absent[i]) {
-            one->absent[i] = was ? one->absent[i] : absent[i];
-            continue;
-        }
-        /* the processes ended before anything was read, so 0 is no value */
-        if (fields[i].is_memory && !value[i] && !one->value[i] && one->any_unread) {
-            one->absent[i] = BARO_ABSENT_NOT_YET;
-            continue;
-        }
-        one->absent[i] = BARO_PRESENT;
-        if (fields[i].is_sum && was && value[i] < one->value[i])
-            continue;
-        one->value[i] = value[i];
-        one->is_bound[i] = fields[i].is_sum && fields[i].is_memory && value[TASK_FIELD_MEMORY_UNREAD] > 0;
-    }
-    /* once these are absent, they stay absent */
-    one->absent[TASK_FIELD_COMMANDS_UNREAD] = absent[TASK_FIELD_COMMANDS_UNREAD];
-    one->absent[TASK_FIELD_COMMANDS_UNREAD_CPU] = absent[TASK_FIELD_COMMANDS_UNREAD_CPU];
-    for (int i = TASK_FIELD_CPU; i <= TASK_FIELD_CPU_SYSTEM; i++)
-        one->is_bound[i] = one->value[TASK_FIELD_UNREAD] > 0;
-    for (int i = TASK_FIELD_IO_READ; i <= TASK_FIELD_IO_WCHAR; i++)
-        one->is_bound[i] = one->value[TASK_FIELD_IO_UNREAD] > 0;
-    one->is_bound[TASK_FIELD_STARTED] = is_short;
-    if (!absent[TASK_FIELD_CPU])
-        derive_peak_add(&one->cores, t_ns, value[TASK_FIELD_CPU]);
-}
-
-static void add_processes(struct tasks *t, const struct baro_sample *s)
-{
-    size_t at = 0; /* neighbours often are of one task */
-    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
-        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
-        uint64_t id;
-        if (baro_row_value(p, t->process_task, &id) != BARO_PRESENT)
-            continue;
-        for (size_t tried = 0; tried < t->n && t->at[at].id != id; tried++)
-            at = at + 1 < t->n ? at + 1 : 0;
-        uint64_t begin_ns = derive_begin_ns(&t->ticks, baro_row_start_ticks(p), baro_row_first_ns(p));
-        begin_ns = begin_ns > t->before_ns ? begin_ns : 0;
-        if (at < t->n && t->at[at].id == id)
-            task_cores_add(&t->at[at].process, &t->last, p, t->process_cpu, s->t_ns, begin_ns);
-    }
-}
-
-static void find_metrics(struct tasks *t)
-{
-    for (int i = 0; i < TASK_FIELDS; i++)
-        t->metric[i] = baro_metric_find(BARO_KIND_TASK, fields[i].metric);
-    t->process_cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu");
-    t->process_task = baro_metric_find(BARO_KIND_PROCESS, "task");
+    if (added) /* CPU time of before the sample before belongs to no interval */
+        *b = begin_ns > t->before_ns ? (struct last){p->id, begin_ns, 0} : (struct last){p->id, t_ns, cpu};
+    if (t_ns < b->t_ns + STRETCHES_SHORT_NS || cpu < b->value)
+        return;
+    double used = (double)(cpu - b->value), time = (double)(t_ns - b->t_ns);
+    one->one_peak = used / time > one->one_peak ? used / time : one->one_peak;
+    one->one_used_ns += used;
+    one->one_time_ns += time;
+    b->t_ns = t_ns;
+    b->value = cpu;
 }
 
 int tasks_add(struct tasks *t, const struct baro_sample *s)
 {
-    uint64_t value[TASK_FIELDS];
-    uint8_t absent[TASK_FIELDS];
-    int code = 0;
-    size_t n = baro_sample_rows(s, BARO_KIND_TASK);
-    if (n && !t->n)
-        find_metrics(t);
-    for (size_t i = 0; i < n; i++) {
-        const struct baro_row *e = baro_sample_row(s, BARO_KIND_TASK, i);
-        struct task_row *one = task_of(t, e);
-        if (!one) {
-            code = -ENOMEM;
-            continue;
-        }
-        baro_row_values(e, t->metric, TASK_FIELDS, value, absent);
-        add_row(one, baro_sample_t_ns(s), value, absent);
+    const struct baro_entities *all = &s->entities[KIND_task];
+    size_t at = 0; /* neighbours often are of one task */
+    for (size_t i = 0; i < all->n; i++) {
+        struct task_more *one = task_of(t, all->at[i]->id, i);
+        if (!one)
+            return -ENOMEM;
+        add_row(one, all->at[i], s->t_ns);
     }
-    if (t->n)
-        add_processes(t, s);
+    for (size_t i = 0; t->n && i < s->n; i++) {
+        const struct baro_process *p = s->processes[i];
+        if (p->absent[PROCESS_task])
+            continue;
+        for (size_t tried = 0; tried < t->n && t->at[at].id != p->value[PROCESS_task]; tried++)
+            at = at + 1 < t->n ? at + 1 : 0;
+        if (t->at[at].id == p->value[PROCESS_task])
+            add_process(t, &t->at[at], p, s->t_ns);
+    }
     t->before_ns = s->t_ns;
-    return code;
+    return 0;
 }
 
 void tasks_done(struct tasks *t)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        free(t->at[i].name);
-        free(t->at[i].label);
-    }
     free(t->at);
     last_done(&t->last);
     *t = (struct tasks){0};
 }
 
-/* ---- values ---- */
+/* ---- facts ---- */
 
-/* A living process holds some rss, pss and uss, so a peak of 0 means that no sample has a process of the task.
- * Example: three processes of 100 ms, and a sample each second. */
-int task_row_value(const struct task_row *one, enum task_field f, uint64_t *ret)
+static bool is_sum_of_memory(int of)
 {
-    bool of_memory = f == TASK_FIELD_RSS || f == TASK_FIELD_PSS || f == TASK_FIELD_USS || f == TASK_FIELD_RSS_ONE ||
-                     f == TASK_FIELD_USS_ONE;
-    bool any = one->absent[TASK_FIELD_STARTED] == BARO_PRESENT && one->value[TASK_FIELD_STARTED] > 0;
-    if (one->absent[f] != BARO_PRESENT)
-        return one->absent[f];
-    if (of_memory && any && !one->value[f])
-        return BARO_ABSENT_NOT_YET;
-    *ret = one->value[f];
-    return BARO_PRESENT;
+    return of == TASK_rss || of == TASK_pss || of == TASK_uss || of == TASK_swap;
 }
 
-int task_row_uss_mean(const struct task_row *one, uint64_t *ret)
+static uint64_t value_of(const struct fold_cell *cell, int of)
 {
-    if (!one->uss_rows)
-        return BARO_ABSENT_NOT_YET;
-    *ret = whole_of(one->uss_sum / (double)one->uss_rows);
-    return BARO_PRESENT;
+    return is_sum_of_memory(of) ? cell[of].most : cell[of].last;
+}
+
+/* A living process holds some rss, pss and uss, so a peak of 0 means that no sample has a process of the task, or that
+ * it ended before anything was read. Example: three processes of 100 ms, and a sample each second. */
+static int absent_of(const struct fold_cell *cell, int of)
+{
+    bool of_part = of == TASK_pss || of == TASK_uss || of == TASK_process_uss_peak;
+    bool of_memory = of_part || of == TASK_rss || of == TASK_process_rss_peak;
+    bool is_last = of == TASK_commands_unread || of == TASK_commands_unread_cpu; /* once absent, they stay so */
+    bool was_unread = cell[TASK_memory_unread].most > 0, any = cell[TASK_processes_started].last > 0;
+    if (cell[of].absent || is_last)
+        return is_last ? cell[of].absent_now : cell[of].absent;
+    return !value_of(cell, of) && ((of_memory && any) || (of_part && was_unread)) ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
+}
+
+static bool is_of_io(int of)
+{
+    return of == TASK_io_read || of == TASK_io_write || of == TASK_io_rchar || of == TASK_io_wchar;
+}
+
+/* Is a value of a task a lower bound? The peak of rss comes from samples, so it is one if a process had a much
+ * higher mark. Example: the task had 85 MB at most in a sample, and one of its processes 299 MB between two samples.
+ * Up to a twentieth is ignored, because a mark is a little above most samples (libbaro/summary/rss_peak.c). Of the peak
+ * of processes all may have been alive at the same time, unless events show how many were. */
+static bool is_bound(const struct baro_summary *s, size_t row, int of)
+{
+    const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    const struct task_more *more = &s->tasks.at[row];
+    uint64_t rss = cell[TASK_rss].most, started = cell[TASK_processes_started].last;
+    bool is_short = cell[TASK_commands_unread].absent_now || cell[TASK_commands_unread].last;
+    switch (of) {
+    case TASK_run_delay: return true;
+    case TASK_cpu:
+    case TASK_cpu_user:
+    case TASK_cpu_system: return cell[TASK_processes_unread].last > 0;
+    case TASK_rss: return cell[TASK_process_rss_peak].last > rss + rss / 20;
+    case TASK_pss:
+    case TASK_uss: return more->is_short[of == TASK_uss];
+    case TASK_processes_started: return is_short;
+    case TASK_processes_peak:
+        return is_short || (summary_processes_peak_is_bound(s) && cell[TASK_processes_peak].last < started);
+    case TASK_tcp_sent:
+    case TASK_tcp_received:
+        return !s->finished.tcp_is_whole && (cell[TASK_processes_tcp_unread].last || !s->finished.tcp_is_exact);
+    default: return is_of_io(of) && cell[TASK_processes_io_unread].last > 0;
+    }
+}
+
+void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    value_u64(ret, absent_of(cell, of), value_of(cell, of));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, row, of));
+    value_flag(ret, BARO_VALUE_UPPER_BOUND, is_sum_of_memory(of) && s->incidents.memory_counts_twice);
+}
+
+void fact_task_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct fold_entity *one = &s->fold.tasks.at[row];
+    value_text(ret, BARO_PRESENT, of == TASK_NAME ? one->name : one->label);
+}
+
+void fact_task_uss_mean(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_more *more = &s->tasks.at[row];
+    (void)of;
+    value_u64(ret, more->uss_rows ? BARO_PRESENT : BARO_ABSENT_NOT_YET,
+              more->uss_rows ? whole_of(more->uss_sum / (double)more->uss_rows) : 0);
+}
+
+/* The end of a process is reported a little late, so over a short interval the rate may exceed what the machine has. */
+static double at_most_all(const struct baro_summary *s, double cores)
+{
+    return s->subject.cpus && cores > s->subject.cpus ? s->subject.cpus : cores;
 }
 
 /* CPU time that one process used in an interval was also used by its task. */
-int task_row_cores(const struct task_row *one, double *ret_mean, double *ret_peak)
+void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    if (one->absent[TASK_FIELD_CPU] != BARO_PRESENT || !one->value[TASK_FIELD_ACTIVE])
-        return BARO_ABSENT_NOT_YET;
-    double peak = one->cores.rate / 1e9 > one->process.peak ? one->cores.rate / 1e9 : one->process.peak;
-    *ret_mean = (double)one->value[TASK_FIELD_CPU] / (double)one->value[TASK_FIELD_ACTIVE];
-    *ret_peak = peak > *ret_mean ? peak : *ret_mean;
-    return BARO_PRESENT;
+    const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    const struct task_more *more = &s->tasks.at[row];
+    double active = (double)cell[TASK_active].last, mean = active > 0 ? (double)cell[TASK_cpu].last / active : 0;
+    double peak = more->cores.rate / 1e9 > more->one_peak ? more->cores.rate / 1e9 : more->one_peak;
+    bool has_one = more->one_time_ns > 0, has_all = cell[TASK_cpu].seen && active > 0;
+    switch (of) {
+    case TASK_CORES_MEAN: value_real(ret, has_all ? BARO_PRESENT : BARO_ABSENT_NOT_YET, at_most_all(s, mean)); break;
+    case TASK_CORES_PEAK:
+        value_real(ret, has_all ? BARO_PRESENT : BARO_ABSENT_NOT_YET, at_most_all(s, peak > mean ? peak : mean));
+        break;
+    case TASK_ONE_CORES_MEAN:
+        value_real(ret, has_one ? BARO_PRESENT : BARO_ABSENT_NOT_YET,
+                   has_one ? more->one_used_ns / more->one_time_ns : 0);
+        return;
+    default: value_real(ret, has_one ? BARO_PRESENT : BARO_ABSENT_NOT_YET, at_most_all(s, more->one_peak)); return;
+    }
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, row, TASK_cpu));
 }

@@ -37,7 +37,7 @@ int baro_tape_kind_count(const struct baro_tape *t)
 const char *baro_tape_kind_name(const struct baro_tape *t, int kind)
 {
     const struct tape_kind *k = kind_of(t, kind);
-    return !k ? NULL : k->name ? k->name : baro_kind_name(kind);
+    return k && k->name ? k->name : baro_kind_name(kind);
 }
 
 int baro_tape_kind_find(const struct baro_tape *t, const char *name)

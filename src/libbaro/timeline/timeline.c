@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "libbaro/sample/row.h"
 
@@ -197,21 +196,18 @@ void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const s
 
 /* ---- making ---- */
 
-int baro_timeline_new(struct baro_timeline **ret, const struct baro_header *header, struct baro_error *err)
+struct baro_timeline *timeline_new(const struct baro_summary *s, const struct baro_header *header)
 {
     struct baro_timeline *t = calloc(1, sizeof(*t));
-    *ret = NULL;
     if (t)
-        t->summary = summary_new(header);
-    if (!t || !t->summary || usage_history_init(&t->history, !baro_header_has_start(header)) < 0) {
-        baro_timeline_free(t);
-        return error_set(err, -ENOMEM, "out of memory");
-    }
-    *ret = t;
-    return 0;
+        t->summary = s;
+    if (t && windows_init(&t->windows, !baro_header_has_start(header)) >= 0)
+        return t;
+    timeline_free(t);
+    return NULL;
 }
 
-void baro_timeline_free(struct baro_timeline *t)
+void timeline_free(struct baro_timeline *t)
 {
     if (!t)
         return;
@@ -219,46 +215,63 @@ void baro_timeline_free(struct baro_timeline *t)
         free_item(t->all[i]);
     for (int i = 0; i < CHAINS; i++)
         chains_done(&t->open[i]);
-    usage_history_done(&t->history);
-    summary_free(t->summary);
+    windows_done(&t->windows);
     free(t->all);
     free(t->sorted);
     free(t->turn);
     free(t);
 }
 
-static void add_record(struct baro_timeline *t, const struct baro_record *r)
+static void measure(struct baro_timeline *t, const struct baro_record *r, const struct fold_row *row)
+{
+    if (r->kind == BARO_RECORD_SAMPLE)
+        windows_add(&t->windows, row);
+    else if (r->kind == BARO_RECORD_EXIT)
+        windows_add_exit(&t->windows, row_exit(r->u.exit));
+}
+
+void timeline_add(struct baro_timeline *t, const struct baro_record *r)
 {
     if (r->t_ns > t->last_ns && r->kind != BARO_RECORD_NONE)
         t->last_ns = r->t_ns;
     switch (r->kind) {
-    case BARO_RECORD_SAMPLE: timeline_add_sample(t, r->u.sample); break;
+    case BARO_RECORD_SAMPLE: timeline_add_sample(t); break;
     case BARO_RECORD_EXIT: timeline_add_exit(t, row_exit(r->u.exit)); break;
     case BARO_RECORD_EVENT: timeline_add_event(t, r->u.event); break;
     case BARO_RECORD_DAMAGE: timeline_add_damage(t, t->last_ns); break;
     default: break;
     }
+    measure(t, r, &t->summary->fold.row);
 }
 
-static void measure(struct baro_timeline *t, const struct baro_record *r)
-{
-    if (r->kind == BARO_RECORD_SAMPLE)
-        usage_history_add(&t->history, r->u.sample);
-    else if (r->kind == BARO_RECORD_EXIT)
-        usage_history_exit(&t->history, row_exit(r->u.exit));
-}
-
-void baro_timeline_add(struct baro_timeline *t, const struct baro_record *r)
-{
-    add_record(t, r);
-    measure(t, r);
-}
-
-int baro_timeline_finish(struct baro_timeline *t, struct baro_error *err)
+int timeline_finish(struct baro_timeline *t)
 {
     timeline_name_kills(t);
     int code = timeline_arrange(t);
-    return code < 0 || t->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+    return code < 0 || t->failed ? -ENOMEM : 0;
+}
+
+int timeline_measure_again(struct baro_timeline *t, const struct baro_header *header)
+{
+    windows_done(&t->windows);
+    t->n_measured = 0;
+    for (size_t i = 0; i < t->n_all; i++) {
+        const struct baro_timeline_item *v = &t->all[i]->view;
+        if (t->all[i]->usage)
+            window_init(t->all[i]->usage, v->begin_ns, v->is_open ? WINDOW_OPEN : v->end_ns);
+    }
+    return windows_init(&t->windows, !baro_header_has_start(header));
+}
+
+/* Phases that have begun by then become active, in order. */
+void timeline_measure(struct baro_timeline *t, const struct baro_record *r, const struct fold_row *row)
+{
+    for (; t->n_measured < t->n_sorted && t->sorted[t->n_measured]->view.begin_ns <= r->t_ns; t->n_measured++) {
+        struct timeline_item *i = t->sorted[t->n_measured];
+        if (i->usage && !windows_activate(&t->windows, i->usage))
+            t->failed = true;
+    }
+    measure(t, r, row);
 }
 
 /* ---- reading ---- */
@@ -302,69 +315,11 @@ enum baro_absent baro_timeline_value(const struct baro_timeline *t, size_t item,
     if (item >= t->n_sorted || t->sorted[item]->view.kind != BARO_TIMELINE_PHASE || !baro_timeline_fact(fact))
         return ret->absent;
     const struct timeline_item *i = t->sorted[item];
-    struct phase_usage u;
+    struct fold_window w;
     ret->absent = BARO_ABSENT_UNKNOWN;
     if (!i->usage || i->usage->is_left)
         return ret->absent;
     *ret = (struct baro_value){0};
-    usage_read(&t->history, i->usage, &u);
-    return (enum baro_absent)usage_value(&u, i->view.end_ns - i->view.begin_ns, fact, ret);
-}
-
-/* ---- of a tape: first finds all phases, because a phase may be reported late, then measures them ---- */
-
-typedef void take_record(struct baro_timeline *t, const struct baro_record *r);
-
-static int walk_tape(struct baro_timeline *t, struct baro_tape *tape, take_record *take, struct baro_error *err)
-{
-    struct baro_record r;
-    int code = baro_tape_rewind(tape, err);
-    while (code >= 0 && (code = baro_tape_next(tape, &r, err)) > 0)
-        take(t, &r);
-    return code;
-}
-
-/* Phases that have begun by then become active, in order. */
-static void measure_next(struct baro_timeline *t, const struct baro_record *r)
-{
-    for (; t->n_measured < t->n_sorted && t->sorted[t->n_measured]->view.begin_ns <= r->t_ns; t->n_measured++) {
-        struct timeline_item *i = t->sorted[t->n_measured];
-        if (i->usage && !usage_activate(&t->history, i->usage))
-            t->failed = true;
-    }
-    measure(t, r);
-}
-
-static int measure_tape(struct baro_timeline *t, struct baro_tape *tape, bool attached, struct baro_error *err)
-{
-    usage_history_done(&t->history);
-    if (usage_history_init(&t->history, attached) < 0)
-        return error_set(err, -ENOMEM, "out of memory");
-    for (size_t i = 0; i < t->n_all; i++) {
-        const struct baro_timeline_item *v = &t->all[i]->view;
-        if (t->all[i]->usage)
-            usage_init(t->all[i]->usage, v->begin_ns, v->is_open ? USAGE_OPEN : v->end_ns);
-    }
-    return walk_tape(t, tape, measure_next, err);
-}
-
-int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, struct baro_error *err)
-{
-    const struct baro_header *header = baro_tape_header(tape);
-    struct baro_timeline *t;
-    *ret = NULL;
-    int code = baro_timeline_new(&t, header, err);
-    if (code < 0)
-        return code;
-    code = walk_tape(t, tape, add_record, err);
-    if (code >= 0)
-        code = baro_timeline_finish(t, err);
-    if (code >= 0 && t->lanes)
-        code = measure_tape(t, tape, !baro_header_has_start(header), err);
-    if (code < 0) {
-        baro_timeline_free(t);
-        return code;
-    }
-    *ret = t;
-    return 0;
+    windows_read(&t->windows, i->usage, &w);
+    return (enum baro_absent)phase_value(&w, i->view.end_ns - i->view.begin_ns, fact, ret);
 }

@@ -6,7 +6,7 @@
 #include "baro/timeline.h"
 #include "base/buf.h"
 #include "libbaro/summary/summary.h"
-#include "libbaro/timeline/phase_usage.h"
+#include "libbaro/fold/window.h"
 
 /* An item of the list. Phases that have not ended are found by name and id, and by the process that reported them. */
 enum { CHAIN_NAME, CHAIN_PROCESS, CHAINS };
@@ -17,7 +17,7 @@ struct timeline_item {
     const char *id;  /* tells a phase from others of its name; "" */
     uint64_t amount; /* for an interval that grows: the sum of nanoseconds or of times so far */
     bool is_hidden;
-    struct phase_usage *usage; /* for a phase; NULL: out of memory */
+    struct fold_window *usage; /* for a phase; NULL: out of memory */
     struct timeline_item *next[CHAINS];
     uint32_t hash[CHAINS];
 };
@@ -31,8 +31,6 @@ struct timeline_chains {
 enum { HELD_CPU, HELD_MEMORY_LIMIT, HELD_MEMORY_HIGH, HELD_FORKS, HELD_MAX };
 struct timeline_held {
     struct timeline_item *item; /* the last item; NULL: none so far */
-    uint64_t last[MACHINE_GROUPS];
-    bool seen[MACHINE_GROUPS];
 };
 
 /* Processes that SIGKILL ended, in the same order as struct summary_oom.end_ns. */
@@ -60,12 +58,12 @@ struct baro_timeline {
     size_t n_all, cap_all;
     struct timeline_item **sorted;
     size_t n_sorted;
-    size_t n_measured; /* for a timeline of a tape: how many of `sorted` were given to the history */
+    size_t n_measured; /* timeline_measure(): how many of `sorted` are measured */
     struct timeline_turn *turn;
     size_t n_turns;
     int lanes;
     struct timeline_chains open[CHAINS];
-    struct baro_summary *summary; /* only the parts that identify OOM kills: see timeline_event.c */
+    const struct baro_summary *summary; /* of the same records: what identifies OOM kills */
     struct timeline_held held[HELD_MAX];
     uint64_t held_ns; /* the last reading of the groups */
     struct timeline_killed killed;
@@ -74,9 +72,19 @@ struct baro_timeline {
     size_t n_ended;
     struct baro_key command;
     uint64_t last_ns, end_ns; /* ends: of all records, and of the job; 0: the job has not ended */
-    struct usage_history history;
+    struct fold_windows windows;
     bool failed; /* out of memory: the timeline is incomplete */
 };
+
+/* A timeline of the records that a summary has; add each to the summary first. Returns NULL if out of memory. */
+struct baro_timeline *timeline_new(const struct baro_summary *s, const struct baro_header *header);
+void timeline_free(struct baro_timeline *t); /* NULL allowed */
+void timeline_add(struct baro_timeline *t, const struct baro_record *r);
+int timeline_finish(struct baro_timeline *t); /* 0 or -ENOMEM */
+/* Forgets what phases used, to take the records once more by timeline_measure(): then each phase is known from its
+ * beginning. Returns 0 or -ENOMEM. row: that of the record, if it is a sample. */
+int timeline_measure_again(struct baro_timeline *t, const struct baro_header *header);
+void timeline_measure(struct baro_timeline *t, const struct baro_record *r, const struct fold_row *row);
 
 /* timeline.c. Each item that is added belongs to the timeline; NULL: out of memory. */
 struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timeline_kind kind, const char *name,
@@ -88,7 +96,7 @@ const struct baro_attribute *timeline_meaning(const struct baro_event *e, const 
 void timeline_set_process(struct baro_timeline *t, struct timeline_item *i, const char *name);
 void timeline_set_text(struct baro_timeline *t, struct timeline_item *i, struct buf *text);
 
-size_t timeline_size(const struct baro_timeline *t); /* number of items; also valid before baro_timeline_finish() */
+size_t timeline_size(const struct baro_timeline *t); /* number of items; also valid before timeline_finish() */
 
 /* timeline_chain.c */
 bool chains_add(struct timeline_chains *c, int which, struct timeline_item *i);
@@ -110,6 +118,9 @@ void timeline_add_damage(struct baro_timeline *t, uint64_t t_ns);
 void timeline_name_kills(struct baro_timeline *t);
 
 /* timeline_limit_hits.c */
-void timeline_add_sample(struct baro_timeline *t, const struct baro_sample *s);
+void timeline_add_sample(struct baro_timeline *t); /* that the summary has taken last */
+
+/* phase_facts.c */
+int phase_value(const struct fold_window *w, uint64_t wall_ns, int fact, struct baro_value *ret);
 
 #endif

@@ -166,7 +166,6 @@ static void on_oom(struct baro_timeline *t, const struct baro_event *e)
 
 void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
 {
-    summary_add_event(t->summary, e);
     switch (e->kind) {
     case BARO_EVENT_START: on_start(t, e); break;
     case BARO_EVENT_EXEC: on_exec(t, e); break;
@@ -216,7 +215,6 @@ void timeline_add_exit(struct baro_timeline *t, const struct baro_exit *e)
     struct baro_event as = {.t_ns = e->t_ns, .key = e->key, .text = e->name ? e->name : ""};
     struct timeline_killed *k = &t->killed;
     struct buf text = {0};
-    oom_add_exit(&t->summary->oom, e);
     timeline_process_ended(t, e);
     if (!e->status_known || !WIFSIGNALED(e->status) || !is_fault(WTERMSIG(e->status)))
         return;

@@ -54,53 +54,28 @@ static void extend(struct baro_timeline *t, int what, uint64_t from_ns, uint64_t
     describe_item(t, i, what);
 }
 
-/* Takes the growth since the last reading of a group. A group is identified by its place in struct machine. */
-static uint64_t take_growth(struct timeline_held *h, size_t group, const struct baro_entity *e,
-                            enum cgroup_metric metric)
-{
-    if (e->absent[metric] != BARO_PRESENT)
-        return 0;
-    uint64_t before = h->last[group], now = e->value[metric];
-    bool seen = h->seen[group];
-    h->last[group] = now;
-    h->seen[group] = true;
-    return seen && now > before ? now - before : 0;
-}
-
-static size_t group_index(const struct machine *m, uint32_t id)
-{
-    size_t i = 0;
-    while (i < m->n_groups && m->group[i].id != id)
-        i++;
-    return i;
-}
-
-/* Returns the growth of a counter. Groups that are above each other count the same events, so the largest growth is
- * taken. */
-static uint64_t largest(struct baro_timeline *t, int what, const struct baro_entities *groups)
+/* Returns how much a counter grew in the last reading. Groups that are above each other count the same events, so the
+ * largest growth is taken. */
+static uint64_t largest(const struct fold_groups *groups, enum cgroup_metric metric)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < groups->n; i++) {
-        const struct baro_entity *e = groups->at[i];
-        size_t group = group_index(&t->summary->machine, e->id);
-        uint64_t more = 0;
-        if (group < MACHINE_GROUPS && group < t->summary->machine.n_groups)
-            more = take_growth(&t->held[what], group, e, of_group[what].metric);
+        const struct fold_group *g = &groups->at[i];
+        uint64_t more = g->cell[metric].to_ns == groups->read_ns ? fold_group_rose(g, metric) : 0;
         most = more > most ? more : most;
     }
     return most;
 }
 
-void timeline_add_sample(struct baro_timeline *t, const struct baro_sample *s)
+void timeline_add_sample(struct baro_timeline *t)
 {
+    const struct fold *f = &t->summary->fold;
     uint64_t before_ns = t->held_ns;
-    machine_add(&t->summary->machine, s);
-    t->summary->incidents.lossy_samples += s->lossy;
-    t->held_ns = t->summary->machine.read_ns;
+    t->held_ns = f->row.host_ns;
     if (t->held_ns <= before_ns)
         return;
     for (int what = 0; what < HELD_MAX; what++) {
-        uint64_t amount = largest(t, what, &s->entities[BARO_KIND_CGROUP]);
+        uint64_t amount = largest(&f->groups, of_group[what].metric);
         if (amount)
             extend(t, what, before_ns, t->held_ns, amount);
     }

@@ -97,7 +97,7 @@ static void close_phase(struct baro_timeline *t, struct timeline_item *i, uint64
     i->view.is_open = false;
     i->view.end_ns = t_ns > i->view.begin_ns ? t_ns : i->view.begin_ns;
     if (i->usage)
-        i->usage->end_ns = i->view.end_ns;
+        windows_end(&t->windows, i->usage, i->view.end_ns);
 }
 
 static void measure(struct baro_timeline *t, struct timeline_item *i, uint64_t end_ns)
@@ -107,8 +107,8 @@ static void measure(struct baro_timeline *t, struct timeline_item *i, uint64_t e
         t->failed = true;
         return;
     }
-    usage_init(i->usage, i->view.begin_ns, end_ns);
-    if (!usage_activate(&t->history, i->usage))
+    window_init(i->usage, i->view.begin_ns, end_ns);
+    if (!windows_activate(&t->windows, i->usage))
         t->failed = true;
 }
 
@@ -132,7 +132,7 @@ void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e)
     if (!i)
         return;
     open_phase(t, i);
-    measure(t, i, USAGE_OPEN);
+    measure(t, i, WINDOW_OPEN);
     const struct timeline_ended *gone = ends_with_process(i) ? find_ended(t, i) : NULL;
     if (gone)
         close_phase(t, i, gone->t_ns);

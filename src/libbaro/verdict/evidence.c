@@ -12,34 +12,34 @@
 
 /* Returns how exact a growth is. Between readings it is interpolated. It is not known how long threads waited after
  * the last reading of run delay. Whether a process waits for storage is known only in samples. */
-static unsigned flags_of(enum curve curve, double away_ns, double wall_ns)
+static unsigned flags_of(enum fold_term curve, double away_ns, double wall_ns)
 {
-    if (curve == CURVE_RUN_DELAY)
+    if (curve == FOLD_RUN_DELAY)
         return BARO_VALUE_LOWER_BOUND;
-    return curve == CURVE_BLOCKED || away_ns > SURE_SHARE * wall_ns ? BARO_VALUE_ESTIMATE : 0;
+    return curve == FOLD_BLOCKED || away_ns > SURE_SHARE * wall_ns ? BARO_VALUE_ESTIMATE : 0;
 }
 
-void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns)
+void stretch_fill(struct stretch *s, const struct points *c, const char *phase, uint64_t begin_ns, uint64_t end_ns)
 {
     *s = (struct stretch){
         .phase = phase, .begin_ns = begin_ns, .end_ns = end_ns, .wall_ns = (double)(end_ns - begin_ns), .phases = 1};
-    for (int i = 0; i < CURVE_COUNTERS; i++) {
-        s->grown[i] = history_growth(c, (enum curve)i, begin_ns, end_ns);
-        double away = history_distance(c, (enum curve)i, begin_ns) + history_distance(c, (enum curve)i, end_ns);
-        s->flags[i] = flags_of((enum curve)i, away, s->wall_ns);
+    for (int i = 0; i < FOLD_COUNTERS; i++) {
+        s->grown[i] = points_growth(c, (enum fold_term)i, begin_ns, end_ns);
+        double away = points_distance(c, (enum fold_term)i, begin_ns) + points_distance(c, (enum fold_term)i, end_ns);
+        s->flags[i] = flags_of((enum fold_term)i, away, s->wall_ns);
     }
 }
 
 /* Returns the sum of the times between the edges of the pieces and their nearest readings. */
-static double distance_ns(const struct stretch *s, const struct history *c, enum curve curve)
+static double distance_ns(const struct stretch *s, const struct points *c, enum fold_term curve)
 {
     double sum = 0;
     for (size_t i = 0; i < s->n_pieces; i++)
-        sum += history_distance(c, curve, s->piece[i].begin_ns) + history_distance(c, curve, s->piece[i].end_ns);
+        sum += points_distance(c, curve, s->piece[i].begin_ns) + points_distance(c, curve, s->piece[i].end_ns);
     return sum;
 }
 
-void stretch_fill_pieces(struct stretch *s, const struct history *c, const char *phase, const struct piece *piece,
+void stretch_fill_pieces(struct stretch *s, const struct points *c, const char *phase, const struct piece *piece,
                          size_t n)
 {
     uint64_t wall_ns = 0;
@@ -51,25 +51,25 @@ void stretch_fill_pieces(struct stretch *s, const struct history *c, const char 
                           .wall_ns = (double)wall_ns,
                           .piece = piece,
                           .n_pieces = n};
-    for (int i = 0; i < CURVE_COUNTERS; i++) {
-        double away = distance_ns(s, c, (enum curve)i);
-        s->grown[i] = away <= NEAR_SHARE * s->wall_ns ? stretch_growth(s, c, (enum curve)i, 0, wall_ns) : NAN;
-        s->flags[i] = flags_of((enum curve)i, away, s->wall_ns);
+    for (int i = 0; i < FOLD_COUNTERS; i++) {
+        double away = distance_ns(s, c, (enum fold_term)i);
+        s->grown[i] = away <= NEAR_SHARE * s->wall_ns ? stretch_growth(s, c, (enum fold_term)i, 0, wall_ns) : NAN;
+        s->flags[i] = flags_of((enum fold_term)i, away, s->wall_ns);
     }
 }
 
-double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
+double stretch_growth(const struct stretch *s, const struct points *c, enum fold_term curve, uint64_t from_ns,
                       uint64_t to_ns)
 {
     double sum = 0;
     uint64_t before = 0;
     if (!s->piece)
-        return history_growth(c, curve, s->begin_ns + from_ns, s->begin_ns + to_ns);
+        return points_growth(c, curve, s->begin_ns + from_ns, s->begin_ns + to_ns);
     for (size_t i = 0; i < s->n_pieces && before < to_ns; i++) {
         uint64_t begin = s->piece[i].begin_ns, length = s->piece[i].end_ns - begin, end = before + length;
         uint64_t low = from_ns > before ? from_ns : before, high = to_ns < end ? to_ns : end;
         if (low < high)
-            sum += history_growth(c, curve, begin + (low - before), begin + (high - before));
+            sum += points_growth(c, curve, begin + (low - before), begin + (high - before));
         before = end;
     }
     return sum;
@@ -77,7 +77,7 @@ double stretch_growth(const struct stretch *s, const struct history *c, enum cur
 
 double stretch_demand(const struct stretch *s)
 {
-    return (s->grown[CURVE_CPU] + s->grown[CURVE_RUN_DELAY]) / s->wall_ns;
+    return (s->grown[FOLD_CPU] + s->grown[FOLD_RUN_DELAY]) / s->wall_ns;
 }
 
 #define READ_SHARE 0.8    /* share of the CPU time */
@@ -87,35 +87,35 @@ double stretch_demand(const struct stretch *s)
 
 bool stretch_demand_is_known(const struct stretch *s)
 {
-    double cpu = s->grown[CURVE_CPU], unread = cpu - s->grown[CURVE_DELAY_CPU];
+    double cpu = s->grown[FOLD_CPU], unread = cpu - s->grown[FOLD_DELAY_CPU];
     /* unread is NAN if the tape does not say for how much run delay was read: then the result is true */
     return !(unread > (1 - READ_SHARE) * cpu) || unread <= UNREAD_CORES * s->wall_ns;
 }
 
 unsigned stretch_demand_flags(const struct stretch *s)
 {
-    unsigned flags = s->flags[CURVE_CPU] | s->flags[CURVE_RUN_DELAY];
+    unsigned flags = s->flags[FOLD_CPU] | s->flags[FOLD_RUN_DELAY];
     return stretch_demand_is_known(s) ? BARO_VALUE_ESTIMATE : flags;
 }
 
 /* Did the machine have an idle core? Then the job did not wait for one, even if its own waiting is not known. */
 static bool has_spare_cores(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
 {
-    double busy = stretch_growth(s, e->history, CURVE_HOST_BUSY, from_ns, to_ns),
-           time = stretch_growth(s, e->history, CURVE_HOST_TIME, from_ns, to_ns),
-           cpu = stretch_growth(s, e->history, CURVE_CPU, from_ns, to_ns);
+    double busy = stretch_growth(s, e->history, FOLD_HOST_BUSY, from_ns, to_ns),
+           time = stretch_growth(s, e->history, FOLD_HOST_TIME, from_ns, to_ns),
+           cpu = stretch_growth(s, e->history, FOLD_CPU, from_ns, to_ns);
     return time > 0 && busy <= (1 - SPARE_CORES) * e->host_cores * time &&
            cpu <= (1 - SPARE_CORES) * e->cores * (double)(to_ns - from_ns);
 }
 
 double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
 {
-    double last = (double)history_last_ns(e->history, CURVE_RUN_DELAY);
+    double last = (double)points_last_ns(e->history, FOLD_RUN_DELAY);
     bool is_read = stretch_demand_is_known(s) && last >= (double)s->end_ns - READ_EDGE * s->wall_ns;
     if (!is_read && !has_spare_cores(e, s, from_ns, to_ns))
         return NAN;
-    return (stretch_growth(s, e->history, CURVE_CPU, from_ns, to_ns) +
-            stretch_growth(s, e->history, CURVE_RUN_DELAY, from_ns, to_ns)) /
+    return (stretch_growth(s, e->history, FOLD_CPU, from_ns, to_ns) +
+            stretch_growth(s, e->history, FOLD_RUN_DELAY, from_ns, to_ns)) /
            (double)(to_ns - from_ns);
 }
 
@@ -131,7 +131,7 @@ static void carry_back(const struct evidence *e, const struct stretch *s, int n,
         mean += demand[i] / n;
     for (int i = n - 1; i > 0; i--) {
         uint64_t from = whole_of(s->wall_ns * i / n), to = whole_of(s->wall_ns * (i + 1) / n);
-        double delay = stretch_growth(s, e->history, CURVE_RUN_DELAY, from, to) / length, excess = demand[i] - mean;
+        double delay = stretch_growth(s, e->history, FOLD_RUN_DELAY, from, to) / length, excess = demand[i] - mean;
         excess = excess < delay ? excess : delay;
         for (int k = i - 1; k >= 0 && (k == i - 1 || (i - k) * length <= CARRIED_NS) && excess > 0; k--) {
             double room = mean - demand[k], moved = room < excess ? room : excess;
@@ -167,7 +167,7 @@ void evidence_init(struct evidence *e)
 #undef MEMBER
     e->holder = e->victims = e->contender.name = "";
     e->job.wall_ns = NAN;
-    for (int i = 0; i < CURVE_COUNTERS; i++)
+    for (int i = 0; i < FOLD_COUNTERS; i++)
         e->job.grown[i] = NAN;
 }
 
@@ -239,6 +239,53 @@ static void read_gpus(struct evidence *e, const struct baro_summary *s)
     }
 }
 
+/* A number of the group's last reading; NAN: that did not have it. */
+static double last_of(const struct fold_group *g, enum cgroup_metric metric)
+{
+    return g->cell[metric].absent_now
+               ? NAN
+               : baro_metric_real(baro_metric_get(BARO_KIND_CGROUP, metric), g->cell[metric].last);
+}
+
+static double grown_of(const struct fold_group *g, enum cgroup_metric metric)
+{
+    return g->cell[metric].absent_now ? NAN : (double)g->cell[metric].grown;
+}
+
+static double most_of(const struct fold_group *g, enum cgroup_metric metric)
+{
+    return g->cell[metric].seen ? (double)g->cell[metric].most : NAN;
+}
+
+static void read_groups(struct evidence *e, const struct baro_summary *s)
+{
+    const struct fold_groups *all = &s->fold.groups;
+    e->n_groups = all->n < GROUPS_MOST ? all->n : GROUPS_MOST;
+    for (size_t i = 0; i < e->n_groups; i++) {
+        const struct fold_group *g = &all->at[i];
+        double shmem = last_of(g, CGROUP_memory_shmem),
+               cache = last_of(g, CGROUP_memory_file) - (isnan(shmem) ? 0 : shmem);
+        e->group[i] = (struct group){
+            .id = g->id,
+            .periods = grown_of(g, CGROUP_cpu_periods),
+            .throttled_periods = grown_of(g, CGROUP_cpu_throttled_periods),
+            .throttled_ns = grown_of(g, CGROUP_cpu_throttled),
+            .limit_hits = grown_of(g, CGROUP_memory_limit_hits),
+            .high_hits = grown_of(g, CGROUP_memory_high_hits),
+            .memory_limit = last_of(g, CGROUP_memory_limit),
+            .memory_high = last_of(g, CGROUP_memory_high),
+            .anon_most = most_of(g, CGROUP_memory_anon),
+            .file_most = most_of(g, CGROUP_memory_file),
+            .quota_cores = last_of(g, CGROUP_cpu_limit),
+            .ooms = grown_of(g, CGROUP_ooms),
+            .memory = last_of(g, CGROUP_memory),
+            .held = {(double)g->held.anon, (double)g->held.shmem, (double)g->held.kernel},
+            .cache = cache > 0 ? cache : 0,
+        };
+        memcpy(e->group[i].name, g->end, sizeof(e->group[i].name));
+    }
+}
+
 void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
 {
     unsigned flags;
@@ -251,6 +298,9 @@ void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
 #undef MEMBER
     read_commands(e, s);
     read_gpus(e, s);
+    read_groups(e, s);
+    e->history = &s->points;
+    e->fold = &s->fold;
     e->is_cut_off = s->extent.cut_off;
     /* pss is read more rarely. Example: python3 grew to 109 MB of rss within 50 ms, and sh held most of 4 MB of pss. */
     double pss = fact_number(s, baro_summary_fact_find("job", "pss_peak_bytes"), 0, &flags);
@@ -259,7 +309,7 @@ void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
         e->holder = fact_text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);
 }
 
-static void agree(struct stretch *job, enum curve curve, double fact, unsigned flags)
+static void agree(struct stretch *job, enum fold_term curve, double fact, unsigned flags)
 {
     if (isnan(fact))
         return;
@@ -275,20 +325,20 @@ static void agree_on_contender(struct evidence *e)
     if (e->processes_started != 1 || !(e->threads_peak >= 2) || c->switches > e->switches || !e->n_commands)
         return;
     double threads = c->threads >= 2 ? c->threads : e->threads_peak;
-    *c = (struct contender){e->command[0].name,         threads,          e->switches, e->cpu_ns,
-                            e->job.grown[CURVE_CALLED], e->flags.switches};
+    *c = (struct contender){e->command[0].name,        threads,          e->switches, e->cpu_ns,
+                            e->job.grown[FOLD_CALLED], e->flags.switches};
 }
 
 void evidence_agree(struct evidence *e)
 {
     agree_on_contender(e);
     e->job.wall_ns = isnan(e->wall_ns) ? e->job.wall_ns : e->wall_ns;
-    agree(&e->job, CURVE_CPU, FACT(e, cpu_ns));
-    agree(&e->job, CURVE_RUN_DELAY, FACT(e, run_delay_ns));
-    agree(&e->job, CURVE_DELAY_CPU, e->cpu_ns - e->run_delay_lag_ns, e->flags.cpu_ns);
-    agree(&e->job, CURVE_SWITCHES, FACT(e, switches));
-    agree(&e->job, CURVE_READ, FACT(e, io_read_bytes));
-    agree(&e->job, CURVE_WRITTEN, FACT(e, io_write_bytes));
-    agree(&e->job, CURVE_FAULTS, FACT(e, faults_major));
-    agree(&e->job, CURVE_STARTED, FACT(e, processes_started));
+    agree(&e->job, FOLD_CPU, FACT(e, cpu_ns));
+    agree(&e->job, FOLD_RUN_DELAY, FACT(e, run_delay_ns));
+    agree(&e->job, FOLD_DELAY_CPU, e->cpu_ns - e->run_delay_lag_ns, e->flags.cpu_ns);
+    agree(&e->job, FOLD_SWITCHES, FACT(e, switches));
+    agree(&e->job, FOLD_READ, FACT(e, io_read_bytes));
+    agree(&e->job, FOLD_WRITTEN, FACT(e, io_write_bytes));
+    agree(&e->job, FOLD_FAULTS, FACT(e, faults_major));
+    agree(&e->job, FOLD_STARTED, FACT(e, processes_started));
 }

@@ -15,7 +15,7 @@
 
 #include "baro/summary.h"
 #include "libbaro/verdict/failure.h"
-#include "libbaro/verdict/history.h"
+#include "libbaro/fold/points.h"
 
 /* Facts of the summary: FACT(member, section, name). All numbers are double. */
 #define VERDICT_FACTS(FACT)                                                                                            \
@@ -87,8 +87,8 @@ struct stretch {
     const struct piece *piece; /* in order, without overlap; NULL: the stretch is one piece */
     size_t n_pieces;
     size_t phases; /* number of phases of one name in it; 0 or 1: one phase, or the job */
-    double grown[CURVE_COUNTERS];
-    unsigned flags[CURVE_COUNTERS]; /* enum baro_value_flag of the numbers above */
+    double grown[FOLD_COUNTERS];
+    unsigned flags[FOLD_COUNTERS]; /* enum baro_value_flag of the numbers above */
 };
 
 /* A control group of the job, while it was watched. */
@@ -149,23 +149,23 @@ struct evidence {
         double threads, switches, cpu_ns, read_write_bytes;
         unsigned flags; /* flags of its switches */
     } contender;
-    const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is not on the
-                                             * tape */
-    const struct history *history;          /* NULL: none */
-    const char (*names)[HISTORY_NAME_ROOM]; /* names of its runners */
+    const struct failure *failure; /* why the command failed; NULL: it did not, or its end is not on the
+                                    * tape */
+    const struct points *history;  /* NULL: none */
+    const struct fold *fold;       /* names of its runners; NULL: none */
     struct stretch job;
 };
 
 /* Fills a stretch from the history. */
-void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns);
+void stretch_fill(struct stretch *s, const struct points *c, const char *phase, uint64_t begin_ns, uint64_t end_ns);
 
 /* Fills a stretch that is made of pieces, which are borrowed. A counter is known (not NAN) only if its readings lie
  * near the edges of the pieces: otherwise growth outside of them would count as growth within. */
-void stretch_fill_pieces(struct stretch *s, const struct history *c, const char *phase, const struct piece *piece,
+void stretch_fill_pieces(struct stretch *s, const struct points *c, const char *phase, const struct piece *piece,
                          size_t n);
 /* Returns the growth of a counter within a part of a stretch. from_ns and to_ns are offsets in the stretch, whose
  * pieces are joined. */
-double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
+double stretch_growth(const struct stretch *s, const struct points *c, enum fold_term curve, uint64_t from_ns,
                       uint64_t to_ns);
 
 /* Sets all facts to NAN and all texts to "". */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "libbaro/metric/ids.h"
+#include "libbaro/sample/row.h"
 
 /* A process that fails because of a child ends within this time after the child, or after the last sibling that ran
  * beside it. Example: `make -j2` ends when its other compiler has ended, 40 s after the first one failed. */
@@ -49,12 +50,12 @@ static const char *without_folder(const char *command)
 
 static struct failure_end end_of(const struct baro_row *e)
 {
-    struct failure_end end = {.process = {baro_row_pid(e), baro_row_start_ticks(e)}, .t_ns = baro_row_end_ns(e)};
+    struct failure_end end = {.process = {baro_row_pid(e), baro_row_start_ticks(e)}, .t_ns = row_exit(e)->t_ns};
     end.status_known = baro_row_status(e, &end.status) == BARO_PRESENT;
     if (baro_row_value(e, EXIT_cpu_limit_reached, &end.cpu_limit_ns) != BARO_PRESENT)
         end.cpu_limit_ns = 0;
     copy_truncated(end.name, sizeof(end.name), baro_row_name(e));
-    copy_truncated(end.command, sizeof(end.command), without_folder(baro_row_cmdline(e)));
+    copy_truncated(end.command, sizeof(end.command), without_folder(row_exit(e)->cmdline));
     return end;
 }
 
@@ -82,9 +83,9 @@ static bool has_status(const struct baro_row *e, int wanted)
 static uint64_t began_ns(const struct baro_row *e)
 {
     uint64_t elapsed;
-    if (baro_row_value(e, EXIT_elapsed, &elapsed) != BARO_PRESENT || elapsed > baro_row_end_ns(e))
+    if (baro_row_value(e, EXIT_elapsed, &elapsed) != BARO_PRESENT || elapsed > row_exit(e)->t_ns)
         return 0;
-    return baro_row_end_ns(e) - elapsed;
+    return row_exit(e)->t_ns - elapsed;
 }
 
 /* ---- families: a process, and the child whose failure may be the cause of its own ---- */
@@ -126,14 +127,14 @@ static void add_good(struct failures *f, const struct baro_row *e)
     family->went_on |= began_ns(e) > family->child_ns;
     if (family->went_on && family->is_weak)
         drop_family(f, family);
-    else if (baro_row_end_ns(e) > family->latest_ns)
-        family->latest_ns = baro_row_end_ns(e);
+    else if (row_exit(e)->t_ns > family->latest_ns)
+        family->latest_ns = row_exit(e)->t_ns;
 }
 
 static void keep_failed_child(struct failure_family *family, const struct baro_row *e, const struct failure *why)
 {
     family->child = *why;
-    family->child_ns = family->latest_ns = baro_row_end_ns(e);
+    family->child_ns = family->latest_ns = row_exit(e)->t_ns;
     family->went_on = false;
     family->is_weak = is_weak(e);
 }
@@ -152,8 +153,8 @@ static void add_failed(struct failures *f, const struct baro_row *e, const struc
     bool went_on = family->went_on || began_ns(e) > family->child_ns;
     if (!went_on && !family->is_weak) {
         family->together += !is_weak(e);
-        if (baro_row_end_ns(e) > family->latest_ns)
-            family->latest_ns = baro_row_end_ns(e);
+        if (row_exit(e)->t_ns > family->latest_ns)
+            family->latest_ns = row_exit(e)->t_ns;
         return;
     }
     if (went_on) {
@@ -181,7 +182,7 @@ static bool is_closed_pipe(const struct failure_family *family)
 static bool follows(const struct baro_row *e, const struct failure_family *family)
 {
     uint64_t since_ns = family->went_on ? family->child_ns : family->latest_ns;
-    bool is_soon = baro_row_end_ns(e) <= since_ns + FOLLOWS_WITHIN;
+    bool is_soon = row_exit(e)->t_ns <= since_ns + FOLLOWS_WITHIN;
     return is_soon && (!is_closed_pipe(family) || has_status(e, STATUS_OF_SIGPIPE));
 }
 
@@ -197,7 +198,7 @@ static void follow_child(struct failure *why, const struct baro_row *e, const st
     if (is_command)
         return;
     if (!*why->above)
-        copy_truncated(why->above, sizeof(why->above), without_folder(baro_row_cmdline(e)));
+        copy_truncated(why->above, sizeof(why->above), without_folder(row_exit(e)->cmdline));
     size_t len = strlen(why->after);
     if (why->n_named == why->n_after && len + strlen(baro_row_name(e)) + 3 < sizeof(why->after)) {
         snprintf(why->after + len, sizeof(why->after) - len, "%s%s", len ? ", " : "", baro_row_name(e));

@@ -11,18 +11,18 @@
 
 static double throttled_ns(const struct evidence *e, const struct stretch *s)
 {
-    return s->phase ? s->grown[CURVE_THROTTLED] : e->throttled_ns;
+    return s->phase ? s->grown[FOLD_THROTTLED] : e->throttled_ns;
 }
 
 static double throttled_share(const struct evidence *e, const struct stretch *s)
 {
     double lost = throttled_ns(e, s);
-    return lost / (lost + s->grown[CURVE_CPU]);
+    return lost / (lost + s->grown[FOLD_CPU]);
 }
 
 static unsigned throttled_flags(const struct evidence *e, const struct stretch *s)
 {
-    return s->phase ? s->flags[CURVE_THROTTLED] : e->flags.throttled_ns;
+    return s->phase ? s->flags[FOLD_THROTTLED] : e->flags.throttled_ns;
 }
 
 bool is_throttled(const struct evidence *e, const struct stretch *s)
@@ -56,7 +56,7 @@ static bool cpu_quota(const struct evidence *e, const struct stretch *s, struct 
         return false;
     find_title(f, "A CPU quota held it up for %s, %s of the time in which it could have run",
                words_duration(throttled_ns(e, s), flags).at,
-               words_percent(throttled_share(e, s), flags | inverted(s->flags[CURVE_CPU])).at);
+               words_percent(throttled_share(e, s), flags | inverted(s->flags[FOLD_CPU])).at);
     if (g && g->quota_cores > 0)
         find_title(f, ": the quota is %s cores (cgroup %s)", words_cores(g->quota_cores, 0).at, g->name);
     if (g && g->throttled_periods > 0 && !s->phase)
@@ -66,7 +66,7 @@ static bool cpu_quota(const struct evidence *e, const struct stretch *s, struct 
     find_advice(f, "Ask for %s core%s, or start fewer threads at a time.", words_cores(cores_wanted(e, s), 0).at,
                 cores_wanted(e, s) >= 2 ? "s" : "");
     find_number(f, s->phase ? "throttled_ns" : "limits.throttled_ns", throttled_ns(e, s), flags, BARO_UNIT_NS);
-    find_number(f, "cpu_ns", GROWN(s, CURVE_CPU), BARO_UNIT_NS);
+    find_number(f, "cpu_ns", GROWN(s, FOLD_CPU), BARO_UNIT_NS);
     find_number(f, "quota_cores", g ? g->quota_cores : NAN, 0, BARO_UNIT_REAL);
     find_number(f, "throttled_periods", g && !s->phase ? g->throttled_periods : NAN, 0, BARO_UNIT_NONE);
     find_text(f, "cgroup", g ? g->name : "");
@@ -92,18 +92,18 @@ const struct verdict_rule rule_cpu_quota = {{"cpu-quota", BARO_VERDICT_PROBLEM,
 
 static double machine_cores(const struct evidence *e, const struct stretch *s)
 {
-    return s->phase ? s->grown[CURVE_HOST_BUSY] / s->grown[CURVE_HOST_TIME] : e->host_mean_cores;
+    return s->phase ? s->grown[FOLD_HOST_BUSY] / s->grown[FOLD_HOST_TIME] : e->host_mean_cores;
 }
 
 static double others_cores(const struct evidence *e, const struct stretch *s)
 {
-    return s->phase ? machine_cores(e, s) - s->grown[CURVE_CPU] / s->wall_ns : e->host_others_cores;
+    return s->phase ? machine_cores(e, s) - s->grown[FOLD_CPU] / s->wall_ns : e->host_others_cores;
 }
 
 /* The use by others is the machine's minus the job's: if the job's may be too small, the result may be too large. */
 static unsigned others_flags(const struct evidence *e, const struct stretch *s)
 {
-    return s->phase ? s->flags[CURVE_HOST_BUSY] | inverted(s->flags[CURVE_CPU]) : e->flags.host_others_cores;
+    return s->phase ? s->flags[FOLD_HOST_BUSY] | inverted(s->flags[FOLD_CPU]) : e->flags.host_others_cores;
 }
 
 /* Returns the run delay that others caused. Example: 8 threads that can run, on 2 cores of which others use one,
@@ -112,16 +112,16 @@ static unsigned others_flags(const struct evidence *e, const struct stretch *s)
  * s. */
 static double lost_to_others(const struct evidence *e, const struct stretch *s)
 {
-    double own = (stretch_demand(s) - e->cores) * s->wall_ns, lost = s->grown[CURVE_RUN_DELAY] - (own > 0 ? own : 0),
+    double own = (stretch_demand(s) - e->cores) * s->wall_ns, lost = s->grown[FOLD_RUN_DELAY] - (own > 0 ? own : 0),
            used = others_cores(e, s) * s->wall_ns;
     return lost > used ? used : lost;
 }
 
 static bool cpu_neighbour(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    double lost = lost_to_others(e, s), share = lost / (lost + s->grown[CURVE_CPU]), others = others_cores(e, s),
-           own = s->grown[CURVE_RUN_DELAY] - lost;
-    unsigned of_others = others_flags(e, s), of_lost = s->flags[CURVE_RUN_DELAY] | of_others;
+    double lost = lost_to_others(e, s), share = lost / (lost + s->grown[FOLD_CPU]), others = others_cores(e, s),
+           own = s->grown[FOLD_RUN_DELAY] - lost;
+    unsigned of_others = others_flags(e, s), of_lost = s->flags[FOLD_RUN_DELAY] | of_others;
     if (!(share >= NEIGHBOUR_SHARE && lost >= NEIGHBOUR_SHARE / 2 * s->wall_ns && others >= NEIGHBOUR_CORES &&
           machine_cores(e, s) >= NEIGHBOUR_FULL * e->host_cores) ||
         is_throttled(e, s))
@@ -130,16 +130,16 @@ static bool cpu_neighbour(const struct evidence *e, const struct stretch *s, str
                "Other processes of the machine kept %s of its %s cores busy: because of them it waited %s for a core, "
                "%s of the time in which it could have run.",
                words_cores(others, of_others).at, words_cores(e->host_cores, 0).at, words_duration(lost, of_lost).at,
-               words_percent(share, of_lost | inverted(s->flags[CURVE_CPU])).at);
+               words_percent(share, of_lost | inverted(s->flags[FOLD_CPU])).at);
     if (own >= NEIGHBOUR_OWN * lost)
         find_title(f, " Besides, its threads waited for each other %s: more of them could run than its %s core%s.",
-                   words_duration(own, s->flags[CURVE_RUN_DELAY]).at, words_cores(e->cores, 0).at,
+                   words_duration(own, s->flags[FOLD_RUN_DELAY]).at, words_cores(e->cores, 0).at,
                    e->cores > 1 ? "s" : "");
     find_advice(f, "Measure it again on a quiet machine, or give it cores of its own (cpuset, a higher cpu.weight).");
     find_number(f, s->phase ? "others_cores" : "host.cpu_others_mean_cores", others, of_others, BARO_UNIT_REAL);
-    find_number(f, s->phase ? "run_delay_ns" : "job.run_delay_ns", GROWN(s, CURVE_RUN_DELAY), BARO_UNIT_NS);
+    find_number(f, s->phase ? "run_delay_ns" : "job.run_delay_ns", GROWN(s, FOLD_RUN_DELAY), BARO_UNIT_NS);
     find_number(f, "lost_to_others_ns", lost, of_lost, BARO_UNIT_NS);
-    find_number(f, "waited_for_own_ns", own, s->flags[CURVE_RUN_DELAY], BARO_UNIT_NS);
+    find_number(f, "waited_for_own_ns", own, s->flags[FOLD_RUN_DELAY], BARO_UNIT_NS);
     return true;
 }
 
@@ -189,7 +189,7 @@ const struct verdict_rule rule_cpu_steal = {
 
 bool is_short_of_cores(const struct evidence *e, const struct stretch *s)
 {
-    return stretch_demand(s) >= FEW_DEMAND * e->cores && s->grown[CURVE_CPU] / s->wall_ns >= FEW_USED * e->cores &&
+    return stretch_demand(s) >= FEW_DEMAND * e->cores && s->grown[FOLD_CPU] / s->wall_ns >= FEW_USED * e->cores &&
            !is_throttled(e, s);
 }
 
@@ -211,19 +211,19 @@ static void advise_on_cores(const struct evidence *e, const struct stretch *s, s
 
 static bool few_cores(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    double demand = stretch_demand(s), used = s->grown[CURVE_CPU] / s->wall_ns;
+    double demand = stretch_demand(s), used = s->grown[FOLD_CPU] / s->wall_ns;
     if (!is_short_of_cores(e, s))
         return false;
     find_title(f,
                "It kept all of its %s cores busy, and its threads waited %s for them: they could have used %s cores.",
-               words_cores(e->cores, 0).at, words_duration(GROWN(s, CURVE_RUN_DELAY)).at,
+               words_cores(e->cores, 0).at, words_duration(GROWN(s, FOLD_RUN_DELAY)).at,
                words_cores(demand, stretch_demand_flags(s)).at);
     advise_on_cores(e, s, f);
     find_number(f, s->phase ? "cores" : "job.cores_mean", s->phase ? used : e->cores_mean,
-                s->phase ? s->flags[CURVE_CPU] : e->flags.cores_mean, BARO_UNIT_REAL);
+                s->phase ? s->flags[FOLD_CPU] : e->flags.cores_mean, BARO_UNIT_REAL);
     find_number(f, "demand_cores", demand, stretch_demand_flags(s), BARO_UNIT_REAL);
     find_number(f, "limits.cores", FACT(e, cores), BARO_UNIT_REAL);
-    find_number(f, s->phase ? "run_delay_ns" : "job.run_delay_ns", GROWN(s, CURVE_RUN_DELAY), BARO_UNIT_NS);
+    find_number(f, s->phase ? "run_delay_ns" : "job.run_delay_ns", GROWN(s, FOLD_RUN_DELAY), BARO_UNIT_NS);
     return true;
 }
 

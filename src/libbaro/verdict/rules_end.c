@@ -42,8 +42,8 @@ static const struct group *killing_group(const struct evidence *e)
  * cache is read more rarely than processes. Example: a group is full of it, and a process fills the group in 2 s. */
 static const struct group *full_group(const struct evidence *e)
 {
-    const struct history *h = e->history;
-    double rss = h ? history_at(h, CURVE_MEMORY, history_last_ns(h, CURVE_MEMORY)) : NAN;
+    const struct points *h = e->history;
+    double rss = h ? points_at(h, FOLD_RSS, points_last_ns(h, FOLD_RSS)) : NAN;
     for (size_t i = 0; e->is_cut_off && i < e->n_groups; i++) {
         const struct group *g = &e->group[i];
         double least = FULL_HELD * g->memory_limit;

@@ -10,13 +10,13 @@
  * not known, on the machine. */
 static double memory_pressure(const struct stretch *s)
 {
-    double own = s->grown[CURVE_GROUP_MEMORY] / s->wall_ns;
-    return isnan(own) ? s->grown[CURVE_HOST_MEMORY] / s->grown[CURVE_HOST_TIME] : own;
+    double own = s->grown[FOLD_GROUP_MEMORY] / s->wall_ns;
+    return isnan(own) ? s->grown[FOLD_HOST_MEMORY] / s->grown[FOLD_HOST_TIME] : own;
 }
 
 static unsigned pressure_flags(const struct stretch *s)
 {
-    return s->flags[isnan(s->grown[CURVE_GROUP_MEMORY]) ? CURVE_HOST_MEMORY : CURVE_GROUP_MEMORY];
+    return s->flags[isnan(s->grown[FOLD_GROUP_MEMORY]) ? FOLD_HOST_MEMORY : FOLD_GROUP_MEMORY];
 }
 
 static double larger(double a, double b)
@@ -64,10 +64,10 @@ static bool is_swapping(const struct evidence *e)
  * little of that wait for pages that were used only once before, but each of them is a major fault. */
 static bool is_rereading(const struct stretch *s, const struct group *g)
 {
-    double pressure = memory_pressure(s), faults = s->grown[CURVE_FAULTS] / s->wall_ns * SECOND_NS;
-    return s->grown[CURVE_READ] >= CACHE_READ * limit_of(g) && g->anon_most <= CACHE_ANON * limit_of(g) &&
+    double pressure = memory_pressure(s), faults = s->grown[FOLD_FAULTS] / s->wall_ns * SECOND_NS;
+    return s->grown[FOLD_READ] >= CACHE_READ * limit_of(g) && g->anon_most <= CACHE_ANON * limit_of(g) &&
            (pressure >= PRESSURE_SHARE || faults >= CACHE_FAULTS_ALONE ||
-            (faults >= CACHE_FAULTS && s->grown[CURVE_BLOCKED] >= CACHE_BLOCKED * s->wall_ns));
+            (faults >= CACHE_FAULTS && s->grown[FOLD_BLOCKED] >= CACHE_BLOCKED * s->wall_ns));
 }
 
 bool is_short_of_memory(const struct evidence *e, const struct stretch *s)
@@ -82,8 +82,8 @@ static void find_limit(const struct evidence *e, const struct stretch *s, const 
     find_number(f, "limit_bytes", limit_of(g), 0, BARO_UNIT_BYTES);
     find_number(f, "limit_hits", g->limit_hits > 0 ? g->limit_hits : g->high_hits, 0, BARO_UNIT_NONE);
     find_number(f, "anonymous_bytes", g->anon_most, BARO_VALUE_LOWER_BOUND, BARO_UNIT_BYTES);
-    find_number(f, s->phase ? "io_read_bytes" : "job.io_read_bytes", s->phase ? s->grown[CURVE_READ] : e->io_read_bytes,
-                s->phase ? s->flags[CURVE_READ] : e->flags.io_read_bytes, BARO_UNIT_BYTES);
+    find_number(f, s->phase ? "io_read_bytes" : "job.io_read_bytes", s->phase ? s->grown[FOLD_READ] : e->io_read_bytes,
+                s->phase ? s->flags[FOLD_READ] : e->flags.io_read_bytes, BARO_UNIT_BYTES);
     find_text(f, "cgroup", g->name);
 }
 
@@ -120,17 +120,17 @@ static bool page_cache(const struct evidence *e, const struct stretch *s, struct
     const struct group *g = hit_group(e);
     if (!g || !is_rereading(s, g) || is_swapping(e) || is_out_of_memory(e))
         return false;
-    double waited = larger(s->grown[CURVE_BLOCKED] / s->wall_ns, memory_pressure(s));
+    double waited = larger(s->grown[FOLD_BLOCKED] / s->wall_ns, memory_pressure(s));
     find_title(f,
                "It read %s from storage, %s times its memory limit of %s (cgroup %s), and waited for that %s of the "
                "time: files that it reads again were probably dropped from the page cache meanwhile.",
-               words_bytes(GROWN(s, CURVE_READ)).at,
-               words_count(s->grown[CURVE_READ] / limit_of(g), s->flags[CURVE_READ]).at, words_bytes(limit_of(g), 0).at,
+               words_bytes(GROWN(s, FOLD_READ)).at,
+               words_count(s->grown[FOLD_READ] / limit_of(g), s->flags[FOLD_READ]).at, words_bytes(limit_of(g), 0).at,
                g->name,
-               words_percent(waited, waited > memory_pressure(s) ? s->flags[CURVE_BLOCKED] : pressure_flags(s)).at);
+               words_percent(waited, waited > memory_pressure(s) ? s->flags[FOLD_BLOCKED] : pressure_flags(s)).at);
     find_advice(f, "Ask for memory for its files as well, or let it read each file once.");
     find_limit(e, s, g, f);
-    find_number(f, "faults_major", GROWN(s, CURVE_FAULTS), BARO_UNIT_NONE);
+    find_number(f, "faults_major", GROWN(s, FOLD_FAULTS), BARO_UNIT_NONE);
     return true;
 }
 
@@ -242,11 +242,11 @@ static double memory_history(const struct evidence *e, const struct stretch *s, 
     uint64_t begin_ns = s->begin_ns + whole_of(LEAK_FROM * s->wall_ns), end_ns;
     if (!e->history)
         return 0;
-    end_ns = history_last_ns(e->history, CURVE_MEMORY);
+    end_ns = points_last_ns(e->history, FOLD_RSS);
     if (end_ns < s->begin_ns + whole_of(LEAK_TO * s->wall_ns))
         return 0;
     for (int i = 0; i <= LEAK_WINDOWS; i++) {
-        ret[i] = history_at(e->history, CURVE_MEMORY, begin_ns + (end_ns - begin_ns) * (uint64_t)i / LEAK_WINDOWS);
+        ret[i] = points_at(e->history, FOLD_RSS, begin_ns + (end_ns - begin_ns) * (uint64_t)i / LEAK_WINDOWS);
         if (isnan(ret[i]))
             return 0;
     }

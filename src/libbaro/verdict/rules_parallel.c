@@ -58,7 +58,7 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
                 words_cores(whole_down(e->cores), 0).at, words_cores(whole_down(e->cores), 0).at);
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
     find_number(f, "one_thread_ratio", one, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);
-    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, CURVE_CPU), BARO_UNIT_NS);
+    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, FOLD_CPU), BARO_UNIT_NS);
     find_number(f, "limits.cores", FACT(e, cores), BARO_UNIT_REAL);
     return true;
 }
@@ -133,11 +133,11 @@ static bool find_edge(const struct evidence *e, const struct stretch *s, bool at
             return false;
     }
     *(at_end ? &f->begin_ns : &f->end_ns) = window_ns(s, at_end ? WINDOWS - n : n);
-    if (history_points(e->history, f->begin_ns, f->end_ns) < EDGE_POINTS)
+    if (points_within(e->history, f->begin_ns, f->end_ns) < EDGE_POINTS)
         return false;
     double rest = at_end ? mean(&w, 0, WINDOWS - n) : mean(&w, n, WINDOWS), length = n * w.length_ns;
-    double blocked = history_growth(e->history, CURVE_BLOCKED, f->begin_ns, f->end_ns) / length;
-    const char *runner = e->history ? history_runner(e->history, e->names, f->begin_ns, f->end_ns) : "";
+    double blocked = points_growth(e->history, FOLD_BLOCKED, f->begin_ns, f->end_ns) / length;
+    const char *runner = e->history && e->fold ? points_runner(e->history, e->fold, f->begin_ns, f->end_ns) : "";
     find_title(f, "In about its %s %s (%s of the time) it %s, and %s %s cores %s", at_end ? "last" : "first",
                words_duration(length, 0).at, words_percent(length / s->wall_ns, BARO_VALUE_ESTIMATE).at,
                serial ? "had work for one core at most" : "did next to nothing", serial ? "for" : "had work for",

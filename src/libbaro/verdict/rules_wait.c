@@ -19,40 +19,40 @@ static bool has_own_group(const struct evidence *e)
 
 static double io_share(const struct evidence *e, const struct stretch *s)
 {
-    double own = s->grown[CURVE_GROUP_IO] / s->wall_ns;
-    return has_own_group(e) && !isnan(own) ? own : s->grown[CURVE_BLOCKED] / s->wall_ns;
+    double own = s->grown[FOLD_GROUP_IO] / s->wall_ns;
+    return has_own_group(e) && !isnan(own) ? own : s->grown[FOLD_BLOCKED] / s->wall_ns;
 }
 
 static unsigned io_flags(const struct evidence *e, const struct stretch *s)
 {
-    return s->flags[has_own_group(e) && !isnan(s->grown[CURVE_GROUP_IO]) ? CURVE_GROUP_IO : CURVE_BLOCKED];
+    return s->flags[has_own_group(e) && !isnan(s->grown[FOLD_GROUP_IO]) ? FOLD_GROUP_IO : FOLD_BLOCKED];
 }
 
 bool is_waiting_for_storage(const struct evidence *e, const struct stretch *s)
 {
-    double bytes = s->grown[CURVE_READ] + s->grown[CURVE_WRITTEN];
-    return io_share(e, s) >= IO_SHARE && (bytes >= IO_BYTES || s->grown[CURVE_FAULTS] >= IO_FAULTS);
+    double bytes = s->grown[FOLD_READ] + s->grown[FOLD_WRITTEN];
+    return io_share(e, s) >= IO_SHARE && (bytes >= IO_BYTES || s->grown[FOLD_FAULTS] >= IO_FAULTS);
 }
 
 static bool io_wait(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    double rate = (s->grown[CURVE_READ] + s->grown[CURVE_WRITTEN]) / s->wall_ns * SECOND_NS;
+    double rate = (s->grown[FOLD_READ] + s->grown[FOLD_WRITTEN]) / s->wall_ns * SECOND_NS;
     if (!is_waiting_for_storage(e, s) || is_short_of_memory(e, s))
         return false;
     find_title(f, "It waited for storage %s of the time: it read %s and wrote %s, %s a second.",
-               words_percent(io_share(e, s), io_flags(e, s)).at, words_bytes(GROWN(s, CURVE_READ)).at,
-               words_bytes(GROWN(s, CURVE_WRITTEN)).at,
-               words_bytes(rate, s->flags[CURVE_READ] | s->flags[CURVE_WRITTEN]).at);
+               words_percent(io_share(e, s), io_flags(e, s)).at, words_bytes(GROWN(s, FOLD_READ)).at,
+               words_bytes(GROWN(s, FOLD_WRITTEN)).at,
+               words_bytes(rate, s->flags[FOLD_READ] | s->flags[FOLD_WRITTEN]).at);
     find_advice(f,
                 "Use faster or local storage (a tmpfs, a local disk), read or write less, or let several threads read "
                 "at a time.");
     find_number(f, "io_wait_ratio", io_share(e, s), io_flags(e, s), BARO_UNIT_RATIO);
-    find_number(f, "io_read_bytes", GROWN(s, CURVE_READ), BARO_UNIT_BYTES);
-    find_number(f, "io_write_bytes", GROWN(s, CURVE_WRITTEN), BARO_UNIT_BYTES);
-    find_number(f, "faults_major", GROWN(s, CURVE_FAULTS), BARO_UNIT_NONE);
+    find_number(f, "io_read_bytes", GROWN(s, FOLD_READ), BARO_UNIT_BYTES);
+    find_number(f, "io_write_bytes", GROWN(s, FOLD_WRITTEN), BARO_UNIT_BYTES);
+    find_number(f, "faults_major", GROWN(s, FOLD_FAULTS), BARO_UNIT_NONE);
     find_text(f, "source",
-              has_own_group(e) && !isnan(s->grown[CURVE_GROUP_IO]) ? "pressure of the job's own control group"
-                                                                   : "processes in uninterruptible sleep (state D)");
+              has_own_group(e) && !isnan(s->grown[FOLD_GROUP_IO]) ? "pressure of the job's own control group"
+                                                                  : "processes in uninterruptible sleep (state D)");
     return true;
 }
 
@@ -87,7 +87,7 @@ bool is_contended(const struct evidence *e, const struct stretch *s)
 {
     const struct contender *c = &e->contender;
     double threads = c->threads <= e->cores ? c->threads : e->cores,
-           packets = isnan(s->grown[CURVE_PACKETS]) ? 0 : s->grown[CURVE_PACKETS];
+           packets = isnan(s->grown[FOLD_PACKETS]) ? 0 : s->grown[FOLD_PACKETS];
     return !s->phase && c->threads >= 2 && per_second(s, c->switches) >= LOCK_SWITCHES &&
            stretch_demand(s) <= LOCK_DEMAND * threads && stretch_demand_is_known(s) &&
            c->read_write_bytes <= LOCK_BYTES * c->switches && packets <= LOCK_PACKETS * c->switches &&
@@ -143,9 +143,9 @@ static bool is_idle(const struct evidence *e, const struct stretch *s)
 
 static bool is_network(const struct stretch *s)
 {
-    return per_second(s, s->grown[CURVE_SWITCHES]) >= NETWORK_SWITCHES &&
-           s->grown[CURVE_SWITCHES] >= NETWORK_SWITCHES_LEAST &&
-           s->grown[CURVE_PACKETS] >= NETWORK_PACKETS * s->grown[CURVE_SWITCHES];
+    return per_second(s, s->grown[FOLD_SWITCHES]) >= NETWORK_SWITCHES &&
+           s->grown[FOLD_SWITCHES] >= NETWORK_SWITCHES_LEAST &&
+           s->grown[FOLD_PACKETS] >= NETWORK_PACKETS * s->grown[FOLD_SWITCHES];
 }
 
 static bool network_wait(const struct evidence *e, const struct stretch *s, struct finding *f)
@@ -155,12 +155,12 @@ static bool network_wait(const struct evidence *e, const struct stretch *s, stru
     find_title(f,
                "It had work for %s cores and waited otherwise, %s times, while %s packets came in: it probably waited "
                "for the network.",
-               words_cores(stretch_demand(s), stretch_demand_flags(s)).at, words_count(GROWN(s, CURVE_SWITCHES)).at,
-               words_count(GROWN(s, CURVE_PACKETS)).at);
+               words_cores(stretch_demand(s), stretch_demand_flags(s)).at, words_count(GROWN(s, FOLD_SWITCHES)).at,
+               words_count(GROWN(s, FOLD_PACKETS)).at);
     find_advice(f, "Ask for several things at a time, or find out why the other side is slow.");
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
-    find_number(f, "switches_voluntary", GROWN(s, CURVE_SWITCHES), BARO_UNIT_NONE);
-    find_number(f, "packets_received", GROWN(s, CURVE_PACKETS), BARO_UNIT_NONE);
+    find_number(f, "switches_voluntary", GROWN(s, FOLD_SWITCHES), BARO_UNIT_NONE);
+    find_number(f, "packets_received", GROWN(s, FOLD_PACKETS), BARO_UNIT_NONE);
     return true;
 }
 
@@ -169,11 +169,11 @@ static bool idle(const struct evidence *e, const struct stretch *s, struct findi
     if (!is_idle(e, s) || is_network(s) || is_contended(e, s))
         return false;
     find_title(f, "It did next to nothing: %s of CPU time in %s, and it waited neither for storage nor for memory.",
-               words_duration(GROWN(s, CURVE_CPU)).at, words_duration(s->wall_ns, 0).at);
+               words_duration(GROWN(s, FOLD_CPU)).at, words_duration(s->wall_ns, 0).at);
     find_advice(f, "It slept, or waited for something outside: a timer, another process, the network.");
-    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, CURVE_CPU), BARO_UNIT_NS);
+    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, FOLD_CPU), BARO_UNIT_NS);
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
-    find_number(f, "switches_voluntary", GROWN(s, CURVE_SWITCHES), BARO_UNIT_NONE);
+    find_number(f, "switches_voluntary", GROWN(s, FOLD_SWITCHES), BARO_UNIT_NONE);
     return true;
 }
 

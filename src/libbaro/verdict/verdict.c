@@ -7,14 +7,12 @@
 
 #include "baro/timeline.h"
 #include "base/array.h"
-#include "base/error.h"
 #include "libbaro/verdict/gather.h"
 #include "libbaro/verdict/phases.h"
 #include "libbaro/verdict/verdict_rule.h"
 
 struct baro_verdicts {
     struct gather gather;
-    struct baro_timeline *timeline;
     struct baro_verdict *verdict;
     size_t n, room;
 };
@@ -183,99 +181,46 @@ int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const stru
     return 0;
 }
 
-/* ---- the public functions ---- */
+/* ---- made by libbaro/builder ---- */
 
-int baro_verdicts_new(struct baro_verdicts **ret, const struct baro_header *header, struct baro_error *err)
+struct baro_verdicts *verdicts_new(void)
 {
     struct baro_verdicts *v = calloc(1, sizeof(*v));
-    if (v && gather_init(&v->gather, header) >= 0 && baro_timeline_new(&v->timeline, header, NULL) >= 0) {
-        *ret = v;
-        return 0;
-    }
-    baro_verdicts_free(v);
-    return error_set(err, -ENOMEM, "out of memory");
+    if (v)
+        gather_init(&v->gather);
+    return v;
 }
 
-void baro_verdicts_free(struct baro_verdicts *verdicts)
+void verdicts_free(struct baro_verdicts *v)
 {
-    if (!verdicts)
+    if (!v)
         return;
-    clear_verdicts(verdicts);
-    gather_done(&verdicts->gather);
-    baro_timeline_free(verdicts->timeline);
-    free(verdicts->verdict);
-    free(verdicts);
+    clear_verdicts(v);
+    free(v->verdict);
+    free(v);
 }
 
-void baro_verdicts_add(struct baro_verdicts *verdicts, const struct baro_record *record)
+void verdicts_add(struct baro_verdicts *v, const struct baro_record *record)
 {
-    gather_add(&verdicts->gather, record);
-    baro_timeline_add(verdicts->timeline, record);
+    gather_add(&v->gather, record);
 }
 
-const struct baro_timeline *verdicts_timeline(const struct baro_verdicts *v)
-{
-    return v->timeline;
-}
-
-int baro_verdicts_finish(struct baro_verdicts *verdicts, const struct baro_summary *summary, struct baro_error *err)
+int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary, const struct baro_timeline *timeline)
 {
     struct evidence e;
     struct phases phases = {0};
     evidence_init(&e);
     evidence_of_summary(&e, summary);
-    gather_finish(&verdicts->gather, &e);
+    gather_finish(&v->gather, &e);
     evidence_agree(&e);
-    int code = baro_timeline_finish(verdicts->timeline, err);
+    int code = phases_collect(&phases, timeline, &e);
     if (code >= 0)
-        code = phases_collect(&phases, verdicts->timeline, &e);
-    if (code >= 0)
-        code = verdicts_judge(verdicts, &e, phases.at, phases.n);
+        code = verdicts_judge(v, &e, phases.at, phases.n);
     phases_done(&phases);
-    return code < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+    return code < 0 ? -ENOMEM : 0;
 }
 
-int baro_verdicts_add_tape(struct baro_verdicts *verdicts, struct baro_summary *summary, struct baro_tape *tape,
-                           struct baro_error *err)
-{
-    struct baro_record record;
-    int code;
-    while ((code = baro_tape_next(tape, &record, err)) > 0) {
-        baro_summary_add(summary, &record);
-        baro_verdicts_add(verdicts, &record);
-    }
-    /* all records were read, but the summary still asks the tape how much is damaged */
-    return code < 0 ? code : baro_summary_add_tape(summary, tape, err);
-}
-
-static int read_records(struct baro_tape *tape, struct baro_verdicts *v, struct baro_summary *summary,
-                        struct baro_error *err)
-{
-    int code = baro_tape_rewind(tape, err);
-    if (code >= 0)
-        code = baro_verdicts_add_tape(v, summary, tape, err);
-    if (code < 0)
-        return code;
-    baro_summary_finish(summary);
-    return baro_verdicts_finish(v, summary, err);
-}
-
-int baro_verdicts_of_tape(struct baro_tape *tape, struct baro_verdicts **ret, struct baro_error *err)
-{
-    struct baro_verdicts *v = NULL;
-    struct baro_summary *summary = NULL;
-    int code = baro_verdicts_new(&v, baro_tape_header(tape), err);
-    if (code >= 0)
-        code = baro_summary_new(&summary, baro_tape_header(tape), err);
-    if (code >= 0)
-        code = read_records(tape, v, summary, err);
-    baro_summary_free(summary);
-    if (code < 0)
-        baro_verdicts_free(v);
-    else
-        *ret = v;
-    return code;
-}
+/* ---- reading ---- */
 
 size_t baro_verdicts_count(const struct baro_verdicts *verdicts)
 {

@@ -9,7 +9,11 @@
 /* Applies the rules to the evidence; replaces earlier verdicts. Returns 0 or -ENOMEM. */
 int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const struct stretch *phases, size_t n_phases);
 
-/* The timeline made from the same records; sorted after baro_verdicts_finish(). */
-const struct baro_timeline *verdicts_timeline(const struct baro_verdicts *v);
+struct baro_verdicts *verdicts_new(void);    /* NULL: out of memory */
+void verdicts_free(struct baro_verdicts *v); /* NULL allowed */
+void verdicts_add(struct baro_verdicts *v, const struct baro_record *record);
+/* Applies the rules to the records so far; the summary and the timeline are of the same, and finished. Returns 0 or
+ * -ENOMEM. */
+int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary, const struct baro_timeline *timeline);
 
 #endif

@@ -72,7 +72,7 @@ void finding_done(struct finding *f);
 
 /*
  * Each number has flags that say how exact it is: the enum baro_value_flag of its fact or curve, by FACT(e, cpu_ns) and
- * GROWN(s, CURVE_CPU). A number made of several has the flags of all of them together; those of a divisor go through
+ * GROWN(s, FOLD_CPU). A number made of several has the flags of all of them together; those of a divisor go through
  * inverted(). 0: exact.
  */
 #define FACT(e, member) (e)->member, (e)->flags.member

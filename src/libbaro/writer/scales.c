@@ -17,18 +17,18 @@ enum {
  * hundredths. */
 static uint8_t machine_scale(enum baro_kind kind, int id)
 {
-    const struct baro_metric *m = baro_metric_get(kind, id);
-    switch (m->unit) {
+    uint64_t source = metric_source(kind, id);
+    switch (baro_metric_get(kind, id)->unit) {
     case BARO_UNIT_NS:
-        if (m->source & (BARO_SOURCE_PROC_STAT | BARO_SOURCE_UPTIME))
+        if (source & (BARO_SOURCE_PROC_STAT | BARO_SOURCE_UPTIME))
             return TICKS;
-        return m->source == BARO_SOURCE_DISKSTATS                        ? MILLISECONDS
-               : m->source & (BARO_SOURCE_PRESSURE | BARO_SOURCE_CGROUP) ? THOUSANDS
-                                                                         : 0;
+        return source == BARO_SOURCE_DISKSTATS                        ? MILLISECONDS
+               : source & (BARO_SOURCE_PRESSURE | BARO_SOURCE_CGROUP) ? THOUSANDS
+                                                                      : 0;
     case BARO_UNIT_BYTES:
-        if (m->source & BARO_SOURCE_NETDEV)
+        if (source & BARO_SOURCE_NETDEV)
             return 0;
-        return m->source & BARO_SOURCE_DISKSTATS ? 9 : 12;
+        return source & BARO_SOURCE_DISKSTATS ? 9 : 12;
     case BARO_UNIT_HERTZ:
     case BARO_UNIT_CELSIUS:
     case BARO_UNIT_WATTS: return THOUSANDS;

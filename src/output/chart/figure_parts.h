@@ -103,8 +103,7 @@ struct making {
     struct baro_tape *tape;
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;
-    struct baro_summary *own_summary; /* owned: made here because the options had none */
-    struct baro_timeline *own_timeline;
+    struct baro_fold *own; /* owned: made here because the options lack a part */
     const struct figure_options *options;
     struct limit_history limits;
     struct baro_series *series;

@@ -211,41 +211,23 @@ static void finish_chart(struct chart *c)
 
 /* ---- the walk ---- */
 
-/* Makes the summary and the timeline in one walk over the tape. */
-static int feed_from_tape(struct making *m)
-{
-    const struct baro_header *header = baro_tape_header(m->tape);
-    struct baro_record record;
-    int r = baro_tape_rewind(m->tape, m->err);
-    if (r >= 0 && !m->summary)
-        r = baro_summary_new(&m->own_summary, header, m->err);
-    if (r >= 0 && !m->timeline)
-        r = baro_timeline_new(&m->own_timeline, header, m->err);
-    while (r >= 0 && (r = baro_tape_next(m->tape, &record, m->err)) > 0) {
-        if (m->own_summary)
-            baro_summary_add(m->own_summary, &record);
-        if (m->own_timeline)
-            baro_timeline_add(m->own_timeline, &record);
-    }
-    if (m->own_summary)
-        baro_summary_finish(m->own_summary);
-    return r >= 0 && m->own_timeline ? baro_timeline_finish(m->own_timeline, m->err) : r;
-}
-
 int making_begin(struct making *m)
 {
+    int r = 0;
     m->summary = m->options->summary;
     m->timeline = m->options->timeline;
-    int r = m->summary && m->timeline ? 0 : feed_from_tape(m);
-    m->summary = m->summary ? m->summary : m->own_summary;
-    m->timeline = m->timeline ? m->timeline : m->own_timeline;
+    if (!m->summary || !m->timeline)
+        r = baro_fold_of_tape(m->tape, BARO_FOLD_TIMELINE, &m->own, m->err);
+    if (r >= 0 && m->own) {
+        m->summary = m->summary ? m->summary : baro_fold_summary(m->own);
+        m->timeline = m->timeline ? m->timeline : baro_fold_timeline(m->own);
+    }
     return r;
 }
 
 void making_done(struct making *m)
 {
-    baro_summary_free(m->own_summary);
-    baro_timeline_free(m->own_timeline);
+    baro_fold_free(m->own);
 }
 
 static int find_range(struct making *m)

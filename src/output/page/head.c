@@ -26,11 +26,8 @@ static void names_of_group(struct page *p)
                  {"pod", "pod"},
                  {"pod_namespace", "namespace"},
                  {"unit", "unit"}};
-    struct baro_value v;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (baro_header_value(p->header, baro_header_fact_find(names[i].fact), 0, &v) == BARO_PRESENT)
-            meta(p, names[i].label, v.text);
-    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        meta(p, names[i].label, report_header(p->header, names[i].fact).text);
 }
 
 static void when_and_where(struct page *p)
@@ -43,11 +40,11 @@ static void when_and_where(struct page *p)
     meta(p, "host", report_text(s, "host", "name"));
     meta(p, "kernel", report_text(s, "host", "kernel"));
     meta(p, "CPU", report_text(s, "host", "cpu_model"));
-    meta(p, "in", baro_header_cwd(p->header));
+    meta(p, "in", report_header(p->header, "cwd").text);
     names_of_group(p);
     meta(p, "batch job", baro_header_job_id(p->header));
-    meta(p, "step", baro_header_step_id(p->header));
-    meta(p, "rank", baro_header_rank(p->header));
+    meta(p, "step", report_header(p->header, "step_id").text);
+    meta(p, "rank", report_header(p->header, "rank").text);
     meta(p, "tape", p->options->tape_name);
     buf_str(html, "</dl>\n");
 }

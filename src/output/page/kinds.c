@@ -24,7 +24,7 @@ static void note_entity(struct kinds *k, int kind, const struct baro_row *e, siz
     if (so_far >= KINDS_ENTITIES || k->n == sizeof(k->entity) / sizeof(*k->entity))
         return;
     if (kind < baro_kind_count() &&
-        strcmp(baro_kind_name(kind), "gpu") == 0) /* devices are mostly of one model, which the summary names */
+        kind == BARO_KIND_GPU) /* devices are mostly of one model, which the summary names */
         label = "";
     int n = baro_row_owner(e) == BARO_OWNER_PROCESS && *name
                 ? asprintf(&text, "%d on %s", (int)baro_row_owner_pid(e), name)

@@ -67,14 +67,15 @@ static struct life *born(struct lives *l, uint32_t id)
     return &l->at[l->n++];
 }
 
-static void name_it(struct lives *l, struct life *life, const char *name, const char *cmdline)
+static void name_it(struct lives *l, struct life *life, const struct baro_row *row)
 {
+    const char *name = baro_row_name(row), *cmdline;
     if (life->name == NAMES_NONE || strcmp(names_at(&l->names, life->name), name) != 0) {
         life->name = names_add(&l->names, name, strlen(name));
         l->failed = l->failed || life->name == NAMES_NONE;
         life->has &= ~(unsigned)LIFE_CMDLINE;
     }
-    if (cmdline && !(life->has & LIFE_CMDLINE)) {
+    if (!(life->has & LIFE_CMDLINE) && baro_row_cmdline(row, &cmdline) == BARO_PRESENT) {
         life->cmdline = names_add(&l->names, cmdline, strnlen(cmdline, LIVES_CMDLINE));
         life->has |= LIFE_CMDLINE;
     }
@@ -125,14 +126,14 @@ static void add_living(struct lives *l, const struct baro_row *p)
     if (life->begin_ns == UINT64_MAX) {
         life->pid = baro_row_pid(p);
         life->start_ticks = baro_row_start_ticks(p);
-        life->begin_ns = baro_row_begin_ns(l->header, p);
+        baro_row_begin_ns(l->header, p, &life->begin_ns);
     }
     if (!life->ppid) { /* keeps the first parent: an orphan gets the wrapper as its parent later */
         life->ppid = baro_row_ppid(p);
         life->parent_start_ticks = baro_row_parent_start_ticks(p);
     }
     baro_row_read_ns(p, &life->read_ns);
-    name_it(l, life, baro_row_name(p), baro_row_cmdline(p));
+    name_it(l, life, p);
     absent = baro_row_value(p, l->metric.process_cpu, &v);
     life->base_cpu_ns = is_base && !absent ? v : life->base_cpu_ns;
     set_value(life, LIFE_CPU, absent, growth_since(life->base_cpu_ns, v), &life->cpu_ns);
@@ -152,17 +153,17 @@ static void add_exit(struct lives *l, const struct baro_row *e)
         return;
     life->pid = baro_row_pid(e);
     life->start_ticks = baro_row_start_ticks(e);
-    life->end_ns = baro_row_end_ns(e);
+    baro_row_end_ns(e, &life->end_ns);
     life->has |= LIFE_ENDED;
     if (life->begin_ns == UINT64_MAX)
-        life->begin_ns = baro_row_begin_ns(l->header, e);
+        baro_row_begin_ns(l->header, e, &life->begin_ns);
     if (baro_row_value(e, l->metric.exit_elapsed, &v) == BARO_PRESENT)
         life->begin_ns = v < life->end_ns ? life->end_ns - v : 0;
     if (!life->ppid) {
         life->ppid = baro_row_ppid(e);
         life->parent_start_ticks = baro_row_parent_start_ticks(e);
     }
-    name_it(l, life, baro_row_name(e), baro_row_cmdline(e));
+    name_it(l, life, e);
     if (baro_row_status(e, &status) == 0) {
         life->status = status;
         life->has |= LIFE_STATUS;

@@ -12,14 +12,12 @@
 #define BUCKETS 800u /* buckets of a chart: about a pixel each on a large screen */
 
 /* One walk for the summary, the timeline, the verdicts and the processes. */
-static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_verdicts *verdicts, struct baro_error *err)
+static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *err)
 {
     struct baro_record r;
     int code;
     while ((code = baro_tape_next(tape, &r, err)) > 0) {
-        baro_summary_add(p->summary, &r);
-        baro_timeline_add(p->timeline, &r);
-        baro_verdicts_add(verdicts, &r);
+        baro_fold_add(p->fold, &r);
         lives_add(&p->lives, &r);
         moments_add(&p->moments, &r);
         kinds_add(&p->kinds, tape, &r);
@@ -28,10 +26,7 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_verdict
     }
     if (code < 0)
         return code;
-    baro_summary_finish(p->summary);
-    code = baro_timeline_finish(p->timeline, err);
-    if (code == 0)
-        code = baro_verdicts_finish(verdicts, p->summary, err);
+    code = baro_fold_finish(p->fold, BARO_FOLD_VERDICTS, err);
     if (code < 0)
         return code;
     bool ok = lives_finish(&p->lives) == 0 && lives_label(&p->lives) == 0 && !p->moments.failed &&
@@ -129,34 +124,30 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
                struct baro_error *err)
 {
     struct page p = {.options = options, .header = baro_tape_header(tape), .sink = sink, .context = context};
-    struct baro_verdicts *verdicts = NULL;
     uint64_t first, last = 0;
     int code = baro_tape_range(tape, &first, &last, err);
     lives_init(&p.lives, p.header);
     moments_init(&p.moments, &p.lives, last);
     if (code >= 0)
-        code = baro_summary_new(&p.summary, p.header, err);
-    if (code >= 0)
-        code = baro_timeline_new(&p.timeline, p.header, err);
-    if (code >= 0)
-        code = baro_verdicts_new(&verdicts, p.header, err);
-    if (code >= 0)
-        code = walk_tape(&p, tape, verdicts, err);
+        code = baro_fold_new(&p.fold, p.header, BARO_FOLD_VERDICTS, err);
+    if (code >= 0) {
+        p.summary = baro_fold_summary(p.fold);
+        p.timeline = baro_fold_timeline(p.fold);
+        code = walk_tape(&p, tape, err);
+    }
     p.is_running = code >= 0 && baro_tape_state(tape) == BARO_TAPE_RUNNING;
     p.is_host_only = code >= 0 && report_is_host_only(p.summary);
     if (code >= 0)
         code = make_figures(&p, tape, err);
     if (code >= 0)
-        code = write_page(&p, verdicts, err);
+        code = write_page(&p, baro_fold_verdicts(p.fold), err);
     figures_free(p.numbers);
     figures_free(p.figures);
     bars_done(&p.bars);
     kinds_done(&p.kinds);
     moments_done(&p.moments);
     lives_done(&p.lives);
-    baro_verdicts_free(verdicts);
-    baro_timeline_free(p.timeline);
-    baro_summary_free(p.summary);
+    baro_fold_free(p.fold);
     buf_done(&p.html);
     return code;
 }

@@ -19,9 +19,10 @@ struct page {
     const struct page_options *options;
     const struct baro_header *header;
     bool is_running;
-    bool is_host_only; /* the tape has no job */
-    struct baro_summary *summary;
-    struct baro_timeline *timeline;
+    bool is_host_only;      /* the tape has no job */
+    struct baro_fold *fold; /* has these: */
+    const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
     struct lives lives;
     struct moments moments;
     struct bars bars;

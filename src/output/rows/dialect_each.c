@@ -372,7 +372,10 @@ bool dialect_each_record(struct dialect_each *d, const struct baro_record *recor
 bool dialect_each_end(struct dialect_each *d, struct buf *ret)
 {
     uint64_t t_ns = d->before ? baro_sample_t_ns(d->before) : 0;
-    for (size_t i = 0; i < d->n_ended; i++)
-        t_ns = baro_row_end_ns(d->ended[i]) > t_ns ? baro_row_end_ns(d->ended[i]) : t_ns;
+    for (size_t i = 0; i < d->n_ended; i++) {
+        uint64_t end_ns = 0;
+        baro_row_end_ns(d->ended[i], &end_ns);
+        t_ns = end_ns > t_ns ? end_ns : t_ns;
+    }
     return d->n_ended && rows(d, NULL, t_ns, ret);
 }

@@ -31,7 +31,7 @@ struct dialect_gpu *dialect_gpu_new(enum dialect_gpu_rows rows, const struct bar
 {
     struct dialect_gpu *d = calloc(1, sizeof(*d));
     if (d)
-        *d = (struct dialect_gpu){.rows = rows, .header = header, .kind = baro_kind_find("gpu")};
+        *d = (struct dialect_gpu){.rows = rows, .header = header, .kind = BARO_KIND_GPU};
     return d;
 }
 

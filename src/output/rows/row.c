@@ -265,12 +265,12 @@ static void put_known(struct cell *cell, uint64_t v, uint64_t unknown)
 
 static void put_cmdline(struct cell *cell, const struct output_row *r)
 {
-    const char *line = r->process ? baro_row_cmdline(r->process) : baro_row_cmdline(r->exit);
-    int absent = r->process ? baro_row_cmdline_absent(r->process) : BARO_PRESENT;
-    if (line)
+    const char *line;
+    enum baro_absent absent = baro_row_cmdline(r->process ? r->process : r->exit, &line);
+    if (absent == BARO_PRESENT)
         put_text_cell(cell, line);
     else
-        put_absent(cell, absent ? absent : BARO_ABSENT_UNKNOWN);
+        put_absent(cell, absent);
 }
 
 static void put_name_cell(struct cell *cell, const struct output_row *r)
@@ -388,11 +388,19 @@ static void put_event_number(struct cell *ret, const struct baro_event *e)
 /* Columns of exits and events only. */
 static void put_end(struct cell *ret, const struct output_row *r, enum baro_column_kind kind)
 {
+    enum baro_exit_source source;
+    bool is_sampled;
     switch (kind) {
     case BARO_COLUMN_STATUS:
     case BARO_COLUMN_SIGNAL: put_exit(ret, r, kind); break;
-    case BARO_COLUMN_SOURCE: put_text_cell(ret, baro_exit_source_name(baro_row_exit_source(r->exit))); break;
-    case BARO_COLUMN_SAMPLED: put_flag(ret, baro_row_is_sampled(r->exit)); break;
+    case BARO_COLUMN_SOURCE:
+        if (baro_row_exit_source(r->exit, &source) == BARO_PRESENT)
+            put_text_cell(ret, baro_exit_source_name(source));
+        break;
+    case BARO_COLUMN_SAMPLED:
+        if (baro_row_is_sampled(r->exit, &is_sampled) == BARO_PRESENT)
+            put_flag(ret, is_sampled);
+        break;
     case BARO_COLUMN_EVENT: put_text_cell(ret, baro_event_kind_name(baro_event_kind_of(r->event))); break;
     case BARO_COLUMN_NUMBER: put_event_number(ret, r->event); break;
     case BARO_COLUMN_TEXT: put_text_cell(ret, baro_event_text(r->event)); break;
@@ -404,6 +412,7 @@ static void put_end(struct cell *ret, const struct output_row *r, enum baro_colu
 void row_cell(const struct output_row *r, const struct columns *columns, size_t i, struct cell *ret)
 {
     const struct baro_column *c = columns->at[i];
+    enum baro_origin origin;
     ret->kind = CELL_ABSENT;
     ret->absent = BARO_ABSENT_UNKNOWN;
     switch (c->kind) {
@@ -427,7 +436,8 @@ void row_cell(const struct output_row *r, const struct columns *columns, size_t 
     case BARO_COLUMN_LOSSY: put_flag(ret, baro_sample_lossy(r->sample)); break;
     case BARO_COLUMN_BOUNDS: put_made(ret, r->attributes, bounds_text, r->sample); break;
     case BARO_COLUMN_ORIGIN:
-        put_text_cell(ret, baro_origin_name(r->process ? baro_row_origin(r->process) : baro_row_origin(r->exit)));
+        if (baro_row_origin(r->process ? r->process : r->exit, &origin) == BARO_PRESENT)
+            put_text_cell(ret, baro_origin_name(origin));
         break;
     case BARO_COLUMN_METRIC:
     case BARO_COLUMN_SUM:

@@ -14,8 +14,8 @@ struct trace {
     struct trace_out out;
     struct trace_bars bars;
     struct trace_counters counters;
-    struct baro_timeline *timeline;
-    uint64_t end_ns; /* time of the last record */
+    struct baro_fold *fold; /* for the timeline */
+    uint64_t end_ns;        /* time of the last record */
 };
 
 /* ---- events of the format ---- */
@@ -84,7 +84,7 @@ int trace_new(struct trace **ret, const struct baro_tape *tape, struct baro_erro
     t->header = baro_tape_header(tape);
     int r = trace_bars_init(&t->bars, tape, err);
     if (r == 0)
-        r = baro_timeline_new(&t->timeline, t->header, err);
+        r = baro_fold_new(&t->fold, t->header, BARO_FOLD_TIMELINE, err);
     if (r < 0) {
         trace_free(t);
         return r;
@@ -99,7 +99,7 @@ void trace_free(struct trace *t)
     if (!t)
         return;
     trace_bars_done(&t->bars);
-    baro_timeline_free(t->timeline);
+    baro_fold_free(t->fold);
     free(t);
 }
 
@@ -107,6 +107,9 @@ static void other_data(const struct trace *t, struct json *j)
 {
     const char *const *argv = baro_header_argv(t->header);
     struct buf start = {0};
+    struct baro_value booted, kernel;
+    baro_header_value(t->header, baro_header_fact_find("start_boottime_ns"), 0, &booted);
+    baro_header_value(t->header, baro_header_fact_find("kernel"), 0, &kernel);
     fmt_time_utc(&start, baro_header_start_realtime_ns(t->header));
     json_key_begin(j, "otherData", '{');
     json_key_begin(j, "command", '[');
@@ -115,9 +118,9 @@ static void other_data(const struct trace *t, struct json *j)
     json_end(j, ']');
     json_key(j, "start");
     json_text_n(j, start.failed ? "" : (const char *)start.at, start.failed ? 0 : start.len);
-    json_key_u64(j, "start_boottime_ns", baro_header_start_boottime_ns(t->header));
+    json_key_u64(j, "start_boottime_ns", booted.u64);
     json_key_text(j, "host", baro_header_host(t->header));
-    json_key_text(j, "kernel", baro_header_kernel(t->header));
+    json_key_text(j, "kernel", kernel.text ? kernel.text : "");
     json_key_u64(j, "cpus", baro_header_cpus(t->header));
     json_key_u64(j, "memory_bytes", baro_header_memory_bytes(t->header));
     json_key_text(j, "barograph", baro_header_version(t->header));
@@ -151,7 +154,7 @@ void trace_record(struct trace *t, const struct baro_record *record, struct buf 
     } else if (record->kind == BARO_RECORD_EXIT) {
         trace_bars_exit(&t->bars, record->u.exit, &t->out);
     }
-    baro_timeline_add(t->timeline, record);
+    baro_fold_add(t->fold, record);
 }
 
 void trace_end(struct trace *t, const struct baro_sample *last, struct buf *ret)
@@ -159,9 +162,9 @@ void trace_end(struct trace *t, const struct baro_sample *last, struct buf *ret)
     t->out.to = ret;
     trace_bars_end(&t->bars, last, &t->out);
     trace_counters_end(&t->counters, t->end_ns, &t->out);
-    if (baro_timeline_finish(t->timeline, NULL) < 0)
+    if (baro_fold_finish(t->fold, BARO_FOLD_TIMELINE, NULL) < 0)
         ret->failed = true;
     else
-        trace_timeline(t->timeline, &t->out);
+        trace_timeline(baro_fold_timeline(t->fold), &t->out);
     buf_str(ret, "\n]}\n");
 }

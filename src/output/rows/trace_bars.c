@@ -106,7 +106,7 @@ static void begin_life(struct trace_bars *b, const struct baro_row *p, uint64_t 
     b->life = at;
     struct trace_life *l = &b->life[b->n];
     *l = (struct trace_life){.id = baro_row_id(p), .seen_ns = now_ns};
-    l->begin_ns = baro_row_begin_ns(b->header, p);
+    baro_row_begin_ns(b->header, p, &l->begin_ns);
     l->lane = lane_of(b, l->begin_ns, o);
     set_free(b, l->lane, UINT64_MAX);
     if (!place_bar(b, l->id, b->n, 1))
@@ -164,7 +164,9 @@ void trace_bars_sample(struct trace_bars *b, const struct baro_sample *s, struct
 
 void trace_bars_exit(struct trace_bars *b, const struct baro_row *e, struct trace_out *o)
 {
-    uint64_t end_ns = baro_row_end_ns(e), begin_ns = end_ns, elapsed_ns;
+    uint64_t end_ns = 0, elapsed_ns;
+    baro_row_end_ns(e, &end_ns);
+    uint64_t begin_ns = end_ns;
     size_t at = find_life(b, baro_row_id(e));
     uint32_t lane;
     if (at != NO_LIFE) {

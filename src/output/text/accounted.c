@@ -15,7 +15,7 @@ static void unsampled(struct buf *b, const struct baro_summary *s)
         uint64_t unseen = most - report_u64(s, "job", "processes_started");
         fmt_count(b, unseen);
         buf_printf(b, " process%s at most %s not seen", unseen == 1 ? "" : "es", unseen == 1 ? "was" : "were");
-    } else if (v.absent || (!v.u64 && report_is(s, "job", "processes_started_is_lower_bound"))) {
+    } else if (v.absent || (!v.u64 && (report_fact(s, "job", "processes_started").flags & BARO_VALUE_LOWER_BOUND))) {
         buf_str(b, "how many processes were too short to be sampled is not known");
     } else if (v.u64) {
         fmt_count(b, v.u64);

@@ -123,7 +123,8 @@ static void note_refused(struct lines *l, struct buf *b, const struct baro_summa
     const char *refused = report_text(s, "accounting", "perf_refused");
     double remainder = 0;
     report_has_real(s, "accounting", "remainder_ratio", &remainder);
-    if (!*refused || (!report_is(s, "job", "processes_started_is_lower_bound") && remainder < REMAINDER_SMALL))
+    if (!*refused ||
+        (!(report_fact(s, "job", "processes_started").flags & BARO_VALUE_LOWER_BOUND) && remainder < REMAINDER_SMALL))
         return;
     buf_str(b, "processes may be missing, because perf is refused by ");
     lines_name(l, b, refused, 40);

@@ -46,7 +46,7 @@ bool report_started_range(const struct baro_summary *s, uint64_t *ret_most)
 {
     struct baro_value most = report_fact(s, "job", "processes_started_at_most");
     *ret_most = most.u64;
-    return report_is(s, "job", "processes_started_is_lower_bound") && !most.absent;
+    return (report_fact(s, "job", "processes_started").flags & BARO_VALUE_LOWER_BOUND) && !most.absent;
 }
 
 /* "at least 280", or, where there is a bound, "280 to 301". */

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/fmt.h"
+#include "output/rows/table.h"
+
 struct baro_value report_row(const struct baro_summary *s, const char *section, const char *name, size_t row)
 {
     struct baro_value v;
@@ -13,6 +16,14 @@ struct baro_value report_row(const struct baro_summary *s, const char *section, 
 struct baro_value report_fact(const struct baro_summary *s, const char *section, const char *name)
 {
     return report_row(s, section, name, 0);
+}
+
+struct baro_value report_header(const struct baro_header *h, const char *name)
+{
+    struct baro_value v;
+    if (baro_header_value(h, baro_header_fact_find(name), 0, &v) != BARO_PRESENT)
+        v.text = "";
+    return v;
 }
 
 size_t report_rows(const struct baro_summary *s, const char *section)
@@ -49,6 +60,24 @@ void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf
     }
     buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     format(b, v.u64);
+}
+
+void (*report_format(const struct baro_fact *fact))(struct buf *b, uint64_t v)
+{
+    return fact->unit == BARO_UNIT_NS ? fmt_duration : fact->unit == BARO_UNIT_BYTES ? fmt_bytes : fmt_count;
+}
+
+unsigned report_table_cell(struct table *t, const struct baro_fact *fact, const struct baro_value *v)
+{
+    struct buf cell = {0};
+    buf_str(&cell, v->absent ? "?" : baro_value_prefix(v->flags, BARO_PREFIX_ASCII));
+    if (!v->absent && fact->type == BARO_FACT_REAL)
+        fmt_decimal(&cell, v->real, 2);
+    else if (!v->absent)
+        report_format(fact)(&cell, v->u64);
+    table_take(t, &cell);
+    buf_done(&cell);
+    return v->absent ? 0 : v->flags;
 }
 
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name)

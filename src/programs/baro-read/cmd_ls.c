@@ -93,10 +93,11 @@ static void find_target(struct run *r, struct baro_tape *tape)
         samples += record.kind == BARO_RECORD_SAMPLE;
         if (!p)
             continue;
-        const char *line = baro_row_cmdline(p);
+        const char *line = "";
+        baro_row_cmdline(p, &line);
         buf_clear(&r->target);
-        buf_str(&r->target, line && *line ? line : baro_row_name(p));
-        if (line && *line)
+        buf_str(&r->target, *line ? line : baro_row_name(p));
+        if (*line)
             return;
     }
 }

@@ -116,10 +116,9 @@ static int go_to(struct show *w, uint64_t t_ns)
     w->ui.last_ns = f->last_ns;
     w->ui.wish.is_tree = !w->settings->tasks.only;
     w->ui.wish.task = w->settings->tasks.only;
-    baro_summary_finish(f->summary);
     baro_previous_free(w->machine_before);
     w->machine_before = row_previous_new();
-    int code = baro_timeline_finish(f->timeline, &w->err);
+    int code = baro_fold_finish(f->fold, BARO_FOLD_TIMELINE, &w->err);
     if (code >= 0)
         code = feed_at(f, t_ns, &w->instant, &w->err);
     if (code <= 0)
@@ -278,7 +277,7 @@ static int show(struct show *w)
     bool is_end = !w->asked || strcmp(w->settings->at, "end") == 0;
     uint64_t t_ns = is_end && f->work_ns ? f->work_ns : f->last_ns;
     if (w->asked) {
-        baro_summary_finish(f->summary);
+        baro_fold_finish(f->fold, BARO_FOLD_SUMMARY, NULL);
         int status = find_moment(w, t_ns);
         if (status)
             return status;

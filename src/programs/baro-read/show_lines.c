@@ -256,7 +256,7 @@ void show_kinds(struct show *w, struct buf *b)
 {
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(w->feed.tape); kind++) {
         const char *name = baro_tape_kind_name(w->feed.tape, kind);
-        bool is_of_gpus = kind == baro_kind_find("gpu") || kind == baro_kind_find("gpu_process"); /* they have a list */
+        bool is_of_gpus = kind == BARO_KIND_GPU || kind == BARO_KIND_GPU_PROCESS; /* they have a list */
         size_t n = is_of_gpus ? 0 : baro_sample_rows(w->instant.now, kind);
         for (size_t i = 0; i < n && i < ENTITIES_MOST; i++)
             put_entity_line(w, baro_sample_row(w->instant.now, kind, i), b);

@@ -21,7 +21,8 @@ enum plot_format { PLOT_TEXT, PLOT_SVG, PLOT_PNG };
 
 struct plotted {
     struct baro_tape *tape;
-    struct baro_summary *summary;
+    struct baro_fold *fold;
+    const struct baro_summary *summary;
     struct reader_path path;
     uint64_t start_ns, end_ns; /* begin and end of the command, or of the recording */
     struct chart_set *figures;
@@ -55,8 +56,10 @@ static int open_one(struct plot *p, const char *name)
     if (status)
         return status;
     p->n++;
-    if (baro_summary_of_tape(one->tape, &one->summary, &err) < 0 || baro_tape_range(one->tape, &first, &last, &err) < 0)
+    if (baro_fold_of_tape(one->tape, BARO_FOLD_TIMELINE, &one->fold, &err) < 0 ||
+        baro_tape_range(one->tape, &first, &last, &err) < 0)
         return cli_fail(p->cli, &err);
+    one->summary = baro_fold_summary(one->fold);
     one->start_ns = fact_ns(one->summary, "start_ns");
     one->end_ns = one->start_ns + fact_ns(one->summary, "wall_ns");
     one->end_ns = last > one->end_ns ? last : one->end_ns;
@@ -122,7 +125,8 @@ static int make_figures(struct plot *p, const char *what)
                                          .to_ns = one->start_ns + to,
                                          .buckets = p->buckets,
                                          .ids = ids,
-                                         .summary = one->summary};
+                                         .summary = one->summary,
+                                         .timeline = baro_fold_timeline(one->fold)};
         int r = figure_find(ids[0]) >= 0 ? figures_of_tape(one->tape, &options, &one->figures, &err)
                                          : figures_of_metric(one->tape, what, &options, &one->figures, &err);
         status = r < 0 ? cli_fail(p->cli, &err) : 0;
@@ -332,7 +336,7 @@ int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
         status = plot(p, argv, n, what);
     for (size_t i = 0; i < p->n; i++) {
         figures_free(p->one[i].figures);
-        baro_summary_free(p->one[i].summary);
+        baro_fold_free(p->one[i].fold);
         baro_tape_close(p->one[i].tape);
     }
     free(p);

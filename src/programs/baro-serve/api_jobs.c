@@ -176,37 +176,34 @@ void api_jobs(struct request *q)
 
 /* ---- one job ---- */
 
+static int put_verdicts(const struct baro_fold *fold, bool alone, const char *path, struct buf *ret,
+                        struct baro_error *err)
+{
+    const struct baro_summary *summary = alone ? NULL : baro_fold_summary(fold);
+    return baro_verdicts_json(baro_fold_verdicts(fold), summary, path, request_sink, ret, err);
+}
+
 /* Makes the verdicts, with the summary or alone, from what is kept of a running job, or from the whole tape. */
 static int judge(struct request *q, bool alone, struct buf *ret, struct baro_error *err)
 {
     struct job *job = q->job;
     const char *path = alone ? NULL : job->path;
-    struct baro_summary *summary = NULL;
-    struct baro_verdicts *verdicts = NULL;
+    struct baro_fold *fold = NULL;
     pthread_mutex_lock(&job->lock);
     bool is_followed = job->tape != NULL;
     int code = is_followed ? follow_judge(job, err) : 0;
     if (is_followed && code >= 0)
-        code = baro_verdicts_json(job->verdicts, alone ? NULL : job->summary, path, request_sink, ret, err);
+        code = put_verdicts(job->fold, alone, path, ret, err);
     pthread_mutex_unlock(&job->lock);
     if (is_followed)
         return code;
     struct baro_tape *tape = job_open(job, REQUEST_CPU_NS, err);
     if (!tape)
         return err->code;
-    code = baro_summary_new(&summary, baro_tape_header(tape), err);
+    code = baro_fold_of_tape(tape, BARO_FOLD_VERDICTS, &fold, err);
     if (code >= 0)
-        code = baro_verdicts_new(&verdicts, baro_tape_header(tape), err);
-    if (code >= 0)
-        code = baro_verdicts_add_tape(verdicts, summary, tape, err);
-    if (code >= 0) {
-        baro_summary_finish(summary);
-        code = baro_verdicts_finish(verdicts, summary, err);
-    }
-    if (code >= 0)
-        code = baro_verdicts_json(verdicts, alone ? NULL : summary, path, request_sink, ret, err);
-    baro_verdicts_free(verdicts);
-    baro_summary_free(summary);
+        code = put_verdicts(fold, alone, path, ret, err);
+    baro_fold_free(fold);
     baro_tape_close(tape);
     return code;
 }

@@ -47,8 +47,7 @@ struct job {
     pthread_mutex_t lock;
     _Atomic bool hangs; /* needs no lock: job_lock() has timed out */
     struct baro_tape *tape;
-    struct baro_summary *summary;
-    struct baro_verdicts *verdicts;
+    struct baro_fold *fold;      /* its summary and verdicts; NULL: it is not followed */
     struct baro_sample *now;     /* the last sample; NULL: there is none */
     int64_t now_ns, host_ns;     /* wall-clock times of that sample and of its read of the machine; 0: not known */
     struct baro_sample *before;  /* a sample that is at least half a second older, for rates; NULL: there is none */

@@ -14,6 +14,7 @@
 #include "baro/baro.h"
 #include "base/clock.h"
 #include "output/rows/escaped.h"
+#include "output/text/read_fact.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
 
@@ -277,7 +278,7 @@ static void label_names(struct scrape *s, const struct job *job)
 /* Is the first control group of a tape the job itself? */
 static bool is_group(const struct job *job)
 {
-    const char *mode = job->tape ? baro_header_cgroup_mode(baro_tape_header(job->tape)) : "";
+    const char *mode = job->tape ? report_header(baro_tape_header(job->tape), "cgroup_mode").text : "";
     return (strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 || strcmp(mode, "own") == 0) &&
            baro_sample_rows(job->now, BARO_KIND_CGROUP);
 }

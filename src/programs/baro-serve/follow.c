@@ -166,15 +166,15 @@ static void row_make(const struct job *job, const struct baro_tape *tape, struct
     begin_row(&j, job, f);
     write_head(&j, h, &job->end);
     buf_clear(&f->title);
-    if (job->summary)
-        report_title(job->summary, &f->title);
+    if (job->fold)
+        report_title(baro_fold_summary(job->fold), &f->title);
     else
         report_name(h, &f->title);
     json_key(&j, "title");
     json_text_n(&j, (const char *)f->title.at, f->title.len);
-    if (f->is_summed && job->summary) {
-        write_facts(&j, job->summary);
-        write_problems(&j, job->verdicts);
+    if (f->is_summed && job->fold) {
+        write_facts(&j, baro_fold_summary(job->fold));
+        write_problems(&j, baro_fold_verdicts(job->fold));
     }
     json_key(&j, "now");
     if (f->state == JOB_RUNNING && job->now)
@@ -220,15 +220,13 @@ static void make_failure(const struct job *job, const struct baro_error *err, st
 static void let_go(struct job *job)
 {
     baro_tape_close(job->tape);
-    baro_summary_free(job->summary);
-    baro_verdicts_free(job->verdicts);
+    baro_fold_free(job->fold);
     if (job->between != job->now)
         baro_sample_free(job->between);
     baro_sample_free(job->now);
     baro_sample_free(job->before);
     job->tape = NULL;
-    job->summary = NULL;
-    job->verdicts = NULL;
+    job->fold = NULL;
     job->now = job->before = job->between = NULL;
     job->now_ns = job->host_ns = 0;
 }
@@ -283,7 +281,7 @@ int follow_judge(struct job *job, struct baro_error *err)
         return 0;
     job->is_unjudged = false;
     job->judged_ns = clock_monotonic_ns();
-    return baro_verdicts_finish(job->verdicts, job->summary, err);
+    return baro_fold_finish(job->fold, BARO_FOLD_VERDICTS, err);
 }
 
 /* Adds the new records. Returns how many there were, or a negative code. */
@@ -293,8 +291,7 @@ static int drain(struct job *job, bool samples, struct baro_error *err)
     int code, n = 0;
     baro_tape_limit_cpu(job->tape, READ_NS);
     while ((code = baro_tape_next(job->tape, &r, err)) > 0) {
-        baro_summary_add(job->summary, &r);
-        baro_verdicts_add(job->verdicts, &r);
+        baro_fold_add(job->fold, &r);
         job->end.last_ns = r.kind == BARO_RECORD_SAMPLE ? r.t_ns : job->end.last_ns;
         if (samples && r.kind == BARO_RECORD_SAMPLE)
             code = keep_sample(job, r.u.sample, err);
@@ -305,9 +302,9 @@ static int drain(struct job *job, bool samples, struct baro_error *err)
     if (code >= 0 && n && job->now)
         note_times(job);
     if (code >= 0 && n) {
-        baro_summary_finish(job->summary);
+        code = baro_fold_finish(job->fold, BARO_FOLD_SUMMARY, err);
         job->is_unjudged = true;
-        if (clock_monotonic_ns() - job->judged_ns >= JUDGE_NS)
+        if (code >= 0 && clock_monotonic_ns() - job->judged_ns >= JUDGE_NS)
             code = follow_judge(job, err);
     }
     return code < 0 ? code : n;
@@ -320,8 +317,7 @@ static int begin_following(struct job *job, struct baro_error *err)
     job->tape = job_open(job, READ_NS, err);
     if (!job->tape)
         return err->code ? err->code : -EIO;
-    int code = baro_summary_new(&job->summary, baro_tape_header(job->tape), err);
-    return code < 0 ? code : baro_verdicts_new(&job->verdicts, baro_tape_header(job->tape), err);
+    return baro_fold_new(&job->fold, baro_tape_header(job->tape), BARO_FOLD_VERDICTS, err);
 }
 
 static void see_state(struct job *job, struct found *f)

@@ -118,14 +118,15 @@ void api_sample(struct request *q)
 static bool peak_of(struct request *q, struct baro_tape *tape, const char *name, uint64_t *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_summary *summary;
+    struct baro_fold *fold;
     struct baro_value peak;
-    if (baro_summary_of_tape(tape, &summary, &err) < 0) {
+    if (baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, &err) < 0) {
         request_fail_tape(q, &err);
         return false;
     }
-    int absent = baro_summary_value(summary, baro_summary_fact_find("job", "memory_peak_t_ns"), 0, &peak);
-    baro_summary_free(summary);
+    int absent =
+        baro_summary_value(baro_fold_summary(fold), baro_summary_fact_find("job", "memory_peak_t_ns"), 0, &peak);
+    baro_fold_free(fold);
     if (absent != BARO_PRESENT) {
         request_fail(q, 404, "no_sample", "%s: no sample has memory", name);
         return false;

@@ -77,9 +77,10 @@ static int trim(const struct cli *cli, const struct settings *s, struct baro_tap
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_writer_options options = BARO_WRITER_OPTIONS_INIT;
-    struct baro_timeline *timeline;
-    if (baro_timeline_of_tape(tape, &timeline, &err) < 0)
+    struct baro_fold *fold;
+    if (baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err) < 0)
         return cli_fail(cli, &err);
+    const struct baro_timeline *timeline = baro_fold_timeline(fold);
     struct trimming t = {.timeline = timeline};
     int status = stretch_find(&t.stretch, tape, timeline, s, &err) < 0 ? cli_fail(cli, &err) : 0;
     if (!status && t.stretch.phases > 1)
@@ -90,7 +91,7 @@ static int trim(const struct cli *cli, const struct settings *s, struct baro_tap
         status = copy_tape(cli, tape, s->output, &options, choose, &t);
     if (!status && t.samples == 0)
         cli_note(cli, "the stretch has no sample");
-    baro_timeline_free(timeline);
+    baro_fold_free(fold);
     return status;
 }
 

@@ -30,9 +30,11 @@ static bool holds(const struct wish *w, const char *text)
 static bool matches(const struct model *m, const struct wish *w, const struct baro_row *p)
 {
     char pid[16];
+    const char *line = NULL;
+    baro_row_cmdline(p, &line);
     if (w->task)
         return strcmp(w->task, model_task(m, p)) == 0;
-    if (!*w->filter || holds(w, baro_row_name(p)) || holds(w, baro_row_cmdline(p)) || holds(w, model_task(m, p)))
+    if (!*w->filter || holds(w, baro_row_name(p)) || holds(w, line) || holds(w, model_task(m, p)))
         return true;
     int32_t v = baro_row_pid(p);
     size_t at = sizeof(pid) - 1;

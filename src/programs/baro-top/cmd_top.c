@@ -17,29 +17,29 @@
 
 #define ONCE_HEAD 8
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
-/* The summary is finished again after this many times the time that finishing took; at the latest after
- * FINISH_MOST_NS. */
+/* The summary and the timeline are finished again after this many times the time that finishing took; at the latest
+ * after FINISH_MOST_NS. */
 #define FINISH_PAUSE 2000
 #define FINISH_MOST_NS (5 * NS_PER_SEC)
 #define OPEN_MOST_NS 20000000ULL /* CPU time to find out whether a kept tape is still written */
 
-/* Finishing the summary takes time for each living process, so the facts of a very large job may be some seconds old.
+/* Finishing takes time for each living process, so the facts of a very large job may be some seconds old.
  * Example: 1 ms for 10,000 processes, so every 2 s. At the end of the recording all facts are complete. */
-static void finish_summary(struct top *t)
+static int finish(struct top *t)
 {
     uint64_t now_ns = clock_monotonic_ns();
     if (t->feed.state == BARO_TAPE_RUNNING && now_ns < t->finish_ns)
-        return;
-    baro_summary_finish(t->feed.summary);
+        return 0;
+    int code = baro_fold_finish(t->feed.fold, BARO_FOLD_TIMELINE, &t->err);
     uint64_t end_ns = clock_monotonic_ns(), pause_ns = FINISH_PAUSE * (end_ns - now_ns);
     t->finish_ns = end_ns + (pause_ns < FINISH_MOST_NS ? pause_ns : FINISH_MOST_NS);
+    return code;
 }
 
 int top_refresh(struct top *t)
 {
     struct feed *f = &t->feed;
-    finish_summary(t);
-    int code = baro_timeline_finish(f->timeline, &t->err);
+    int code = finish(t);
     t->ui.first_ns = f->first_ns;
     t->ui.last_ns = f->last_ns;
     t->shown = t->ui.live ? &f->newest : &t->past;

@@ -107,7 +107,9 @@ static void who(struct sheet *s, const struct baro_row *p)
     struct view *v = s->v;
     struct buf b = {0};
     uint32_t uid = baro_row_uid(p);
-    const char *user = v->user ? v->user(v->user_context, uid) : NULL;
+    const char *user = v->user ? v->user(v->user_context, uid) : NULL, *line;
+    uint64_t first_ns = 0, read_ns = 0;
+    enum baro_origin origin = (enum baro_origin) - 1;
     buf_printf(&b, "%d  %s", baro_row_pid(p), baro_row_name(p));
     text_line(s, STYLE_STRONG, &b);
     buf_printf(&b, "parent %d, ", baro_row_ppid(p));
@@ -118,17 +120,19 @@ static void who(struct sheet *s, const struct baro_row *p)
     else
         buf_str(&b, "user not known");
     buf_str(&b, ", found at ");
-    fmt_moment(&b, baro_row_first_ns(p));
-    buf_printf(&b, " (%s), read at ", baro_origin_name(baro_row_origin(p)));
-    uint64_t read_ns = 0;
+    baro_row_first_ns(p, &first_ns);
+    baro_row_origin(p, &origin);
+    fmt_moment(&b, first_ns);
+    buf_printf(&b, " (%s), read at ", baro_origin_name(origin));
     baro_row_read_ns(p, &read_ns);
     fmt_moment(&b, read_ns);
     text_line(s, STYLE_FAINT, &b);
     s->row++;
-    if (baro_row_cmdline(p)) {
-        wrapped(s, baro_row_cmdline(p));
+    enum baro_absent why = baro_row_cmdline(p, &line);
+    if (why == BARO_PRESENT) {
+        wrapped(s, line);
     } else {
-        buf_printf(&b, "command line: - (%s)", baro_absent_name((enum baro_absent)baro_row_cmdline_absent(p)));
+        buf_printf(&b, "command line: - (%s)", baro_absent_name(why));
         text_line(s, STYLE_FAINT, &b);
     }
     s->row++;

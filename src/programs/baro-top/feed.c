@@ -25,9 +25,11 @@ int feed_open(struct feed *f, struct baro_error *err)
     if (code >= 0 && f->task_rules)
         code = baro_tape_set_tasks(f->other, f->task_rules, err);
     if (code >= 0)
-        code = baro_summary_new(&f->summary, baro_tape_header(f->tape), err);
-    if (code >= 0)
-        code = baro_timeline_new(&f->timeline, baro_tape_header(f->tape), err);
+        code = baro_fold_new(&f->fold, baro_tape_header(f->tape), BARO_FOLD_TIMELINE, err);
+    if (code >= 0) {
+        f->summary = baro_fold_summary(f->fold);
+        f->timeline = baro_fold_timeline(f->fold);
+    }
     f->state = code < 0 ? BARO_TAPE_CUT_OFF : baro_tape_state(f->tape);
     if (code < 0)
         feed_close(f);
@@ -36,13 +38,13 @@ int feed_open(struct feed *f, struct baro_error *err)
 
 void feed_close(struct feed *f)
 {
-    baro_timeline_free(f->timeline);
-    baro_summary_free(f->summary);
+    baro_fold_free(f->fold);
     baro_tape_close(f->other);
     baro_tape_close(f->tape);
     instant_done(&f->newest);
     instant_done(&f->next);
     f->tape = f->other = NULL;
+    f->fold = NULL;
     f->summary = NULL;
     f->timeline = NULL;
 }
@@ -153,10 +155,10 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
 /* Returns when the first GPU of a sample was read; 0 if there is none. */
 static uint64_t gpus_read_ns(const struct baro_sample *s)
 {
-    int kind = baro_kind_find("gpu");
-    const struct baro_row *first = s ? baro_sample_row(s, kind, 0) : NULL;
+    const struct baro_row *first = s ? baro_sample_row(s, BARO_KIND_GPU, 0) : NULL;
     uint64_t t_ns = 0;
-    return first && baro_row_value(first, baro_metric_find(kind, "read_at_ns"), &t_ns) == BARO_PRESENT ? t_ns : 0;
+    return first && baro_row_value(first, baro_metric_find(BARO_KIND_GPU, "read_at_ns"), &t_ns) == BARO_PRESENT ? t_ns
+                                                                                                                : 0;
 }
 
 /* Keeps the sample with which the GPUs of the newest one are compared. If the newest sample has a new reading of
@@ -212,8 +214,7 @@ static int take_sample(struct feed *f, const struct baro_record *r, struct baro_
 
 static int take_record(struct feed *f, const struct baro_record *r, struct baro_error *err)
 {
-    baro_summary_add(f->summary, r);
-    baro_timeline_add(f->timeline, r);
+    baro_fold_add(f->fold, r);
     if (r->kind == BARO_RECORD_SAMPLE)
         return take_sample(f, r, err);
     if (r->kind == BARO_RECORD_EXIT && f->is_read)

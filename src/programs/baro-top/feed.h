@@ -35,8 +35,9 @@ struct feed {
     uint64_t rates_over_ns; /* in feed_at(); feed_open() sets FEED_STEP_NS */
     struct metrics metric;
     struct baro_tape *tape, *other;
-    struct baro_summary *summary;
-    struct baro_timeline *timeline;
+    struct baro_fold *fold; /* has these: */
+    const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
     struct curves curves;
     struct feed_base base;
     struct instant newest, next; /* next: only the exits since newest.now */

@@ -37,7 +37,7 @@ static void put_summary(struct top *t, struct buf *ret)
                                  .color = t->cli->color,
                                  .curves = true,
                                  .timeline = t->feed.timeline};
-    baro_summary_finish(t->feed.summary);
+    baro_fold_finish(t->feed.fold, BARO_FOLD_TIMELINE, NULL);
     baro_summary_value(t->feed.summary, baro_summary_fact_find("", "start"), 0, &start);
     style.zone = zone_east(start.i64);
     report_block(t->feed.summary, NULL, style, ret);

@@ -21,8 +21,9 @@ static int whole_width(const struct view *v, size_t first, int rows)
 {
     int most = 0;
     for (int i = 0; i < rows && first + (size_t)i < v->model->n_rows; i++) {
-        const char *line = baro_row_cmdline(v->model->at[v->model->row[first + (size_t)i].node].process);
-        int n = line ? grid_columns_of(v->grid, line, strlen(line)) : 0;
+        const char *line = "";
+        baro_row_cmdline(v->model->at[v->model->row[first + (size_t)i].node].process, &line);
+        int n = grid_columns_of(v->grid, line, strlen(line));
         most = n > most ? n : most;
     }
     return ALL_COLUMNS + most;

@@ -182,14 +182,15 @@ static int draw_branch(struct view *v, int row, int column, int end, struct mode
 static void draw_command(struct view *v, int row, int column, int end, struct model_row r, enum style style)
 {
     const struct node *node = &v->model->at[r.node];
-    const char *line = baro_row_cmdline(node->process), *name = baro_row_name(node->process);
+    const char *line = "", *name = baro_row_name(node->process);
+    baro_row_cmdline(node->process, &line);
     enum style faint = style == STYLE_SELECTED ? style : STYLE_FAINT;
     if (v->ui->wish.is_tree)
         column = draw_branch(v, row, column, end, r, faint);
     if (node->is_folded && v->ui->wish.is_tree)
         column =
             grid_printf(v->grid, row, column, end, style == STYLE_SELECTED ? style : STYLE_WARN, "[+%u] ", node->below);
-    if (!line || !*line) {
+    if (!*line) {
         grid_printf(v->grid, row, column, end, style, "[%s]", *name ? name : "?");
         return;
     }

@@ -107,7 +107,7 @@ static struct row row_of(const struct tried *t, enum baro_kind kind, int id, int
             if (t->sample.processes[i]->key.pid == pid)
                 r.why = t->sample.processes[i]->absent[id];
         }
-        if (r.metric->source & BARO_SOURCE_SOCK_DIAG && !r.why) /* 0 where the kernel refuses to list sockets */
+        if (metric_source(kind, id) & BARO_SOURCE_SOCK_DIAG && !r.why) /* 0 where the kernel refuses to list sockets */
             r.why = t->sample.job_absent[JOB_tcp_unattributed_sent];
     } else if (kind == BARO_KIND_HOST) {
         r.why = t->sample.has_host ? t->sample.host_absent[id] : r.why;
@@ -200,7 +200,7 @@ static struct advice advice_on(const struct row *r)
         snprintf(ret.text, sizeof(ret.text), "a kernel of %d.%d or later", since / 1000, since % 1000);
     for (size_t i = 0; !ret.text[0] && i < sizeof(advice) / sizeof(*advice); i++) {
         const char *stem = advice[i].stem ? advice[i].stem : "";
-        if (r->metric->source & advice[i].sources && advice[i].reasons >> r->why & 1 &&
+        if (metric_source(r->kind, r->id) & advice[i].sources && advice[i].reasons >> r->why & 1 &&
             strncmp(r->metric->stem, stem, strlen(stem)) == 0)
             snprintf(ret.text, sizeof(ret.text), "%s", advice[i].text);
     }
@@ -431,7 +431,7 @@ static bool is_of(const struct source *s, enum baro_kind kind, int id)
         return s->controllers >> (is_cpu ? CGROUP_AT_CPU : c) & 1;
     }
     bool is_of_processes = strcmp(s->topic, MACHINE) != 0;
-    return m->source & s->sources && !s->controllers && (kind == BARO_KIND_PROCESS) == is_of_processes;
+    return metric_source(kind, id) & s->sources && !s->controllers && (kind == BARO_KIND_PROCESS) == is_of_processes;
 }
 
 /* Of a kind without entities it is said only if nothing else is known of the source. */

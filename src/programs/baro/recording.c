@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "libbaro/timeline/timeline.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/tape/announce.h"
 #include "libbaro/tape/folder.h"
@@ -55,7 +56,7 @@ static void on_header(void *context, const struct baro_header *h)
     if (r->settings->quiet || r->settings->background)
         return;
     r->header = h;
-    baro_summary_new(&r->summary, h, NULL);
+    baro_fold_new(&r->fold, h, BARO_FOLD_VERDICTS, NULL);
     if (h->task_rules && task_file_parse(&r->rules, "the tasks", span_str(h->task_rules), NULL) == 0)
         task_fold_new(&r->tasks, h, &r->rules.rules, 0); /* else the summary has no tasks */
 }
@@ -149,12 +150,21 @@ static void prune(struct recording *r)
     r->pruned = true;
 }
 
+#define ITEMS_MOST 2000u /* items of the timeline; a phase takes about 2 kB */
+
 static void summarize(struct recording *r, struct baro_record record)
 {
-    if (!r->summary)
+    if (!r->fold)
         return;
-    baro_summary_add(r->summary, &record);
-    judge_add(&r->judge, &record, r->tape_fd);
+    /* Marks are in no verdict, and a job may write a thousand a second. */
+    if (record.kind == BARO_RECORD_EVENT && baro_event_kind_of(record.u.event) == BARO_EVENT_MARK)
+        builder_add_to_summary(r->fold, &record);
+    else
+        baro_fold_add(r->fold, &record);
+    if (r->fold->timeline && timeline_size(r->fold->timeline) > ITEMS_MOST) {
+        builder_keep_summary(r->fold);
+        r->gave_up = true;
+    }
 }
 
 /* Sums up tasks, as readers do. */
@@ -162,7 +172,7 @@ static void summarize_sample(struct recording *r, const struct baro_sample *s)
 {
     struct baro_sample with_tasks;
     struct baro_record record = {.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s};
-    if (r->summary && !r->tasks && task_fold_is_needed(s))
+    if (r->fold && !r->tasks && task_fold_is_needed(s))
         task_fold_new(&r->tasks, r->header, NULL, r->sample_ns);
     r->sample_ns = s->t_ns;
     if (r->tasks) {
@@ -194,7 +204,7 @@ static void on_sample(void *context, const struct baro_sample *s)
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recording *r = context;
-    if (r->summary && !r->tasks && !e->absent[EXIT_task])
+    if (r->fold && !r->tasks && !e->absent[EXIT_task])
         task_fold_new(&r->tasks, r->header, NULL, r->sample_ns);
     if (r->tasks) {
         struct baro_exit copy = *e;
@@ -264,8 +274,6 @@ static void on_finished(void *context, bool recorded)
         look_for_tape(r);
     if (recorded && !r->reported)
         report_to_user(r);
-    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
-        put_text_of(r, end_text_reason);
     if (r->link)
         link_done(r->link);
 }
@@ -358,16 +366,15 @@ void recording_discard(struct recording *r)
 
 void recording_done(struct recording *r)
 {
-    baro_summary_free(r->summary);
+    baro_fold_free(r->fold);
     task_fold_free(r->tasks);
     task_file_done(&r->rules);
     r->tasks = NULL;
-    judge_done(&r->judge);
     buf_done(&r->path);
     tape_file_done(&r->file);
     segments_writer_done(&r->segments);
     buf_done(&r->dir);
     free(r->announced);
     r->announced = NULL;
-    r->summary = NULL;
+    r->fold = NULL;
 }

@@ -3,11 +3,11 @@
 #ifndef PROGRAMS_BARO_RECORDING_H
 #define PROGRAMS_BARO_RECORDING_H
 
+#include "libbaro/builder/builder.h"
 #include "libbaro/rules/task_fold.h"
 #include "libbaro/rules/task_lines.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/segments.h"
-#include "programs/baro/judge.h"
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
 #include "recorder/loop/record.h"
@@ -33,12 +33,12 @@ struct recording {
     int stderr_fd;                       /* for lines to people; -1: none */
     void (*first_sample)(void *context); /* called once: the sample is on the tape, and the tape has its name */
     void *first_sample_context;
+    struct baro_fold *fold; /* of what was recorded so far; NULL: nothing is printed at the end */
+    bool gave_up;           /* the timeline would take too much memory: there are no verdicts */
     const struct baro_header *header;
-    struct baro_summary *summary;
     struct task_fold *tasks; /* NULL: none so far */
     struct task_file rules;
     uint64_t sample_ns; /* of the last sample */
-    struct judge judge;
 };
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */

@@ -40,8 +40,7 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
 
 #define AT(member) offsetof(struct settings, member)
 /* Rows: the long name, the letter or 0, the argument's name, where in the settings the value goes, the help, and what a
- * few have besides (.completes, MORE). */
-#define MORE(text) .more = text
+ * few have besides (.completes). What one line can't say is in docs/help.md. */
 #define OPTION(name_, letter_, argument_, type_, member, ...)                                                          \
     {                                                                                                                  \
         .name = name_, .letter = letter_, .argument = argument_, .type = type_, .offset = AT(member),                  \
@@ -55,17 +54,8 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
 #define PARSED(name, letter, argument, member, function, ...)                                                          \
     OPTION(name, letter, argument, OPT_PARSED, member, __VA_ARGS__, .parse = function)
 #define TASK_OPTIONS                                                                                                   \
-    PARSED(                                                                                                            \
-        "task", 0, "NAME=REGEX", tasks, take_task_rule,                                                                \
-        "what fits REGEX, and what it starts, is the task NAME; may be repeated",                                      \
-        MORE("REGEX is an extended regular expression, as of grep -E, without back-references. It fits if the "        \
-             "program's name or the command line has a part that matches; if it begins with ^ and a letter "           \
-             "and has no blank or slash, the name alone counts, which is known of each process. A process belongs to " \
-             "the first --task "                                                                                       \
-             "that fits it; if none does, to that of its parent; a program that it executes is matched anew. Where "   \
-             "the command line of a process is not on the tape and its name does not fit, its task is not known: "     \
-             "what the tasks used is then marked as a lower bound. Command lines on a tape have no secrets, so no "    \
-             "REGEX finds these. The tasks that were recorded are not shown then.")),                                  \
+    PARSED("task", 0, "NAME=REGEX", tasks, take_task_rule,                                                             \
+           "what fits REGEX, and what it starts, is the task NAME; may be repeated"),                                  \
         PARSED("tasks", 0, "FILE", tasks, take_task_file,                                                              \
                "the same for the tasks of a task file (baro help tasks), by match and exact alone",                    \
                .completes = OPT_A_FILE)

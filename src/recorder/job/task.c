@@ -116,8 +116,7 @@ static bool cpu_is_whole(const struct member *m)
 
 static uint64_t reported_faults(const struct member *m, enum ledger_counter c)
 {
-    const struct member_usage *u = member_usage(m);
-    return c == LEDGER_FAULTS_MINOR ? u->faults_minor : c == LEDGER_FAULTS_MAJOR ? u->faults_major : 0;
+    return member_usage(m)->own[c];
 }
 
 void task_settle(struct job *j)
@@ -165,34 +164,4 @@ void job_count_groups(struct job *j)
         t->extra_user -= user;
         t->extra_system -= cpu - user;
     }
-}
-
-/* ---- going on with another recorder's tape ---- */
-
-static uint64_t then_of(const struct baro_entity *e, enum task_metric id)
-{
-    return e->absent[id] ? 0 : e->value[id];
-}
-
-void job_task_resume(struct job *j, unsigned task, const struct baro_entity *then)
-{
-    struct job_task *t = &j->tasks[task - 1];
-    t->id_before = then->id;
-    t->ended_cpu += then_of(then, TASK_cpu); /* of a group: the job's totals include it */
-    t->ended_user += then_of(then, TASK_cpu_user);
-    if (!then->absent[TASK_exit_signal])
-        job_task_status(j, task, (int)(then_of(then, TASK_exit_code) << 8 | then_of(then, TASK_exit_signal)));
-    t->commands_unread += then_of(then, TASK_commands_unread);
-    t->commands_unread_cpu += then_of(then, TASK_commands_unread_cpu);
-    t->commands_unsized += then->absent[TASK_commands_unread_cpu] != BARO_PRESENT;
-    t->group_short |= t->is_group && then_of(then, TASK_processes_unread);
-}
-
-unsigned job_task_before(const struct job *j, const struct baro_process *row)
-{
-    for (size_t k = 0; k < j->n_tasks && !row->absent[PROCESS_task]; k++) {
-        if (j->tasks[k].id_before && j->tasks[k].id_before == row->value[PROCESS_task])
-            return (unsigned)k + 1;
-    }
-    return 0;
 }

@@ -14,14 +14,12 @@
 
 struct job_task {
     uint32_t id;              /* id of the entity */
-    uint32_t id_before;       /* its id on the tape of the recorder before this one; 0: none */
     uint64_t commands_unread; /* programs that may have belonged to it and ended before their command was read */
     uint64_t commands_unread_cpu, commands_unsized; /* CPU time of these; how many have no known CPU time */
     bool has_status;                   /* the command of `run --task`, or the process that was named, has ended */
     int wait_status;                   /* its wait status (wait4(2)); if there are several, that of the last one */
     bool has_rules;                    /* commands are matched with rules; else the user named processes */
     bool is_group;                     /* its processes are those of control groups, whose own count is exact */
-    bool group_short;                  /* that count lacks what another group of the same name used */
     struct job_group group_now;        /* that count, since the recording began */
     uint64_t ended_cpu, ended_user;    /* CPU time of processes of the group that have ended */
     uint64_t extra_user, extra_system; /* the part of that count that no known process used; may wrap */
@@ -46,11 +44,6 @@ void job_inherit(struct job *j, struct member *m, const struct member *parent);
 void job_label_below(struct job *j, struct member *root, unsigned task);
 /* A program that may have belonged to the task ended before its command was read. cpu_ns: NULL: not known. */
 void job_task_unread(struct job *j, unsigned task, const uint64_t *cpu_ns);
-
-/* Another recorder has recorded the task, which is `then` in its last sample. Call it before job_resume(). */
-void job_task_resume(struct job *j, unsigned task, const struct baro_entity *then);
-/* Returns the task of a process of that sample, counted from 1; 0: none. */
-unsigned job_task_before(const struct job *j, const struct baro_process *row);
 
 /* Compares the counts of control groups with what their known processes have used: extra_user, extra_system. */
 void job_count_groups(struct job *j);

@@ -162,6 +162,6 @@ const char *collectors_left_out(const struct collectors *c, enum budget_level le
 
 bool collector_serves(const struct collector *is, enum baro_kind kind, int id)
 {
-    const struct baro_metric *m = baro_metric_get(kind, id);
-    return m && is->kinds & COLLECTOR_KIND(kind) && (!is->sources || m->source & is->sources);
+    return baro_metric_get(kind, id) && is->kinds & COLLECTOR_KIND(kind) &&
+           (!is->sources || metric_source(kind, id) & is->sources);
 }

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/fold/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/fmt.h"
+
+#define ROWS_HELD 2u /* the newest rows, which active windows get later */
+
+static struct fold_row *row_at(const struct fold_windows *all, size_t i)
+{
+    return &all->row[i % WINDOW_ROWS];
+}
+
+int windows_init(struct fold_windows *all, bool attached)
+{
+    *all = (struct fold_windows){.row = calloc(WINDOW_ROWS, sizeof(*all->row)),
+                                 .exit = calloc(WINDOW_EXITS, sizeof(*all->exit))};
+    if (!all->row || !all->exit) {
+        windows_done(all);
+        return -ENOMEM;
+    }
+    if (attached)
+        return 0;
+    /* A command starts at 0: it had used nothing when the tape began. */
+    struct fold_row *first = row_at(all, all->n++);
+    memset(first->absent + FOLD_OF_MACHINE, BARO_ABSENT_NOT_YET, FOLD_ROW - FOLD_OF_MACHINE);
+    return 0;
+}
+
+void windows_done(struct fold_windows *all)
+{
+    free(all->row);
+    free(all->exit);
+    free(all->active);
+    *all = (struct fold_windows){0};
+}
+
+/* ---- where CPU time between two samples belongs ---- */
+
+static uint64_t overlap_ns(uint64_t a_begin, uint64_t a_end, uint64_t b_begin, uint64_t b_end)
+{
+    uint64_t lo = a_begin > b_begin ? a_begin : b_begin, hi = a_end < b_end ? a_end : b_end;
+    return lo < hi ? hi - lo : 0;
+}
+
+/* Returns the share of the CPU time between a and b that belongs to the window. even: the share of the time. *ret_even:
+ * the share of the CPU time that is spread evenly. */
+static double cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
+                        const struct fold_row *b, double even, double *ret_even)
+{
+    double within = 0, within_here = 0, across = 0, across_here = 0;
+    double growth = b->value[FOLD_CPU] > a->value[FOLD_CPU] ? (double)(b->value[FOLD_CPU] - a->value[FOLD_CPU]) : 0;
+    size_t first = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0;
+    for (size_t i = all->n_exits; i-- > first;) {
+        const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
+        if (e->end_ns < a->t_ns)
+            break; /* exits are in the order of time, but for a few that were found late */
+        uint64_t length = e->end_ns > e->begin_ns ? e->end_ns - e->begin_ns : 1;
+        double part = (double)overlap_ns(e->begin_ns, e->end_ns, a->t_ns, b->t_ns) / (double)length;
+        uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
+        double here = (double)overlap_ns(e->begin_ns, e->end_ns, lo, hi) / (double)length;
+        if (e->begin_ns >= a->t_ns && e->end_ns <= b->t_ns) {
+            within += (double)e->cpu_ns[0];
+            within_here += (double)e->cpu_ns[0] * here;
+        } else {
+            /* It may have used all of it in this interval, unless a sample has it. Then it used it evenly. */
+            double most = (double)e->cpu_ns[0] * (e->is_sampled ? part : part > 0);
+            across += most;
+            across_here += part > 0 ? most * here / part : 0;
+        }
+    }
+    *ret_even = 1;
+    if (!(growth > 0) || within + across <= 0)
+        return even;
+    /* Processes that lived in this interval alone have their time; those that lived beyond it, and then what no exit
+     * accounts for, share the rest. If nobody is left, nobody else can have used it. */
+    bool is_last = across > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
+    within_here = within > growth ? within_here * growth / within : within_here;
+    double rest = within < growth ? growth - within : 0, spread = across < rest && !is_last ? across : rest;
+    double here = within_here + (across > 0 ? across_here / across * spread : 0) + (rest - spread) * even;
+    *ret_even = (rest - spread) / growth;
+    return here / growth;
+}
+
+/* ---- a window, and two rows after each other ---- */
+
+/* Adds the part of an interval's growth that belongs to the window. Example: of an interval from 2 to 4 s, a phase
+ * that begins at 3 s gets one half. The error is the largest possible one: all of the growth may lie on one side of
+ * the edge. */
+static void count_part(struct fold_window *w, int i, const struct fold_row *a, const struct fold_row *b, double part,
+                       double error)
+{
+    int absent = b->absent[i] ? b->absent[i] : a->absent[i];
+    if (absent == BARO_PRESENT && b->value[i] < a->value[i])
+        absent = BARO_ABSENT_UNKNOWN;
+    if (absent != BARO_PRESENT) {
+        w->missing[i] = (uint8_t)absent;
+        return;
+    }
+    double growth = (double)(b->value[i] - a->value[i]);
+    w->counted[i] = true;
+    w->grown[i] += growth * part;
+    w->error[i] += growth * error;
+}
+
+/* Returns the share of an interval that overlaps the window. */
+static double overlap(struct fold_window *w, uint64_t from, uint64_t to, uint64_t *covered_ns)
+{
+    uint64_t ns = overlap_ns(from, to, w->begin_ns, w->end_ns);
+    *covered_ns += ns;
+    return ns ? (double)ns / (double)(to - from) : 0;
+}
+
+static void raise_peak(struct window_peak *p, uint64_t value, int absent, bool is_stale)
+{
+    if (absent != BARO_PRESENT) {
+        p->absent = p->absent == BARO_ABSENT_NOT_YET ? absent : p->absent;
+        return;
+    }
+    if (p->absent != BARO_PRESENT || value > p->value)
+        *p = (struct window_peak){value, BARO_PRESENT, is_stale};
+}
+
+static bool is_stale(const struct fold_row *row, int gauge)
+{
+    return row->is_stale && (gauge == FOLD_PSS - FOLD_RSS || gauge == FOLD_USS - FOLD_RSS);
+}
+
+static void reach_edge(struct fold_window *w, const struct fold_row *a, const struct fold_row *b, uint64_t edge_ns)
+{
+    double part = (double)(edge_ns - a->t_ns) / (double)(b->t_ns - a->t_ns);
+    for (int i = 0; i < FOLD_GAUGES; i++) {
+        int at = FOLD_RSS + i;
+        bool both = a->absent[at] == BARO_PRESENT && b->absent[at] == BARO_PRESENT;
+        const struct fold_row *of = b->absent[at] == BARO_PRESENT ? b : a;
+        double value = both ? (double)a->value[at] * (1 - part) + (double)b->value[at] * part : (double)of->value[at];
+        raise_peak(&w->edge[i], whole_of(value), of->absent[at], is_stale(of, i));
+    }
+}
+
+static void reach_row(struct fold_window *w, const struct fold_row *row)
+{
+    w->samples++;
+    for (int i = 0; i < FOLD_GAUGES; i++)
+        raise_peak(&w->peak[i], row->value[FOLD_RSS + i], row->absent[FOLD_RSS + i], is_stale(row, i));
+    if (row->absent[FOLD_CPU] == BARO_PRESENT)
+        derive_peak_add(&w->cores, row->t_ns, row->value[FOLD_CPU], &row->able);
+}
+
+/* Takes the growth from one row to the next. */
+static void feed(const struct fold_windows *all, struct fold_window *w, const struct fold_row *a,
+                 const struct fold_row *b)
+{
+    double part = a->t_ns < b->t_ns ? overlap(w, a->t_ns, b->t_ns, &w->covered_ns[0]) : 0;
+    double most = part > 0.5 ? part : 1 - part, unsure = 1;
+    double of_cpu = part > 0 && part < 1 ? cpu_share(all, w, a, b, part, &unsure) : part;
+    for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++) {
+        bool is_cpu = i == FOLD_CPU || i == FOLD_CPU_USER || i == FOLD_CPU_SYSTEM;
+        double error = part < 1 ? most : 0;
+        count_part(w, i, a, b, is_cpu ? of_cpu : part, is_cpu ? error * unsure : error);
+    }
+    if (w->begin_ns > a->t_ns && w->begin_ns < b->t_ns)
+        reach_edge(w, a, b, w->begin_ns);
+    if (w->end_ns > a->t_ns && w->end_ns < b->t_ns)
+        reach_edge(w, a, b, w->end_ns);
+    if (b->t_ns >= w->begin_ns && b->t_ns <= w->end_ns)
+        reach_row(w, b);
+    part = a->host_ns && a->host_ns < b->host_ns ? overlap(w, a->host_ns, b->host_ns, &w->covered_ns[1]) : 0;
+    most = part > 0.5 ? part : 1 - part;
+    for (int i = FOLD_OF_MACHINE; part > 0 && i < FOLD_COUNTERS; i++)
+        count_part(w, i, a, b, part, part < 1 ? most : 0);
+}
+
+/* ---- all windows ---- */
+
+void window_init(struct fold_window *w, uint64_t begin_ns, uint64_t end_ns)
+{
+    *w = (struct fold_window){.begin_ns = begin_ns, .end_ns = end_ns};
+    for (int i = 0; i < FOLD_GAUGES; i++)
+        w->peak[i].absent = w->edge[i].absent = BARO_ABSENT_NOT_YET;
+}
+
+static bool is_over(const struct fold_window *w, const struct fold_row *row)
+{
+    return row->t_ns >= w->end_ns && (!row->host_ns || row->host_ns >= w->end_ns);
+}
+
+/* Each window that is open takes time at each row. Of those that a row finds open only the oldest WINDOWS_OPEN_MOST get
+ * the next one; what the others use is not known. Example: 40,000 phases that a job begins and never ends. */
+static void feed_active(struct fold_windows *all, const struct fold_row *a, const struct fold_row *b)
+{
+    size_t left = 0, open = 0;
+    for (size_t i = 0; i < all->n_active; i++) {
+        struct fold_window *w = all->active[i];
+        feed(all, w, a, b);
+        bool is_open = w->begin_ns <= b->t_ns && !is_over(w, b);
+        open += is_open;
+        w->is_left = is_open && open > WINDOWS_OPEN_MOST;
+        w->is_active = !w->is_left && !is_over(w, b);
+        if (w->is_active)
+            all->active[left++] = w;
+    }
+    all->n_active = left;
+}
+
+void windows_add(struct fold_windows *all, const struct fold_row *row)
+{
+    if (all->n > ROWS_HELD)
+        feed_active(all, row_at(all, all->n - ROWS_HELD - 1), row_at(all, all->n - ROWS_HELD));
+    *row_at(all, all->n++) = *row;
+}
+
+/* Takes a process that was alive only within the window. */
+static void take_within(struct fold_window *w, const struct window_exit *e)
+{
+    if (e->begin_ns < w->begin_ns || e->end_ns > w->end_ns || e->end_ns < w->begin_ns)
+        return;
+    for (int i = 0; i < 3; i++)
+        w->within[i] += e->cpu_ns[i];
+    w->process_rss = e->rss_peak > w->process_rss ? e->rss_peak : w->process_rss;
+}
+
+void windows_add_exit(struct fold_windows *all, const struct baro_exit *e)
+{
+    static const enum exit_metric of[3] = {EXIT_cpu, EXIT_cpu_user, EXIT_cpu_system};
+    uint64_t elapsed = e->value[EXIT_elapsed];
+    if (e->absent[EXIT_elapsed])
+        return;
+    struct window_exit *one = &all->exit[all->n_exits++ % WINDOW_EXITS];
+    *one = (struct window_exit){.begin_ns = e->t_ns > elapsed ? e->t_ns - elapsed : 0,
+                                .end_ns = e->t_ns,
+                                .rss_peak = e->absent[EXIT_rss_peak] ? 0 : e->value[EXIT_rss_peak],
+                                .is_sampled = e->sampled};
+    for (int i = 0; i < 3; i++)
+        one->cpu_ns[i] = e->absent[of[i]] ? 0 : e->value[of[i]];
+    for (size_t i = 0; i < all->n_active; i++)
+        take_within(all->active[i], one);
+}
+
+bool windows_activate(struct fold_windows *all, struct fold_window *w)
+{
+    struct fold_window **at = array_room(all->active, all->n_active, &all->cap_active, sizeof(*at));
+    if (!at)
+        return false;
+    all->active = at;
+    w->is_active = true;
+    all->active[all->n_active++] = w;
+    size_t first = all->n > WINDOW_ROWS ? all->n - WINDOW_ROWS : 0;
+    for (size_t i = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0; i < all->n_exits; i++)
+        take_within(w, &all->exit[i % WINDOW_EXITS]);
+    for (size_t i = first + 1; i + ROWS_HELD < all->n; i++) {
+        if (row_at(all, i)->t_ns >= w->begin_ns || row_at(all, i)->host_ns >= w->begin_ns)
+            feed(all, w, row_at(all, i - 1), row_at(all, i));
+    }
+    return true;
+}
+
+void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t end_ns)
+{
+    for (size_t i = all->n_exits; i-- > 0 && i + WINDOW_EXITS >= all->n_exits;) {
+        const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
+        if (e->end_ns <= end_ns)
+            break;
+        for (int k = 0; k < 3 && e->begin_ns >= w->begin_ns && e->end_ns <= w->end_ns; k++)
+            w->within[k] -= e->cpu_ns[k];
+    }
+    w->end_ns = end_ns;
+}
+
+void windows_read(const struct fold_windows *all, const struct fold_window *w, struct fold_window *ret)
+{
+    *ret = *w;
+    for (size_t i = all->n > ROWS_HELD ? all->n - ROWS_HELD : 1; w->is_active && i < all->n; i++)
+        feed(all, ret, row_at(all, i - 1), row_at(all, i));
+    /* Totals may have what a process used a little earlier or later than its exit says: a window has at least what
+     * ended in it. */
+    if (!ret->counted[FOLD_CPU] || (double)ret->within[0] <= ret->grown[FOLD_CPU])
+        return;
+    for (int i = FOLD_CPU; i <= FOLD_CPU_SYSTEM; i++)
+        ret->grown[i] = (double)ret->within[i];
+}
