@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import needs_connector
+from conftest import needs_connector, tasks_by_name
 from test_tasks import BURN, EXECUTES, tool  # noqa: F401 (a fixture)
 
 
@@ -22,7 +22,7 @@ class Labelled:
         _, err = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, err
         out = json.loads(self.run("summary", "--by", "task", "--json", self.tape, status=0).stdout)
-        return {t["name"]: t for t in out["tasks"]}
+        return tasks_by_name(out)
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
@@ -114,7 +114,7 @@ def test_short_processes_against_a_group(labelled, tool, groups, waiting):
     task, job = r.tasks()[gul.name], r.run.export(r.tape, "job")[-1]
     # Those whose command could not be read in time are known by the name that the kernel reported at their end.
     exits = [e for e in r.run.export(r.tape, "exit") if e["task"] == gul.name]
-    bound = task.get("marks", {}).get("processes_started") or task.get("marks", {}).get("cpu_ns")
+    bound = task["processes_started_is_lower_bound"] or task["cpu_is_lower_bound"]
     assert task["processes_started"] == 100 or bound, task
     assert len(exits) == 100 or bound
     kernel = made.usage_ns()

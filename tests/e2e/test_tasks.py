@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import needs_connector
+from conftest import needs_connector, tasks_by_name
 
 BURN = """#!{python}
 import sys, time
@@ -51,7 +51,7 @@ class Recording:
         assert self.process.returncode == 0, err
         self.run.await_end(self.tape)
         out = json.loads(self.run("summary", "--by", "task", "--json", self.tape, status=0).stdout)
-        return {t["name"]: t for t in out["tasks"]}
+        return tasks_by_name(out)
 
     def values(self, entity="task", *options):
         return self.run.export(self.tape, entity, *options)
