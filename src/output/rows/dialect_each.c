@@ -317,7 +317,7 @@ static bool is_zombie(const struct dialect_each *d, const struct baro_row *p)
     return baro_row_value(p, d->state, &state) == BARO_PRESENT && (state == 'Z' || state == 'X');
 }
 
-/* Is the process left out? If tasks were named, other recorded processes (--pid with --name) have no rows. */
+/* Is the process left out? If tasks were named, other recorded processes (--pid with --task) have no rows. */
 static bool is_left_out(const struct dialect_each *d, const struct subject *of)
 {
     uint64_t id;

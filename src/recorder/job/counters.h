@@ -64,13 +64,6 @@ static inline uint64_t since_base(const struct member *m, unsigned counter, uint
     return v > base ? v - base : 0;
 }
 
-/* The part of v that was used since the member joined its task. */
-static inline uint64_t since_joined(const struct member *m, unsigned counter, uint64_t v)
-{
-    uint64_t base = m->of_task.base ? m->of_task.base[counter] : m->account.base ? m->account.base[counter] : 0;
-    return v > base ? v - base : 0;
-}
-
 /* CPU time that the member used after it was read last, according to an event source. */
 static inline uint64_t reported_cpu(const struct member *m)
 {
