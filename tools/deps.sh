@@ -17,7 +17,7 @@ demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/xdist:python3-pytest-xdist py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc cmd/ip:iproute2 cmd/ss:iproute2
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/tmux:tmux cmd/bash:bash
-    pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm
+    pl/Time::HiRes:perl cmd/df:coreutils cmd/cmark-gfm:cmark-gfm
     cmd/curl:curl cmd/promtool:prometheus py/jsonschema:python3-jsonschema cmd/clang-format-14:clang-format-14 cmd/abidiff:abigail-tools'
 full='cmd/clang:clang cmd/clang-tidy-14:clang-tidy-14 cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aarch64:qemu-system-arm cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
     cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/podman:podman cmd/runc:runc cmd/chromium:chromium'

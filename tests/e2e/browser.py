@@ -18,25 +18,10 @@ class Browser:
         self.read_from, answer = os.pipe()
         # The browser reads commands from descriptor 3 and answers on 4.
         shell = f'exec "$@" 3<&{command} 4>&{answer}'
-        self.process = subprocess.Popen(
-            [
-                "bash",
-                "-c",
-                shell,
-                "bash",
-                CHROMIUM,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--remote-debugging-pipe",
-                f"--user-data-dir={folder}",
-                *options,
-            ],
-            pass_fds=(command, answer),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self.process = subprocess.Popen(["bash", "-c", shell, "bash", CHROMIUM, "--headless", "--no-sandbox",
+                                         "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}",
+                                         *options], pass_fds=(command, answer), stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(command)
         os.close(answer)
         self.number, self.rest, self.events, self.session = 0, b"", [], None
@@ -88,36 +73,23 @@ class Browser:
     def key(self, key):
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
         for kind in ("keyDown", "keyUp"):
-            text = (
-                {"text": "\r" if key == "Enter" else key}
-                if kind == "keyDown" and (len(key) == 1 or key == "Enter")
-                else {}
-            )
+            text = ({"text": "\r" if key == "Enter" else key} if kind == "keyDown"
+                    and (len(key) == 1 or key == "Enter") else {})
             if key in codes:
                 text["windowsVirtualKeyCode"] = codes[key]
             self.call("Input.dispatchKeyEvent", type=kind, key=key, **text)
 
     def mouse(self, kind, x, y, buttons=0):
-        self.call(
-            "Input.dispatchMouseEvent",
-            type=kind,
-            x=x,
-            y=y,
-            button="left" if buttons or kind == "mouseReleased" else "none",
-            buttons=buttons,
-            clickCount=1,
-        )
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y,
+                  button="left" if buttons or kind == "mouseReleased" else "none", buttons=buttons, clickCount=1)
 
     def requests(self):
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
     def complaints(self):
         """Returns errors of scripts and of the content security policy, and what the page wrote to the console."""
-        return [
-            e
-            for e in self.events
-            if e.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
-        ]
+        return [e for e in self.events
+                if e.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")]
 
     def close(self):
         os.close(self.write_to)

@@ -28,6 +28,7 @@ import zlib
 import pytest
 
 from programs import copy_programs
+from readers import hostile_tape  # noqa: F401 (a fixture)
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDINARY = 65534  # nobody: a user that owns no files
@@ -57,13 +58,11 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 def pytest_configure(config):
     config.addinivalue_line("markers", "not_sanitized(reason): meaningless on a binary built with sanitizers")
     config.addinivalue_line("markers", "slow: takes long; only in the full check (BARO_FULL=1)")
-    config.addinivalue_line(
-        "markers", "alone: changes or counts something of the whole machine; runs when no other test does"
-    )
+    config.addinivalue_line("markers",
+                            "alone: changes or counts something of the whole machine; runs when no other test does")
     config.addinivalue_line("markers", "long: takes 7 seconds or more; starts first, so that no other waits for it")
-    config.addinivalue_line(
-        "markers", "xdist_group(name): tests that share a costly fixture run in one process (of pytest-xdist)"
-    )
+    config.addinivalue_line("markers",
+                            "xdist_group(name): tests that share a costly fixture run in one process (of pytest-xdist)")
 
 
 @functools.cache
@@ -159,9 +158,8 @@ def has_connector():
 
 
 needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="there is no strace")
-needs_connector = pytest.mark.skipif(
-    os.geteuid() != 0 or not has_connector(), reason="needs root and the process connector, which a container lacks"
-)
+needs_connector = pytest.mark.skipif(os.geteuid() != 0 or not has_connector(),
+                                     reason="needs root and the process connector, which a container lacks")
 
 
 @functools.lru_cache
@@ -355,11 +353,9 @@ class Runner:
         uid = self.uid
         argv = [self.binary, *map(str, args)]
         if via:
-            argv = [
-                *via,
-                *(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if uid is not None else []),
-                *argv,
-            ]
+            argv = [*via,
+                    *(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if uid is not None else []),
+                    *argv]
 
         def child():
             if cgroup is not None:
@@ -449,9 +445,8 @@ class Runner:
         gate = self.work / "gate"
         os.mkfifo(gate)
         gate.chmod(0o666)
-        process = self.popen(
-            "run", "-q", "-o", tape, *options, "--", *(["sh", "-c", argv] if isinstance(argv, str) else argv), **kw
-        )
+        process = self.popen("run", "-q", "-o", tape, *options, "--",
+                             *(["sh", "-c", argv] if isinstance(argv, str) else argv), **kw)
         held = os.open(gate, os.O_RDWR)  # opened for both, so that no open(2) blocks
         try:
             poll(lambda: reached() or process.poll() is not None, "what the job waits for")
@@ -492,11 +487,9 @@ def run_ordinary(baro, work):
 @pytest.fixture(params=["root", "ordinary"])
 def run_both(request, baro, work):
     """The test runs twice: as root (skipped if we are not root) and as an ordinary user."""
-    if request.param == "root":
-        if os.geteuid() != 0:
-            pytest.skip("not root")
-        return Runner(baro, work)
-    return Runner(baro, work, uid=ORDINARY if os.geteuid() == 0 else None)
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("not root")
+    return Runner(baro, work, uid=ORDINARY if request.param == "ordinary" and os.geteuid() == 0 else None)
 
 
 @pytest.fixture
@@ -562,23 +555,6 @@ class Cgroup:
 
 
 @pytest.fixture
-def cgroup():
-    """A Cgroup, to be passed to popen/run/record as cgroup=. Truth measures the job alone, without baro."""
-    for mount in _cgroup2_mounts():
-        path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)) if os.access(mount, os.W_OK) else None
-        if path is None:
-            continue
-        if not (path / "cpu.stat").exists():
-            path.rmdir()
-            continue
-        group = Cgroup(path)
-        yield group
-        group.remove()
-        return
-    pytest.skip("no cgroup v2 that we may make a group in")
-
-
-@pytest.fixture
 def groups():
     """groups(): a new control group."""
     made = []
@@ -595,6 +571,12 @@ def groups():
     yield make
     for group in made:
         group.remove()
+
+
+@pytest.fixture
+def cgroup(groups):
+    """A Cgroup, to be passed to popen/run/record as cgroup=. Truth measures the job alone, without baro."""
+    return groups()
 
 
 @pytest.fixture
@@ -664,12 +646,8 @@ def fuse(tmp_path):
 
     def mount(*options):
         program = pathlib.Path(__file__).with_name("fuse_files.py")
-        server = subprocess.Popen(
-            [sys.executable, program, tempfile.mkdtemp(dir=tmp_path), *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        server = subprocess.Popen([sys.executable, program, tempfile.mkdtemp(dir=tmp_path), *options],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         server.folder = server.args[2]
         if server.stdout.readline() != "mounted\n":
             pytest.skip("no FUSE: " + (server.communicate()[1].strip().splitlines() or ["it ended"])[-1])
@@ -738,11 +716,8 @@ class Truth:
     def check(self, summary, within=0.001):
         counted = summary["job"]["cpu_ns"]
         least, most = (self.cgroup.usage_ns() + int(used) for used in self.note.read_text().split())
-        assert least * (1 - within) - self.slack_ns <= counted <= most * (1 + within) + self.slack_ns, (
-            least,
-            counted,
-            most,
-        )
+        assert least * (1 - within) - self.slack_ns <= counted <= most * (1 + within) + self.slack_ns, (least, counted,
+                                                                                                        most)
 
 
 @pytest.fixture

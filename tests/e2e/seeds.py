@@ -106,21 +106,13 @@ def table(rows):
         def most(column):
             return 1024 * max(sum(r[column] for r in rows_at) for rows_at in instants.values())
 
-        found[tool] = {
-            "instances": len(final),
-            "samples": len(of),
-            "uss of one": 1024 * max(r["uss_kb"] for r in of),
-            "uss": most("uss_kb"),
-            "rss": most("rss_kb"),
-            "pss": most("pss_kb"),
-            "peak of one": max(r["cpu_pct"] for r in of) / 100,
-            "user": sum(v[0] for v in final.values()),
-            "system": sum(v[1] for v in final.values()),
-            "total": sum(sum(v) for v in final.values()),
-            "mean uss": 1024 * sum(r["uss_kb"] for r in of) / len(of),
-            "mean of one": sum(r["cpu_pct"] for r in of) / len(of) / 100,
-            "duration": max(instants) - min(instants),
-        }
+        found[tool] = {"instances": len(final), "samples": len(of), "uss of one": 1024 * max(r["uss_kb"] for r in of),
+                       "uss": most("uss_kb"), "rss": most("rss_kb"), "pss": most("pss_kb"),
+                       "peak of one": max(r["cpu_pct"] for r in of) / 100, "user": sum(v[0] for v in final.values()),
+                       "system": sum(v[1] for v in final.values()), "total": sum(sum(v) for v in final.values()),
+                       "mean uss": 1024 * sum(r["uss_kb"] for r in of) / len(of),
+                       "mean of one": sum(r["cpu_pct"] for r in of) / len(of) / 100,
+                       "duration": max(instants) - min(instants)}
     return found
 
 

@@ -22,13 +22,8 @@ class Server:
         if not pathlib.Path(baro).with_name("baro-serve").exists():
             pytest.skip("built without libmicrohttpd")
         where = () if "--listen" in options else ("--listen", "127.0.0.1:0")
-        self.process = subprocess.Popen(
-            [baro, "serve", *where, *options, *([str(folder)] if folder else [])],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
-            preexec_fn=before,
-        )
+        self.process = subprocess.Popen([baro, "serve", *where, *options, *([str(folder)] if folder else [])],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, preexec_fn=before)
         self.url = self.process.stdout.readline().decode().strip()
         assert self.url, self.process.stderr.read().decode()
         self.port = int(self.url.rstrip("/").rsplit(":", 1)[1]) if self.url.startswith("http") else 0
@@ -53,11 +48,8 @@ class Server:
 
     def summed(self, n):
         """The jobs, once all tapes were read."""
-        return poll(
-            lambda: len(j := self.jobs()) >= n
-            and all("cpu_ns" in job or job["state"] == "unreadable" for job in j)
-            and j
-        )
+        return poll(lambda: len(j := self.jobs()) >= n
+                    and all("cpu_ns" in job or job["state"] == "unreadable" for job in j) and j)
 
     def raw(self, data, timeout=60):
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as s:
@@ -70,7 +62,7 @@ class Server:
                     length = re.search(rb"Content-Length: (\d+)", head)
                     if end and length and len(body) >= int(length[1]):
                         break
-            except (ConnectionResetError, BrokenPipeError):
+            except (ConnectionResetError, BrokenPipeError, TimeoutError):
                 pass
             return answer
 
@@ -132,11 +124,8 @@ def serve(baro):
 @pytest.fixture
 def kept(run):
     """Three recordings among the kept runs."""
-    for command in (
-        ["sh", "-c", "for i in 1 2 3 4 5; do cat /proc/self/stat; done >/dev/null; exit 3"],
-        ["true"],
-        ["sleep", "0.3"],
-    ):
+    for command in (["sh", "-c", "for i in 1 2 3 4 5; do cat /proc/self/stat; done >/dev/null; exit 3"], ["true"],
+                    ["sleep", "0.3"]):
         run("run", "-q", "--overhead", "off", "--", *command)
 
 
@@ -146,12 +135,8 @@ def running(baro):
     jobs = []
 
     def start(*command, options=()):
-        jobs.append(
-            subprocess.Popen(
-                [baro, "run", "-q", "--interval", "100ms", "--overhead", "off", *options, "--", *command],
-                stdin=subprocess.PIPE,
-            )
-        )
+        jobs.append(subprocess.Popen([baro, "run", "-q", "--interval", "100ms", "--overhead", "off", *options, "--",
+                                      *command], stdin=subprocess.PIPE))
         return jobs[-1]
 
     yield start

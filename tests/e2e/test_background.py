@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 
+import pytest
 from conftest import poll
+from wrapping import state
 
 # A program that starts a recorder of itself, as the Python package does: it reaps the process that it started before it
 # reads the line.
@@ -34,19 +36,18 @@ os._exit(7)
 """
 
 
-def start(run, tape):
-    job = subprocess.Popen(
-        [sys.executable, "-c", STARTS, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+def program(run, tape, text=STARTS):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", text, run.binary, tape], text=True, **pipes)
+
+
+def start(run, tape, text=STARTS):
+    job = program(run, tape, text)
     return job, json.loads(job.stdout.readline())
 
 
-def is_gone(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:  # ENOENT, or ESRCH where it ended after open(2)
-        return True
+def await_end(pid):
+    poll(lambda: state(pid) in ("", "Z"), "the end of the recorder")
 
 
 def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
@@ -63,7 +64,7 @@ def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
     assert run.binary not in [os.readlink(f"/proc/{line['pid']}/fd/{n}") for n in os.listdir(f"/proc/{line['pid']}/fd")]
     assert line["tape"] == str(tape) and os.path.exists(line["events"])
     job.communicate()
-    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    await_end(line["pid"])
     summary = run.summary(tape)
     assert summary["job"]["processes_started"] == 1, "the process that started the recorder is none of the job"
     marks = [e for e in run.export(tape, "event") if e["event"] == "mark"]
@@ -74,7 +75,7 @@ def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
 def test_sigterm_ends_it(run, tape):
     job, line = start(run, tape)
     os.kill(line["pid"], signal.SIGTERM)
-    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    await_end(line["pid"])
     assert job.poll() is None
     run.await_end(tape)
     assert not os.path.exists(line["events"])
@@ -97,37 +98,23 @@ def test_it_says_why_nothing_is_recorded(run, tape):
         assert not tape.exists()
 
 
-def test_a_parent_that_reaps_late(run, tape):
-    """It reaps the process that it started when it has read the line, as a shell does: still no process of the job, and
-    what it used is not the job's."""
-    last = "os.waitpid(-1, os.WNOHANG)"
-    text = STARTS.replace("p.wait()\n", "").replace(last, f"p.wait(); {last}")
-    job = subprocess.Popen(
-        [sys.executable, "-c", text, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    line = json.loads(job.stdout.readline())
+LAST = "os.waitpid(-1, os.WNOHANG)"
+LATE = STARTS.replace("p.wait()\n", "").replace(LAST, f"p.wait(); {LAST}")
+WAITS = STARTS.replace("p.wait()", "import time\nwhile time.process_time() < 0.2: pass\np.wait()")
+
+
+@pytest.mark.parametrize("text", [LATE, WAITS], ids=["late", "waits for a CPU"])
+def test_a_parent_that_reaps_late(run, tape, text):
+    """It reaps the process that it started when it has read the line, as a shell does, or only after it has used 0.2 s
+    of CPU time: that is no process of the job, and what it used is not the job's."""
+    job, line = start(run, tape, text)
     job.communicate()
-    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    await_end(line["pid"])
     rows = run("export", "--entity", "process", "-c", "pid", tape).stdout.split()[1:]
     assert set(rows) == {str(job.pid)}
     summary = run.summary(tape)
     assert summary["job"]["processes_started"] == summary["job"]["processes_ended"] == 1
     assert run("export", "--entity", "exit", "-c", "pid", tape).stdout.split()[1:] == [str(job.pid)]
-
-
-def test_a_parent_that_waits_for_a_cpu_is_waited_for(run, tape):
-    """It reaps the process that it started only after 0.1 s, in which it does not sleep: that is no process of the
-    job."""
-    text = STARTS.replace("p.wait()", "import time\nwhile time.process_time() < 0.2: pass\np.wait()")
-    job = subprocess.Popen(
-        [sys.executable, "-c", text, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    line = json.loads(job.stdout.readline())
-    job.communicate()
-    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
-    rows = run("export", "--entity", "process", "-c", "pid", tape).stdout.split()[1:]
-    assert set(rows) == {str(job.pid)}
-    assert run.summary(tape)["job"]["processes_started"] == 1
 
 
 def test_a_parent_that_never_reaps(run, tape):
@@ -140,14 +127,12 @@ held.madvise(mmap.MADV_NOHUGEPAGE)
 for i in range(0, len(held), 4096): held[i] = 1
 print(faults() - before, flush=True)
 sys.stdin.read()""")
-    job = subprocess.Popen(
-        [sys.executable, "-c", text, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    job = program(run, tape, text)
     out = [job.stdout.readline() for _ in range(3)]
     seen = len(run.instants(tape))
     poll(lambda: len(run.instants(tape)) > seen + 2, "two more samples")
     pid = json.loads(out[1])["pid"]
     os.kill(pid, signal.SIGTERM)
-    poll(lambda: is_gone(pid), "the end of the recorder")
+    await_end(pid)
     job.communicate()
     assert run.summary(tape)["job"]["faults_minor"] >= int(out[2])

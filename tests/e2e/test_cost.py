@@ -50,24 +50,8 @@ def calls_per_tick(run, work, wait_until, pid, *options, machine=False, without_
     log = work / f"strace-{pid}"
     tape = work / f"{pid}.baro"
     r = subprocess.Popen(
-        [
-            "strace",
-            "-o",
-            log,
-            run.binary,
-            "record",
-            "--pid",
-            str(pid),
-            "-q",
-            "-i",
-            "100ms",
-            "-o",
-            tape,
-            "--overhead",
-            "off",
-            *([] if machine else ["--no-host"]),
-            *options,
-        ],
+        ["strace", "-o", log, run.binary, "record", "--pid", str(pid), "-q", "-i", "100ms", "-o", tape, "--overhead",
+         "off", *([] if machine else ["--no-host"]), *options],
         stdin=subprocess.DEVNULL,
         env={**os.environ, **({"BARO_NO_EVENTS": "1"} if without_events else {})},
     )

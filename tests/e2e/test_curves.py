@@ -19,13 +19,9 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
 def phased(baro, tmp_path_factory, ptys):
     work = tmp_path_factory.mktemp("phased")
     (work / "script").write_text(f'baro() {{ {baro} "$@"; }}; {SCRIPT}')
-    done = subprocess.run(
-        ["script", "-qec", f"stty cols 100; {baro} run -o {work}/t.baro -- sh {work}/script", "/dev/null"],
-        capture_output=True,
-        check=True,
-        timeout=60,
-        env={**ENVIRONMENT, "HOME": str(work)},
-    )
+    done = subprocess.run(["script", "-qec", f"stty cols 100; {baro} run -o {work}/t.baro -- sh {work}/script",
+                           "/dev/null"], capture_output=True, check=True, timeout=60,
+                          env={**ENVIRONMENT, "HOME": str(work)})
     return work / "t.baro", plain(done.stdout)
 
 

@@ -15,15 +15,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.not_sanitized("th
 
 
 def ran(argv):
-    done = subprocess.run(
-        list(map(str, argv)),
-        cwd=SOURCE,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(list(map(str, argv)), cwd=SOURCE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode == 77:
         pytest.skip(done.stdout.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout

@@ -37,23 +37,21 @@ def table(text):
     return [row.strip() for row in rows[: next(i for i, row in enumerate(rows) if not row.startswith(" " * 13))]]
 
 
-def test_verdicts_of_a_run_equal_those_of_its_tape(run, tape):
-    said = run("run", "-o", tape, "--", *burn(1.5), status=0).stderr
-    assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
-
-
-def test_verdicts_of_an_attached_recording(run, tape, started):
-    job = started([PYTHON, "-S", "-c", "while True: pass"])
-    said = run("record", "--pid", str(job.pid), "--for", "2s", "-o", tape, status=0).stderr
-    assert "  tape " in said
-    assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
-
-
-@pytest.mark.parametrize("seconds", [0, 1.2])
-def test_reason_why_a_job_ended(run, tape, seconds):
-    said = run("run", "-o", tape, "--", "sh", "-c", f"sleep {seconds}; kill -SEGV $$", status=-signal.SIGSEGV).stderr
-    assert "SIGSEGV ended it after" in verdicts(said)
-    assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
+@pytest.mark.parametrize("job, status, words",
+                         [(burn(1.5), 0, ""),
+                          (["sh", "-c", "kill -SEGV $$"], -signal.SIGSEGV, "SIGSEGV ended it after"),
+                          (["sh", "-c", "sleep 1.2; kill -SEGV $$"], -signal.SIGSEGV, "SIGSEGV ended it after"),
+                          (None, 0, "")], ids=["run", "killed at once", "killed", "attached"])
+def test_verdicts_of_a_run_equal_those_of_its_tape(run, tape, started, job, status, words):
+    if job:
+        said = run("run", "-o", tape, "--", *job, status=status).stderr
+    else:
+        pid = started([PYTHON, "-S", "-c", "while True: pass"]).pid
+        said = run("record", "--pid", pid, "--for", "2s", "-o", tape, status=0).stderr
+        assert "  tape " in said
+    again = run("summary", tape, status=0).stdout
+    assert verdicts(said) == verdicts(again) and words in verdicts(said)
+    assert "phases" not in said + again
 
 
 def test_more_phases_than_are_kept(run, tape):
@@ -101,11 +99,6 @@ def test_many_phase_names(run, tape):
     assert rows[-1].endswith("4 more: baro summary --by phase")
 
 
-def test_no_phases_no_table(run, tape):
-    said = run("run", "-o", tape, "--", "true", status=0).stderr
-    assert "phases" not in said and "phases" not in run("summary", tape, status=0).stdout
-
-
 def test_tape_path_is_the_shortest(run, tape, work):
     (work / "a" / "b").mkdir(parents=True)
     (work / "link").symlink_to(work / "a" / "b")
@@ -127,11 +120,8 @@ def test_phases_at_a_time(run, tape):
     for t_ns in times:
         at = f"+{t_ns}ns"
         got = json.loads(run("show", "--json", "--at", at, tape, status=0).stdout)
-        inside = [
-            p["name"]
-            for p in (outer, inner)
-            if p["begin_ns"] <= got["t_ns"] and (p["is_open"] or got["t_ns"] < p["end_ns"])
-        ]
+        inside = [p["name"] for p in (outer, inner)
+                  if p["begin_ns"] <= got["t_ns"] and (p["is_open"] or got["t_ns"] < p["end_ns"])]
         assert [p["name"] for p in got["phases"]] == inside
         line = [x for x in run("show", "--at", at, tape, status=0).stdout.splitlines() if x.startswith("in ")]
         assert len(line) == 1 and re.findall(r"(\w+)(?: number=1)? since", line[0]) == inside

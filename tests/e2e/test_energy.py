@@ -34,8 +34,7 @@ def powercap(work):
 
 def recorded(run, tape, powercap, change):
     """Records, changes the tree after the first reading, and returns the last row of each meter."""
-    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", WAIT,
-                  env=powercap.env)
+    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", WAIT, env=powercap.env)
     try:
         poll(lambda: rows(run, tape, "energy"), "the first reading")
         change()
@@ -47,44 +46,32 @@ def recorded(run, tape, powercap, change):
 
 def test_what_is_added_up(run, tape, powercap):
     """package and dram, each once: core is within, psys is more, mmio is the package again, and dies of one socket
-    show the same counter."""
+    show the same counter. One wraps, and one that is switched off says far more than its range."""
     powercap.zone("intel-rapl:0", "package-0", 1000)
     powercap.zone("intel-rapl:0:0", "core", 500)
     powercap.zone("intel-rapl:0:1", "dram", 100)
     powercap.zone("intel-rapl:1", "psys", 5000)
     powercap.zone("intel-rapl:2", "package-1", 777)
     powercap.zone("intel-rapl:3", "package-2", 777)
+    powercap.zone("intel-rapl:4", "package-3", 262_143_000_000)
+    powercap.zone("intel-rapl:5", "package-4", 60293987000000)
     powercap.zone("intel-rapl-mmio:0", "package-0", 1000)
 
     def change():
         for path, uj in (("intel-rapl:0", 11_001_000), ("intel-rapl:0:0", 8_000_500), ("intel-rapl:0:1", 2_000_100),
                          ("intel-rapl:1", 30_005_000), ("intel-rapl:2", 4_000_777), ("intel-rapl:3", 4_000_777),
-                         ("intel-rapl-mmio:0", 11_001_000)):
+                         ("intel-rapl-mmio:0", 11_001_000), ("intel-rapl:4", 1_671_150)):
             powercap.set(path, uj)
 
     rows = recorded(run, tape, powercap, change)
     assert {n: (r["energy_joules"], r["counted"]) for n, r in rows.items()} == {
         "package-0": (11, 1), "package-0/core": (8, 0), "package-0/dram": (2, 1), "psys": (30, 0), "package-1": (4, 1),
-        "package-2": (4, 0), "package-0 (mmio)": (11, 0)}
+        "package-2": (4, 0), "package-3": (2, 1), "package-4": (None, 1), "package-0 (mmio)": (11, 0)}
+    assert rows["package-3"]["wraps"] == 1
     energy = run.summary(tape)["energy"]
-    assert energy["machine_joules"] == pytest.approx(17)
-    assert energy["job_is_estimate"] is True and 0 < energy["job_joules"] <= 17
-    assert "CPUs and memory 17.0 J" in run("summary", tape, status=0).stdout
-
-
-def test_wraps(run, tape, powercap):
-    powercap.zone("intel-rapl:0", "package-0", 262_143_000_000)
-    rows = recorded(run, tape, powercap, lambda: powercap.set("intel-rapl:0", 1_671_150))
-    assert (rows["package-0"]["energy_joules"], rows["package-0"]["wraps"]) == (2, 1)
-
-
-def test_nonsense_is_left_out(run, tape, powercap):
-    """A zone that is switched off was seen to say far more than its range."""
-    powercap.zone("intel-rapl:0", "package-0", 5)
-    powercap.zone("intel-rapl:1", "package-1", 60293987000000)
-    rows = recorded(run, tape, powercap, lambda: powercap.set("intel-rapl:0", 3_000_005))
-    assert rows["package-0"]["energy_joules"] == 3 and rows["package-1"]["energy_joules"] is None
-    assert run.summary(tape)["energy"]["machine_joules"] == 3
+    assert energy["machine_joules"] == pytest.approx(19)
+    assert energy["job_is_estimate"] is True and 0 < energy["job_joules"] <= 19
+    assert "CPUs and memory 19.0 J" in run("summary", tape, status=0).stdout
 
 
 def test_denied(run_ordinary, tape, powercap):

@@ -17,13 +17,8 @@ from jobs import names_of, script
 def test_execs_have_their_time(run, tape):
     """Whether the process was read before it ended or not. The event source that reports names of ended processes is
     opened at the first fork, which is seen up to 50 ms late beside forks of other jobs."""
-    run.record_gated(
-        tape,
-        "read x <gate; /usr/bin/sleep 0.2; for t in 0.01 0.3; do /usr/bin/sleep $t; date; done",
-        lambda: run.listens(tape),
-        "-i",
-        "1s",
-    )
+    run.record_gated(tape, "read x <gate; /usr/bin/sleep 0.2; for t in 0.01 0.3; do /usr/bin/sleep $t; date; done",
+                     lambda: run.listens(tape), "-i", "1s")
     execs = sorted((e["t_ns"], e["text"]) for e in run.export(tape, "event") if e["event"] == "exec")
     assert [name for _, name in execs][-4:] == ["sleep", "date", "sleep", "date"]
     (short, _), (date, _), (long, _), (last, _) = execs[-4:]
@@ -58,11 +53,8 @@ def test_name_that_the_parents_name_begins_with(run, work, tape):
     shutil.copy("/bin/sh", work / "trueness")
     run.record_gated(
         tape,
-        [
-            work / "trueness",
-            "-c",
-            "read x <gate; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; exit 0",
-        ],
+        [work / "trueness", "-c",
+         "read x <gate; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; exit 0"],
         lambda: run.listens(tape),
     )
     names = names_of(run.export(tape, "exit"))
@@ -105,19 +97,8 @@ def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
     """Timers that expire while the recorder is stopped are due at once when it continues, and not after the remaining
     wait."""
     target = started(["sleep", "1000"])
-    r = run.popen(
-        "record",
-        "--pid",
-        target.pid,
-        "-q",
-        "-i",
-        "1h",
-        "--for",
-        "12s",
-        "-o",
-        tape,
-        env={**os.environ, "BARO_NO_EVENTS": "1"},
-    )
+    r = run.popen("record", "--pid", target.pid, "-q", "-i", "1h", "--for", "12s", "-o", tape,
+                  env={**os.environ, "BARO_NO_EVENTS": "1"})
     run.await_samples(tape)
     time.sleep(0.3)  # the start has waits of its own
     os.kill(r.pid, signal.SIGSTOP)

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import SLOW, beside
 from jobs import commands
-from wrapping import comm
+from wrapping import recorder_of
 
 BURNT = 80_000_000
 
@@ -87,7 +87,9 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     if events:
         expected, status = WAYS[way]
         assert job["processes_started"] == expected + 1, exits
-        assert (burners[0]["signal"] or burners[0]["status"]) == status
+        found = burners[0]["signal"] or burners[0]["status"]
+        # The event of an exit is of the first thread: on a busy machine the status of the whole may not be read.
+        assert found == status or way == "leader-goes" and found is None
     elif accounting["event_source"] == "scan":
         # Without events the number of processes is known only if each pid that was given out is. One that was chosen
         # is not given out.
@@ -104,25 +106,6 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     assert sum(c["cpu_ns"] or 0 for c in s["commands"]) <= job["cpu_ns"] or not unsure
 
 
-@pytest.mark.parametrize("source", ["events"], indirect=True)  # without, little but the total is known
-def test_two_processes_of_equal_lifetime(run_both, tape, source):
-    """One computes, one sleeps, for the same time and between the same samples: each has its own CPU time."""
-    run_both.record_gated(tape, """
-        read x <gate
-        (exec -a burner sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done') 2>/dev/null ||
-        bash -c 'exec -a burner sh -c "i=0; while [ \\$i -lt 60000 ]; do i=\\$((i+1)); done"' &
-        a=$!; sleep 0.12; wait $a; sleep 0.12
-        """, lambda: run_both.listens(tape), "--interval", "10s")
-    s = run_both.summary(tape)
-    if s["accounting"]["event_source"] != "connector":
-        return  # little but the total is known
-    sleeps = [e for e in run_both.export(tape, "exit") if e["name"] == "sleep"]
-    assert len(sleeps) == 2
-    assert all(e["cpu_ns"] < 15_000_000 for e in sleeps if e["cpu_ns"] is not None)
-    if os.geteuid() == 0 and run_both.uid is None:  # else the shell may have waited for one before it was read
-        assert s["accounting"]["cpu_counted_ns"] >= 0.8 * s["job"]["cpu_ns"]
-
-
 @pytest.mark.alone  # net.core.rmem_max is a setting of the whole machine
 def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until):
     """There are more forks than the usual buffer holds while the recorder is stopped: the overflow is reported, and
@@ -137,28 +120,15 @@ def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until)
     except OSError:
         pytest.skip("net.core.rmem_max can't be set here")
     try:
-        p = run_ordinary.popen(
-            "run",
-            "-q",
-            "-o",
-            tape,
-            "--",
-            "sh",
-            "-c",
-            "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; "
-            "touch done; (sleep 3; exit 7) & wait",
-            stderr=subprocess.PIPE,
-        )
+        job = ("until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; "
+               "touch done; (sleep 3; exit 7) & wait")
+        p = run_ordinary.popen("run", "-q", "-o", tape, "--", "sh", "-c", job, stderr=subprocess.PIPE)
         run_ordinary.await_samples(tape)
-        recorder = [
-            int(c)
-            for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
-            if comm(int(c)).startswith("baro")
-        ]
-        os.kill(recorder[0], signal.SIGSTOP)
+        recorder = recorder_of(p.pid)
+        os.kill(recorder, signal.SIGSTOP)
         (work / "go").touch()
         wait_until((work / "done").exists, "all the forks")
-        os.kill(recorder[0], signal.SIGCONT)
+        os.kill(recorder, signal.SIGCONT)
         p.communicate(timeout=120)
     finally:
         with open("/proc/sys/net/core/rmem_max", "w", encoding="ascii") as f:
@@ -198,25 +168,3 @@ def test_a_child_has_the_name_of_the_program_that_forked_it(run_both, compiled, 
         assert found["other"]["processes"] <= 2
         if not found["other"]["processes_is_lower_bound"]:
             assert found["other"]["processes"] == 2 and "forks" not in found, found
-
-
-def test_io_of_a_thread_is_that_of_the_process(run_both, tape, work):
-    """What the command itself has written includes what its threads did, and not what its children did."""
-    size = 4 << 20
-    code = f"""
-import os, threading
-def write():
-    with open("{work}/written", "wb") as f:
-        f.write(bytes({size}))
-        f.flush()
-        os.fsync(f.fileno())
-t = threading.Thread(target=write)
-t.start()
-t.join()
-"""
-    run_both.record(tape, ["/usr/bin/python3", "-c", code])
-    (e,) = run_both.export(tape, "exit")
-    own = e["own_io_write_bytes"]
-    if own is None or (e["io_write_bytes"] or 0) < size:
-        pytest.skip("not known, or this file system has no storage below it")
-    assert own >= size or e["own_io_is_lower_bound"], e

@@ -2,6 +2,7 @@
 """The recipes of CONTRIBUTING.md: a copy of the tree is changed in the places that each one names, and in no others."""
 
 import csv
+import functools
 import io
 import json
 import os
@@ -12,8 +13,7 @@ import subprocess
 import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from conftest import SOURCE
 
 # A metric of processes from a file that is read already: its row and its assignment.
 METRIC = {
@@ -43,7 +43,7 @@ KIND = {
 COLLECTOR = {
     "src/recorder/collectors/pool/pool_row.c": (
         "END",
-        re.search(r"```c\n(.*?)```", (ROOT / "src/recorder/collectors/README.md").read_text(), re.S).group(1),
+        re.search(r"```c\n(.*?)```", (SOURCE / "src/recorder/collectors/README.md").read_text(), re.S).group(1),
     ),
     "src/recorder/collectors/independent.def": ("END", "COLLECTOR(pool)\n"),
     "src/recorder/meson.build": ("  'collectors/sampler.c',\n", "  'collectors/pool/pool_row.c',\n"),
@@ -143,21 +143,23 @@ def extended(tmp_path_factory):
     if not shutil.which("meson") or not shutil.which("ninja"):
         pytest.skip("no meson and ninja to build a copy with")
     tree = tmp_path_factory.mktemp("extended") / "tree"
-    shutil.copytree(
-        ROOT,
-        tree,
-        ignore=lambda folder, names: [n for n in names if n in (".git", "build") or n.startswith("build-")],
-        symlinks=True,
-    )
+    shutil.copytree(SOURCE, tree,
+                    ignore=lambda folder, names: [n for n in names if n in (".git", "build") or n.startswith("build-")],
+                    symlinks=True)
     for places in (METRIC, KIND, COLLECTOR, COMMAND, DIALECT, FIGURE):
         change(tree, places)
     options = ["-Dfuzz=off", "--werror", "--buildtype=plain"]
     subprocess.run(["meson", "setup", "build", *options], cwd=tree, check=True, stdout=subprocess.PIPE)
-    done = subprocess.run(
-        ["ninja", "-C", "build", "baro", "baro-read", "baro-report"], cwd=tree, stdout=subprocess.PIPE, text=True
-    )
+    done = subprocess.run(["ninja", "-C", "build", "baro", "baro-read", "baro-report"], cwd=tree,
+                          stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
     return tree
+
+
+def output(baro, *args):
+    done = subprocess.run([baro, *args], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def rows(text):
@@ -167,13 +169,7 @@ def rows(text):
 @pytest.mark.not_sanitized("it is another build")
 @pytest.mark.slow
 def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_path):
-    baro, tape = str(extended / "build/baro"), str(tmp_path / "t.baro")
-
-    def out(*args):
-        done = subprocess.run([baro, *args], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
+    tape, out = str(tmp_path / "t.baro"), functools.partial(output, str(extended / "build/baro"))
     out("run", "-q", "-i", "50ms", "-o", tape, "--", "sleep", "0.4")
     samples = len(rows(out("export", "-e", "job", tape)))
     assert out("samples", tape) == f"{samples} samples\n"
@@ -188,13 +184,7 @@ def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_pa
 @pytest.mark.not_sanitized("it is another build")
 @pytest.mark.slow
 def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
-    baro, tape = str(extended / "build/baro"), str(tmp_path / "t.baro")
-
-    def out(*args):
-        done = subprocess.run([baro, *args], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
+    tape, out = str(tmp_path / "t.baro"), functools.partial(output, str(extended / "build/baro"))
     out("run", "-q", "-m", "default,session", "-i", "50ms", "-o", tape, "--", "sh", "-c", "sleep 0.5; exit 0")
     assert {row["session"] for row in rows(out("export", tape)) if row["session"]} == {str(os.getsid(0))}
     pools = rows(out("export", "-e", "pool", tape))
@@ -208,13 +198,12 @@ def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
     doctor = out("doctor", "--metrics")
     assert any(line.split()[:1] == ["entropy"] or " entropy " in line for line in doctor.splitlines()), doctor
     # A library that was built without them, and a program that knows neither, use the schema in the tape.
-    other = pathlib.Path(os.environ.get("BARO", ROOT / "build/baro"))
+    other = pathlib.Path(os.environ.get("BARO", SOURCE / "build/baro"))
     plain = subprocess.run([other, "export", "-e", "pool", tape], capture_output=True, text=True)
     assert [row["entropy"] for row in rows(plain.stdout)] == [row["entropy"] for row in pools], plain.stderr
     library = other.parent / "libbaro.so.0"
     for lib in (extended / "build/libbaro.so.0", library):
-        done = subprocess.run(
-            [sys.executable, ROOT / "examples/entities_csv.py", tape, "pool", str(lib)], capture_output=True, text=True
-        )
+        done = subprocess.run([sys.executable, SOURCE / "examples/entities_csv.py", tape, "pool", str(lib)],
+                              capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert [row["entropy"] for row in rows(done.stdout)] == [row["entropy"] for row in pools]

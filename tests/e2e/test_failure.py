@@ -31,8 +31,7 @@ def record(baro, tmp_path, *command, status, env=None):
 @pytest.fixture
 def makefile(tmp_path):
     (tmp_path / "src").mkdir()
-    (tmp_path / "Makefile").write_text("all: probes\n\t$(MAKE) -C src\nprobes:\n" +
-                                       "\t-@sh -c 'exit 4'\n" * 20)
+    (tmp_path / "Makefile").write_text("all: probes\n\t$(MAKE) -C src\nprobes:\n" + "\t-@sh -c 'exit 4'\n" * 20)
     (tmp_path / "src" / "Makefile").write_text("all: good bad\ngood:\n\tsleep 0.3\nbad:\n\tsh ./link.sh; exit $$?\n")
     (tmp_path / "src" / "link.sh").write_text("sleep 0.1\nsh -c 'sleep 0.1; exit 7'\n")
     return tmp_path

@@ -6,7 +6,6 @@ tree that grows while the recorder starts is the hardest case.
 import collections
 import os
 import pathlib
-import random
 import shutil
 import subprocess
 import tempfile
@@ -46,16 +45,9 @@ def in_namespaces(run, way, *args):
     )
     inner = [] if way == "user" else ordinary
     outer = ordinary if way == "user" else []
-    return subprocess.run(
-        [*outer, *WAYS[way], *inner, run.binary, *map(str, args)],
-        check=False,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=run.work,
-    )
+    return subprocess.run([*outer, *WAYS[way], *inner, run.binary, *map(str, args)], check=False, timeout=120,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          cwd=run.work)
 
 
 def record(run, way, tape, argv, *options):
@@ -107,26 +99,6 @@ def test_members_between_two_samples(run_both, tape, monkeypatch):
     # On a busy machine a program may not be read again after its exec: then it has its parent's name.
     assert names["sleep"] >= 3 and names["python3"] == 1 and sum(names.values()) == 7, names
     assert run_both.summary(tape)["job"]["processes_started"] == 7
-
-
-@pytest.mark.slow
-def test_random_trees(baro, work, tape, grow):
-    """A thousand trees, in turn with each event source, as root and as an ordinary user."""
-    from conftest import Runner
-
-    rnd = random.Random(20261122)
-    users = [None, ORDINARY] if ROOT else [None]
-    runners = [Runner(baro, work, uid=uid) for uid in users]
-    cases = [(r, way) for way in WAYS for r in runners if ROOT or way in ("init", "user")]
-    ways = collections.Counter()
-    for i in range(int(os.environ.get("BARO_TREES", "1000"))):
-        run, way = cases[i % len(cases)]
-        depth, width, life = rnd.randint(1, 100), rnd.randint(1, 50), int(500 * 100 ** rnd.random())
-        width = min(width, max(1, 600 // depth))
-        assert record(run, way, tape, [grow, str(depth), str(width), str(life)]).returncode == 0
-        marked = check_counts(run, tape, 1 + depth * width)
-        ways[(way, "root" if run.uid is None else "ordinary", "marked" if marked else "exact")] += 1
-    print(dict(ways))
 
 
 @pytest.mark.skipif(not ROOT, reason="a network namespace of its own needs root")

@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 from nvidia import gpus  # noqa: F401
-from nvidia import (GIB, JOB, WAIT, end, fake_library, named, poll, rate, readings, record_until, rows, start, warnings,
+from nvidia import (GIB, JOB, end, fake_library, named, poll, rate, readings, record_until, rows, start, warnings,
                     with_process)
 
 # ---- devices -------------------------------------------------------------------------------------------------------
@@ -223,18 +223,13 @@ def test_other_order_of_cuda_is_said(run, tape, gpus):
     assert any("CUDA_DEVICE_ORDER" in w for w in warnings(run, tape))
 
 
-def test_nothing_is_started_where_there_is_no_gpu(run, tape, gpus):
-    (gpus.root / "dev" / "nvidiactl").unlink()
+@pytest.mark.parametrize("options", [(), ("--gpu", "off")])
+def test_nothing_is_started_where_there_is_no_gpu(run, tape, gpus, options):
+    if not options:
+        (gpus.root / "dev" / "nvidiactl").unlink()
     gpus.env["FAKE_NVML_CALLS"] = gpus.calls
     gpus.write()
-    run.record(tape, "sleep 0.5", env=gpus.env)
-    assert not gpus.calls.exists() and not run.export(tape, "gpu")
-
-
-def test_off(run, tape, gpus):
-    gpus.env["FAKE_NVML_CALLS"] = gpus.calls
-    gpus.write()
-    run.record(tape, "sleep 0.5", "--gpu", "off", env=gpus.env)
+    run.record(tape, "sleep 0.5", *options, env=gpus.env)
     assert not gpus.calls.exists() and not run.export(tape, "gpu")
 
 
@@ -267,41 +262,3 @@ def test_many(run, tape, gpus):
     found = record_until(run, tape, gpus, lambda r: r and any(x["memory_unattributed_bytes"] for x in named(r)))
     assert len({r["name"] for r in found}) == 16 * 8
     assert max(r["memory_unattributed_bytes"] or 0 for r in found) == 1000000
-
-
-# ---- AMD -------------------------------------------------------------------------------------------------------------
-
-
-def test_amd(run, tape, work):
-    """Files of /sys: shares and power by time, no processes; a card that sleeps is left asleep."""
-    root = work / "root"
-    for n, status in ((0, "active"), (1, "suspended")):
-        device = root / "sys" / "class" / "drm" / f"card{n}" / "device"
-        (device / "hwmon" / "hwmon4").mkdir(parents=True)
-        (device / "power").mkdir()
-        (root / "sys" / "amdgpu").mkdir(exist_ok=True)
-        (device / "driver").symlink_to(root / "sys" / "amdgpu")
-        files = {"gpu_busy_percent": 75, "mem_busy_percent": 20, "mem_info_vram_used": 3 * GIB,
-                 "mem_info_vram_total": 16 * GIB, "product_name": "Radeon RX 7800", "power/runtime_status": status,
-                 "hwmon/hwmon4/power1_average": 150000000, "hwmon/hwmon4/power1_cap": 263000000,
-                 "hwmon/hwmon4/temp1_input": 61000, "hwmon/hwmon4/freq1_input": 2400000000}
-        for name, value in files.items():
-            (device / name).write_text(f"{value}\n")
-    (root / "sys" / "class" / "drm" / "version").write_text("drm 1.1.0 20060810\n")
-    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", WAIT,
-                  env={"BARO_GPU_ROOT": root})
-    try:
-        poll(lambda: len(readings(rows(run, tape), "card0")) >= 3, "readings")
-    finally:
-        end(run, p)
-    found = readings(rows(run, tape), "card0")
-    row = found[-1]
-    assert row["label"] == "Radeon RX 7800"
-    assert (row["memory_used_bytes"], row["memory_total_bytes"]) == (3 * GIB, 16 * GIB)
-    assert (row["power_watts"], row["power_limit_watts"], row["temperature_celsius"]) == (150, 263, 61)
-    assert (row["clock_hertz"], row["busy_peak_ratio"], row["energy_estimated"]) == (2.4e9, 0.75, 1)
-    assert rate(found, "busy_ns") == pytest.approx(0.75, rel=0.02)
-    assert rate(found, "energy_joules") * 1e9 == pytest.approx(150, rel=0.02)
-    assert row["memory_job_bytes"] == row["busy_job_ns"] == 0 and row["memory_others_bytes"] is None
-    asleep = readings(rows(run, tape), "card1")[-1]
-    assert asleep["busy_ns"] is None and asleep["power_watts"] is None

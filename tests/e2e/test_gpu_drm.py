@@ -4,7 +4,7 @@ the job used of them by fdinfo."""
 
 import pytest
 from conftest import PATIENCE
-from nvidia import GIB, JOB, WAIT, poll, readings, rows, warnings
+from nvidia import GIB, JOB, WAIT, poll, rate, readings, rows, warnings
 
 MIB = 1 << 20
 
@@ -65,9 +65,10 @@ def recorded(run, tape, tree, steps, conditions, job=JOB):
     return rows(run, tape), rows(run, tape, "gpu_process")
 
 
-AMD = {"gpu_busy_percent": 75, "mem_info_vram_used": 3 * GIB, "mem_info_vram_total": 16 * GIB,
+AMD = {"gpu_busy_percent": 75, "mem_busy_percent": 20, "mem_info_vram_used": 3 * GIB, "mem_info_vram_total": 16 * GIB,
        "mem_info_gtt_used": 64 * MIB, "product_name": "Radeon RX 7800", "power/runtime_status": "active",
-       "hwmon/hwmon4/power1_average": 150000000}
+       "hwmon/hwmon4/power1_average": 150000000, "hwmon/hwmon4/power1_cap": 263000000,
+       "hwmon/hwmon4/temp1_input": 61000, "hwmon/hwmon4/freq1_input": 2400000000}
 
 
 def amd_client(client, gfx_ns, vram_kib, extra=()):
@@ -128,8 +129,7 @@ def test_rocm_is_not_idle(run, tape, tree):
         tree.write(f"sys/class/kfd/kfd/proc/{pid}/vram_4711", 5 * GIB)
         tree.client(pid, 5, *amd_client(1, 0, 1024))
 
-    devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda: any(r["memory_job_bytes"] for r in rows(run, tape))])
+    devices, mine = recorded(run, tape, tree, [begin], [lambda: any(r["memory_job_bytes"] for r in rows(run, tape))])
     last = [r for r in mine if r["memory_bytes"]][-1]
     assert last["memory_bytes"] == 5 * GIB and last["busy_ns"] is None
     assert [r for r in readings(devices, "card0") if r["memory_job_bytes"]][-1]["busy_job_ns"] is None
@@ -191,13 +191,6 @@ def test_hybrid_of_intel(run, tape, tree):
     assert not [w for w in warnings(run, tape) if "GPU" in w]
 
 
-def test_sleeping_card_is_left_asleep(run, tape, tree):
-    tree.card(0, "xe", "0000:03:00.0", {"power/runtime_status": "suspended", "hwmon/hwmon3/energy1_input": 5})
-    devices, _ = recorded(run, tape, tree, [lambda pid: None],
-                          [lambda: len(readings(rows(run, tape), "card0")) >= 2])
-    assert readings(devices, "card0")[-1]["energy_joules"] is None
-
-
 def test_no_card_that_computes(run, tape, tree):
     """Nothing is started for what a server or a virtual machine has."""
     tree.card(0, "ast", "0000:05:00.0", {})
@@ -206,119 +199,79 @@ def test_no_card_that_computes(run, tape, tree):
     assert not run.export(tape, "gpu")
 
 
-def test_what_finds_no_room_is_said(run, tape, tree):
-    """A client with more engines than there is room for: those that there is room for are recorded, and an event says
-    so."""
-    tree.card(0, "i915", "0000:00:02.0", {})
+NO_JOB = {name: None for name in ("memory_job_bytes", "memory_job_peak_bytes", "busy_job_ns", "processes_job")}
+# Driver of the device, its bus and files; lines of the process's client, which has the driver's name, and None where it
+# has none; what the process has of the device, and what the device's row says.
+CARDS = [
+    # It measures no times unless an administrator wants it.
+    ("panfrost", "ff9a0000.gpu", {},
+     ["drm-maxfreq-fragment:\t799999987 Hz", "drm-curfreq-fragment:\t799999987 Hz", "drm-total-memory:\t64 MiB",
+      "drm-resident-memory:\t32 MiB"],
+     {"memory_bytes": 32 * MIB, "busy_ns": None}, {"memory_job_bytes": 32 * MIB, "busy_job_ns": None}),
+    # It never does.
+    ("etnaviv", "etnaviv", {}, ["drm-total-memory:\t16 MiB", "drm-shared-memory:\t0"],
+     {"memory_bytes": 16 * MIB, "busy_ns": None}, {"memory_job_bytes": 16 * MIB, "busy_job_ns": None}),
+    # Before 6.8 it does not say what memory a client has.
+    ("i915", "0000:00:02.0", {}, ["drm-engine-render:\t7 ns"],
+     {"memory_bytes": None}, {"memory_job_bytes": None, "memory_job_peak_bytes": None}),
+    # There are no lines of engines that are idle.
+    ("amdgpu", "0000:0a:00.0", AMD, ["drm-memory-vram:\t1024 KiB"], {"busy_ns": 0}, {"busy_job_ns": 0}),
+    # Memory on the chip is not the machine's.
+    ("amdgpu", "0000:0b:00.0", AMD,
+     ["drm-memory-vram:\t1024 KiB", "drm-memory-gtt: \t2048 KiB", "drm-engine-gfx:\t5 ns", "drm-resident-cpu:\t64 KiB",
+      *(f"drm-resident-{name}:\t4 MiB" for name in ("gds", "doorbell", "mmioremap"))],
+     {"memory_bytes": MIB, "system_memory_bytes": 2 * MIB + 64 * 1024}, {"memory_job_bytes": MIB}),
+    ("amdgpu", "0000:0c:00.0", AMD, None, None,
+     {"label": "Radeon RX 7800", "memory_used_bytes": 3 * GIB, "memory_total_bytes": 16 * GIB, "power_watts": 150,
+      "power_limit_watts": 263, "temperature_celsius": 61, "clock_hertz": 2.4e9, "busy_peak_ratio": 0.75,
+      "energy_estimated": 1, "memory_job_bytes": 0, "busy_job_ns": 0, "memory_others_bytes": None}),
+    # A card that sleeps is left asleep.
+    ("amdgpu", "0000:0d:00.0", {**AMD, "power/runtime_status": "suspended"}, None, None,
+     {"busy_ns": None, "power_watts": None}),
+    ("xe", "0000:03:00.0", {"power/runtime_status": "suspended", "hwmon/hwmon3/energy1_input": 5}, None, None,
+     {"energy_joules": None}),
+    # The driver of the device of msm is that of the display, or of the GPU where that has a device of its own.
+    ("adreno", "3d00000.gpu", {}, ["drm-engine-gpu:\t5 ns", "drm-resident-memory:\t8 MiB"],
+     {"memory_bytes": 8 * MIB}, {"label": "msm"}),
+    # These do not say what a process used: it is not 0.
+    ("nouveau", "0000:01:00.0", {"hwmon/hwmon2/temp1_input": 44000, "hwmon/hwmon2/power1_input": 21000000}, None, None,
+     {"label": "nouveau", "temperature_celsius": 44, "power_watts": 21, "energy_estimated": 1, "busy_ns": None,
+      "memory_used_bytes": None, **NO_JOB}),
+    ("asahi", "406400000.gpu", {}, None, None,
+     {"label": "asahi", "power_watts": None, "busy_ns": None, "memory_used_bytes": None, **NO_JOB}),
+    # Of more engines than there is room for, the first are recorded, and an event says so.
+    ("i915", "0000:00:03.0", {}, ["drm-resident-system0:\t64 MiB", *(f"drm-engine-e{i}:\t{i + 5} ns" for i in range(30))],
+     {"memory_bytes": 64 * MIB}, {"memory_job_bytes": 64 * MIB}),
+]
+
+
+def test_what_each_driver_says(run, tape, tree):
+    """One process uses devices of many makers, and each has its own; what a driver does not say is absent."""
+    for n, (driver, bus, files, *_) in enumerate(CARDS):
+        tree.card(n, driver, bus, files)
 
     def begin(pid):
-        tree.client(pid, 5, "drm-driver:\ti915", "drm-client-id:\t7", "drm-pdev:\t0000:00:02.0",
-                    "drm-resident-system0:\t64 MiB",
-                    *[f"drm-engine-e{i}:\t{i + 5} ns" for i in range(30)])
+        tree.client(pid, 99, "ino:\t7")
+        for n, (driver, bus, _, lines, *_) in enumerate(CARDS):
+            where = [f"drm-pdev:\t{bus}"] if bus.startswith("0000:") else []
+            name = "msm" if driver == "adreno" else driver
+            if lines:
+                tree.client(pid, 5 + n, f"drm-driver:\t{name}", "drm-client-id:\t7", *where, *lines)
 
-    _, mine = recorded(run, tape, tree, [begin],
-                       [lambda: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process"))
-                                                  and any("engines of one" in w for w in warnings(run, tape))])
-    assert any(r["memory_bytes"] == 64 * MIB for r in mine)
+    def seen():
+        found = rows(run, tape, "gpu_process")
+        clients = [n for n, card in enumerate(CARDS) if card[3]]
+        return len(readings(rows(run, tape), "card10")) >= 4 and all(
+            any(r["name"] == f"card{n}" and (r["memory_bytes"] or r["busy_ns"] is not None) for r in found)
+            for n in clients)
 
-
-def with_memory(run, tape):
-    return {r["name"] for r in rows(run, tape, "gpu_process") if r["memory_bytes"]}
-
-
-def test_two_makers(run, tape, tree):
-    """A laptop with graphics of Intel in the processor and a card of AMD: one process uses both, and each has its
-    own."""
-    tree.card(0, "i915", "0000:00:02.0", {})
-    tree.card(1, "amdgpu", "0000:0a:00.0", AMD)
-
-    def begin(pid):
-        tree.client(pid, 5, "drm-driver:\ti915", "drm-client-id:\t7", "drm-pdev:\t0000:00:02.0",
-                    "drm-resident-system0:\t64 MiB",
-                    "drm-engine-render:\t7 ns")
-        tree.client(pid, 6, *amd_client(7, 11, 2048))
-        tree.client(pid, 7, *amd_client(7, 11, 2048), to="/dev/dri/card1")
-
-    devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda: {"card0", "card1"} <= with_memory(run, tape)])
-    held = {r["name"]: (r["memory_bytes"], r["system_memory_bytes"]) for r in mine if r["memory_bytes"]}
-    assert held == {"card0": (64 * MIB, 64 * MIB), "card1": (2 * MIB, 2 * MIB)}
-    one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))
-    assert one["busy_ns"] is None and one["power_watts"] is None and two["busy_ns"] and two["power_watts"] == 150
-
-
-def test_drivers_without_fdinfo(run, tape, tree):
-    """nouveau, lima and asahi do not say what a process used: neither is it 0. Of nouveau there are sensors."""
-    tree.card(0, "nouveau", "0000:01:00.0", {"hwmon/hwmon2/temp1_input": 44000, "hwmon/hwmon2/power1_input": 21000000})
-    tree.card(1, "asahi", "406400000.gpu", {})
-
-    def begin(pid):
-        tree.client(pid, 5, "ino:\t7")
-
-    devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda: all(len(readings(rows(run, tape), n)) >= 3 for n in ("card0", "card1"))])
-    one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))
-    assert not mine and (one["temperature_celsius"], one["power_watts"], one["energy_estimated"]) == (44, 21, 1)
-    assert (one["label"], two["label"], two["power_watts"]) == ("nouveau", "asahi", None)
-    for row in one, two:
-        assert {row[c] for c in row if c.endswith(("_job", "_job_bytes", "_job_ns", "_job_peak_bytes"))} == {None}
-        assert row["busy_ns"] is None and row["memory_used_bytes"] is None
-
-
-def test_what_clients_do_not_say(run, tape, tree):
-    """panfrost measures no times unless an administrator wants it, etnaviv never does, i915 before 6.8 has no memory:
-    neither is it 0, of the process and of the job."""
-    tree.card(0, "panfrost", "ff9a0000.gpu", {})
-    tree.card(1, "etnaviv", "etnaviv", {})
-    tree.card(2, "i915", "0000:00:02.0", {})
-    tree.card(3, "amdgpu", "0000:0a:00.0", AMD)
-
-    def begin(pid):
-        tree.client(pid, 5, "drm-driver:\tpanfrost", "drm-client-id:\t14", "drm-maxfreq-fragment:\t799999987 Hz",
-                    "drm-curfreq-fragment:\t799999987 Hz", "drm-total-memory:\t64 MiB", "drm-resident-memory:\t32 MiB")
-        tree.client(pid, 6, "drm-driver:\tetnaviv", "drm-client-id:\t4", "drm-total-memory:\t16 MiB",
-                    "drm-shared-memory:\t0")
-        tree.client(pid, 7, "drm-driver:\ti915", "drm-pdev:\t0000:00:02.0", "drm-client-id:\t7",
-                    "drm-engine-render:\t7 ns")
-        tree.client(pid, 8, "drm-driver:\tamdgpu", "drm-client-id:\t9", "drm-pdev:\t0000:0a:00.0",
-                    "drm-memory-vram:\t1024 KiB")
-
-    def seen(name, column):
-        return any(r["name"] == name and r[column] is not None for r in rows(run, tape, "gpu_process"))
-
-    wanted = ("card0", "memory_bytes"), ("card1", "memory_bytes"), ("card2", "busy_ns"), ("card3", "busy_ns")
-    devices, mine = recorded(run, tape, tree, [begin], [lambda: all(seen(*w) for w in wanted)])
-    held = {n: [r for r in mine if r["name"] == n and r["memory_bytes"] != 0][-1] for n, _ in wanted}
-    last = {n: [r for r in readings(devices, n) if r["processes_job"] and r["memory_job_bytes"] != 0][-1] for n in held}
-    assert (held["card0"]["memory_bytes"], held["card1"]["memory_bytes"]) == (32 * MIB, 16 * MIB)
-    assert (last["card0"]["memory_job_bytes"], last["card1"]["memory_job_bytes"]) == (32 * MIB, 16 * MIB)
-    assert held["card0"]["busy_ns"] is held["card1"]["busy_ns"] is None
-    assert last["card0"]["busy_job_ns"] is last["card1"]["busy_job_ns"] is None
-    assert held["card2"]["memory_bytes"] is None
-    assert last["card2"]["memory_job_bytes"] is last["card2"]["memory_job_peak_bytes"] is None
-    assert last["card2"]["busy_job_ns"] is not None
-    assert (held["card3"]["busy_ns"], last["card3"]["busy_job_ns"]) == (0, 0)  # no lines of engines that are idle
-
-
-def test_names_of_msm(run, tape, tree):
-    """The driver of the device of msm is that of the display, or of the GPU where that has a device of its own."""
-    tree.card(0, "adreno", "3d00000.gpu", {})
-
-    def begin(pid):
-        tree.client(pid, 5, "drm-driver:\tmsm", "drm-client-id:\t7", "drm-engine-gpu:\t5 ns",
-                    "drm-resident-memory:\t8 MiB")
-
-    devices, mine = recorded(run, tape, tree, [begin], [lambda: any(r["memory_job_bytes"] for r in rows(run, tape))])
-    assert readings(devices, "card0")[-1]["label"] == "msm" and any(r["memory_bytes"] == 8 * MIB for r in mine)
-
-
-def test_memory_on_the_chip_is_not_the_machines(run, tape, tree):
-    tree.card(0, "amdgpu", "0000:0a:00.0", AMD)
-
-    def begin(pid):
-        on_chip = [f"drm-resident-{name}:\t4 MiB" for name in ("gds", "doorbell", "mmioremap")]
-        tree.client(pid, 5, *amd_client(1, 5, 1024, ["drm-resident-cpu:\t64 KiB", *on_chip]))
-
-    _, mine = recorded(run, tape, tree, [begin], [lambda: with_memory(run, tape)])
-    last = [r for r in mine if r["memory_bytes"]][-1]
-    assert (last["memory_bytes"], last["system_memory_bytes"]) == (MIB, 2 * MIB + 64 * 1024)
+    devices, mine = recorded(run, tape, tree, [begin], [seen])
+    for n, (driver, _, _, lines, held, says) in enumerate(CARDS):
+        row = [r for r in readings(devices, f"card{n}") if not lines or r["processes_job"]][-1]
+        assert {k: row[k] for k in says} == says, driver
+        found = [r for r in mine if r["name"] == f"card{n}" and r["memory_bytes"] != 0]
+        assert bool(found) == bool(lines) and (not lines or {k: found[-1][k] for k in held} == held), driver
+    assert any("engines of one" in w for w in warnings(run, tape))
+    one = readings(devices, "card5")
+    assert rate(one, "busy_ns") == pytest.approx(0.75, rel=0.02)
+    assert rate(one, "energy_joules") * 1e9 == pytest.approx(150, rel=0.02)

@@ -19,11 +19,8 @@ def commands(path):
 
 @pytest.mark.slow
 def test_each_command_of_the_guide_works(baro, work):
-    done = subprocess.run(
-        [SOURCE / "tools" / "make-guide", pathlib.Path(baro).parent, work / "guide.md"],
-        capture_output=True,
-        timeout=5 * PATIENCE,
-    )
+    done = subprocess.run([SOURCE / "tools" / "make-guide", pathlib.Path(baro).parent, work / "guide.md"],
+                          capture_output=True, timeout=5 * PATIENCE)
     assert done.returncode == 0, done.stderr.decode()
     assert commands(work / "guide.md") == commands(SOURCE / "docs" / "guide.md")
     assert len(commands(work / "guide.md")) >= 15

@@ -72,6 +72,7 @@ def corpus():
             continue  # a name of 15 bytes that an argument begins with would be completed from it
         used |= strings
         found.append((name, arguments))
+    assert len({s for name, arguments in found for s in (name, *arguments)}) >= 5000
     return [found[i * EACH : (i + 1) * EACH] for i in range(TAPES)]
 
 
@@ -85,9 +86,8 @@ def plain(raw):
 
 def words(line):
     """Returns the arguments of a command line as bytes: it is escaped, and quoted as for a shell."""
-    return tuple(
-        w.encode("utf-8", "surrogateescape") for w in shlex.split(unescape(line).decode("utf-8", "surrogateescape"))
-    )
+    return tuple(w.encode("utf-8", "surrogateescape")
+                 for w in shlex.split(unescape(line).decode("utf-8", "surrogateescape")))
 
 
 def members(pairs):
@@ -126,17 +126,15 @@ class Recorded:
         return not self.missing
 
     def read(self, *args, line_end=b"\n", **env):
-        done = subprocess.run(
-            [self.run.binary, *map(str, args)], capture_output=True, timeout=120, env={**os.environ, **env}
-        )
+        done = subprocess.run([self.run.binary, *map(str, args)], capture_output=True, timeout=120,
+                              env={**os.environ, **env})
         assert done.returncode == 0, (args, done.stderr)
         plain(done.stderr)
         return plain(done.stdout.replace(line_end, b"\n"))
 
     def csv(self, entity, *options):
-        rows = list(
-            csv.reader(io.StringIO(self.read("export", "-e", entity, *options, self.tape), newline=""), strict=True)
-        )
+        rows = list(csv.reader(io.StringIO(self.read("export", "-e", entity, *options, self.tape), newline=""),
+                               strict=True))
         assert len({len(row) for row in rows}) == 1
         return [dict(zip(rows[0], row)) for row in rows[1:]]
 
@@ -199,12 +197,6 @@ def test_injection(recorded):
         assert len({len(row) for row in csv.reader(io.StringIO(text), strict=True)}) == 1
 
 
-def test_the_corpus_is_the_same_each_time():
-    batches = corpus()
-    assert batches == corpus()
-    assert len({s for batch in batches for name, arguments in batch for s in (name, *arguments)}) >= 5000
-
-
 def test_injection_attached(run, work, started):
     """The command of an attached process is also in the list of runs; and messages contain its path."""
     folder = work / "runs"
@@ -221,7 +213,6 @@ def test_injection_attached(run, work, started):
         r.read(*args, BARO_DIR=str(folder))
     calls = (["summary"], ["export"], ["show"], ["export", "-c"], ["show", "--at"], ["run"], ["record", "--cgroup"])
     for args in calls:
-        done = subprocess.run(
-            [run.binary, *args, os.fsdecode(b"/\x1b[31m\xff\n\xe2\x80\xae")], capture_output=True, timeout=60
-        )
+        done = subprocess.run([run.binary, *args, os.fsdecode(b"/\x1b[31m\xff\n\xe2\x80\xae")], capture_output=True,
+                              timeout=60)
         assert done.returncode and plain(done.stderr).count("\n") == 1, (args, done)

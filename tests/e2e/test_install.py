@@ -36,14 +36,13 @@ unsigned crc32c(void) { abort(); }
 """
 
 
-@pytest.fixture
-def installed(baro, work):
-    build = pathlib.Path(baro).parent
+@pytest.fixture(scope="module")
+def installed(baro, tmp_path_factory):
+    build, root = pathlib.Path(baro).parent, tmp_path_factory.mktemp("install") / "root"
     if not (build / "meson-info").is_dir() or not shutil.which("meson"):
         pytest.skip("the binary does not lie in a meson build folder")
-    subprocess.run(["meson", "install", "-C", str(build), "--no-rebuild", "--quiet", "--destdir", str(work / "root")],
-                   check=True, stdout=subprocess.DEVNULL)
-    return work / "root"
+    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", root], check=True, stdout=subprocess.DEVNULL)
+    return root
 
 
 def find(root, name):
@@ -72,10 +71,8 @@ def test_program_builds_with_pkg_config(installed, work, static):
     env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), PKG_CONFIG_SYSROOT_DIR=str(installed))
     asked = ["--cflags", "--libs", *["--static"][:static], "libbaro"]
     flags = subprocess.check_output(["pkg-config", *asked], env=env, text=True).split() + ["-static"][:static]
-    subprocess.run(
-        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o", str(work / "user"), *flags],
-        check=True,
-    )
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o",
+                    str(work / "user"), *flags], check=True)
     env = dict(os.environ, LD_LIBRARY_PATH=str(find(installed, "libbaro.so").parent))
     version, header, refused, said = subprocess.check_output([str(work / "user")], env=env, text=True).split()
     assert version == header
@@ -108,7 +105,7 @@ def test_parquet_is_written_from_there(installed, run, work):
     binary = next(path for path in installed.rglob("bin/baro"))
     run.record(work / "t", "true")
     done = subprocess.run([binary, "export", "-F", "parquet", work / "t"], capture_output=True, text=True,
-                          env=dict(os.environ, BARO_PYTHON="/no/python"))  # fmt: skip
+                          env=dict(os.environ, BARO_PYTHON="/no/python"))
     assert done.returncode == 2 and "there is no /no/python" in done.stderr
     wrapper = work / "python"
     wrapper.write_text('#!/bin/sh\nls "$1"; cat >/dev/null\n')

@@ -166,18 +166,6 @@ def test_follow_has_all_rows(run, start, tape, wait_until):
     assert seen == sorted(set(seen))
 
 
-def test_recorder_is_killed(run, start, tape, wait_until):
-    process = start(tape, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: len(segments(tape)) > 2, "segments", 300)
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    recorder = [int(c) for c in children if os.readlink(f"/proc/{c}/exe") == os.readlink(f"/proc/{process.pid}/exe")]
-    assert len(recorder) == 1
-    os.kill(recorder[0], signal.SIGKILL)
-    end(process)
-    assert run.instants(tape)
-    assert {**run.summary(tape)["exit"], "status": None, "signal": None} == run.summary(tape)["exit"]
-
-
 def test_among_the_kept_runs(run, work):
     run("run", "-q", "--keep", "1h", "--", "true", status=0)
     folder = next(work.rglob("*-true-*.baro"))

@@ -14,6 +14,9 @@ import shutil
 import subprocess
 
 import pytest
+from conftest import ORDINARY, SOURCE
+from readers import call, one_line
+from readers import good as good_bytes
 
 JOB = "import time\nx = bytearray(30 << 20)\nt = time.monotonic()\nwhile time.monotonic() - t < 1.2: pass\ntime.sleep(1.2)\n"
 
@@ -34,14 +37,8 @@ HOST_COLUMNS = """timestamp processes utime stime cpu_usage memory_free memory_u
     net_sent_bytes gpu_usage gpu_vram gpu_utilized""".split()
 
 
-def call(baro, *args):
-    return subprocess.run([baro, *map(str, args)], capture_output=True, timeout=60)
-
-
 def good(baro, *args):
-    r = call(baro, *args)
-    assert r.returncode == 0, r.stderr.decode()
-    return r.stdout.decode()
+    return good_bytes(baro, *args).decode()
 
 
 def cpu_ticks():
@@ -62,20 +59,18 @@ def forks():
         return next(int(line.split()[1]) for line in f if line.startswith("processes"))
 
 
-@pytest.fixture
-def watched(baro, work):
+@pytest.fixture(scope="module")
+def watched(baro, tmp_path_factory):
     """A tape, and the values of /proc right before and right after its recording."""
-    path = work / "w.baro"
+    path = tmp_path_factory.mktemp("watched") / "w.baro"
     before = {"cpu": cpu_ticks(), "forks": forks()}
-    assert call(baro, "run", "-q", "-o", path, "--", "/usr/bin/python3", "-c", JOB).returncode == 0
+    good(baro, "run", "-q", "-o", path, "--", "/usr/bin/python3", "-c", JOB)
     return path, before, {"cpu": cpu_ticks(), "forks": forks()}
 
 
 def dialect(baro, path, *args):
     """Rows as Python's own reader parses them: quoted cells are text, all others numbers."""
-    text = subprocess.run(
-        [baro, "export", str(path), *args], capture_output=True, timeout=60, check=True
-    ).stdout.decode()
+    text = good(baro, "export", path, *args)
     rows = list(csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC, strict=True))
     assert text.count("\r\n") == len(rows) and text.endswith("\r\n")
     return rows[0], [dict(zip(rows[0], r, strict=True)) for r in rows[1:]]
@@ -165,12 +160,9 @@ def test_host_rows(baro, watched, name):
     # The first row is the difference to the first reading, and there is none while filesystems did not answer.
     assert len(own) >= len(rows) + 1
     for mine, row in zip(own[-len(rows):], rows):
-        for theirs, ours in (
-            ("memory_free", "memory_free_bytes"),
-            ("memory_buffers", "memory_buffers_bytes"),
-            ("memory_cached", "memory_cached_bytes"),
-            ("memory_active_anon", "memory_active_anon_bytes"),
-        ):
+        for theirs, ours in (("memory_free", "memory_free_bytes"), ("memory_buffers", "memory_buffers_bytes"),
+                             ("memory_cached", "memory_cached_bytes"),
+                             ("memory_active_anon", "memory_active_anon_bytes")):
             assert row[theirs] == int(mine[ours]) // 1024
         if name == "spare-cores":
             assert before["forks"] <= row["processes"] <= after["forks"]
@@ -215,114 +207,47 @@ def test_pytyche(baro, watched):
         assert 0 <= float(row["usr_pct"]) + float(row["idle_pct"]) <= 100.1
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["-d", "spare-cores", "-e", "job"],
-        ["-d", "pytyche-cpu", "-e", "process"],
-        ["-d", "spare-cores", "-F", "jsonl"],
-        ["-d", "spare-cores", "-c", "pid"],
-        ["-d", "sparecores"],
-    ],
-)
-def test_wrong_calls(baro, work, args):
-    path = work / "x.baro"
-    assert call(baro, "run", "-q", "-o", path, "true").returncode == 0
-    r = call(baro, "export", path, *args)
-    assert r.returncode == 2 and r.stdout == b"" and r.stderr.count(b"\n") == 1
+@pytest.mark.parametrize("args", ["-d spare-cores -e job", "-d pytyche-cpu -e process", "-d spare-cores -F jsonl",
+                                  "-d spare-cores -c pid", "-d sparecores"])
+def test_wrong_calls(baro, args):
+    one_line(call(baro, "export", SOURCE / "tests/tape/v1-small.baro", *args.split()), 2)
 
 
-def test_doctor(baro):
-    found = {f["what"]: f for f in json.loads(good(baro, "doctor", "--json")) if f["topic"] == "machine"}
-    assert {
-        "cpu",
-        "frequency",
-        "load",
-        "memory",
-        "paging",
-        "pressure",
-        "disks",
-        "filesystems",
-        "network",
-        "temperatures",
-        "GPUs",
-        "energy",
-    } <= set(found)
-    assert found["cpu"]["state"] == "yes" and found["memory"]["state"] == "yes"
-    for f in found.values():
-        assert f["text"] and (f["grant"] or f["state"] != "no" or f["what"] in ("frequency", "disks", "filesystems"))
-
-
-def test_doctor_control_groups(baro):
-    found = {f["what"]: f for f in json.loads(good(baro, "doctor", "--json")) if f["topic"] == "control groups"}
-    assert "hierarchies" in found
-    if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
-        assert "v2" in found["hierarchies"]["text"]
-    for f in found.values():
-        assert f["text"] and (f["grant"] or f["state"] != "no")
-
-
-def where(first, *command):
-    """Hides files by mounts over them, as in a container, in a namespace that only baro sees."""
-    r = subprocess.run(
-        ["unshare", "-m", "sh", "-c", 'set -e; eval "$0"; exec "$@"', first, *map(str, command)],
-        capture_output=True,
-        timeout=60,
-    )
+def where(script, *arguments):
+    """Runs a script in a namespace of mounts of its own. It hides files by mounts over them, as in a container."""
+    if not shutil.which("unshare"):
+        pytest.skip("no unshare here")
+    r = subprocess.run(["unshare", "-m", "sh", "-ec", script, "sh", *map(str, arguments)], capture_output=True, timeout=60)
     if b"unshare: " in r.stderr or b"mount: " in r.stderr:
         pytest.skip("may not mount anything here")
     assert r.returncode == 0, r.stderr
     return r.stdout.decode()
 
 
-@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-@pytest.mark.parametrize("hide, what, state", [
-    ("mount --bind /dev/null /proc/diskstats", "disks", "no"),
-    ("mount --bind /dev/null /proc/meminfo", "memory", "no"),
-    ("mount --bind /dev/null /proc/stat", "cpu", "no"),
-    ("mount --bind /dev/null /proc/pressure/cpu", "pressure", "partly"),
-    ("mount --bind /dev/null /proc/pressure/io", "pressure", "partly"),
-    ("mount -t tmpfs none /proc/pressure", "pressure", "no"),
-    ("mount -t tmpfs none /sys", "network", "partly"),
-    ("mount -t tmpfs none /sys", "disks", "partly"),
-])
-def test_doctor_with_hidden_files(baro, hide, what, state):
-    if "/proc/pressure/" in hide and not os.access(hide.split()[-1], os.R_OK):
-        pytest.skip("no such file here")
-    found = {f["what"]: f for f in json.loads(where(hide, baro, "doctor", "--json")) if f["topic"] == "machine"}
-    assert found[what]["state"] == state and found[what]["grant"]
-
-
-@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-def test_doctor_reports_no_limits_without_visible_groups(baro):
-    found = {
-        f["what"]: f
-        for f in json.loads(where("umount -R /sys/fs/cgroup", baro, "doctor", "--json"))
-        if f["topic"] == "control groups"
-    }
-    assert found["hierarchies"]["state"] == "no" and "limits" not in found
-
-
-@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-def test_absent_parts_of_the_machine_are_listed_once(baro, work):
-    path = work / "h.baro"
-    where(
-        "mount --bind /dev/null /proc/stat; mount --bind /dev/null /proc/meminfo",
-        baro,
-        "record",
-        "--host",
-        "--for",
-        "200ms",
-        "-q",
-        "-o",
-        path,
-    )
-    lines = [line.split() for line in good(baro, "summary", path).splitlines()]
-    for part in ("cpu", "memory"):
-        assert [line[:3] for line in lines if line[0] == part] == [[part, "not", "known:"]]
-
-
-MACHINE_KINDS = ["host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
+def test_doctor(baro):
+    """As root and as an ordinary user: what is read, and what each missing thing needs."""
+    user = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"] if os.geteuid() == 0 else []
+    for prefix in ([], user):
+        r = subprocess.run([*prefix, baro, "doctor", "--json"], capture_output=True, timeout=60)
+        assert r.returncode == 0, r.stderr
+        found = {(f["topic"], f["what"]): f for f in json.loads(r.stdout)}
+        assert {f["state"] for f in found.values()} <= {"yes", "partly", "no", "fact"}
+        assert found["own processes", "stat"]["state"] == "yes"
+        assert {("events", "connector"), ("events", "chosen"), ("control groups", "hierarchies")} <= set(found)
+        machine = {what: f for (topic, what), f in found.items() if topic == "machine"}
+        assert set("cpu frequency load memory paging pressure disks filesystems network temperatures GPUs energy".split()) <= set(machine)
+        assert machine["cpu"]["state"] == machine["memory"]["state"] == "yes"
+        for (topic, what), f in found.items():
+            if topic in ("machine", "control groups"):
+                assert f["text"] and (f["grant"] or f["state"] != "no" or what in ("frequency", "disks", "filesystems"))
+    if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+        assert "v2" in found["control groups", "hierarchies"]["text"]
+    if user:
+        assert found["events", "taskstats"]["state"] == "no"
+        if ("other users", "hidepid") in found:
+            assert found["other users", "hidepid"]["state"] == "partly"
+        else:
+            assert "io" in found["other users", "files"]["text"].split("; not ")[1]
 
 
 def of_metrics(text):
@@ -331,10 +256,9 @@ def of_metrics(text):
 
 def test_doctor_lists_each_metric(baro, work):
     found = of_metrics(good(baro, "doctor", "--metrics", "--json"))
-    served = ["process", *MACHINE_KINDS]  # by the collectors
-    listed = [
-        m for m in json.loads(good(baro, "metrics", "--json")) if m["kind"] in served and m["semantics"] != "derived"
-    ]
+    served = ["process", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]  # by the collectors
+    listed = [m for m in json.loads(good(baro, "metrics", "--json"))
+              if m["kind"] in served and m["semantics"] != "derived"]
     made_by_options = ("process", "task")
     assert list(found) == [(m["kind"], m["name"]) for m in listed if (m["kind"], m["name"]) != made_by_options]
     for f in found.values():
@@ -351,64 +275,47 @@ def test_doctor_lists_each_metric(baro, work):
     assert all(name in text for _, name in found)
 
 
-@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-@pytest.mark.parametrize(
-    "hide, kind, name",
-    [
-        ("mount --bind /dev/null /proc/meminfo", "host", "memory_used_bytes"),
-        ("mount --bind /dev/null /proc/stat", "host", "cpu_user_ns"),
-        ("mount -t tmpfs none /sys", "net", "counted"),
-        ("mount -t tmpfs none /sys", "host", "net_receive_bytes"),
-        ("umount -R /sys/fs/cgroup", "cgroup", "memory_limit_bytes"),
-    ],
-)
-def test_doctor_of_a_metric_that_is_hidden(baro, hide, kind, name):
-    found = of_metrics(where(hide, baro, "doctor", "--metrics", "--json"))[kind, name]
-    assert found["state"] == "no" and found["text"] and found["grant"]
+NONE = "mount --bind /dev/null /proc/"
+# What hides a file; what doctor says then; the metrics that doctor says are not to be had; those of the machine that are
+# absent, with that reason. Not net/dev, which each process has its own of: that of the recorder can't be hidden before
+# the recorder exists.
+HIDDEN = [
+    (NONE + "diskstats", {"disks": "no"}, "", "disk_read_bytes disk_write_bytes disk_reads disk_writes"),
+    (NONE + "meminfo", {"memory": "no"}, "host memory_used_bytes", "memory_total_bytes memory_used_bytes swap_total_bytes"),
+    (NONE + "stat", {"cpu": "no"}, "host cpu_user_ns", "cpu_user_ns cpus forks interrupts"),
+    (NONE + "loadavg", {}, "", "load_1m threads"),
+    (NONE + "uptime", {}, "", "uptime_ns"),
+    (NONE + "vmstat", {}, "", "faults_major oom_kills"),
+    (NONE + "pressure/cpu", {"pressure": "partly"}, "", ""),
+    (NONE + "pressure/io", {"pressure": "partly"}, "", ""),
+    (NONE + "pressure/memory", {}, "", "pressure_memory_some_ns"),
+    ("mount -t tmpfs none /proc/pressure", {"pressure": "no"}, "", ""),
+    ("mount -t tmpfs none /sys", {"network": "partly", "disks": "partly"}, "host net_receive_bytes net counted", ""),
+    ("umount -R /sys/fs/cgroup", {"hierarchies": "no"}, "cgroup memory_limit_bytes", ""),
+]
 
 
-# Not net/dev, which each process has its own of: that of the recorder can't be hidden before the recorder exists.
-HIDDEN = {
-    "diskstats": ["disk_read_bytes", "disk_write_bytes", "disk_reads", "disk_writes"],
-    "stat": ["cpu_user_ns", "cpus", "forks", "interrupts"],
-    "loadavg": ["load_1m", "threads"],
-    "uptime": ["uptime_ns"],
-    "vmstat": ["faults_major", "oom_kills"],
-    "meminfo": ["memory_total_bytes", "memory_used_bytes", "swap_total_bytes"],
-    "pressure/memory": ["pressure_memory_some_ns"],
-}
-
-
-@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-@pytest.mark.parametrize("name", HIDDEN)
-def test_hidden_file_is_absent_and_not_zero(baro, work, name):
-    if not os.path.exists(f"/proc/{name}") or (name == "diskstats" and not os.listdir("/sys/block")):
+@pytest.mark.parametrize("hide, says, lacks, columns", HIDDEN, ids=[row[0].split("/", 1)[1] for row in HIDDEN])
+def test_hidden_file_is_absent_and_not_zero(baro, work, hide, says, lacks, columns):
+    """Doctor says what is missing, and what to do; a recording has no 0 for it."""
+    if "/pressure" in hide and not os.path.exists("/proc/pressure/cpu") or "diskstats" in hide and not os.listdir("/sys/block"):
         pytest.skip("nothing to hide")
-    path = work / "h.baro"
-    where(f"mount --bind /dev/null /proc/{name}", baro, "record", "--host", "--for", "100ms", "-q", "-o", path)
-    row = json.loads(good(baro, "export", "-e", "host", "-F", "jsonl", path).splitlines()[-1])
-    for column in HIDDEN[name]:
+    script = f"cd {work}; {hide}; $1 doctor --json >doctor; $1 doctor --metrics --json >metrics; $1 record --host --for 100ms -q -o h"
+    where(script, baro)
+    found = {(f["topic"], f["what"]): f for f in json.loads((work / "doctor").read_text())}
+    for what, state in says.items():
+        line = found["control groups" if what == "hierarchies" else "machine", what]
+        assert line["state"] == state and (line["grant"] or what == "hierarchies")
+    assert "hierarchies" not in says or ("control groups", "limits") not in found
+    metrics, pairs = of_metrics((work / "metrics").read_text()), lacks.split()
+    for kind, name in zip(pairs[::2], pairs[1::2]):
+        assert metrics[kind, name]["state"] == "no" and metrics[kind, name]["text"] and metrics[kind, name]["grant"]
+    row = json.loads(good(baro, "export", "-e", "host", "-F", "jsonl", work / "h").splitlines()[-1])
+    for column in columns.split():
         assert row[column] is None and row["absent"][column] == "unknown", column
-
-
-def test_host_recording_shows_the_last_sample(baro, work):
-    path = work / "h.baro"
-    good(baro, "record", "--host", "-i", "100ms", "--for", "500ms", "-q", "-o", path)
-    shown, last = (json.loads(good(baro, "show", "--json", *at, path))["t_ns"] for at in ((), ("--at=-0s",)))
-    assert shown == last
-
-
-def test_job_that_was_not_asked_for_is_absent(baro, work):
-    """All values have one reason, and no sum over processes is 0."""
-    path = work / "h.baro"
-    good(baro, "record", "--host", "--for", "300ms", "-q", "-o", path)
-    absent = json.loads(good(baro, "summary", "--json", path))["absent"]
-    assert {why for name, why in absent.items() if name.startswith("job.")} == {"not asked"}
-    row = json.loads(good(baro, "export", "-e", "job", "-F", "jsonl", path).splitlines()[-1])
-    assert all(
-        row[name] is None and row["absent"][name] == "not asked"
-        for name in ("cpu_ns", "rss_bytes", "threads", "processes")
-    )
+    if hide == NONE + "meminfo":
+        lines = [line.split() for line in good(baro, "summary", work / "h").splitlines()]
+        assert [line[:3] for line in lines if line[0] == "memory"] == [["memory", "not", "known:"]], "it is said once"
 
 
 def test_control_group_of_the_job_is_named(baro, work):
@@ -421,42 +328,31 @@ def test_control_group_of_the_job_is_named(baro, work):
     assert (b"in a control group of its own" in r.stderr) != refused
 
 
-def test_one_control_group_at_a_time(baro, work):
-    r = call(baro, "record", "--cgroup", "/a", "--cgroup", "/b", "-o", work / "x.baro")
-    assert (
-        r.returncode == 2
-        and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n"
-    )
-
-
-def test_affinity_is_a_limit(baro, work):
-    path = work / "a.baro"
-    one = min(os.sched_getaffinity(0))
-    r = subprocess.run(
-        ["taskset", "-c", str(one), baro, "run", "-o", str(path), "--", "sleep", "0.2"], capture_output=True, timeout=60
-    )
-    assert r.returncode == 0, r.stderr
-    d = json.loads(good(baro, "summary", "--json", path))
-    if os.sysconf("SC_NPROCESSORS_ONLN") > 1:
-        assert d["limits"]["cores"] <= 1 and d["limits"]["cores_source"] != "machine"
-        assert b"limits" in r.stderr
-
-
 def test_a_tape_of_the_machine_alone_has_no_job(run, tape):
-    """Nothing is known of processes then: no curve, and no 0. The machine never has more cores than it has."""
-    run("record", "--host", "--for", "1s", "-i", "50ms", "-q", "-o", tape, status=0)
+    """Nothing is known of processes then, for one reason: no curve, and no 0. The machine never has more cores than it
+    has. Readers show the last sample."""
+    done = run("record", "--host", "--for", "1s", "-i", "50ms", "-o", tape, status=0)
+    labels = [line.split()[0] for line in done.stderr.splitlines() if re.match("  [^ ]", line)]
+    assert labels[:4] == ["cpu", "memory", "disks", "network"], done.stderr
+    assert os.uname().nodename.split(".")[0] in done.stderr.splitlines()[0]
+    summary, job = run.summary(tape), run.export(tape, "job")
+    assert {why for name, why in summary["absent"].items() if name.startswith("job.")} == {"not asked"}
+    assert run.export(tape, "process") == []
+    for name in ("cpu_ns", "rss_bytes", "threads", "processes"):
+        assert all(row[name] is None and row["absent"][name] == "not asked" for row in job), name
     for metric in ("process.rss", "process.cores", "job.processes", "job.cores"):
         assert "no sample has the values" in run("plot", tape, metric, status=0).stdout, metric
-    picture = run.work / "cpu.svg"
+    picture, cpus = run.work / "cpu.svg", summary["host"]["cores"]
     run("plot", "-o", picture, tape, "host_cpu", status=0)
-    cpus = run.summary(tape)["host"]["cores"]
     tops = [float(v) for v in re.findall('data-max="([0-9.]+)"', picture.read_text())]
-    assert tops and max(tops) <= cpus, (tops, cpus)
-    rows = run.export(tape, "host", "-c", "t_ns,cores")
-    assert max(r["cores"] or 0 for r in rows) <= cpus
-    text = run("top", "--once", tape, status=0).stdout
-    assert "rss 0 B" not in text and "processes  0" not in text, text
-    page = run.work / "page.html"
-    run("report", "-o", page, tape, status=0)
-    assert not re.search(r"peak 0(?![.\d])", page.read_text())  # "peak 0.33" of a quiet machine is right
-    assert "<b>Memory by command (RSS)</b> not drawn" in page.read_text()
+    assert tops and max(tops) <= cpus >= max(r["cores"] or 0 for r in run.export(tape, "host", "-c", "t_ns,cores"))
+    text = run("show", tape, status=0).stdout
+    assert "machine: " in text
+    for said in (done.stderr, text, run("top", "--once", tape, status=0).stdout):
+        assert "rss 0 B" not in said and "processes  0" not in said and "pid 0" not in said, said
+    shown, last = (json.loads(run("show", "--json", *at, tape, status=0).stdout)["t_ns"] for at in ((), ("--at=-0s",)))
+    assert shown == last
+    run("report", "-o", run.work / "page.html", tape, status=0)
+    page = (run.work / "page.html").read_text()
+    assert not re.search(r"peak 0(?![.\d])", page)  # "peak 0.33" of a quiet machine is right
+    assert "<b>Memory by command (RSS)</b> not drawn" in page

@@ -14,16 +14,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="PID and time namespac
 
 
 def unshared(run, flags, *args):
-    done = subprocess.run(
-        ["unshare", *flags, run.binary, *map(str, args)],
-        check=False,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=run.work,
-    )
+    done = subprocess.run(["unshare", *flags, run.binary, *map(str, args)], check=False, timeout=60,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          cwd=run.work)
     if "unshare: " in done.stderr:
         pytest.skip(done.stderr.strip())
     return done
@@ -61,20 +54,8 @@ def test_time_namespace(run, tape, offset, network):
     """The kernel stamps events by the machine's clock; all else in the namespace uses its own clock."""
     if offset.startswith("-") and float(open("/proc/uptime", encoding="ascii").read().split()[0]) < 1000:
         pytest.skip("the machine has not been up for long enough")
-    done = unshared(
-        run,
-        ["-T", "--monotonic", offset, "--boottime", offset, *network],
-        "run",
-        "-q",
-        "-i",
-        "10ms",
-        "-o",
-        tape,
-        "--",
-        "sh",
-        "-c",
-        "sleep 0.2; sleep 0.2; true & sleep 0.1; exit 0",
-    )
+    done = unshared(run, ["-T", "--monotonic", offset, "--boottime", offset, *network], "run", "-q", "-i", "10ms", "-o",
+                    tape, "--", "sh", "-c", "sleep 0.2; sleep 0.2; true & sleep 0.1; exit 0")
     assert done.returncode == 0, done.stderr
     summary = run.summary(tape)
     end = next(e["t_ns"] for e in run.export(tape, "event") if e["event"] == "end")

@@ -112,15 +112,8 @@ def cores():
 def contradictions(verdicts, least, most, cores):
     """The verdicts that can't be true of a program of which `least` to `most` threads could run at a time."""
     found = {v["rule"]: v for v in verdicts}
-    wrong = {
-        "one-core": most > 1 and least != 1,
-        "idle": least is not None and least > 0,
-        "few-cores": most <= cores,
-        "slow-start": least == most,
-        "serial-tail": least == most,
-        "lock-contention": True,
-        "io-wait": True,
-    }
+    wrong = {"one-core": most > 1 and least != 1, "idle": least is not None and least > 0, "few-cores": most <= cores,
+             "slow-start": least == most, "serial-tail": least == most, "lock-contention": True, "io-wait": True}
     said = [found[rule]["title"] for rule, is_wrong in wrong.items() if is_wrong and rule in found]
     asked = {e["name"]: e["value"] for e in found.get("right-size", {"evidence": []})["evidence"]}.get("ask_cores")
     if asked is not None and (asked > max(most, 1) or (least == most and asked < min(least, cores))):

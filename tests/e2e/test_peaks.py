@@ -43,50 +43,6 @@ def test_peak_of_a_command(run_both, work, tape):
         assert row.split()[-2].startswith(">"), row
 
 
-TOGETHER = """
-import os, time
-n, mb, base = 8, 40, b'x' * (30 << 20)
-ready, go = os.pipe(), os.pipe()
-def rss(): return next(l for l in open('/proc/self/status') if l.startswith('VmRSS:')).split()[1]
-children = []
-time.sleep(.3)
-for i in range(n):
- if not (pid := os.fork()):
-  x = b'x' * (mb << 20)
-  open(f'OWN{i}', 'w').write(rss())
-  os.write(ready[1], b'x'); os.read(go[0], 1)
-  os._exit(0)
- children.append(pid)
-for i in range(n): os.read(ready[0], 1)
-open('OWN', 'w').write(rss())
-time.sleep(.03)
-os.write(go[1], b'x' * n)
-for pid in children: os.waitpid(pid, 0)
-time.sleep(.3)
-"""
-
-
-@pytest.mark.parametrize("options", [["-i", "auto"], ["-i", "10s"]], ids=["auto", "10s"])
-def test_peak_of_several_processes(run_both, work, tape, options):
-    """Eight processes hold 40 MB together for 30 ms: what is shown is that sum, or a lower bound with an upper one."""
-    own = work / "own"
-    run_both.record(tape, script(TOGETHER.replace("OWN", str(own))), *options)
-    truth = sum(int(f.read_text()) << 10 for f in work.glob("own*"))
-    s = run_both.summary(tape)
-    job, limits = s["job"], s["limits"]
-    assert truth > 350 * MIB
-    if job["rss_peak_bytes"] * 1.04 < truth:
-        assert job["rss_peak_is_lower_bound"], (truth, job)
-        most = job["rss_peak_at_most_bytes"]
-        assert most is None or most * 1.04 >= truth or job["rss_peak_at_most_is_estimate"], (truth, job)
-    if job["rss_peak_at_most_bytes"]:
-        assert job["rss_peak_at_most_bytes"] > job["rss_peak_bytes"]
-        text = run_both("summary", tape, status=0).stdout
-        assert "peak at least" in text and "at most" in text
-        assert limits["memory_peak_at_most_bytes"] >= limits["memory_peak_bytes"]
-    assert job["threads_peak"] >= job["processes_peak"] and job["threads_peak_is_lower_bound"]
-
-
 def test_peak_of_a_short_process(run_both, tape):
     """It was read once, when it had hardly begun: that is not its peak."""
     run_both.record(tape, ["true"])

@@ -16,8 +16,7 @@ from test_terminal import (  # noqa: F401 (terminal is a fixture, the others are
     test_isatty_size_and_foreground,
     test_keys_that_end,
     test_shell_within,
-    test_stop_background_and_foreground,
-    test_stop_by_key_and_foreground,
+    test_stops_and_goes_on,
 )
 from test_wrapper import (  # noqa: F401
     test_command_alone_is_continued_or_killed,
@@ -28,12 +27,9 @@ from test_wrapper import (  # noqa: F401
     test_exit_status,
     test_group_signal_from_the_command_is_not_sent_back,
     test_in_the_shell,
-    test_lock_is_free_when_the_command_drops_it,
-    test_no_core_of_its_own,
-    test_pipe_reader_sees_eof_when_the_command_closes_it,
+    test_what_the_command_closes_is_closed,
     test_queued_values_are_kept_in_order,
-    test_signal_to_the_wrapper_ends_the_job,
-    test_stdin_is_not_read,
+    test_signal_ends_the_job,
     test_stop_and_go_many_times,
     test_stop_is_forwarded,
 )

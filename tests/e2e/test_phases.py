@@ -4,9 +4,7 @@
 import fcntl
 import json
 import os
-import pathlib
 import re
-import shutil
 import signal
 import struct
 import subprocess
@@ -14,7 +12,7 @@ import subprocess
 import pytest
 
 from jobs import script
-from wrapping import comm
+from wrapping import recorder_of
 
 
 def phases(run, tape):
@@ -210,24 +208,6 @@ def test_phase_that_is_killed_ends_with_its_process(run, baro, tape, work):
         assert lost["end_ns"] < after["end_ns"]
 
 
-def test_writers_continue_without_the_recorder(run, tape, work, wait_until):
-    """The recorder is killed: writing still works, the command's exit status is its own, and no file is left."""
-    note = work / "path"
-    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
-                        f"echo $BARO_EVENTS >{note}; while test ! -e {work}/go; do echo line >>$BARO_EVENTS || exit 9;"
-                        "sleep 0.01; done; echo more >>$BARO_EVENTS && exit 6", stderr=subprocess.PIPE)
-    wait_until(lambda: note.exists() and note.read_text().endswith("\n"))
-    events = pathlib.Path(note.read_text().strip())
-    run.await_samples(tape)
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    recorder = [p for p in children if comm(int(p)) == "baro-recorder"]
-    os.kill(int(recorder[0]), signal.SIGKILL)
-    (work / "go").touch()
-    process.communicate(timeout=60)
-    assert process.returncode == 6
-    assert not events.exists()
-
-
 def test_nested_runs_have_separate_files(run, baro, work, tape):
     inner = work / "inner.baro"
     run.record(tape, f"echo outer >>$BARO_EVENTS; {baro} run -q -o {inner} -- sh -c 'echo inner >>$BARO_EVENTS'")
@@ -293,21 +273,9 @@ def test_rows_have_their_phase(run, baro, tape):
     assert all((r["phase"] == "a,b") == (inside["begin_ns"] <= r["t_ns"] < inside["end_ns"]) for r in rows)
 
 
-def test_make_marks_its_build(run, baro, tape, work):
-    if not shutil.which("make"):
-        pytest.skip("no make")
-    (work / "Makefile").write_text(
-        f"all: a b\n\t{baro} mark built\na b:\n\t{baro} phase compile target=$@ -- sh -c 'echo $@ >$@'\n")
-    run.record(tape, ["make", "-s", "-j2"], cwd=str(work))
-    got = phases(run, tape)
-    assert sorted(p["attributes"]["target"] for p in got["phases"]) == ["a", "b"]
-    assert [m["name"] for m in got["marks"]] == ["built"]
-
-
 def test_live(run, tape, work, wait_until):
     """A line is on the tape soon, also of a job that sleeps; export -f writes the end of a phase when it comes."""
-    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
-                        f"echo $BARO_EVENTS >{work}/path; exec sleep 1000")
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", f"echo $BARO_EVENTS >{work}/path; exec sleep 1000")
     try:
         note = work / "path"
         wait_until(lambda: note.exists() and note.read_text().endswith("\n"))
@@ -340,30 +308,12 @@ def events_in(folder):
 def started_run(run, tape, work, wait_until, text):
     """Starts a run and waits until its command has begun; its $BARO_EVENTS is in work. Returns it and its recorder's
     pid."""
-    process = run.popen(
-        "run",
-        "-q",
-        "-o",
-        tape,
-        "--",
-        "sh",
-        "-c",
-        f"touch {work}/begun; until test -e {work}/go || test ! -e {work}/begun; do sleep 0.02; done; {text}",
-        env={"TMPDIR": work},
-    )
+    job = f"touch {work}/begun; until test -e {work}/go || test ! -e {work}/begun; do sleep 0.02; done; {text}"
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", job, env={"TMPDIR": work})
     wait_until((work / "begun").exists)
     run.await_samples(tape)
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    recorder = [int(p) for p in children if comm(int(p)) == "baro-recorder"]
-    assert len(recorder) == 1 and len(events_in(work)) == 1
-    return process, recorder[0]
-
-
-def test_file_is_removed_at_the_end(run, tape, work, wait_until):
-    process, _ = started_run(run, tape, work, wait_until, "exit 5")
-    (work / "go").touch()
-    assert process.wait(timeout=60) == 5
-    wait_until(lambda: not events_in(work))
+    assert len(events_in(work)) == 1
+    return process, recorder_of(process.pid)
 
 
 def test_file_is_removed_after_the_wrapper_was_killed(run, tape, work, wait_until):
@@ -378,8 +328,8 @@ def test_file_is_removed_after_the_wrapper_was_killed(run, tape, work, wait_unti
 
 
 def test_file_is_removed_after_the_recorder_was_killed(run, tape, work, wait_until):
-    """While the wrapper lives no other process removes it."""
-    process, recorder = started_run(run, tape, work, wait_until, "exit 6")
+    """While the wrapper lives no other process removes it, and writing still works."""
+    process, recorder = started_run(run, tape, work, wait_until, "echo more >>$BARO_EVENTS && exit 6")
     os.kill(recorder, signal.SIGKILL)
     run("run", "-q", "-o", work / "other.baro", "--", "sleep", "0.3", env={"TMPDIR": work}, status=0)
     assert len(events_in(work)) == 1

@@ -153,9 +153,8 @@ def test_without_a_name_it_draws_cpu_and_memory(baro, tape, work):
     env = {**os.environ, "XDG_STATE_HOME": str(work), "COLUMNS": "80"}
     subprocess.run([baro, "run", "-q", "--", "sleep", "0.1"], env=env, timeout=60, check=True)
     for operands in ((), ("@1",), ("@last", tape)):
-        titles = [
-            line for line in good(baro, "plot", *operands, env=env).decode().splitlines() if " by command" in line
-        ]
+        titles = [line for line in good(baro, "plot", *operands, env=env).decode().splitlines()
+                  if " by command" in line]
         assert len(titles) == 2, (operands, titles)
     subprocess.run([baro, "record", "-q", "--host", "-o", work / "m.baro", "--for", "300ms"], timeout=60, check=True)
     assert "CPU of the machine" in good(baro, "plot", work / "m.baro").decode()

@@ -300,18 +300,22 @@ OWNERS = [[], ["owner-ends"], ["owner-ends", "at-once"]]
 @pytest.mark.parametrize("argv", OWNERS, ids=["owner-stays", "owner-ends", "owner-ends-unread"])
 def test_an_address_space_of_several_processes_counts_once(run, tape, compiled, argv):
     """A process holds 100 MB. Two that it cloned with CLONE_VM use the same; a third one executes a program."""
-    run("run", "-q", "-i", "50ms", "--overhead", "off", "-o", tape, "--", compiled("clones", CLONES), *argv, status=0)
-    s, rows = run.summary(tape), run.export(tape)
-    job, costs = s["job"], s["recorder"]
+    options = ("-q", "-i", "50ms", "--overhead", "off", "--force", "-o", tape)
+    for _ in range(1 if argv else 5):  # on a busy machine it may be read too late, and the peak is marked
+        run("run", *options, "--", compiled("clones", CLONES), *argv, status=0)
+        job = run.summary(tape)["job"]
+        if not job["rss_peak_is_lower_bound"]:
+            break
+    assert not job["rss_peak_is_lower_bound"] or argv
+    rows = run.export(tape)
     assert 100 << 20 < job["rss_peak_bytes"] < 115 << 20
-    if costs["thinned"] + costs["left_out"] + costs["missed"] == 0:  # on a busy machine it may be read too late
-        assert not job["rss_peak_is_lower_bound"] or argv
     held = {}
     for row in rows:
         held.setdefault(row["time"], []).append(row["rss_bytes"])
-    assert all(sum(int(rss or 0) for rss in sample) < 115 << 20 for sample in held.values())
+    if not argv:  # else both may be in the sample in which the owner ends
+        assert all(sum(int(rss or 0) for rss in sample) < 115 << 20 for sample in held.values())
     assert max(sample.count(None) for sample in held.values()) >= (1 if len(argv) > 1 else 2)
-    slept = [int(row["rss_bytes"]) for row in rows if row["name"] == "sleep"]
+    slept = [int(row["rss_bytes"]) for row in rows if row["name"] == "sleep" and row["rss_bytes"] is not None]
     assert slept and max(slept) < 8 << 20
 
 
@@ -359,27 +363,20 @@ KCMP = 312
 @pytest.mark.not_sanitized("a sanitizer makes newer system calls")
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of kcmp(2)")
 @pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built")
-def test_an_address_space_counts_once_without_kcmp(run, tape, compiled):
-    """As in a container whose filter refuses kcmp(2): a child of vfork(2) has not executed its program yet."""
-    job = [run.binary, "run", "-q", "-i", "20ms", "-o", tape, "--", compiled("vforks", VFORKS)]
-    subprocess.run([FORBID, f"+{KCMP - 1}", *job], check=True, timeout=60)
-    summary = run.summary(tape)["job"]
-    assert 100 << 20 < summary["rss_peak_bytes"] < 115 << 20 and not summary["rss_peak_is_upper_bound"]
-    shared = [row for row in run.export(tape) if row["name"] == "vforks" and row["rss_bytes"] is None]
-    assert shared, "no sample shows both"
-
-
-@pytest.mark.not_sanitized("a sanitizer makes newer system calls")
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of kcmp(2)")
-@pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built")
-@pytest.mark.parametrize("source, least", [(FORKS, 195), (CLONES, 100)], ids=["forks", "clones"])
-def test_processes_of_one_size_are_not_taken_to_share_without_kcmp(run, tape, compiled, source, least):
-    """Each counts with its own; the tape says that memory may count more than once."""
-    job = [run.binary, "run", "-q", "-i", "20ms", "-o", tape, "--", compiled(f"size{least}", source)]
+@pytest.mark.parametrize("name, source, least, most",
+                         [("vforks", VFORKS, 100, 115), ("forks", FORKS, 195, 1000), ("clones", CLONES, 100, 1000)])
+def test_without_kcmp(run, tape, compiled, name, source, least, most):
+    """As in a container whose filter refuses kcmp(2): the address space of a child of vfork(2), which has not executed
+    its program yet, counts once. Processes of one size are not taken to share, and the tape says that memory may count
+    more than once."""
+    job = [run.binary, "run", "-q", "-i", "20ms", "-o", tape, "--", compiled(name, source)]
     subprocess.run([FORBID, f"+{KCMP - 1}", *job], check=True, timeout=60)
     job = run.summary(tape)["job"]
-    assert job["rss_peak_bytes"] > least << 20 and (job["rss_peak_is_upper_bound"] or source is FORKS)
-    if source is CLONES:
+    assert least << 20 < job["rss_peak_bytes"] < most << 20
+    assert name == "forks" or job["rss_peak_is_upper_bound"] == (name == "clones")
+    if name == "vforks":
+        assert [row for row in run.export(tape) if row["name"] == name and row["rss_bytes"] is None], "both in a sample"
+    if name == "clones":
         part = tape.with_name("part.baro")
         run("trim", "--from", "300ms", "-o", part, tape, status=0)
         for one in tape, part:

@@ -8,11 +8,8 @@ import pytest
 from browser import CHROMIUM, Browser
 from readers import HOSTILE, HOSTILE_NAME, good
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="no Chromium"),
+              pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +18,8 @@ def page(baro, tmp_path_factory):
     script = work / "hostile.py"
     script.write_text(HOSTILE)
     shell = f"sleep 0.3; {sys.executable} {script} '</script><script>window.hit=1</script>' '\"><img src=x onerror=window.hit=1>'; exit 3"
-    subprocess.run(
-        [baro, "run", "-q", "-i", "50ms", "-o", work / "t.baro", "--", "sh", "-c", shell],
-        env={"NAME": HOSTILE_NAME, b"PATH": b"/usr/bin:/bin"},
-        timeout=120,
-    )
+    subprocess.run([baro, "run", "-q", "-i", "50ms", "-o", work / "t.baro", "--", "sh", "-c", shell],
+                   env={"NAME": HOSTILE_NAME, b"PATH": b"/usr/bin:/bin"}, timeout=120)
     good(baro, "report", "-o", work / "t.html", work / "t.baro")
     browser = Browser(work / "profile")
     browser.open(f"file://{work}/t.html")

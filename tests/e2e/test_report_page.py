@@ -3,22 +3,17 @@
 
 import base64
 import hashlib
-import html.parser
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree
 
 import pytest
-from readers import HOSTILE, HOSTILE_ARGUMENT, HOSTILE_NAME, call, good, unescape
+from conftest import SOURCE
+from readers import HOSTILE, HOSTILE_ARGUMENT, HOSTILE_NAME, Page, call, good, unescape
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-
-VOID = {"meta", "link", "br", "hr", "img", "input"}
 # Each would do harm in some context: an element, an attribute, a script, a comment, CDATA, CSS.
 NASTY = [
     "</script><script>alert(1)</script>",
@@ -34,67 +29,6 @@ NASTY = [
 ]
 
 
-class Page(html.parser.HTMLParser):
-    """Checks that elements nest, and keeps the parts that tests use."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.attributes, self.text, self.rows = [], [], [], [], []
-        self.scripts, self.styles, self.facts, self.comments = [], [], {}, []
-        self.table = None
-        self.feed(text)
-        self.close()
-        assert self.open == [], "elements that are not closed"
-
-    def handle_starttag(self, tag, attrs):
-        assert len({name for name, _ in attrs}) == len(attrs), f"<{tag}> has an attribute twice"
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value) for name, value in attrs]
-        a = dict(attrs)
-        if tag == "table":
-            self.table = a.get("data-table")
-        if tag == "tr":
-            self.rows.append((self.table, []))
-        if tag in ("td", "th"):
-            self.rows[-1][1].append({"v": a.get("data-v"), "text": ""})
-        if tag in ("script", "style"):
-            (self.scripts if tag == "script" else self.styles).append([a, ""])
-        if tag not in VOID:
-            self.open.append((tag, a))
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value) for name, value in attrs]
-        inside = any(t == "svg" for t, _ in self.open) or tag == "svg"
-        assert inside or tag in VOID, f"<{tag}/> is no void element"
-
-    def handle_endtag(self, tag):
-        assert self.open and self.open[-1][0] == tag, f"</{tag}> closes {self.open[-1:]}"
-        self.open.pop()
-
-    def handle_comment(self, data):
-        self.comments.append(data)
-
-    def handle_data(self, data):
-        tags = [t for t, _ in self.open]
-        if "script" in tags or "style" in tags:
-            (self.scripts if "script" in tags else self.styles)[-1][1] += data
-            return
-        self.text.append(data)
-        if ("td" in tags or "th" in tags) and self.rows:
-            self.rows[-1][1][-1]["text"] += data
-        for _, a in self.open:
-            if "data-fact" in a:
-                self.facts[a["data-fact"]] = self.facts.get(a["data-fact"], "") + data
-
-    def data(self):
-        (data,) = [json.loads(text) for a, text in self.scripts if a.get("type") == "application/json"]
-        return data
-
-    def table_rows(self, name):
-        return [cells for table, cells in self.rows if table == name and cells]
-
-
 def page_of(baro, tape, *args):
     text = good(baro, "report", "-o", "-", *args, tape).decode()
     page = Page(text)
@@ -105,70 +39,21 @@ def page_of(baro, tape, *args):
 def check_safe(page, text):
     """Checks what must be true of every page: nothing is loaded, no script but the build's own runs, SVG is XML."""
     assert page.comments == []
-    known = {
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "header",
-        "main",
-        "footer",
-        "section",
-        "div",
-        "span",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "ul",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "code",
-        "kbd",
-        "b",
-        "i",
-        "small",
-        "button",
-        "figure",
-        "figcaption",
-        "details",
-        "summary",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "script",
-        "svg",
-        "g",
-        "path",
-        "rect",
-        "line",
-        "circle",
-        "text",
-        "foreignobject",
-    }
+    known = {"html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "div", "span",
+             "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "code", "kbd", "b", "i", "small", "button", "figure",
+             "figcaption", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "script", "svg", "g",
+             "path", "rect", "line", "circle", "text", "foreignobject"}
     assert set(page.tags) <= known
     for tag, name, value in page.attributes:
-        assert not name.startswith("on") and name not in ("style", "src", "href", "xlink:href", "action", "srcdoc"), (
-            tag,
-            name,
-            value,
-        )
+        assert not name.startswith("on") and name not in ("style", "src", "href", "xlink:href", "action",
+                                                          "srcdoc"), (tag, name, value)
     assert "@import" not in text and "url(" not in text
     for address in re.findall(r"[a-z]+://[^\s\"'<]*", "".join(t for _, t in page.styles + page.scripts[-1:])):
         assert address == "http://www.w3.org/2000/svg", address  # the name of a namespace, which is not loaded
     (policy,) = [v for tag, name, v in page.attributes if tag == "meta" and name == "content" and "default-src" in v]
     assert policy.startswith("default-src 'none';") and "unsafe" not in policy
-    for kind, elements in (
-        ("script-src", [t for a, t in page.scripts if not a]),
-        ("style-src", [t for _, t in page.styles]),
-    ):
+    for kind, elements in (("script-src", [t for a, t in page.scripts if not a]),
+                           ("style-src", [t for _, t in page.styles])):
         (body,) = elements
         assert f"{kind} 'sha256-{base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()}'" in policy
     for svg in outer_svgs(text):
@@ -226,23 +111,12 @@ def test_numbers_are_those_of_the_summary(baro, job):
     assert [(c[0]["text"], int(c[2]["v"])) for c in commands] == [(c["name"], c["cpu_ns"]) for c in summary["commands"]]
 
 
-def test_verdicts_are_those_of_the_summary(baro, tmp_path):
-    job = record(baro, tmp_path / "t.baro", "sh", "-c", "sleep 0.1; exit 3")
-    page, summary = page_of(baro, job), json.loads(good(baro, "summary", "--json", job))
-    text = "".join(page.text)
-    assert summary["verdicts"]
-    for verdict in summary["verdicts"]:
-        assert verdict["title"] in text and (verdict["advice"] or "") in text
-
-
 def test_processes_are_those_of_the_tape(baro, job):
     page = page_of(baro, job)
     data, summary = page.data(), json.loads(good(baro, "summary", "--json", job))
     p = data["processes"]
-    exits = {
-        int(e["pid"]): e
-        for e in map(json.loads, good(baro, "export", "-F", "jsonl", "--entity", "exit", job).splitlines())
-    }
+    exits = {int(e["pid"]): e
+             for e in map(json.loads, good(baro, "export", "-F", "jsonl", "--entity", "exit", job).splitlines())}
     assert p["all"] == len(p["pid"]) == summary["job"]["processes_started"]
     for i, pid in enumerate(p["pid"]):
         assert data["names"][p["name"][i]] == exits[pid]["name"]
@@ -277,13 +151,9 @@ def test_attached_processes_have_what_they_used_since(baro, work, wait_until):
             for ends in (False, True):
                 tape = work / f"{ends}.baro"
                 recorder = subprocess.Popen([baro, "record", "-q", "-i", "50ms", "-o", tape, "--pid", str(target.pid)])
-                wait_until(
-                    lambda: (
-                        tape.exists()
-                        and tape.stat().st_size
-                        and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3
-                    )
-                )
+                wait_until(lambda: (tape.exists() and tape.stat().st_size
+                                    and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3))
+                assert "running" in page_of(baro, tape).text
                 if ends:
                     target.stdin.close()
                     target.wait(10)
@@ -302,14 +172,8 @@ def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     work.mkdir()
     (work / "spin.py").write_text("import sys, time\nwhile time.process_time() < 0.15: pass\n")
     program = f"{sys.executable} spin.py --lr"
-    tape = record(
-        baro,
-        tmp_path / "t.baro",
-        "sh",
-        "-c",
-        f"cd '{work}'; {program} 0.1; {program} 0.2; sleep 0.11; sleep 0.12",
-        options=("-i", "20ms"),
-    )
+    tape = record(baro, tmp_path / "t.baro", "sh", "-c",
+                  f"cd '{work}'; {program} 0.1; {program} 0.2; sleep 0.11; sleep 0.12", options=("-i", "20ms"))
     page = page_of(baro, tape)
     data, rows = page.data(), page.table_rows("processes")[1:]
     labels = {data["names"][k] for k in data["processes"]["label"] if k is not None}
@@ -318,26 +182,21 @@ def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     assert any(n.endswith(" spin.py --lr 0.2") for n in names) and "sleep 0.12" in names, names
     assert not [cells[9]["text"] for cells in rows if cells[9]["text"].startswith("/")]
     assert "details" in page.tags and "flat" in "".join(page.text)
-    assert program in page_text(baro, tape)  # with its folder, as a title or in the data
+    assert program in good(baro, "report", "-o", "-", tape).decode()  # with its folder, as a title or in the data
 
 
 def test_numbers_of_marks_are_curves(baro, tmp_path):
     """`baro mark`: loss of two kinds of marks in one chart; names that differ in digits are one curve."""
     script = 'for i in 1 2 3 4; do $B mark train loss=0.$((9 - i)) rows=${i}00; $B mark "valid $i" loss=0.9 once$i=1 delta=-$i; sleep 0.1; done'
     tape = tmp_path / "t.baro"
-    subprocess.run(
-        [baro, "run", "-q", "-o", tape, "--", "sh", "-c", script],
-        env={**os.environ, "B": str(baro)},
-        check=True,
-        timeout=120,
-    )
-    text = page_text(baro, tape)
+    subprocess.run([baro, "run", "-q", "-o", tape, "--", "sh", "-c", script], env={**os.environ, "B": str(baro)},
+                   check=True, timeout=120)
+    text = good(baro, "report", "-o", "-", tape).decode()
     charts = {c["id"]: c for c in page_of(baro, tape).data()["charts"] if c["id"].startswith("mark-")}
     assert len(charts) == 3 and "once1</h3>" not in text  # one value is no curve
     loss, rows, _ = charts.values()
-    assert [c["name"] for c in loss["curves"]] == ["train", "valid #"] and [c["name"] for c in rows["curves"]] == [
-        "train"
-    ]
+    assert [c["name"] for c in loss["curves"]] == ["train", "valid #"] and [c["name"]
+                                                                            for c in rows["curves"]] == ["train"]
     values = [v for v in loss["curves"][0]["v"] if v is not None]
     assert values[0] == 0.8 and values[-1] == 0.5 and values == sorted(values, reverse=True)
     assert rows["curves"][0]["v"][-1] is None or rows["curves"][0]["v"][-1] == 400
@@ -345,10 +204,6 @@ def test_numbers_of_marks_are_curves(baro, tmp_path):
     plot = good(baro, "plot", tape, "mark.loss").decode()
     assert "o valid #" in plot and "* train" in plot
     assert b"no two marks" in call(baro, "plot", tape, "mark.nothing").stderr
-
-
-def page_text(baro, tape):
-    return good(baro, "report", "-o", "-", tape).decode()
 
 
 def test_moments_have_the_peak(baro, job):
@@ -377,12 +232,8 @@ def test_hostile_text(baro, tmp_path):
     for name in (HOSTILE_NAME, b"</script><b>", b"\"'><i>&amp;"):
         tape = tmp_path / "t.baro"
         env = {**os.environb, b"NAME": name}
-        subprocess.run(
-            [baro, "run", "-q", "-i", "50ms", "-o", tape, "--", sys.executable, str(script), *NASTY, HOSTILE_ARGUMENT],
-            env=env,
-            capture_output=True,
-            timeout=120,
-        )
+        subprocess.run([baro, "run", "-q", "-i", "50ms", "-o", tape, "--", sys.executable, str(script), *NASTY,
+                        HOSTILE_ARGUMENT], env=env, capture_output=True, timeout=120)
         page = page_of(baro, tape)
         data = page.data()
         assert name[:15] in [unescape(n) for n in data["names"]]
@@ -440,13 +291,13 @@ def test_hostile_phases_in_other_outputs(baro, hostile_phases):
 
 def test_short_job_host_recording_and_collected_kind(baro, tmp_path):
     """A command that ends at once, the machine alone, and a kind that only the tape declares."""
-    page = page_of(baro, record(baro, tmp_path / "true.baro", "true"))
-    assert "exit 0" in page.text
-    subprocess.run(
-        [baro, "record", "--host", "--for", "400ms", "-i", "100ms", "-q", "-o", tmp_path / "host.baro"],
-        check=True,
-        timeout=60,
-    )
+    short = record(baro, tmp_path / "short.baro", "sh", "-c", "exit 3")
+    page, verdicts = page_of(baro, short), json.loads(good(baro, "summary", "--json", short))["verdicts"]
+    assert "exit 3" in page.text and verdicts
+    for verdict in verdicts:
+        assert verdict["title"] in "".join(page.text) and (verdict["advice"] or "") in "".join(page.text)
+    subprocess.run([baro, "record", "--host", "--for", "400ms", "-i", "100ms", "-q", "-o", tmp_path / "host.baro"],
+                   check=True, timeout=60)
     page = page_of(baro, tmp_path / "host.baro")
     assert page.table_rows("processes") == [] and "memory in use" in page.text
     page = page_of(baro, SOURCE / "tests/tape/v1-collect.baro")
@@ -472,18 +323,6 @@ def test_truncated_tapes(baro, job, tmp_path, part):
         )  # what follows the end of the command is the index
     else:
         assert r.stdout == b"" and r.stderr.count(b"\n") == 1
-
-
-def test_growing(baro, tmp_path):
-    tape = tmp_path / "t.baro"
-    p = subprocess.Popen([baro, "run", "-q", "-i", "50ms", "-o", tape, "--", "sleep", "30"])
-    try:
-        while not tape.exists() or call(baro, "summary", tape).returncode:
-            time.sleep(0.05)
-        assert "running" in page_of(baro, tape).text
-    finally:
-        p.terminate()
-        p.wait()
 
 
 def test_many_processes(baro, tmp_path):
@@ -540,8 +379,7 @@ def test_contrast(baro, job):
         for k in range(11):
             line = theme[f"k{k}"]
             if k in (3, 4, 6, 10):  # as the style sheet mixes them for thin lines
-                mixed = [
-                    round(0.7 * int(line[i : i + 2], 16) + 0.3 * int(theme["text"][i : i + 2], 16)) for i in (1, 3, 5)
-                ]
+                mixed = [round(0.7 * int(line[i : i + 2], 16) + 0.3 * int(theme["text"][i : i + 2], 16))
+                         for i in (1, 3, 5)]
                 line = "#%02x%02x%02x" % tuple(mixed)
             assert contrast(line, theme["card"]) >= 3, (k, line)

@@ -2,7 +2,6 @@
 """baro report of several tapes: a table, what they used together, and the report of each."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -65,9 +64,8 @@ def test_json(baro, run, three, running):
     report = json.loads(r.stdout)
     tapes, totals = report["tapes"], report["totals"]
     assert [t["path"] for t in tapes] == [str(p) for p in (*three, running)]
-    assert (
-        [t["report"] is None for t in tapes] == [t["error"] is not None for t in tapes] == [False, False, True, False]
-    )
+    assert ([t["report"] is None for t in tapes] == [t["error"] is not None for t in tapes] == [False, False, True,
+                                                                                                False])
     # Each is the report of that tape alone.
     for t, path in list(zip(tapes, three))[:2]:
         assert t["report"] == json.loads(good(baro, "report", path, "-F", "json", "-o", "-"))
@@ -92,9 +90,8 @@ def test_folder_of_tapes(baro, run, work, three):
     files = {p.name for p in (work / "d").iterdir()}
     assert files == {"report.md", *re.findall(r"\]\(([0-9a-z_]+\.(?:png|svg))\)", page)}
     first, second = ({n[2:] for n in files if n.startswith(f"{i}_")} for i in (1, 2))
-    assert (
-        first & second >= {n for n in first if n.startswith(("aggregate_cpu.", "aggregate_uss.", "cpu_time."))} != set()
-    )
+    assert (first & second >= {n for n in first
+                               if n.startswith(("aggregate_cpu.", "aggregate_uss.", "cpu_time."))} != set())
     (runs / "z.baro").unlink()
     good(baro, "report", runs, "-o", work / "two.md")
     assert len(cells((work / "two.md").read_text())) == 2
@@ -133,10 +130,3 @@ def test_hostile_names(baro, work, tape):
     r = subprocess.run([baro, "report", str(tape), other, "-F", "markdown", "-o", "-"], capture_output=True, timeout=60)
     assert r.returncode == 0 and b"\x1b" not in r.stdout and HOSTILE_NAME not in r.stdout
     assert len(cells(r.stdout.decode())) == 2 and all(len(row) == 9 for row in cells(r.stdout.decode()))
-
-
-def test_job_summary_of_github(baro, work, three):
-    summary = work / "summary.md"
-    summary.write_text("before\n")
-    good(baro, "report", *three[:2], "--github", env={**os.environ, "GITHUB_STEP_SUMMARY": str(summary)})
-    assert summary.read_text().startswith("before\n# 2 tapes\n")

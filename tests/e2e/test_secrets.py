@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 import pytest
-from test_cgroup import mount_of, v1  # noqa: F401 (v1 is a fixture)
+from test_cgroup import v1  # noqa: F401 (v1 is a fixture)
 
 ENTITIES = ["process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
 CANARY = "Kw7xCanary{}"  # with a word or number appended that says where it was placed
@@ -38,7 +38,7 @@ def everything(run, tape):
 
 
 def is_clean(run, tape, *also):
-    for what, text in [*everything(run, tape).items(), *also]:
+    for what, text in [("tape", tape.read_bytes().decode("latin1")), *everything(run, tape).items(), *also]:
         at = text.find("Kw7xCanar")
         assert at < 0, f"{what}: {text[max(0, at - 60):at + 60]}"
 
@@ -84,24 +84,8 @@ def test_mounts_and_host(run, tape, work):
         f"mount -t tmpfs 'https://bob:{CANARY.format('URL')}@cloud.test/dav' {point} && echo token={CANARY.format('H')} > /proc/sys/kernel/hostname && "
         f'exec "$@"'
     )
-    argv = [
-        "unshare",
-        "-m",
-        "-u",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        run.binary,
-        "run",
-        "-o",
-        str(tape),
-        "--",
-        "sleep",
-        "1.2",
-    ]
+    argv = ["unshare", "-m", "-u", "--propagation", "private", "sh", "-c", script, "sh", run.binary, "run", "-o", tape,
+            "--", "sleep", "1.2"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     if done.returncode and ("ermitted" in done.stderr or "denied" in done.stderr):
         pytest.skip(done.stderr)

@@ -123,34 +123,19 @@ class Both:
         said = self.said[tool]
         is_long = tool in LONG
         memory = {key: sum(s[i] for s in said) if is_long else None for i, key in ((2, "rss"), (3, "uss"), (4, "pss"))}
-        return {
-            **memory,
-            "instances": len(said),
-            "uss of one": max(s[3] for s in said),
-            "user": int(counted["user_usec"]) / 1e6,
-            "system": int(counted["system_usec"]) / 1e6,
-            "total": int(counted["usage_usec"]) / 1e6,
-            "mean of one": int(counted["usage_usec"]) / 1e6 / sum(s[1] - s[0] for s in said),
-            "duration": max(s[1] for s in said) - min(s[0] for s in said),
-        }
+        return {**memory, "instances": len(said), "uss of one": max(s[3] for s in said),
+                "user": int(counted["user_usec"]) / 1e6, "system": int(counted["system_usec"]) / 1e6,
+                "total": int(counted["usage_usec"]) / 1e6,
+                "mean of one": int(counted["usage_usec"]) / 1e6 / sum(s[1] - s[0] for s in said),
+                "duration": max(s[1] for s in said) - min(s[0] for s in said)}
 
 
 def columns_of(loop, t, judge):
-    mine = {
-        "instances": t["processes_started"],
-        "samples": t["process_samples"],
-        "uss of one": t["process_uss_peak_bytes"],
-        "uss": t["uss_peak_bytes"],
-        "rss": t["rss_peak_bytes"],
-        "pss": t["pss_peak_bytes"],
-        "peak of one": t["process_cores_peak"],
-        "user": t["cpu_user_ns"] / 1e9,
-        "system": t["cpu_system_ns"] / 1e9,
-        "total": t["cpu_ns"] / 1e9,
-        "mean uss": t["process_uss_mean_bytes"],
-        "mean of one": t["process_cores_mean"],
-        "duration": (t["end_ns"] - t["begin_ns"]) / 1e9,
-    }
+    mine = {"instances": t["processes_started"], "samples": t["process_samples"],
+            "uss of one": t["process_uss_peak_bytes"], "uss": t["uss_peak_bytes"], "rss": t["rss_peak_bytes"],
+            "pss": t["pss_peak_bytes"], "peak of one": t["process_cores_peak"], "user": t["cpu_user_ns"] / 1e9,
+            "system": t["cpu_system_ns"] / 1e9, "total": t["cpu_ns"] / 1e9, "mean uss": t["process_uss_mean_bytes"],
+            "mean of one": t["process_cores_mean"], "duration": (t["end_ns"] - t["begin_ns"]) / 1e9}
     return {key: (loop.get(key), mine[key], judge.get(key)) for key in mine}
 
 
@@ -160,8 +145,7 @@ def as_text(key, v):
     return f"{v / 1e6:.2f} MB" if "ss" in key and v > 1000 else f"{v:.3f}".rstrip("0").rstrip(".")
 
 
-@pytest.fixture
-def both(run, tape, work, groups, wait_until):
+def both_of(run, tape, work, groups, wait_until):
     b = Both(run, tape, work, groups)
     b.record(wait_until)
     b.read()
@@ -172,12 +156,14 @@ def both(run, tape, work, groups, wait_until):
     return b
 
 
-def test_every_column(both):
+def test_every_column(run, tape, work, groups, wait_until):
+    both = both_of(run, tape, work, groups, wait_until)
     for tool, columns in both.columns.items():
         check_counts(both, tool, columns)
         if tool in LONG:
             check_memory(columns)
             check_rates(columns)
+    check_csv_of_the_monitor(both)
 
 
 def check_counts(both, tool, c):
@@ -214,7 +200,7 @@ def check_rates(c):
     assert c["mean of one"][1] < 1.05 and c["mean of one"][0] < 1.3, c
 
 
-def test_csv_of_the_monitor(both):
+def check_csv_of_the_monitor(both):
     """A program that reads the CSV of that monitor reads ours, and gets the figures of `summary --by task`."""
     text = both.run("export", "-d", "oasislmf", both.tape, status=0, text=False).stdout.decode()
     assert text.startswith(",".join(COLUMNS) + "\r\n") and "\r\r" not in text and text.endswith("\r\n")

@@ -77,13 +77,11 @@ class Watched:
         self.go.touch()
         wait_until(lambda: self.both_have(lambda user, rss: user > 0.7 and rss > 60 << 20), "the worker")
         self.more.touch()
-        wait_until(
-            lambda: len([e for e in self.run.export(self.tape, "exit") if e["sampled"] is not None]) >= 20, "ends"
-        )
+        wait_until(lambda: len([e for e in self.run.export(self.tape, "exit") if e["sampled"] is not None]) >= 20,
+                   "ends")
         least = 5 << 20
-        wait_until(
-            lambda: (self.disk() or 0) >= least and rows_of(self.loop_file)[-1]["disk"] >= least, "the disk usage"
-        )
+        wait_until(lambda: (self.disk() or 0) >= least and rows_of(self.loop_file)[-1]["disk"] >= least,
+                   "the disk usage")
         self.end.touch()
 
     def disk(self):
@@ -92,9 +90,8 @@ class Watched:
 
     def both_have(self, is_there):
         loop, mine = rows_of(self.loop_file), self.job()
-        return is_there(loop[-1]["user"], loop[-1]["rss"]) and is_there(
-            mine[-1]["cpu_user_ns"] / 1e9, mine[-1]["rss_bytes"] or 0
-        )
+        return is_there(loop[-1]["user"], loop[-1]["rss"]) and is_there(mine[-1]["cpu_user_ns"] / 1e9,
+                                                                        mine[-1]["rss_bytes"] or 0)
 
     def figures(self):
         """Returns the figures of the loop and of barograph."""

@@ -47,30 +47,6 @@ def test_a_run_whose_tape_is_elsewhere(serve, running, run, work, announced):
     assert not ids(with_folder)
 
 
-@pytest.mark.long
-@pytest.mark.long
-def test_jobs_are_followed_while_the_tape_of_one_hangs(serve, hanging, running, work, announced):
-    """Another thread takes the place of the one that waits for that tape, and it is read again once it can be."""
-    (work / "far").mkdir()
-    running("sleep", "600", options=("-o", f"{hanging.folder}/stuck.baro"))
-    poll(lambda: "stuck.baro" in os.listdir(hanging.folder))
-    s = serve("--announced", folder=hanging.folder)
-    poll(lambda: any(j["now"] for j in s.jobs(state="running")))
-    hanging.hang_reads()
-    hanging.held()
-    try:
-        running("sleep", "600", options=("-o", str(work / "far" / "other.baro")))
-        poll(lambda: any(j["now"] for j in s.jobs(state="running") if j["id"] != "stuck"))
-        assert "does not answer" in poll(lambda: json.loads(s.ask("/healthz")[2])["error"])
-        other = next(j for j in s.jobs() if j["id"] != "stuck")
-        poll(lambda: next(j for j in s.jobs() if j["id"] != "stuck") != other)  # it goes on
-    finally:
-        hanging.resume()
-    poll(lambda: not json.loads(s.ask("/healthz")[2])["error"])
-    before = next(j for j in s.jobs() if j["id"] == "stuck")
-    poll(lambda: next(j for j in s.jobs() if j["id"] == "stuck") != before)
-
-
 def test_announcing_is_refused(run, work, monkeypatch):
     """A folder that can't be made, or none, is no reason for a line."""
     for folder in ("", "/proc/none/here", "relative/none"):

@@ -30,76 +30,18 @@ def children_cpu(pid):
     return sum(int(x) for x in pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[13:15])
 
 
-@pytest.mark.long
 def test_malformed_requests(serve):
     s = serve()
-    requests = (
-        b"\0" * 1000,
-        b"GET\r\n\r\n",
-        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        b"A" * 100000,
-        b"GET /" + b"a" * 50000 + b" HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nX: " + b"b" * 50000 + b"\r\n\r\n",
-        b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n",
-        b"GET /?" + b"a=b&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\nxx",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /healthz%00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /healthz%00/report HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        bytes(range(256)) * 20,
-    )
+    host = b"Host: localhost\r\n"
+    requests = (*attack.MALFORMED[:8], attack.MALFORMED[-1], b"GET / HTTP/1.1\r\nX: " + b"b" * 50000 + b"\r\n\r\n",
+                b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+                b"GET /?" + b"a=b&" * 500 + b" HTTP/1.1\r\n" + host + b"\r\n",
+                b"POST / HTTP/1.1\r\n" + host + b"Content-Length: -1\r\n\r\n",
+                *(b"GET " + path + b" HTTP/1.1\r\n" + host + b"\r\n" for path in (b"/%zz%f", b"/healthz%00", b"/healthz%00/report")))
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
-        for data, answer in zip(requests, pool.map(s.raw, requests)):
+        for data, answer in zip(requests, pool.map(lambda data: s.raw(data, 5), requests)):
             assert not answer.startswith(b"HTTP/1.1 2"), (data[:60], answer[:200])
     assert s.ask("/healthz")[0] == 200
-
-
-def test_slow_and_many_connections(serve, kept):
-    """1,000 connections that send a byte of a header now and then: others are served, and memory stays bounded."""
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 3000:
-        pytest.skip("too few descriptors are allowed")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    s = serve("--clients", "128")
-    job = s.summed(3)[0]["id"]
-    before = rss_kib(s.process.pid)
-    slow = []
-    for _ in range(1000):
-        c = socket.socket()
-        c.setblocking(False)
-        c.connect_ex(("127.0.0.1", s.port))
-        slow.append(c)
-    try:
-        for _ in range(20):
-            for c in slow:
-                try:
-                    c.send(b"G")
-                except OSError:
-                    pass
-            assert s.ask("/healthz")[0] == 200
-            assert s.ask(f"/api/v1/jobs/{job}")[0] == 200
-    finally:
-        for c in slow:
-            c.close()
-    assert rss_kib(s.process.pid) - before < 16 * 1024 or os.environ.get("BARO_SANITIZED") == "1"
-
-
-def test_a_client_that_takes_its_answer_slowly(serve, kept):
-    s = serve()
-    job = s.summed(3)[0]["id"]
-    slow = []
-    for _ in range(8):
-        c = socket.create_connection(("127.0.0.1", s.port))
-        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        c.sendall(f"GET /jobs/{job}/report HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        slow.append(c)
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: s.ask("/api/v1/jobs")[0], range(40)))
-    assert set(answers) == {200}
-    for c in slow:
-        c.close()
 
 
 def test_answers_that_are_not_taken(serve, run):
@@ -191,12 +133,6 @@ def test_few_descriptors(baro, work):
     assert set(statuses) == {0, 2}
 
 
-def test_the_address_is_taken(baro, serve):
-    s = serve()
-    r = subprocess.run([baro, "serve", "--listen", f"127.0.0.1:{s.port}"], capture_output=True, text=True)
-    assert r.returncode == 2 and "--listen" in r.stderr and len(r.stderr.splitlines()) == 1
-
-
 def good_answer(server, path):
     """A client that is refused because all connections of its user are taken comes back, as each does."""
     try:
@@ -224,6 +160,7 @@ def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started
     tapes = poll(lambda: len(t := [*folder.glob("*-one-*.baro"), *folder.glob("*-two-*.baro")]) == 2 and t)
     for tape in tapes:
         run.await_samples(tape, 3)
+    held = rss_kib(s.process.pid)
     over = threading.Event()
     threads = attack.attack(s.port, over, slow_connections=500)
     try:
@@ -243,30 +180,7 @@ def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started
         assert [e for e in run.export(tape, "event") if e["event"] == "gap"] == []
     poll(lambda: re.search(rb"\nbaro_serve_connections [1-3]\n", s.ask("/metrics")[2]))
     poll(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])
-
-
-def test_small_answers_that_are_not_taken(serve):
-    """Where most connections are taken, a client that takes nothing of its answer loses its place, however small it
-    is."""
-    s = serve("--clients", "16")
-    stuck = []
-    for _ in range(64):
-        c = socket.socket()
-        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        c.setblocking(False)
-        c.connect_ex(("127.0.0.1", s.port))
-        stuck.append(c)
-    try:
-        for _ in range(10):
-            for c in stuck:
-                try:
-                    c.send(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
-                except OSError:
-                    pass
-        assert poll(lambda: good_answer(s, "/healthz"))
-    finally:
-        for c in stuck:
-            c.close()
+    assert rss_kib(s.process.pid) - held < 40 * 1024 or os.environ.get("BARO_SANITIZED") == "1"
 
 
 # Connections of another user: each asks for much and takes a little of it now and then; many send nothing.
@@ -308,13 +222,8 @@ def test_a_user_cannot_take_all_connections(serve, kept):
         pytest.skip("too few descriptors are allowed")
     s = serve("--clients", "64")
     job = s.summed(3)[0]["id"]
-    greedy = subprocess.Popen(
-        ["/usr/bin/python3", "-c", GREEDY, str(s.port), "500"],
-        stdout=subprocess.PIPE,
-        user=65534,
-        group=65534,
-        extra_groups=(),
-    )
+    greedy = subprocess.Popen(["/usr/bin/python3", "-c", GREEDY, str(s.port), "500"], stdout=subprocess.PIPE,
+                              user=65534, group=65534, extra_groups=())
     try:
         assert greedy.stdout.readline() == b"begun\n"
         for _ in range(20):

@@ -11,11 +11,8 @@ from browser import CHROMIUM, Browser
 from conftest import poll
 from serving import TOKEN, kept, running, serve  # noqa: F401 (fixtures)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="no Chromium"),
+              pytest.mark.xdist_group("browser")]
 
 RUNNING = "[...document.querySelectorAll('#running .job')].map(e => e.querySelector('code').textContent)"
 ENDED = "[...document.querySelectorAll('#before tbody tr')].map(e => e.cells[0].textContent)"
@@ -89,10 +86,8 @@ def test_a_report_is_opened(serve, kept, running, page):
     running("cat")
     s = serve()
     s.summed(4)
-    for link, path in (
-        ("#before tbody tr a", ""),
-        ("#report", "jobs/" + s.json("/api/v1/jobs?state=running")["jobs"][0]["id"]),
-    ):
+    for link, path in (("#before tbody tr a", ""),
+                       ("#report", "jobs/" + s.json("/api/v1/jobs?state=running")["jobs"][0]["id"])):
         show(page, s, path=path)
         poll(lambda: page.run(f"!!document.querySelector('{link}')"))
         page.run(f"document.querySelector('{link}').click()")

@@ -50,13 +50,15 @@ def test_requests_that_open_tapes_that_hang(serve, hanging, run, work, monkeypat
 
 
 @pytest.mark.long
-def test_other_streams_go_on_while_the_tape_of_one_hangs(serve, hanging, running, run, work, monkeypatch):
+def test_other_jobs_go_on_while_the_tape_of_one_hangs(serve, hanging, running, work, monkeypatch):
+    """Another thread takes the place of the one that waits for that tape, and it is read again once it can be."""
     monkeypatch.setenv("BARO_ANNOUNCED", str(work / "announced"))
     running("sleep", "600", options=("-o", f"{hanging.folder}/stuck.baro"))
     running("sleep", "600", options=("-o", str(work / "other.baro")))
     poll(lambda: "stuck.baro" in os.listdir(hanging.folder) and (work / "other.baro").exists())
     s = serve("--announced", folder=hanging.folder)
     poll(lambda: len([j for j in s.jobs(state="running") if j["now"]]) == 2)
+    job = lambda name: next(j for j in s.jobs() if j["id"] == name)  # noqa: E731
     other = next(j["id"] for j in s.jobs() if j["id"] != "stuck")
     stuck, goes_on = Stream(s, "/api/v1/jobs/stuck/live"), Stream(s, f"/api/v1/jobs/{other}/live")
     events = goes_on.events()
@@ -64,6 +66,11 @@ def test_other_streams_go_on_while_the_tape_of_one_hangs(serve, hanging, running
     hanging.hang_reads()
     hanging.held()
     try:
+        running("sleep", "600", options=("-o", str(work / "third.baro")))
+        poll(lambda: len([j for j in s.jobs(state="running") if j["now"] and j["id"] != "stuck"]) == 2)
+        assert "does not answer" in poll(lambda: json.loads(s.ask("/healthz")[2])["error"])
+        before = job(other)
+        poll(lambda: job(other) != before)
         # Those that were made before it hangs, and then more than fit into that time.
         last = json.loads(next(events)["data"])["t_ns"]
         poll(lambda: json.loads(next(events)["data"])["t_ns"] > last + 12 * 10**9)
@@ -73,3 +80,6 @@ def test_other_streams_go_on_while_the_tape_of_one_hangs(serve, hanging, running
     finally:
         hanging.resume()
     stuck.close(), goes_on.close()
+    poll(lambda: not json.loads(s.ask("/healthz")[2])["error"])
+    before = job("stuck")
+    poll(lambda: job("stuck") != before)

@@ -10,78 +10,98 @@ import urllib.parse
 
 import pytest
 from conftest import poll
-from serving import SOURCE, Document, kept, running, serve  # noqa: F401 (fixtures)
+from serving import SOURCE, Document, Server, running, serve  # noqa: F401 (fixtures)
 
 
-def test_jobs_and_their_summary(serve, kept, baro):
-    s = serve()
-    jobs = s.summed(3)
-    assert [j["command"][0] for j in jobs] == ["sleep", "true", "sh"]
-    assert [j["exit_status"] for j in jobs] == [0, 0, 3]
-    assert {j["state"] for j in jobs} == {"ended"}
-    told = json.loads(subprocess.run([baro, "summary", "--json", "@3"], capture_output=True, check=True).stdout)
-    got = s.json(f"/api/v1/jobs/{jobs[2]['id']}")
-    assert got["summary"]["job"] == told["job"]
-    assert got["summary"]["verdicts"] == told["verdicts"]
-    assert s.json(f"/api/v1/jobs/{jobs[2]['id']}/verdicts") == {"verdicts": told["verdicts"]}
-    assert got["job"]["cpu_ns"] == told["job"]["cpu_ns"]
-    assert s.json("/healthz")["jobs"]["ended"] == 3
+# Four processes that live for a second, one that computes, and the peak of memory.
+WORK = "sleep 1 & sleep 1 & sleep 1 & sleep 1 & i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sort -S 1M /bin/sh | wc; wait"
 
 
-def test_pages_and_filters(serve, kept):
-    s = serve()
-    all_of = s.summed(3)
-    first = s.json("/api/v1/jobs?limit=2")
-    rest = s.json("/api/v1/jobs?limit=2&offset=2")
-    assert first["total"] == rest["total"] == 3
-    assert [j["id"] for j in first["jobs"] + rest["jobs"]] == [j["id"] for j in all_of]
-    assert [j["command"][0] for j in s.jobs(search="slee")] == ["sleep"]
+@pytest.fixture(scope="module")
+def folder(baro, tmp_path_factory):
+    """Recordings called fails, true and work, in that order."""
+    folder = tmp_path_factory.mktemp("serve") / "tapes"
+    folder.mkdir()
+    for name, script, status in (("fails", "for i in 1 2 3 4 5; do cat /proc/self/stat; done; exit 3", 3), ("true", "true", 0),
+                                 ("work", WORK, 0)):
+        argv = [baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", folder / f"{name}.baro", "--", "sh", "-c", script]
+        assert subprocess.run(argv, stdout=subprocess.DEVNULL).returncode == status
+    return folder
+
+
+@pytest.fixture(scope="module")
+def s(baro, folder):
+    """A server of that folder, for tests that only ask."""
+    server = Server(baro, folder=folder)
+    server.summed(3)
+    yield server
+    assert server.stop()[0] == 0
+
+
+def test_jobs_and_their_summary(s, run, folder):
+    jobs = s.jobs()
+    assert [j["id"] for j in jobs] == ["work", "true", "fails"] and [j["exit_status"] for j in jobs] == [0, 0, 3]
+    assert {j["state"] for j in jobs} == {"ended"} and s.json("/healthz")["jobs"]["ended"] == 3
+    told, got = run.summary(folder / "fails.baro"), s.json("/api/v1/jobs/fails")
+    assert got["summary"]["job"] == told["job"] and got["job"]["cpu_ns"] == told["job"]["cpu_ns"]
+    assert got["summary"]["verdicts"] == told["verdicts"] != []
+    assert s.json("/api/v1/jobs/fails/verdicts") == {"verdicts": told["verdicts"]}
+    first, rest = s.json("/api/v1/jobs?limit=2"), s.json("/api/v1/jobs?limit=2&offset=2")
+    assert first["total"] == rest["total"] == 3 and first["jobs"] + rest["jobs"] == jobs
+    assert [j["id"] for j in s.jobs(search="cat")] == ["fails"]
     assert s.jobs(state="running") == [] and len(s.jobs(state="over")) == 3
 
 
-def test_rows_are_those_of_export(serve, run):
-    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sleep", "0.5")
-    s = serve()
-    job = s.summed(1)[0]["id"]
-    job = f"/api/v1/jobs/{job}"
+def test_rows_are_those_of_export(s, run, folder):
+    job, tape = "/api/v1/jobs/work", folder / "work.baro"
     for kind, columns in (("process", "t_ns,pid,name,rss,cpu,cores,io_read_bytes_per_second"), ("job", "t_ns,rss,cores"),
                           ("host", "t_ns,cores"), ("cpu", "t_ns,name,cores,busy_ratio"), ("disk", "t_ns,name,read_bytes"),
                           ("exit", ""), ("event", "")):
-        rows = run.export("@1", kind, *(("-c", columns) if columns else ()))
+        rows = run.export(tape, kind, *(("-c", columns) if columns else ()))
         page = s.json(f"{job}/rows/{kind}?from=0&limit=10000&columns={columns}")
         assert rows and page == {"offset": 0, "rows": rows, "total": len(rows)}, kind
         last = rows[-1]["t_ns"]
         page = s.json(f"{job}/rows/{kind}?from={last}&to={last}&columns={columns}")
         assert page["rows"] == [row for row in rows if row["t_ns"] == last], kind
-    for row in run.export("@1", "process", "-c", "t_ns,pid,name,rss,cpu,cores")[1:]:
-        page = s.json(f"{job}/processes?at={row['t_ns']}&pick=exact&columns=t_ns,pid,name,rss,cpu,cores")
-        assert page["processes"] == [row]
-    assert s.json(f"{job}/events")["events"] == run.export("@1", "event")
-    assert s.json(f"{job}/exits")["exits"] == run.export("@1", "exit")
+    columns = "t_ns,pid,name,rss,cpu,cores"
+    rows = run.export(tape, "process", "-c", columns)
+    at = rows[len(rows) // 2]["t_ns"]
+    page = s.json(f"{job}/processes?at={at}&pick=exact&columns={columns}")
+    assert sorted(page["processes"], key=str) == sorted((row for row in rows if row["t_ns"] == at), key=str)
+    assert s.json(f"{job}/events")["events"] == run.export(tape, "event")
+    assert s.json(f"{job}/exits")["exits"] == run.export(tape, "exit")
     ends = s.json(f"{job}/events?kind=end")
     assert ends["total"] == 1 and ends["events"][0]["event"] == "end"
 
 
-def test_sample_of_the_memory_peak(serve, run):
-    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c", "sleep 0.3; sort -S 1M /bin/sh | wc")
-    s = serve()
-    job = "/api/v1/jobs/" + s.summed(1)[0]["id"]
+def test_a_moment(s, run, folder):
+    job = "/api/v1/jobs/work"
     peak_ns = s.json(job)["summary"]["job"]["memory_peak_t_ns"]
     assert s.json(f"{job}/sample?at=peak") == s.json(f"{job}/sample?at={peak_ns}")
     assert s.json(f"{job}/sample?at=peak&pick=exact")["t_ns"] == peak_ns
-
-
-def test_sorted_processes(serve, run):
-    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c",
-        "sleep 1 & sleep 1 & sleep 1 & sleep 1")
-    s = serve()
-    job = s.summed(1)[0]["id"]
-    down = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&columns=pid")
-    up = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&order=up&columns=pid")
+    times = [row["t_ns"] for row in run.export(folder / "work.baro", "process", "-c", "t_ns")]
+    most = f"{job}/processes?at={max(times, key=times.count)}&sort=pid&columns=pid"
+    down, up = (s.json(most + order) for order in ("", "&order=up"))
     pids = [p["pid"] for p in down["processes"]]
     assert len(pids) >= 4 and pids == sorted(pids, reverse=True) == [p["pid"] for p in up["processes"]][::-1]
-    page = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&columns=pid&offset=1&limit=2")
+    page = s.json(most + "&offset=1&limit=2")
     assert [p["pid"] for p in page["processes"]] == pids[1:3] and page["total"] == len(pids)
+    # Behind the last sample there is none to interpolate with. Once the server read a sample there that it had freed.
+    for what in ("sample", "processes", "tasks", "entities/cpu"):
+        for _ in range(3):
+            error = s.json(f"{job}/{what}?at=%2B90s&pick=interpolate", status=404)["error"]
+            assert error["code"] == "no_sample", what
+        assert s.ask(f"{job}/{what}?at=%2B90s&pick=nearest")[0] == 200
+    assert s.ask("/healthz")[0] == 200
+
+
+def test_range_adds_up_to_the_job(s):
+    r = s.json("/api/v1/jobs/work/range?metric=job.cores&metric=job.processes&from=0&buckets=20")
+    assert [x["unit"] for x in r["series"]] == ["cores", ""]
+    cores = [v or 0 for v in r["series"][0]["mean"]]
+    assert len(cores) == 20
+    used = sum(cores) * (r["to_ns"] - r["from_ns"]) / 20
+    assert used == pytest.approx(s.json("/api/v1/jobs/work")["job"]["cpu_ns"], rel=0.1)
 
 
 def test_rows_without_a_value_come_last(serve, run, work):
@@ -105,48 +125,27 @@ def test_rows_without_a_value_come_last(serve, run, work):
     assert [row["name"] for row in up] == [where[0], where[2], where[1]]
 
 
-def test_range_adds_up_to_the_job(serve, run):
-    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c",
-        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
-    s = serve()
-    job = s.summed(1)[0]
-    r = s.json(f"/api/v1/jobs/{job['id']}/range?metric=job.cores&metric=job.processes&from=0&buckets=20")
-    assert [x["unit"] for x in r["series"]] == ["cores", ""]
-    cores = [v or 0 for v in r["series"][0]["mean"]]
-    assert len(cores) == 20
-    used = sum(cores) * (r["to_ns"] - r["from_ns"]) / 20
-    assert used == pytest.approx(job["cpu_ns"], rel=0.1)
-
-
 def test_a_folder_of_tapes(serve, run, work):
+    """Of any names, in segments, damaged, vanishing and of no kind."""
     folder = work / "tapes"
     folder.mkdir()
-    run("run", "-q", "-o", str(folder / "any name.baro"), "--", "true")
-    run("run", "-q", "--keep", "1h", "-o", str(folder / "segments.baro"), "--", "true")
+    for name in ("any name", "damaged", "vanishing"):
+        run("run", "-q", "-o", folder / f"{name}.baro", "--", "true")
+    run("run", "-q", "--keep", "1h", "-o", folder / "segments.baro", "--", "true")
     (folder / "no tape.baro").write_bytes(b"nothing of the kind")
-    s = serve(folder=folder)
-    jobs = {j["id"]: j["state"] for j in s.summed(3)}
-    assert jobs == {"any name": "ended", "segments": "ended", "no tape": "unreadable"}
-    assert s.json("/api/v1/jobs/any%20name")["job"]["result"] == "exit 0"
-    assert s.json("/api/v1/jobs/segments/sample")["job"]["processes_started"] == 1
-
-
-def test_damaged_and_vanished_tapes(serve, run, work):
-    folder = work / "tapes"
-    folder.mkdir()
-    for name in ("whole", "damaged", "vanishing"):
-        run("run", "-q", "-o", str(folder / f"{name}.baro"), "--", "true")
     data = (folder / "damaged.baro").read_bytes()
     (folder / "damaged.baro").write_bytes(data[:20] + bytes(60) + data[80:])
     s = serve(folder=folder)
-    s.summed(3)
+    jobs = {j["id"]: j["state"] for j in s.summed(5)}
+    del jobs["damaged"]
+    assert jobs == {"any name": "ended", "vanishing": "ended", "segments": "ended", "no tape": "unreadable"}
+    assert s.json("/api/v1/jobs/any%20name")["job"]["result"] == "exit 0"
+    assert s.json("/api/v1/jobs/segments/sample")["job"]["processes_started"] == 1
     (folder / "vanishing.baro").unlink()
-    got, _, _ = s.ask("/api/v1/jobs/vanishing")
-    assert got == 404
+    assert s.ask("/api/v1/jobs/vanishing")[0] == 404
     got, _, body = s.ask("/api/v1/jobs/damaged")
     assert got in (200, 500) and json.loads(body)
-    assert s.json("/api/v1/jobs/whole")["job"]["result"] == "exit 0"
-    poll(lambda: {j["id"] for j in s.jobs()} == {"whole", "damaged"})
+    poll(lambda: {j["id"] for j in s.jobs()} == {*jobs, "damaged"} - {"vanishing"})
 
 
 def test_a_report_that_fails_where_standard_error_is_closed(serve, run, work):
@@ -172,19 +171,15 @@ def test_a_job_that_runs(serve, running):
     job.stdin.close()
     job.wait()
     ended = poll(lambda: s.jobs(state="ended"))[0]
-    assert (
-        ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later and ended["now"] is None
-    )
+    assert (ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later
+            and ended["now"] is None)
 
 
-def test_answers_fit_openapi(serve, kept, run):
-    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sleep", "0.3")
-    s = serve()
-    job = s.summed(4)[0]["id"]
+def test_answers_fit_openapi(s):
     document = Document(s)
     assert document.all == json.loads((SOURCE / "docs/openapi.json").read_text())
     assert sorted(document.all["paths"]) == sorted(s.json("/api/v1")["paths"])
-    given = {"id": job, "kind": "cpu", "metric": "job.cores"}
+    given = {"id": "work", "kind": "cpu", "metric": "job.cores"}
     asked = 0
     for path, operations in document.all["paths"].items():
         if "application/json" not in operations["get"]["responses"].get("200", {}).get("content", {}):
@@ -197,43 +192,17 @@ def test_answers_fit_openapi(serve, kept, run):
     document.jsonschema.validate(s.json("/nothing", status=404), error)
 
 
-def test_bad_parameters(serve, kept):
-    s = serve()
-    job = f"/api/v1/jobs/{s.summed(3)[0]['id']}"
-    for path in (
-        "/api/v1/jobs?limit=x",
-        "/api/v1/jobs?limit=1001",
-        "/api/v1/jobs?offset=-1",
-        job + "/processes?limit=10001",
-        job + "/range?metric=job.cores&buckets=100000000",
-        "/api/v1/jobs?state=odd",
-        "/api/v1/jobs?no=1",
-        job + "/processes?columns=nix",
-        job + "/sample?at=never",
-        job + "/sample?pick=some",
-        job + "/range",
-        job + "/range?metric=nix",
-        job + "/range?metric=job.cores&buckets=0",
-        job + "/processes?order=sideways",
-        job + "/processes?sort=a,b",
-        job + "/processes?from=0&sort=pid",
-        job + "/rows/process?kind=end",
-        job + "/rows/event?at=0",
-    ):
+def test_bad_parameters(s):
+    job = "/api/v1/jobs/true"
+    for path in ("/api/v1/jobs?limit=x", "/api/v1/jobs?limit=1001", "/api/v1/jobs?offset=-1",
+                 job + "/processes?limit=10001", job + "/range?metric=job.cores&buckets=100000000",
+                 "/api/v1/jobs?state=odd", "/api/v1/jobs?no=1", job + "/processes?columns=nix",
+                 job + "/sample?at=never", job + "/sample?pick=some", job + "/range", job + "/range?metric=nix",
+                 job + "/range?metric=job.cores&buckets=0", job + "/processes?order=sideways",
+                 job + "/processes?sort=a,b", job + "/processes?from=0&sort=pid", job + "/rows/process?kind=end",
+                 job + "/rows/event?at=0"):
         error = s.json(path, status=400)["error"]
         assert error["code"] == "bad_parameter" and error["message"], path
-
-
-def test_a_moment_behind_the_last_sample(serve, kept):
-    """There is none to interpolate with: 404. Once the server read a sample there that it had freed."""
-    s = serve()
-    job = s.summed(3)[0]["id"]
-    for path in ("sample", "processes", "tasks", "entities/cpu"):
-        for _ in range(3):
-            error = s.json(f"/api/v1/jobs/{job}/{path}?at=%2B90s&pick=interpolate", status=404)["error"]
-            assert error["code"] == "no_sample", path
-        assert s.ask(f"/api/v1/jobs/{job}/{path}?at=%2B90s&pick=nearest")[0] == 200
-    assert s.ask("/healthz")[0] == 200
 
 
 def test_range_of_a_job_that_has_just_begun(serve, running):
@@ -244,18 +213,10 @@ def test_range_of_a_job_that_has_just_begun(serve, running):
     assert s.json(path)["series"][0]["max"] == [None] * 60
 
 
-def test_etag(serve, kept):
-    s = serve()
-    job = s.summed(3)[0]["id"]
-    for path in (
-        f"/api/v1/jobs/{job}",
-        "/",
-        "/host.js",
-        f"/jobs/{job}",
-        "/job.js",
-        "/shared.js",
-        f"/jobs/{job}/report",
-    ):
+def test_etag(s):
+    job = "true"
+    for path in (f"/api/v1/jobs/{job}", "/", "/host.js", f"/jobs/{job}", "/job.js", "/shared.js",
+                 f"/jobs/{job}/report"):
         status, headers, body = s.ask(path)
         assert status == 200 and body
         status, _, body = s.ask(path, If_None_Match=headers["ETag"])
@@ -264,12 +225,10 @@ def test_etag(serve, kept):
         assert status == 200 and again
 
 
-def test_report_and_page(serve, kept, baro):
-    s = serve()
-    job = s.summed(3)[0]["id"]
-    status, headers, body = s.ask(f"/jobs/{job}/report")
+def test_report_and_page(s):
+    status, headers, body = s.ask("/jobs/true/report")
     assert status == 200 and headers["Content-Type"].startswith("text/html") and b"</html>" in body[-20:]
-    status, headers, page = s.ask(f"/jobs/{job}")
+    status, headers, page = s.ask("/jobs/true")
     assert status == 200 and headers["Content-Type"].startswith("text/html") and b"job.js" in page
     assert s.ask("/jobs/nothing")[0] == 404
     status, headers, body = s.ask("/")

@@ -32,9 +32,8 @@ def test_live_events_are_the_tape(serve, running, baro):
     ids = [e["id"] for e in got[:-1]]
     assert len(ids) == len(set(ids))
     times = [json.loads(e["data"])["t_ns"] for e in got if e["event"] == "sample"]
-    rows = subprocess.run(
-        [baro, "export", "-F", "jsonl", "-e", "job", "-c", "t_ns", "@1"], capture_output=True, check=True
-    ).stdout
+    rows = subprocess.run([baro, "export", "-F", "jsonl", "-e", "job", "-c", "t_ns", "@1"], capture_output=True,
+                          check=True).stdout
     taped = [json.loads(line)["t_ns"] for line in rows.splitlines()]
     assert times == taped[taped.index(times[0]) :]
 

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """baro serve: /metrics as promtool and a real Prometheus read it."""
 
-import http.client
-import json
 import re
 import shutil
-import socket
 import subprocess
 import time
-import urllib.parse
 
 import pytest
 from conftest import poll
@@ -18,9 +14,7 @@ from serving import running, serve  # noqa: F401 (fixtures)
 def test_metrics(serve, running):
     running("sh", "-c", "while :; do :; done")
     s = serve("--metrics-processes", "2")
-    body = poll(
-        lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b
-    )
+    body = poll(lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b)
     if shutil.which("promtool"):
         check = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True)
         assert check.returncode == 0 and not check.stdout + check.stderr, check.stdout + check.stderr
@@ -39,18 +33,13 @@ def test_metrics(serve, running):
     assert all(" " in line for line in body.decode().splitlines())
 
 
-def test_metrics_without_processes(serve, running):
-    running("cat")
-    s = serve()
-    body = poll(lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
-    assert b"pid=" not in body
-
-
 def test_hostile_names_in_metrics(serve, running, work):
+    """Of processes, which are there if they are asked for."""
     name = work / 'a"b\\c\n{x="1"} 5'
     shutil.copy("/bin/cat", name)
     running(str(name))
     s = serve("--metrics-processes", "5")
+    assert b"pid=" not in serve().ask("/metrics")[2]
     body = poll(lambda: b"baro_process_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
     for line in body.decode().splitlines():
         assert line.startswith("#") or re.fullmatch(
@@ -62,10 +51,9 @@ def test_a_tape_without_the_machine_never_wins(serve, run, work, started):
     """It has a control group, which is read more often than the machine on the other tape."""
     (work / "tapes").mkdir()
     pid = started(["sleep", "600"]).pid
-    recordings = [
-        run.popen("record", "-q", *options, "--overhead", "off", "-o", work / "tapes" / f"{name}.baro")
-        for name, options in {"host": ("--host", "-i", "2s"), "job": ("--pid", pid, "--no-host", "-i", "50ms")}.items()
-    ]
+    recordings = [run.popen("record", "-q", *options, "--overhead", "off", "-o", work / "tapes" / f"{name}.baro")
+                  for name, options in {"host": ("--host", "-i", "2s"),
+                                        "job": ("--pid", pid, "--no-host", "-i", "50ms")}.items()]
     try:
         s = serve(folder=work / "tapes")
         poll(lambda: s.json("/api/v1/host")["sample"] and len([j for j in s.jobs(state="running") if j["now"]]) == 2)
@@ -102,45 +90,3 @@ def test_many_entities_cost_what_their_values_cost(serve, run, work, started):
     assert len(re.findall(r"^baro_process_threads\{", text, re.M)) == 2
     series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
     assert len(series) == len(set(series)), "a series twice"
-
-
-@pytest.mark.slow
-def test_prometheus_scrapes(serve, running, work):
-    if not shutil.which("prometheus"):
-        pytest.skip("no prometheus")
-    running("sh", "-c", "while :; do :; done")
-    s = serve()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (work / "prometheus.yml").write_text(
-        "scrape_configs: [{job_name: baro, scrape_interval: 2s, "
-        f"static_configs: [{{targets: ['127.0.0.1:{s.port}']}}]}}]\n"
-    )
-    p = subprocess.Popen(
-        [
-            "prometheus",
-            f"--config.file={work}/prometheus.yml",
-            f"--storage.tsdb.path={work}/data",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-    def query(text):
-        c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        try:
-            c.request("GET", "/api/v1/query?query=" + urllib.parse.quote(text))
-            return json.loads(c.getresponse().read())["data"]["result"]
-        except (OSError, http.client.HTTPException, ValueError):  # it is not ready
-            return []
-        finally:
-            c.close()
-
-    try:
-        poll(lambda: (r := query("count_over_time(up[5m])")) and int(r[0]["value"][1]) >= 20, timeout=300)
-        assert query("min_over_time(up[5m])")[0]["value"][1] == "1", "a scrape failed"
-        assert float(query("rate(baro_job_cpu_seconds_total[1m])")[0]["value"][1]) > 0
-    finally:
-        p.terminate()
-        p.wait()

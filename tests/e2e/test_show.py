@@ -63,12 +63,8 @@ def test_show_the_last_with_processes(run, work):
 
 def test_show_outside_of_the_tape(baro, tape):
     """A moment outside of the tape is an error, in one line with the moments that the tape has."""
-    for at, where in (
-        ("2001-01-01T00:00:00Z", "before the start"),
-        ("+1h", "after the end"),
-        ("-1h", "before the start"),
-        ("2101-01-01T00:00:00Z", "after the end"),
-    ):
+    for at, where in (("2001-01-01T00:00:00Z", "before the start"), ("+1h", "after the end"),
+                      ("-1h", "before the start"), ("2101-01-01T00:00:00Z", "after the end")):
         r = call(baro, "show", "--at", at, tape, env=dict(os.environ, TZ="XXX-3"))
         one_line(r, 2, where, at, "+0.000s to +", "+03:00 to 2")
     for pick in ("nearest", "after"):
@@ -113,13 +109,10 @@ def test_show_takes_local_time(baro, tape, work):
     begin = json.loads(good(baro, "show", "--at", "+0s", "--json", tape))["time"]
     there = datetime.datetime.fromisoformat(begin.replace("Z", "+00:00")) + datetime.timedelta(hours=3, seconds=1)
     env = dict(os.environ, TZ="EST5EDT", TZDIR=str(work / "zone"))
-    shown = [
-        json.loads(good(baro, "show", "--json", "--at", at, tape, env=env))["t_ns"]
-        for at in (there.strftime("%Y-%m-%dT%H:%M:%S"), there.strftime("%H:%M:%S"))
-    ]
-    utc = json.loads(
-        good(baro, "show", "--json", "--at", (there - datetime.timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ"), tape)
-    )["t_ns"]
+    shown = [json.loads(good(baro, "show", "--json", "--at", at, tape, env=env))["t_ns"]
+             for at in (there.strftime("%Y-%m-%dT%H:%M:%S"), there.strftime("%H:%M:%S"))]
+    utc = json.loads(good(baro, "show", "--json", "--at",
+                          (there - datetime.timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ"), tape))["t_ns"]
     assert shown == [utc, utc]
 
 

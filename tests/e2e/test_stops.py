@@ -14,16 +14,7 @@ import pytest
 
 from conftest import FULL
 from wrapping import (  # noqa: F401 (wrap is a fixture)
-    PATIENCE,
-    WRAPPERS,
-    children,
-    comm,
-    own_group,
-    recorder_of,
-    state,
-    stopped_by,
-    until,
-    wrap,
+    PATIENCE, children, comm, own_group, recorder_of, state, stopped_by, until, wrap,
 )
 
 TIMES = [8] + ([1000] if FULL else [])
@@ -106,8 +97,6 @@ def test_stopped_and_continued_at_random_moments(wrap, recorder, times):
 @pytest.mark.parametrize("times", [3] + ([1000] if FULL else []))
 def test_stopped_and_continued_while_the_recorder_hangs(wrap, hanging, times):
     """It hangs in a write(2) that does not return."""
-    if wrap != WRAPPERS.get("baro"):
-        pytest.skip("only baro writes a tape")
 
     def run(dice, i):
         got = one_run(

@@ -47,9 +47,8 @@ def same_row(row, values):
         assert row.get("absent", {}).get(column.name) == reason, column.name
         want = None if reason else shown(column, values.value[i])
         if column.unit != 4 or want is not None:
-            assert row[column.name] == (pytest.approx(want, rel=1e-12) if isinstance(want, float) else want), (
-                column.name
-            )
+            assert row[column.name] == (pytest.approx(want, rel=1e-12) if isinstance(want,
+                                                                                     float) else want), (column.name)
         compared += 1
     return compared
 

@@ -3,11 +3,9 @@
 and names of tasks that are markup, formulas or terminal sequences."""
 
 import csv
-import ctypes
 import io
 import json
 import os
-import pathlib
 import re
 import secrets
 import signal
@@ -15,10 +13,9 @@ import subprocess
 import sys
 
 import pytest
+from conftest import SOURCE
 from readers import unescape
 from test_injection import plain, strict
-
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 # Holds memory and burns CPU time until a file is there.
 TOOL = """#!{python}
@@ -149,96 +146,6 @@ def check_plots(t, tape):
     assert "gul" in t.out("plot", tape, "task.cores@gul")
 
 
-class Bucket(ctypes.Structure):
-    _fields_ = [("covered_ns", ctypes.c_uint64), ("points", ctypes.c_uint64)] + [
-        (name, ctypes.c_double) for name in ("min", "max", "mean", "last")
-    ]
-
-
-@pytest.mark.not_sanitized("a program linked with a sanitized library needs the sanitizer's own")
-def test_libbaro(tools, baro, tape):
-    """A moment between two samples by each mode, and a curve of one task, while it is recorded and after its end."""
-    t = tools(b"gul", b"fmp")
-    library = Library(pathlib.Path(baro).parent / "libbaro.so.0")
-    check_moments(library, t, tape)
-    t.stop()
-    check_moments(library, t, tape)
-    rows = [r for r in t.run.export(tape, "task") if r["name"] == "gul"]
-    peak = max(r["rss_bytes"] for r in rows)
-    assert library.most(tape, b"gul", b"rss_bytes") == peak > 30 << 20
-
-
-def check_moments(library, t, tape):
-    before, after = [r for r in t.run.export(tape, "task") if r["name"] == "fmp" and r["cpu_ns"]][:2]
-    middle = (before["t_ns"] + after["t_ns"]) // 2
-    low, high = before["cpu_ns"], after["cpu_ns"]
-    at = {how: library.task_at(tape, middle, how, 1, b"cpu_ns") for how in range(5)}
-    assert at[0] is None and at[1] == low and at[2] == high and at[3] in (low, high), at
-    assert low <= at[4] <= high and (low == high or low < at[4] < high), at
-
-
-class Library:
-    """The functions of libbaro that take tasks."""
-
-    KIND = 11  # BARO_KIND_TASK
-
-    def __init__(self, path):
-        lib, p, i, u64 = ctypes.CDLL(str(path)), ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
-        for name, result, arguments in (
-            ("baro_tape_open", i, [p, ctypes.c_char_p, p]),
-            ("baro_tape_close", None, [p]),
-            ("baro_tape_at", i, [p, u64, i, p, p]),
-            ("baro_tape_range", i, [p, p, p, p]),
-            ("baro_sample_free", None, [p]),
-            ("baro_sample_row", p, [p, i, ctypes.c_size_t]),
-            ("baro_row_value", i, [p, i, p]),
-            ("baro_metric_find", i, [i, ctypes.c_char_p]),
-            ("baro_kind_find", i, [ctypes.c_char_p]),
-            ("baro_series_new", i, [p, u64, u64, ctypes.c_size_t, p]),
-            ("baro_series_add_value", i, [p, i, ctypes.c_uint32, ctypes.c_char_p, i, p]),
-            ("baro_series_read", i, [p, p, p]),
-            ("baro_series_bucket", ctypes.POINTER(Bucket), [p, i, ctypes.c_size_t]),
-            ("baro_series_free", None, [p]),
-        ):
-            function = getattr(lib, name)
-            function.restype, function.argtypes = result, arguments
-        assert lib.baro_kind_find(b"task") == self.KIND
-        self.lib = lib
-
-    def open(self, path):
-        tape = ctypes.c_void_p()
-        assert self.lib.baro_tape_open(ctypes.byref(tape), os.fsencode(path), None) == 0
-        return tape
-
-    def task_at(self, path, t_ns, how, row, metric):
-        """None: there is no such moment."""
-        lib, tape, sample, value = self.lib, self.open(path), ctypes.c_void_p(), ctypes.c_uint64()
-        found = lib.baro_tape_at(tape, t_ns, how, ctypes.byref(sample), None)
-        if found == 1:
-            entity = lib.baro_sample_row(sample, self.KIND, row)
-            assert lib.baro_row_value(entity, self.metric(metric), ctypes.byref(value)) == 0
-            lib.baro_sample_free(sample)
-        lib.baro_tape_close(tape)
-        assert found >= 0
-        return value.value if found else None
-
-    def metric(self, name):
-        return self.lib.baro_metric_find(self.KIND, name)
-
-    def most(self, path, task, metric):
-        lib, tape, series = self.lib, self.open(path), ctypes.c_void_p()
-        first, last = ctypes.c_uint64(), ctypes.c_uint64()
-        assert lib.baro_tape_range(tape, ctypes.byref(first), ctypes.byref(last), None) == 1
-        assert lib.baro_series_new(ctypes.byref(series), 0, last.value + 1, 100, None) == 0
-        curve = lib.baro_series_add_value(series, self.KIND, 0, task, self.metric(metric), None)
-        assert curve >= 0 and lib.baro_series_read(series, tape, None) >= 0
-        buckets = [lib.baro_series_bucket(series, curve, k)[0] for k in range(100)]
-        most = max(b.max for b in buckets if b.covered_ns or b.points)
-        lib.baro_series_free(series)
-        lib.baro_tape_close(tape)
-        return most
-
-
 def test_without_tasks(run, tape, work):
     run.record(tape, "sleep 0.1")
     assert run.summary(tape)["tasks"] == []
@@ -262,16 +169,8 @@ def test_lists(run, tape, work):
     assert re.search(r"^  pulse +of this tape alone", of_tape, re.M), of_tape
 
 
-HOSTILE = [
-    b"<script>alert(1)</script>&\"'",
-    b"+cmd|' /C calc'!A0",
-    b"@SUM(1,2)",
-    b"\x1b[31mred\x1b]0;title\x07",
-    "\u202etxt.exe\u200b".encode(),
-    b"a|b`c`*d*_e_[f](g)\\",
-    b"tab\tand, comma",
-    b"x" * 63,
-]
+HOSTILE = [b"<script>alert(1)</script>&\"'", b"+cmd|' /C calc'!A0", b"@SUM(1,2)", b"\x1b[31mred\x1b]0;title\x07",
+           "\u202etxt.exe\u200b".encode(), b"a|b`c`*d*_e_[f](g)\\", b"tab\tand, comma", b"x" * 63]
 
 
 def test_hostile_names(tools, work, tape):
@@ -315,16 +214,10 @@ def test_a_dialect_says_that_memory_is_old(run, tape):
     """A dialect has no column for a mark: the command says of how many samples pss and uss are old, or not whole."""
     script = "for i in 1 2 3 4 5 6; do sleep 0.3 & sleep 0.01; done; wait"
     assert run("run", "-q", "-i", "50ms", "-o", tape, "--", "sh", "-c", script).returncode == 0
-    rows = list(
-        csv.DictReader(
-            io.StringIO(run("export", "-e", "job", "--columns", "t_ns,lower_bounds,pss_stale", tape, status=0).stdout)
-        )
-    )
-    vague = [
-        r
-        for r in rows
-        if {"pss_bytes", "uss_bytes"} & set(r["lower_bounds"].split()) or r["pss_stale"] not in ("", "0")
-    ]
+    rows = list(csv.DictReader(io.StringIO(run("export", "-e", "job", "--columns", "t_ns,lower_bounds,pss_stale", tape,
+                                               status=0).stdout)))
+    vague = [r for r in rows
+             if {"pss_bytes", "uss_bytes"} & set(r["lower_bounds"].split()) or r["pss_stale"] not in ("", "0")]
     for dialect in ("oasislmf", "spare-cores", "spare-cores-0.5"):
         told = re.search(r"in the rows of (\d+) sample", run("export", "-d", dialect, tape, status=0).stderr)
         assert (int(told[1]) if told else 0) == len(vague), (dialect, told, vague)
@@ -333,20 +226,8 @@ def test_a_dialect_says_that_memory_is_old(run, tape):
 def test_oasislmf_has_tasks_alone(run, tape):
     """Where tasks are named, other processes of the job have no rows; of one process neither part of its CPU time
     falls, however late its end is reported."""
-    run(
-        "run",
-        "-q",
-        "-i",
-        "10ms",
-        "--overhead",
-        "off",
-        "-o",
-        tape,
-        "--",
-        "sh",
-        "-c",
-        f"{run.binary} run --task burn -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.1'; sleep 0.1; :",
-    )
+    run("run", "-q", "-i", "10ms", "--overhead", "off", "-o", tape, "--", "sh", "-c",
+        f"{run.binary} run --task burn -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.1'; sleep 0.1; :")
     rows = list(csv.DictReader(io.StringIO(run("export", "-d", "oasislmf", tape, status=0).stdout)))
     begun = [i for i, r in enumerate(rows) if r["tool"] == "burn"][0]
     assert {r["tool"] for r in rows[begun:]} == {"burn"}

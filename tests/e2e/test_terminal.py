@@ -63,6 +63,19 @@ class Terminal:
         self.expect(re.escape(self.PROMPT))
         return found
 
+    def prompt(self):
+        self.expect(re.escape(self.PROMPT))
+
+    def stops(self, key=None):
+        """By a key, or by itself."""
+        self.type(key or "")
+        self.expect("Stopped")
+        self.prompt()
+
+    def ends(self, status):
+        self.prompt()
+        self.asks("echo status=$?", "status=%d\r" % status)
+
     def close(self):
         os.close(self.fd)
         os.kill(self.pid, signal.SIGKILL)
@@ -93,8 +106,7 @@ def test_keys_that_end(terminal, key, status):
     terminal.line("{W} sleep 60")
     sleeping(terminal)
     terminal.type(key)
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("echo status=$?", "status=%d\r" % status)
+    terminal.ends(status)
 
 
 def test_ctrl_c_comes_once(terminal):
@@ -110,40 +122,26 @@ def test_command_that_handles_ctrl_c(terminal):
     terminal.line("{W} sh -c 'trap \"exit 33\" INT; echo u''p; while :; do sleep 0.05; done'")
     terminal.expect("up\r")
     terminal.type("\x03")
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("echo status=$?", "status=33\r")
+    terminal.ends(33)
 
 
-def test_stop_by_key_and_foreground(terminal):
+def test_stops_and_goes_on(terminal):
+    """By a key, in the foreground again or first in the background."""
     terminal.line("{W} sleep 60")
-    for _ in range(3):
+    for background in (False, False, True):
         pid = sleeping(terminal)
-        terminal.type("\x1a")
-        terminal.expect("Stopped")
-        terminal.expect(re.escape(terminal.PROMPT))
+        terminal.stops("\x1a")
         until("the command's stop", lambda: state(pid) == "T")  # the shell saw that of its own child
         terminal.asks("jobs", "Stopped")
+        if background:
+            terminal.asks("bg", r"&\r")
+            until("going on", lambda: state(pid) == "S")
+            terminal.asks("jobs", "Running")
         terminal.line("fg")
         until("going on", lambda: state(pid) == "S")
-    terminal.type("\x03")
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("echo status=$?", "status=130\r")
-
-
-def test_stop_background_and_foreground(terminal):
-    terminal.line("{W} sleep 60")
-    pid = sleeping(terminal)
-    terminal.type("\x1a")
-    terminal.expect("Stopped")
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("bg", r"&\r")
-    until("going on", lambda: state(pid) == "S")
-    terminal.asks("jobs", "Running")
-    terminal.line("fg")
     time.sleep(0.1)
     terminal.type("\x03")
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("echo status=$?", "status=130\r")
+    terminal.ends(130)
 
 
 def test_command_that_ignores_ctrl_z_keeps_the_terminal(terminal):
@@ -153,16 +151,14 @@ def test_command_that_ignores_ctrl_z_keeps_the_terminal(terminal):
     time.sleep(0.1)
     terminal.type("line\n")
     terminal.expect(r"got=line\.")
-    terminal.expect(re.escape(terminal.PROMPT))
+    terminal.prompt()
 
 
 def test_command_that_stops_itself_gives_the_terminal_back(terminal):
     terminal.line("{W} sh -c 'kill -STOP $$; exit 21'")
-    terminal.expect("Stopped")
-    terminal.expect(re.escape(terminal.PROMPT))
+    terminal.stops()
     terminal.line("fg")
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("echo status=$?", "status=21\r")
+    terminal.ends(21)
 
 
 def test_handles_ctrl_z_itself(terminal):
@@ -173,17 +169,15 @@ def test_handles_ctrl_z_itself(terminal):
     terminal.expect("up\r")
     terminal.type("\x1a")
     terminal.expect("tidy\r")
-    terminal.expect("Stopped")
-    terminal.expect(re.escape(terminal.PROMPT))
+    terminal.stops()
     terminal.line("fg")
     terminal.expect(r"back\.")
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("echo status=$?", "status=5\r")
+    terminal.ends(5)
 
 
 def test_background_read_stops(terminal):
     terminal.line("{W} sh -c 'read x; echo got=$x.' &")
-    terminal.expect(re.escape(terminal.PROMPT))
+    terminal.prompt()
 
     def stopped():
         terminal.line("jobs")
@@ -208,16 +202,13 @@ def test_shell_within(terminal):
     terminal.asks("echo level=$SHLVL", r"level=\d+\r")
     terminal.line("sleep 60")
     pid = sleeping(terminal)
-    terminal.type("\x1a")
-    terminal.expect("Stopped")
-    terminal.expect(re.escape(terminal.PROMPT))
+    terminal.stops("\x1a")
     terminal.line("fg")
     until("going on", lambda: state(pid) == "S")
     terminal.type("\x03")
-    terminal.expect(re.escape(terminal.PROMPT))
+    terminal.prompt()
     terminal.line("exit 9")
-    terminal.expect(re.escape(terminal.PROMPT))
-    terminal.asks("echo status=$?", "status=9\r")
+    terminal.ends(9)
 
 
 def test_hangup_reaches_the_command(wrap):

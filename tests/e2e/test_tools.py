@@ -21,8 +21,7 @@ def test_build_folder_made_anew_keeps_its_tapes(work):
     for name, text in (("meson", "mkdir $2/meson-info; echo '[]' >$2/meson-info/intro-targets.json; touch $2/build.ninja"), ("ninja", "exit 0")):
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
-    subprocess.run(
-        [source / "tools/build.sh", folder], env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}, check=True
-    )
+    subprocess.run([source / "tools/build.sh", folder], env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+                   check=True)
     assert (folder / "demo.baro").read_text() == "a tape"
     assert not (folder / "old").exists() and (folder / ".made-for").read_text() != "other packages"

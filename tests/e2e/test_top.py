@@ -15,7 +15,6 @@ import time
 import pytest
 
 from conftest import PATIENCE, poll
-from readers import tape as hostile_tape  # noqa: F401 (a fixture)
 from wrapping import children, comm, state
 
 STTY = "stty -a | md5sum"

@@ -76,16 +76,12 @@ def bars(trace):
     return [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == "process"]
 
 
-def exits_of(baro, path):
-    return [json.loads(line) for line in good(baro, "export", "-F", "jsonl", "-e", "exit", path).splitlines()]
-
-
 def check(baro, path):
     trace = trace_of(baro, path)
     events = trace["traceEvents"]
     check_format(events)
     check_rows(events)
-    exits = exits_of(baro, path)
+    exits = [json.loads(line) for line in good(baro, "export", "-F", "jsonl", "-e", "exit", path).splitlines()]
     shown = json.loads(good(baro, "show", "--json", path))
     samples = [json.loads(line) for line in good(baro, "export", "-F", "jsonl", "-e", "job", path).splitlines()]
     end = max([e["t_ns"] for e in exits] + [s["t_ns"] for s in samples])
@@ -105,30 +101,20 @@ def check(baro, path):
     return trace, shown
 
 
-def test_bars_are_the_exits(baro, tape):
+def test_bars_are_the_exits_and_counters_the_samples(baro, tape):
+    """Names and command lines stay text."""
     trace, _ = check(baro, tape)
-    assert trace["otherData"]["command"][0] == "sh"
-    names = {e["name"] for e in trace["traceEvents"] if e["ph"] == "C"}
-    assert {"cpu", "memory rss", "processes", "i/o read", "memory used"} <= names
-
-
-def test_names_and_command_lines_stay_text(baro, tape):
-    trace, _ = check(baro, tape)
-    assert HOSTILE_NAME in [unescape(b["name"]) for b in bars(trace)]
+    assert trace["otherData"]["command"][0] == "sh" and HOSTILE_NAME in [unescape(b["name"]) for b in bars(trace)]
     text = good(baro, "export", "--format", "trace", tape)
-    assert not any(c < 0x20 and c != 0x0A for c in text) and b"\x7f" not in text
-    text.decode()
-
-
-def test_counters_are_the_samples(baro, tape):
-    trace, _ = check(baro, tape)
+    assert not any(c < 0x20 and c != 0x0A for c in text) and b"\x7f" not in text and text.decode()
     rows = [json.loads(x) for x in good(baro, "export", "-F", "jsonl", "-e", "job", tape).splitlines()]
     values = {}
     for e in trace["traceEvents"]:
         if e["ph"] == "C" and e["pid"] == 1:
             values.setdefault(e["name"], []).append((round(e["ts"] * 1000), *e["args"].values()))
-    rss = dict(values["memory rss"])
-    last = None
+    names = {e["name"] for e in trace["traceEvents"] if e["ph"] == "C"}
+    assert {"cpu", "memory rss", "processes", "i/o read", "memory used"} <= names
+    rss, last = dict(values["memory rss"]), None
     for row in rows:
         last = rss.get(row["t_ns"], last)
         assert last == row["rss_bytes"]
@@ -169,8 +155,7 @@ def test_followed(baro, run, work):
     assert followed == good(baro, "export", "--format", "trace", work / "t.baro")
 
 
-@pytest.mark.parametrize(
-    "option", [["--columns", "pid"], ["--entity", "job"], ["--dialect", "spare-cores"], ["--safe"]], ids=str
-)
+@pytest.mark.parametrize("option",
+                         [["--columns", "pid"], ["--entity", "job"], ["--dialect", "spare-cores"], ["--safe"]], ids=str)
 def test_trace_has_no_choice_of_rows(baro, tape, option):
     one_line(call(baro, "export", "--format", "trace", *option, tape), 2, option[0], "trace")

@@ -3,9 +3,9 @@
 sample.
 """
 
+import contextlib
 import json
 import os
-import pathlib
 import random
 import resource
 import signal
@@ -15,8 +15,8 @@ import time
 import pytest
 from conftest import FULL, needs_strace, poll
 
-from jobs import script
-from wrapping import comm
+from test_cgroup import v1  # noqa: F401 (a fixture)
+from wrapping import children, comm, recorder_of, state
 
 RESULT = "read x < /dev/null; echo out; exit 9"
 
@@ -34,27 +34,15 @@ def test_killed_at_random_moments(run, work, started, wait_until, moments):
         tape = work / f"{i}.baro"
         r = run.popen("record", "--pid", job.pid, "-q", "-i", "10ms", "-o", tape)
         wait_until(lambda: tape.exists() and tape.stat().st_size > 0, "a tape")
-        follower = run.popen(
-            "export",
-            "-f",
-            "--entity",
-            "job",
-            "--format",
-            "jsonl",
-            "-c",
-            "t_ns",
-            tape,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        follow = ("export", "-f", "--entity", "job", "--format", "jsonl", "-c", "t_ns", tape)
+        follower = run.popen(*follow, stdout=subprocess.PIPE, text=True)
         time.sleep(dice.uniform(0.02, 0.12))
         r.send_signal(signal.SIGKILL)
         r.wait()
         time.sleep(0.02)
         follower.send_signal(signal.SIGINT)
-        followed = {
-            json.loads(line)["t_ns"] for line in follower.communicate(timeout=60)[0].splitlines() if line.endswith("}")
-        }
+        lines = follower.communicate(timeout=60)[0].splitlines()
+        followed = {json.loads(line)["t_ns"] for line in lines if line.endswith("}")}
         kept = run.instants(tape)
         assert kept == sorted(kept)
         lost += len(followed - set(kept))
@@ -78,26 +66,8 @@ def interrupt(strace):
 def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
     tape = work / "t.baro"
     job = started(["sleep", "1000"])
-    r = subprocess.Popen(
-        [
-            "strace",
-            "-o",
-            "/dev/null",
-            "-e",
-            f"inject={call}:signal=SIGKILL:when={nth}",
-            run.binary,
-            "record",
-            "--pid",
-            str(job.pid),
-            "-q",
-            "-i",
-            "10ms",
-            "-o",
-            tape,
-        ],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    r = run.popen("record", "--pid", job.pid, "-q", "-i", "10ms", "-o", tape, stderr=subprocess.DEVNULL,
+                  via=["strace", "-o", "/dev/null", "-e", f"inject={call}:signal=SIGKILL:when={nth}"])
     try:
         r.wait(timeout=60 if call == "write" else 1.5)  # the number of writes grows
     except subprocess.TimeoutExpired:
@@ -144,28 +114,8 @@ def test_a_call_fails(run, work, started, call, when):
     job lives."""
     tape = work / "t.baro"
     job = started(["sleep", "1000"])
-    r = subprocess.Popen(
-        [
-            "strace",
-            "-o",
-            "/dev/null",
-            "-e",
-            f"inject={call}:error={CALLS[call]}:when={when}",
-            run.binary,
-            "record",
-            "--pid",
-            str(job.pid),
-            "-q",
-            "-i",
-            "20ms",
-            "-o",
-            tape,
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    r = run.popen("record", "--pid", job.pid, "-q", "-i", "20ms", "-o", tape, stderr=subprocess.PIPE, text=True,
+                  via=["strace", "-o", "/dev/null", "-e", f"inject={call}:error={CALLS[call]}:when={when}"])
     if call == "epoll_pwait2":  # before Linux 5.11 there is none
         run.await_samples(tape, 4)
     try:
@@ -177,10 +127,7 @@ def test_a_call_fails(run, work, started, call, when):
         except subprocess.TimeoutExpired:
             subprocess.run(["pkill", "-KILL", "-P", str(r.pid)], check=False)
             err = r.communicate()[1]
-            assert call in (
-                "clock_gettime",
-                "read",
-            ), "it hangs"  # without timer, clock or signals it does not notice SIGINT
+            assert call in ("clock_gettime", "read"), "it hangs"  # without timer, clock or signals it sees no SIGINT
     assert r.returncode in (0, 2, -signal.SIGKILL, 128 + signal.SIGKILL, 127), (r.returncode, err)
     assert len([line for line in err.splitlines() if line.startswith("baro")]) <= 2, err
     assert job.poll() is None
@@ -219,86 +166,14 @@ def test_limits(run, tape, limit):
         assert run.summary(tape)["exit"]["status"] in (9, None)
 
 
-def v1(controller):
-    for line in open("/proc/mounts", encoding="utf-8"):
-        words = line.split()
-        if words[2] == "cgroup" and controller in words[3].split(","):
-            return pathlib.Path(words[1])
-    return None
-
-
-@pytest.fixture
-def small_group(request):
-    """A cgroup v1 with one limit set, for the recorder and the job together."""
-    controller, file, value = request.param
-    top = v1(controller)
-    if os.geteuid() != 0 or top is None:
-        pytest.skip(f"no cgroup v1 with {controller} that we may write")
-    group = top / f"baro-e2e-{os.getpid()}"
-    group.mkdir()
-    (group / file).write_text(value)
-    yield group
-    for _ in range(200):
-        try:
-            group.rmdir()
-            return
-        except OSError:
-            time.sleep(0.02)
-
-
 @pytest.mark.not_sanitized("a sanitizer needs more")
-@pytest.mark.parametrize(
-    "small_group",
-    [
-        ("memory", "memory.limit_in_bytes", str(12 << 20)),
-        ("pids", "pids.max", "4"),
-        ("pids", "pids.max", "3"),
-        ("pids", "pids.max", "2"),
-    ],
-    indirect=True,
-    ids=["12 MB", "4 pids", "3 pids", "2 pids"],
-)
-def test_small_cgroups(run, tape, small_group):
-    def enter():
-        (small_group / "cgroup.procs").write_text("0")
-
-    done = run("run", "-q", "-o", tape, "--", "sh", "-c", "echo out; exit 9", before=enter)
-    assert (done.returncode, done.stdout) in ((9, "out\n"), (125, "")), (done.returncode, done.stderr)
-    assert done.returncode == 9 or "2" in str(small_group) or "pids" in str(small_group)
-    assert len(done.stderr.splitlines()) <= 1, done.stderr
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
-@pytest.mark.parametrize("times", [20] + ([1000] if FULL else []))
-def test_disk_full_and_freed(run, work, wait_until, times):
-    """The message is printed once, and recording continues each time there is room; each gap is on the tape."""
-    small = work / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", small], check=True)
-    try:
-        filler, tape = small / "filler", small / "t.baro"
-        job = script(f"""
-            import os, time
-            for i in range({times}):
-                with open("{filler}", "wb", buffering=0) as f:
-                    try:
-                        while f.write(bytes(4096)): pass
-                    except OSError: pass
-                time.sleep(0.03)
-                os.unlink("{filler}")
-                time.sleep(0.03)
-            time.sleep(0.1)
-            raise SystemExit(4)
-            """)
-        done = run("run", "-q", "-o", tape, "--interval", "10ms", "--", *job, status=4, timeout=600)
-        assert done.stderr.count("No space left") <= 1, done.stderr
-        events = run.export(tape, "event")
-        assert any(e["event"] == "end" for e in events)
-        assert len([e for e in events if e["event"] == "gap"]) <= times
-        kept = run.instants(tape)
-        assert kept == sorted(kept) and len(set(kept)) == len(kept)
-    finally:
-        subprocess.run(["umount", "-l", small], check=True)
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_12_mb_in_all(run, tape, v1):
+    """For the recorder and the job together. (Few processes: test_refused.py.)"""
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 12 << 20)
+    done = run("run", "-q", "-o", tape, "--", "sh", "-c", "echo out; exit 9", before=group.enter)
+    assert (done.returncode, done.stdout) == (9, "out\n") and len(done.stderr.splitlines()) <= 1, done.stderr
 
 
 # ---- stopped, and the clock set --------------------------------------------------------------------------------------
@@ -309,25 +184,11 @@ def test_recorder_stopped(run, tape, work, wait_until, until):
     """SIGSTOP of the recorder leaves a gap of missed samples, which are counted, also if only the last sample follows;
     the job ends as usual."""
     goes_on = until == "the job goes on"
-    p = run.popen(
-        "run",
-        "-q",
-        "-i",
-        "20ms",
-        "-o",
-        tape,
-        "--",
-        "sh",
-        "-c",
-        "until [ -e go ]; do sleep 0.02; done; exit 6",
-        env={"BARO_NO_BUDGET": "1"},
-    )  # those left out for the budget are no gap
+    job = "until [ -e go ]; do sleep 0.02; done; exit 6"
+    env = {"BARO_NO_BUDGET": "1"}  # those left out for the budget are no gap
+    p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", job, env=env)
     run.await_samples(tape, 4)
-    recorder = [
-        int(c)
-        for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
-        if comm(int(c)).startswith("baro")
-    ][0]
+    recorder = recorder_of(p.pid)
     os.kill(recorder, signal.SIGSTOP)
     time.sleep(0.4)
     if goes_on:
@@ -348,25 +209,15 @@ def test_a_stopped_helper_ends_with_its_recorder(run, tape, wait_until, name):
     p = run.popen("record", "-q", "--match", "one=baro-e2e-nothing", "-i", "20ms", "-o", tape)
     run.await_samples(tape, 2)
 
-    def helpers():
-        children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
-        return [int(c) for c in children if comm(int(c)) == name]
-
-    helper = wait_until(helpers)[0]
+    helper = wait_until(lambda: [c for c in children(p.pid) if comm(c) == name])[0]
     os.kill(helper, signal.SIGSTOP)
     p.kill()
     p.wait()
 
-    def is_gone():
-        try:
-            return pathlib.Path(f"/proc/{helper}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-        except OSError:
-            return True
-
     try:
-        wait_until(is_gone)
+        wait_until(lambda: state(helper) in ("", "Z"), "its end")
     finally:
-        if not is_gone():
+        with contextlib.suppress(ProcessLookupError):
             os.kill(helper, signal.SIGKILL)
 
 

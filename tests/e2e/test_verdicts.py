@@ -110,6 +110,14 @@ def groups():
 
 
 @pytest.fixture
+def cores():
+    n = len(os.sched_getaffinity(0))
+    if n < 2:
+        pytest.skip("one CPU")
+    return n
+
+
+@pytest.fixture
 def verdicts(run, tape, groups):
     """verdicts(argv, status=0): runs the job and returns its verdicts by rule."""
 
@@ -162,23 +170,7 @@ def test_idle(run, tape, groups):
     check({v["rule"]: v for v in run.summary(tape)["verdicts"]}, "idle")
 
 
-def test_short(verdicts):
-    assert verdicts(["true"]) == {}
-
-
 # ---- CPU -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def cores():
-    n = len(os.sched_getaffinity(0))
-    if n < 2:
-        pytest.skip("one CPU")
-    return n
-
-
-def test_one_core(verdicts, cores):
-    check(verdicts([PYTHON, "-S", "-c", BURN.format(1.7)]), "one-core")
 
 
 def test_few_cores(verdicts, run, tape):
@@ -189,13 +181,6 @@ def test_few_cores(verdicts, run, tape):
     check(found, *(["few-cores"] if kept_busy else []))
     if kept_busy and n == os.cpu_count():
         assert found["few-cores"]["advice"].startswith(f"Start at most {n} thread")
-
-
-def test_quota(verdicts, groups):
-    groups.set("cpu", ("cpu.cfs_quota_us", 40000), ("cpu.max", "40000 100000"))
-    found = verdicts([PYTHON, "-S", "-c", BURN.format(1.7)])
-    check(found, "cpu-quota")
-    assert "the quota is 0.40 cores" in found["cpu-quota"]["title"]
 
 
 NEIGHBOURS = """
@@ -221,27 +206,6 @@ def test_neighbour(verdicts, groups, started, cores):
     check(found, "cpu-neighbour")
 
 
-@pytest.mark.parametrize("tail, advice", [
-    ("burn(1, 1.4)", "Start the longest steps first"),
-    pytest.param("for _ in range(90): time.sleep(0.015)", "Find out what it waits for", marks=pytest.mark.slow),
-])
-def test_serial_tail(verdicts, cores, tail, advice):
-    found = verdicts(burning(f"burn({cores}, 1.5)\n{tail}"))
-    check(found, "serial-tail")
-    assert found["serial-tail"]["begin_ns"] > 0 and advice in found["serial-tail"]["advice"]
-
-
-@pytest.mark.slow
-def test_serial_start(verdicts, cores):
-    check(verdicts(burning(f"burn(1, 1.4)\nburn({cores}, 1.5)")), "slow-start")
-
-
-def test_slow_start(verdicts, cores):
-    found = verdicts(burning(f"time.sleep(1.4)\nburn({cores}, 1.5)"))
-    check(found, "slow-start")
-    assert "did next to nothing" in found["slow-start"]["title"]
-
-
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
@@ -249,36 +213,76 @@ def limit_memory(groups, mb):
     groups.set("memory", ("memory.limit_in_bytes", mb << 20), ("memory.max", mb << 20))
 
 
+ONE_CORE = [PYTHON, "-S", "-c", BURN.format(1.7)]
+NEAR_LIMIT = """
+    import time
+    x = bytearray(89 << 20)
+    for _ in range(20): # it also works: a job that only sleeps is idle
+        end = time.monotonic() + 0.05
+        while time.monotonic() < end: pass
+        time.sleep(0.05)"""
+GROWING = """
+    import time
+    kept, begin = [], time.monotonic()
+    while time.monotonic() < begin + 2.5:
+        kept.append(bytearray(2 << 20))
+        end = time.monotonic() + 0.015
+        while time.monotonic() < end: pass
+        time.sleep(0.015)"""
+FORKING = """
+    import os, time
+    time.sleep(0.3)
+    refused, children = 0, []
+    for _ in range(30):
+        try:
+            pid = os.fork()
+        except OSError:
+            refused += 1
+            continue
+        if not pid:
+            time.sleep(0.5)
+            os._exit(0)
+        children.append(pid)
+    for pid in children: os.waitpid(pid, 0)
+    assert refused"""
+# The job, the limit of its control group, its status, the rule that makes a verdict, and words of that.
+JOBS = {
+    "one-core": (ONE_CORE, None, 0, "one-core", ""),
+    "cpu-quota": (ONE_CORE, ("cpu", ("cpu.cfs_quota_us", 40000), ("cpu.max", "40000 100000")), 0, "cpu-quota",
+                  "the quota is 0.40 cores"),
+    "serial-tail": (lambda n: burning(f"burn({n}, 1.5)\nburn(1, 1.4)"), None, 0, "serial-tail", "Start the longest steps first"),
+    "waits-at-its-end": (lambda n: burning(f"burn({n}, 1.5)\nfor _ in range(90): time.sleep(0.015)"), None, 0, "serial-tail",
+                         "Find out what it waits for"),
+    "serial-start": (lambda n: burning(f"burn(1, 1.4)\nburn({n}, 1.5)"), None, 0, "slow-start", ""),
+    "slow-start": (lambda n: burning(f"time.sleep(1.4)\nburn({n}, 1.5)"), None, 0, "slow-start", "did next to nothing"),
+    "near-limit": (script(NEAR_LIMIT), ("memory", ("memory.limit_in_bytes", 100 << 20), ("memory.max", 100 << 20)), 0,
+                   "memory-near-limit", ""),
+    "pids-limit": (script(FORKING), ("pids", ("pids.max", 12), ("pids.max", 12)), 0, "pids-limit", ""),
+    "growth of a short job is no leak": (script(GROWING), None, 0, None, ""),
+    "short": (["true"], None, 0, None, ""),
+    "killed": (["sh", "-c", "ulimit -c 0; kill -SEGV $$"], None, -signal.SIGSEGV, "killed", "SIGSEGV ended it after"),
+    "failed": (["sh", "-c", "no-such-command-here 2>/dev/null"], None, 127, "failed", "was not found"),
+}
+SLOW = {"waits-at-its-end", "serial-start"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in JOBS])
+def test_job(verdicts, groups, cores, name):
+    job, limit, status, rule, words = JOBS[name]
+    if limit:
+        groups.set(*limit)
+    found = verdicts(job(cores) if callable(job) else job, status=status)
+    check(found, *[rule][: bool(rule)])
+    assert not rule or words in found[rule]["title"] + (found[rule]["advice"] or "")
+    assert rule != "serial-tail" or found[rule]["begin_ns"] > 0
+    assert name != "short" or found == {}
+
+
 def test_oom(verdicts, groups):
     limit_memory(groups, 48)
     found = verdicts(script("import time\ntime.sleep(0.25)\nx = bytearray(200 << 20)"), status=-signal.SIGKILL)
     found.pop("idle", None)  # on a busy machine the kernel takes a second to kill it
     check(found, "oom")
-
-
-def test_near_limit(verdicts, groups):
-    """It holds nearly as much as its limit. (It also works: a job that only sleeps is idle.)"""
-    limit_memory(groups, 100)
-    found = verdicts(script("""
-        import time
-        x = bytearray(89 << 20)
-        for _ in range(20):
-            end = time.monotonic() + 0.05
-            while time.monotonic() < end: pass
-            time.sleep(0.05)"""))
-    check(found, "memory-near-limit")
-
-
-def test_growth_of_a_short_job_is_no_leak(verdicts):
-    """A job of some seconds that fills its memory; the unit test has a leak."""
-    check(verdicts(script("""
-        import time
-        kept, begin = [], time.monotonic()
-        while time.monotonic() < begin + 2.5:
-            kept.append(bytearray(2 << 20))
-            end = time.monotonic() + 0.015
-            while time.monotonic() < end: pass
-            time.sleep(0.015)""")))
 
 
 REREAD = """
@@ -388,12 +392,8 @@ def test_slow_disk(verdicts, groups, work, cgroup):
     """Detected by the state of its processes; in a control group of its own by the pressure there."""
     disk = disk_of(work)
     groups.set("io", ("blkio.throttle.write_bps_device", f"{disk} 4000000"), ("io.max", f"{disk} wbps=4000000"))
-    found = verdicts(
-        ["dd", "if=/dev/zero", f"of={work}/f", "bs=1M", "count=10", "oflag=direct"],
-        "--cgroup",
-        cgroup,
-        stderr=subprocess.DEVNULL,
-    )
+    found = verdicts(["dd", "if=/dev/zero", f"of={work}/f", "bs=1M", "count=10", "oflag=direct"], "--cgroup", cgroup,
+                     stderr=subprocess.DEVNULL)
     check(found, "io-wait")
     source = {e["name"]: e["text"] for e in found["io-wait"]["evidence"]}["source"]
     assert ("control group" in source) == (cgroup == "own")
@@ -504,12 +504,6 @@ def test_many_processes(verdicts):
     check({k: v for k, v in found.items() if k != "one-core"}, "many-processes")
 
 
-def test_killed(verdicts):
-    found = verdicts(["sh", "-c", "ulimit -c 0; kill -SEGV $$"], status=-signal.SIGSEGV)
-    check(found, "killed")
-    assert found["killed"]["title"].startswith("SIGSEGV ended it after")
-
-
 LONG = "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); done"
 
 
@@ -525,36 +519,10 @@ def test_limit_of_a_process(verdicts, limit, job, status, cause):
     assert cause in found["failed" if status > 0 else "killed"]["title"]
 
 
-def test_failed(verdicts):
-    found = verdicts(["sh", "-c", "no-such-command-here"], status=127, stderr=subprocess.DEVNULL)
-    check(found, "failed")
-    assert "was not found" in found["failed"]["title"]
-
-
 def test_client(verdicts, compiled):
     docker = compiled("docker", "int main(void) { return 0; }")
     check(verdicts([docker, "run", "image"]), "client")
     assert verdicts([docker, "ps"], "--force") == {}
-
-
-def test_pids_limit(verdicts, groups):
-    groups.set("pids", ("pids.max", 12), ("pids.max", 12))
-    check(verdicts(script("""
-        import os, time
-        time.sleep(0.3)
-        refused, children = 0, []
-        for _ in range(30):
-            try:
-                pid = os.fork()
-            except OSError:
-                refused += 1
-                continue
-            if not pid:
-                time.sleep(0.5)
-                os._exit(0)
-            children.append(pid)
-        for pid in children: os.waitpid(pid, 0)
-        assert refused""")), "pids-limit")
 
 
 # ---- phases ----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of wrapping. They compare a command that runs alone with the same command in a wrapper: whatever
-happens to the command, the result must be the same.
-
-A test runs with each wrapper that was built: `wrapdummy` (its recorder only listens) and `baro run -q`. BARO is the
-binary (build/baro); wrapdummy and probe are in tests/e2e next to it, or where WRAPDUMMY and PROBE say.
+happens to the command, the result must be the same. BARO is the binary (build/baro); probe is in tests/e2e next to it,
+or where PROBE says.
 """
 
 import os
@@ -19,25 +17,17 @@ from conftest import PATIENCE
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BARO = os.environ.get("BARO", str(ROOT / "build" / "baro"))
 BESIDE = pathlib.Path(BARO).parent / "tests" / "e2e"
-DUMMY = os.environ.get("WRAPDUMMY", str(BESIDE / "wrapdummy"))
 PROBE = os.environ.get("PROBE", str(BESIDE / "probe"))
 QUIET = {"stderr": subprocess.DEVNULL}
 
-WRAPPERS = {}
-if os.access(DUMMY, os.X_OK):
-    WRAPPERS["dummy"] = [DUMMY, "--"]
-if os.access(BARO, os.X_OK) and b"run" in subprocess.run([BARO, "--help"], capture_output=True).stdout:
-    WRAPPERS["baro"] = [BARO, "run", "-q", "--"]
-assert WRAPPERS, "build first: neither %s nor %s is there" % (DUMMY, BARO)
 
-
-@pytest.fixture(params=sorted(WRAPPERS))
-def wrap(request, tmp_path, monkeypatch):
+@pytest.fixture
+def wrap(tmp_path, monkeypatch):
     monkeypatch.setenv("BARO_DIR", str(tmp_path / "runs"))
     for name in ("BARO_TAPE", "BARO_PID", "BARO_EVENTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
-    return WRAPPERS[request.param]
+    return [BARO, "run", "-q", "--"]
 
 
 def run(argv, **kw):

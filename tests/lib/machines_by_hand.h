@@ -148,7 +148,8 @@ static const struct by_hand by_hand[] = {
     OF(RHEL, CGROUP, "/user.slice", io_read, 409600),
     OF(RHEL, CGROUP, "/user.slice", io_writes, 180), /* on 8:0; 253:0 is on top of it */
 
-    /* sums over 0..190 of make.py's series: i is 18145; 500 + 2 i; 10 guests at 0, 64, 128 that are in user as well */
+    /* sums over 0..190 of the series in MACHINE: i is 18145; 500 + 2 i; 10 guests at 0, 64, 128 that are in user as
+       well */
     HOST(BIG, cpus, 191),
     HOST(BIG, cpu_user, (191 * 1000 + 18145 - 30) * TICK),
     HOST(BIG, cpu_guest, 30 * TICK),

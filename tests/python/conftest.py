@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import environments
@@ -94,6 +95,16 @@ def poll(condition, what="the condition"):
         time.sleep(0.01)
 
 
+def in_threads(functions, meanwhile=lambda: None):
+    """Calls each in a thread of its own, at the same time; returns when all have returned."""
+    threads = [threading.Thread(target=f) for f in functions]
+    for thread in threads:
+        thread.start()
+    meanwhile()
+    for thread in threads:
+        thread.join()
+
+
 HANGS = f"sleep 4711.{os.getpid()}"  # what a program starts that does not answer
 
 
@@ -113,10 +124,9 @@ class Script:
 
     def __init__(self, text, *arguments, **options):
         options.setdefault("stdin", subprocess.PIPE)
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(text), *map(str, arguments)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
-        )  # fmt: skip
+        self.process = subprocess.Popen([sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(text),
+                                         *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, **options)
 
     def line(self):
         got = self.process.stdout.readline()

@@ -46,12 +46,8 @@ def free_port():
 
 
 def environment(**more):
-    quiet = {
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-        "DO_NOT_TRACK": "true",
-        "GIT_PYTHON_REFRESH": "quiet",
-        "PYTHONWARNINGS": "ignore",
-    }
+    quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true", "GIT_PYTHON_REFRESH": "quiet",
+             "PYTHONWARNINGS": "ignore"}
     left_out = ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "http_proxy", "HTTP_PROXY")
     left_out += ("PYTHONDONTWRITEBYTECODE",)  # importing MLflow takes twice the CPU time without
     return {**{k: v for k, v in os.environ.items() if k not in left_out}, **quiet, "NO_PROXY": "127.0.0.1", **more}
@@ -65,22 +61,14 @@ class Server:
         self.uri = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         self.store = store = store or f"sqlite:///{folder}/mlflow.db"
-        argv = [
-            interpreter,
-            "-m",
-            "mlflow",
-            "server",
-            "--backend-store-uri",
-            store,
-            "--artifacts-destination",
-            str(folder / "artifacts"),
-        ]
+        argv = [interpreter, "-m", "mlflow", "server", "--backend-store-uri", store, "--artifacts-destination",
+                str(folder / "artifacts")]
         argv += ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=folder,
                 env=environment(MLFLOW_ALLOW_FILE_STORE="true", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false"),
-            )  # fmt: skip
+            )
         end = time.monotonic() + _STARTS_WITHIN
         while True:
             try:
@@ -153,13 +141,8 @@ class Client:
     hits what sends, not the import before it."""
 
     def __init__(self, interpreter, uri, *store):
-        self.process = subprocess.Popen(
-            [interpreter, "-c", _CLIENT, uri, *store],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
+        self.process = subprocess.Popen([interpreter, "-c", _CLIENT, uri, *store], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, env=environment())
 
     def __call__(self, *call):
         self.process.stdin.write(json.dumps(call) + "\n")
@@ -248,11 +231,8 @@ class Proxy:
     @staticmethod
     def _forward(request, port, body):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        headers = {
-            k: v
-            for k, v in request.headers.items()
-            if k.lower() not in ("host", "connection", "content-length", "transfer-encoding")
-        }
+        headers = {k: v for k, v in request.headers.items()
+                   if k.lower() not in ("host", "connection", "content-length", "transfer-encoding")}
         connection.request(request.command, request.path, body, headers)
         answer = connection.getresponse()
         data = answer.read()

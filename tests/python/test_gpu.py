@@ -9,7 +9,7 @@ import pytest
 from conftest import poll
 
 import barograph
-from barograph.mlflow import _names, _points
+from barograph.mlflow import _names
 
 
 def read_twice(rec):
@@ -52,13 +52,6 @@ def test_without_gpus(driver):
     assert not any(sample.entities("gpu") for sample in rec.tape)
     done = barograph.run([sys.executable, "-c", "pass"], gpu=False, tape="u.baro")
     assert done.returncode == 0 and not any(sample.entities("gpu") for sample in done.tape)
-
-
-def test_means_and_peaks():
-    points = [{"system/gpu_0_utilization_percentage": 20.0, "system/gpu_0_power_usage_watts": 5.0},
-              {"system/gpu_0_utilization_percentage": 40.0, "system/gpu_0_power_usage_watts": 3.0}]  # fmt: skip
-    assert _points.merged(points) == {"system/gpu_0_utilization_percentage": 30.0,
-                                      "system/gpu_0_power_usage_watts": 5.0}
 
 
 # ---- allocators of frameworks ---------------------------------------------------------------------------------------
@@ -111,28 +104,18 @@ def marked(monkeypatch, **modules):
     return [(m.name, m.attributes) for m in rec.tape.marks]
 
 
-def test_peaks_of_allocators_are_marks(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_peaks_of_allocators_are_marks(monkeypatch):
+    """No GPU is opened for it, and nothing fails: of a half imported torch, and of jax whose backends are not open."""
+    bridge, none = types.SimpleNamespace(_backends={"cuda": 1}), types.SimpleNamespace(_backends={})
+    of_torch = ("torch", {"gpu0_peak_bytes": 61e9, "gpu0_reserved_peak_bytes": 70e9, "gpu1_peak_bytes": 0,
+                          "gpu1_reserved_peak_bytes": 2097152})
+    for modules, marks in (({}, []), ({"torch": FakeTorch()}, [of_torch]), ({"torch": FakeTorch(initialized=False)}, []),
+                           ({"torch": FakeTorch(fails=True)}, []), ({"torch": types.SimpleNamespace()}, []),
+                           ({"jax": FakeJax()}, []), ({"jax": FakeJax(), "bridge": none}, []),
+                           ({"jax": FakeJax(), "bridge": bridge}, [("jax", {"gpu0_peak_bytes": 7000})])):
+        assert marked(monkeypatch, **modules) == marks, modules
     assert marked(monkeypatch) == []
-    assert marked(monkeypatch, torch=FakeTorch()) == [
-        ("torch", {"gpu0_peak_bytes": 61e9, "gpu0_reserved_peak_bytes": 70e9, "gpu1_peak_bytes": 0,
-                   "gpu1_reserved_peak_bytes": 2097152})]
-    jax = types.SimpleNamespace(_backends={"cuda": 1})
-    assert marked(monkeypatch, jax=FakeJax(), bridge=jax) == [("jax", {"gpu0_peak_bytes": 7000})]
-
-
-def test_no_gpu_is_opened_for_it_and_nothing_fails(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert marked(monkeypatch, torch=FakeTorch(initialized=False)) == []
-    assert marked(monkeypatch, torch=FakeTorch(fails=True)) == []
-    assert marked(monkeypatch, torch=types.SimpleNamespace()) == []  # half imported
-    assert marked(monkeypatch, jax=FakeJax()) == []  # its backends are not open
-    assert marked(monkeypatch, jax=FakeJax(), bridge=types.SimpleNamespace(_backends={})) == []
-
-
-def test_mark_allocators_at_any_time(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "torch", FakeTorch())
-    with barograph.record("a.baro", gpu=False, strict=True) as rec:
+    with barograph.record("a.baro", gpu=False, strict=True, force=True) as rec:
         assert rec.mark_allocators()["torch"]["gpu0_peak_bytes"] == 61_000_000_000
     assert [m.name for m in rec.tape.marks] == ["torch", "torch"]

@@ -61,10 +61,9 @@ def drive(monkeypatch, which):
     assert isinstance(made, base)
 
 
-@pytest.mark.parametrize(
-    ("which", "outer", "mark"),
-    [("keras", "fit", "epoch end"), ("lightning", "fit", "epoch end"), ("transformers", "train", "log")],
-)
+@pytest.mark.parametrize(("which", "outer", "mark"),
+                         [("keras", "fit", "epoch end"), ("lightning", "fit", "epoch end"),
+                          ("transformers", "train", "log")])
 def test_callbacks(monkeypatch, which, outer, mark):
     with barograph.record("run.baro") as rec:
         drive(monkeypatch, which)
@@ -78,12 +77,10 @@ def test_callbacks(monkeypatch, which, outer, mark):
 @pytest.mark.parametrize("which", ("keras", "lightning", "transformers", "dask"))
 def test_callbacks_go_to_workers_that_are_spawned(monkeypatch, which):
     """Pickled, as `strategy="ddp_spawn"` does, and copied."""
-    made = {
-        "keras": ("keras.callbacks", "Callback", keras.callback),
-        "lightning": ("lightning.pytorch", "Callback", lightning.callback),
-        "transformers": ("transformers", "TrainerCallback", transformers.callback),
-        "dask": ("distributed", "WorkerPlugin", lambda: workers.dask_plugin("dask")),
-    }
+    made = {"keras": ("keras.callbacks", "Callback", keras.callback),
+            "lightning": ("lightning.pytorch", "Callback", lightning.callback),
+            "transformers": ("transformers", "TrainerCallback", transformers.callback),
+            "dask": ("distributed", "WorkerPlugin", lambda: workers.dask_plugin("dask"))}
     path, name, make = made[which]
     base = stand_in(monkeypatch, path, name)
     callback = make()
@@ -108,16 +105,8 @@ def test_nothing_is_imported_first():
         f"import sys\nimport {', '.join('barograph.integrations.' + n for n in names)}\nprint('\\n'.join(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & {
-        "keras",
-        "lightning",
-        "transformers",
-        "distributed",
-        "joblib",
-        "tensorflow",
-        "torch",
-        "ctypes",
-    }
+    assert not set(done.stdout.split()) & {"keras", "lightning", "transformers", "distributed", "joblib", "tensorflow",
+                                           "torch", "ctypes"}
 
 
 def test_a_framework_that_is_not_there(monkeypatch):
@@ -193,15 +182,24 @@ if __name__ == "__main__":
 
 
 def test_task_of_a_process_itself():
-    with barograph.record("run.baro") as rec:
+    with barograph.record("run.baro", interval="20ms", overhead="off") as rec:
         pid = os.fork()
         if pid == 0:
             barograph.task("child")
-            burn(0.1)
+            burn(0.2)
             os._exit(0)
         os.waitpid(pid, 0)
     (task,) = rec.tape.tasks
-    assert (task.name, task.processes_started) == ("child", 1) and task.cpu_ns >= 100_000_000
+    assert (task.name, task.processes_started) == ("child", 1) and task.cpu_ns >= 200_000_000
+    # A moment between two samples by each mode, and a curve.
+    low, high = [s for s in rec.tape if s.entities("task") and s.entities("task")[0].get("cpu_ns")][:2]
+    middle = (low.t_ns + high.t_ns) / 2e9
+    low, high = (s.entities("task")[0].cpu_ns for s in (low, high))
+    found = {p: rec.tape.at(middle, p).entities("task")[0].cpu_ns for p in ("before", "after", "nearest", "interpolate")}
+    assert found["before"] == low and found["after"] == high and found["nearest"] in (low, high), found
+    assert low <= found["interpolate"] <= high and (low == high or low < found["interpolate"] < high)
+    most = max(s.entities("task")[0].get("rss_bytes") or 0 for s in rec.tape if s.entities("task"))
+    assert rec.tape.series("task.rss_bytes@child").peak == most
     barograph.task("nobody records")
 
 
@@ -279,19 +277,21 @@ def test_logging():
     finally:
         logger.removeHandler(handler)
     first, second = rec.tape.marks
-    assert (
-        first.name == "the loss is NaN"
-        and first.attributes["level"] == "WARNING"
-        and first.attributes["logger"] == "train"
-    )
+    assert (first.name == "the loss is NaN" and first.attributes["level"] == "WARNING"
+            and first.attributes["logger"] == "train")
     assert second.attributes["error"] == "KeyError"
 
 
-def test_magics(others):
+@pytest.fixture
+def shell(others):
     from IPython.testing import globalipapp as testing
 
     shell = testing.start_ipython() or testing.get_ipython()
     shell.run_line_magic("load_ext", "barograph")
+    return shell
+
+
+def test_magics(shell):
     shell.run_cell("%%baro fit\nvalue = sum(range(1000))")
     assert shell.user_ns["value"] == 499500
     assert [p.name for p in shell.user_ns["_baro"].tape.phases] == ["fit"]
@@ -302,12 +302,8 @@ def test_magics(others):
 
 
 @pytest.mark.parametrize("code", ("1/0", "x = = 1", "raise KeyboardInterrupt", "import asyncio\nawait asyncio.sleep(0)\n1/0"))
-def test_an_error_in_a_recorded_cell(code, capsys, others):
+def test_an_error_in_a_recorded_cell(code, capsys, shell):
     """The cell fails, as it does without the magic: what runs all cells of a notebook stops there. It is shown once."""
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
     bare = shell.run_cell(code)
     capsys.readouterr()
     done = shell.run_cell(f"%%baro\n{code}")
@@ -321,13 +317,8 @@ def test_an_error_in_a_recorded_cell(code, capsys, others):
     assert "ZeroDivisionError" in capsys.readouterr().out
 
 
-def test_a_cell_that_awaits_in_a_loop(capsys, others):
+def test_a_cell_that_awaits_in_a_loop(capsys, shell):
     """As in a notebook: a magic can't run it there."""
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
-
     async def cell(code):
         return shell.run_cell(code)
 
@@ -337,11 +328,7 @@ def test_a_cell_that_awaits_in_a_loop(capsys, others):
     assert asyncio.run(cell("%%baro\nvalue = 7")).success and shell.user_ns["value"] == 7
 
 
-def test_cells_inside_of_a_recorded_session(capsys, others):
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
+def test_cells_inside_of_a_recorded_session(capsys, shell):
     shell.run_cell("%baro on", store_history=True)
     shell.run_cell("%%baro inner\nvalue = 1", store_history=True)
     shell.run_cell("value = 2", store_history=True)
@@ -350,15 +337,6 @@ def test_cells_inside_of_a_recorded_session(capsys, others):
     assert not session.active and "BARO_TAPE" not in os.environ
     assert not [p.name for p in session.tape.phases if p.is_open]
     capsys.readouterr()
-
-
-@pytest.fixture
-def shell(others):
-    from IPython.testing import globalipapp as testing
-
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "barograph")
-    return shell
 
 
 def test_a_recorded_line_inside_of_a_recorded_cell(shell, capsys):

@@ -4,19 +4,17 @@ them and the follower are faults: mlflow_server.Proxy. Skipped where MLflow can'
 
 import collections
 import os
-import random
 import signal
 import subprocess
 import time
 
 import mlflow_server
 import pytest
-from conftest import PATIENCE, ended, poll
+from conftest import PATIENCE, poll
 from test_mlflow_follow import expected
 
 import barograph
 import barograph.mlflow
-from barograph.mlflow import _position
 
 FULL = os.environ.get("BARO_FULL") == "1"
 BARO = os.environ.get("BAROGRAPH_BARO", "baro")
@@ -75,11 +73,9 @@ def tape(made, tmp_path):
 
 
 def begin(python, uri, tape, *arguments, **more):
-    return subprocess.Popen(
-        [python, "-m", "barograph.mlflow", "log", str(tape), *arguments],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}),
-    )  # fmt: skip
+    return subprocess.Popen([python, "-m", "barograph.mlflow", "log", str(tape), *arguments], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}))
 
 
 def send(python, uri, tape, *arguments, **more):
@@ -90,10 +86,9 @@ def send(python, uri, tape, *arguments, **more):
 
 
 def script(python, uri, text, *arguments, **more):
-    return subprocess.Popen(
-        [python, "-c", text, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}),
-    )  # fmt: skip
+    return subprocess.Popen([python, "-c", text, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True,
+                            env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}))
 
 
 def check_all_once(client, tape, run, names="system"):
@@ -113,27 +108,16 @@ def test_a_tape_of_yesterday(python, server, client, tape):
     found = check_all_once(client, tape, run, "process")
     assert found["status"] == "FINISHED"
     assert found["start"] == header.start_ns // 1_000_000 <= found["end"]
-    assert sorted(found["files"]) == [
-        f"barograph/{n}" for n in ("made.baro", "report.html", "summary.json", "verdicts.json")
-    ]
+    assert sorted(found["files"]) == [f"barograph/{n}"
+                                      for n in ("made.baro", "report.html", "summary.json", "verdicts.json")]
     assert found["params"]["baro.cpus"] == str(header.cpus)
     assert found["tags"]["baro.host"] == header.host and found["tags"]["mlflow.runName"] == "sh"
     assert "sent before" in send(python, server.uri, tape, "--names", "process")
     assert client("served", run) == found
 
 
-FAULTS = (
-    "cut",
-    "cut-after",
-    "429",
-    "500",
-    "500-after",
-    "garbage",
-    "garbage-after",
-    "half-after",
-    "stall",
-    "stall-after",
-)
+FAULTS = ("cut", "cut-after", "429", "500", "500-after", "garbage", "garbage-after", "half-after", "stall",
+          "stall-after")
 
 
 class Killer:
@@ -202,21 +186,6 @@ def test_the_server_is_gone_for_a_while(python, client, proxy, tmp_path):
     assert not followers("live.baro")
 
 
-KILLED = TRAIN.replace("sys.stdin.readline()", "os.kill(os.getpid(), 9)")
-
-
-@pytest.mark.skipif(not FULL, reason="BARO_FULL=1; test_mlflow_follow.py has it without a server")
-def test_the_program_is_killed(python, server, client, tmp_path):
-    program = script(python, server.uri, KILLED, 0)
-    run = program.stdout.readline().strip()
-    program.communicate(timeout=PATIENCE)
-    assert program.returncode == -signal.SIGKILL
-    ended("live.baro")
-    poll(lambda: "barograph/live.baro" in client("state", run)[1], "the end of the tape")
-    check_once = collections.Counter(tuple(p) for p in client("run", run)["metrics"] if p[0].startswith("system/"))
-    assert set(check_once) == set(expected("live.baro")) and max(check_once.values()) == 1
-
-
 AUTO = """
 import sys, time
 import mlflow
@@ -242,11 +211,8 @@ def as_installed(folder):
 @pytest.mark.parametrize("how", ("call", "variable") if FULL else ("variable",))
 def test_autolog(python, server, client, tmp_path, how):
     line = "import barograph.mlflow; barograph.mlflow.autolog(interval='20ms', wait=120)" if how == "call" else ""
-    more = (
-        {}
-        if how == "call"
-        else {"BAROGRAPH_MLFLOW": "1", "BAROGRAPH_MLFLOW_WAIT": "120", "PYTHONPATH": as_installed(tmp_path)}
-    )
+    more = ({} if how == "call" else {"BAROGRAPH_MLFLOW": "1", "BAROGRAPH_MLFLOW_WAIT": "120",
+                                      "PYTHONPATH": as_installed(tmp_path)})
     names = ("one", "two") if FULL else ("one",)
     program = script(python, server.uri, AUTO.format(line=line, names=names), **more)
     out, err = program.communicate(timeout=PATIENCE)
@@ -280,7 +246,7 @@ def test_baro_run(python, server, client, tmp_path, how):
     done = subprocess.run(
         [BARO, "run", "-q", "--mlflow", "-o", "run.baro", "--", *program], capture_output=True, text=True, timeout=PATIENCE, check=False,
         env=mlflow_server.environment(MLFLOW_TRACKING_URI=server.uri, BAROGRAPH_PYTHON=python, **{**FAST, **more}),
-    )  # fmt: skip
+    )
     assert done.returncode == (0 if how == "no run" else 3), done.stderr
     if how == "no run":
         start = barograph.open("run.baro").header.start_ns // 1_000_000
@@ -288,83 +254,7 @@ def test_baro_run(python, server, client, tmp_path, how):
     else:
         (run,) = (line.split()[1] for line in done.stdout.splitlines() if line.startswith("run "))
         assert how == "its own run" or run == given
-    poll(
-        lambda: (lambda status, files: "barograph/run.baro" in files and status == "FINISHED")(*client("state", run)),
-        "the end",
-    )
+    poll(lambda: (lambda status, files: "barograph/run.baro" in files and status == "FINISHED")(*client("state", run)),
+         "the end")
     check_all_once(client, "run.baro", run)
     assert not followers("run.baro")
-
-
-@pytest.mark.parametrize("store", ("sqlite", "file") if FULL else ("sqlite",))
-def test_the_follower_is_killed_at_any_moment(server, client, made, tmp_path, request, store):
-    """At 100 moments, two in each sending. With both stores: that of files has a point twice if it is sent twice."""
-    to, client = (server, client) if store == "sqlite" else request.getfixturevalue("file_server")
-    small = {**FAST, "BAROGRAPH_MLFLOW_BATCH": "20"}
-    chance, longest, killed, begun = random.Random(store), None, 0, 0
-    for number in range(-1, 50 if FULL else 3):
-        tape, run = tmp_path / f"{number}.baro", client("new")
-        tape.write_bytes(made.read_bytes())
-        wanted = request_of(tape, run, to, "process")
-        if longest is not None:
-            for _ in range(2):
-                pid = client("begin", wanted, small)
-                time.sleep(chance.uniform(0, longest))
-                os.kill(pid, signal.SIGKILL)
-                killed += client("end", pid)[0] == -signal.SIGKILL
-                begun += bool(_position.read(_position.path_of(wanted)).get("points"))
-        status, seconds = client("end", client("begin", wanted, small))
-        assert status == 0
-        longest = longest or seconds  # that of the first, which nobody killed
-        points = collections.Counter(map(tuple, client("run", run, "process/")["metrics"]))
-        assert set(points) == set(expected(tape, "process")) and max(points.values()) == 1, f"number {number}"
-        assert client("run", run, "summary/cpu_ns")["metrics"]
-    print(f"{killed} were killed, {begun} of them after something had arrived")
-    assert killed >= (50 if FULL else 1)
-
-
-@pytest.fixture(scope="module")
-def file_server(python, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("files")
-    running = mlflow_server.Server(python, folder, f"file://{folder}/store")
-    one = mlflow_server.Client(python, running.uri)
-    yield running, one
-    one.stop()
-    running.stop()
-
-
-@pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
-def test_faults_with_a_store_of_files(python, file_server, tape):
-    """Where a batch that is sent twice is there twice, and the answer was lost."""
-    to, reader = file_server
-    between, run = mlflow_server.Proxy(to, ("ok", *FAULTS)), reader("new")
-    send(python, between.uri, tape, "--run-id", run, "--no-artifacts", BAROGRAPH_MLFLOW_BATCH="100")
-    between.stop()
-    check_all_once(reader, tape, run)
-
-
-@pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
-@pytest.mark.parametrize("seed", range(20))
-def test_the_program_is_killed_at_any_moment(python, server, client, tmp_path, seed):
-    """100 programs, five at a time."""
-    chance, programs, runs = random.Random(seed), [], []
-    for number in range(5):
-        text = TRAIN.replace("range(10)", "range(1000)").replace("live.baro", f"live{number}.baro")
-        assert f"live{number}.baro" in text
-        programs.append(script(python, server.uri, text, 0))
-    for number, program in enumerate(programs):
-        runs.append(program.stdout.readline().strip())
-        poll(lambda n=number: os.path.exists(f"live{n}.baro"), "the tape")
-        time.sleep(chance.uniform(0, 2.0))
-        program.kill()
-    for program in programs:
-        program.communicate()
-        assert program.returncode == -signal.SIGKILL
-    for number, run in enumerate(runs):
-        ended(f"live{number}.baro")
-        poll(
-            lambda n=number, r=run: f"barograph/live{n}.baro" in client("state", r)[1],
-            "the end of the tape",
-        )
-        points = collections.Counter(tuple(p) for p in client("run", run, "system/")["metrics"])
-        assert set(points) == set(expected(f"live{number}.baro")) and max(points.values()) == 1

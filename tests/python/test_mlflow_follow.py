@@ -39,9 +39,8 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("mlflow") / "made.baro"
-    barograph.run(
-        ["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.04; done"], tape=path, interval="10ms", overhead="off"
-    )
+    barograph.run(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.04; done"], tape=path, interval="10ms",
+                  overhead="off")
     return path
 
 
@@ -53,10 +52,9 @@ def tape(made, tmp_path):
 
 
 def send(tape, *arguments, status=0, **environment):
-    done = subprocess.run(
-        [sys.executable, "-m", "barograph.mlflow", "log", str(tape), *arguments],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "barograph.mlflow", "log", str(tape), *arguments],
+                          env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
@@ -179,9 +177,8 @@ def test_an_absent_server_is_given_up_after_some_time(store, tape):
     (store / "plan").write_text("error\n" * 50, encoding="ascii")
     out = send(tape, "--run-id", "r", "--patience", "0", status=1)
     assert "nobody is there" in out
-    status = subprocess.run(
-        [sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, text=True, check=True
-    )
+    status = subprocess.run([sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, text=True,
+                            check=True)
     assert "run r: metrics, 0 points: metrics: ConnectionError: nobody is there" in status.stdout
 
 
@@ -332,14 +329,10 @@ time.sleep(0.2)
 """
 
 
-@pytest.mark.parametrize(
-    "how, given, variable, theirs",
-    [
-        ("autolog", "{'log_system_metrics': True}", "", True),
-        ("autolog", "{'log_system_metrics': False}", "true", False),
-        ("baro run", "{}", "true", True),
-    ],
-)
+@pytest.mark.parametrize("how, given, variable, theirs",
+                         [("autolog", "{'log_system_metrics': True}", "", True),
+                          ("autolog", "{'log_system_metrics': False}", "true", False),
+                          ("baro run", "{}", "true", True)])
 def test_where_mlflow_logs_the_machine_itself(store, monkeypatch, how, given, variable, theirs):
     """With log_system_metrics a key of the machine has one writer: it is MLflow's own monitor."""
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", variable)
@@ -482,12 +475,13 @@ def test_what_can_never_be_sent_is_not_waited_for(store, tape):
     for other in (barograph.Tape.from_bytes(tape.read_bytes()), barograph.Tape.from_fd(os.open(tape, os.O_RDONLY))):
         with pytest.raises(barograph.ArgumentError, match="is no file"):
             barograph.mlflow.log(other, "r")
-    (store / "plan").write_text("refused", encoding="ascii")
+    # Each follower: wait() starts another one if the first has not said yet that it is there.
+    (store / "plan").write_text("refused\n" * 10000, encoding="ascii")
     upload = barograph.mlflow.log(tape, "r")
     assert not upload.wait(PATIENCE)
     upload._since = 99
     tape.unlink()
-    assert not upload.wait()
+    assert not upload.wait(PATIENCE)
 
 
 def test_where_no_position_can_be_written(store, tmp_path, monkeypatch):
@@ -516,10 +510,8 @@ def test_a_server_that_does_not_come_to_an_end(store, tape, fault):
         "import sys; sys.exit(__main__.main())"
     )
     run = ["--run-id", "r"] if fault == "hang" else []
-    done = subprocess.run(
-        [sys.executable, "-c", code, "log", tape, "--no-artifacts", "--patience", "0", *run],
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code, "log", tape, "--no-artifacts", "--patience", "0", *run],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1 and "no whole answer in time" in done.stdout, done
 
 
@@ -560,8 +552,10 @@ def test_a_token_with_a_newline_is_not_repeated(monkeypatch):
 
 
 def test_merged_points():
-    merged = _points.merged([{"system/job/cores": 1.0, "rss": 5.0}, {"system/job/cores": 2.0, "rss": 3.0, "pss": 1.0}])
-    assert merged == {"system/job/cores": 1.5, "rss": 5.0, "pss": 1.0}
+    """Shares and cores have a mean, what is held its highest value."""
+    merged = _points.merged([{"system/job/cores": 1.0, "system/gpu_0_utilization_percentage": 20.0, "rss": 5.0},
+                             {"system/job/cores": 2.0, "system/gpu_0_utilization_percentage": 40.0, "rss": 3.0, "pss": 1.0}])
+    assert merged == {"system/job/cores": 1.5, "system/gpu_0_utilization_percentage": 30.0, "rss": 5.0, "pss": 1.0}
 
 
 def test_wrong_names():

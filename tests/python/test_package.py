@@ -18,7 +18,7 @@ def python(*arguments, **options):
 
 def modules_of(code):
     done = python("-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; before = set(sys.modules); {code}; "
-                  "print(*sorted(set(sys.modules) - before))")  # fmt: skip
+                  "print(*sorted(set(sys.modules) - before))")
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
@@ -33,12 +33,8 @@ def test_nothing_is_imported_before_it_is_used():
 
 def test_the_program_needs_os_and_sys_alone():
     """It stands in front of short commands."""
-    assert modules_of("import barograph.__main__") - modules_of("import os, sys") == {
-        "barograph",
-        "barograph.__main__",
-        "barograph._where",
-        "__future__",
-    }
+    assert modules_of("import barograph.__main__") - modules_of("import os, sys") == {"barograph", "barograph.__main__",
+                                                                                      "barograph._where", "__future__"}
 
 
 def test_python_dash_m_is_baro():

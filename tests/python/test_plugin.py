@@ -57,29 +57,17 @@ BAD = {"test_too_many", "test_too_large", "test_too_long", "test_no_such_limit",
 
 def session(tmp_path, *options, suite=SUITE):
     (tmp_path / "test_suite.py").write_text(suite)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "barograph.pytest_plugin",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        tmp_path,
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider",
+               "--rootdir", tmp_path]
     env = {**os.environ, "PYTEST_ADDOPTS": ""}
-    done = subprocess.run(
-        [*command, *options, tmp_path / "test_suite.py"], capture_output=True, text=True, check=False, env=env
-    )
+    done = subprocess.run([*command, *options, tmp_path / "test_suite.py"], capture_output=True, text=True, check=False,
+                          env=env)
     return done.stdout + done.stderr
 
 
 def check(tmp_path, out):
-    rows = {
-        r["test"].rpartition("::")[2]: r for r in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())
-    }
+    rows = {r["test"].rpartition("::")[2]: r
+            for r in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
     assert len(rows) == 8
     assert rows["test_cpu"]["cpu_s"] >= 0.15 and rows["test_empty"]["cpu_s"] < rows["test_cpu"]["cpu_s"]
     assert rows["test_memory_of_a_fixture"]["rss_peak_bytes"] > 100_000_000
@@ -140,14 +128,11 @@ def test_whose_a_process_is(tmp_path):
     lines = (tmp_path / "rows.jsonl").read_text().splitlines()
     rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, lines)}
     assert out.count("baro: cpu can't be judged: at least ") == 2 and "2 failed, 4 passed" in out, out
-    assert {name: row["processes"] for name, row in rows.items()} == {
-        "test_that_leaves_a_busy_one": 1,
-        "test_that_leaves_a_dead_one": 1,
-        "test_that_stays_within": 1,
-        "test_that_leaves_one": 1,
-        "test_after_it": 0,
-        "test_whose_child_has_children": 5,
-    }
+    assert {name: row["processes"] for name, row in rows.items()} == {"test_that_leaves_a_busy_one": 1,
+                                                                      "test_that_leaves_a_dead_one": 1,
+                                                                      "test_that_stays_within": 1,
+                                                                      "test_that_leaves_one": 1, "test_after_it": 0,
+                                                                      "test_whose_child_has_children": 5}
 
 
 OPTIONS = ("--baro", "--baro-tape", "t.baro", "--baro-rows", "rows.jsonl", "--junitxml", "j.xml", "--baro-most", "3")
@@ -251,10 +236,9 @@ def test_tests_that_are_rough(tmp_path):
     """A limit that can't be read fails its test, and none ends the session."""
     (tmp_path / "test_suite.py").write_text(ROUGH)
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, "-p", "no:faulthandler", "-W", "error", "--rootdir", tmp_path, "--baro", "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
-    )  # fmt: skip
+    done = subprocess.run([*command, "-p", "no:faulthandler", "-W", "error", "--rootdir", tmp_path, "--baro",
+                           "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"], capture_output=True, text=True,
+                          check=False, env={**os.environ, "PYTEST_ADDOPTS": ""})
     assert "INTERNALERROR" not in done.stdout + done.stderr
     assert "6 failed, 6 passed" in done.stdout, done.stdout
     assert "'1 parsec' is no quantity" in done.stdout and "nan is no quantity" in done.stdout and "limits have names" in done.stdout

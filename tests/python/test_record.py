@@ -3,18 +3,18 @@
 
 import asyncio
 import datetime
+import functools
 import gc
 import os
 import pickle
 import resource
 import signal
 import subprocess
-import threading
 import time
 import warnings
 
 import pytest
-from conftest import ended, poll
+from conftest import ended, in_threads, poll
 
 import barograph
 from barograph import _where
@@ -30,9 +30,8 @@ def busy(seconds):
 
 
 def descriptors():
-    return {
-        os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")
-    }
+    return {os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd")
+            if os.path.exists(f"/proc/self/fd/{n}")}
 
 
 def no_child_is_left():
@@ -65,30 +64,19 @@ def test_a_block_is_recorded():
     assert phase.name == "fit" and phase.attributes == {"rows": 3} and not phase.is_open
     assert phase.cpu_ns >= 100_000_000
     (mark,) = tape.marks
-    assert mark.attributes == {
-        "loss": 0.25,
-        "step": 7,
-        "name": "first",
-        "good": True,
-        "more": [1, {"a": None}],
-        "time_": 1.5,
-    }
+    assert mark.attributes == {"loss": 0.25, "step": 7, "name": "first", "good": True, "more": [1, {"a": None}],
+                               "time_": 1.5}
     assert mark.pid == os.getpid()
     assert [e.returncode for e in tape.exits] == [3]
 
 
 def test_the_recorder_is_not_in_the_job():
-    with barograph.record("t.baro", strict=True):
-        pass
-    assert [p.pid for p in barograph.open("t.baro").processes] == [os.getpid()]
-    assert barograph.open("t.baro").summary.job.processes_started == 1
-
-
-def test_start_and_stop_may_be_called_twice():
-    rec = barograph.record("t.baro", strict=True)
+    """Start and stop may be called twice. children=False: nor are children."""
+    rec = barograph.record("t.baro", children=False, strict=True)
     assert rec.start() is rec and rec.start() is rec
+    subprocess.run(["true"], check=True)
     assert rec.stop() is rec and rec.stop() is rec
-    assert rec.summary.job.processes_started == 1
+    assert [p.pid for p in rec.tape.processes] == [os.getpid()] and rec.summary.job.processes_started == 1
 
 
 def test_a_cell_that_is_run_again():
@@ -131,11 +119,7 @@ def test_from_threads():
         with barograph.record(f"{i}.baro", strict=True) as rec:
             rec.mark(f"m{i}")
 
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads([functools.partial(one, i) for i in range(8)])
     assert [[m.name for m in barograph.open(f"{i}.baro").marks] for i in range(8)] == [[f"m{i}"] for i in range(8)]
 
 
@@ -217,18 +201,8 @@ def test_phases_say_what_failed():
             return 5
 
         assert called() == 5 and called() == 5
-    assert [(p.name, p.attributes) for p in rec.tape.phases] == [
-        ("bad", {"error": "ValueError"}),
-        ("called", {}),
-        ("called", {}),
-    ]
-
-
-def test_an_exception_leaves_with_its_tape():
-    with pytest.raises(KeyError):
-        with barograph.record("t.baro", strict=True):
-            raise KeyError("x")
-    assert barograph.open("t.baro").state == "ended"
+    assert [(p.name, p.attributes) for p in rec.tape.phases] == [("bad", {"error": "ValueError"}), ("called", {}),
+                                                                 ("called", {})]
 
 
 def test_without_asyncio():
@@ -265,31 +239,14 @@ def test_the_object_in_a_process_that_got_it_pickled():
     assert pickle.loads(sent).tape.path == rec.path
 
 
-def test_of_other_processes():
-    job = subprocess.Popen(["sleep", "1000"])
-    try:
-        with barograph.record("t.baro", pid=job.pid, strict=True) as rec:
-            assert "BARO_TAPE" not in os.environ
-        assert rec.tape.header.targets == [job.pid]
-    finally:
-        job.kill()
-        job.wait()
-
-
 def test_tasks_and_options():
     with barograph.record("t.baro", tasks={"sleepers": "^sleep"}, interval=0.01, metrics="cpu,rss", cmdline=False, host=False,
-                          overhead="off", strict=True) as rec:  # fmt: skip
+                          overhead="off", strict=True) as rec:
         subprocess.run(["sleep", "0.1"], check=True)
     assert [str(t.name) for t in rec.tape.tasks] == ["sleepers"]
     assert rec.tape.header.interval_ns == 10_000_000
     process = next(iter(rec.tape)).processes[0]
     assert not process.pss_bytes and process.pss_bytes.reason == "not asked"
-
-
-def test_without_children():
-    with barograph.record("t.baro", children=False, strict=True):
-        subprocess.run(["true"], check=True)
-    assert [p.pid for p in barograph.open("t.baro").processes] == [os.getpid()]
 
 
 def test_a_time_may_be_of_any_type():
@@ -376,23 +333,27 @@ ENDS = {
     "exit": ("sys.exit(6)", 6),
     "abort": ("os.abort()", -6),
     "error": ("raise ValueError", 1),
+    "error in a block": ("with rec: raise KeyError", 1),
+    # ^C is for the program: the recorder is in a session of its own.
+    "interrupt": ("signal.signal(signal.SIGINT, signal.default_int_handler); os.killpg(0, signal.SIGINT)", -2),
+    "the machine": ("os.kill(os.getpid(), signal.SIGKILL)", -9),
 }
 
 
 @pytest.mark.parametrize("how", ENDS)
 def test_the_tape_is_whole_however_the_interpreter_ends(script, how):
     code, status = ENDS[how]
-    job = script(BUSY + f"""
-import barograph, os, signal, sys
-rec = barograph.record("t.baro", strict=True).start()
+    script(f"""{BUSY}
+import barograph, os, resource, signal, sys
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+rec = barograph.record("t.baro", strict=True, host={'"only"' if how == "the machine" else True}).start()
 rec.mark("before")
 busy(0.05)
 {code}
-""", preexec_fn=lambda: __import__("resource").setrlimit(4, (0, 0)))
-    job.end(status)
+""", start_new_session=True).end(status)
     tape = ended("t.baro")
     assert [m.name for m in tape.marks] == ["before"]
-    assert tape.summary.job.cpu_ns >= 30_000_000
+    assert how == "the machine" or tape.summary.job.cpu_ns >= 30_000_000
 
 
 def test_exec(script):
@@ -428,22 +389,6 @@ with barograph.record("t.baro", strict=True) as rec:
     assert {m.pid for m in tape.marks if m.name != "in the parent"} == {child.pid}
 
 
-def test_workers_of_multiprocessing(script):
-    job = script("""
-import multiprocessing, sys
-import barograph
-def work(i):
-    barograph.mark("worked", i=i)
-    return i * i
-if __name__ == "__main__":
-    with barograph.record("t.baro", strict=True) as rec:
-        with multiprocessing.get_context("fork").Pool(2) as pool:
-            print(pool.map(work, range(4)))
-""")
-    assert "[0, 1, 4, 9]" in job.end(0)
-    assert sorted(m.attributes["i"] for m in barograph.open("t.baro").marks) == [0, 1, 2, 3]
-
-
 def test_where_the_interpreter_has_no_posix_spawn(script):
     """As PyPy: that of the C library is called. Signals have their defaults in what is started, and none is blocked."""
     script("""
@@ -474,22 +419,6 @@ def test_where_the_interpreter_has_no_posix_spawn(script):
     """).end()
 
 
-@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
-def test_with_standard_streams_closed(script, closed):
-    job = script(f"""
-import os
-for fd in {closed}:
-    os.close(fd)
-import barograph
-with barograph.record("t.baro", strict=True) as rec:
-    rec.mark("m")
-os._exit(9)
-""")
-    job.process.communicate()
-    assert job.process.returncode == 9
-    assert [m.name for m in barograph.open("t.baro").marks] == ["m"]
-
-
 @pytest.mark.parametrize("action", ["SIG_IGN", "SIG_DFL"])
 def test_a_program_that_ignores_or_reaps_children(script, action):
     """With SIGCHLD ignored the kernel reaps; and a thread may wait for any child."""
@@ -512,30 +441,6 @@ for i in range(5):
 stop = True
 """)
     job.end(0)
-
-
-def test_interrupt(script):
-    """^C is for the program: the recorder is in a session of its own."""
-    job = script("""
-import barograph, signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-with barograph.record("t.baro", strict=True):
-    print("ready", flush=True)
-    time.sleep(100)
-""", start_new_session=True)
-    assert job.line() == "ready"
-    os.killpg(job.process.pid, signal.SIGINT)
-    job.process.wait(60)
-    assert barograph.open("t.baro").state == "ended"
-
-
-def test_marks_inside_of_baro_run(script):
-    done = barograph.run(
-        [__import__("sys").executable, "-c", "import barograph\nwith barograph.phase('p'):\n    barograph.mark('m', x=1)"],
-        tape="t.baro", check=True,
-    )  # fmt: skip
-    assert [m.attributes for m in done.tape.marks] == [{"x": 1}]
-    assert [p.name for p in done.tape.phases] == ["p"]
 
 
 # ---- run() ----
@@ -602,16 +507,3 @@ def test_the_machine_alone():
     for more in ({"pid": 1}, {"tasks": {"a": "b"}}, {"metrics": "cpu"}):
         with pytest.raises(barograph.ArgumentError, match="no processes"):
             barograph.record(host="only", **more)
-
-
-def test_the_machine_alone_until_the_interpreter_is_killed(script):
-    job = script("""
-import barograph, sys, time
-rec = barograph.record("t.baro", host="only", strict=True).start()
-print("ready", flush=True)
-time.sleep(100)
-""")
-    assert job.line() == "ready"
-    job.process.kill()
-    job.process.wait(60)
-    poll(lambda: barograph.open("t.baro").state == "ended", "the end of the tape")

@@ -5,10 +5,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import threading
 
 import pytest
-from conftest import ended
+from conftest import ended, in_threads
 
 import barograph
 
@@ -27,19 +26,9 @@ def test_a_mark_of_anything():
     """Nothing that a program gives makes a mark fail."""
     cyclic = []
     cyclic.append(cyclic)
-    given = {
-        "large": 10**6000,
-        "negative": -(10**6000),
-        "raises": _Raises(),
-        "inside": [_Raises()],
-        "keys": {(1, 2): 3, None: 4},
-        "cyclic": cyclic,
-        "bytes": b"\xff",
-        "surrogate": "a\udc80",
-        "nan": float("nan"),
-        'quote"\n': 1,
-        "more": [10**6000, {1, 2}],
-    }
+    given = {"large": 10**6000, "negative": -(10**6000), "raises": _Raises(), "inside": [_Raises()],
+             "keys": {(1, 2): 3, None: 4}, "cyclic": cyclic, "bytes": b"\xff", "surrogate": "a\udc80",
+             "nan": float("nan"), 'quote"\n': 1, "more": [10**6000, {1, 2}]}
     with barograph.record("t.baro", strict=True) as rec:
         for name, value in given.items():
             rec.mark("m", **{name: value})
@@ -207,12 +196,7 @@ def test_a_tape_that_is_closed_while_threads_read():
             except BaseException as error:
                 failed.append(error)
 
-        threads = [threading.Thread(target=read) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        tape.close()
-        for thread in threads:
-            thread.join()
+        in_threads([read] * 4, tape.close)
         assert not failed
 
 
@@ -288,15 +272,9 @@ def test_names_with_a_nul():
     """Nothing that is before it is taken in its place."""
     barograph.run(["true"], tape="t.baro")
     tape = barograph.open("t.baro")
-    for call in (
-        lambda: barograph.open("t.baro\0x"),
-        lambda: barograph.open("@last\0"),
-        lambda: tape.rows("process\0"),
-        lambda: tape.rows("process", "pid\0x"),
-        lambda: tape.series("cores\0x", 5),
-        lambda: tape.series("cores@\ud800", 5),
-        lambda: barograph.runs("\0"),
-    ):
+    for call in (lambda: barograph.open("t.baro\0x"), lambda: barograph.open("@last\0"), lambda: tape.rows("process\0"),
+                 lambda: tape.rows("process", "pid\0x"), lambda: tape.series("cores\0x", 5),
+                 lambda: tape.series("cores@\ud800", 5), lambda: barograph.runs("\0")):
         with pytest.raises(barograph.ArgumentError):
             call()
 

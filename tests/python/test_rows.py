@@ -7,14 +7,18 @@ import gc
 import io
 import os
 import pathlib
+import pwd
 import subprocess
 import sys
+import time
 
 import pytest
+from conftest import INSTALLED
 
 import barograph
 from barograph import _where
 
+TAPES = sorted((pathlib.Path(__file__).parents[1] / "tape").glob("*.baro"))
 COLUMNS = "t_ns,pid,name,cpu_ns,rss_bytes,cores,state"
 
 
@@ -26,14 +30,30 @@ def tape(tmp_path_factory):
     return barograph.open(made)
 
 
-def exported(tape, kind, columns):
-    out = subprocess.run(
-        [_where.baro(), "export", "--entity", kind, "-c", columns, tape.path],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+def exported(path, kind, columns=None):
+    chosen = ["-c", columns] if columns else []
+    out = subprocess.run([_where.baro(), "export", "--entity", kind, *chosen, path], capture_output=True, text=True,
+                         check=True).stdout
     return list(csv.DictReader(io.StringIO(out)))
+
+
+def same(text, value, name):
+    if value is None or value == "":
+        return text == ""
+    if name == "time":
+        when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(value // 10**9))
+        return text == f"{when}.{value % 10**9 // 10**6:03d}Z"
+    if isinstance(value, float):
+        return float(text) == pytest.approx(value, rel=1e-14)
+    return text == str(int(value) if isinstance(value, bool) else value)
+
+
+def check_rows(rows, wanted):
+    assert len(rows) == len(wanted)
+    for got, want in zip(rows, wanted):
+        assert list(got) == list(want)
+        for name, value in got.items():
+            assert same(want[name], value, name), (name, value, want[name])
 
 
 def descriptors():
@@ -41,21 +61,26 @@ def descriptors():
 
 
 def test_without_a_library(tape):
-    expected = exported(tape, "process", COLUMNS)
     rows = tape.rows("process", COLUMNS).to_dicts()
-    assert len(rows) == len(expected) > 10
-    for got, want in zip(rows, expected):
-        assert list(got) == COLUMNS.split(",")
-        for name, value in got.items():
-            if isinstance(value, float):
-                assert value == pytest.approx(float(want[name]), rel=1e-6, abs=1e-6)
-            else:
-                assert ("" if value is None else str(value)) == want[name], name
-    small = tape.rows("process", COLUMNS, batch_rows=3).to_dicts()
-    assert small == rows
+    assert len(rows) > 10
+    check_rows(rows, exported(tape.path, "process", COLUMNS))
+    assert tape.rows("process", COLUMNS, batch_rows=3).to_dicts() == rows
     assert tape.rows("process").columns[:3] == ["time", "t_ns", "pid"]
     for kind in ("job", "exit", "event", "host", "cpu"):
         assert tape.rows(kind).to_dicts()
+
+
+@pytest.mark.skipif(INSTALLED, reason="needs the tree")
+@pytest.mark.parametrize("path", TAPES, ids=lambda path: path.stem)
+def test_tapes_of_every_version(path):
+    text = subprocess.run([_where.baro(), "export", "--list", path], capture_output=True, text=True, check=True).stdout
+    for kind in (line.split()[0] for line in text.split("kinds of rows", 1)[1].splitlines()[1:]):
+        check_rows(barograph.open(path).rows(kind, batch_rows=7).to_dicts(), exported(path, kind))
+
+
+def test_users_have_their_names(tape):
+    name = pwd.getpwuid(os.getuid()).pw_name
+    assert {row["user"] for row in tape.rows("process", "user").to_dicts()} <= {name, str(os.getuid()), None}
 
 
 def test_a_part(tape):
@@ -98,46 +123,25 @@ def test_a_capsule_that_is_left_at_the_end(tape):
     code = f"import barograph, sys\nsys.kept = barograph.open({tape.path!r}).rows('job').__arrow_c_stream__()"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert subprocess.run([sys.executable, "-c", "import sys, builtins\n" + code.replace("sys.kept", "builtins.kept")],
-                          check=False).returncode == 0  # fmt: skip
+                          check=False).returncode == 0
 
 
 def test_libraries_that_take_arrow(tape, others):
-    want = sum(int(r["cpu_ns"] or 0) for r in exported(tape, "process", COLUMNS))
-    rows = tape.rows("process", COLUMNS)
-    tried = 0
-    before = descriptors()
-    try:
-        import pyarrow
-
-        assert pyarrow.table(rows).column("cpu_ns").to_pylist() == rows.to_dict()["cpu_ns"]
-        assert pyarrow.RecordBatchReader.from_stream(rows).read_all().num_rows == len(rows.to_dicts())
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import polars
-
-        assert polars.DataFrame(rows)["cpu_ns"].sum() == want
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import duckdb
-
-        assert duckdb.sql("select sum(cpu_ns) from rows").fetchall() == [(want,)]
-        tried += 1
-    except ImportError:
-        pass
-    try:
-        import pandas
-
-        if hasattr(pandas.DataFrame, "from_arrow"):
-            assert pandas.DataFrame.from_arrow(rows)["cpu_ns"].sum() == want
-            tried += 1
-    except ImportError:
-        pass
+    pyarrow, polars, duckdb, pandas = map(pytest.importorskip, ("pyarrow", "polars", "duckdb", "pandas"))
+    want = sum(int(r["cpu_ns"] or 0) for r in exported(tape.path, "process", COLUMNS))
+    rows, before = tape.rows("process", COLUMNS), descriptors()
+    table = pyarrow.table(tape.rows("process", COLUMNS + ",tcp_sent"))
+    table.validate(full=True)
+    assert table.column("cpu_ns").to_pylist() == rows.to_dict()["cpu_ns"]
+    assert pyarrow.RecordBatchReader.from_stream(rows).read_all().num_rows == len(rows.to_dicts())
+    meaning = {f.name: {k.decode(): v.decode() for k, v in f.metadata.items()} for f in table.schema if f.metadata}
+    assert meaning["cpu_ns"]["unit"] == "ns" and meaning["cpu_ns"]["semantics"] == "counter"
+    assert meaning["tcp_sent_bytes"]["absent"] == "not asked" and "absent" not in meaning["rss_bytes"]
+    assert polars.DataFrame(rows)["cpu_ns"].sum() == want
+    assert duckdb.sql("select sum(cpu_ns) from rows").fetchall() == [(want,)]
+    if hasattr(pandas.DataFrame, "from_arrow"):
+        assert pandas.DataFrame.from_arrow(rows)["cpu_ns"].sum() == want
     gc.collect()
-    assert tried
     assert descriptors() <= before + 2  # libraries open their own
 
 

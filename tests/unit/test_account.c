@@ -32,13 +32,10 @@ static void burn(uint64_t ns)
 
 static void nobody(void *context, const struct helper_reply *reply)
 {
-    (void)context;
-    (void)reply;
 }
 
 static void what_belongs_to_no_recording(void **state)
 {
-    (void)state;
     struct account a;
     account_init(&a, 10000, 0);
     a.recordings = 2;
@@ -52,7 +49,6 @@ static void what_belongs_to_no_recording(void **state)
 /* Reading their files costs the helpers CPU time, which is taken once. */
 static void helpers_are_charged_once(void **state)
 {
-    (void)state;
     struct account a;
     int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     account_init(&a, 10000, 0);
@@ -108,7 +104,6 @@ static uint64_t cost(const struct recording *r)
 /* Two recordings: each has what its own samples cost and half of the rest, and together they have all. */
 static void each_has_its_own_and_an_equal_share(void **state)
 {
-    (void)state;
     struct account a;
     struct recording *r = calloc(2, sizeof(*r));
     account_init(&a, 10000, clock_monotonic_ns());
@@ -138,7 +133,6 @@ static void each_has_its_own_and_an_equal_share(void **state)
 /* What the program that executed ours had used, of this process or of the wrapper, is no cost of ours. */
 static void what_was_before_main_is_no_cost(void **state)
 {
-    (void)state;
     struct account a;
     struct recording *r = calloc(1, sizeof(*r));
     account_init(&a, 10000, clock_monotonic_ns());

@@ -117,7 +117,6 @@ static void test_schema(void **state)
                                           NULL);
     struct ArrowSchema schema, again;
     char room[512];
-    (void)state;
     assert_int_equal(s.get_schema(&s, &schema), 0);
     assert_int_equal(s.get_schema(&s, &again), 0); /* as often as one likes */
     s.release(&s);
@@ -158,7 +157,6 @@ static void test_values(void **state)
     struct ArrowArray a, end;
     char room[512];
     int64_t row = 0, nulls = 0;
-    (void)state;
     assert_int_equal(s.get_next(&s, &a), 0);
     assert_int_equal(a.n_children, 5);
     assert_int_equal(a.n_buffers, 1);
@@ -204,7 +202,6 @@ static void test_no_stale_bits(void **state)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     void *dirt[64];
-    (void)state;
     for (size_t n = 1; n < 12; n++) {
         struct ArrowArray a;
         for (size_t i = 0; i < 64; i++) {
@@ -233,7 +230,6 @@ static void test_moved_child(void **state)
     struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "name,pid", NULL);
     struct ArrowArray a, child;
     char room[512];
-    (void)state;
     assert_int_equal(s.get_next(&s, &a), 0);
     child = *a.children[0];
     a.children[0]->release = NULL;
@@ -260,7 +256,6 @@ static int64_t count(struct ArrowArrayStream *s, int64_t most)
 
 static void test_batches(void **state)
 {
-    (void)state;
     for (size_t n = 1; n < 40; n++) {
         struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
         options.batch_rows = n;
@@ -276,7 +271,6 @@ static void test_early_release(void **state)
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s;
     struct ArrowArray a;
-    (void)state;
     options.batch_rows = 3;
     s = stream_of("v1-small.baro", BARO_KIND_PROCESS, NULL, &options);
     assert_int_equal(s.get_next(&s, &a), 0);
@@ -293,7 +287,6 @@ static void test_range(void **state)
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t,cores", NULL);
     struct ArrowArray all, a;
-    (void)state;
     assert_int_equal(s.get_next(&s, &all), 0);
     s.release(&s);
     const int64_t *t = data(all.children[0]);
@@ -328,7 +321,6 @@ static void test_range(void **state)
 static void test_projection(void **state)
 {
     static const char *const tapes[] = {"v1-small.baro", "v1-machine.baro", "v1-entities.baro", "v1-limits.baro"};
-    (void)state;
     for (size_t i = 0; i < sizeof(tapes) / sizeof(*tapes); i++) {
         struct ArrowArrayStream part = stream_of(tapes[i], BARO_KIND_JOB, "t,cpu,processes,lossy,cores", NULL);
         struct ArrowArrayStream all = stream_of(tapes[i], BARO_KIND_JOB, "t,cpu,processes,lossy,cores,rss", NULL);
@@ -356,7 +348,6 @@ static void test_errors(void **state)
     struct baro_tape *tape = open_tape("v1-small.baro");
     struct ArrowArrayStream s = {.private_data = tape};
     struct baro_error err;
-    (void)state;
     assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,no_such", NULL, &s, &err), BARO_E_SYNTAX);
     assert_non_null(strstr(err.text, "'no_such'"));
     assert_int_equal(baro_tape_arrow(tape, BARO_KIND_RECORDER, NULL, NULL, &s, &err), BARO_E_RANGE);
@@ -373,7 +364,6 @@ static void test_torn_tape(void **state)
     char path[512];
     struct baro_tape *tape;
     struct ArrowArrayStream s;
-    (void)state;
     path_of("v1-small.baro", path);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
@@ -406,7 +396,6 @@ static void test_outlives_its_tape(void **state)
     struct baro_fold *fold;
     struct baro_sample *sample;
     size_t length = 0;
-    (void)state;
     path_of("v1-small.baro", path);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
@@ -441,7 +430,6 @@ static void test_without_memory(void **state)
 {
     struct baro_tape *tape = open_tape("v1-small.baro");
     unsigned failures = 0;
-    (void)state;
     for (unsigned long n = 1;; n++) {
         struct ArrowArrayStream s;
         struct ArrowArray a = {0};

@@ -42,7 +42,6 @@ static void check_second(int64_t seconds)
 /* The first and last second of every day of an int64_t of nanoseconds (1677 to 2262), compared with the C library. */
 static void test_utc(void **state)
 {
-    (void)state;
     for (int64_t day = -106000; day < 106000; day++) {
         check_second(day * 86400);
         check_second(day * 86400 + 86399);
@@ -51,7 +50,6 @@ static void test_utc(void **state)
 
 static void test_text(void **state)
 {
-    (void)state;
     static const struct {
         int64_t ns;
         const char *text;
@@ -74,7 +72,6 @@ static void test_text(void **state)
 
 static void test_words(void **state)
 {
-    (void)state;
     static const char list[] = "cpuset cpu  io\tmemory\npids\n";
     const char *const words[] = {"cpuset", "cpu", "io", "memory", "pids"}, *const others[] = {"",    "cpus",
                                                                                               "set", "mem",
@@ -92,7 +89,6 @@ static void test_words(void **state)
  * instruction. */
 static void test_time_namespaces(void **state)
 {
-    (void)state;
     int64_t ns = 7;
     assert_int_equal(
         namespace_offset_parse(span_str("monotonic        1000         0\nboottime         2000         0\n"), &ns), 0);
@@ -119,7 +115,6 @@ static void test_time_namespaces(void **state)
 
 static void test_own_proc(void **state)
 {
-    (void)state;
     int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_true(namespace_proc_is_own(fd));
     assert_false(namespace_proc_is_own(root));
@@ -130,7 +125,6 @@ static void test_own_proc(void **state)
 
 static void test_crc(void **state)
 {
-    (void)state;
     const char *digits = "123456789";
     unsigned char bytes[300];
     assert_int_equal(crc32c(0, digits, 9), 0xe3069283);
@@ -144,7 +138,6 @@ static void test_crc(void **state)
 /* Eighths of one cell and of two; a small value that is not zero is visible. */
 static void test_blocks(void **state)
 {
-    (void)state;
     assert_int_equal(blocks_height(3, 8, 1), 3);
     assert_int_equal(blocks_height(3, 8, 2), 6);
     assert_int_equal(blocks_height(0.01, 8, 1), 1);
@@ -161,7 +154,6 @@ static void test_blocks(void **state)
 static void test_points(void **state)
 {
     struct buf b = {0};
-    (void)state;
     buf_point(&b, 'a');
     buf_point(&b, 0xb5);
     buf_point(&b, 0x2588);
@@ -185,7 +177,6 @@ static void test_limit(void **state)
                  {16384000000, "16.4 GB"},
                  {4096, "4.10 kB"},
                  {0, "0 B"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct buf b = {0};
         fmt_limit(&b, cases[i].bytes);
@@ -198,7 +189,6 @@ static void test_limit(void **state)
 /* Doubles that were made of any numbers, as a damaged tape has them. */
 static void test_whole(void **state)
 {
-    (void)state;
     assert_true(whole_of(2.9) == 2 && whole_of(-1) == 0 && whole_of(__builtin_nan("")) == 0);
     assert_true(whole_of(18446744073709549568.0) == 18446744073709549568u);
     assert_true(whole_of(18446744073709551616.0) == UINT64_MAX && whole_of(1e300) == UINT64_MAX);
@@ -209,7 +199,6 @@ static void test_base_names(void **state)
     static const char *const names[][2] = {
         {"/usr/bin/mysql", "mysql"}, {"mysql", "mysql"}, {"./a b", "a b"}, {"a/", ""}, {"/", ""}, {"", ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         assert_true(span_equal(span_base_name(span_str(names[i][0])), names[i][1]));
         assert_string_equal(path_base_name(names[i][0]), names[i][1]);
@@ -221,7 +210,6 @@ static void test_arrays(void **state)
 {
     uint32_t *at = NULL, *before;
     size_t cap = 0;
-    (void)state;
     assert_int_equal(array_reserve(&at, 10, &cap, sizeof(*at)), 0);
     assert_true(cap >= 10);
     for (uint32_t i = 0; i < cap; i++)

@@ -36,7 +36,6 @@ static void a_part_over_the_whole(void **state)
     char dir[sizeof(FILES_NAME)];
     struct cgroup_hierarchies p;
     struct cgroup_bounds b;
-    (void)state;
     int fd = world_new(dir, WHOLE PART, "4:memory:/g/in\n");
     files_put(dir, "cg/memory/memory.limit_in_bytes", "60000000\n");
     assert_int_equal(cgroup_find(fd, 7, &p), 0);
@@ -59,7 +58,6 @@ static void the_whole_over_a_part(void **state)
 {
     char dir[sizeof(FILES_NAME)];
     struct cgroup_hierarchies p;
-    (void)state;
     int fd = world_new(dir, PART WHOLE, "4:memory:/g/in\n");
     files_put(dir, "cg/memory/g/in/memory.limit_in_bytes", "60000000\n");
     assert_int_equal(cgroup_find(fd, 7, &p), 0);
@@ -78,7 +76,6 @@ static void not_visible(void **state)
         char dir[sizeof(FILES_NAME)];
         struct cgroup_hierarchies p;
         struct cgroup_bounds b;
-        (void)state;
         int fd = world_new(dir, over[i], "4:memory:/g\n");
         files_put(dir, "cg/memory/cgroup.procs", "9\n");
         files_put(dir, "cg/memory/g/cgroup.procs", "9\n"); /* of the same name, and another one */
@@ -98,7 +95,6 @@ static void visible_elsewhere(void **state)
 {
     char dir[sizeof(FILES_NAME)];
     struct cgroup_hierarchies p;
-    (void)state;
     int fd = world_new(dir, WHOLE NO_GROUPS "34 23 0:31 / /else rw - cgroup cgroup rw,memory\n", "4:memory:/g\n");
     files_put(dir, "else/g/cgroup.procs", "7\n");
     assert_int_equal(cgroup_find(fd, 7, &p), 0);

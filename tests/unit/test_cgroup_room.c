@@ -29,7 +29,6 @@ static void expect(const char *dir, const char *membership, uint64_t left, uint6
 static void the_fewest_of_all_levels(void **state)
 {
     char dir[sizeof(FILES_NAME)];
-    (void)state;
     files_make(dir);
     files_put(dir, "pids/a/b/pids.max", "8\n");
     files_put(dir, "pids/a/b/pids.current", "3\n");
@@ -52,7 +51,6 @@ static void other_places(void **state)
 {
     static const char *const folders[] = {"a/", "unified/a/", ""};
     char dir[sizeof(FILES_NAME)], path[64];
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         files_make(dir);
         snprintf(path, sizeof(path), "%spids.max", folders[i]);

@@ -91,7 +91,6 @@ static size_t fds(void)
 static void come_and_go(void **state)
 {
     struct world w;
-    (void)state;
     world_new(&w);
     size_t before = fds();
     expect(&w, 1, 1);
@@ -122,7 +121,6 @@ static void very_many(void **state)
 {
     struct world w;
     char path[64];
-    (void)state;
     world_new(&w);
     w.walk.most = 101;
     for (int i = 0; i < 1200; i++) {
@@ -147,7 +145,6 @@ static void the_same_names(void **state)
 {
     struct world w;
     char path[64];
-    (void)state;
     world_new(&w);
     for (int i = 0; i < 60; i++) {
         snprintf(path, sizeof(path), "cg/a/%d/%d/cgroup.procs", i % 6, i / 6);
@@ -176,7 +173,6 @@ static void more_than_a_thousand(void **state)
     struct world w;
     struct rlimit limit, more;
     char path[64];
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     more = limit;
     more.rlim_cur = more.rlim_max;
@@ -201,7 +197,6 @@ static void few_descriptors(void **state)
     struct world w;
     struct rlimit limit, few;
     char path[64];
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     few = limit;
     few.rlim_cur = 64;
@@ -235,7 +230,6 @@ static void very_deep(void **state)
 {
     struct world w;
     char path[256] = "cg/a";
-    (void)state;
     world_new(&w);
     for (int i = 0; i < 20; i++) {
         char procs[300];
@@ -255,7 +249,6 @@ static void of_v1(void **state)
 {
     struct world w;
     const struct cgroup_location place = {.dir = "cg/a"};
-    (void)state;
     world_new(&w);
     cgroup_walk_init(&w.walk, w.root_fd, &place);
     size_t before = fds();
@@ -274,7 +267,6 @@ static void the_group_is_gone(void **state)
 {
     struct world w;
     struct cgroup_location place = {.dir = "cg/none"};
-    (void)state;
     world_new(&w);
     struct cgroup_walk other;
     cgroup_walk_init(&other, w.root_fd, &place);

@@ -39,7 +39,6 @@ static void check_cpu_cut(struct span cut)
 static void cpu_stat(void **state)
 {
     struct cgroup_cpu cpu;
-    (void)state;
     each_cut(TEXT(cpu_v2), check_cpu_cut);
     assert_int_equal(cgroup_cpu_stat_parse(TEXT("nr_periods 9\nnr_throttled 4\nthrottled_time 123456789\n"), &cpu), 0);
     assert_int_equal(cpu.valid, 1u << CGCPU_PERIODS | 1u << CGCPU_THROTTLED_PERIODS | 1u << CGCPU_THROTTLED);
@@ -70,7 +69,6 @@ static void cpu_quota(void **state)
         "",        "max\n",       "max 100000", "50000 10000", "50000 0\n",
         "50000\n", "-1 100000\n", "1 2 3\n",    "mix 1\n",     "18446744073709551615 1\n"};
     uint64_t ppm;
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         assert_int_equal(cgroup_cpu_max_parse(span_str(good[i].text), &ppm), 0);
         assert_int_equal(ppm, good[i].ppm);
@@ -109,7 +107,6 @@ static void check_memory_cut(struct span cut)
 static void memory_stat(void **state)
 {
     struct cgroup_memory m;
-    (void)state;
     each_cut(TEXT(memory_v2), check_memory_cut);
     assert_int_equal(cgroup_memory_stat_parse(TEXT(memory_v2), false, &m), 0);
     assert_int_equal(m.valid, (1u << CGMEM_MAX) - 1 - (1u << CGMEM_SWAP) - (1u << CGMEM_HIERARCHICAL_LIMIT));
@@ -134,7 +131,6 @@ static void events(void **state)
 {
     struct cgroup_events e;
     uint64_t hits;
-    (void)state;
     assert_int_equal(cgroup_memory_events_parse(
                          TEXT("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\nsock_throttled 7\n"), &e),
                      0);
@@ -170,7 +166,6 @@ static void io(void **state)
                              "Read 10\n253:0 Write 20\nTotal 30\n";
     struct cgroup_io all;
     uint32_t asked = 0;
-    (void)state;
     assert_int_equal(cgroup_io_stat_parse(TEXT(v2), not_253, &asked, &all), 0);
     assert_int_equal(asked, 3);
     assert_int_equal(all.value[CGIO_READ_BYTES], 101);
@@ -209,7 +204,6 @@ static void values(void **state)
     static const char *const bad[] = {
         "", "\n", "12", "max", "12 \n", "-2\n", "maximum\n", "18446744073709551616\n", "0x12\n"};
     uint64_t v;
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         assert_int_equal(cgroup_value_parse(span_str(good[i].text), &v), 0);
         assert_true(v == good[i].value);
@@ -226,7 +220,6 @@ static void cpus(void **state)
     } good[] = {{"\n", 0}, {"0\n", 1}, {"0-3\n", 4}, {"0-3,8\n", 5}, {"1,3,5-6,100-127\n", 32}};
     static const char *const bad[] = {"", "0-3", "3-0\n", "0-\n", "0,\n", ",\n", "0 1\n", "a\n", "0-4294967296\n"};
     uint64_t n;
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         assert_int_equal(cgroup_cpus_parse(span_str(good[i].text), &n), 0);
         assert_int_equal(n, good[i].count);
@@ -243,7 +236,6 @@ static void membership(void **state)
                                "(deleted)\n2:cpuset:relative\n3:pids:/cut";
     struct span rest = TEXT(text);
     struct cgroup_membership m;
-    (void)state;
     assert_true(cgroup_membership_next(&rest, &m));
     assert_int_equal(m.hierarchy, 11);
     assert_true(cgroup_listed(m.controllers, "cpuacct"));
@@ -285,7 +277,6 @@ static void check_limits_cut(struct span cut)
 
 static void limits(void **state)
 {
-    (void)state;
     each_cut(TEXT(ulimits), check_limits_cut);
 }
 

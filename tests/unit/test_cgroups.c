@@ -24,6 +24,85 @@
 #include "recorder/collectors/cgroups/bounds.h"
 #include "recorder/collectors/cgroups/state.h"
 
+/* A machine that is a folder, with the groups of its process 7. */
+static struct {
+    char dir[sizeof(FILES_NAME)];
+    int fd;
+    struct cgroup_hierarchies places;
+    struct cgroup_bounds bounds;
+    struct cgroups *groups;
+    struct baro_sample s;
+    uint32_t ids;
+} m;
+
+static int make(void **state)
+{
+    memset(&m, 0, sizeof(m));
+    files_make(m.dir);
+    return 0;
+}
+
+static void put(const char *path, const char *text)
+{
+    files_put(m.dir, path, text);
+}
+
+/* A machine of v2, or of v1 with one controller, and the group of process 7. */
+static void put_v2(const char *group)
+{
+    char path[300];
+    put("proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
+    snprintf(path, sizeof(path), "0::%s\n", group);
+    put("proc/7/cgroup", path);
+    snprintf(path, sizeof(path), "cg%s/cgroup.events", group);
+    put(path, "populated 1\n");
+}
+
+static void put_v1(const char *group)
+{
+    char text[300];
+    put("proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
+    put("cg/release_agent", "\n");
+    snprintf(text, sizeof(text), "4:memory:%s\n", group);
+    put("proc/7/cgroup", text);
+}
+
+static void look(const char *dir, int32_t pid)
+{
+    m.fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(m.fd >= 0 && cgroup_find(m.fd, pid, &m.places) == 0);
+}
+
+static void collect(bool helper)
+{
+    const struct cgroups_options o = {
+        .root_fd = m.fd, .ns_per_tick = NS_PER_SEC / 100, .helper = helper, .patient = helper, .ids = &m.ids};
+    cgroups_free(m.groups);
+    assert_int_equal(cgroups_new(&m.groups, &o, &m.places), 0);
+}
+
+/* Reads the groups, and returns one of them. */
+static const struct baro_entity *tick(uint64_t now_ns, bool last, size_t i)
+{
+    cgroups_tick(m.groups, now_ns, last, &m.s);
+    assert_true(i < m.s.entities[BARO_KIND_CGROUP].n);
+    return m.s.entities[BARO_KIND_CGROUP].at[i];
+}
+
+static int done(void **state)
+{
+    cgroups_free(m.groups);
+    close(m.fd);
+    files_remove(m.dir);
+    return 0;
+}
+
+static void again(void)
+{
+    done(NULL);
+    make(NULL);
+}
+
 static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t value)
 {
     assert_int_equal(e->absent[metric], BARO_PRESENT);
@@ -34,19 +113,11 @@ static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t 
 static void what_v1_does_not_have(void **state)
 {
     char path[512];
-    struct cgroup_hierarchies places;
-    struct cgroups *groups;
-    struct baro_sample s = {0};
-    uint32_t ids = 0;
-    (void)state;
     snprintf(path, sizeof(path), "%s/machines/6.18-x86_64-hybrid-cgroups", getenv("BARO_FIXTURES"));
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0 && cgroup_find(fd, 4000, &places) == 0);
-    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
-    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, 0, false, &s);
-    assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
-    const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+    look(path, 4000);
+    collect(false);
+    const struct baro_entity *e = tick(0, false, 0);
+    assert_int_equal(m.s.entities[BARO_KIND_CGROUP].n, 1);
     assert_string_equal(e->name, "/batch/job7");
     assert_int_equal(e->kind, BARO_KIND_CGROUP);
     is(e, CGROUP_memory, 41943040);
@@ -57,8 +128,6 @@ static void what_v1_does_not_have(void **state)
         assert_true(e->absent[i] == BARO_PRESENT || e->absent[i] == BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(e->absent[CGROUP_ooms], BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(e->absent[CGROUP_memory_high_hits], BARO_ABSENT_UNSUPPORTED);
-    cgroups_free(groups);
-    close(fd);
 }
 
 /* The end of a long path is kept, as much as there is room for: it identifies the group. */
@@ -66,77 +135,49 @@ static void long_path(void **state)
 {
     static const char pod[] = "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice";
     static const char name[] = "/cri-containerd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope";
-    char dir[sizeof(FILES_NAME)], path[200], text[256];
-    struct cgroup_hierarchies places;
-    struct cgroup_bounds bounds;
-    (void)state;
-    files_make(dir);
+    char path[200], text[256];
     snprintf(path, sizeof(path), "%s%s", pod, name);
-    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
-    snprintf(text, sizeof(text), "4:memory:%s\n", path);
-    files_put(dir, "proc/7/cgroup", text);
+    put_v1(path);
     snprintf(text, sizeof(text), "cg%s/memory.limit_in_bytes", path);
-    files_put(dir, "cg/release_agent", "\n");
-    files_put(dir, text, "3000000\n");
-    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
-    cgroup_bounds_read(fd, &places, &bounds);
+    put(text, "3000000\n");
+    look(m.dir, 7);
+    cgroup_bounds_read(m.fd, &m.places, &m.bounds);
     snprintf(text, sizeof(text), "cgroup ...def.slice%s memory.limit_in_bytes", name);
-    assert_string_equal(bounds.memory.source, text);
-    assert_int_equal(strlen(text), sizeof(bounds.memory.source) - 1);
-    close(fd);
-    files_remove(dir);
+    assert_string_equal(m.bounds.memory.source, text);
+    assert_int_equal(strlen(text), sizeof(m.bounds.memory.source) - 1);
 }
 
 /* Before 5.11 a group of v1 could count its own processes only: its limit does not apply to groups below. */
 static void memory_without_a_hierarchy(void **state)
 {
-    char dir[sizeof(FILES_NAME)];
-    struct cgroup_hierarchies places;
-    struct cgroup_bounds bounds;
-    struct cgroups *groups;
-    struct baro_sample s = {0};
-    uint32_t ids = 0;
-    (void)state;
-    files_make(dir);
-    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
-    files_put(dir, "proc/7/cgroup", "4:memory:/a/b/c\n");
-    files_put(dir, "cg/release_agent", "\n");
-    files_put(dir, "cg/memory.use_hierarchy", "0\n");
-    files_put(dir, "cg/a/memory.limit_in_bytes", "1000000\n");
-    files_put(dir, "cg/a/memory.use_hierarchy", "0\n");
-    files_put(dir, "cg/a/b/memory.limit_in_bytes", "3000000\n");
-    files_put(dir, "cg/a/b/memory.use_hierarchy", "1\n");
-    files_put(dir, "cg/a/b/c/memory.limit_in_bytes", "9223372036854771712\n");
-    files_put(dir, "cg/a/b/c/memory.use_hierarchy", "1\n");
-    files_put(dir, "cg/a/b/c/memory.usage_in_bytes", "4096\n");
-    files_put(dir, "cg/a/b/c/below/memory.use_hierarchy", "1\n");
-    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
-    cgroup_bounds_read(fd, &places, &bounds);
-    assert_int_equal(bounds.memory.value, 3000000);
-    assert_string_equal(bounds.memory.source, "cgroup /a/b memory.limit_in_bytes");
-    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
-    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, 0, false, &s);
-    assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 2);
-    assert_string_equal(s.entities[BARO_KIND_CGROUP].at[1]->name, "/a/b");
-    is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory, 4096);
-    cgroups_free(groups);
+    put_v1("/a/b/c");
+    put("cg/memory.use_hierarchy", "0\n");
+    put("cg/a/memory.limit_in_bytes", "1000000\n");
+    put("cg/a/memory.use_hierarchy", "0\n");
+    put("cg/a/b/memory.limit_in_bytes", "3000000\n");
+    put("cg/a/b/memory.use_hierarchy", "1\n");
+    put("cg/a/b/c/memory.limit_in_bytes", "9223372036854771712\n");
+    put("cg/a/b/c/memory.use_hierarchy", "1\n");
+    put("cg/a/b/c/memory.usage_in_bytes", "4096\n");
+    put("cg/a/b/c/below/memory.use_hierarchy", "1\n");
+    look(m.dir, 7);
+    cgroup_bounds_read(m.fd, &m.places, &m.bounds);
+    assert_int_equal(m.bounds.memory.value, 3000000);
+    assert_string_equal(m.bounds.memory.source, "cgroup /a/b memory.limit_in_bytes");
+    collect(false);
+    is(tick(0, false, 0), CGROUP_memory, 4096);
+    assert_int_equal(m.s.entities[BARO_KIND_CGROUP].n, 2);
+    assert_string_equal(m.s.entities[BARO_KIND_CGROUP].at[1]->name, "/a/b");
     /* A limit of its own applies to it alone, and its usage does not include the groups below it. */
-    files_put(dir, "cg/a/b/memory.use_hierarchy", "0\n");
-    files_put(dir, "cg/a/b/c/memory.use_hierarchy", "0\n");
-    files_put(dir, "cg/a/b/c/memory.limit_in_bytes", "5000000\n");
-    cgroup_bounds_read(fd, &places, &bounds);
-    assert_int_equal(bounds.memory.value, 5000000);
-    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, 0, false, &s);
-    assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
-    assert_int_equal(s.entities[BARO_KIND_CGROUP].at[0]->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
-    is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory_limit, 5000000);
-    cgroups_free(groups);
-    close(fd);
-    files_remove(dir);
+    put("cg/a/b/memory.use_hierarchy", "0\n");
+    put("cg/a/b/c/memory.use_hierarchy", "0\n");
+    put("cg/a/b/c/memory.limit_in_bytes", "5000000\n");
+    cgroup_bounds_read(m.fd, &m.places, &m.bounds);
+    assert_int_equal(m.bounds.memory.value, 5000000);
+    collect(false);
+    is(tick(0, false, 0), CGROUP_memory_limit, 5000000);
+    assert_int_equal(m.s.entities[BARO_KIND_CGROUP].n, 1);
+    assert_int_equal(m.s.entities[BARO_KIND_CGROUP].at[0]->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
 }
 
 /* A group above the job's own is shown if it sets a limit of any kind, be it the only one. "max" is none. */
@@ -149,36 +190,23 @@ static void each_kind_of_limit(void **state)
               {"memory.swap.max", "0\n", "max\n"},
               {"pids.max", "100\n", "max\n"},
               {"cpu.max", "150000 100000\n", "max 100000\n"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(v2) / sizeof(*v2); i++) {
-        char dir[sizeof(FILES_NAME)], path[64];
-        struct cgroup_hierarchies places;
-        struct cgroups *groups;
-        struct baro_sample s = {0};
-        uint32_t ids = 0;
-        files_make(dir);
-        files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
-        files_put(dir, "proc/7/cgroup", "0::/a/b/c\n");
-        files_put(dir, "cg/a/cgroup.events", "populated 1\n");
-        files_put(dir, "cg/a/b/cgroup.events", "populated 1\n");
-        files_put(dir, "cg/a/b/c/cgroup.events", "populated 1\n");
+        char path[64];
+        again();
+        put_v2("/a/b/c");
+        put("cg/a/cgroup.events", "populated 1\n");
+        put("cg/a/b/cgroup.events", "populated 1\n");
         for (size_t k = 0; k < sizeof(v2) / sizeof(*v2); k++) {
             snprintf(path, sizeof(path), "cg/a/b/%s", v2[k].file);
-            files_put(dir, path, v2[k].none);
+            put(path, v2[k].none);
         }
         snprintf(path, sizeof(path), "cg/a/%s", v2[i].file);
-        files_put(dir, path, v2[i].limit);
-        int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
-        const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
-        assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-        cgroups_tick(groups, 0, false, &s);
-        assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 2);
-        assert_string_equal(s.entities[BARO_KIND_CGROUP].at[0]->name, "/a/b/c");
-        assert_string_equal(s.entities[BARO_KIND_CGROUP].at[1]->name, "/a");
-        cgroups_free(groups);
-        close(fd);
-        files_remove(dir);
+        put(path, v2[i].limit);
+        look(m.dir, 7);
+        collect(false);
+        assert_string_equal(tick(0, false, 0)->name, "/a/b/c");
+        assert_string_equal(tick(0, false, 1)->name, "/a");
+        assert_int_equal(m.s.entities[BARO_KIND_CGROUP].n, 2);
     }
 }
 
@@ -186,56 +214,37 @@ static void each_kind_of_limit(void **state)
 static void one_reading_fails(void **state)
 {
     static const char *const bad[] = {"", "12", "x\n", "99999999999999999999\n"};
-    char dir[sizeof(FILES_NAME)];
-    struct cgroup_hierarchies places;
-    struct cgroups *groups;
-    struct baro_sample s = {0};
-    uint32_t ids = 0;
-    (void)state;
-    files_make(dir);
-    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
-    files_put(dir, "proc/7/cgroup", "0::/a\n");
-    files_put(dir, "cg/a/cgroup.events", "populated 1\n");
-    files_put(dir, "cg/a/memory.current", "4096\n");
-    files_put(dir, "cg/a/pids.current", "3\n");
-    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
-    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
-    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    put_v2("/a");
+    put("cg/a/memory.current", "4096\n");
+    put("cg/a/pids.current", "3\n");
+    look(m.dir, 7);
+    collect(false);
     for (uint64_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        files_put(dir, "cg/a/memory.current", "4096\n");
-        cgroups_tick(groups, i * 2000 * NS_PER_SEC, false, &s);
-        const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+        put("cg/a/memory.current", "4096\n");
+        const struct baro_entity *e = tick(i * 2000 * NS_PER_SEC, false, 0);
         is(e, CGROUP_memory, 4096);
-        files_put(dir, "cg/a/memory.current", bad[i]);
-        cgroups_tick(groups, (i * 2000 + 1000) * NS_PER_SEC, false, &s);
+        put("cg/a/memory.current", bad[i]);
+        tick((i * 2000 + 1000) * NS_PER_SEC, false, 0);
         assert_int_equal(e->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
         assert_int_equal(e->value[CGROUP_memory], 0);
         is(e, CGROUP_pids, 3);
     }
-    cgroups_free(groups);
-    close(fd);
-    files_remove(dir);
 }
 
 /* The kernel may return a file in any number of pieces: here each byte is one. */
 static void in_pieces(void **state)
 {
-    static const char mounts[] = "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n", where[] = "1:name=systemd:/x\n0::/a\n",
-                      most[] = "1000000\n";
     static const struct {
         const char *path, *text;
-    } fifo[] = {{"proc/self/mountinfo", mounts}, {"proc/7/cgroup", where}, {"cg/a/memory.max", most}};
-    char dir[sizeof(FILES_NAME)], path[128];
-    struct cgroup_hierarchies places;
-    struct cgroup_bounds bounds;
+    } fifo[] = {{"proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n"},
+                {"proc/7/cgroup", "1:name=systemd:/x\n0::/a\n"},
+                {"cg/a/memory.max", "1000000\n"}};
+    char path[128];
     pid_t writer[3];
-    (void)state;
-    files_make(dir);
-    files_put(dir, "cg/a/cgroup.events", "populated 1\n");
+    put("cg/a/cgroup.events", "populated 1\n");
     for (size_t i = 0; i < 3; i++) {
-        files_put(dir, fifo[i].path, "");
-        snprintf(path, sizeof(path), "%s/%s", dir, fifo[i].path);
+        put(fifo[i].path, "");
+        snprintf(path, sizeof(path), "%s/%s", m.dir, fifo[i].path);
         assert_true(unlink(path) == 0 && mkfifo(path, 0600) == 0);
         writer[i] = fork();
         if (writer[i])
@@ -248,16 +257,13 @@ static void in_pieces(void **state)
         }
         _exit(0);
     }
-    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
-    assert_int_equal(places.n, 1);
-    assert_string_equal(places.at[0].dir, "cg/a");
-    cgroup_bounds_read(fd, &places, &bounds);
-    assert_int_equal(bounds.memory.value, 1000000);
+    look(m.dir, 7);
+    assert_int_equal(m.places.n, 1);
+    assert_string_equal(m.places.at[0].dir, "cg/a");
+    cgroup_bounds_read(m.fd, &m.places, &m.bounds);
+    assert_int_equal(m.bounds.memory.value, 1000000);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(waitpid(writer[i], NULL, 0), writer[i]);
-    close(fd);
-    files_remove(dir);
 }
 
 #define DISKS 200u
@@ -266,40 +272,26 @@ static void in_pieces(void **state)
 static void many_disks(void **state)
 {
     static char io[DISKS * 64];
-    char dir[sizeof(FILES_NAME)], path[128];
-    struct cgroup_hierarchies places;
-    struct cgroups *groups;
-    struct baro_sample s = {0};
-    uint32_t ids = 0;
+    char path[128];
     size_t at = 0;
     uint64_t sum = 0;
-    (void)state;
-    files_make(dir);
     for (unsigned i = 0; i < DISKS; i++) {
         bool dm = i % 2;
         at += (size_t)snprintf(io + at, sizeof(io) - at, "%u:%u rbytes=%u wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n",
                                dm ? 253u : 8u, i / 2, i + 1);
         sum += dm ? 0 : i + 1;
         snprintf(path, sizeof(path), "sys/dev/block/253:%u/slaves/sd%u", i / 2, i);
-        files_put(dir, path, "");
+        put(path, "");
     }
-    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
-    files_put(dir, "proc/7/cgroup", "0::/a\n");
-    files_put(dir, "cg/a/cgroup.events", "populated 1\n");
-    files_put(dir, "cg/a/io.stat", io);
-    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
-    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
-    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    put_v2("/a");
+    put("cg/a/io.stat", io);
+    look(m.dir, 7);
+    collect(false);
     for (uint64_t i = 0; i < 3; i++) {
-        cgroups_tick(groups, i * 1000 * NS_PER_SEC, false, &s);
-        is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_io_read, sum);
-        snprintf(path, sizeof(path), "%s/sys", dir);
+        is(tick(i * 1000 * NS_PER_SEC, false, 0), CGROUP_io_read, sum);
+        snprintf(path, sizeof(path), "%s/sys", m.dir);
         assert_true(i > 0 || rename(path, strcat(strcpy(io, path), "-gone")) == 0);
     }
-    cgroups_free(groups);
-    close(fd);
-    files_remove(dir);
 }
 
 /* A group of v2 made for this test: its path in the file system. False where the test may not make one. */
@@ -307,10 +299,10 @@ static bool make_group(char path[512])
 {
     static char text[65536];
     char point[256];
-    struct proc_mount m;
+    struct proc_mount mount;
     ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/mountinfo", text, sizeof(text));
-    for (struct span rest = span_of(text, n > 0 ? (size_t)n : 0); proc_mount_next(&rest, &m);) {
-        if (!span_equal(m.type, "cgroup2") || proc_mount_unescape(m.point, point, sizeof(point)) < 0)
+    for (struct span rest = span_of(text, n > 0 ? (size_t)n : 0); proc_mount_next(&rest, &mount);) {
+        if (!span_equal(mount.type, "cgroup2") || proc_mount_unescape(mount.point, point, sizeof(point)) < 0)
             continue;
         snprintf(path, 512, "%s/baro-unit-%d", point, (int)getpid());
         if (mkdir(path, 0755) == 0)
@@ -322,27 +314,19 @@ static bool make_group(char path[512])
 static void one_vanishes(void **state)
 {
     char path[512];
-    struct cgroup_hierarchies places;
-    struct cgroups *groups;
-    struct baro_sample s = {0};
-    uint32_t ids = 0;
     uint8_t before[CGROUP_MAX];
-    (void)state;
     if (!make_group(path))
         skip();
-    int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(cgroup_find_path(fd, path, &places), 1);
-    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
-    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, NS_PER_SEC, false, &s);
-    const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+    m.fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(cgroup_find_path(m.fd, path, &m.places), 1);
+    collect(false);
+    const struct baro_entity *e = tick(NS_PER_SEC, false, 0);
     is(e, CGROUP_cpu, 0); /* it never had a process */
     memcpy(before, e->absent, sizeof(before));
     assert_int_equal(rmdir(path), 0);
     for (uint64_t i = 2; i < 5; i++) { /* removed, and made again with the same name: that is another one */
-        cgroups_tick(groups, i * 10 * NS_PER_SEC, false, &s);
-        assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
-        e = s.entities[BARO_KIND_CGROUP].at[0];
+        e = tick(i * 10 * NS_PER_SEC, false, 0);
+        assert_int_equal(m.s.entities[BARO_KIND_CGROUP].n, 1);
         assert_int_equal(e->id, 1);
         for (int k = 0; k < CGROUP_MAX; k++) {
             assert_int_equal(e->value[k], 0);
@@ -351,59 +335,37 @@ static void one_vanishes(void **state)
         assert_true(i > 2 || mkdir(path, 0755) == 0);
     }
     assert_int_equal(rmdir(path), 0);
-    cgroups_free(groups);
-    close(fd);
 }
 
 /* After a read that was preempted a file is not read for seconds; the last reading has what ended the job all the
  * same. */
 static void last_reading_has_what_counts(void **state)
 {
-    struct cgroup_hierarchies places;
-    struct cgroups *groups;
-    struct baro_sample s = {0};
-    uint32_t ids = 0;
-    (void)state;
-    char d[sizeof(FILES_NAME)];
-    files_make(d);
-    files_put(d, "proc/7/cgroup", "4:memory:/a\n");
-    files_put(d, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
-    files_put(d, "cg/a/memory.usage_in_bytes", "4096\n");
-    files_put(d, "cg/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
-    files_put(d, "cg/release_agent", "\n");
-    int fd = open(d, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(cgroup_find(fd, 7, &places), 0);
-    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
-    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, 1, false, &s);
-    const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+    put_v1("/a");
+    put("cg/a/memory.usage_in_bytes", "4096\n");
+    put("cg/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+    look(m.dir, 7);
+    collect(false);
+    const struct baro_entity *e = tick(1, false, 0);
     is(e, CGROUP_oom_kills, 1);
     for (size_t i = 0; i < group_files_n; i++)
-        groups->at[0].due_ns[i] = UINT64_MAX;
-    files_put(d, "cg/a/memory.usage_in_bytes", "8192\n");
-    files_put(d, "cg/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
-    cgroups_tick(groups, 2, false, &s);
+        m.groups->at[0].due_ns[i] = UINT64_MAX;
+    put("cg/a/memory.usage_in_bytes", "8192\n");
+    put("cg/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+    tick(2, false, 0);
     is(e, CGROUP_oom_kills, 1);
-    assert_int_equal(cgroups_oom_kills(groups), 0);
-    cgroups_tick(groups, 3, true, &s);
+    assert_int_equal(cgroups_oom_kills(m.groups), 0);
+    tick(3, true, 0);
     is(e, CGROUP_oom_kills, 3);
     is(e, CGROUP_memory, 4096);
-    assert_int_equal(cgroups_oom_kills(groups), 2);
+    assert_int_equal(cgroups_oom_kills(m.groups), 2);
     assert_int_equal(cgroups_oom_kills(NULL), 0);
-    cgroups_free(groups);
-    close(fd);
-    files_remove(d);
 }
 
 /* A group that fills its memory: when it comes near its limit, and once that it has; then memory.stat is read at once,
  * although it was read a moment ago. v2 and v1 differ in the names of files alone. */
 static void group_that_fills_up(void **state)
 {
-    static const struct {
-        const char *membership, *mount, *used, *limit;
-    } versions[] = {{"0::/a\n", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n", "cg/a/memory.current", "cg/a/memory.max"},
-                    {"4:memory:/a\n", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n", "cg/a/memory.usage_in_bytes",
-                     "cg/a/memory.limit_in_bytes"}};
     static const struct {
         uint64_t t_ms;
         const char *used;
@@ -428,47 +390,37 @@ static void group_that_fills_up(void **state)
         {15000, "1\n", 0, false, "100\n"},
         {15001, "95\n", 0, true, NULL}, /* or now */
     };
-    (void)state;
     for (size_t v = 0; v < 2; v++) {
-        struct cgroup_hierarchies places;
-        struct cgroups *groups;
-        struct baro_sample s = {0};
-        uint32_t ids = 0;
+        const char *used = v ? "cg/a/memory.usage_in_bytes" : "cg/a/memory.current";
+        const char *limit = v ? "cg/a/memory.limit_in_bytes" : "cg/a/memory.max";
         uint64_t near_ns;
-        char d[sizeof(FILES_NAME)];
-        files_make(d);
-        files_put(d, "proc/7/cgroup", versions[v].membership);
-        files_put(d, "proc/self/mountinfo", versions[v].mount);
-        files_put(d, v ? "cg/release_agent" : "cg/a/cgroup.events", "\n");
-        files_put(d, versions[v].limit, "100\n");
-        files_put(d, versions[v].used, "1\n");
-        files_put(d, "cg/a/memory.stat", v ? "total_rss 1\n" : "anon 1\n");
-        int fd = open(d, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        assert_int_equal(cgroup_find(fd, 7, &places), 0);
-        const struct cgroups_options o = {
-            .root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .helper = true, .patient = true, .ids = &ids};
-        assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-        cgroups_tick(groups, 0, false, &s);
-        const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+        again();
+        if (v)
+            put_v1("/a");
+        else
+            put_v2("/a");
+        put(limit, "100\n");
+        put(used, "1\n");
+        put("cg/a/memory.stat", v ? "total_rss 1\n" : "anon 1\n");
+        look(m.dir, 7);
+        collect(true);
+        const struct baro_entity *e = tick(0, false, 0);
         assert_int_equal(e->absent[CGROUP_memory_anon], BARO_ABSENT_NOT_YET); /* there is no helper yet */
         for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
             char stat[64];
             uint64_t now_ns = steps[i].t_ms * NS_PER_MS, before = e->value[CGROUP_memory_anon];
-            files_put(d, versions[v].used, steps[i].used);
+            put(used, steps[i].used);
             if (steps[i].limit)
-                files_put(d, versions[v].limit, steps[i].limit);
+                put(limit, steps[i].limit);
             snprintf(stat, sizeof(stat), "%s %zu\n", v ? "total_rss" : "anon", 10 + i);
-            files_put(d, "cg/a/memory.stat", stat);
-            assert_int_equal(cgroups_watch(groups, now_ns, &near_ns), steps[i].has_come);
+            put("cg/a/memory.stat", stat);
+            assert_int_equal(cgroups_watch(m.groups, now_ns, &near_ns), steps[i].has_come);
             assert_int_equal(near_ns, steps[i].near_ms ? steps[i].near_ms * NS_PER_MS : UINT64_MAX);
-            cgroups_tick(groups, now_ns, false, &s);
+            tick(now_ns, false, 0);
             assert_int_equal(e->value[CGROUP_memory_anon], steps[i].has_come ? 10 + i : before);
         }
         assert_false(cgroups_watch(NULL, 0, &near_ns));
         assert_int_equal(near_ns, UINT64_MAX);
-        cgroups_free(groups);
-        close(fd);
-        files_remove(d);
     }
 }
 
@@ -476,7 +428,6 @@ static void group_that_fills_up(void **state)
  * agree. */
 static void registry_names_the_files(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < group_files_n; i++) {
         const struct group_file *f = &group_files[i];
         for (size_t k = 0; k < GROUP_METRICS && f->metric[k]; k++) {
@@ -499,7 +450,6 @@ static void registry_names_the_files(void **state)
 /* Each metric has a controller and a file of v2, which doctor names. Pressure alone has no controller, and no v1. */
 static void metrics_have_controllers(void **state)
 {
-    (void)state;
     for (int id = 0; id < CGROUP_MAX; id++) {
         enum cgroup_controller c = cgroups_controller_of((enum cgroup_metric)id);
         assert_int_not_equal(c, CGROUP_AT_MAX);
@@ -518,7 +468,6 @@ static void metrics_have_controllers(void **state)
 /* Some, typed by hand. */
 static void registry_knows_since_when(void **state)
 {
-    (void)state;
     assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_memory_available), 3014);
     assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_pressure_irq_full), 6001);
     assert_int_equal(baro_metric_since(BARO_KIND_CGROUP, CGROUP_memory_peak), 5019);
@@ -535,7 +484,6 @@ static void reading_advances(void **state)
     static const struct cgroup_reading now[] = {{30, 10}, {35, 8}, {32, 12}, {40, 4}, {33, 9}, {20, 40}};
     static const struct cgroup_reading expected[] = {{30, 10}, {33, 10}, {33, 11}, {33, 11}, {33, 11}, {33, 27}};
     struct cgroup_reading last = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof(now) / sizeof(*now); i++) {
         cgroup_reading_advance(&last, &now[i]);
         assert_int_equal(last.user_ns, expected[i].user_ns);
@@ -543,19 +491,21 @@ static void reading_advances(void **state)
     }
 }
 
+#define MACHINE(name) cmocka_unit_test_setup_teardown(name, make, done)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reading_advances),
-                                       cmocka_unit_test(what_v1_does_not_have),
-                                       cmocka_unit_test(long_path),
-                                       cmocka_unit_test(memory_without_a_hierarchy),
-                                       cmocka_unit_test(many_disks),
-                                       cmocka_unit_test(each_kind_of_limit),
-                                       cmocka_unit_test(one_reading_fails),
-                                       cmocka_unit_test(in_pieces),
-                                       cmocka_unit_test(one_vanishes),
-                                       cmocka_unit_test(last_reading_has_what_counts),
-                                       cmocka_unit_test(group_that_fills_up),
+                                       MACHINE(what_v1_does_not_have),
+                                       MACHINE(long_path),
+                                       MACHINE(memory_without_a_hierarchy),
+                                       MACHINE(many_disks),
+                                       MACHINE(each_kind_of_limit),
+                                       MACHINE(one_reading_fails),
+                                       MACHINE(in_pieces),
+                                       MACHINE(one_vanishes),
+                                       MACHINE(last_reading_has_what_counts),
+                                       MACHINE(group_that_fills_up),
                                        cmocka_unit_test(registry_names_the_files),
                                        cmocka_unit_test(metrics_have_controllers),
                                        cmocka_unit_test(registry_knows_since_when)};

@@ -48,7 +48,6 @@ static void test_value_ticks(void **state)
         {CHART_NUMBER, 1e308, 5, "0.0|0.5e308|1.0e308"},
         {CHART_NUMBER, 4e-8, 5, "0|1e-8|2e-8|3e-8|4e-8"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct chart_ticks t;
         char all[600];
@@ -87,7 +86,6 @@ static void test_time_ticks(void **state)
         {3 * SECOND, 8 * SECOND, SECOND, 7, "2 s|3 s|4 s|5 s|6 s|7 s"},
         {0, 4 * SECOND, 2 * SECOND, 6, "-2 s|-1 s|0|1 s|2 s"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct chart c = {.from_ns = cases[i].from, .to_ns = cases[i].to, .start_ns = cases[i].start, .buckets = 10};
         struct chart_ticks t;
@@ -132,7 +130,6 @@ static char *svg_of(const struct chart *c)
 static void test_curve_numbers(void **state)
 {
     struct chart c;
-    (void)state;
     make(&c, CHART_COUNT, CHART_LINE, "a");
     assert_true(c.curves[0].known && c.curves[0].max == 8 && c.curves[0].mean == 2 && c.curves[0].last == 2);
     assert_int_equal(c.curves[0].max_ns, 7500000000ull);
@@ -153,7 +150,6 @@ static void test_limit_that_changed(void **state)
     struct chart_step steps[CHART_STEPS_MOST];
     struct buf b = {0};
     struct chart c;
-    (void)state;
     make(&c, CHART_COUNT, CHART_LINE, "a");
     assert_int_equal(chart_add_limit(&c, "limit", 100), 0);
     assert_int_equal(chart_limit_steps(&c, &c.limits[0], steps), 0);
@@ -181,7 +177,6 @@ static void test_limit_that_changed(void **state)
 static void test_phase_colors(void **state)
 {
     struct chart_phase_colors known = {.n = 0};
-    (void)state;
     unsigned load = chart_phase_color(&known, "load"), epoch = chart_phase_color(&known, "epoch 1");
     assert_int_equal(chart_phase_color(&known, "epoch 12"), epoch);
     assert_int_equal(chart_phase_color(&known, "load"), load);
@@ -194,7 +189,6 @@ static void test_phase_colors(void **state)
 static void test_svg_keeps_peaks_and_gaps(void **state)
 {
     struct chart c;
-    (void)state;
     make(&c, CHART_COUNT, CHART_LINE, "a");
     char *svg = svg_of(&c);
     double x, y, width, height;
@@ -217,7 +211,6 @@ static void test_svg_escapes(void **state)
 {
     static const char hostile[] = "</svg><script>alert(1)</script>\"'&\x01\xff\xef\xbf\xbf";
     struct chart c;
-    (void)state;
     make(&c, CHART_BYTES, CHART_STACK, hostile);
     chart_add_limit(&c, hostile, 3);
     chart_add_mark(&c, SECOND, 2, hostile);
@@ -237,7 +230,6 @@ static void test_terminal(void **state)
     struct chart c;
     struct buf b = {0};
     struct chart_terminal t = {.width = 40, .height = 12};
-    (void)state;
     make(&c, CHART_COUNT, CHART_AREA, "a\033[2J");
     chart_text(&c, &t, &b);
     buf_byte(&b, 0);
@@ -273,7 +265,6 @@ static void test_terminal_phases(void **state)
     struct chart_terminal t = {.width = 40, .height = 12};
     struct buf b = {0};
     struct chart c;
-    (void)state;
     make(&c, CHART_COUNT, CHART_AREA, "a");
     c.spans = &spans;
     chart_text(&c, &t, &b);
@@ -301,7 +292,6 @@ static void test_png(void **state)
     struct chart c;
     struct buf b = {0};
     struct baro_error err = BARO_ERROR_INIT;
-    (void)state;
     make(&c, CHART_CORES, CHART_AREA, "a");
     int r = chart_png(&c, &picture, &b, &err);
     if (!chart_has_png()) {
@@ -319,7 +309,6 @@ static void test_png(void **state)
 /* A peak that no sample has hovers above the curve: the line below it ends at what is drawn there. */
 static void test_flat_and_below_a_mark(void **state)
 {
-    (void)state;
     struct chart c;
     make(&c, CHART_BYTES, CHART_STACK, "a");
     assert_false(chart_is_flat(&c)); /* bucket 7 */

@@ -70,7 +70,6 @@ static const struct opt table[] = {
 
 static void test_forms(void **state)
 {
-    (void)state;
     PARSE(false, "x", "-ab", "--text=1", "y", "--no-c", "--color", "green", "-5", "5", "--", "--alpha", "-");
     assert_int_equal(n, 4);
     assert_string_equal(argv[0], "x");
@@ -86,7 +85,6 @@ static void test_forms(void **state)
 
 static void test_short_value(void **state)
 {
-    (void)state;
     PARSE(false, "-abt-x", "-t", "--alpha");
     assert_int_equal(n, 0);
     assert_string_equal(v.text, "--alpha"); /* an option's argument may look like an option: --at -10s */
@@ -94,7 +92,6 @@ static void test_short_value(void **state)
 
 static void test_stop_early(void **state)
 {
-    (void)state;
     PARSE(true, "-a", "make", "-b", "--", "--text");
     assert_int_equal(n, 4);
     assert_true(v.a && !v.b);
@@ -104,7 +101,6 @@ static void test_stop_early(void **state)
 
 static void test_double_dash_first(void **state)
 {
-    (void)state;
     PARSE(true, "--", "-a", "--");
     assert_int_equal(n, 2);
     assert_false(v.a);
@@ -112,7 +108,6 @@ static void test_double_dash_first(void **state)
 
 static void test_help_ends(void **state)
 {
-    (void)state;
     PARSE(false, "-h", "--nonsense");
     assert_true(help);
     assert_int_equal(n, 0);
@@ -129,7 +124,6 @@ static void refused(char *one, char *two, const char *says)
 
 static void test_bad(void **state)
 {
-    (void)state;
     refused("--alhpa", NULL, "did you mean --alpha?");
     refused("--zzzzzzzzz", NULL, "unknown option --zzzzzzzzz");
     refused("-x", NULL, "unknown option -x");
@@ -144,7 +138,6 @@ static void test_bad(void **state)
 
 static void test_distance(void **state)
 {
-    (void)state;
     assert_int_equal(opt_distance("abc", "abc"), 0);
     assert_int_equal(opt_distance("abc", "acb"), 1);
     assert_int_equal(opt_distance("abc", "ab"), 1);
@@ -177,7 +170,6 @@ static struct moment written(const char *text)
 static void test_moments(void **state)
 {
     const int64_t start = 1795235690 * S; /* 2026-11-21T05:14:50Z by the calendar: 20778 days and 18890 s */
-    (void)state;
     setenv("TZ", "UTC0", 1);
     tzset();
     assert_int_equal(moment("+90s", start, 100), 90 * S);
@@ -206,7 +198,6 @@ static void test_moments(void **state)
 
 static void test_words_for_moments(void **state)
 {
-    (void)state;
     assert_int_equal(written("start").kind, MOMENT_START);
     assert_int_equal(written("0").kind, MOMENT_START);
     assert_int_equal(written("end").kind, MOMENT_END);
@@ -220,7 +211,6 @@ static void test_words_for_moments(void **state)
 /* The precision with which a time was written. */
 static void test_units_of_moments(void **state)
 {
-    (void)state;
     assert_int_equal(written("+90s").unit_ns, S);
     assert_int_equal(written("+4.83 s").unit_ns, 10000000);
     assert_int_equal(written("+4.831s").unit_ns, 1000000);
@@ -245,7 +235,6 @@ static void test_printed_moments(void **state)
                                      60000000000, 754001999999, 3599999000000, 3600000000000, 98765432100000};
     static const long zones[] = {0, 3600, -12600, 50400};
     const int64_t start = 1795235690 * S + 123456789;
-    (void)state;
     setenv("TZ", "XXX-5:30", 1);
     tzset();
     for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
@@ -288,7 +277,6 @@ static void test_bad_moments(void **state)
                                         "%",
                                         "peaks",
                                         "00"};
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         assert_true(moment(texts[i], 0, 1) == INT64_MIN);
 }

@@ -26,7 +26,6 @@
 
 static void auto_interval(void **state)
 {
-    (void)state;
     assert_int_equal(schedule_interval(0, 0), 10 * NS_PER_MS);
     assert_int_equal(schedule_interval(0, 1 * NS_PER_SEC), 10 * NS_PER_MS);
     assert_int_equal(schedule_interval(0, 5 * NS_PER_SEC), 50 * NS_PER_MS);
@@ -38,7 +37,6 @@ static void auto_interval(void **state)
 static void grid_does_not_drift(void **state)
 {
     uint64_t due = 0, missed = 0, late;
-    (void)state;
     for (uint64_t k = 1; k <= 1000; k++) {
         late = due + k * 7919 % NS_PER_MS; /* each tick takes its time */
         due = schedule_next(100 * NS_PER_MS, due, late, &missed);
@@ -50,7 +48,6 @@ static void grid_does_not_drift(void **state)
 static void stalls_are_counted(void **state)
 {
     uint64_t missed;
-    (void)state;
     /* due at 1 s, came at 4.35 s: 1.1 ... 4.3 were missed, 4.4 is next */
     uint64_t next = schedule_next(100 * NS_PER_MS, NS_PER_SEC, 4350 * NS_PER_MS, &missed);
     assert_int_equal(next, 4400 * NS_PER_MS);
@@ -62,7 +59,6 @@ static void stalls_are_counted(void **state)
 
 static void checks_are_far_apart_while_idle(void **state)
 {
-    (void)state;
     assert_int_equal(schedule_check(0, 20 * NS_PER_MS), 30 * NS_PER_MS);
     assert_int_equal(schedule_check(NS_PER_SEC, 2 * NS_PER_SEC), 2125 * NS_PER_MS);
     assert_int_equal(schedule_check(NS_PER_SEC, 20 * NS_PER_SEC), 20250 * NS_PER_MS);
@@ -100,7 +96,6 @@ static void samples_wait_until_they_are_paid_for(void **state)
 {
     struct budget b;
     uint64_t most, ten = 10 * NS_PER_SEC, costs[] = {50000, 300000, 5000000, 30000000};
-    (void)state;
     for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
         for (uint64_t ppm = 1000; ppm <= 10000; ppm *= 10) {
             uint64_t allowed = 10 * NS_PER_MS + ten / 1000000 * ppm;
@@ -120,7 +115,6 @@ static void samples_wait_until_they_are_paid_for(void **state)
 static void reads_that_cannot_wait_delay_samples_for_a_while(void **state)
 {
     struct budget b;
-    (void)state;
     budget_init(&b, 10000);
     budget_spend(&b, NS_PER_SEC, 200000, 0, NS_PER_SEC); /* a second of events */
     assert_in_range(budget_wait(&b, NS_PER_SEC, 1010 * NS_PER_MS, 10 * NS_PER_MS), 2010 * NS_PER_MS, 2030 * NS_PER_MS);
@@ -135,7 +129,6 @@ static void samples_at_edges_are_taken_on_credit(void **state)
 {
     struct budget b;
     uint64_t spent = 0, t = NS_PER_SEC;
-    (void)state;
     budget_init(&b, 10000);
     budget_spend(&b, t, 10 * NS_PER_MS, 0, 0); /* the start is used up */
     for (int i = 0; i < 2; i++, t += 10 * NS_PER_MS) {
@@ -156,7 +149,6 @@ static void budget_thins_and_recovers(void **state)
 {
     struct budget b;
     uint64_t t = 0;
-    (void)state;
     budget_init(&b, 10000);
     assert_false(budget_update(&b, NS_PER_SEC));
     assert_int_equal(b.level, BUDGET_ALL);
@@ -183,7 +175,6 @@ static void no_budget_never_thins(void **state)
 {
     struct budget b;
     struct read_budget a;
-    (void)state;
     budget_init(&b, 0);
     budget_spend(&b, NS_PER_SEC, 10 * NS_PER_SEC, 0, 0);
     assert_false(budget_update(&b, 10 * NS_PER_SEC));
@@ -195,7 +186,6 @@ static void no_budget_never_thins(void **state)
 static void a_job_of_many_cores_pays_for_its_size(void **state)
 {
     static const uint64_t cores[] = {0, 2, 16, 64}, wait_us[] = {100000, 100000, 12500, 3125};
-    (void)state;
     for (size_t i = 0; i < sizeof(cores) / sizeof(*cores); i++) {
         struct budget b;
         budget_init(&b, 10000);
@@ -211,7 +201,6 @@ static void smaps_are_paid_for(void **state)
 {
     struct budget b;
     struct read_budget a;
-    (void)state;
     budget_init(&b, 10000); /* 10 ms a second, a quarter of it for such reads */
     read_budget_init(&a);
     while (read_budget_take(&a, &b, 0, NS_PER_MS, false)) {
@@ -229,7 +218,6 @@ static void smaps_are_paid_for(void **state)
 static void periods_follow_cost_and_budget(void **state)
 {
     const uint64_t least = 100 * NS_PER_MS;
-    (void)state;
     assert_int_equal(schedule_period(least, 0, 10000, BUDGET_ALL), least);
     assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_ALL), NS_PER_SEC);
     assert_int_equal(schedule_period(least, NS_PER_MS, 0, BUDGET_ALL), 200 * NS_PER_MS);
@@ -250,14 +238,12 @@ struct counting {
 static bool count_tick(void *state, const struct collector_tick *t)
 {
     struct counting *c = state;
-    (void)t;
     c->ticks++;
     return c->reads;
 }
 
 static bool count_quiet(void *state, uint64_t now_ns)
 {
-    (void)now_ns;
     return ((struct counting *)state)->quiet;
 }
 
@@ -300,7 +286,6 @@ static void collectors_run_in_turn(void **state)
     static const struct collector periodic = {.name = "periodic", .tick = count_tick, .period_ns = 100 * NS_PER_MS};
     struct counting a = {.quiet = true}, b = {.reads = true};
     const struct worker_options o = {.shared_bytes = sizeof(struct worker_shared), .live = rest};
-    (void)state;
     assert_int_equal(worker_new(&a.worker, &o, NULL), 0);
     assert_int_equal(worker_start(a.worker), 0);
     assert_int_equal(collectors_add(&c, &each, &a), 0);
@@ -355,7 +340,6 @@ static void collectors_report_what_they_serve_and_leave_out(void **state)
 {
     struct collectors c = {0};
     char text[256];
-    (void)state;
     assert_true(collector_serves(&memory_collector, BARO_KIND_PROCESS, PROCESS_pss));
     assert_false(collector_serves(&memory_collector, BARO_KIND_PROCESS, PROCESS_cpu));
     assert_false(collector_serves(&memory_collector, BARO_KIND_PROCESS, PROCESS_MAX));
@@ -386,7 +370,6 @@ static void own_memory(void **state)
     static struct job job;
     struct own_cost o;
     uint64_t *v = s.sample.self;
-    (void)state;
     files_make(dir);
     files_put(dir, "7/status", STATUS(7, "300", "600"));
     files_put(dir, "8/status", STATUS(8, "50", "1200"));
@@ -427,7 +410,6 @@ static void own_memory(void **state)
 /* Where the budget is short, status is read if memory came and went since it was read last. */
 static void a_peak_between_two_readings_is_read(void **state)
 {
-    (void)state;
     const uint64_t mb = 1000000;
     assert_true(memory_may_have_peaked(42 * mb, 38 * mb, 20 * mb, 42 * mb));
     assert_true(memory_may_have_peaked(42 * mb, 42 * mb, 20 * mb, 42 * mb));
@@ -443,7 +425,6 @@ static void a_peak_between_two_readings_is_read(void **state)
 static void a_process_that_is_ending_does_not_live_on(void **state)
 {
     static struct member m = {.life.end_ns = 1600 * NS_PER_MS};
-    (void)state;
     m.row.value[PROCESS_state] = 'R';
     m.reading.is_exiting = true;
     assert_false(process_lives_on(&m, 1720 * NS_PER_MS));
@@ -459,7 +440,6 @@ static void a_process_that_is_ending_does_not_live_on(void **state)
 static void parts_of_cpu_time_are_not_of_one_side(void **state)
 {
     const uint64_t ms = NS_PER_MS, tick = 10 * NS_PER_MS;
-    (void)state;
     assert_int_equal(process_user_of(3 * ms, 0, 0, tick), 3 * ms);
     assert_int_equal(process_user_of(UINT64_MAX, UINT64_MAX, 0, tick), UINT64_MAX); /* of a damaged file */
     assert_int_equal(process_user_of(8 * ms, 0, 0, tick), 5 * ms);

@@ -20,7 +20,6 @@ static void check(const char *line, const char *program, const char *label)
 
 static void test_subjects(void **state)
 {
-    (void)state;
     check("/root/.rustup/toolchains/x/bin/rustc --crate-name ignore --edition=2021 src/lib.rs -C metadata=1", "rustc",
           "ignore");
     check("/usr/bin/gcc -O2 -Iinclude -c src/page/plot.c -o /b/plot.o", "gcc", "plot.c");
@@ -45,7 +44,6 @@ static void test_subjects(void **state)
 
 static void test_label_is_cut_at_a_character(void **state)
 {
-    (void)state;
     struct command_line c;
     command_line_read("x a\xc3\xa4"
                       "b",
@@ -58,7 +56,6 @@ static void test_label_is_cut_at_a_character(void **state)
 
 static void test_skip(void **state)
 {
-    (void)state;
     struct command_line c;
     const char *line = "gcc -O2 -Wall -Iinclude -Isrc -c src/a.c -o b/a.o";
     command_line_read(line, SIZE_MAX, &c);

@@ -36,7 +36,6 @@ static bool is_taken(struct helper_wire_reply w)
 
 static void replies(void **state)
 {
-    (void)state;
     assert_true(is_taken((struct helper_wire_reply){.name_len = HELPER_NAME_MAX}));
     assert_false(is_taken((struct helper_wire_reply){.name_len = HELPER_NAME_MAX + 1}));
     assert_true(is_taken((struct helper_wire_reply){.cmdline_len = HELPER_CMDLINE_MAX + 1}));
@@ -52,8 +51,6 @@ static void replies(void **state)
 
 static void say(void *context, const char *line)
 {
-    (void)context;
-    (void)line;
 }
 
 /* The row has the number of walks of a reading that is taken. */
@@ -78,7 +75,6 @@ static uint64_t walks_after(const struct directory_reading *r)
 
 static void walks(void **state)
 {
-    (void)state;
     const struct directory_reading good = {.begin_ns = 5, .end_ns = 9, .sums = {.used = 4096}, .type = "ext4"};
     struct directory_reading r = good;
     assert_int_equal(walks_after(&r), 1);
@@ -117,7 +113,6 @@ static bool is_answer_taken(const struct sockets_answer *answer)
 
 static void sockets(void **state)
 {
-    (void)state;
     static struct sockets_answer a = {.totals = {.n = 2, .any = 77}};
     assert_true(is_answer_taken(&a));
     a.row[1].absent = ABSENT_COUNT;
@@ -134,7 +129,6 @@ static void sockets(void **state)
 
 static void changes(void **state)
 {
-    (void)state;
     const struct watch_change good[] = {{.job = 1, .what = WATCH_JOIN, .task = 1, .pid = 7},
                                         {.job = 1, .what = WATCH_LEAVE, .pid = 7},
                                         {.job = 1, .what = WATCH_READY},

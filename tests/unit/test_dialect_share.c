@@ -26,7 +26,6 @@ static void take_reading(struct shares *s, uint32_t id, uint64_t read_ns, uint64
 /* One device is read each second, the other one each two: they are busy for a half and a quarter of the time. */
 static void test_own_readings(void **state)
 {
-    (void)state;
     struct shares s = {0};
     double sum;
     uint64_t used;
@@ -47,7 +46,6 @@ static void test_own_readings(void **state)
 /* The use of a device that lacks the value, or whose counter fell, is not known. It is not 0. */
 static void test_not_known(void **state)
 {
-    (void)state;
     struct shares s = {0};
     double sum;
     uint64_t used;

@@ -73,7 +73,6 @@ static void others(struct fdinfo *f)
 static void drivers(void **state)
 {
     static struct fdinfo f;
-    (void)state;
     assert_int_equal(fdinfo_parse(fixture("i915-6.1"), &f), 0);
     assert_true(span_equal(f.driver, "i915") && span_equal(f.pdev, "0000:00:02.0") && f.has_client && f.client == 7);
     assert_int_equal(f.n_engines, 4);
@@ -120,7 +119,6 @@ static void cut_anywhere(void **state)
 {
     static struct fdinfo f;
     static const char *const names[] = {"i915-6.8", "xe-6.11", "amdgpu-6.13", "msm-6.6", "v3d-6.12", "panfrost-6.7"};
-    (void)state;
     for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
         struct span whole = fixture(names[k]);
         assert_int_equal(fdinfo_parse(whole, &f), 0);
@@ -140,7 +138,6 @@ static void cut_anywhere(void **state)
 static void odd_values(void **state)
 {
     static struct fdinfo f;
-    (void)state;
     assert_int_equal(fdinfo_parse(TEXT("drm-engine-capacity-x: 0\nfuture-key: 1\ndrm-engine-x: 5 ns\n"
                                        "drm-total-cycles-x: 18446744073709551615\ndrm-driver: new\n"),
                                   &f),
@@ -165,7 +162,6 @@ static void more_than_there_is_room_for(void **state)
     static struct fdinfo f;
     char many[4096];
     int n = snprintf(many, sizeof(many), "drm-driver: d\n");
-    (void)state;
     for (unsigned i = 0; i < FDINFO_ENGINES_MOST + 3; i++)
         n += snprintf(many + n, sizeof(many) - (size_t)n, "drm-engine-e%u: %u ns\n", i, i);
     assert_int_equal(fdinfo_parse(span_of(many, (size_t)n), &f), 0);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "files.h"
 #include "programs/baro-gpu/gpu_helper.h"
 
 /* ---- the driver ---- */
@@ -32,21 +33,18 @@ static struct {
 
 static int energy(nvml_device d, unsigned long long *mj)
 {
-    (void)d;
     *mj = says.mj;
     return says.energy_code;
 }
 
 static int power(nvml_device d, unsigned *mw)
 {
-    (void)d;
     *mw = says.mw;
     return says.power_code;
 }
 
 static int fields(nvml_device d, int n, struct nvml_field *f)
 {
-    (void)d;
     for (int i = 0; i < n; i++) {
         f[i].code = f[i].id == says.field ? NVML_OK : NVML_NO_DATA;
         f[i].type = says.field_type;
@@ -57,7 +55,6 @@ static int fields(nvml_device d, int n, struct nvml_field *f)
 
 static int utilization(nvml_device d, struct nvml_utilization *u)
 {
-    (void)d;
     *u = (struct nvml_utilization){says.percent, 0};
     return NVML_OK;
 }
@@ -65,8 +62,6 @@ static int utilization(nvml_device d, struct nvml_utilization *u)
 static int samples(nvml_device d, unsigned type, unsigned long long since, unsigned *value_type, unsigned *n,
                    struct nvml_sample *at)
 {
-    (void)d;
-    (void)since;
     if (type != NVML_SAMPLES_GPU || !says.n_samples)
         return NVML_NOT_FOUND;
     *value_type = NVML_TYPE_U32;
@@ -77,7 +72,6 @@ static int samples(nvml_device d, unsigned type, unsigned long long since, unsig
 
 static int compute(nvml_device d, unsigned *n, void *at)
 {
-    (void)d;
     memcpy(at, says.process, says.n_processes * sizeof(*says.process));
     *n = says.n_processes;
     return NVML_OK;
@@ -85,8 +79,6 @@ static int compute(nvml_device d, unsigned *n, void *at)
 
 static int process_use(nvml_device d, struct nvml_process_use *at, unsigned *n, unsigned long long since)
 {
-    (void)d;
-    (void)since;
     memcpy(at, says.use, says.n_uses * sizeof(*at));
     *n = says.n_uses;
     return NVML_OK;
@@ -99,7 +91,6 @@ static struct unit *u;
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&says, 0, sizeof(says));
     h = (struct gpu_helper){.peaks_taken = true};
     h.shared = calloc(1, sizeof(*h.shared));
@@ -112,7 +103,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     free(h.list);
     free(h.shared);
     free(h.unit);
@@ -158,7 +148,6 @@ static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
                  {{4294967290, 4294967295 - 1, 10}, 0, 16},
                  {{100, 0, 103}, 1, 3},
                  {{100, 5, 7}, 1, 2}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         setup(NULL);
         h.nv.fields = fields;
@@ -181,7 +170,6 @@ static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
 
 static void energy_of_a_call_that_fails_once_counts_once(void **state)
 {
-    (void)state;
     h.nv.energy = energy;
     h.nv.power = power;
     says.mw = 200000;
@@ -199,7 +187,6 @@ static void energy_of_a_call_that_fails_once_counts_once(void **state)
 
 static void energy_that_began_anew_stays_an_estimate(void **state)
 {
-    (void)state;
     h.nv.energy = energy;
     says.mj = 5000000;
     read_after(1);
@@ -219,7 +206,6 @@ static void energy_that_began_anew_stays_an_estimate(void **state)
 
 static void energy_without_a_counter_is_power_by_time(void **state)
 {
-    (void)state;
     h.nv.power = power;
     says.mw = 100000;
     read_after(1);
@@ -244,7 +230,6 @@ static void energy_without_a_counter_is_power_by_time(void **state)
 
 static void utilisation_above_100_is_absent(void **state)
 {
-    (void)state;
     h.nv.utilization = utilization;
     says.percent = 4000;
     read_after(1);
@@ -256,7 +241,6 @@ static void utilisation_above_100_is_absent(void **state)
 static void a_clock_that_is_too_fast(void **state)
 {
     uint64_t stamp = 1000000000, busy_ns = 0, before = 0;
-    (void)state;
     h.nv.utilization = utilization;
     h.nv.samples = samples;
     for (unsigned i = 0; i < 11; i++) {
@@ -291,7 +275,6 @@ static void temperature_of_a_newer_driver(void **state)
 /* Of one without rows to remap, as before Ampere: pages. */
 static void pages_of_an_older_device(void **state)
 {
-    (void)state;
     h.nv.fields = fields;
     says.field = NVML_FIELD_RETIRED_SBE;
     says.field_type = NVML_TYPE_U32;
@@ -305,7 +288,6 @@ static void pages_of_an_older_device(void **state)
 
 static void shares_of_processes_are_no_more_than_the_device(void **state)
 {
-    (void)state;
     h.nv.compute = compute;
     h.nv.process_use = process_use;
     says.n_processes = says.n_uses = 3;
@@ -323,66 +305,10 @@ static void shares_of_processes_are_no_more_than_the_device(void **state)
     assert_about(h.out->process[0].value[GPU_PROCESS_memory_busy], 2e9);
 }
 
-/* ---- DRM ---- */
-
-static void put_file(const char *folder, const char *name, const char *text)
-{
-    char path[256];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static void make_folders(char *folder)
-{
-    char path[64];
-    assert_non_null(mkdtemp(folder));
-    static const char *const names[] = {"7", "7/fd", "7/fdinfo"};
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-        assert_int_equal(mkdir(path, 0700), 0);
-    }
-    snprintf(path, sizeof(path), "%s/7/fd/5", folder);
-    assert_int_equal(symlink("/dev/dri/renderD128", path), 0);
-}
-
-static void remove_folders(const char *folder)
-{
-    char path[64];
-    static const char *const names[] = {"7/fd/5", "7/fdinfo/5", "7/fd", "7/fdinfo", "7", ""};
-    for (size_t i = 0; i < 6; i++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-        assert_int_equal(remove(path), 0);
-    }
-}
-
 /* ---- meters ---- */
 
-/* Makes folders, each in the one before; ret: the last one. */
-static void make_below(char *root, const char *const *names, size_t n, char *ret, size_t cap)
-{
-    assert_non_null(mkdtemp(root));
-    for (size_t i = 0; i < n; i++) {
-        snprintf(ret, cap, "%s/%s", root, names[i]);
-        assert_int_equal(mkdir(ret, 0700), 0);
-    }
-}
-
-static void remove_below(const char *root, const char *const *names, size_t n, const char *const *files, size_t n_files)
-{
-    char path[192];
-    for (size_t i = 0; i < n_files; i++) {
-        snprintf(path, sizeof(path), "%s/%s/%s", root, names[n - 1], files[i]);
-        assert_int_equal(remove(path), 0);
-    }
-    for (size_t i = n; i > 0; i--) {
-        snprintf(path, sizeof(path), "%s/%s", root, names[i - 1]);
-        assert_int_equal(remove(path), 0);
-    }
-    assert_int_equal(remove(root), 0);
-}
+#define ZONE "sys/class/powercap/intel-rapl:0/"
+#define CHIP "sys/class/hwmon/hwmon0/"
 
 /* Each case: the counter at four readings, in microjoules, and what it has grown by. A value of 0 between two others is
  * passed over; a counter that wraps near its range is followed; one that began anew goes on from there. */
@@ -397,18 +323,16 @@ static void a_meter_passes_over_what_cannot_be(void **state)
                  {{"100000000", "5000000", "6000000", "7000000"}, 2000000, 0},
                  {{"100000000", "999999999999999", "100000001", "100000002"}, 0, 0},
                  {{"100000000", "x", "", "101000000"}, 1000000, 0}};
-    char root[] = "/tmp/gpu-reading.XXXXXX", zone[128];
-    (void)state;
-    static const char *const names[] = {"sys", "sys/class", "sys/class/powercap", "sys/class/powercap/intel-rapl:0"};
-    make_below(root, names, 4, zone, sizeof(zone));
-    put_file(zone, "name", "package-0\n");
-    put_file(zone, "max_energy_range_uj", "262143328850\n");
+    char root[sizeof(FILES_NAME)];
+    files_make(root);
+    files_put(root, ZONE "name", "package-0\n");
+    files_put(root, ZONE "max_energy_range_uj", "262143328850\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         uint64_t now = NS_PER_SEC;
-        put_file(zone, "energy_uj", cases[i].value[0]);
+        files_put(root, ZONE "energy_uj", cases[i].value[0]);
         struct meters *m = meters_new(root);
         for (size_t k = 0; k < 4; k++, now += 10 * NS_PER_SEC) {
-            put_file(zone, "energy_uj", cases[i].value[k]);
+            files_put(root, ZONE "energy_uj", cases[i].value[k]);
             meters_read(m, h.out, now);
         }
         const struct gpu_meter *one = &h.out->meter[0];
@@ -416,14 +340,13 @@ static void a_meter_passes_over_what_cannot_be(void **state)
         assert_int_equal(one->value[ENERGY_wraps], cases[i].wraps);
         free(m);
     }
-    put_file(zone, "energy_uj", "5");
+    files_put(root, ZONE "energy_uj", "5");
     struct meters *m = meters_new(root); /* a pause in which it can have begun again twice is not known */
     meters_read(m, h.out, NS_PER_SEC);
     meters_read(m, h.out, 1000 * NS_PER_SEC);
     assert_int_equal(h.out->meter[0].absent[ENERGY_energy], BARO_ABSENT_UNKNOWN);
     free(m);
-    static const char *const files[] = {"name", "max_energy_range_uj", "energy_uj"};
-    remove_below(root, names, 4, files, 3);
+    files_remove(root);
 }
 
 /* A sensor: what it grew by while it leapt counts when it is plausible again; one that stays where it leapt goes on. */
@@ -439,23 +362,20 @@ static void a_sensor_that_leaps_once_loses_nothing(void **state)
                  {"9223372036854775808", BARO_ABSENT_UNKNOWN, 3000000},
                  {"9223372036854775808", 0, 3000000},
                  {"9223372036858775808", 0, 7000000}};
-    static const char *const names[] = {"sys", "sys/class", "sys/class/hwmon", "sys/class/hwmon/hwmon0"};
-    char root[] = "/tmp/gpu-reading.XXXXXX", chip[128];
+    char root[sizeof(FILES_NAME)];
     uint64_t now = NS_PER_SEC;
-    (void)state;
-    make_below(root, names, 4, chip, sizeof(chip));
-    put_file(chip, "name", "a\n");
-    put_file(chip, "energy1_input", "1000");
+    files_make(root);
+    files_put(root, CHIP "name", "a\n");
+    files_put(root, CHIP "energy1_input", "1000");
     struct meters *m = meters_new(root);
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++, now += NS_PER_SEC) {
-        put_file(chip, "energy1_input", steps[i].value);
+        files_put(root, CHIP "energy1_input", steps[i].value);
         meters_read(m, h.out, now);
         assert_int_equal(h.out->meter[0].absent[ENERGY_energy], steps[i].absent);
         assert_int_equal(h.out->meter[0].value[ENERGY_energy], steps[i].energy);
     }
     free(m);
-    static const char *const files[] = {"name", "energy1_input"};
-    remove_below(root, names, 4, files, 2);
+    files_remove(root);
 }
 
 /* What a process that began a moment ago had used when it was found is no more than it can have used since. */
@@ -469,11 +389,13 @@ static void a_new_client_used_no_more_than_its_time(void **state)
         {"drm-driver:\txe\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-engine-render:\t18446744073709551615 ns\n",
          "drm-driver:\txe\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-engine-render:\t18446744073709551615 ns\n"}};
     static struct drm *kept[2]; /* it has no end but the program's */
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
-        char folder[] = "/tmp/gpu-reading.XXXXXX";
+        char folder[sizeof(FILES_NAME)], fd[64];
         setup(NULL);
-        make_folders(folder);
+        files_make(folder);
+        files_put(folder, "7/fd/.keep", "");
+        snprintf(fd, sizeof(fd), "%s/7/fd/5", folder);
+        assert_int_equal(symlink("/dev/dri/renderD128", fd), 0);
         snprintf(u->card, sizeof(u->card), "/nowhere");
         snprintf(u->out.bus, sizeof(u->out.bus), "0000:03:00.0");
         snprintf(h.proc, sizeof(h.proc), "%s", folder);
@@ -487,7 +409,7 @@ static void a_new_client_used_no_more_than_its_time(void **state)
             (struct gpu_member){.pid = 7, .start = began / (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK))};
         h.shared->members_turn = 2;
         for (size_t k = 0; k < 2; k++) {
-            put_file(folder, "7/fdinfo/5", texts[i][k]);
+            files_put(folder, "7/fdinfo/5", texts[i][k]);
             usleep(30000);
             drm_read(&h);
         }
@@ -495,7 +417,7 @@ static void a_new_client_used_no_more_than_its_time(void **state)
         assert_int_equal(h.out->n_processes, 1);
         assert_true(h.out->process[0].value[GPU_PROCESS_busy] > 0);
         assert_true(h.out->process[0].value[GPU_PROCESS_busy] <= most);
-        remove_folders(folder);
+        files_remove(folder);
         if (i == 0)
             teardown(NULL);
     }
@@ -510,7 +432,6 @@ static void which_are_listed(void **state)
     } cases[] = {{"card1", "10"},    {"card10", "01"}, {"1,card1", "10"},  {"card1,0", "10"},
                  {"5f1c2ab3", "01"}, {"5F1C", "01"},   {"GPU-5f1c", "01"}, {"7,GPU-5f,card1", "11"},
                  {"0000", "00"},     {"all", "11"},    {"1", "00"},        {"GPU-", "00"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *list = cases[i].list;
         assert_int_equal(gpu_is_listed(list, GPU_NONE, "card1", ""), cases[i].chosen[0] == '1');
@@ -530,7 +451,6 @@ static void which_are_visible(void **state)
                  {"0,-1,2", "100"},     {"", "000"},      {"2,1", "011"},
                  {"NoDevFiles", "000"}, {"MIG-5", "000"}, {" 1 , 2", "011"}};
     char uuid[] = "GPU-00000000-1111-2222-3333-444444444444";
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         for (uint32_t k = 0; k < 3; k++) {
             uuid[11] = (char)('0' + k);

@@ -20,22 +20,18 @@ static char said[512];
 
 static const char *is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret)
 {
-    (void)context;
     *ret = (struct baro_key){pid, start};
     return pid == 40 && start == 4 ? "train" : NULL;
 }
 
 static void say(void *context, const char *line, uint64_t number)
 {
-    (void)context;
-    (void)number;
     strncat(said, line, sizeof(said) - strlen(said) - 2);
     strcat(said, "\n");
 }
 
 static int setup(void **state)
 {
-    (void)state;
     ids = 0;
     *said = 0;
     r = calloc(1, sizeof(*r));
@@ -51,7 +47,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     gpu_tables_done(&t);
     free(r);
     return 0;
@@ -74,7 +69,6 @@ static struct gpu_process *add(int32_t host_pid, int32_t pid, uint64_t start, ui
 
 static void counters_go_on(void **state)
 {
-    (void)state;
     r->device[0].value[GPU_energy] = 70;
     assert_int_equal(take()->value[GPU_energy], 70);
     r->epoch = 2; /* another helper process begins at 0 */
@@ -89,7 +83,6 @@ static void counters_go_on(void **state)
 /* The joules between two helper processes are in no reading: the first one of the new process says so. */
 static void a_meter_of_another_helper_lacks_some(void **state)
 {
-    (void)state;
     r->n_meters = 1;
     strcpy(r->meter[0].name, "package-0");
     r->meter[0].value[ENERGY_energy] = 70;
@@ -114,7 +107,6 @@ static void goes_on(uint64_t ns)
 /* The file of a meter can't be read any more, or another one is found: neither is a gap. */
 static void a_meter_of_another_helper_says_why_it_is_absent(void **state)
 {
-    (void)state;
     r->n_meters = 1;
     strcpy(r->meter[0].name, "package-0");
     take();
@@ -130,7 +122,6 @@ static void a_meter_of_another_helper_says_why_it_is_absent(void **state)
 /* A meter lacks some in a reading that is passed over: the next one that is taken says so, once. */
 static void a_gap_of_a_meter_in_what_was_passed(void **state)
 {
-    (void)state;
     r->n_meters = 1;
     strcpy(r->meter[0].name, "package-0");
     take();
@@ -149,7 +140,6 @@ static void a_gap_of_a_meter_in_what_was_passed(void **state)
  * half of it each, in whatever order they are. */
 static void all_processes_are_no_more_than_the_time(void **state)
 {
-    (void)state;
     add(41, 41, 9, 200, 80);
     add(40, 40, 4, 1000, 80);
     const struct baro_entity *e = take();
@@ -160,7 +150,6 @@ static void all_processes_are_no_more_than_the_time(void **state)
 /* The time in which nobody used it is over: 100 that were idle, then two engines for 100, then one for 60. */
 static void idle_time_is_not_used_later(void **state)
 {
-    (void)state;
     add(40, 40, 4, 1000, 0);
     add(42, 40, 4, 1000, 0);
     take();
@@ -174,7 +163,6 @@ static void idle_time_is_not_used_later(void **state)
 
 static void each_process_is_somebodys(void **state)
 {
-    (void)state;
     add(40, 40, 4, 1000, 10);
     add(41, 41, 9, 200, 20); /* another one's */
     add(42, 0, 0, 30, 40);   /* not found */
@@ -216,7 +204,6 @@ static void each_process_is_somebodys(void **state)
 static void a_sum_that_lacks_a_process_is_absent(void **state)
 {
     static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
-    (void)state;
     add(40, 40, 4, 1000, 10); /* the job's */
     add(41, 41, 9, 200, 20);  /* another one's */
     add(42, 0, 0, 30, 40);    /* not found */
@@ -236,7 +223,6 @@ static void a_sum_that_lacks_a_process_is_absent(void **state)
 /* A helper process without the driver's library finds no device: the values of before are not those of now. */
 static void devices_that_are_not_found_any_more(void **state)
 {
-    (void)state;
     r->device[0].value[GPU_power] = 300;
     r->device[0].absent[GPU_power] = BARO_PRESENT;
     const struct baro_entity *e = take();
@@ -255,7 +241,6 @@ static void devices_that_are_not_found_any_more(void **state)
 
 static void absent_is_not_zero(void **state)
 {
-    (void)state;
     add(40, 40, 4, 1000, 10);
     r->device[0].absent[GPU_memory_job] = r->device[0].absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
     r->device[0].absent[GPU_power] = BARO_ABSENT_DENIED;
@@ -268,7 +253,6 @@ static void absent_is_not_zero(void **state)
 
 static void what_is_not_valid_is_left_out(void **state)
 {
-    (void)state;
     r->n_processes = UINT32_MAX;
     r->n_meters = UINT32_MAX;
     r->device[0].parent = 0; /* of itself */
@@ -289,7 +273,6 @@ static void what_is_not_valid_is_left_out(void **state)
 
 static void events_come_once(void **state)
 {
-    (void)state;
     take();
     assert_string_equal(said, "");
     r->device[0].state = GPU_LOST;
@@ -303,7 +286,6 @@ static void events_come_once(void **state)
 
 static void a_hang_takes_values_away(void **state)
 {
-    (void)state;
     r->device[0].value[GPU_memory_used_peak] = 9;
     take();
     gpu_tables_lack(&t, 0, BARO_ABSENT_TIMEOUT);
@@ -316,7 +298,6 @@ static void a_hang_takes_values_away(void **state)
 
 static void instances_belong_to_a_device(void **state)
 {
-    (void)state;
     r->n_devices = 2;
     strcpy(r->device[1].name, "gpu0/mig1");
     r->device[1].parent = 0;
@@ -328,7 +309,6 @@ static void instances_belong_to_a_device(void **state)
 /* One of several recordings that share a helper began later than it: what was before does not count. */
 static void a_late_one_begins_at_nothing(void **state)
 {
-    (void)state;
     t.is_late = true;
     r->device[0].value[GPU_energy] = 70;
     r->device[0].value[GPU_xid_errors] = 2;
@@ -367,7 +347,6 @@ static void a_late_one_begins_at_nothing(void **state)
 /* Peaks of a reading that was not taken are those of the next one that is, and no longer. */
 static void peaks_of_what_was_passed(void **state)
 {
-    (void)state;
     take();
     r->device[0].value[GPU_power_peak] = 600;
     r->device[0].value[GPU_busy_peak] = 90;
@@ -384,7 +363,6 @@ static void peaks_of_what_was_passed(void **state)
 /* Of the machine alone there is no job that could have used it. */
 static void alone_has_no_job(void **state)
 {
-    (void)state;
     t.is_alone = true;
     add(41, 41, 9, 200, 20);
     const struct baro_entity *e = take();

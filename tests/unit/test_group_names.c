@@ -54,7 +54,6 @@ static void by_the_path_alone(void **state)
         {"/", {.unit = ""}},
         {"/token=secret.service", {.unit = "token=***"}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         expect("/proc/self", cases[i].path, true, &cases[i].is);
         expect("/", cases[i].path, false, &cases[i].is);
@@ -100,7 +99,6 @@ static void by_the_files_of_engines(void **state)
         {"/docker/" ID, "var/lib/docker/containers/" ID "/other", "", {.container = "0123456789ab"}},
     };
     char dir[sizeof(FILES_NAME)];
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         files_make(dir);
         files_put(dir, cases[i].file, cases[i].text);
@@ -117,7 +115,6 @@ static void hostile_files(void **state)
     static const char file[] = "var/lib/docker/containers/" ID "/config.v2.json";
     char dir[sizeof(FILES_NAME)], path[512], part[sizeof(text)], *large = calloc(1, (1 << 20) + 1);
     struct header_place p;
-    (void)state;
     files_make(dir);
     files_put(dir, "secret", text);
     files_put(dir, "var/lib/docker/containers/" ID "/x", "");

@@ -29,7 +29,6 @@ static void test_hosts_that_are_known(void **state)
     };
     /* clang-format on */
     struct guard g = {.hosts = hosts, .n_hosts = 2};
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
         assert_true(guard_host(&g, good[i]));
 }
@@ -57,7 +56,6 @@ static void test_hosts_that_are_foreign(void **state)
     };
     /* clang-format on */
     struct guard g = {.hosts = hosts, .n_hosts = 2};
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         if (guard_host(&g, bad[i]))
             fail_msg("%s is allowed", bad[i]);
@@ -69,7 +67,6 @@ static void test_a_long_host(void **state)
 {
     struct guard g = {.hosts = hosts, .n_hosts = 2};
     char *host = malloc(100001);
-    (void)state;
     memset(host, '1', 100000);
     host[100000] = 0;
     assert_false(guard_host(&g, host));
@@ -84,7 +81,6 @@ static void test_a_long_host(void **state)
 static void test_names_are_allowed_one_by_one(void **state)
 {
     struct guard none = {0};
-    (void)state;
     assert_false(guard_host(&none, "build7"));
     assert_true(guard_host(&none, "localhost"));
 }
@@ -118,7 +114,6 @@ static void test_headers_that_can_be_read_in_two_ways(void **state)
         {"Host", "X-_.!#$%&'*+^`|~09azAZ"},
         {"Hosts", "Host"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         if (!fault_of(bad[i]))
             fail_msg("%s, %s are allowed", bad[i][0], bad[i][1] ? bad[i][1] : "");
@@ -132,7 +127,6 @@ static void test_headers_that_can_be_read_in_two_ways(void **state)
 static void test_without_a_token_all_may_ask(void **state)
 {
     struct guard g = {0};
-    (void)state;
     assert_true(guard_bearer(&g, NULL) && guard_bearer(&g, "") && guard_bearer(&g, "Bearer x"));
     assert_true(guard_cookie(&g, NULL) && guard_cookie(&g, GUARD_COOKIE "=x"));
     assert_true(guard_token(&g, NULL) && guard_token(&g, "x"));
@@ -150,7 +144,6 @@ static void test_authorization(void **state)
         "Bearer 1123456789abcdef", "Bearer 0123456789abcdeg",
     };
     /* clang-format on */
-    (void)state;
     assert_true(guard_bearer(&g, "Bearer " TOKEN));
     assert_true(guard_bearer(&g, "bearer  " TOKEN)); /* RFC 9110: the scheme's case does not matter */
     assert_false(guard_bearer(&g, NULL));
@@ -182,7 +175,6 @@ static void test_cookies(void **state)
         "00112233445566778899aabbccddeeff", GUARD_COOKIE "=0011223344556677,8899aabbccddeeff",
     };
     /* clang-format on */
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
         assert_true(guard_cookie(&g, good[i]));
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -219,7 +211,6 @@ static void test_token_files(void **state)
     /* clang-format on */
     struct guard g;
     char text[GUARD_TOKEN_MOST + 2];
-    (void)state;
     assert_int_equal(init_with(TOKEN "\n", 17, &g), 0);
     assert_string_equal(g.token, TOKEN);
     assert_int_equal(init_with(TOKEN "\r\nnotes\n", 24, &g), 0);
@@ -237,7 +228,6 @@ static void test_token_files(void **state)
 static void test_sessions_differ(void **state)
 {
     struct guard a = {0}, b = {0};
-    (void)state;
     assert_int_equal(guard_init(&a, NULL, NULL), 0);
     assert_int_equal(guard_init(&b, NULL, NULL), 0);
     assert_int_equal(strlen(a.session), 32);

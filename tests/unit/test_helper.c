@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "files.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/helper/wire.h"
 #include "sleeper.h"
@@ -92,7 +92,6 @@ static void end(pid_t pid)
 
 static void wire_is_cut_at_every_byte(void **state)
 {
-    (void)state;
     unsigned char packet[256] = {0};
     struct helper_wire_reply w = {.serial = 7, .pss = 1, .uss = 2, .spent_ns = 3, .name_len = 4, .cmdline_len = 6};
     memcpy(packet, &w, sizeof(w));
@@ -119,7 +118,6 @@ static void wire_is_cut_at_every_byte(void **state)
 
 static void wire_without_nul_is_refused(void **state)
 {
-    (void)state;
     unsigned char packet[sizeof(struct helper_wire_reply) + 4];
     struct helper_wire_reply w = {.serial = 1, .name_len = 4};
     memcpy(packet, &w, sizeof(w));
@@ -148,7 +146,6 @@ static void touch_both(void *argument)
  * memory. */
 static void shared_memory_is_halved(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, false);
     struct seen *s = calloc(1, sizeof(*s));
@@ -182,7 +179,6 @@ static void shared_memory_is_halved(void **state)
 
 static void another_process_is_gone(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -207,7 +203,6 @@ static void another_process_is_gone(void **state)
 
 static void zombie_has_a_name_and_no_memory(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -229,7 +224,6 @@ static void zombie_has_a_name_and_no_memory(void **state)
 
 static void command_line_is_reported_on_request(void **state)
 {
-    (void)state;
     int proc = open_proc();
     for (int want = 0; want < 2; want++) {
         struct helper *h = new_helper(proc, want);
@@ -260,7 +254,6 @@ static void command_line_is_reported_on_request(void **state)
 
 static void many_requests_in_order(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -284,7 +277,6 @@ static void many_requests_in_order(void **state)
 
 static void helper_holds_nothing_of_ours(void **state)
 {
-    (void)state;
     int proc = open_proc(), tape = open("/dev/null", O_WRONLY), other = open("/dev/null", O_RDONLY);
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -312,7 +304,6 @@ static void helper_holds_nothing_of_ours(void **state)
 
 static void killed_helper_is_replaced(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -335,43 +326,31 @@ static void killed_helper_is_replaced(void **state)
 
 /* ---- what hangs ---- */
 
-static void make_file(int root, int32_t pid, const char *name, const char *text)
+static void make_process(const char *dir, int32_t pid, bool hangs)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "%d", pid);
-    mkdirat(root, path, 0700);
-    snprintf(path, sizeof(path), "%d/%s", pid, name);
-    if (!text) {
-        assert_int_equal(mkfifoat(root, path, 0600), 0);
-        return;
-    }
-    int fd = openat(root, path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    assert_int_equal(fd_write_all(fd, text, strlen(text), NULL), 0);
-    close(fd);
-}
-
-static void make_process(int root, int32_t pid, bool hangs)
-{
-    char stat[256];
+    char path[64], text[256];
     snprintf(
-        stat, sizeof(stat),
+        text, sizeof(text),
         "%d (x) S 1 1 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 77 1000 10 184467 1 1 1 1 1 0 0 0 0 0 0 0 17 0 0 0\n",
         pid);
-    make_file(root, pid, "stat", stat);
-    make_file(root, pid, "smaps_rollup",
-              hangs ? NULL
-                    : "0-1 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 "
-                      "kB\nPrivate_Hugetlb: 0 kB\n");
+    snprintf(path, sizeof(path), "%d/stat", pid);
+    files_put(dir, path, text);
+    snprintf(path, sizeof(path), hangs ? "%s/%d/smaps_rollup" : "%.0s%d/smaps_rollup", dir, pid);
+    if (hangs)
+        assert_int_equal(mkfifo(path, 0600), 0);
+    else
+        files_put(dir, path,
+                  "0-1 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 1 kB\n"
+                  "Private_Dirty: 4 kB\nPrivate_Hugetlb: 0 kB\n");
 }
 
 static void hung_read_is_abandoned(void **state)
 {
-    (void)state;
-    char dir[] = "/tmp/baro-test-XXXXXX", command[64];
-    assert_non_null(mkdtemp(dir));
+    char dir[sizeof(FILES_NAME)];
+    files_make(dir);
     int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int32_t pid = 10; pid < 15; pid++)
-        make_process(root, pid, pid == 12);
+        make_process(dir, pid, pid == 12);
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
     struct helper_request r[5];
@@ -402,14 +381,11 @@ static void hung_read_is_abandoned(void **state)
     helper_free(h);
     free(s);
     close(root);
-    snprintf(command, sizeof(command), "rm -r %s", dir);
-    assert_int_equal(system(command), 0);
+    files_remove(dir);
 }
 
 static void fail_if_asked(void *context, const struct helper_reply *r)
 {
-    (void)context;
-    (void)r;
     fail_msg("no reply is expected");
 }
 
@@ -417,12 +393,11 @@ static void fail_if_asked(void *context, const struct helper_reply *r)
  * delivered, replies for all others are. */
 static void replies_for_removed_processes_are_dropped(void **state)
 {
-    (void)state;
-    char dir[] = "/tmp/baro-test-XXXXXX", command[64], *path[2];
-    assert_non_null(mkdtemp(dir));
+    char dir[sizeof(FILES_NAME)], *path[2];
+    files_make(dir);
     int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    make_process(root, 10, false);
-    make_process(root, 11, true);
+    make_process(dir, 10, false);
+    make_process(dir, 11, true);
     assert_true(asprintf(&path[0], "%s/10/stat", dir) > 0 && asprintf(&path[1], "%s/11/smaps_rollup", dir) > 0);
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
@@ -444,14 +419,12 @@ static void replies_for_removed_processes_are_dropped(void **state)
     helper_free(h);
     free(s);
     close(root);
-    snprintf(command, sizeof(command), "rm -r %s", dir);
-    assert_int_equal(system(command), 0);
+    files_remove(dir);
 }
 
 /* Two callers share a helper, and one of them requests while an answer for the other is on its way. */
 static void each_reply_goes_to_its_own(void **state)
 {
-    (void)state;
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *fs = calloc(1, sizeof(*fs)), *group = calloc(1, sizeof(*group));
@@ -470,14 +443,13 @@ static void each_reply_goes_to_its_own(void **state)
 
 static void reply_read_by_another_reader_ends_the_wait(void **state)
 {
-    (void)state;
-    char dir[] = "/tmp/baro-test-XXXXXX", command[64];
+    char dir[sizeof(FILES_NAME)];
     int wake[2];
-    assert_non_null(mkdtemp(dir));
+    files_make(dir);
     assert_int_equal(pipe(wake), 0);
     assert_int_equal(write(wake[1], "x", 1), 1);
     int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    make_process(root, 10, true);
+    make_process(dir, 10, true);
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
     struct helper_request r = {{10, 77}, HELPER_SMAPS, NULL, NULL, NULL};
@@ -489,8 +461,7 @@ static void reply_read_by_another_reader_ends_the_wait(void **state)
     close(root);
     close(wake[0]);
     close(wake[1]);
-    snprintf(command, sizeof(command), "rm -r %s", dir);
-    assert_int_equal(system(command), 0);
+    files_remove(dir);
 }
 
 int main(void)

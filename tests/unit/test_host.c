@@ -20,153 +20,134 @@
 
 static void memory_load_events_pressure(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/meminfo",
+    put("proc/meminfo",
         "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 400 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
-    put(&m, "proc/loadavg", "0.28 12.05 3.00 2/891 11735\n");
-    put(&m, "proc/uptime", "350735.47 234388.90\n");
-    put(&m, "proc/vmstat",
+    put("proc/loadavg", "0.28 12.05 3.00 2/891 11735\n");
+    put("proc/uptime", "350735.47 234388.90\n");
+    put("proc/vmstat",
         "pswpin 3\npswpout 4\npgfault 1000\npgmajfault 30\npgsteal_kswapd 5\npgsteal_direct 6\npgscan_kswapd "
         "7\npgscan_direct 8\n");
-    put(&m, "proc/pressure/cpu",
+    put("proc/pressure/cpu",
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=15\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
-    put(&m, "proc/pressure/io",
+    put("proc/pressure/io",
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    is(&m, HOST_memory_total, 1024000);
-    is(&m, HOST_memory_used, 600 * 1024);
-    is(&m, HOST_swap_used, 30 * 1024);
-    lacks(&m, HOST_memory_dirty, BARO_ABSENT_UNSUPPORTED);
-    is(&m, HOST_load_5m, 12050000);
-    is(&m, HOST_threads, 891);
-    is(&m, HOST_uptime, 350735470000000);
-    is(&m, HOST_faults_minor, 970);
-    is(&m, HOST_faults_major, 30);
-    is(&m, HOST_reclaim_scanned, 15 * 4096);
-    is(&m, HOST_reclaim_direct, 8 * 4096);
-    is(&m, HOST_reclaimed, 11 * 4096);
-    is(&m, HOST_swap_in, 3 * 4096);
-    is(&m, HOST_swap_out, 4 * 4096);
-    lacks(&m, HOST_oom_kills, BARO_ABSENT_UNSUPPORTED); /* before 4.13 */
-    is(&m, HOST_pressure_cpu_some, 15000);
-    is(&m, HOST_pressure_io_full, 7000);
-    lacks(&m, HOST_pressure_memory_some, BARO_ABSENT_UNSUPPORTED); /* no such file */
-    lacks(&m, HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
-    put(&m, "proc/meminfo",
+    machine_open(false);
+    is(HOST_memory_total, 1024000);
+    is(HOST_memory_used, 600 * 1024);
+    is(HOST_swap_used, 30 * 1024);
+    lacks(HOST_memory_dirty, BARO_ABSENT_UNSUPPORTED);
+    is(HOST_load_5m, 12050000);
+    is(HOST_threads, 891);
+    is(HOST_uptime, 350735470000000);
+    is(HOST_faults_minor, 970);
+    is(HOST_faults_major, 30);
+    is(HOST_reclaim_scanned, 15 * 4096);
+    is(HOST_reclaim_direct, 8 * 4096);
+    is(HOST_reclaimed, 11 * 4096);
+    is(HOST_swap_in, 3 * 4096);
+    is(HOST_swap_out, 4 * 4096);
+    lacks(HOST_oom_kills, BARO_ABSENT_UNSUPPORTED); /* before 4.13 */
+    is(HOST_pressure_cpu_some, 15000);
+    is(HOST_pressure_io_full, 7000);
+    lacks(HOST_pressure_memory_some, BARO_ABSENT_UNSUPPORTED); /* no such file */
+    lacks(HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
+    put("proc/meminfo",
         "MemTotal: 1000 kB\nMemFree: 100 kB\nSwapTotal: 50 kB\nSwapFree: 51 kB\n"); /* LXCFS, an old kernel, a race */
-    put(&m, "proc/loadavg", "");
-    host_tree_read(&m);
-    lacks(&m, HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
-    is(&m, HOST_swap_used, 0);
-    lacks(&m, HOST_load_1m, BARO_ABSENT_UNKNOWN);
-    machine_done(&m);
+    put("proc/loadavg", "");
+    host_tree_read();
+    lacks(HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
+    is(HOST_swap_used, 0);
+    lacks(HOST_load_1m, BARO_ABSENT_UNKNOWN);
 }
 
 /* Only as much is read as was needed the last time: wanted lines may move backwards, and may go and come. */
 static void moving_lines_of_vmstat(void **state)
 {
-    struct host_tree m;
     char text[400], rest[160];
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/vmstat", "nr_free_pages 1\npgmajfault 30\noom_kill 2\nnuma_hit 5\n");
-    machine_open(&m, false);
+    put("proc/vmstat", "nr_free_pages 1\npgmajfault 30\noom_kill 2\nnuma_hit 5\n");
+    machine_open(false);
     for (int i = 0; i < 3; i++)
-        host_tree_read(&m);
-    is(&m, HOST_oom_kills, 2);
-    put(&m, "proc/vmstat", "nr_free_pages 10000000000000000000\npgmajfault 31\noom_kill 3\nnuma_hit 5\n");
-    host_tree_read(&m);
-    is(&m, HOST_oom_kills, 3);
+        host_tree_read();
+    is(HOST_oom_kills, 2);
+    put("proc/vmstat", "nr_free_pages 10000000000000000000\npgmajfault 31\noom_kill 3\nnuma_hit 5\n");
+    host_tree_read();
+    is(HOST_oom_kills, 3);
     memset(rest, '1', sizeof(rest)); /* the first reading would have ended in the middle of a number */
     snprintf(text, sizeof(text), "nr_free_pages %.*s\npgmajfault 32\noom_kill 4444444444\n", (int)sizeof(rest), rest);
-    put(&m, "proc/vmstat", text);
-    host_tree_read(&m);
-    is(&m, HOST_faults_major, 32);
-    is(&m, HOST_oom_kills, 4444444444);
-    put(&m, "proc/vmstat", "pgmajfault 33\n");
-    host_tree_read(&m);
-    is(&m, HOST_faults_major, 33);
-    lacks(&m, HOST_oom_kills, BARO_ABSENT_UNSUPPORTED);
-    put(&m, "proc/vmstat", "");
-    host_tree_read(&m);
-    lacks(&m, HOST_faults_major, BARO_ABSENT_UNKNOWN);
-    put(&m, "proc/vmstat", "pgmajfault 34\noom_kill 5\n");
-    host_tree_read(&m);
-    is(&m, HOST_oom_kills, 5);
-    machine_done(&m);
+    put("proc/vmstat", text);
+    host_tree_read();
+    is(HOST_faults_major, 32);
+    is(HOST_oom_kills, 4444444444);
+    put("proc/vmstat", "pgmajfault 33\n");
+    host_tree_read();
+    is(HOST_faults_major, 33);
+    lacks(HOST_oom_kills, BARO_ABSENT_UNSUPPORTED);
+    put("proc/vmstat", "");
+    host_tree_read();
+    lacks(HOST_faults_major, BARO_ABSENT_UNKNOWN);
+    put("proc/vmstat", "pgmajfault 34\noom_kill 5\n");
+    host_tree_read();
+    is(HOST_oom_kills, 5);
 }
 
 /* ---- CPUs ---- */
 
 static void cpus_come_and_go(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/stat",
+    put("proc/stat",
         "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 10 0 0 50 0 0 0 0 0 0\nintr 7 7\nctxt 5\nbtime "
         "1\nprocesses 9\n"
         "procs_running 2\nprocs_blocked 1\n");
-    put(&m, "sys/devices/system/node/node0/cpulist", "0\n");
-    put(&m, "sys/devices/system/node/node1/cpulist", "1-3\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    is(&m, HOST_cpu_user, 200000000);
-    is(&m, HOST_cpu_guest, 100000000);
-    is(&m, HOST_cpus, 2);
-    is(&m, HOST_interrupts, 7);
-    is(&m, HOST_forks, 9);
-    is(&m, HOST_threads_blocked, 1);
-    const struct baro_entity *one = named(&m, BARO_KIND_CPU, "cpu1");
+    put("sys/devices/system/node/node0/cpulist", "0\n");
+    put("sys/devices/system/node/node1/cpulist", "1-3\n");
+    machine_open(false);
+    is(HOST_cpu_user, 200000000);
+    is(HOST_cpu_guest, 100000000);
+    is(HOST_cpus, 2);
+    is(HOST_interrupts, 7);
+    is(HOST_forks, 9);
+    is(HOST_threads_blocked, 1);
+    const struct baro_entity *one = named(BARO_KIND_CPU, "cpu1");
     assert_non_null(one);
     uint32_t first = one->id;
     assert_int_equal(one->kind, BARO_KIND_CPU);
     assert_int_equal(one->value[CPU_user], 100000000);
     assert_true(one->value[CPU_node] == 1 && !one->absent[CPU_node]);
-    put(&m, "proc/stat", "cpu 30 0 0 100\ncpu0 20 0 0 50\nctxt 5\n"); /* unplugged, and an old kernel */
-    host_tree_read(&m);
-    assert_null(named(&m, BARO_KIND_CPU, "cpu1"));
-    is(&m, HOST_cpus, 1);
-    lacks(&m, HOST_cpu_steal, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_forks, BARO_ABSENT_UNSUPPORTED);
-    put(&m, "proc/stat", "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 1 0 0 5 0 0 0 0 0 0\n");
-    host_tree_read(&m);
-    one = named(&m, BARO_KIND_CPU, "cpu1");
+    put("proc/stat", "cpu 30 0 0 100\ncpu0 20 0 0 50\nctxt 5\n"); /* unplugged, and an old kernel */
+    host_tree_read();
+    assert_null(named(BARO_KIND_CPU, "cpu1"));
+    is(HOST_cpus, 1);
+    lacks(HOST_cpu_steal, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_forks, BARO_ABSENT_UNSUPPORTED);
+    put("proc/stat", "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 1 0 0 5 0 0 0 0 0 0\n");
+    host_tree_read();
+    one = named(BARO_KIND_CPU, "cpu1");
     assert_true(one && one->id > first && one->value[CPU_node] == 1); /* another one */
-    machine_done(&m);
 }
 
 /* A sandbox whose file has lines without values: a CPU of which nothing is known is not shown as one that never
  * worked. */
 static void zeros_are_no_values(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/stat",
+    put("proc/stat",
         "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795233600\nprocesses 0\n");
-    put(&m, "proc/loadavg", "0.00 0.00 0.00 0/0 0\n"); /* not even the thread that reads it */
-    machine_open(&m, false);
-    host_tree_read(&m);
-    lacks(&m, HOST_cpu_idle, BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->absent[CPU_user], BARO_ABSENT_UNSUPPORTED);
-    is(&m, HOST_cpus, 1);
-    lacks(&m, HOST_switches, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_interrupts, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_forks, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_load_15m, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_threads, BARO_ABSENT_UNSUPPORTED);
-    put(&m, "proc/stat",
+    put("proc/loadavg", "0.00 0.00 0.00 0/0 0\n"); /* not even the thread that reads it */
+    machine_open(false);
+    lacks(HOST_cpu_idle, BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(named(BARO_KIND_CPU, "cpu0")->absent[CPU_user], BARO_ABSENT_UNSUPPORTED);
+    is(HOST_cpus, 1);
+    lacks(HOST_switches, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_interrupts, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_forks, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_load_15m, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_threads, BARO_ABSENT_UNSUPPORTED);
+    put("proc/stat",
         "cpu  0 0 0 7 0 0 0 0 0 0\ncpu0 0 0 0 7 0 0 0 0 0 0\nintr 0\nctxt 3\nbtime 1795233600\nprocesses 0\n");
-    put(&m, "proc/loadavg", "0.00 0.00 0.00 1/2 2\n");
-    host_tree_read(&m); /* where values are known, zero is a value, too */
-    is(&m, HOST_switches, 3);
-    is(&m, HOST_forks, 0);
-    is(&m, HOST_load_15m, 0);
-    machine_done(&m);
+    put("proc/loadavg", "0.00 0.00 0.00 1/2 2\n");
+    host_tree_read(); /* where values are known, zero is a value, too */
+    is(HOST_switches, 3);
+    is(HOST_forks, 0);
+    is(HOST_load_15m, 0);
 }
 
 /*
@@ -186,36 +167,29 @@ static void falling_counters_make_no_growth(void **state)
         {"cpu 11 0 0 501 40 0 0 0 0 0\ncpu0 11 0 0 501 40 0 0 0 0 0\n", 40, 13},
     };
     const uint64_t tick = 10 * NS_PER_MS;
-    struct host_tree m;
     struct fold seen;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/stat", at[0].stat);
-    machine_open(&m, false);
+    put("proc/stat", at[0].stat);
+    machine_open(false);
     fold_init(&seen);
     for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
-        put(&m, "proc/stat", at[i].stat);
-        host_tree_read(&m);
+        put("proc/stat", at[i].stat);
+        host_tree_read();
         fold_add(&seen, &m.sample);
-        is(&m, HOST_cpu_iowait, at[i].iowait * tick);
-        assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * tick);
+        is(HOST_cpu_iowait, at[i].iowait * tick);
+        assert_int_equal(named(BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * tick);
         assert_int_equal(seen.cell[FOLD_HOST_BUSY].grown, at[i].busy * tick);
     }
     /* All CPU time: 1110, 1105, 1135, 548, 552 ticks. */
     assert_int_equal(seen.cell[FOLD_HOST_ALL].grown, 34 * tick);
     fold_done(&seen);
-    machine_done(&m);
 }
 
 /* 300 CPUs, of which the last is offline, and interrupts for 100 kB: the lines after that one are read all the same. */
 static void a_large_machine(void **state)
 {
     enum { CPUS = 300, INTERRUPTS = 50000 };
-    struct host_tree m;
     char *text = malloc(1 << 20);
-    (void)state;
     assert_non_null(text);
-    machine_new(&m);
     for (int cpus = CPUS; cpus >= CPUS - 1; cpus--) {
         char *p = text + sprintf(text, "cpu 18446744073709551615 0 0 7 0 0 0 0 0 0\n");
         for (int i = 0; i < cpus; i++)
@@ -224,181 +198,155 @@ static void a_large_machine(void **state)
         for (int i = 0; i < INTERRUPTS; i++)
             p += sprintf(p, " 0");
         sprintf(p, "\nctxt 77\nbtime 1\nprocesses 9\nprocs_running 2\nprocs_blocked 1\n");
-        put(&m, "proc/stat", text);
+        put("proc/stat", text);
         if (!m.host)
-            machine_open(&m, false);
-        host_tree_read(&m);
-        is(&m, HOST_cpus, (uint64_t)cpus);
-        is(&m, HOST_interrupts, 123456789);
-        is(&m, HOST_threads_blocked, 1);
-        lacks(&m, HOST_cpu_user, BARO_ABSENT_UNKNOWN); /* more nanoseconds than a uint64_t holds */
-        is(&m, HOST_cpu_idle, 70000000);
-        assert_int_equal(named(&m, BARO_KIND_CPU, "cpu298")->value[CPU_user], 2980000000);
-        assert_true(!named(&m, BARO_KIND_CPU, "cpu299") == (cpus < CPUS));
+            machine_open(false);
+        else
+            host_tree_read();
+        is(HOST_cpus, (uint64_t)cpus);
+        is(HOST_interrupts, 123456789);
+        is(HOST_threads_blocked, 1);
+        lacks(HOST_cpu_user, BARO_ABSENT_UNKNOWN); /* more nanoseconds than a uint64_t holds */
+        is(HOST_cpu_idle, 70000000);
+        assert_int_equal(named(BARO_KIND_CPU, "cpu298")->value[CPU_user], 2980000000);
+        assert_true(!named(BARO_KIND_CPU, "cpu299") == (cpus < CPUS));
     }
     free(text);
-    machine_done(&m);
 }
 
 /* ---- disks ---- */
 
 /* A disk with a partition, dm-crypt on top of that and LVM on top of that, md on top of uncounted devices, a loop
  * device in use and one that is not. */
-static void make_disks(const struct host_tree *m)
+static void make_disks(void)
 {
-    put(m, "sys/class/block/nvme0n1/device/model", "FAST 1TB                  \n");
-    put(m, "sys/class/block/nvme0n1/size", "2000409264\n");
-    put(m, "sys/class/block/nvme0n1/diskseq", "9\n");
-    put(m, "sys/class/block/nvme0n1p1/partition", "1\n");
-    put(m, "sys/class/block/dm-0/slaves/nvme0n1p1/x", "");
-    put(m, "sys/class/block/dm-0/dm/name", "crypt\n");
-    put(m, "sys/class/block/dm-0/size", "1000\n");
-    put(m, "sys/class/block/loop0/size", "0\n");
-    put(m, "sys/class/block/loop1/size", "8\n");
-    put(m, "sys/class/block/loop1/loop/backing_file", "/img/a.img\n");
-    put(m, "sys/class/block/sdb/device/model", "USB STICK\n");
-    put(m, "sys/class/block/sdb/size", "100\n");
-    put(m, "sys/class/block/sdb/diskseq", "17\n");
+    put("sys/class/block/nvme0n1/device/model", "FAST 1TB                  \n");
+    put("sys/class/block/nvme0n1/size", "2000409264\n");
+    put("sys/class/block/nvme0n1/diskseq", "9\n");
+    put("sys/class/block/nvme0n1p1/partition", "1\n");
+    put("sys/class/block/dm-0/slaves/nvme0n1p1/x", "");
+    put("sys/class/block/dm-0/dm/name", "crypt\n");
+    put("sys/class/block/dm-0/size", "1000\n");
+    put("sys/class/block/loop0/size", "0\n");
+    put("sys/class/block/loop1/size", "8\n");
+    put("sys/class/block/loop1/loop/backing_file", "/img/a.img\n");
+    put("sys/class/block/sdb/device/model", "USB STICK\n");
+    put("sys/class/block/sdb/size", "100\n");
+    put("sys/class/block/sdb/diskseq", "17\n");
 }
 
 static void bytes_of_disks_count_once(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    make_disks(&m);
-    put(&m, "proc/diskstats",
+    make_disks();
+    put("proc/diskstats",
         " 259 0 nvme0n1 10 0 100 7 20 0 200 8 1 9 15 3 0 30 4 5 6\n 259 1 nvme0n1p1 10 0 100 7 20 0 200 8 0 9 15\n"
         " 253 0 dm-0 10 0 100 7 20 0 200 8 0 9 15\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 1 0 8 0 0 0 0 0 0 0 "
         "0\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 51200);
-    is(&m, HOST_disk_write, 102400);
-    is(&m, HOST_disk_reads, 10);
-    is(&m, HOST_disk_writes, 20);
+    machine_open(false);
+    is(HOST_disk_read, 51200);
+    is(HOST_disk_write, 102400);
+    is(HOST_disk_reads, 10);
+    is(HOST_disk_writes, 20);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 3);
-    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "nvme0n1");
+    const struct baro_entity *d = named(BARO_KIND_DISK, "nvme0n1");
     assert_true(d && strcmp(d->label, "FAST 1TB") == 0 && d->value[DISK_counted] == 1 &&
                 d->value[DISK_size] == 2000409264ull * 512);
     assert_true(d->value[DISK_discard] == 15360 && d->value[DISK_flushes] == 5 && d->value[DISK_busy] == 9000000 &&
                 d->value[DISK_in_flight] == 1);
-    d = named(&m, BARO_KIND_DISK, "dm-0");
+    d = named(BARO_KIND_DISK, "dm-0");
     assert_true(d && strcmp(d->label, "crypt over nvme0n1p1") == 0 && d->value[DISK_counted] == 0 &&
                 !d->absent[DISK_counted]);
     assert_int_equal(d->absent[DISK_discard], BARO_ABSENT_UNSUPPORTED); /* 14 fields: a kernel before 4.18 */
-    d = named(&m, BARO_KIND_DISK, "loop1");
+    d = named(BARO_KIND_DISK, "loop1");
     assert_true(d && strcmp(d->label, "/img/a.img") == 0 && d->value[DISK_counted] == 0);
-    machine_done(&m);
 }
 
 /* /proc/diskstats has a slash where a name in sysfs can't have one. */
 static void a_name_with_a_slash_is_found(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "sys/class/block/cciss!c0d0/device/model", "LOGICAL VOLUME\n");
-    put(&m, "sys/class/block/cciss!c0d0/size", "1000\n");
-    put(&m, "proc/diskstats", " 104 0 cciss/c0d0 10 0 100 7 20 0 200 8 0 9 15\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "cciss/c0d0");
+    put("sys/class/block/cciss!c0d0/device/model", "LOGICAL VOLUME\n");
+    put("sys/class/block/cciss!c0d0/size", "1000\n");
+    put("proc/diskstats", " 104 0 cciss/c0d0 10 0 100 7 20 0 200 8 0 9 15\n");
+    machine_open(false);
+    const struct baro_entity *d = named(BARO_KIND_DISK, "cciss/c0d0");
     assert_true(d && strcmp(d->label, "LOGICAL VOLUME") == 0 && d->value[DISK_size] == 512000);
-    machine_done(&m);
 }
 
 /* A RAM disk has a size from the start. It is shown from its first use on, and its bytes are in no total. */
 static void unused_disks_are_not_shown(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    make_disks(&m);
-    put(&m, "sys/class/block/ram0/size", "131072\n");
-    put(&m, "proc/diskstats",
+    make_disks();
+    put("sys/class/block/ram0/size", "131072\n");
+    put("proc/diskstats",
         " 1 0 ram0 0 0 0 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"
         " 253 0 dm-0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
+    machine_open(false);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 3);
-    assert_true(named(&m, BARO_KIND_DISK, "loop1") && named(&m, BARO_KIND_DISK, "dm-0") &&
-                named(&m, BARO_KIND_DISK, "sdb"));
-    put(&m, "proc/diskstats",
+    assert_true(named(BARO_KIND_DISK, "loop1") && named(BARO_KIND_DISK, "dm-0") && named(BARO_KIND_DISK, "sdb"));
+    put("proc/diskstats",
         " 1 0 ram0 1 0 8 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
-    host_tree_read(&m);
+    host_tree_read();
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
-    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "ram0");
+    const struct baro_entity *d = named(BARO_KIND_DISK, "ram0");
     assert_true(d && d->value[DISK_read] == 4096 && d->value[DISK_size] == 131072 * 512 && d->value[DISK_counted] == 0);
-    is(&m, HOST_disk_read, 0);
-    machine_done(&m);
+    is(HOST_disk_read, 0);
 }
 
 static void disks_come_and_go(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    make_disks(&m);
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 10 0 100 7 20 0 200 8 0 9 15\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 51200);
-    put(&m, "proc/diskstats",
+    make_disks();
+    put("proc/diskstats", " 259 0 nvme0n1 10 0 100 7 20 0 200 8 0 9 15\n");
+    machine_open(false);
+    is(HOST_disk_read, 51200);
+    put("proc/diskstats",
         " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 5 0 40 0 0 0 0 0 0 0 0\n"); /* what is plugged in begins
                                                                                                with 0 */
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 144 * 512);
-    uint32_t first = named(&m, BARO_KIND_DISK, "sdb")->id;
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n"); /* gone: the total stays */
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 144 * 512);
-    assert_null(named(&m, BARO_KIND_DISK, "sdb"));
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 1 0 10 0 0 0 0 0 0 0 0\n");
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 154 * 512);
-    uint32_t second = named(&m, BARO_KIND_DISK, "sdb")->id;
+    host_tree_read();
+    is(HOST_disk_read, 144 * 512);
+    uint32_t first = named(BARO_KIND_DISK, "sdb")->id;
+    put("proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n"); /* gone: the total stays */
+    host_tree_read();
+    is(HOST_disk_read, 144 * 512);
+    assert_null(named(BARO_KIND_DISK, "sdb"));
+    put("proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 1 0 10 0 0 0 0 0 0 0 0\n");
+    host_tree_read();
+    is(HOST_disk_read, 154 * 512);
+    uint32_t second = named(BARO_KIND_DISK, "sdb")->id;
     assert_true(second > first);
     /* Replaced between two readings: same name, lower counters, another number in its sequence. */
-    put(&m, "sys/class/block/sdb/diskseq", "18\n");
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 160 * 512);
-    assert_true(named(&m, BARO_KIND_DISK, "sdb")->id > second);
+    put("sys/class/block/sdb/diskseq", "18\n");
+    put("proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
+    host_tree_read();
+    is(HOST_disk_read, 160 * 512);
+    assert_true(named(BARO_KIND_DISK, "sdb")->id > second);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
     /* The same one, and its counter fell (32 bits wrapped): raw in its row, and not subtracted from the total. */
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 1 0 4 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 160 * 512);
-    assert_int_equal(named(&m, BARO_KIND_DISK, "nvme0n1")->value[DISK_read], 2048);
-    machine_done(&m);
+    put("proc/diskstats", " 259 0 nvme0n1 1 0 4 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
+    host_tree_read();
+    is(HOST_disk_read, 160 * 512);
+    assert_int_equal(named(BARO_KIND_DISK, "nvme0n1")->value[DISK_read], 2048);
 }
 
 /* Without /sys a partition can't be distinguished from a disk: their values are there, a total is not. */
 static void no_total_without_sys(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/diskstats", " 8 0 sda 10 0 100 7 20 0 200 8 0 9 15\n 8 1 sda1 10 0 100 7\n");
-    put(&m, "proc/net/dev", "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    lacks(&m, HOST_disk_read, BARO_ABSENT_UNKNOWN);
-    lacks(&m, HOST_net_receive, BARO_ABSENT_UNKNOWN);
-    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "sda");
+    put("proc/diskstats", " 8 0 sda 10 0 100 7 20 0 200 8 0 9 15\n 8 1 sda1 10 0 100 7\n");
+    put("proc/net/dev", "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+    machine_open(false);
+    lacks(HOST_disk_read, BARO_ABSENT_UNKNOWN);
+    lacks(HOST_net_receive, BARO_ABSENT_UNKNOWN);
+    const struct baro_entity *d = named(BARO_KIND_DISK, "sda");
     assert_true(d && d->value[DISK_read] == 51200 && d->absent[DISK_counted] == BARO_ABSENT_UNKNOWN &&
                 d->absent[DISK_size] == BARO_ABSENT_UNSUPPORTED);
-    machine_done(&m);
 }
 
 /* ---- what the helper reads ---- */
 
-static void wait_for_helper(struct host_tree *m, enum baro_kind kind, const char *name, int metric)
+static void wait_for_helper(enum baro_kind kind, const char *name, int metric)
 {
     for (int i = 0; i < 400; i++) {
-        host_tree_read(m);
-        const struct baro_entity *e = named(m, kind, name);
+        host_tree_read();
+        const struct baro_entity *e = named(kind, name);
         if (e && e->absent[metric] != BARO_ABSENT_NOT_YET)
             return;
         usleep(10000);
@@ -408,40 +356,36 @@ static void wait_for_helper(struct host_tree *m, enum baro_kind kind, const char
 
 static void sensors_and_frequencies(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\ncpu2 2 0 0 5\n");
-    put(&m, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1200000\n");
-    put(&m, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3500000\n");
-    put(&m, "sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq", "1400000\n");
+    put("proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\ncpu2 2 0 0 5\n");
+    put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1200000\n");
+    put("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3500000\n");
+    put("sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq", "1400000\n");
     for (int i = 0; i < 2; i++) {
         char path[96];
         snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%d/name", i);
-        put(&m, path, "nvme\n");
+        put(path, "nvme\n");
         snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%d/temp1_input", i);
-        put(&m, path, i ? "-2500\n" : "38850\n");
+        put(path, i ? "-2500\n" : "38850\n");
         snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%d/temp1_label", i);
-        put(&m, path, "Composite\n");
+        put(path, "Composite\n");
     }
-    put(&m, "sys/class/hwmon/hwmon0/temp1_crit", "84850\n");
-    put(&m, "sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
-    put(&m, "sys/class/thermal/thermal_zone0/temp", "41000\n");
-    put(&m, "sys/class/thermal/thermal_zone1/type", "nvme\n"); /* a chip of hwmon as well */
-    put(&m, "sys/class/thermal/thermal_zone1/temp", "99000\n");
-    put(&m, "sys/class/hwmon/hwmon2/name", "cpu_thermal\n");
-    put(&m, "sys/class/hwmon/hwmon2/temp1_input", "40000\n");
-    put(&m, "sys/class/thermal/thermal_zone2/type", "cpu-thermal\n"); /* so is this: hwmon's names have no '-' */
-    put(&m, "sys/class/thermal/thermal_zone2/temp", "40000\n");
-    put(&m, "sys/class/thermal/thermal_zone3/type", "cpu-thermal1\n");
-    put(&m, "sys/class/thermal/thermal_zone3/temp", "40500\n");
-    machine_open(&m, true);
-    wait_for_helper(&m, BARO_KIND_SENSOR, "x86_pkg_temp/thermal_zone0", SENSOR_temperature);
+    put("sys/class/hwmon/hwmon0/temp1_crit", "84850\n");
+    put("sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
+    put("sys/class/thermal/thermal_zone0/temp", "41000\n");
+    put("sys/class/thermal/thermal_zone1/type", "nvme\n"); /* a chip of hwmon as well */
+    put("sys/class/thermal/thermal_zone1/temp", "99000\n");
+    put("sys/class/hwmon/hwmon2/name", "cpu_thermal\n");
+    put("sys/class/hwmon/hwmon2/temp1_input", "40000\n");
+    put("sys/class/thermal/thermal_zone2/type", "cpu-thermal\n"); /* so is this: hwmon's names have no '-' */
+    put("sys/class/thermal/thermal_zone2/temp", "40000\n");
+    put("sys/class/thermal/thermal_zone3/type", "cpu-thermal1\n");
+    put("sys/class/thermal/thermal_zone3/temp", "40500\n");
+    machine_open(true);
+    wait_for_helper(BARO_KIND_SENSOR, "x86_pkg_temp/thermal_zone0", SENSOR_temperature);
     assert_int_equal(m.sample.entities[BARO_KIND_SENSOR].n, 5);
-    assert_true(named(&m, BARO_KIND_SENSOR, "cpu_thermal/temp1") &&
-                named(&m, BARO_KIND_SENSOR, "cpu-thermal1/thermal_zone3"));
-    const struct baro_entity *a = named(&m, BARO_KIND_SENSOR, "nvme/Composite"),
-                             *b = named(&m, BARO_KIND_SENSOR, "nvme/Composite#2");
+    assert_true(named(BARO_KIND_SENSOR, "cpu_thermal/temp1") && named(BARO_KIND_SENSOR, "cpu-thermal1/thermal_zone3"));
+    const struct baro_entity *a = named(BARO_KIND_SENSOR, "nvme/Composite"),
+                             *b = named(BARO_KIND_SENSOR, "nvme/Composite#2");
     assert_true(a && b);
     if (a->absent[SENSOR_critical]) { /* the order of a directory's entries is not defined */
         const struct baro_entity *swap = a;
@@ -451,12 +395,11 @@ static void sensors_and_frequencies(void **state)
     assert_true(a->value[SENSOR_temperature] == 38850 && a->value[SENSOR_critical] == 84850);
     assert_true((int64_t)b->value[SENSOR_temperature] == -2500 &&
                 b->absent[SENSOR_critical] == BARO_ABSENT_UNSUPPORTED);
-    is(&m, HOST_temperature, 41000);
-    wait_for_helper(&m, BARO_KIND_CPU, "cpu0", CPU_frequency);
-    is(&m, HOST_cpu_frequency, 1300000000);
-    assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->value[CPU_frequency_most], 3500000000);
-    assert_int_equal(named(&m, BARO_KIND_CPU, "cpu2")->absent[CPU_frequency_most], BARO_ABSENT_UNSUPPORTED);
-    machine_done(&m);
+    is(HOST_temperature, 41000);
+    wait_for_helper(BARO_KIND_CPU, "cpu0", CPU_frequency);
+    is(HOST_cpu_frequency, 1300000000);
+    assert_int_equal(named(BARO_KIND_CPU, "cpu0")->value[CPU_frequency_most], 3500000000);
+    assert_int_equal(named(BARO_KIND_CPU, "cpu2")->absent[CPU_frequency_most], BARO_ABSENT_UNSUPPORTED);
 }
 
 /* Without a frequency governor, it is read less and less often while it stays the same, and a change is seen all the
@@ -464,41 +407,35 @@ static void sensors_and_frequencies(void **state)
 static void a_frequency_that_stands_still(void **state)
 {
     for (int governed = 0; governed < 2; governed++) {
-        struct host_tree m;
-        (void)state;
-        machine_new(&m);
-        put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
-        put(&m, "proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2000.000\n");
+        machine_again();
+        put("proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
+        put("proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2000.000\n");
         if (governed) {
-            put(&m, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3500000\n");
-            put(&m, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2000000\n");
+            put("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3500000\n");
+            put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2000000\n");
         }
-        machine_open(&m, true);
-        wait_for_helper(&m, BARO_KIND_CPU, "cpu0", CPU_frequency);
+        machine_open(true);
+        wait_for_helper(BARO_KIND_CPU, "cpu0", CPU_frequency);
         for (int i = 0; i < 300; i++) {
-            host_tree_read(&m);
-            is(&m, HOST_cpu_frequency, 2000000000);
+            host_tree_read();
+            is(HOST_cpu_frequency, 2000000000);
             usleep(1000);
         }
-        put(&m, "proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2100.000\n");
+        put("proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2100.000\n");
         if (governed)
-            put(&m, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2100000\n");
+            put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2100000\n");
         for (int i = 0; i < 400 && m.sample.host[HOST_cpu_frequency] != 2100000000; i++) {
-            host_tree_read(&m);
+            host_tree_read();
             usleep(10000);
         }
-        is(&m, HOST_cpu_frequency, 2100000000);
-        machine_done(&m);
+        is(HOST_cpu_frequency, 2100000000);
     }
 }
 
 /* "/" twice by a bind mount, a subvolume, pseudo filesystems, one that is hidden by another, one that is not there. */
 static void filesystems_count_once(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/self/mountinfo",
+    put("proc/self/mountinfo",
         "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:20 / /proc rw - proc proc rw\n3 1 8:1 /srv /mnt/bind rw - ext4 "
         "/dev/sda1 rw\n"
         "4 1 0:40 /@ /tmp rw - btrfs /dev/sdb rw,subvol=/@\n5 1 0:41 /@home /var rw - btrfs /dev/sdb rw\n6 1 0:50 / "
@@ -507,15 +444,15 @@ static void filesystems_count_once(void **state)
         "/dev/sdc rw\n"
         "10 1 0:70 / /etc rw - zfs pool/a rw\n11 1 0:71 / /bin rw - zfs pool/b rw\n12 1 0:80 / /dev rw - tmpfs tmpfs "
         "rw\n");
-    machine_open(&m, true);
-    wait_for_helper(&m, BARO_KIND_FS, "/etc", FS_total);
+    machine_open(true);
+    wait_for_helper(BARO_KIND_FS, "/etc", FS_total);
     static const char *const names[] = {"/", "/tmp", "/usr", "/no such", "/etc"}, *const labels[] = {
                                                                                       "ext4 /dev/sda1",
                                                                                       "btrfs /dev/sdb", "tmpfs b",
                                                                                       "vfat /dev/sdc", "zfs pool"};
     assert_int_equal(m.sample.entities[BARO_KIND_FS].n, 5);
     for (size_t i = 0; i < 5; i++) {
-        const struct baro_entity *e = named(&m, BARO_KIND_FS, names[i]);
+        const struct baro_entity *e = named(BARO_KIND_FS, names[i]);
         assert_non_null(e);
         assert_string_equal(e->label, labels[i]);
         if (i == 3)
@@ -523,30 +460,26 @@ static void filesystems_count_once(void **state)
         else
             assert_true(!e->absent[FS_total] && e->value[FS_total] >= e->value[FS_used] && !e->absent[FS_read_at]);
     }
-    const struct baro_entity *pool = named(&m, BARO_KIND_FS, "/etc");
+    const struct baro_entity *pool = named(BARO_KIND_FS, "/etc");
     assert_int_equal(pool->value[FS_total], pool->value[FS_used] + pool->value[FS_available]);
     assert_int_equal(pool->absent[FS_inodes], BARO_ABSENT_UNSUPPORTED);
-    machine_done(&m);
 }
 
 /* In a container the root is an overlay and a file of it is a bind mount of the file system below: both are the same
  * filesystem, as its id and its values show. */
 static void file_system_below_an_overlay_is_the_same(void **state)
 {
-    struct host_tree m;
     char mounts[512];
-    (void)state;
-    machine_new(&m);
     snprintf(mounts, sizeof(mounts),
              "1 0 0:30 / / rw - overlay overlay rw,lowerdir=/l\n2 1 8:1 /d/hosts %s/proc rw - ext4 /dev/sda1 rw\n3 1 "
              "0:31 / /merged rw - overlay o rw\n",
              m.dir);
-    put(&m, "proc/self/mountinfo", mounts);
-    machine_open(&m, true);
-    wait_for_helper(&m, BARO_KIND_FS, "/", FS_total);
+    put("proc/self/mountinfo", mounts);
+    machine_open(true);
+    wait_for_helper(BARO_KIND_FS, "/", FS_total);
     for (int i = 0; i < 400 && m.sample.entities[BARO_KIND_FS].n > 1; i++) {
         usleep(10000);
-        host_tree_read(&m);
+        host_tree_read();
     }
     struct stat a, b;
     char proc[80];
@@ -555,27 +488,26 @@ static void file_system_below_an_overlay_is_the_same(void **state)
     if (a.st_dev == b.st_dev)
         assert_int_equal(m.sample.entities[BARO_KIND_FS].n, 1);
     assert_string_equal(m.sample.entities[BARO_KIND_FS].at[0]->label, "overlay overlay");
-    machine_done(&m);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_load_events_pressure),
-        cmocka_unit_test(moving_lines_of_vmstat),
-        cmocka_unit_test(cpus_come_and_go),
-        cmocka_unit_test(zeros_are_no_values),
-        cmocka_unit_test(falling_counters_make_no_growth),
-        cmocka_unit_test(a_large_machine),
-        cmocka_unit_test(bytes_of_disks_count_once),
-        cmocka_unit_test(a_name_with_a_slash_is_found),
-        cmocka_unit_test(unused_disks_are_not_shown),
-        cmocka_unit_test(disks_come_and_go),
-        cmocka_unit_test(no_total_without_sys),
-        cmocka_unit_test(sensors_and_frequencies),
-        cmocka_unit_test(a_frequency_that_stands_still),
-        cmocka_unit_test(filesystems_count_once),
-        cmocka_unit_test(file_system_below_an_overlay_is_the_same),
+        HOST_TEST(memory_load_events_pressure),
+        HOST_TEST(moving_lines_of_vmstat),
+        HOST_TEST(cpus_come_and_go),
+        HOST_TEST(zeros_are_no_values),
+        HOST_TEST(falling_counters_make_no_growth),
+        HOST_TEST(a_large_machine),
+        HOST_TEST(bytes_of_disks_count_once),
+        HOST_TEST(a_name_with_a_slash_is_found),
+        HOST_TEST(unused_disks_are_not_shown),
+        HOST_TEST(disks_come_and_go),
+        HOST_TEST(no_total_without_sys),
+        HOST_TEST(sensors_and_frequencies),
+        HOST_TEST(a_frequency_that_stands_still),
+        HOST_TEST(filesystems_count_once),
+        HOST_TEST(file_system_below_an_overlay_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

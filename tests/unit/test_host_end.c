@@ -11,10 +11,10 @@
 #include "host_tree.h"
 #include "recorder/helper/helper.h"
 
-static const struct baro_entity *root_of(struct host_tree *m)
+static const struct baro_entity *root_of(void)
 {
-    host_fill(m->host, &m->sample);
-    const struct baro_entity *e = named(m, BARO_KIND_FS, "/");
+    host_fill(m.host, &m.sample);
+    const struct baro_entity *e = named(BARO_KIND_FS, "/");
     assert_non_null(e);
     return e;
 }
@@ -23,26 +23,23 @@ static const struct baro_entity *root_of(struct host_tree *m)
 static void filesystems_at_the_end(void **state)
 {
     bool at_the_end = false;
-    (void)state;
     for (int round = 0; round < 50 && !at_the_end; round++) {
-        struct host_tree m;
-        machine_new(&m);
-        put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
-        machine_open(&m, true);
+        machine_again();
+        put("proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
+        machine_open(true);
         for (int i = 0; i < 400; i++) {
-            host_tree_read(&m);
-            if (root_of(&m)->absent[FS_total] != BARO_ABSENT_NOT_YET)
+            host_tree_read();
+            if (root_of()->absent[FS_total] != BARO_ABSENT_NOT_YET)
                 break;
             usleep(10000);
         }
-        const struct baro_entity *e = root_of(&m);
+        const struct baro_entity *e = root_of();
         uint64_t before = e->value[FS_read_at], end = m.now_ns + NS_PER_SEC;
         assert_true(!e->absent[FS_total] && before <= m.now_ns);
         host_tick(m.host, end, BUDGET_ALL, true);
-        e = root_of(&m);
+        e = root_of();
         assert_true(!e->absent[FS_total] && (e->value[FS_read_at] == before || e->value[FS_read_at] == end));
         at_the_end = e->value[FS_read_at] == end;
-        machine_done(&m);
     }
     assert_true(at_the_end);
 }
@@ -50,11 +47,8 @@ static void filesystems_at_the_end(void **state)
 /* A job that was too short for a helper gets none for its end. */
 static void none_for_the_end_alone(void **state)
 {
-    struct host_tree m;
     char proc[80];
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    put("proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
     snprintf(proc, sizeof(proc), "%s/proc", m.dir);
     struct host_options o = {.proc_fd = open(proc, O_RDONLY | O_DIRECTORY),
                              .sys_fd = -1,
@@ -67,12 +61,10 @@ static void none_for_the_end_alone(void **state)
     host_tick(m.host, 30 * NS_PER_MS, BUDGET_ALL, false);
     host_tick(m.host, 200 * NS_PER_MS, BUDGET_ALL, true);
     assert_int_equal(worker_pid(helper_worker(host_helper(m.host))), 0);
-    machine_done(&m);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(filesystems_at_the_end),
-                                       cmocka_unit_test(none_for_the_end_alone)};
+    const struct CMUnitTest tests[] = {HOST_TEST(filesystems_at_the_end), HOST_TEST(none_for_the_end_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

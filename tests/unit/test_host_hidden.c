@@ -15,13 +15,13 @@ static const enum host_metric disk_totals[] = {HOST_disk_read, HOST_disk_write, 
 static const enum host_metric net_totals[] = {HOST_net_receive, HOST_net_transmit, HOST_net_receive_packets,
                                               HOST_net_transmit_packets};
 
-static void expect_disks(const struct host_tree *m, enum baro_absent why)
+static void expect_disks(enum baro_absent why)
 {
     for (int i = 0; i < 4; i++) {
         if (why)
-            lacks(m, disk_totals[i], why);
+            lacks(disk_totals[i], why);
         else
-            is(m, disk_totals[i], 0);
+            is(disk_totals[i], 0);
     }
 }
 
@@ -33,58 +33,44 @@ static void disks(void **state)
         enum baro_absent why;
     } rows[] = {{NULL, BARO_PRESENT}, {"sys/class/block/vda/size", BARO_ABSENT_UNKNOWN}};
     for (int i = 0; i < 2; i++) {
-        struct host_tree m;
-        (void)state;
-        machine_new(&m);
-        put(&m, "proc/diskstats", "");
+        machine_again();
+        put("proc/diskstats", "");
         if (rows[i].block)
-            put(&m, rows[i].block, "8\n");
-        machine_open(&m, false);
-        host_tree_read(&m);
-        expect_disks(&m, rows[i].why);
-        put(&m, "proc/diskstats", "no such line\n");
-        host_tree_read(&m);
-        expect_disks(&m, rows[i].why);
-        machine_done(&m);
+            put(rows[i].block, "8\n");
+        machine_open(false);
+        expect_disks(rows[i].why);
+        put("proc/diskstats", "no such line\n");
+        host_tree_read();
+        expect_disks(rows[i].why);
     }
 }
 
 static void disks_without_sys(void **state)
 {
-    struct host_tree m;
     char gone[128];
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/diskstats", "");
+    put("proc/diskstats", "");
     snprintf(gone, sizeof(gone), "rm -r %s/sys/class", m.dir);
     assert_int_equal(system(gone), 0);
-    machine_open(&m, false);
-    host_tree_read(&m);
-    expect_disks(&m, BARO_ABSENT_UNKNOWN);
-    machine_done(&m);
+    machine_open(false);
+    expect_disks(BARO_ABSENT_UNKNOWN);
 }
 
 /* Known devices are not gone because the file is hidden now. */
 static void disks_that_were_seen(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "sys/class/block/vda/device/model", "A\n");
-    put(&m, "sys/class/block/vda/size", "8\n");
-    put(&m, "proc/diskstats", " 254 0 vda 1 0 8 0 2 0 16 0 0 0 0\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 4096);
-    uint32_t id = named(&m, BARO_KIND_DISK, "vda")->id;
-    put(&m, "proc/diskstats", "");
-    host_tree_read(&m);
-    expect_disks(&m, BARO_ABSENT_UNKNOWN);
-    put(&m, "proc/diskstats", " 254 0 vda 2 0 16 0 2 0 16 0 0 0 0\n");
-    host_tree_read(&m);
-    is(&m, HOST_disk_read, 8192);
-    assert_int_equal(named(&m, BARO_KIND_DISK, "vda")->id, id);
-    machine_done(&m);
+    put("sys/class/block/vda/device/model", "A\n");
+    put("sys/class/block/vda/size", "8\n");
+    put("proc/diskstats", " 254 0 vda 1 0 8 0 2 0 16 0 0 0 0\n");
+    machine_open(false);
+    is(HOST_disk_read, 4096);
+    uint32_t id = named(BARO_KIND_DISK, "vda")->id;
+    put("proc/diskstats", "");
+    host_tree_read();
+    expect_disks(BARO_ABSENT_UNKNOWN);
+    put("proc/diskstats", " 254 0 vda 2 0 16 0 2 0 16 0 0 0 0\n");
+    host_tree_read();
+    is(HOST_disk_read, 8192);
+    assert_int_equal(named(BARO_KIND_DISK, "vda")->id, id);
 }
 
 /* There is no network namespace without a loopback. */
@@ -93,19 +79,15 @@ static void interfaces(void **state)
     static const char *const texts[] = {"", "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame "
                                             "compressed multicast|bytes packets\n"};
     for (int t = 0; t < 2; t++) {
-        struct host_tree m;
-        (void)state;
-        machine_new(&m);
-        put(&m, "proc/net/dev", texts[t]);
-        machine_open(&m, false);
-        host_tree_read(&m);
+        machine_again();
+        put("proc/net/dev", texts[t]);
+        machine_open(false);
         for (int i = 0; i < 4; i++)
-            lacks(&m, net_totals[i], BARO_ABSENT_UNKNOWN);
-        put(&m, "sys/class/net/lo/type", "772\n");
-        put(&m, "proc/net/dev", "lo: 5 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n");
-        host_tree_read(&m); /* alone it is no network, and that is known */
-        is(&m, HOST_net_receive, 0);
-        machine_done(&m);
+            lacks(net_totals[i], BARO_ABSENT_UNKNOWN);
+        put("sys/class/net/lo/type", "772\n");
+        put("proc/net/dev", "lo: 5 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n");
+        host_tree_read(); /* alone it is no network, and that is known */
+        is(HOST_net_receive, 0);
     }
 }
 
@@ -116,48 +98,38 @@ static void all_of_them(void **state)
     static const char *const paths[] = {"stat",        "loadavg", "uptime",       "meminfo",         "vmstat",
                                         "diskstats",   "net/dev", "pressure/cpu", "pressure/memory", "pressure/io",
                                         "pressure/irq"};
-    struct host_tree m;
     char path[64];
-    (void)state;
-    machine_new(&m);
-    put(&m, "sys/class/block/vda/size", "8\n");
+    put("sys/class/block/vda/size", "8\n");
     for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
         snprintf(path, sizeof(path), "proc/%s", paths[i]);
-        put(&m, path, "");
+        put(path, "");
     }
-    machine_open(&m, false);
-    host_tree_read(&m);
+    machine_open(false);
     for (int i = 0; i < HOST_MAX; i++) {
         if (i != HOST_cpu_frequency && i != HOST_temperature) /* from the helper, which was not asked */
-            lacks(&m, (enum host_metric)i, BARO_ABSENT_UNKNOWN);
+            lacks((enum host_metric)i, BARO_ABSENT_UNKNOWN);
     }
-    machine_done(&m);
 }
 
 /* Files that lack one line: the other values stay, and the missing ones are reported as not supported by this
  * kernel. */
 static void a_line_is_missing(void **state)
 {
-    struct host_tree m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "proc/stat", "cpu0 1 0 0 1 0 0 0 0 0 0\nctxt 5\n");
-    put(&m, "proc/meminfo", "MemFree: 100 kB\nDirty: 3 kB\n");
-    put(&m, "proc/vmstat", "pgfault 1000\n");
-    put(&m, "proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
-    machine_open(&m, false);
-    host_tree_read(&m);
-    lacks(&m, HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_interrupts, BARO_ABSENT_UNSUPPORTED);
-    is(&m, HOST_switches, 5);
-    lacks(&m, HOST_memory_total, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
-    is(&m, HOST_memory_dirty, 3072);
-    lacks(&m, HOST_faults_minor, BARO_ABSENT_UNSUPPORTED);
-    lacks(&m, HOST_oom_kills, BARO_ABSENT_UNSUPPORTED);
-    is(&m, HOST_pressure_io_some, 9000);
-    lacks(&m, HOST_pressure_io_full, BARO_ABSENT_UNSUPPORTED);
-    machine_done(&m);
+    put("proc/stat", "cpu0 1 0 0 1 0 0 0 0 0 0\nctxt 5\n");
+    put("proc/meminfo", "MemFree: 100 kB\nDirty: 3 kB\n");
+    put("proc/vmstat", "pgfault 1000\n");
+    put("proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
+    machine_open(false);
+    lacks(HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_interrupts, BARO_ABSENT_UNSUPPORTED);
+    is(HOST_switches, 5);
+    lacks(HOST_memory_total, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
+    is(HOST_memory_dirty, 3072);
+    lacks(HOST_faults_minor, BARO_ABSENT_UNSUPPORTED);
+    lacks(HOST_oom_kills, BARO_ABSENT_UNSUPPORTED);
+    is(HOST_pressure_io_some, 9000);
+    lacks(HOST_pressure_io_full, BARO_ABSENT_UNSUPPORTED);
 }
 
 /* Without cpufreq: an empty cpuinfo hides the frequency, a cpuinfo without that line has none. */
@@ -168,29 +140,25 @@ static void frequencies(void **state)
         enum baro_absent why;
     } rows[] = {{"", BARO_ABSENT_UNKNOWN}, {"processor\t: 0\n", BARO_ABSENT_UNSUPPORTED}};
     for (int i = 0; i < 2; i++) {
-        struct host_tree m;
-        (void)state;
-        machine_new(&m);
-        put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
-        put(&m, "proc/cpuinfo", rows[i].text);
-        machine_open(&m, true);
+        machine_again();
+        put("proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
+        put("proc/cpuinfo", rows[i].text);
+        machine_open(true);
         for (int k = 0; k < 400; k++) {
-            host_tree_read(&m);
+            host_tree_read();
             if (m.sample.host_absent[HOST_cpu_frequency] != BARO_ABSENT_NOT_YET)
                 break;
             usleep(10000);
         }
-        lacks(&m, HOST_cpu_frequency, rows[i].why);
-        machine_done(&m);
+        lacks(HOST_cpu_frequency, rows[i].why);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(disks),       cmocka_unit_test(disks_without_sys), cmocka_unit_test(disks_that_were_seen),
-        cmocka_unit_test(interfaces),  cmocka_unit_test(all_of_them),       cmocka_unit_test(a_line_is_missing),
-        cmocka_unit_test(frequencies),
+        HOST_TEST(disks),       HOST_TEST(disks_without_sys), HOST_TEST(disks_that_were_seen), HOST_TEST(interfaces),
+        HOST_TEST(all_of_them), HOST_TEST(a_line_is_missing), HOST_TEST(frequencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

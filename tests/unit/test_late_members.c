@@ -186,7 +186,6 @@ static uint64_t peak_of(bool began, uint8_t absent, uint64_t before, uint64_t af
 /* A mark of a process that ran before is the recording's if it grew in it. */
 static void test_marks(void **state)
 {
-    (void)state;
     for (int ended = 0; ended < 2; ended++) {
         assert_int_equal(peak_of(false, BARO_PRESENT, 400 * MB, 400 * MB, ended), 10 * MB);
         assert_int_equal(peak_of(false, BARO_PRESENT, 400 * MB, 500 * MB, ended), 500 * MB);

@@ -15,11 +15,17 @@
 
 #include <cmocka.h>
 
+#include "files.h"
 #include "recorder/collectors/cgroups/bounds.h"
 #include "recorder/collectors/cgroups/limits.h"
 
 #define ID "3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a"
 #define GIB (UINT64_C(1) << 30)
+#define HYBRID "6.18-x86_64-hybrid-cgroups"
+#define SYSTEMD "6.1-x86_64-v2-systemd"
+#define DOCKER_V1 "4.19-x86_64-docker-v1"
+#define USER "cgroup /user.slice/user-1000.slice"
+#define PODS "cgroup /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"
 
 static int machine(const char *name)
 {
@@ -68,83 +74,93 @@ static void expect_known(const struct baro_limits *l, int memory, int cores, int
     assert_int_equal(l->pids_absent, pids);
 }
 
-static void hybrid(void **state)
+/* Where a process's groups are, by machine and pid. */
+static void groups_of_machines(void **state)
 {
+    static const struct {
+        const char *machine;
+        int32_t pid;
+        enum cgroup_controller controller;
+        const char *dir, *path;
+        bool root;
+    } rows[] = {
+        {HYBRID, 4000, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false},
+        {HYBRID, 4000, CGROUP_AT_CPUACCT, "sys/fs/cgroup/cpuacct", "/", true},
+        {HYBRID, 4000, CGROUP_AT_UNIFIED, "sys/fs/cgroup/unified", "/", true},
+        {HYBRID, 4000, CGROUP_AT_IO, "sys/fs/cgroup/unified", "/", true}, /* no v1 blkio here: v2's */
+        {DOCKER_V1, 17, CGROUP_AT_CPU, "sys/fs/cgroup/cpu,cpuacct", "/docker/" ID, false},
+        /* cgroup.procs says that it is in there */
+        {DOCKER_V1 "-elsewhere", 17, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory", "/kubepods/pod9/" ID, false},
+        {"5.15-x86_64-docker-v2", 17, CGROUP_AT_MEMORY, "sys/fs/cgroup", "/", false},
+        {"6.8-x86_64-lxcfs", 300, CGROUP_AT_MEMORY, "sys/fs/cgroup/init.scope", "/init.scope", false},
+        {"5.15-x86_64-wsl2", 9, CGROUP_AT_MEMORY, "sys/fs/cgroup", "/", true},
+    };
     struct cgroup_hierarchies p;
-    struct baro_limits l;
-    int fd = machine("6.18-x86_64-hybrid-cgroups");
-    (void)state;
-    assert_int_equal(cgroup_find(fd, 4000, &p), 0);
-    expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false);
-    expect_place(&p, CGROUP_AT_CPUACCT, "sys/fs/cgroup/cpuacct", "/", true);
-    expect_place(&p, CGROUP_AT_UNIFIED, "sys/fs/cgroup/unified", "/", true);
-    expect_place(&p, CGROUP_AT_IO, "sys/fs/cgroup/unified", "/",
-                 true); /* no v1 blkio here: v2's, whether it is enabled or not */
-    close(fd);
-    limits_of("6.18-x86_64-hybrid-cgroups", 4000, 2, &l);
-    assert_int_equal(l.memory_bytes, 209715200);
-    assert_string_equal(l.memory_source, "cgroup /batch/job7 memory.limit_in_bytes");
-    assert_int_equal(l.cores_ppm, 0);
-    assert_string_equal(l.cores_source, "");
-    assert_int_equal(l.pids, 0);
-    expect_known(&l, 0, 0, 0);
-}
-
-static void systemd_v2(void **state)
-{
-    struct baro_limits l;
-    (void)state;
-    limits_of("6.1-x86_64-v2-systemd", 4000, 8, &l);
-    assert_int_equal(l.memory_bytes, 4294967296);
-    assert_string_equal(l.memory_source, "cgroup /user.slice/user-1000.slice memory.high");
-    assert_int_equal(l.cores_ppm, 4000000);
-    assert_string_equal(l.cores_source, "cgroup /user.slice/user-1000.slice/session-3.scope cpuset.cpus.effective");
-    assert_int_equal(l.pids, 10813);
-    assert_string_equal(l.pids_source, "cgroup /user.slice/user-1000.slice pids.max");
-    expect_known(&l, 0, 0, 0);                       /* all groups up to the root are visible */
-    limits_of("6.1-x86_64-v2-systemd", 4000, 4, &l); /* all CPUs that exist */
-    assert_int_equal(l.cores_ppm, 0);
-}
-
-static void docker_v1(void **state)
-{
-    struct cgroup_hierarchies p;
-    struct baro_limits l;
-    int fd = machine("4.19-x86_64-docker-v1");
-    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        int fd = machine(rows[i].machine);
+        assert_int_equal(cgroup_find(fd, rows[i].pid, &p), 0);
+        expect_place(&p, rows[i].controller, rows[i].dir, rows[i].path, rows[i].root);
+        close(fd);
+    }
+    int fd = machine(DOCKER_V1);
     assert_int_equal(cgroup_find(fd, 17, &p), 0);
-    expect_place(&p, CGROUP_AT_CPU, "sys/fs/cgroup/cpu,cpuacct", "/docker/" ID, false);
     assert_ptr_equal(cgroup_location_of(&p, CGROUP_AT_CPU), cgroup_location_of(&p, CGROUP_AT_CPUACCT));
     assert_null(cgroup_location_of(&p, CGROUP_AT_UNIFIED));
     close(fd);
-    limits_of("4.19-x86_64-docker-v1", 17, 16, &l);
-    assert_int_equal(l.memory_bytes, 536870912);
-    assert_int_equal(l.cores_ppm, 1500000);
-    assert_string_equal(l.cores_source, "cgroup /docker/" ID " cpu.cfs_quota_us");
-    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no limit on threads here; there may be one above */
-}
-
-static void docker_v1_elsewhere(void **state)
-{
-    struct cgroup_hierarchies p;
-    struct baro_limits l;
-    int fd = machine("4.19-x86_64-docker-v1-elsewhere");
-    (void)state;
-    assert_int_equal(cgroup_find(fd, 17, &p), 0); /* cgroup.procs says that it is in there */
-    expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory", "/kubepods/pod9/" ID, false);
+    fd = machine("6.8-x86_64-lxcfs");
+    assert_int_equal(cgroup_find(fd, 301, &p), 0); /* outside of the visible part: no numbers of other groups instead */
+    assert_int_equal(p.n, 0);
     close(fd);
-    limits_of("4.19-x86_64-docker-v1-elsewhere", 17, 16, &l);
-    assert_int_equal(l.memory_bytes, 536870912);
+    fd = machine("4.4-x86_64-gvisor");
+    assert_true(cgroup_find(fd, 5, &p) < 0);
+    assert_int_equal(p.n, 0);
+    close(fd);
 }
 
-static void kubernetes_v1(void **state)
+/* The golden files of test_machines.c have all values; here is what they have to be. */
+static void limits_of_machines(void **state)
 {
+    static const struct {
+        const char *machine;
+        int32_t pid;
+        uint32_t cpus;
+        uint64_t memory, cores_ppm, pids;
+        const char *memory_source, *cores_source; /* NULL: any */
+    } rows[] = {
+        {HYBRID, 4000, 2, 209715200, 0, 0, "cgroup /batch/job7 memory.limit_in_bytes", ""},
+        {SYSTEMD, 4000, 8, 4294967296, 4000000, 10813, USER " memory.high",
+         USER "/session-3.scope cpuset.cpus.effective"},
+        {SYSTEMD, 4000, 4, 4294967296, 0, 10813, NULL, NULL}, /* all CPUs that exist */
+        {DOCKER_V1, 17, 16, 536870912, 1500000, 0, NULL, "cgroup /docker/" ID " cpu.cfs_quota_us"},
+        {DOCKER_V1 "-elsewhere", 17, 16, 536870912, 1500000, 0, NULL, NULL},
+        {"4.19-x86_64-kubernetes-v1", 17, 16, 134217728, 1500000, 0,
+         "cgroup /kubepods/burstable/pod1/" ID " hierarchical_memory_limit", NULL},
+        {"5.15-x86_64-docker-v2", 17, 8, 268435456, 500000, 100, "cgroup / memory.max", "cgroup / cpu.max"},
+        {"5.15-x86_64-kubernetes-v2", 4000, 8, 1073741824, 2000000, 0, PODS " memory.max", NULL},
+        {"6.8-x86_64-lxcfs", 300, 8, 2 * GIB, 2000000, 0, "cgroup / memory.max", NULL},
+        {"4.4-x86_64-gvisor", 5, 8, 0, 0, 0, NULL, NULL},
+        {"5.15-x86_64-wsl2", 9, 8, 0, 0, 0, NULL, NULL},
+    };
     struct baro_limits l;
-    (void)state;
-    limits_of("4.19-x86_64-kubernetes-v1", 17, 16, &l);
-    assert_int_equal(l.memory_bytes, 134217728);
-    assert_string_equal(l.memory_source, "cgroup /kubepods/burstable/pod1/" ID " hierarchical_memory_limit");
-    assert_int_equal(l.memory_absent, 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        limits_of(rows[i].machine, rows[i].pid, rows[i].cpus, &l);
+        if (l.memory_bytes != rows[i].memory || l.cores_ppm != rows[i].cores_ppm || l.pids != rows[i].pids)
+            fail_msg("%s: %llu bytes, %llu ppm, %llu pids", rows[i].machine, (unsigned long long)l.memory_bytes,
+                     (unsigned long long)l.cores_ppm, (unsigned long long)l.pids);
+        assert_string_equal(rows[i].memory_source ? rows[i].memory_source : l.memory_source, l.memory_source);
+        assert_string_equal(rows[i].cores_source ? rows[i].cores_source : l.cores_source, l.cores_source);
+    }
+    limits_of(HYBRID, 4000, 2, &l);
+    expect_known(&l, 0, 0, 0);
+    limits_of(SYSTEMD, 4000, 8, &l);
+    expect_known(&l, 0, 0, 0); /* all groups up to the root are visible */
+    assert_string_equal(l.pids_source, USER " pids.max");
+    limits_of(DOCKER_V1, 17, 16, &l);
+    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no limit on threads here; there may be one above */
+    limits_of("4.4-x86_64-gvisor", 5, 8, &l);
+    expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN);
+    limits_of("5.15-x86_64-wsl2", 9, 8, &l);
+    expect_known(&l, 0, 0, 0); /* the root of all: there is no limit */
 }
 
 /* While a command is waiting memory.stat is not read: the group's own limit is reported, and that there may be a
@@ -153,7 +169,6 @@ static void kubernetes_v1_quickly(void **state)
 {
     struct cgroup_hierarchies p;
     struct cgroup_bounds b, all;
-    (void)state;
     int fd = machine("4.19-x86_64-kubernetes-v1");
     assert_int_equal(cgroup_find(fd, 17, &p), 0);
     cgroup_bounds_read_quickly(fd, &p, &b);
@@ -166,88 +181,13 @@ static void kubernetes_v1_quickly(void **state)
     close(fd);
 }
 
-static void docker_v2(void **state)
-{
-    struct cgroup_hierarchies p;
-    struct baro_limits l;
-    int fd = machine("5.15-x86_64-docker-v2");
-    (void)state;
-    assert_int_equal(cgroup_find(fd, 17, &p), 0);
-    expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup", "/", false);
-    close(fd);
-    limits_of("5.15-x86_64-docker-v2", 17, 8, &l);
-    assert_int_equal(l.memory_bytes, 268435456);
-    assert_string_equal(l.memory_source, "cgroup / memory.max");
-    assert_int_equal(l.cores_ppm, 500000);
-    assert_string_equal(l.cores_source, "cgroup / cpu.max");
-    assert_int_equal(l.pids, 100);
-}
-
-static void kubernetes_v2(void **state)
-{
-    struct baro_limits l;
-    (void)state;
-    limits_of("5.15-x86_64-kubernetes-v2", 4000, 8, &l);
-    assert_int_equal(l.memory_bytes, 1073741824);
-    assert_string_equal(l.memory_source,
-                        "cgroup /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice memory.max");
-    assert_int_equal(l.cores_ppm, 2000000);
-}
-
-static void lxcfs(void **state)
-{
-    struct cgroup_hierarchies p;
-    struct baro_limits l;
-    int fd = machine("6.8-x86_64-lxcfs");
-    (void)state;
-    assert_int_equal(cgroup_find(fd, 300, &p), 0);
-    expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/init.scope", "/init.scope", false);
-    assert_int_equal(cgroup_find(fd, 301, &p), 0); /* outside of the visible part: no numbers of other groups instead */
-    assert_int_equal(p.n, 0);
-    close(fd);
-    limits_of("6.8-x86_64-lxcfs", 300, 8, &l);
-    assert_int_equal(l.memory_bytes, 2 * GIB);
-    assert_string_equal(l.memory_source, "cgroup / memory.max");
-}
-
-static void nothing_visible(void **state)
-{
-    struct cgroup_hierarchies p;
-    struct baro_limits l;
-    int fd = machine("4.4-x86_64-gvisor");
-    (void)state;
-    assert_true(cgroup_find(fd, 5, &p) < 0);
-    assert_int_equal(p.n, 0);
-    close(fd);
-    limits_of("4.4-x86_64-gvisor", 5, 8, &l);
-    assert_true(!l.memory_bytes && !l.cores_ppm && !l.pids);
-    expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN);
-    fd = machine("5.15-x86_64-wsl2");
-    assert_int_equal(cgroup_find(fd, 9, &p), 0);
-    expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup", "/", true);
-    close(fd);
-    limits_of("5.15-x86_64-wsl2", 9, 8, &l);
-    assert_int_equal(l.memory_bytes, 0);
-    expect_known(&l, 0, 0, 0); /* the root of all: there is no limit */
-}
-
 /* ---- made here ---- */
 
-static char made[] = "/tmp/test_limits_XXXXXX";
+static char made[sizeof(FILES_NAME)];
 
 static void put(const char *path, const char *text)
 {
-    char full[512];
-    snprintf(full, sizeof(full), "%s/%s", made, path);
-    for (char *slash = full + sizeof(made); (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        mkdir(full, 0755);
-        *slash = '/';
-    }
-    FILE *f = fopen(full, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
+    files_put(made, path, text);
 }
 
 #define MOUNTED_AT(root) "30 22 0:26 " root " /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -282,7 +222,6 @@ static void hidden(void **state)
 {
     static const char nothing[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
     struct baro_limits l;
-    (void)state;
     make(nothing, "0::/a/b\n", &l); /* not mounted */
     expect_bounded(&l);
     make(nothing, "4:memory:/a\n2:cpu,cpuacct:/a\n", &l); /* v1: a resource without hierarchy can't be limited */
@@ -302,7 +241,6 @@ static void hidden(void **state)
 static void partly_visible(void **state)
 {
     struct baro_limits l;
-    (void)state;
     put("sys/fs/cgroup/cgroup.procs", "7\n");
     put("sys/fs/cgroup/cgroup.events", "populated 1\nfrozen 0\n");
     put("sys/fs/cgroup/memory.max", "max\n");
@@ -319,7 +257,6 @@ static void many_groups(void **state)
     static const size_t many[] = {0, 300, 390, 391, 392, 7000, 65536};
     char *text = malloc(65536 * 11 + 4096);
     struct baro_limits l;
-    (void)state;
     for (size_t i = 0; i < sizeof(many) / sizeof(*many); i++) {
         size_t n = (size_t)sprintf(text, "Name:\tjob\nUid:\t1000\t1000\t1000\t1000\nGroups:\t");
         for (size_t k = 0; k < many[i]; k++)
@@ -339,23 +276,20 @@ static void many_groups(void **state)
 
 static int make_room(void **state)
 {
-    (void)state;
-    return mkdtemp(made) ? 0 : -1;
+    files_make(made);
+    return 0;
 }
 
 static int remove_room(void **state)
 {
-    char line[64];
-    (void)state;
-    snprintf(line, sizeof(line), "rm -rf %s", made);
-    return system(line);
+    files_remove(made);
+    return 0;
 }
 
 static void by_path(void **state)
 {
     struct cgroup_hierarchies p;
     int fd = machine("6.18-x86_64-hybrid-cgroups");
-    (void)state;
     assert_int_equal(cgroup_find_path(fd, "/sys/fs/cgroup/memory/batch/job7/", &p), 1);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false);
     assert_null(cgroup_location_of(&p, CGROUP_AT_CPU));
@@ -415,7 +349,6 @@ static void slurm(void **state)
                                        "1",
                                        NULL};
     struct baro_limits l;
-    (void)state;
     with_env(node, 0, &l);
     assert_int_equal(l.memory_bytes, 4 * GIB);
     assert_string_equal(l.memory_source, "SLURM_MEM_PER_NODE");
@@ -445,7 +378,6 @@ static void kubernetes_env(void **state)
         "KUBERNETES_SERVICE_HOST", "10.0.0.1", "MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
     static const char *const elsewhere[] = {"MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
     struct baro_limits l;
-    (void)state;
     with_env(pod, 0, &l);
     assert_int_equal(l.memory_bytes, 2 * GIB);
     assert_int_equal(l.cores_ppm, 1500000);
@@ -458,14 +390,15 @@ static void kubernetes_env(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hybrid),         cmocka_unit_test(systemd_v2),
-        cmocka_unit_test(docker_v1),      cmocka_unit_test(docker_v1_elsewhere),
-        cmocka_unit_test(kubernetes_v1),  cmocka_unit_test(kubernetes_v1_quickly),
-        cmocka_unit_test(docker_v2),      cmocka_unit_test(kubernetes_v2),
-        cmocka_unit_test(lxcfs),          cmocka_unit_test(nothing_visible),
-        cmocka_unit_test(by_path),        cmocka_unit_test(slurm),
-        cmocka_unit_test(kubernetes_env), cmocka_unit_test(hidden),
-        cmocka_unit_test(partly_visible), cmocka_unit_test(many_groups),
+        cmocka_unit_test(groups_of_machines),
+        cmocka_unit_test(limits_of_machines),
+        cmocka_unit_test(kubernetes_v1_quickly),
+        cmocka_unit_test(by_path),
+        cmocka_unit_test(slurm),
+        cmocka_unit_test(kubernetes_env),
+        cmocka_unit_test(hidden),
+        cmocka_unit_test(partly_visible),
+        cmocka_unit_test(many_groups),
     };
     return cmocka_run_group_tests(tests, make_room, remove_room);
 }

@@ -56,7 +56,6 @@ static void say(const struct ends *e, const char *line)
 /* Woken by a line, the wrapper may find the last message behind it. */
 static void test_last_message_behind_a_line(void **state)
 {
-    (void)state;
     struct ends e;
     begin(&e);
     say(&e, "one\n");
@@ -69,7 +68,6 @@ static void test_last_message_behind_a_line(void **state)
 
 static void test_last_message_alone(void **state)
 {
-    (void)state;
     struct ends e;
     begin(&e);
     say(&e, "one\n");
@@ -84,7 +82,6 @@ static void test_last_message_alone(void **state)
 /* A recorder that was killed sends nothing: this must not be taken for its end. */
 static void test_no_last_message(void **state)
 {
-    (void)state;
     struct ends e;
     begin(&e);
     say(&e, "one\n");
@@ -99,7 +96,6 @@ static void test_no_last_message(void **state)
 static void block_all(void *none)
 {
     sigset_t all;
-    (void)none;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
 }
@@ -121,7 +117,6 @@ static bool is_pending(pid_t pid, int signal)
 /* The recorder announces a message with SIGURG. That is not for the command; the same signal of anybody else is. */
 static void test_the_recorders_signal_is_not_passed_on(void **state)
 {
-    (void)state;
     struct ends e;
     struct run_result result = {0};
     begin(&e);
@@ -146,7 +141,6 @@ static void test_the_recorders_signal_is_not_passed_on(void **state)
 /* The view leaves the terminal when it is asked to; an answer to an earlier request is none. */
 static void test_the_view_leaves_the_terminal(void **state)
 {
-    (void)state;
     int ends[2];
     uint8_t got[2] = {0};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);

@@ -73,7 +73,6 @@ static void check_stat(struct span cut, bool whole)
 
 static void stat_cut_anywhere(void **state)
 {
-    (void)state;
     each_beginning(TEXT(stat_text), check_stat);
 }
 
@@ -81,7 +80,6 @@ static void stat_of_other_kernels(void **state)
 {
     struct cpus c = {0};
     struct proc_stat st;
-    (void)state;
     /* 2.4 had four modes, 2.6.0 seven; a future one has more than ten. A guest value that was read later than its user
      * value must not wrap; with one that can't be true the other is not known. */
     assert_int_equal(proc_stat_parse(TEXT("cpu 1 2 3 4\ncpu0 1 2 3 4 5 6 7\ncpu1 1 2 3 4 5 6 7 8 9 " MOST
@@ -126,7 +124,6 @@ static void load_and_uptime(void **state)
 {
     struct proc_loadavg l;
     uint64_t ns;
-    (void)state;
     each_beginning(TEXT("0.28 12.05 3.00 2/891 11735\n"), check_loadavg);
     each_beginning(TEXT("350735.47 234388.90\n"), check_uptime);
     assert_int_equal(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891 11735\n"), &l), 0);
@@ -170,7 +167,6 @@ static void check_meminfo(struct span cut, bool whole)
 static void meminfo(void **state)
 {
     struct proc_meminfo m;
-    (void)state;
     each_beginning(TEXT(meminfo_text), check_meminfo);
     assert_int_equal(
         proc_meminfo_parse(
@@ -201,7 +197,6 @@ static void check_vmstat(struct span cut, bool whole)
 static void vmstat(void **state)
 {
     struct proc_vmstat vm;
-    (void)state;
     each_beginning(TEXT("nr_free_pages 77\npswpin 1\npswpout 2\npgfault 1000\npgmajfault 30\npgsteal_kswapd "
                         "4\npgsteal_direct 5\npgsteal_khugepaged 99\n"
                         "pgscan_kswapd 6\npgscan_direct 7\npgscan_direct_throttle 99\noom_kill 8\nunknown 9\n"),
@@ -250,7 +245,6 @@ static void disks(void **state)
     struct proc_disk d;
     struct span text = TEXT("junk\n 8 0 sda\n 8 0 sda x\n 4294967296 0 a 1 2 3 4\n 8 1 b " MOST
                             " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19\n");
-    (void)state;
     each_beginning(TEXT(disk_text), check_disks);
     assert_true(proc_disk_next(&text, &d) && span_equal(d.name, "b") && d.value[DISKSTAT_READS] == UINT64_MAX &&
                 d.valid == (1u << DISKSTAT_MAX) - 1);
@@ -281,7 +275,6 @@ static void net(void **state)
     struct span bad = TEXT("eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\neth1: "
                            "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 18446744073709551616\n"
                            "eth2: " MOST " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n");
-    (void)state;
     each_beginning(TEXT("Inter-|   Receive                                                |  Transmit\n"
                         " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop "
                         "fifo colls carrier compressed\n"
@@ -312,7 +305,6 @@ static void check_pressure(struct span cut, bool whole)
 static void pressure(void **state)
 {
     struct proc_pressure p;
-    (void)state;
     each_beginning(TEXT("some avg10=0.04 avg60=0.12 avg300=0.11 total=50952626\nfull avg10=0.00 avg60=0.08 avg300=0.07 "
                         "total=37730900\n"),
                    check_pressure);
@@ -350,7 +342,6 @@ static void kmsg(void **state)
         {"3,1,7,-;Out of memory: Killed process 12 (: Killed process 1 ) total-vm:1kB\n", 7, 12},
     };
     struct kmsg_record r;
-    (void)state;
     each_beginning(TEXT("3,1234,98765432,-;Memory cgroup out of memory: Killed process 4711 (cc1) total-vm:1kB\n"),
                    check_kmsg);
     for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++) {
@@ -391,7 +382,6 @@ static void mounts(void **state)
     struct proc_mount m;
     struct span bad =
         TEXT("1 2 3:4 / / rw ext4 /dev/a rw\n1 2 3-4 / / rw - ext4 a b\n1 2 3:4294967296 / / rw - x y z\n");
-    (void)state;
     each_beginning(TEXT("36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 propagate_from:3 - ext3 /dev/root "
                         "rw,errors=continue\n"
                         "1 0 0:30 / / rw - overlay  rw\n2 1 0:31 / /tmp rw - tmpfs none\n"),
@@ -440,7 +430,6 @@ static void is_cpu(struct span text, const char *model, const char *implementer,
 static void cpuinfo(void **state)
 {
     struct proc_cpuinfo info;
-    (void)state;
     is_cpu(TEXT("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD "
                 "EPYC\ncpu MHz\t\t: 2596.120\npower management:\n\n"
                 "processor\t: 3\nmodel name\t: AMD EPYC\ncpu MHz\t\t: 2596.120\n"),
@@ -465,7 +454,6 @@ static void add_range(void *context, uint32_t first, uint32_t last)
 static void lists(void **state)
 {
     uint64_t sum = 0;
-    (void)state;
     assert_int_equal(sys_list_parse(TEXT("0-3,8,10-11\n"), add_range, &sum), 7);
     assert_int_equal(sum, 3 + 16 + 21);
     assert_int_equal(sys_list_parse(TEXT("0\n"), NULL, NULL), 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All values that the collectors report for each machine in tests/fixtures/machines, a line for each value or the
- * reason why it is absent, against tests/golden/machines; and values computed by hand from the machine's files, in
+ * All values that the collectors report for each machine in tests/fixtures/machines, or the reason why one is absent,
+ * against tests/golden/machines; and values computed by hand from the machine's files, in
  * tests/lib/machines_by_hand.h. A machine without a golden file fails, and so does a golden file without a machine.
  * Filesystems are only listed: their sizes come from the kernel that runs the test, which has other ones.
  */
@@ -164,30 +164,29 @@ static bool is_moment(enum baro_kind kind, int metric)
     return kind == BARO_KIND_SENSOR && metric == SENSOR_read_at;
 }
 
-static void put_host(struct buf *b, const struct baro_sample *s)
+/* Those of which there are many values: a line each, and one for each reason why others are absent. */
+static void put_values(struct buf *b, const char *before, enum baro_kind kind, const uint64_t *value,
+                       const uint8_t *absent)
 {
     char text[32];
-    for (int m = 0; m < HOST_MAX; m++) {
-        value_of(text, BARO_KIND_HOST, m, s->host[m], s->host_absent[m]);
-        buf_printf(b, "host %s %s\n", baro_metric_get(BARO_KIND_HOST, m)->name, text);
+    int metrics = baro_metric_count(kind);
+    for (int m = 0; m < metrics; m++) {
+        value_of(text, kind, m, value[m], absent[m]);
+        if (!absent[m])
+            buf_printf(b, "%s %s %s\n", before, baro_metric_get(kind, m)->name, text);
     }
-}
-
-/* They are many: a line each. */
-static void put_cpus(struct buf *b, const struct baro_entities *cpus)
-{
-    char text[32];
-    buf_str(b, cpus->n ? "cpus:" : "no cpus\n");
-    for (int m = 0; cpus->n && m < CPU_MAX; m++)
-        buf_printf(b, " %s", baro_metric_get(BARO_KIND_CPU, m)->name);
-    for (size_t i = 0; i < cpus->n; i++) {
-        buf_printf(b, "\n%s", cpus->at[i]->name);
-        for (int m = 0; m < CPU_MAX; m++) {
-            value_of(text, BARO_KIND_CPU, m, cpus->at[i]->value[m], cpus->at[i]->absent[m]);
-            buf_printf(b, " %s", text);
+    for (int why = BARO_PRESENT + 1; why < ABSENT_COUNT; why++) {
+        bool any = false;
+        for (int m = 0; m < metrics; m++) {
+            if (absent[m] != why)
+                continue;
+            if (!any)
+                buf_printf(b, "%s %s:", before, baro_absent_name((enum baro_absent)why));
+            buf_printf(b, " %s", baro_metric_get(kind, m)->name);
+            any = true;
         }
+        buf_str(b, any ? "\n" : "");
     }
-    buf_str(b, cpus->n ? "\n" : "");
 }
 
 static int by_name(const void *a, const void *b)
@@ -196,23 +195,36 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* By name: sensors come in the order of a directory, which is not defined. */
+/* Of all kinds but control groups: a table, with a line for each. Sensors by name: they come in the order of a
+ * directory, which is not defined. */
 static void put_entities(struct buf *b, enum baro_kind kind, const struct baro_entities *all)
 {
     const struct baro_entity *at[256];
     char text[32];
+    int metrics = baro_metric_count(kind);
     assert_true(all->n < 256);
     for (size_t i = 0; i < all->n; i++)
         at[i] = all->at[i];
     if (kind == BARO_KIND_SENSOR && all->n)
         qsort(at, all->n, sizeof(*at), by_name);
+    if (all->n && kind != BARO_KIND_CGROUP) {
+        buf_printf(b, "%s:", baro_kind_name(kind));
+        for (int m = 0; m < metrics; m++)
+            buf_printf(b, " %s", baro_metric_get(kind, m)->name);
+        buf_str(b, "\n");
+    }
     for (size_t i = 0; i < all->n; i++) {
-        buf_printf(b, "%s %s \"%s\"\n", baro_kind_name(kind), at[i]->name, at[i]->label);
-        for (int m = 0; m < baro_metric_count(kind); m++) {
-            value_of(text, kind, m, at[i]->value[m], at[i]->absent[m]);
-            buf_printf(b, "  %s %s\n", baro_metric_get(kind, m)->name,
-                       is_moment(kind, m) && !at[i]->absent[m] ? "(a moment)" : text);
+        buf_printf(b, "%s \"%s\"", at[i]->name, at[i]->label);
+        if (kind == BARO_KIND_CGROUP) {
+            buf_str(b, "\n");
+            put_values(b, " ", kind, at[i]->value, at[i]->absent);
+            continue;
         }
+        for (int m = 0; m < metrics; m++) {
+            value_of(text, kind, m, at[i]->value[m], at[i]->absent[m]);
+            buf_printf(b, " %s", is_moment(kind, m) && !at[i]->absent[m] ? "(a moment)" : text);
+        }
+        buf_str(b, "\n");
     }
 }
 
@@ -307,8 +319,8 @@ static void one(void **state)
     read_groups(&f);
     put_model(&b, &f);
     put_limits(&b, &f.limits);
-    put_host(&b, &f.sample);
-    put_cpus(&b, &f.sample.entities[BARO_KIND_CPU]);
+    put_values(&b, "host", BARO_KIND_HOST, f.sample.host, f.sample.host_absent);
+    put_entities(&b, BARO_KIND_CPU, &f.sample.entities[BARO_KIND_CPU]);
     put_entities(&b, BARO_KIND_DISK, &f.sample.entities[BARO_KIND_DISK]);
     put_filesystems(&b, &f);
     for (int k = BARO_KIND_NET; k < KIND_COUNT; k++)
@@ -324,7 +336,6 @@ static void one(void **state)
 static void none_is_missing(void **state)
 {
     char path[512];
-    (void)state;
     for (size_t i = 0; i < sizeof(by_hand) / sizeof(*by_hand); i++) {
         snprintf(path, sizeof(path), "%s/machines/%s/MACHINE", getenv("BARO_FIXTURES"), by_hand[i].machine);
         if (access(path, R_OK) < 0)

@@ -48,7 +48,6 @@ static void test_random(void **state)
     static struct pair all[PAIRS];
     struct map m = {0};
     size_t n = 0;
-    (void)state;
     for (unsigned step = 0; step < 200000; step++) {
         struct pair *p = &all[below(PAIRS)];
         if (!p->key) {
@@ -76,7 +75,6 @@ static void test_random(void **state)
 static void test_set(void **state)
 {
     struct map m = {0};
-    (void)state;
     assert_null(map_find(&m, 7));
     for (uint64_t i = 1; i <= 1000; i++)
         assert_true(map_set(&m, i, i) && map_set(&m, i, 2 * i));
@@ -89,7 +87,6 @@ static void test_set(void **state)
 static void test_hash(void **state)
 {
     static const char text[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
-    (void)state;
     assert_int_not_equal(map_hash("", 0), 0);
     for (size_t i = 0; i < sizeof(text); i++) {
         assert_int_equal(map_hash(text, i), map_hash(text + sizeof(text) - 1 - i, i));

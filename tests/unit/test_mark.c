@@ -38,7 +38,6 @@ static const char *json(const char *name)
 
 static void test_text(void **state)
 {
-    (void)state;
     assert_int_equal(parse("  epoch 3\t\r"), MARK_GOOD);
     assert_string_equal(m.name, "epoch 3");
     assert_int_equal(m.kind, MARK_POINT);
@@ -53,7 +52,6 @@ static void test_text(void **state)
 
 static void test_json(void **state)
 {
-    (void)state;
     assert_int_equal(parse("{\"mark\": \"a\\u00e4\\n\", \"n\": 18446744073709551615, \"i\": -3, \"r\": 2.0,"
                            " \"e\": 1e3,"
                            " \"t\": \"x\", \"b\": true, \"z\": null,"
@@ -83,7 +81,6 @@ static void test_json(void **state)
 /* What no other type holds as it is written is JSON, with numbers as they are spelled. */
 static void test_as_written(void **state)
 {
-    (void)state;
     /* clang-format off */
     static const char *const kept[] = {"18446744073709551616", "-9223372036854775809", "1e400", "-1E+999", "NaN",
                                        "Infinity", "-Infinity", "null", "\"a\\u0000b\"", "\"\\ud800\"",
@@ -123,7 +120,6 @@ static void test_as_written(void **state)
 
 static void test_left_out(void **state)
 {
-    (void)state;
     char line[256] = "{\"mark\": \"m\", \"deep\": ";
     size_t n = strlen(line);
     for (unsigned levels = 15; levels < 20; levels++) {
@@ -158,7 +154,6 @@ static void test_left_out(void **state)
 /* The text is the name, and what comes after it an attribute. */
 static void test_a_name_twice(void **state)
 {
-    (void)state;
     assert_int_equal(parse("{\"name\": \"x\", \"name\": 0.5}"), MARK_GOOD);
     assert_string_equal(m.name, "x");
     assert_true(attribute("name")->real == 0.5);
@@ -171,7 +166,6 @@ static void test_a_name_twice(void **state)
 
 static void test_edges_and_times(void **state)
 {
-    (void)state;
     assert_int_equal(parse("{\"begin\": \"load\", \"id\": \"7\", \"pid\": 12, \"start_ticks\": 99,"
                            " \"monotonic_ns\": 5}"),
                      MARK_GOOD);
@@ -200,7 +194,6 @@ static void test_edges_and_times(void **state)
 
 static void test_tasks(void **state)
 {
-    (void)state;
     assert_int_equal(parse("{\"run_task\": \"load\", \"pid\": 12, \"start_ticks\": 99}"), MARK_GOOD);
     assert_int_equal(m.kind, MARK_TASK);
     assert_false(m.itself);
@@ -219,7 +212,6 @@ static void test_tasks(void **state)
 /* Each prefix of a line, in memory of its exact size, so that a read beyond it is found. */
 static void test_cut(void **state)
 {
-    (void)state;
     static const char line[] = "{\"begin\": \"a\\u00e4\", \"x\": [1, {\"y\": \"]\"}], \"o\": {\"p\": -1.5e3},"
                                " \"t\": true}";
     for (size_t n = 1; n < sizeof(line) - 1; n++) {
@@ -234,7 +226,6 @@ static void test_cut(void **state)
 
 static void test_limits(void **state)
 {
-    (void)state;
     size_t size = 4 * MARK_LINE;
     char *text = malloc(size);
     assert_non_null(text);
@@ -261,7 +252,6 @@ static void test_limits(void **state)
 
 static void test_runlog(void **state)
 {
-    (void)state;
     assert_int_equal(parse("{\"ts\": \"2026-01-02T03:04:05.678+00:00\", \"type\": \"phase\", \"name\": \"fit\","
                            " \"seconds\": 1.25, \"rows\": 7, \"ok\": true}"),
                      MARK_GOOD);
@@ -300,7 +290,6 @@ static void test_runlog(void **state)
 /* In a line of a RunLog nothing but ts, type, name, seconds, event and data has a meaning. */
 static void test_runlog_members(void **state)
 {
-    (void)state;
     assert_int_equal(parse("{" TS "\"type\": \"phase\", \"name\": \"fit\", \"seconds\": 7, \"phase\": \"warm\","
                            " \"time\": 5, \"id\": \"x\", \"pid\": 1, \"start_ticks\": 2, \"data\": {\"a\": 1},"
                            " \"mark\": \"m\"}"),

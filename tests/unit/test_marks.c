@@ -15,7 +15,6 @@
  * if another program had it. */
 static void test_mark_a_little_above_the_samples(void **state)
 {
-    (void)state;
     const struct baro_header h = {.targets = &(int32_t){0}};
     for (int i = 0; i < 2; i++) {
         struct baro_process p = {.id = 1, .key = {50, 5}, .name = "cc1", .value = {[PROCESS_rss] = 100 * MB}};

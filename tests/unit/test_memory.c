@@ -33,7 +33,6 @@ static int read_all(const char *path)
 
 static void one_allocation_fails(void **state)
 {
-    (void)state;
     static const char *const names[] = {"v1-small", "v1-machine", "v1-entities"};
     const char *fixtures = getenv("BARO_FIXTURES");
     char path[512];

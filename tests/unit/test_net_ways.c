@@ -57,7 +57,6 @@ static void routes(void **state)
                                    V6("lo", "00000000000000000000000000000000", "00", "00200200")
                                        V6("eth0", "ff000000000000000000000000000000", "08", "00000001")
                                            V6("eth0", "00000000000000000000000000000000", "00", "00000003"));
-    (void)state;
     each_cut(four, check_routes);
     each_cut(six, check_routes6);
     size_t n4 = 0, n6 = 0;
@@ -92,63 +91,61 @@ struct interface {
 #define KIND(what)                                                                                                     \
     "uevent\0"                                                                                                         \
     "DEVTYPE=" what "\n"
+#define TYPE(n) "type\0" n "\n"
 #define PORT "brport/x\0"
 #define BRIDGE "bridge/x\0"
 #define HARDWARE "device/x\0"
 
-static void put_interface(const struct host_tree *m, const struct interface *i)
+static void put_interface(const struct interface *i)
 {
     char path[128], text[32];
     snprintf(path, sizeof(path), SYS "%s/ifindex", i->name);
     snprintf(text, sizeof(text), "%u\n", i->index);
-    put(m, path, text);
+    put(path, text);
     snprintf(path, sizeof(path), SYS "%s/iflink", i->name);
     snprintf(text, sizeof(text), "%u\n", i->link);
-    put(m, path, text);
+    put(path, text);
     for (int k = 0; k < 3 && i->files[k]; k++) {
         snprintf(path, sizeof(path), SYS "%s/%s", i->name, i->files[k]);
-        put(m, path, i->files[k] + strlen(i->files[k]) + 1);
+        put(path, i->files[k] + strlen(i->files[k]) + 1);
     }
 }
 
 /* Interface number n has sent and received 10^n bytes, so that a sum says which are in it. */
-static void machine_of(struct host_tree *m, const struct interface *all, size_t n, const char *four, const char *six)
+static void machine_of(const struct interface *all, size_t n, const char *four, const char *six)
 {
     char text[2048] = "    lo: 7 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n";
     unsigned long long bytes = 1;
-    machine_new(m);
-    put(m, SYS "lo/type", "772\n");
+    machine_again();
+    put(SYS "lo/type", "772\n");
     for (size_t i = 0; i < n; i++, bytes *= 10) {
-        put_interface(m, &all[i]);
+        put_interface(&all[i]);
         size_t len = strlen(text);
         snprintf(text + len, sizeof(text) - len, "%6s: %llu 1 0 0 0 0 0 0 %llu 1 0 0 0 0 0 0\n", all[i].name, bytes,
                  bytes);
     }
-    put(m, "proc/net/dev", text);
+    put("proc/net/dev", text);
     if (four)
-        put(m, "proc/net/route", four);
+        put("proc/net/route", four);
     if (six)
-        put(m, "proc/net/ipv6_route", six);
-    machine_open(m, false);
-    host_tree_read(m);
+        put("proc/net/ipv6_route", six);
+    machine_open(false);
 }
 
 static void check(const struct interface *all, size_t n, const char *four, const char *six)
 {
-    struct host_tree m;
     uint64_t sum = 0, bytes = 1;
-    machine_of(&m, all, n, four, six);
+    machine_of(all, n, four, six);
     for (size_t i = 0; i < n; i++, bytes *= 10) {
-        const struct baro_entity *e = named(&m, BARO_KIND_NET, all[i].name);
+        const struct baro_entity *e = named(BARO_KIND_NET, all[i].name);
         assert_non_null(e);
         if (e->value[NET_counted] != all[i].counted)
             print_message("%s: counted %d\n", all[i].name, !all[i].counted);
         assert_true(!e->absent[NET_counted] && e->value[NET_counted] == all[i].counted);
         sum += all[i].counted ? bytes : 0;
     }
-    is(&m, HOST_net_receive, sum);
-    is(&m, HOST_net_transmit, sum);
-    machine_done(&m);
+    is(HOST_net_receive, sum);
+    is(HOST_net_transmit, sum);
 }
 #define CHECK(rows, four, six) check(rows, sizeof(rows) / sizeof(*(rows)), four, six)
 
@@ -159,7 +156,6 @@ static void a_host_with_containers(void **state)
         {"veth1a", 5, 4, {PORT}, false},  {"veth2b", 7, 6, {PORT}, false},
         {"cali1", 9, 4, {NULL}, false},   {"wg0", 10, 10, {KIND("wireguard")}, false},
         {"tap0", 11, 11, {TAP}, false},   {"eth0.7", 12, 2, {"lower_eth0/x\0", KIND("vlan")}, false}};
-    (void)state;
     CHECK(rows, V4("cali1", "0000000A", "000000FF"), NULL); /* hardware is counted, whatever the routes are */
 }
 
@@ -169,13 +165,7 @@ static void a_container(void **state)
     static const struct interface two[] = {{"eth0", 2, 9, {NULL}, true},
                                            {"eth1", 3, 12, {NULL}, true},
                                            {"dummy0", 4, 4, {NULL}, false},
-                                           {"ipip0",
-                                            5,
-                                            0,
-                                            {"type\0"
-                                             "768\n"},
-                                            false}};
-    (void)state;
+                                           {"ipip0", 5, 0, {TYPE("768")}, false}};
     CHECK(one, NULL, NULL);
     CHECK(two, NULL, NULL); /* /proc/net is not there */
     CHECK(two, V4("eth0", "00000000", "00000000") V4("eth0", "000011AC", "0000FFFF") V4("eth1", "000012AC", "0000FFFF"),
@@ -203,7 +193,6 @@ static void a_container_with_containers(void **state)
         V6("veth1", "fe800000000000000000000000000000", "40", "00000001")
             V6("veth2", "ff000000000000000000000000000000", "08", "00000001")
                 V6("eth0", "00000000000000000000000000000000", "00", "00000003");
-    (void)state;
     CHECK(docker, V4("eth0", "00000000", "00000000"), NULL);
     CHECK(docker, NULL, NULL);
     CHECK(kind, four, NULL);
@@ -223,7 +212,6 @@ static void a_pair_with_both_ends(void **state)
                                                       {"eth0", 9, 20, {NULL}, true},
                                                       {"vx0", 5, 5, {KIND("vxlan")}, false},
                                                       {"tap0", 6, 6, {TAP}, false}};
-    (void)state;
     CHECK(rows, NULL, NULL);
     CHECK(rows, V4("v0", "0000000A", "000000FF"), NULL);
     CHECK(with_a_way_out, NULL, NULL);
@@ -240,7 +228,6 @@ static void a_guest(void **state)
                                                {"tap0", 4, 4, {PORT, TAP}, false},
                                                {"dummy0", 5, 5, {NULL}, false}};
     static const struct interface routed[] = {{"eth0", 2, 9, {NULL}, true}, {"tap0", 4, 4, {TAP}, false}};
-    (void)state;
     CHECK(bridged, V4("br0", "00000000", "00000000"), NULL);
     CHECK(routed, V4("eth0", "00000000", "00000000") V4("tap0", "0000000A", "000000FF"), NULL);
 }
@@ -251,21 +238,10 @@ static void neither_hardware_nor_pair(void **state)
 {
     static const struct interface tap[] = {{"tap0", 2, 2, {TAP}, true}};
     static const struct interface tap_and_vpn[] = {{"tap0", 2, 2, {TAP}, true},
-                                                   {"tun0",
-                                                    3,
-                                                    3,
-                                                    {TUN, "type\0"
-                                                          "65534\n"},
-                                                    false}};
-    static const struct interface vpn[] = {{"wg0",
-                                            2,
-                                            2,
-                                            {KIND("wireguard"), "type\0"
-                                                                "65534\n"},
-                                            true}};
+                                                   {"tun0", 3, 3, {TUN, TYPE("65534")}, false}};
+    static const struct interface vpn[] = {{"wg0", 2, 2, {KIND("wireguard"), TYPE("65534")}, true}};
     static const struct interface nothing[] = {
         {"docker0", 3, 3, {BRIDGE}, false}, {"veth1", 5, 4, {PORT}, false}, {"veth2", 7, 6, {PORT}, false}};
-    (void)state;
     CHECK(tap, NULL, NULL);
     CHECK(tap_and_vpn, V4("tun0", "00000000", "00000000") V4("tap0", "0002000A", "00FFFFFF"), NULL);
     CHECK(vpn, NULL, NULL);
@@ -282,7 +258,6 @@ static void a_bond_and_a_vlan(void **state)
                                                          {"v1", 3, 2, {"master/bonding/mode\0"}, false},
                                                          {"bond0", 4, 4, {"bonding/mode\0"}, true}};
     static const struct interface macvlan[] = {{"eth0", 7, 2, {KIND("macvlan")}, true}};
-    (void)state;
     CHECK(rows, NULL, NULL);
     CHECK(one_end_in_a_bond, NULL, NULL);
     CHECK(macvlan, NULL, NULL);
@@ -293,31 +268,28 @@ static void a_route_that_comes_later(void **state)
 {
     static const struct interface rows[] = {{"eth0", 2, 9, {NULL}, true}, {"eth1", 3, 12, {NULL}, false}};
     static const char text[] = "eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\neth1: 110 1 0 0 0 0 0 0 110 1 0 0 0 0 0 0\n";
-    struct host_tree m;
-    (void)state;
-    machine_of(&m, rows, 2, V4("eth0", "00000000", "00000000"), NULL);
-    is(&m, HOST_net_receive, 1);
-    put(&m, "proc/net/route", V4("eth0", "00000000", "00000000") V4("eth1", "0000000A", "000000FF"));
+    machine_of(rows, 2, V4("eth0", "00000000", "00000000"), NULL);
+    is(HOST_net_receive, 1);
+    put("proc/net/route", V4("eth0", "00000000", "00000000") V4("eth1", "0000000A", "000000FF"));
     m.now_ns += 20 * NS_PER_SEC;
-    put(&m, "proc/net/dev", text);
-    host_tree_read(&m);
-    is(&m, HOST_net_receive, 101); /* from its last value on */
-    assert_int_equal(named(&m, BARO_KIND_NET, "eth1")->value[NET_counted], 1);
-    machine_done(&m);
+    put("proc/net/dev", text);
+    host_tree_read();
+    is(HOST_net_receive, 101); /* from its last value on */
+    assert_int_equal(named(BARO_KIND_NET, "eth1")->value[NET_counted], 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes),
-        cmocka_unit_test(a_host_with_containers),
-        cmocka_unit_test(a_container),
-        cmocka_unit_test(a_container_with_containers),
-        cmocka_unit_test(a_pair_with_both_ends),
-        cmocka_unit_test(a_guest),
-        cmocka_unit_test(neither_hardware_nor_pair),
-        cmocka_unit_test(a_bond_and_a_vlan),
-        cmocka_unit_test(a_route_that_comes_later),
+        HOST_TEST(routes),
+        HOST_TEST(a_host_with_containers),
+        HOST_TEST(a_container),
+        HOST_TEST(a_container_with_containers),
+        HOST_TEST(a_pair_with_both_ends),
+        HOST_TEST(a_guest),
+        HOST_TEST(neither_hardware_nor_pair),
+        HOST_TEST(a_bond_and_a_vlan),
+        HOST_TEST(a_route_that_comes_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

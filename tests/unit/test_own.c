@@ -60,7 +60,6 @@ static void by_name(void **state)
                                          "baro-1-",
                                          "baro-99999999999999999999-0123abcd"};
     char dir[sizeof(FILES_NAME)];
-    (void)state;
     files_make(dir);
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
         folder(dir, ours[i]);
@@ -79,7 +78,6 @@ static void by_name(void **state)
 static void by_lock(void **state)
 {
     char dir[sizeof(FILES_NAME)];
-    (void)state;
     files_make(dir);
     folder(dir, "baro-7-00000001");
     int fd = hold(dir, "baro-7-00000001");
@@ -105,7 +103,6 @@ static void not_made_by_baro(void **state)
 {
     char dir[sizeof(FILES_NAME)], taken[128];
     struct own_dir d = {.v2 = true};
-    (void)state;
     files_make(dir);
     snprintf(d.parent, sizeof(d.parent), "%s", dir);
     assert_int_equal(own_dir_make(&d, "baro-7-00000001"),

@@ -111,7 +111,6 @@ static void test_sum_that_lacks_a_process(void **state)
     struct baro_sample sample = {.processes = all, .n = 2, .t_ns = 5};
     struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = 5, .u.sample = &sample};
     struct lives l;
-    (void)state;
     for (int shared = 0; shared < 2; shared++) {
         known.value[PROCESS_rss] = 4096;
         unknown.absent[PROCESS_rss] = shared ? BARO_ABSENT_SHARED : BARO_ABSENT_DENIED;

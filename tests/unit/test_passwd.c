@@ -41,7 +41,6 @@ static void assert_name(uint32_t uid, const char *expected)
 
 static void test_users_of_a_file(void **state)
 {
-    (void)state;
     write_file("root:x:0:0:root:/root:/bin/sh\n"
                "toor:x:0:0::/root:/bin/sh\n" /* the first one counts */
                "\n"
@@ -80,7 +79,6 @@ static void test_users_of_a_file(void **state)
 static void test_unreadable_file(void **state)
 {
     struct passwd_user user;
-    (void)state;
     assert_int_equal(passwd_by_name("nosuch/passwd", "root", &user), -ENOENT);
     assert_int_equal(passwd_by_uid("nosuch/passwd", 0, &user), -ENOENT);
     assert_int_equal(passwd_by_name(".", "root", &user), -EISDIR);
@@ -90,7 +88,6 @@ static void test_unreadable_file(void **state)
 static void test_long_lines(void **state)
 {
     char text[16384], name[PASSWD_NAME_MOST + 1];
-    (void)state;
     for (size_t before = 4000; before < 4200; before++) {
         memset(text, 'a', before);
         snprintf(text + before, sizeof(text) - before, "\nbob:x:1000:1000:::\n");

@@ -16,7 +16,6 @@
 static void test_a_unix_socket_has_a_user(void **state)
 {
     int ends[2];
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     struct peer p = peer_of(ends[0]), same = peer_of(ends[1]);
     assert_int_equal(p.is, PEER_USER);
@@ -52,13 +51,11 @@ static void check_loopback(int family)
 
 static void test_a_connection_within_the_machine(void **state)
 {
-    (void)state;
     check_loopback(AF_INET);
 }
 
 static void test_a_connection_within_the_machine_by_ipv6(void **state)
 {
-    (void)state;
     check_loopback(AF_INET6);
 }
 
@@ -68,7 +65,6 @@ static void test_a_client_that_has_left_has_no_user(void **state)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(a);
     int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
-    (void)state;
     assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
@@ -88,7 +84,6 @@ static void test_peers_are_told_apart(void **state)
     struct peer root = {.is = PEER_USER}, other = {.is = PEER_USER, .uid = 1}, none = {0},
                 near = {.is = PEER_ADDRESS, .address = {10, 0, 0, 1}},
                 far = {.is = PEER_ADDRESS, .address = {10, 0, 0, 2}};
-    (void)state;
     assert_true(peer_same(&root, &root) && peer_same(&near, &near));
     assert_false(peer_same(&root, &other) || peer_same(&near, &far) || peer_same(&root, &none) ||
                  peer_same(&none, &near));

@@ -94,7 +94,6 @@ static void check_tape(const char *name)
 
 static void test_files(void **state)
 {
-    (void)state;
     check_tape("v1-small.baro");
     check_tape("v1-machine.baro");
     check_tape("v1-limits.baro");
@@ -108,7 +107,6 @@ static void test_no_position(void **state)
                                           "0:99999999999:0"};
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *t = open_tape("v1-small.baro");
-    (void)state;
     char text[BARO_POSITION_SIZE];
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         snprintf(text, sizeof(text), "%.8s:%s", baro_tape_id(t), wrong[i]);
@@ -134,7 +132,6 @@ static void test_another_recording(void **state)
     struct baro_tape *t = open_tape("v1-small.baro");
     struct baro_record r;
     char position[BARO_POSITION_SIZE];
-    (void)state;
     assert_int_equal(next_of(t, &r), 1);
     baro_tape_tell(t, position);
     assert_int_equal(baro_tape_seek_to(t, position, &err), 1);

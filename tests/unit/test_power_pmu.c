@@ -21,7 +21,6 @@ static void scales(void **state)
                 {"3", 3},
                 {"1.5E+2", 150}},
       bad[] = {{"", 0}, {".", 0}, {"e-9", 0}, {"1e", 0}, {"1e-", 0}, {"1e-99", 0}, {"-1", 0}, {"1 ", 0}, {"0x1", 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         double v = -1, off;
         assert_int_equal(power_scale_parse(span_str(good[i].text), &v), 0);
@@ -40,7 +39,6 @@ static void events(void **state)
     static const char *const bad[] = {
         "", "event=", "event=0x", "event=2", "event=0xg", "umask=0x1", "event=0x11111111111111111"};
     uint64_t v = 7;
-    (void)state;
     assert_int_equal(power_event_parse(span_str("event=0x02"), &v), 0);
     assert_int_equal(v, 2);
     assert_int_equal(power_event_parse(span_str("event=0xfF"), &v), 0);

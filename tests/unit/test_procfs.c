@@ -46,7 +46,6 @@ static void check_stat_6_18(const struct pid_stat *st)
 
 static void stat_whole(void **state)
 {
-    (void)state;
     struct pid_stat st;
     assert_int_equal(pid_stat_parse(TEXT(stat_6_18), &st), 0);
     check_stat_6_18(&st);
@@ -71,14 +70,12 @@ static void check_stat_cut(struct span cut)
 
 static void stat_cut_anywhere(void **state)
 {
-    (void)state;
     each_cut(TEXT(stat_6_18), check_stat_cut);
 }
 
 /* 2.6.32 ends with field 44, before exit_code was added; a future kernel has more than 52. */
 static void stat_of_other_kernels(void **state)
 {
-    (void)state;
     struct pid_stat st;
     assert_int_equal(pid_stat_parse(TEXT("1 (init) S 0 1 1 0 -1 4202752 12 34 5 6 7 8 9 10 20 0 1 0 2 19767296 380 "
                                          "18446744073709551615 1 1 0 0 0 0 0 4096 "
@@ -105,7 +102,6 @@ static void stat_of_other_kernels(void **state)
 
 static void stat_hostile_names(void **state)
 {
-    (void)state;
     static const char tail[] = " S 1 7 7 0 -1 4194304 105 0 0 0 3 4 5 6 20 0 1 0 421183 3133440 361 0\n";
     static const struct span names[] = {
         {") S 1 1\n\xff\xfe(x", 12},
@@ -140,7 +136,6 @@ static void stat_hostile_names(void **state)
 
 static void stat_numbers_at_their_ends(void **state)
 {
-    (void)state;
     struct pid_stat st;
     /* Every counter at 2^64-1; rss, cutime and cstime below zero, and as 2^64 less one. */
     assert_int_equal(
@@ -184,7 +179,6 @@ static void stat_numbers_at_their_ends(void **state)
 /* A kernel thread; a zombie; and a group whose leader ended while a thread lives: like a zombie, but two threads. */
 static void stat_special_processes(void **state)
 {
-    (void)state;
     struct pid_stat st;
     assert_int_equal(pid_stat_parse(TEXT("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 9 0 0 20 0 1 0 1 0 0 "
                                          "18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 0 "
@@ -258,14 +252,12 @@ static void check_status_cut(struct span cut)
 
 static void status_cut_anywhere(void **state)
 {
-    (void)state;
     each_cut(TEXT(status_6_18), check_status_cut);
 }
 
 /* 2.6.32 has neither Rss* nor VmSwap nor Kthread; a zombie has no memory at all. */
 static void status_of_other_kernels(void **state)
 {
-    (void)state;
     struct pid_status st;
     assert_int_equal(
         pid_status_parse(
@@ -289,7 +281,6 @@ static void status_of_other_kernels(void **state)
 
 static void status_odd_lines(void **state)
 {
-    (void)state;
     struct pid_status st;
     assert_int_equal(
         pid_status_parse(
@@ -324,7 +315,6 @@ static void check_io_cut(struct span cut)
 
 static void io_cut_anywhere(void **state)
 {
-    (void)state;
     struct pid_io io;
     each_cut(TEXT(io_6_18), check_io_cut);
     assert_int_equal(pid_io_parse(TEXT(""), &io), BARO_E_SYNTAX);
@@ -355,7 +345,6 @@ static void check_smaps_cut(struct span cut)
 
 static void smaps_cut_anywhere(void **state)
 {
-    (void)state;
     struct pid_smaps sm;
     each_cut(TEXT(smaps_6_18), check_smaps_cut);
     assert_int_equal(pid_smaps_parse(TEXT(smaps_6_18), &sm), 0);
@@ -377,7 +366,6 @@ static void smaps_cut_anywhere(void **state)
 
 static void schedstat_cut_anywhere(void **state)
 {
-    (void)state;
     static const char text[] = "1213285 42 7\n";
     struct pid_schedstat ss = {1, 1, 1};
     for (size_t len = 0; len < sizeof(text) - 1; len++)
@@ -408,7 +396,6 @@ static bool note(void *context, int32_t pid)
 
 static void children(void **state)
 {
-    (void)state;
     static const char text[] = "12 13 2147483647 ";
     static const int32_t pids[] = {12, 13, INT32_MAX};
     for (size_t len = 0; len < sizeof(text); len++) {
@@ -430,7 +417,6 @@ static void children(void **state)
 
 static void machine_files(void **state)
 {
-    (void)state;
     static const char text[] = "cpu  2367 0 2610 835301 355 0 51 15 0 0\nintr 230277 0 0 0\nctxt 446481\nbtime "
                                "1795233600\nprocesses 7621\nprocs_running 1\n";
     struct proc_stat st;
@@ -462,7 +448,6 @@ static void is_named(const char *comm, const char *exe, struct span cmdline, con
 
 static void names(void **state)
 {
-    (void)state;
     is_named("cat", "/usr/bin/busybox", TEXT("cat\0"), "cat");
     is_named("gnome-keyring-d", "/usr/bin/gnome-keyring-daemon", TEXT(""), "gnome-keyring-daemon");
     is_named("gnome-keyring-d", "/usr/bin/gnome-keyring-daemon (deleted)", TEXT(""), "gnome-keyring-daemon");

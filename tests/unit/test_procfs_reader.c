@@ -78,7 +78,6 @@ static bool has_id(const struct ids *ids, int32_t id)
 
 static void captured_processes(void **state)
 {
-    (void)state;
     int root = machine_open();
     static struct ids ids;
     ids.n = 0;
@@ -100,7 +99,6 @@ static void captured_processes(void **state)
 
 static void captured_files(void **state)
 {
-    (void)state;
     int root = machine_open();
     struct pid_status status;
     struct pid_io io;
@@ -135,7 +133,6 @@ static void captured_files(void **state)
 
 static void reads_at_most_cap(void **state)
 {
-    (void)state;
     int root = machine_open();
     char small[8] = "zzzzzzz";
     assert_int_equal(proc_read(root, PARENT, "stat", small, 4), 4);
@@ -150,7 +147,6 @@ static void reads_at_most_cap(void **state)
 
 static void live_self(void **state)
 {
-    (void)state;
     int root = proc_root();
     int32_t self = getpid();
     static struct ids ids;
@@ -179,7 +175,6 @@ static void live_self(void **state)
 
 static void live_descriptors(void **state)
 {
-    (void)state;
     int root = proc_root();
     int32_t self = getpid();
     int64_t before = proc_count_fds(root, self);
@@ -197,7 +192,6 @@ static void live_descriptors(void **state)
 /* A child that has ended and is not yet reaped; then it is, and its files are gone. */
 static void live_zombie(void **state)
 {
-    (void)state;
     int root = proc_root();
     pid_t child = fork();
     if (child == 0)
@@ -250,7 +244,6 @@ static int read_as_nobody(int root, pid_t target)
 
 static void live_denied(void **state)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     int root = proc_root(), status = 0;
@@ -265,7 +258,6 @@ static void live_denied(void **state)
 
 static void live_hostile_name(void **state)
 {
-    (void)state;
     static const char name[] = ") S 1 1\n\xff\xfe(x";
     char old[16];
     int root = proc_root();
@@ -280,7 +272,6 @@ static void live_hostile_name(void **state)
 
 static void reasons(void **state)
 {
-    (void)state;
     assert_int_equal(proc_absent(ENOENT), BARO_ABSENT_GONE);
     assert_int_equal(proc_absent(ESRCH), BARO_ABSENT_GONE);
     assert_int_equal(proc_absent(EACCES), BARO_ABSENT_DENIED);

@@ -78,7 +78,6 @@ static void test_steps(void **state)
     char path[] = "/tmp/realtime-XXXXXX";
     struct baro_tape *t;
     struct baro_record r;
-    (void)state;
     close(mkstemp(path));
     struct tape_writer *w = new_tape(path, &tape_io_real);
     put_sample(w, 1 * SECOND);
@@ -113,7 +112,6 @@ static void test_readers(void **state)
     struct baro_tape *t;
     struct ArrowArrayStream rows;
     struct ArrowArray array;
-    (void)state;
     close(mkstemp(path));
     struct tape_writer *w = new_tape(path, &tape_io_real);
     put_sample(w, 1 * SECOND);

@@ -128,7 +128,6 @@ static bool is_false_alarm(const struct line *l, const char *shown)
 
 static void recall_is_99_percent(void **state)
 {
-    (void)state;
     struct rate r = corpus_run("secrets.txt", is_leak);
     assert_true(r.lines >= 500);
     assert_true(r.hits * 100 <= r.lines);
@@ -136,7 +135,6 @@ static void recall_is_99_percent(void **state)
 
 static void false_redaction_is_1_percent(void **state)
 {
-    (void)state;
     struct rate r = corpus_run("innocuous.txt", is_false_alarm);
     assert_true(r.lines >= 500);
     assert_true(r.hits * 100 <= r.lines);
@@ -154,7 +152,6 @@ static void is_shown(const char *argv, size_t len, size_t max, const char *expec
 
 static void shows_what_was_redacted(void **state)
 {
-    (void)state;
     SHOWN("mysql\0-ph4sh\0shop\0", "mysql -p*** shop");
     SHOWN("ssh\0-p\0"
           "2222\0host\0",
@@ -179,7 +176,6 @@ static void shows_what_was_redacted(void **state)
 
 static void quotes_as_a_shell_reads(void **state)
 {
-    (void)state;
     SHOWN("", "");
     SHOWN("a\0", "a");
     SHOWN("a\0\0", "a ''");
@@ -194,7 +190,6 @@ static void quotes_as_a_shell_reads(void **state)
 
 static void cuts_at_max(void **state)
 {
-    (void)state;
     static const char argv[] = "abc\0defgh\0";
     is_shown(argv, sizeof(argv) - 1, 9, "abc defgh");
     is_shown(argv, sizeof(argv) - 1, 8, "abc d...");
@@ -208,7 +203,6 @@ static void cuts_at_max(void **state)
 /* A long command line, as `rm` of a whole directory has it. What is shown of it is short, and has no secret. */
 static void takes_1_8_megabytes(void **state)
 {
-    (void)state;
     size_t len = 1800000, at = 0;
     char *argv = malloc(len);
     assert_non_null(argv);
@@ -239,7 +233,6 @@ static void takes_1_8_megabytes(void **state)
 /* If text is cut at any byte, a secret that was whole before the cut is not shown. */
 static void cut_text_keeps_its_secret(void **state)
 {
-    (void)state;
     static const char argv[] =
         "x\0--password\0h4shh4sh\0https://me:h4shh4sh@host/\0-H\0Authorization: Bearer h4shh4sh\0";
     struct buf b = {0};
@@ -264,7 +257,6 @@ static void cut_text_keeps_its_secret(void **state)
 
 static void more_secrets_than_marks_hide_all(void **state)
 {
-    (void)state;
     struct buf text = {0}, b = {0};
     for (int i = 0; i < 100; i++)
         buf_str(&text, "token=abcdef&");
@@ -283,7 +275,6 @@ static void more_secrets_than_marks_hide_all(void **state)
 /* Text in which each part refers to the rest of it: in quadratic time one of these would take minutes. */
 static void examines_in_proportion(void **state)
 {
-    (void)state;
     static const char *const pieces[] = {
         "cookie: ",     "cookie: /a ",  "authorization: (",
         "token=file:",  "?token=file:", "://",
@@ -334,7 +325,6 @@ static void examines_in_proportion(void **state)
 
 static void names_keep_no_secret(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *expected;
     } of[] = {

@@ -20,7 +20,6 @@ static struct memory y;
 
 static int begin(void **state)
 {
-    (void)state;
     s = (struct sampling){.account = &account, .job = &j, .need = BARO_SOURCE_SMAPS, .now_ns = NS_PER_SEC};
     memory_init(&y, &s);
     return job_init(&j, &sink, false, 0, 100);
@@ -28,7 +27,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     job_done(&j);
     return 0;
 }
@@ -91,7 +89,6 @@ static struct member *two(struct member **ret_other)
  * none. For one that has memory, pss is a lower bound of rss, which each CPU counts in batches. */
 static void a_late_reply_gives_no_memory_back(void **state)
 {
-    (void)state;
     struct member *m = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
     m->row.absent[PROCESS_rss] = m->row.absent[PROCESS_rss_peak] = BARO_PRESENT;
     m->row.value[PROCESS_state] = 'R';
@@ -108,7 +105,6 @@ static void a_late_reply_gives_no_memory_back(void **state)
 static void an_end_makes_the_pss_of_others_old(void **state)
 {
     struct member *other, *one = two(&other);
-    (void)state;
     sharing_note_left(&y, other, true);
     assert_true(sharing_is_stale(&y, one));
 }
@@ -117,7 +113,6 @@ static void an_end_makes_the_pss_of_others_old(void **state)
 static void files_that_are_unmapped_make_the_pss_of_others_old(void **state)
 {
     struct member *other, *one = two(&other);
-    (void)state;
     read_files(other, 5 * MB);
     assert_true(sharing_is_stale(&y, one));
     ask_and_reply(one, 108 * MB, 108 * MB);
@@ -130,7 +125,6 @@ static void files_that_are_unmapped_make_the_pss_of_others_old(void **state)
 static void rss_that_falls_may_be_files(void **state)
 {
     struct member *other, *one = two(&other);
-    (void)state;
     other->row.value[PROCESS_rss] = other->reading.stat_rss = 20 * MB;
     sharing_note_files(&y, other);
     assert_true(sharing_is_stale(&y, one));
@@ -143,7 +137,6 @@ static void rss_that_falls_may_be_files(void **state)
 static void rss_that_is_no_file_is_not_given_up_files(void **state)
 {
     struct member *one = mapped(400, 100 * MB), *other = job_add(&j, 500, NULL, BARO_ORIGIN_TARGET, 5);
-    (void)state;
     ask_and_reply(one, 58 * MB, 8 * MB);
     other->row.absent[PROCESS_rss] = BARO_PRESENT;
     other->row.value[PROCESS_rss] = other->reading.stat_rss = 300 * MB;
@@ -159,7 +152,6 @@ static void rss_that_is_no_file_is_not_given_up_files(void **state)
 static void memory_that_is_no_file_makes_nothing_old(void **state)
 {
     struct member *other, *one = two(&other);
-    (void)state;
     for (int i = 0; i < 10; i++) {
         other->row.value[PROCESS_rss] = other->reading.stat_rss = other->reading.status_rss = (108 + i % 2 * 50) * MB;
         sharing_note_files(&y, other);
@@ -172,7 +164,6 @@ static void memory_that_is_no_file_makes_nothing_old(void **state)
 static void what_is_shared_is_known_when_rss_falls(void **state)
 {
     struct member *other, *one = two(&other);
-    (void)state;
     other->row.value[PROCESS_pss] = other->row.value[PROCESS_uss] = 20 * MB;
     sharing_note_left(&y, other, true);
     assert_true(sharing_is_stale(&y, one));
@@ -182,7 +173,6 @@ static void what_is_shared_is_known_when_rss_falls(void **state)
 static void a_late_reply_lacks_what_was_mapped_since(void **state)
 {
     struct member *one = mapped(400, 100 * MB), *other = mapped(500, 1 * MB);
-    (void)state;
     ask_and_reply(one, 58 * MB, 8 * MB);
     ask(other);
     read_files(other, 100 * MB);
@@ -196,7 +186,6 @@ static void a_late_reply_lacks_what_was_mapped_since(void **state)
 static void files_that_status_does_not_show_yet_are_given_up(void **state)
 {
     struct member *one = mapped(400, 100 * MB), *other = mapped(500, 1 * MB);
-    (void)state;
     ask_and_reply(one, 58 * MB, 8 * MB);
     ask_and_reply(other, 8 * MB + MB / 2, 8 * MB);
     other->row.value[PROCESS_rss] = other->reading.stat_rss = 108 * MB;

@@ -21,38 +21,56 @@
 
 static const struct baro_key parent = {100, 5000}, child = {90, 6000}, late = {110, 7000};
 
+static struct owners o;
+
+/* Most tests are of a kernel that reports the ends of sockets. */
+static int setup(void **state)
+{
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    owners_done(&o);
+    return 0;
+}
+
+static void again(void)
+{
+    teardown(NULL);
+    setup(NULL);
+}
+
 static struct diag_socket one(uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
 {
     return (struct diag_socket){
         .cookie = cookie, .inode = inode, .state = ESTABLISHED, .has_bytes = true, .sent = sent, .received = received};
 }
 
-static void see(struct owners *o, uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
+static void see(uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
 {
     struct diag_socket s = one(cookie, inode, sent, received);
-    assert_int_equal(owners_socket(o, &s), 0);
+    assert_int_equal(owners_socket(&o, &s), 0);
 }
 
-static void end(struct owners *o, uint64_t cookie, uint64_t sent, uint64_t received)
+static void end(uint64_t cookie, uint64_t sent, uint64_t received)
 {
     struct diag_socket s = one(cookie, 0, sent, received);
-    owners_ended(o, &s);
+    owners_ended(&o, &s);
 }
 
 static void the_first_that_started_has_it(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
     owners_begin(&o, (struct owner_asked[]){{.key = child}, {.key = parent}}, 2);
     assert_true(baro_key_equal(o.at[0].key, parent)); /* the pid is larger, the start is earlier */
     owners_hold(&o, 0, 77);
     owners_hold(&o, 1, 77);
     owners_hold(&o, 1, 78);
-    see(&o, 1, 77, 10, 20);
-    see(&o, 2, 78, 1, 2);
-    see(&o, 3, 99, 1000, 1000); /* of others */
+    see(1, 77, 10, 20);
+    see(2, 78, 1, 2);
+    see(3, 99, 1000, 1000); /* of others */
     owners_end(&o);
     assert_int_equal(o.at[0].sent, 10);
     assert_int_equal(o.at[0].received, 20);
@@ -61,144 +79,120 @@ static void the_first_that_started_has_it(void **state)
     assert_int_equal(o.sent, 11);
     assert_int_equal(o.received, 22);
     assert_false(o.is_bound);
-    owners_done(&o);
 }
 
 /* The parent closes it, and the child goes on: the growth is the child's. Then the child ends, and so does the socket.
  */
 static void growth_counts_for_who_has_it_then(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
     owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = child}}, 2);
     owners_hold(&o, 0, 77);
-    see(&o, 1, 77, 10, 20);
+    see(1, 77, 10, 20);
     owners_end(&o);
     owners_begin(&o, (struct owner_asked[]){{.key = late}, {.key = parent}, {.key = child}}, 3);
     owners_hold(&o, 1, 77);
-    see(&o, 1, 77, 15, 20);
+    see(1, 77, 15, 20);
     owners_end(&o);
     assert_int_equal(o.at[0].sent, 10);
     assert_int_equal(o.at[1].sent, 5);
     owners_begin(&o, (struct owner_asked[]){{.key = late}, {.key = parent}}, 2);
-    see(&o, 1, 0, 17, 21); /* nobody holds it, and what it had is still sent */
+    see(1, 0, 17, 21); /* nobody holds it, and what it had is still sent */
     owners_end(&o);
-    end(&o, 1, 18, 22);
+    end(1, 18, 22);
     assert_int_equal(o.n_sockets, 0);
     assert_int_equal(o.at[0].sent, 10);
     assert_int_equal(o.at[1].sent, 0);
     assert_int_equal(o.sent, 18);
     assert_int_equal(o.received, 22);
     assert_false(o.is_bound);
-    owners_done(&o);
 }
 
 /* What another worker has counted for a process stays with it; the job's sums are the recorder's to add. */
 static void another_worker_goes_on(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = o.base = true;
+    o.base = true;
     owners_begin(&o, (struct owner_asked[]){AFTER(parent, 1000, 2000), AFTER(child, 5, 6)}, 2);
     owners_hold(&o, 0, 77);
-    see(&o, 1, 77, 900, 1800);
+    see(1, 77, 900, 1800);
     owners_end(&o);
     assert_int_equal(o.at[0].sent, 1000);
     owners_begin(&o, (struct owner_asked[]){AFTER(parent, 1000, 2000), AFTER(child, 5, 6)}, 2);
     owners_hold(&o, 0, 77);
-    see(&o, 1, 77, 910, 1801);
+    see(1, 77, 910, 1801);
     owners_end(&o);
     assert_int_equal(o.at[0].sent, 1010);
     assert_int_equal(o.at[0].received, 2001);
     assert_int_equal(o.at[1].sent, 5);
     assert_int_equal(o.sent, 10);
-    owners_done(&o);
 }
 
 static void what_ended_unseen_is_not_attributed(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
-    end(&o, 5, 0, 0); /* a listening one */
+    end(5, 0, 0); /* a listening one */
     assert_false(o.is_bound);
-    end(&o, 6, 3, 4);
+    end(6, 3, 4);
     assert_true(o.is_bound);
     assert_int_equal(o.sent, 0);
     assert_int_equal(o.unattributed_sent, 3);
     assert_int_equal(o.unattributed_received, 4);
-    owners_done(&o);
 }
 
-static void listens(struct owners *o, uint64_t cookie, uint32_t inode, uint8_t address, uint16_t port)
+static void listens(uint64_t cookie, uint32_t inode, uint8_t address, uint16_t port)
 {
     struct diag_socket s = {.cookie = cookie, .inode = inode, .state = LISTEN, .port = port, .address = {address}};
-    assert_int_equal(owners_socket(o, &s), 0);
+    assert_int_equal(owners_socket(&o, &s), 0);
 }
 
-static void end_at(struct owners *o, uint64_t cookie, uint8_t address, uint16_t port)
+static void end_at(uint64_t cookie, uint8_t address, uint16_t port)
 {
     struct diag_socket s = one(cookie, 0, 7, 9);
     s.port = port;
     s.address[0] = address;
-    owners_ended(o, &s);
+    owners_ended(&o, &s);
 }
 
 /* Connections that were never seen: those to port 80 are the parent's, except at the address where the child listens;
  * those to port 81 are of a process that is no member, or of both. */
 static void one_that_was_accepted_counts_for_who_listens(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
     for (int reading = 0; reading < 2; reading++) {
         owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = child}}, 2);
         owners_hold(&o, 0, 70);
         owners_hold(&o, 1, 71);
-        listens(&o, 1, 70, 0, 80);
-        listens(&o, 2, 71, 5, 80);
-        listens(&o, 3, 99, 0, 81);
-        listens(&o, 4, 70, 0, 81);
-        end_at(&o, (uint64_t)reading * 10 + 11, 4, 80);
+        listens(1, 70, 0, 80);
+        listens(2, 71, 5, 80);
+        listens(3, 99, 0, 81);
+        listens(4, 70, 0, 81);
+        end_at((uint64_t)reading * 10 + 11, 4, 80);
         owners_end(&o);
-        end_at(&o, (uint64_t)reading * 10 + 12, 5, 80);
+        end_at((uint64_t)reading * 10 + 12, 5, 80);
     }
     owners_look(&o);
     assert_int_equal(o.at[0].sent, 14);
     assert_int_equal(o.at[1].received, 18);
     assert_int_equal(o.sent, 28);
     assert_false(o.is_bound);
-    end_at(&o, 31, 4, 81);
+    end_at(31, 4, 81);
     assert_int_equal(o.unattributed_sent, 7);
     assert_true(o.is_bound);
     owners_begin(&o, &(struct owner_asked){.key = parent}, 1); /* the child has ended, and its socket with it */
-    end_at(&o, 32, 5, 80);
+    end_at(32, 5, 80);
     assert_int_equal(o.sent, 35);
     owners_end(&o);
-    end_at(&o, 33, 5, 80); /* nobody listens any more */
+    end_at(33, 5, 80); /* nobody listens any more */
     assert_int_equal(o.sent, 35);
     assert_int_equal(o.unattributed_sent, 14);
-    owners_done(&o);
 }
 
 /* The parent listens, and is the client of the child, which accepts: both hold what listens, and no connection is seen.
  * What ended there is the job's, and that of no process. */
 static void one_that_several_may_have_accepted(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
     owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = late}}, 2);
     owners_hold(&o, 0, 70);
     owners_hold(&o, 0, 70); /* by two descriptors */
-    listens(&o, 1, 70, 0, 80);
-    end_at(&o, 11, 4, 80);
+    listens(1, 70, 0, 80);
+    end_at(11, 4, 80);
     owners_end(&o);
     owners_look(&o);
     assert_int_equal(o.at[0].sent, 7);
@@ -207,15 +201,15 @@ static void one_that_several_may_have_accepted(void **state)
         &o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent}, {.key = late}}, 3);
     owners_hold(&o, 0, 70);
     owners_hold(&o, 1, 70);
-    listens(&o, 1, 70, 0, 80);
-    end_at(&o, 12, 4, 80);
+    listens(1, 70, 0, 80);
+    end_at(12, 4, 80);
     owners_end(&o);
     owners_look(&o);
     owners_begin(
         &o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent}, {.key = late}}, 3);
     owners_hold(&o, 1, 70); /* the parent has closed it, after the end of another one or before */
-    listens(&o, 1, 70, 0, 80);
-    end_at(&o, 13, 4, 80);
+    listens(1, 70, 0, 80);
+    end_at(13, 4, 80);
     owners_end(&o);
     owners_look(&o);
     assert_int_equal(o.sent, 21);
@@ -225,44 +219,35 @@ static void one_that_several_may_have_accepted(void **state)
     assert_true(o.at[1].is_short);
     assert_false(o.at[2].is_short);
     assert_false(o.is_bound);
-    owners_done(&o);
 }
 
 /* A server forks a child for a connection; it came, and both are over at the next reading. Without a child it is the
  * server's, also where it does not listen any more. */
 static void one_that_a_child_may_have_had(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
     for (uint32_t forks = 0; forks < 2; forks++) {
         owners_begin(&o, &(struct owner_asked){.key = parent, .forks = forks}, 1);
         owners_hold(&o, 0, 70);
-        listens(&o, 1, 70, 0, 80);
-        end_at(&o, 11, 4, 80);
+        listens(1, 70, 0, 80);
+        end_at(11, 4, 80);
         owners_end(&o);
         owners_look(&o);
         assert_int_equal(o.at[0].is_short, forks);
     }
-    end_at(&o, 12, 4, 80); /* between two readings */
+    end_at(12, 4, 80); /* between two readings */
     owners_begin(&o, &(struct owner_asked){.key = parent, .forks = 1}, 1);
     owners_end(&o);
     owners_look(&o);
     assert_int_equal(o.at[0].sent, 14);
     assert_int_equal(o.sent, 21);
-    owners_done(&o);
 }
 
 /* A reading is asked for when no fork is known, and done late: the parent has a child by then, which accepts. A reading
  * that was asked for after the end decides. */
 static void one_that_ended_after_the_reading_was_asked_for(void **state)
 {
-    (void)state;
     for (uint32_t is_forked = 0; is_forked < 2; is_forked++) {
-        struct owners o;
-        assert_int_equal(owners_init(&o), 0);
-        o.ends_known = true;
+        again();
         for (uint64_t asked_ns = 100; asked_ns < 400; asked_ns += 100) {
             uint32_t forks = asked_ns == 300 ? is_forked : 0;
             o.known_ns = asked_ns;
@@ -272,13 +257,13 @@ static void one_that_ended_after_the_reading_was_asked_for(void **state)
             if (forks)
                 owners_hold(&o, 1, 70);
             if (asked_ns < 300 || forks)
-                listens(&o, 1, 70, 0, 80);
+                listens(1, 70, 0, 80);
             o.ends_ns = 150;
             if (asked_ns == 100)
-                end_at(&o, 11, 4, 80);
+                end_at(11, 4, 80);
             o.ends_ns = 250;
             if (asked_ns == 200)
-                end_at(&o, 12, 4, 80);
+                end_at(12, 4, 80);
             owners_end(&o);
             owners_look(&o);
             assert_int_equal(o.sent, asked_ns == 100 ? 7 : 14);
@@ -288,45 +273,41 @@ static void one_that_ended_after_the_reading_was_asked_for(void **state)
         assert_int_equal(o.at[0].is_short, is_forked);
         assert_int_equal(o.n == 2 && o.at[1].is_short, is_forked);
         assert_false(o.is_bound);
-        owners_done(&o);
     }
 }
 
 /* Without events: it has ended, and may have had a child that was not seen. */
 static void one_of_a_server_that_has_ended(void **state)
 {
-    (void)state;
     for (int is_blind = 0; is_blind < 2; is_blind++) {
-        struct owners o;
-        assert_int_equal(owners_init(&o), 0);
+        again();
+        o.ends_known = false;
         owners_begin(&o, &(struct owner_asked){.key = parent, .is_blind = is_blind}, 1);
         owners_hold(&o, 0, 70);
-        listens(&o, 1, 70, 0, 80);
+        listens(1, 70, 0, 80);
         owners_end(&o);
         owners_begin(&o, &(struct owner_asked){.key = parent, .is_blind = is_blind}, 1);
         o.at[0].absent = BARO_ABSENT_GONE;
-        end_at(&o, 11, 4, 80);
+        end_at(11, 4, 80);
         owners_end(&o);
         owners_look(&o);
         assert_int_equal(o.sent, 7);
         assert_int_equal(o.at[0].sent, is_blind ? 0 : 7);
         assert_int_equal(o.at[0].is_short, is_blind);
-        owners_done(&o);
     }
 }
 
 /* Two that share a port: SO_REUSEPORT, or IPv4 and IPv6, which are told apart. */
 static void listeners_at_one_port(void **state)
 {
-    struct owners o;
-    (void)state;
     for (uint8_t is_shared = 0; is_shared < 2; is_shared++) {
         struct diag_socket s = one(11, 0, 7, 9);
-        assert_int_equal(owners_init(&o), 0);
+        again();
+        o.ends_known = false;
         owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = child}}, 2);
         owners_hold(&o, 0, 70);
         owners_hold(&o, 1, 71);
-        listens(&o, 1, 70, 0, 80);
+        listens(1, 70, 0, 80);
         owners_socket(&o, &(struct diag_socket){
                               .cookie = 2, .inode = 71, .state = LISTEN, .port = 80, .family = is_shared ? 0 : 10});
         s.port = 80;
@@ -339,46 +320,38 @@ static void listeners_at_one_port(void **state)
         assert_int_equal(o.at[1].sent, is_shared ? 0 : 7);
         assert_int_equal(o.at[0].is_short, is_shared);
         assert_int_equal(o.at[1].is_short, is_shared);
-        owners_done(&o);
     }
 }
 
 /* What two readings have found so belongs to others. One that was opened between descriptors and sockets is not. */
 static void sockets_of_others(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
     owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
-    see(&o, 1, 77, 10, 20);
-    see(&o, 2, 78, 10, 20);
-    see(&o, 3, 79, 10, 20);
+    see(1, 77, 10, 20);
+    see(2, 78, 10, 20);
+    see(3, 79, 10, 20);
     owners_end(&o);
     owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 78);
-    see(&o, 1, 77, 11, 21);
-    see(&o, 2, 78, 12, 22);
+    see(1, 77, 11, 21);
+    see(2, 78, 12, 22);
     owners_end(&o);
     assert_int_equal(o.sent, 12);
-    end(&o, 1, 1000, 1000);
+    end(1, 1000, 1000);
     assert_false(o.is_bound);
     assert_int_equal(o.unattributed_sent, 0);
-    end(&o, 3, 10, 20);
+    end(3, 10, 20);
     assert_true(o.is_bound);
     assert_int_equal(o.unattributed_sent, 10);
-    owners_done(&o);
 }
 
 /* Without reports of ends, what a socket did after it was seen last is not known. */
 static void one_that_vanishes_is_a_lower_bound(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = false;
     owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 77);
-    see(&o, 1, 77, 10, 20);
+    see(1, 77, 10, 20);
     owners_end(&o);
     assert_false(o.is_bound);
     owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
@@ -386,53 +359,43 @@ static void one_that_vanishes_is_a_lower_bound(void **state)
     assert_true(o.is_bound);
     assert_int_equal(o.n_sockets, 0);
     assert_int_equal(o.at[0].sent, 10);
-    owners_done(&o);
 }
 
 static void the_base_is_not_counted(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.base = o.ends_known = true;
+    o.base = true;
     owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 77);
-    see(&o, 1, 77, 10, 20);
+    see(1, 77, 10, 20);
     owners_end(&o);
     owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 77);
     owners_hold(&o, 0, 78);
-    see(&o, 1, 77, 11, 25);
-    see(&o, 2, 78, 100, 100); /* began later */
+    see(1, 77, 11, 25);
+    see(2, 78, 100, 100); /* began later */
     owners_end(&o);
     assert_int_equal(o.sent, 101);
     assert_int_equal(o.received, 105);
-    owners_done(&o);
 }
 
 /* Many sockets that come and go: none is lost in the table. */
 static void many(void **state)
 {
-    struct owners o;
-    (void)state;
-    assert_int_equal(owners_init(&o), 0);
-    o.ends_known = true;
     for (uint64_t round = 0; round < 20; round++) {
         owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
         for (uint64_t i = 1; i <= 1000; i++) {
             owners_hold(&o, 0, (uint32_t)(round * 1000 + i));
-            see(&o, round * 1000 + i, (uint32_t)(round * 1000 + i), 1, 2);
+            see(round * 1000 + i, (uint32_t)(round * 1000 + i), 1, 2);
         }
         owners_end(&o);
         for (uint64_t i = 1; i <= 1000; i += 1)
-            end(&o, round * 1000 + (i * 7919) % 1000 + 1, 2, 2);
+            end(round * 1000 + (i * 7919) % 1000 + 1, 2, 2);
         assert_int_equal(o.n_sockets, 0);
     }
     assert_int_equal(o.sent, 40000);
     assert_int_equal(o.at[0].received, 40000);
     assert_int_equal(o.unattributed_sent, 0);
     assert_false(o.is_bound);
-    owners_done(&o);
 }
 
 /* ---- the kernel's message ---- */
@@ -457,7 +420,6 @@ static void messages(void **state)
 {
     unsigned char bytes[1024];
     struct diag_socket s;
-    (void)state;
     size_t n = message(bytes, sizeof(struct tcp_info));
     assert_true(diag_parse(span_of((const char *)bytes, n), &s));
     assert_int_equal(s.cookie, UINT64_C(1) << 32 | 5);
@@ -478,7 +440,6 @@ static void messages(void **state)
 static void cut_off(void **state)
 {
     unsigned char bytes[1024];
-    (void)state;
     size_t n = message(bytes, sizeof(struct tcp_info));
     for (size_t len = 0; len < n; len++) {
         char *exact = malloc(len + 1); /* a read past its end is found by the sanitizer */
@@ -492,23 +453,25 @@ static void cut_off(void **state)
     }
 }
 
+#define OWNERS(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_that_started_has_it),
-        cmocka_unit_test(growth_counts_for_who_has_it_then),
-        cmocka_unit_test(another_worker_goes_on),
-        cmocka_unit_test(what_ended_unseen_is_not_attributed),
-        cmocka_unit_test(one_that_was_accepted_counts_for_who_listens),
-        cmocka_unit_test(one_that_several_may_have_accepted),
-        cmocka_unit_test(one_that_a_child_may_have_had),
-        cmocka_unit_test(one_that_ended_after_the_reading_was_asked_for),
-        cmocka_unit_test(one_of_a_server_that_has_ended),
-        cmocka_unit_test(listeners_at_one_port),
-        cmocka_unit_test(sockets_of_others),
-        cmocka_unit_test(one_that_vanishes_is_a_lower_bound),
-        cmocka_unit_test(the_base_is_not_counted),
-        cmocka_unit_test(many),
+        OWNERS(the_first_that_started_has_it),
+        OWNERS(growth_counts_for_who_has_it_then),
+        OWNERS(another_worker_goes_on),
+        OWNERS(what_ended_unseen_is_not_attributed),
+        OWNERS(one_that_was_accepted_counts_for_who_listens),
+        OWNERS(one_that_several_may_have_accepted),
+        OWNERS(one_that_a_child_may_have_had),
+        OWNERS(one_that_ended_after_the_reading_was_asked_for),
+        OWNERS(one_of_a_server_that_has_ended),
+        OWNERS(listeners_at_one_port),
+        OWNERS(sockets_of_others),
+        OWNERS(one_that_vanishes_is_a_lower_bound),
+        OWNERS(the_base_is_not_counted),
+        OWNERS(many),
         cmocka_unit_test(messages),
         cmocka_unit_test(cut_off),
     };

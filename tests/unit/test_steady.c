@@ -53,7 +53,6 @@ static void steady_tick(void **state)
     static struct sampler s;
     static struct job job;
     struct tape_writer *w;
-    (void)state;
     if (!COUNTS_ALLOCATIONS)
         skip(); /* the allocator is the sanitizer's */
     pid_t root = fork();

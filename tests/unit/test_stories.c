@@ -128,7 +128,6 @@ static void iowait_falls(void **state)
     struct story s;
     uint64_t before = 0;
     double rate;
-    (void)state;
     begin(&s, "iowait-falls");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -154,7 +153,6 @@ static void net_wraps(void **state)
                           eth0[] = {4294967000, 204, 704, 50};
     struct story s;
     uint32_t first = 0;
-    (void)state;
     begin(&s, "net-wraps");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -180,7 +178,6 @@ static void hotplug(void **state)
                           reads[] = {10, 15, 16, 17};
     struct story s;
     uint32_t cpu1 = 0, cpu2 = 0, sdb = 0;
-    (void)state;
     begin(&s, "hotplug");
     for (int i = 0; i < 4; i++) {
         take_sample(&s);
@@ -224,7 +221,6 @@ static void cgroup_vanishes(void **state)
     struct story s;
     struct cgroup_hierarchies places;
     struct baro_limits l;
-    (void)state;
     begin(&s, "cgroup-vanishes");
     for (int i = 0; i < 4; i++) {
         int root = folder(&s, ".");

@@ -34,7 +34,6 @@ static const struct {
 static void test_escape(void **state)
 {
     char room[64];
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         size_t n = strlen(cases[i].escaped);
         assert_int_equal(baro_text_escape(cases[i].text, cases[i].len, room, sizeof(room)), n);
@@ -52,7 +51,6 @@ static void test_little_room(void **state)
     static const size_t fits[] = {0, 0, 1, 1, 1, 4, 4, 4, 4, 8, 9, 9};
     static const char escaped[] = "a\xe2\x82\xac\\x1bz";
     char room[16];
-    (void)state;
     for (size_t size = 0; size < sizeof(fits) / sizeof(*fits); size++) {
         memset(room, '#', sizeof(room));
         assert_int_equal(baro_text_escape(text, sizeof(text) - 1, room, size), 9);
@@ -66,7 +64,6 @@ static void test_little_room(void **state)
 static void test_next(void **state)
 {
     char one[BARO_TEXT_NEXT_SIZE];
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char all[64] = "";
         for (size_t at = 0, n; at < cases[i].len; at += n) {
@@ -83,7 +80,6 @@ static void test_next(void **state)
 
 static void test_signals(void **state)
 {
-    (void)state;
     assert_string_equal(baro_signal_name(SIGKILL), "SIGKILL");
     assert_string_equal(baro_signal_name(SIGUSR1), "SIGUSR1");
     assert_string_equal(baro_signal_name(SIGSYS), "SIGSYS");

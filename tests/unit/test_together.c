@@ -62,7 +62,6 @@ static void test_ten_at_once(void **state)
 {
     struct world w;
     bool unsure;
-    (void)state;
     begin(&w);
     for (int second = 1; second <= 2; second++) {
         put(&w, 1, 0, 60 * MB, 900 * MB, 5000);
@@ -90,7 +89,6 @@ static void test_one_after_another(void **state)
 {
     struct world w;
     bool unsure;
-    (void)state;
     begin(&w);
     put(&w, 1, 0, 2 * MB, 2 * MB, 100);
     take(&w, SECOND);
@@ -113,7 +111,6 @@ static void test_marks_that_are_not_known(void **state)
 {
     struct world w;
     bool unsure;
-    (void)state;
     begin(&w);
     put(&w, 1, 0, 2 * MB, 2 * MB, 100);
     take(&w, SECOND);
@@ -133,7 +130,6 @@ static void test_memory_that_was_given_up(void **state)
 {
     struct world w;
     bool unsure;
-    (void)state;
     begin(&w);
     for (int second = 1; second <= 2; second++) {
         for (uint32_t i = 1; i < 4; i++) {
@@ -153,7 +149,6 @@ static void test_memory_that_was_given_up(void **state)
  * 2 MB, and counts once: as a zombie, or with its exit. */
 static void test_zombies(void **state)
 {
-    (void)state;
     for (int is_known_before = 0; is_known_before < 2; is_known_before++) {
         struct world w;
         bool unsure;
@@ -178,7 +173,6 @@ static void test_zombies_with_an_old_clock(void **state)
 {
     struct world w;
     bool unsure;
-    (void)state;
     begin(&w);
     for (uint64_t second = 1; second <= 2; second++) {
         put(&w, 1, 0, 10 * MB, 10 * MB, 1000);
@@ -198,7 +192,6 @@ static void test_zombies_with_an_old_clock(void **state)
  * does. */
 static void test_shared_address_spaces(void **state)
 {
-    (void)state;
     for (int executes = 0; executes < 2; executes++) {
         struct world w;
         bool unsure;
@@ -226,7 +219,6 @@ static void test_copies_of_a_parent(void **state)
 {
     struct world w;
     bool unsure;
-    (void)state;
     for (int is_wait4 = 0; is_wait4 < 2; is_wait4++) {
         begin(&w);
         put(&w, 1, 0, 500 * MB, 500 * MB, 100);
@@ -261,7 +253,6 @@ static void test_living_without_a_mark(void **state)
 {
     struct world w;
     bool unsure;
-    (void)state;
     begin(&w);
     put(&w, 1, 0, 50 * MB, 0, 100);
     w.p[0].absent[PROCESS_rss_peak] = BARO_ABSENT_DENIED;

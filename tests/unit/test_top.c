@@ -34,7 +34,6 @@ static void assert_row(struct grid *g, int row, const char *expected)
 static void test_grid(void **state)
 {
     struct grid g;
-    (void)state;
     assert_int_equal(grid_init(&g, 2, 10, true), 0);
     assert_int_equal(grid_text(&g, 0, 0, 10, STYLE_PLAIN, "a\033[31mb"), 10);
     assert_row(&g, 0, "a\\x1b[31mb");
@@ -63,7 +62,6 @@ static void test_numbers_stand_at_the_right(void **state)
 {
     struct grid g;
     struct buf b = {0};
-    (void)state;
     assert_int_equal(grid_init(&g, 1, 10, true), 0);
     buf_str(&b, "42");
     grid_take_right(&g, 0, 2, 8, STYLE_PLAIN, &b);
@@ -82,7 +80,6 @@ static void test_curves_keep_peaks(void **state)
 {
     static struct curves h;
     float ret[20];
-    (void)state;
     curves_init(&h);
     for (uint64_t s = 1; s <= 86400; s++) {
         float value[CURVES] = {0};
@@ -103,7 +100,6 @@ static void test_spark(void **state)
 {
     struct grid g;
     const float value[] = {0, 0.01f, 4, 8, 99, NAN};
-    (void)state;
     assert_int_equal(grid_init(&g, 2, 6, true), 0);
     view_spark(&g, (struct box){0, 0, 1, 6}, STYLE_CPU, value, 6, 8);
     assert_row(&g, 0, " ▁▄██·");
@@ -232,7 +228,6 @@ static void press(struct scene *w, const char *keys)
 static void test_totals(void **state)
 {
     struct scene w;
-    (void)state;
     begin(&w);
     assert_int_equal(w.model.n_rows, 3);
     const struct node *make = &w.model.at[w.model.row[0].node];
@@ -261,7 +256,6 @@ static void test_order_of_many(void **state)
     struct metrics metric = metrics_find();
     struct model m = {0};
     struct ui u;
-    (void)state;
     ui_init(&u);
     for (int k = 0; k < MANY; k++) {
         process[k] = (struct baro_process){.id = (uint32_t)k + 1, .key = {1000 + k, 7}, .name = (char *)"p"};
@@ -295,7 +289,6 @@ static void test_sums_that_are_lower_bounds(void **state)
     struct instant i = {.now = &s};
     struct metrics metric = metrics_find();
     struct model m = {0};
-    (void)state;
     up.value[PROCESS_rss] = 100;
     down.absent[PROCESS_rss] = BARO_ABSENT_DENIED;
     assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
@@ -316,7 +309,6 @@ static void test_io_of_children_is_not_the_parents(void **state)
     struct instant i = {.before = &first, .now = &second};
     struct metrics metric = metrics_find();
     struct model m = {0};
-    (void)state;
     is.value[PROCESS_io_write] = 1010;
     assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
     near(m.at[0].own.write, 1010);
@@ -346,7 +338,6 @@ static void test_memory(void **state)
     struct baro_process *list[] = {&a, &b};
     struct baro_sample s = {.t_ns = SECOND, .n = 2, .processes = list};
     struct metrics metric = metrics_find();
-    (void)state;
     assert_int_equal(memory_of(NULL, &metric, true).absent, BARO_ABSENT_NOT_YET);
     a.value[PROCESS_rss] = b.value[PROCESS_rss] = 100;
     a.value[PROCESS_pss] = b.value[PROCESS_pss] = 60;
@@ -369,7 +360,6 @@ static void test_memory_in_the_head(void **state)
     struct grid g;
     struct buf b = {0};
     enum style style = STYLE_PLAIN;
-    (void)state;
     begin(&w);
     assert_int_equal(grid_init(&g, 24, 80, true), 0);
     struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
@@ -420,7 +410,6 @@ static void test_cores_of_tasks_that_come_and_go(void **state)
     struct model model = {.between = {.before = &before, .now = &now}};
     struct ui ui;
     struct grid g;
-    (void)state;
     before.entities[BARO_KIND_TASK] = (struct baro_entities){.at = early, .n = 2, .read_ns = SECOND};
     now.entities[BARO_KIND_TASK] = (struct baro_entities){.at = late, .n = 2, .read_ns = 2 * SECOND};
     ui_init(&ui);
@@ -465,7 +454,6 @@ static void test_phases_and_marks(void **state)
     struct scene w = {.feed = {.path = PATH}};
     struct grid g;
     struct baro_error err = BARO_ERROR_INIT;
-    (void)state;
     write_phases();
     ui_init(&w.ui);
     assert_int_equal(feed_open(&w.feed, &err), 0);
@@ -497,7 +485,6 @@ static void test_sign_of_the_order(void **state)
 {
     struct scene w;
     struct grid g;
-    (void)state;
     begin(&w);
     assert_int_equal(grid_init(&g, 24, 80, false), 0);
     struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
@@ -519,7 +506,6 @@ static void test_sign_of_the_order(void **state)
 static void test_filter_and_fold(void **state)
 {
     struct scene w;
-    (void)state;
     begin(&w);
     press(&w, "f");
     assert_int_equal(w.model.n_rows, 1);
@@ -557,7 +543,6 @@ static void test_filter_and_fold(void **state)
 static void test_time_keys(void **state)
 {
     struct scene w;
-    (void)state;
     begin(&w);
     assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_RIGHT), ACTION_NONE); /* there is nothing later */
     assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_LEFT), ACTION_MOVE);
@@ -592,7 +577,6 @@ static void test_every_size(void **state)
     static const char *const keys[] = {"", "\t", "\t", "\n", "?", "/ab"};
     struct scene w;
     struct grid g;
-    (void)state;
     begin(&w);
     struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {

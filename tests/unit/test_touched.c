@@ -34,13 +34,11 @@ static int append(const char *name, int fd)
 
 static int begin(void **state)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : -1;
 }
 
 static int end(void **state)
 {
-    (void)state;
     unlink(in("a"));
     unlink(in("s/1"));
     unlink(in("s/2"));
@@ -52,7 +50,6 @@ static void test_what_was_written(void **state)
 {
     struct touched t;
     int a = -1, s = -1;
-    (void)state;
     touched_init(&t);
     if (t.fd < 0)
         skip(); /* this user has no instance of inotify left */
@@ -98,7 +95,6 @@ static void test_what_can_not_be_watched_counts_as_written(void **state)
 {
     struct touched t;
     int none = -1;
-    (void)state;
     touched_init(&t);
     touched_add(&t, in("nothing"), &none);
     assert_int_equal(none, -1);

@@ -35,8 +35,6 @@ static void make_file(const char *name, size_t len)
 
 static bool on(void *context, const struct walk_sums *so_far)
 {
-    (void)context;
-    (void)so_far;
     return true;
 }
 
@@ -55,7 +53,6 @@ static uint64_t blocks(const char *name)
 static int empty(void **state)
 {
     char command[64];
-    (void)state;
     snprintf(command, sizeof(command), "rm -rf %s && mkdir %s", root, root);
     return system(command);
 }
@@ -63,7 +60,6 @@ static int empty(void **state)
 static int gone(void **state)
 {
     char command[64];
-    (void)state;
     snprintf(command, sizeof(command), "rm -rf %s", root);
     return system(command);
 }
@@ -71,7 +67,6 @@ static int gone(void **state)
 static void counts(void **state)
 {
     struct walk_sums s;
-    (void)state;
     make_file("a", 3000);
     mkdir(path("d"), 0700);
     mkdir(path("d/e"), 0700);
@@ -91,7 +86,6 @@ static void hard_links_count_once(void **state)
 {
     struct walk_sums s;
     char from[4096];
-    (void)state;
     make_file("a", 5000);
     snprintf(from, sizeof(from), "%s", path("a"));
     for (int i = 0; i < 100; i++) {
@@ -108,7 +102,6 @@ static void hard_links_count_once(void **state)
 static void sparse_as_allocated(void **state)
 {
     struct walk_sums s;
-    (void)state;
     make_file("a", 0);
     assert_int_equal(truncate(path("a"), 1 << 30), 0);
     assert_int_equal(walked(&s), 0);
@@ -122,7 +115,6 @@ static void wide_and_deep(void **state)
 {
     struct walk_sums s;
     char name[32];
-    (void)state;
     for (int i = 0; i < 500; i++) {
         snprintf(name, sizeof(name), "w%d", i);
         assert_int_equal(mkdir(path(name), 0700), 0);
@@ -148,7 +140,6 @@ static void no_directory(void **state)
 {
     struct walk_sums s;
     char name[4096];
-    (void)state;
     make_file("a", 1);
     snprintf(name, sizeof(name), "%s", path("a"));
     assert_int_equal(walk(&(struct walk_options){name, on, NULL}, &s), -ENOTDIR);
@@ -160,7 +151,6 @@ static void no_directory(void **state)
 static bool on_vanish(void *context, const struct walk_sums *so_far)
 {
     int *steps = context;
-    (void)so_far;
     if (++*steps == 4) {
         for (int i = 0; i < 40; i++) {
             char name[16];
@@ -180,7 +170,6 @@ static void what_vanishes_is_not_counted(void **state)
     struct walk_sums s;
     char name[16];
     int steps = 0;
-    (void)state;
     for (int i = 0; i < 40; i++) {
         snprintf(name, sizeof(name), "f%d", i);
         make_file(name, 1);
@@ -195,14 +184,12 @@ static void what_vanishes_is_not_counted(void **state)
 
 static bool on_cancel(void *context, const struct walk_sums *so_far)
 {
-    (void)context;
     return so_far->files < 2;
 }
 
 static void cancelled(void **state)
 {
     struct walk_sums s;
-    (void)state;
     make_file("a", 1);
     make_file("b", 1);
     make_file("c", 1);
@@ -213,7 +200,6 @@ static void cancelled(void **state)
 static void many_links(void **state)
 {
     struct links l = {0};
-    (void)state;
     for (uint64_t i = 1; i <= LINKS_MOST; i++)
         assert_int_equal(links_add(&l, i & 1, i << 20), LINKS_NEW);
     for (uint64_t i = 1; i <= LINKS_MOST; i += 1000)

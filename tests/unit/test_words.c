@@ -50,7 +50,6 @@ static void expect_words(const struct baro_summary *s, struct report_style style
 /* 12 ms to start and 10 ms in the second after that: more than one percent of a core, and why. */
 static void test_words_of_short_run(void **state)
 {
-    (void)state;
     struct baro_header h = {
         .version = "0", .overhead_ppm = 10000, .host = "here", .kernel = "6.1", .start_realtime_ns = 0};
     struct baro_sample sample = {.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
@@ -68,7 +67,6 @@ static void test_words_of_short_run(void **state)
 
 static void test_words_without_end(void **state)
 {
-    (void)state;
     struct baro_header h = {.version = "0"};
     struct baro_sample sample = {
         .t_ns = MS, .job[JOB_faults_minor] = 1234, .job[JOB_faults_major] = 5, .job[JOB_switches_voluntary] = 7};
@@ -86,7 +84,6 @@ static void test_words_without_end(void **state)
 /* Two processes of 300 MB may share all of it: a sum of 600 MB is no share of the memory. */
 static void test_words_of_sharers(void **state)
 {
-    (void)state;
     struct baro_process p = {.id = 1, .key = {50, 5}, .name = "a"}, q = {.id = 2, .key = {51, 6}, .name = "b"};
     struct baro_process *rows[] = {&p, &q};
     for (int i = 0; i < 2; i++) {
@@ -122,7 +119,6 @@ static void words_of_left_out(uint64_t missed, uint64_t left_out, uint64_t thinn
 
 static void test_words_of_left_out(void **state)
 {
-    (void)state;
     words_of_left_out(3, 20, 100, "note", false);
     words_of_left_out(100, 300, 0,
                       "note       sampled every 200 ms on average instead of 40.0 ms, to stay within the overhead "
@@ -138,7 +134,6 @@ static void test_words_of_mapped_files(void **state)
     struct baro_header h = {.version = "0"};
     struct baro_sample sample = {.t_ns = MS,
                                  .job = {[JOB_io_rchar] = 45 * MB, [JOB_io_read] = 231 * MB, [JOB_io_write] = 4 * MB}};
-    (void)state;
     struct baro_summary *s = summary_of(&h, &sample, 2000 * MS);
     expect_words(s, PLAIN, "read() 45.0 MB", true);
     expect_words(s, PLAIN, "read 231 MB (mapped files and read-ahead too), wrote 4.00 MB", true);
@@ -164,7 +159,6 @@ static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, 
 
 static void test_words_of_disks(void **state)
 {
-    (void)state;
     words_of_disks(2147 * MB, 8800000,
                    "storage (kernel's count): read 0 B, wrote about 2.15 GB\n"
                    "             the machine's disks: read 0 B, "

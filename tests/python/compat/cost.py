@@ -101,7 +101,7 @@ def empty(group):
 
 def measure(name, seconds, folder):
     environment = {**os.environ, "BAROGRAPH_BARO": str(SOURCE / "build/baro"), "BAROGRAPH_LIBBARO": str(SOURCE / "build/libbaro.so.0"),
-                   "PYTHONPATH": str(SOURCE / "python"), "BARO_DIR": str(folder / "runs"), "BARO_ANNOUNCED": ""}  # fmt: skip
+                   "PYTHONPATH": str(SOURCE / "python"), "BARO_DIR": str(folder / "runs"), "BARO_ANNOUNCED": ""}
     job = subprocess.Popen([sys.executable, "-S", "-c", JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     job.stdout.readline()
     groups, scripts = [], []
@@ -116,7 +116,7 @@ def measure(name, seconds, folder):
         path.write_text(prelude + MEASURED.format(seconds=seconds) + SCRIPTS[name])
         scripts.append(subprocess.Popen([sys.executable, "-W", "ignore", path, str(job.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, cwd=place, env=environment, stderr=subprocess.DEVNULL,
-                                        preexec_fn=lambda g=group: (g / "cgroup.procs").write_text(str(os.getpid()))))  # fmt: skip
+                                        preexec_fn=lambda g=group: (g / "cgroup.procs").write_text(str(os.getpid()))))
     try:
         for script in scripts:
             assert script.stdout.readline() == "begun\n"
@@ -136,7 +136,7 @@ def measure(name, seconds, folder):
             empty(group)
     (theirs, ours) = results
     print(f"{name:17} script {theirs['own'] * 1e3:7.1f} {ours['own'] * 1e3:7.1f} ms   all {whole[0] * 1e3:7.1f} {whole[1] * 1e3:7.1f} ms   "
-          f"{whole[0] / whole[1]:5.1f} times   threads {theirs['threads']} {ours['threads']}", flush=True)  # fmt: skip
+          f"{whole[0] / whole[1]:5.1f} times   threads {theirs['threads']} {ours['threads']}", flush=True)
 
 
 def main():

@@ -20,26 +20,16 @@ import zipfile
 
 import pytest
 
-RELEASES = (
-    "stouputils==1.28.0",
-    "oasislmf==2.5.8",
-    "resource-tracker==0.1.1",
-    "resource-tracker==0.5.0",
-    "pytyche==0.2.1",
-)
-CLONES = {
-    "resource-tracker": tuple(
-        f"tests/test_{n}.py" for n in ("helpers", "report", "server_info", "tiny_dataframe", "tracker")
-    ),
-    "aurora": (
-        "src/main/python/apache/thermos/monitoring/resource.py",
-        "src/main/python/apache/thermos/monitoring/process.py",
-        "src/main/python/apache/thermos/monitoring/process_collector_psutil.py",
-        "src/main/python/apache/thermos/monitoring/disk.py",
-        "src/test/python/apache/thermos/monitoring/test_resource.py",
-        "src/test/python/apache/thermos/monitoring/test_disk.py",
-    ),
-}
+RELEASES = ("stouputils==1.28.0", "oasislmf==2.5.8", "resource-tracker==0.1.1", "resource-tracker==0.5.0",
+            "pytyche==0.2.1")
+CLONES = {"resource-tracker": tuple(f"tests/test_{n}.py"
+                                    for n in ("helpers", "report", "server_info", "tiny_dataframe", "tracker")),
+          "aurora": ("src/main/python/apache/thermos/monitoring/resource.py",
+                     "src/main/python/apache/thermos/monitoring/process.py",
+                     "src/main/python/apache/thermos/monitoring/process_collector_psutil.py",
+                     "src/main/python/apache/thermos/monitoring/disk.py",
+                     "src/test/python/apache/thermos/monitoring/test_resource.py",
+                     "src/test/python/apache/thermos/monitoring/test_disk.py")}
 
 
 @functools.cache
@@ -163,6 +153,13 @@ from twitter.common.quantity import Amount, Time
 )
 
 
+def said(prelude, code):
+    """What an expression is with the names of an original, by way of JSON."""
+    text = f"{prelude}\nimport dataclasses, inspect, json\nprint(json.dumps({code}))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
 # ---- the same script twice, on the same work at the same time ----
 
 JOB = """
@@ -194,9 +191,8 @@ class Job:
     """The work. `cpu` is what the kernel says of it and its children from go() to its end."""
 
     def __init__(self, folder):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
-        )
+        self.process = subprocess.Popen([sys.executable, "-c", JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, cwd=folder)
         self.pid = self.process.pid
         self._before = float(self.process.stdout.readline().split()[1])
         self.cpu = None
@@ -216,10 +212,8 @@ class Job:
 def start(folder, prelude, text, *arguments):
     """A script in an interpreter of its own. It prints "begun", and JSON in its last line."""
     folder.mkdir()
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", prelude + text, *map(str, arguments)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
-    )  # fmt: skip
+    return subprocess.Popen([sys.executable, "-W", "ignore", "-c", prelude + text, *map(str, arguments)],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
 
 
 def begun(*scripts):
@@ -243,10 +237,8 @@ def get_releases(folder):
         target = folder / f"{name.replace('-', '_')}-{version}"
         if target.is_dir():
             continue
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--ignore-requires-python", "--only-binary", ":all:",
-             "-d", str(folder), release], check=True,
-        )  # fmt: skip
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--ignore-requires-python",
+                        "--only-binary", ":all:", "-d", str(folder), release], check=True)
         (wheel,) = folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(target)

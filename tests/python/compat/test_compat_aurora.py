@@ -4,7 +4,6 @@
 import collections
 import importlib.util
 import inspect
-import json
 import os
 import subprocess
 import sys
@@ -66,12 +65,8 @@ def both(tmp_path_factory):
     job = originals.Job(tmp)
     other = subprocess.Popen(["sleep", "100"])
     arguments = (job.pid, other.pid, sandbox)
-    scripts = (
-        originals.start(
-            tmp / "theirs", f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL, SCRIPT, *arguments
-        ),
-        originals.start(tmp / "ours", OURS, SCRIPT, *arguments),
-    )
+    scripts = (originals.start(tmp / "theirs", f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL, SCRIPT,
+                               *arguments), originals.start(tmp / "ours", OURS, SCRIPT, *arguments))
     try:
         originals.begun(*scripts)
         job.go()
@@ -135,23 +130,13 @@ def test_the_sandbox_is_what_du_says(both):
 
 def test_signatures():
     folder = originals.need("aurora", "psutil")
-    names = [
-        "ResourceHistory",
-        "HistoryProvider",
-        "DiskCollectorProvider",
-        "TaskResourceMonitor",
-        "NullTaskResourceMonitor",
-    ]
-    text = f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL + (
-        "import inspect, json\n"
-        f"print(json.dumps([{{m: list(inspect.signature(f).parameters) for m, f in vars(globals()[n]).items() if inspect.isfunction(f)}} for n in {names}]))"
-    )  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    for name, methods in zip(names, json.loads(done.stdout)):
+    names = ["ResourceHistory", "HistoryProvider", "DiskCollectorProvider", "TaskResourceMonitor", "NullTaskResourceMonitor"]
+    methods = "{m: list(inspect.signature(f).parameters) for m, f in vars(globals()[n]).items() if inspect.isfunction(f)}"
+    found = originals.said(f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL, f"[{methods} for n in {names}]")
+    for name, methods in zip(names, found):
         for method, parameters in methods.items():
             ours = list(inspect.signature(getattr(getattr(aurora, name), method)).parameters)
-            ours = [n for n in ours if n not in ("original", "disk_collector")]
-            assert ours == parameters, (name, method)
+            assert [n for n in ours if n not in ("original", "disk_collector")] == parameters, (name, method)
 
 
 def test_their_own_tests_pass_with_it(tmp_path):
@@ -183,10 +168,9 @@ sys.modules["twitter.common"].dirutil = sys.modules["twitter.common.dirutil"]
     if all(importlib.util.find_spec(name) for name in ("httpretty", "requests")):
         files.append("test_disk.py")  # it wants an empty directory to take nothing: the original's way
     for file in files:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, file], cwd=tmp_path,
-            capture_output=True, text=True, env={**os.environ, "BAROGRAPH_COMPAT": "original" if file == "test_disk.py" else ""},
-        )  # fmt: skip
+        done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path,
+                               file], cwd=tmp_path, capture_output=True, text=True,
+                              env={**os.environ, "BAROGRAPH_COMPAT": "original" if file == "test_disk.py" else ""})
         assert done.returncode == 0, done.stdout[-4000:]
         assert "passed" in done.stdout and "skipped" not in done.stdout
 
@@ -215,17 +199,8 @@ def test_samples_are_added_up():
     a = aurora.ProcessSample(0.5, 1.0, 2.0, 100, 200, 0, "running", 1)
     b = a._replace(nice=None, status=None)
     assert sum([a, b], aurora.ProcessSample.empty()) == aurora.ProcessSample(1.0, 2.0, 4.0, 200, 400, 0, "running", 2)
-    assert a.to_dict() == {
-        "cpu": 0.5,
-        "ram": 100,
-        "user": 1.0,
-        "system": 2.0,
-        "rss": 100,
-        "vms": 200,
-        "nice": 0,
-        "status": "running",
-        "threads": 1,
-    }
+    assert a.to_dict() == {"cpu": 0.5, "ram": 100, "user": 1.0, "system": 2.0, "rss": 100, "vms": 200, "nice": 0,
+                           "status": "running", "threads": 1}
     base = aurora.ResourceMonitorBase
     assert base.FullResourceResult({}, 0) == ({}, 0) and base.ProcResourceResult(a, 1).num_procs == 1
     null = aurora.NullTaskResourceMonitor()
@@ -238,9 +213,8 @@ def test_a_task_with_a_process_that_has_no_pid(tmp_path):
     active = [(status("own", os.getpid()), 1), (status("waits", None), 1)]
     task = types.SimpleNamespace(get_active_processes=lambda: active, get_sandbox=lambda: str(tmp_path))
     second = aurora.Amount(1, aurora.Time.SECONDS)
-    monitor = aurora.TaskResourceMonitor(
-        "t", task, aurora.DiskCollector, aurora.Amount(50, aurora.Time.MILLISECONDS), second * 30, second * 60
-    )
+    monitor = aurora.TaskResourceMonitor("t", task, aurora.DiskCollector, aurora.Amount(50, aurora.Time.MILLISECONDS),
+                                         second * 30, second * 60)
     monitor.start()
     try:
         poll(lambda: monitor.sample_at(timestamp=time.time())[1].process_sample.rss, "a sample")
@@ -252,18 +226,13 @@ def test_a_task_with_a_process_that_has_no_pid(tmp_path):
 
 
 def test_a_collector_of_a_process_that_ends():
-    process = subprocess.Popen(
-        [sys.executable, "-S", "-c", "import time\nwhile time.process_time() < .2: pass\ninput()"],
-        stdin=subprocess.PIPE,
-    )
+    process = subprocess.Popen([sys.executable, "-S", "-c",
+                                "import time\nwhile time.process_time() < .2: pass\ninput()"], stdin=subprocess.PIPE)
     collector = aurora.ProcessTreeCollector(process.pid, interval=0.05)
     try:
         poll(lambda: collector.sample() or collector.value.user + collector.value.system > 0.15, "its CPU time")
-        assert (
-            collector.procs == 1
-            and collector.value.rss > 0
-            and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0)
-        )
+        assert (collector.procs == 1 and collector.value.rss > 0
+                and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0))
         child = os.fork()
         if child == 0:
             collector.close()
@@ -272,11 +241,8 @@ def test_a_collector_of_a_process_that_ends():
         assert os.path.isdir(collector._probe._folder), "it is not the child's"
         process.communicate(b"\n")
         poll(lambda: collector.sample() or collector.procs == 0, "its end")
-        assert (
-            collector.value.rss == 0
-            and collector.value.user + collector.value.system > 0.15
-            and collector.value.status == "dead"
-        )
+        assert (collector.value.rss == 0 and collector.value.user + collector.value.system > 0.15
+                and collector.value.status == "dead")
     finally:
         collector.close()
     assert aurora.ProcessTreeCollector(2**22 + 1).value == aurora.ProcessSample.empty()
@@ -285,11 +251,8 @@ def test_a_collector_of_a_process_that_ends():
 def test_du(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"x" * 100_000)
     collector = aurora.DiskCollectorProvider().provides(str(tmp_path))
-    assert (
-        isinstance(collector, aurora.DuDiskCollector)
-        and collector.value == 0
-        and not collector.completed_event.is_set()
-    )
+    assert (isinstance(collector, aurora.DuDiskCollector) and collector.value == 0
+            and not collector.completed_event.is_set())
     collector.sample()
     assert collector.completed_event.wait(60)
     said = subprocess.run(["du", "-s", "-B1", tmp_path], capture_output=True, check=True).stdout.split()[0]

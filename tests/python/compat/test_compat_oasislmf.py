@@ -63,10 +63,8 @@ class Both:
         (tmp / "kernel.sh").write_text(KERNEL)
         kernel = subprocess.Popen(["bash", "kernel.sh"], stdin=subprocess.PIPE, cwd=tmp, env=environment)
         prelude = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path=PATH)
-        scripts = (
-            originals.start(tmp / "theirs", prelude, SCRIPT, kernel.pid),
-            originals.start(tmp / "ours", "from barograph.compat.oasislmf import *\n", SCRIPT, kernel.pid),
-        )
+        scripts = (originals.start(tmp / "theirs", prelude, SCRIPT, kernel.pid),
+                   originals.start(tmp / "ours", "from barograph.compat.oasislmf import *\n", SCRIPT, kernel.pid))
         originals.begun(*scripts)
         kernel.communicate(b"go\n", timeout=120)
         self.results = originals.results(*scripts)
@@ -77,7 +75,7 @@ class Both:
         self.files = [tmp / side / "log" / "resource_monitor.csv" for side in ("theirs", "ours")]
         # Others' processes on this machine may mention a tool, and the original takes them.
         self.stats = [_rows.compute_stats(_rows.load_csv(str(self.files[0])), original=True),
-                      _rows.compute_stats(_rows.load_csv(str(self.files[1])))]  # fmt: skip
+                      _rows.compute_stats(_rows.load_csv(str(self.files[1])))]
 
 
 @pytest.fixture(scope="module")
@@ -181,12 +179,10 @@ def test_signature_and_constants(module):
     assert module.CSV_HEADER == oasislmf.CSV_HEADER
     for name in ("__init__", "start", "stop"):
         pair = [inspect.signature(getattr(m.ResourceMonitor, name)).parameters for m in (module, oasislmf)]
-        assert {n: p.default for n, p in pair[0].items()} == {
-            n: p.default for n, p in pair[1].items() if n != "original"
-        }
-    functions = [
-        n for n in vars(module) if n.startswith("_") and inspect.isfunction(getattr(module, n)) and n != "_in_order"
-    ]
+        assert {n: p.default for n, p in pair[0].items()} == {n: p.default for n, p in pair[1].items()
+                                                              if n != "original"}
+    functions = [n for n in vars(module)
+                 if n.startswith("_") and inspect.isfunction(getattr(module, n)) and n != "_in_order"]
     assert {n for n in functions if getattr(module, n).__module__ == "original"} <= set(vars(oasislmf))
 
 
@@ -199,25 +195,14 @@ def test_cumulative_cpu_time_never_falls(both):
 
 
 def _row(ts, tool, pid, uss, cpu=1.0, **more):
-    return {
-        "ts": ts,
-        "tool": tool,
-        "pid": pid,
-        "cpu": 50.0,
-        "cpu_user": cpu,
-        "cpu_sys": 0.0,
-        "rss": uss,
-        "uss": uss,
-        "pss": uss,
-        **more,
-    }
+    return {"ts": ts, "tool": tool, "pid": pid, "cpu": 50.0, "cpu_user": cpu, "cpu_sys": 0.0, "rss": uss, "uss": uss,
+            "pss": uss, **more}
 
 
 def test_two_files_are_added_up_in_time_and_pids_do_not_mix():
     """Worked out by hand: 100 and 200 MB side by side, at moments that the two files do not share."""
-    rows = [_row(t, "gulpy", 7, 102400, source=0) for t in (0.0, 1.0, 2.0)] + [
-        _row(t, "gulpy", 7, 204800, source=1) for t in (0.5, 1.5)
-    ]
+    rows = [_row(t, "gulpy", 7, 102400, source=0) for t in (0.0, 1.0, 2.0)] + [_row(t, "gulpy", 7, 204800, source=1)
+                                                                               for t in (0.5, 1.5)]
     stats = _rows.compute_stats(rows)["gulpy"]
     assert (stats["n_instances"], stats["agg_peak_uss_mb"], stats["total_cpu_time_s"]) == (2, 300.0, 2.0)
     assert _rows.compute_peak_total_uss(rows) == 300.0
@@ -226,12 +211,8 @@ def test_two_files_are_added_up_in_time_and_pids_do_not_mix():
 
 
 def test_the_row_of_an_ended_process_is_no_memory_and_no_instance():
-    rows = [
-        _row(0.0, "fmpy", 1, 1024),
-        _row(1.0, "fmpy", 1, 0, cpu=2.0),
-        _row(1.0, "fmpy", 2, 3072),
-        _row(2.0, "fmpy", 2, -1),
-    ]
+    rows = [_row(0.0, "fmpy", 1, 1024), _row(1.0, "fmpy", 1, 0, cpu=2.0), _row(1.0, "fmpy", 2, 3072),
+            _row(2.0, "fmpy", 2, -1)]
     stats = _rows.compute_stats(rows)["fmpy"]
     assert (stats["n_instances"], stats["n_samples"], stats["avg_uss_mb"]) == (2, 3, 2.0)
     assert [point[4] for point in _rows.aggregate_by_tool_and_time(rows)["fmpy"]] == [1, 1, 1]
@@ -283,7 +264,7 @@ def test_the_csv_is_complete_when_the_interpreter_is_killed(tmp_path, script):
         import os, signal, time
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
-    """, cwd=tmp_path)  # fmt: skip
+    """, cwd=tmp_path)
     running.line()
     running.end(-9)
     from conftest import ended
@@ -298,16 +279,9 @@ def test_the_csv_is_complete_when_the_interpreter_is_killed(tmp_path, script):
 
 def test_who_mentions_a_tool_is_none():
     program = {tool: re.compile(_tools.PROGRAM % tool) for tool in oasislmf.MONITORED_TOOLS}
-    for line in (
-        "gulpy -a1",
-        "/usr/bin/gulpy",
-        "python3 /usr/local/bin/gulpy -b",
-        "python3.11 -u -X dev gulpy.py",
-        "./gulpy.py x",
-        "/a/My Models/bin/python /a/My Models/bin/gulpy 1",
-        "/usr/bin/python3 -u ./My  old Models/bin/gulpy.py",
-        "/a/My Models/bin/gulpy",
-    ):
+    for line in ("gulpy -a1", "/usr/bin/gulpy", "python3 /usr/local/bin/gulpy -b", "python3.11 -u -X dev gulpy.py",
+                 "./gulpy.py x", "/a/My Models/bin/python /a/My Models/bin/gulpy 1",
+                 "/usr/bin/python3 -u ./My  old Models/bin/gulpy.py", "/a/My Models/bin/gulpy"):
         assert program["gulpy"].search(line), line
     for line in ("vim gulpy.log", "bash -c evepy | gulpy", "tee gulpy", "python3 -m pytest gulpy", "gulpyx", "mygulpy",
                  "/usr/bin/python3 /usr/bin/run --as /a/bin/gulpy", "/usr/bin/vim a/gulpy", "/a/My Models/bin/mygulpy"):

@@ -7,8 +7,6 @@ import json
 import math
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import originals
@@ -40,11 +38,12 @@ print(json.dumps({"paths": [None if p is None else str(p) for p in paths], "summ
     "gpu": (out / "hw_metrics.csv").read_text() if paths[0] else "", "dmon": (out / "hw_dmon.csv").read_text() if paths[2] else "",
     "cpu": after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime}))
 """
+PATH = "pytyche/diagnostics/run_monitor.py"
 OURS = "from barograph.compat.pytyche import *\n"
 
 
 def _pair(tmp, folder):
-    prelude = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path="pytyche/diagnostics/run_monitor.py")
+    prelude = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path=PATH)
     scripts = originals.start(tmp / "theirs", prelude, SCRIPT), originals.start(tmp / "ours", OURS, SCRIPT)
     originals.begun(*scripts)
     return originals.results(*scripts)
@@ -72,10 +71,8 @@ def test_the_three_paths_and_the_cpu_file(both):
 def test_cpu_shares_agree(both):
     theirs, ours = both
     for column in (0, 1):
-        means = [
-            sum(row[column] for row in rows) / len(rows)
-            for rows in map(_cpu_rows, (theirs["cpu_csv"], ours["cpu_csv"]))
-        ]
+        means = [sum(row[column] for row in rows) / len(rows)
+                 for rows in map(_cpu_rows, (theirs["cpu_csv"], ours["cpu_csv"]))]
         assert means[0] == pytest.approx(means[1], abs=15)  # the seconds are not the same ones
     assert all(0 <= value <= 100 for row in _cpu_rows(ours["cpu_csv"]) for value in row)
 
@@ -83,9 +80,8 @@ def test_cpu_shares_agree(both):
 def test_lines_of_the_log_are_the_same(both):
     logs = [[{**json.loads(line), "ts": len(json.loads(line)["ts"])} for line in of["log"].splitlines()] for of in both]
     assert logs[0] == logs[1] and len(logs[0]) == 3
-    assert [list(json.loads(line)) for line in both[0]["log"].splitlines()] == [
-        list(json.loads(line)) for line in both[1]["log"].splitlines()
-    ]
+    assert [list(json.loads(line)) for line in both[0]["log"].splitlines()] == [list(json.loads(line))
+                                                                                for line in both[1]["log"].splitlines()]
     assert both[0]["log"].split('"type"')[1:] and "\\u00e9" in both[1]["log"]
 
 
@@ -122,9 +118,8 @@ def test_gpus(fake_gpus, tmp_path):
     gpu = [{line.partition(", ")[2] for line in of["gpu"].splitlines()} for of in (theirs, ours)]
     assert gpu[0] == gpu[1] and len(gpu[0]) == 1
     assert set(ours["dmon"].splitlines()) == set(theirs["dmon"].splitlines())
-    assert {k: v for k, v in ours["summary"].items() if "cpu" not in k} == {
-        k: v for k, v in theirs["summary"].items() if "cpu" not in k
-    }
+    assert {k: v for k, v in ours["summary"].items() if "cpu" not in k} == {k: v for k, v in theirs["summary"].items()
+                                                                            if "cpu" not in k}
     assert ours["summary"]["power_watts_max"] == 301.5 and ours["summary"]["mem_util_mean_pct"] == 12
 
 
@@ -153,12 +148,9 @@ def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_pat
         HWMonitor().start(pathlib.Path("out"), 1)
         print("x", flush=True)
         time.sleep(600)
-    """, cwd=tmp_path)  # fmt: skip
+    """, cwd=tmp_path)
     running.line()
-    poll(
-        lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and hanging(),
-        "rows",
-    )
+    poll(lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and hanging(), "rows")
     running.process.kill()
 
     def left():
@@ -183,7 +175,7 @@ def test_a_log_is_there_after_a_kill(tmp_path, script):
         for i in range(100): log.log_event("step", {"i": i})
         print(log.spool, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
-    """)  # fmt: skip
+    """)
     spool = Path(running.line())
     running.end(-9)
     assert [json.loads(line)["data"]["i"] for line in spool.read_text().splitlines()] == list(range(100))
@@ -266,9 +258,8 @@ def test_absent_has_a_reason_and_the_switch_gives_zeros(tmp_path):
 
 def test_two_gpus_have_memory_together(tmp_path):
     row = "2026/01/01 00:00:0{}.00{}, 10, 1, {}, 100, 50, 40, 1, 1\n"
-    (tmp_path / "g.csv").write_text(
-        "".join(row.format(t, g, 1000 + t + g) for t in range(3) for g in range(2)) + "x, [N/A], y\n"
-    )
+    (tmp_path / "g.csv").write_text("".join(row.format(t, g, 1000 + t + g) for t in range(3)
+                                            for g in range(2)) + "x, [N/A], y\n")
     assert pytyche.build_resource_summary(tmp_path / "g.csv", None).peak_vram_mb == 2005
     assert pytyche.build_resource_summary(tmp_path / "g.csv", None, original=True).peak_vram_mb == 1003
 
@@ -285,15 +276,9 @@ def test_a_column_of_dmon_is_found_by_its_name(tmp_path):
 
 def test_signatures():
     folder = originals.need("pytyche-0.2.1")
-    text = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path="pytyche/diagnostics/run_monitor.py") + (
-        "import inspect, json, dataclasses\n"
-        "print(json.dumps([[list(inspect.signature(f).parameters) for f in (RunLog.log_phase, RunLog.log_event, RunLog.write, HWMonitor.start,"
-        " HWMonitor.stop, build_resource_summary, probe_jax_peak_memory_mb)], [[f.name, f.default] for f in dataclasses.fields(ResourceSummary)]]))"
-    )  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    functions, fields = json.loads(done.stdout)
-    of = pytyche
-    ours = [list(inspect.signature(f).parameters) for f in (of.RunLog.log_phase, of.RunLog.log_event, of.RunLog.write, of.HWMonitor.start,
-            of.HWMonitor.stop, of.build_resource_summary, of.probe_jax_peak_memory_mb)]  # fmt: skip
-    assert [[n for n in f if n != "original"] for f in ours] == functions
-    assert [[f.name, f.default] for f in dataclasses.fields(of.ResourceSummary)][: len(fields)] == fields
+    code = """[[list(inspect.signature(f).parameters) for f in (RunLog.log_phase, RunLog.log_event, RunLog.write, HWMonitor.start,
+        HWMonitor.stop, build_resource_summary, probe_jax_peak_memory_mb)],
+        [[f.name, f.default] for f in dataclasses.fields(ResourceSummary)]]"""
+    functions, fields = originals.said(f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path=PATH), code)
+    ours, of_ours = eval(code, {**vars(pytyche), "inspect": inspect, "dataclasses": dataclasses})
+    assert [[n for n in f if n != "original"] for f in ours] == functions and of_ours[: len(fields)] == fields

@@ -44,12 +44,8 @@ class Pair:
     def __init__(self, tmp, folder, tracker, theirs, ours):
         self.job = originals.Job(tmp)
         text = BLOCKING.format(tracker=tracker)
-        scripts = (
-            originals.start(
-                tmp / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\n{theirs}\n", text, self.job.pid
-            ),
-            originals.start(tmp / "ours", ours + "\n", text, self.job.pid),
-        )
+        scripts = (originals.start(tmp / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\n{theirs}\n", text,
+                                   self.job.pid), originals.start(tmp / "ours", ours + "\n", text, self.job.pid))
         originals.begun(*scripts)
         for each in scripts:
             each.stdin.write("go\n")
@@ -80,7 +76,7 @@ def old(tmp_path_factory):
     folder = originals.need("resource_tracker-0.1.1")
     tmp = tmp_path_factory.mktemp("old")
     return Pair(tmp, folder, "PidTracker", "from resource_tracker import PidTracker",
-                "from barograph.compat.resource_tracker.v0_1 import PidTracker")  # fmt: skip
+                "from barograph.compat.resource_tracker.v0_1 import PidTracker")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +84,7 @@ def new(tmp_path_factory):
     folder = originals.need("resource_tracker-0.5.0")
     tmp = tmp_path_factory.mktemp("new")
     return Pair(tmp, folder, "ProcessTracker", "from resource_tracker import ProcessTracker",
-                "from barograph.compat.resource_tracker import ProcessTracker")  # fmt: skip
+                "from barograph.compat.resource_tracker import ProcessTracker")
 
 
 @pytest.mark.parametrize("pair", ["old", "new"])
@@ -154,23 +150,22 @@ print(json.dumps("done"))
 """
 
 
-@pytest.mark.parametrize(
-    "release, module",
-    [("0.1.1", "barograph.compat.resource_tracker.v0_1"), ("0.5.0", "barograph.compat.resource_tracker")],
-)
+@pytest.mark.parametrize("release, module",
+                         [("0.1.1", "barograph.compat.resource_tracker.v0_1"),
+                          ("0.5.0", "barograph.compat.resource_tracker")])
 def test_the_machine(release, module, tmp_path):
     folder = originals.need(f"resource_tracker-{release}")
     scripts = (
         originals.start(tmp_path / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\nfrom resource_tracker import SystemTracker\n", SYSTEM),
         originals.start(tmp_path / "ours", f"from {module} import SystemTracker\n", SYSTEM),
-    )  # fmt: skip
+    )
     originals.begun(*scripts)
     poll(lambda: all(len(_rows(tmp_path / side / "rows.csv")) > 3 for side in ("theirs", "ours")), "rows")
     originals.results(*scripts)
     theirs, ours = (_rows(tmp_path / side / "rows.csv") for side in ("theirs", "ours"))
     assert list(ours[0]) == list(theirs[0])
     same = [n for n in ours[0] if n.startswith(("memory_free", "memory_used", "memory_buffers", "memory_cached", "memory_active",
-                                                "memory_inactive"))]  # fmt: skip
+                                                "memory_inactive"))]
     assert len(same) == 6
     for name in same:
         # Other programs go on meanwhile: the two need only overlap, widened by a tenth of the machine's memory.
@@ -215,19 +210,14 @@ def test_resource_tracker_in_the_background(tmp_path):
     scripts = (
         originals.start(tmp_path / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\nfrom resource_tracker import ResourceTracker\n", BACKGROUND),
         originals.start(tmp_path / "ours", "from barograph.compat.resource_tracker import ResourceTracker\n", BACKGROUND),
-    )  # fmt: skip
+    )
     originals.begun(*scripts)
     theirs, ours = originals.results(*scripts)
     for key in ("same", "running", "process", "system", "combined", "stats", "recommended", "snapshot", "metadata"):
         assert ours[key] == theirs[key], key
-    assert {k for k, v in ours["types"].items() if v != theirs["types"][k]} <= {
-        "children",
-        "utime",
-        "stime",
-        "cpu_usage",
-        "gpu_usage",
-        "gpu_vram_mib",
-    }
+    assert {k for k, v in ours["types"].items() if v != theirs["types"][k]} <= {"children", "utime", "stime",
+                                                                                "cpu_usage", "gpu_usage",
+                                                                                "gpu_vram_mib"}
     assert ours["n"] >= 2 and ours["threads"] == 1 and ours["cpu"] > 0.1
     # Each reads what the other wrote.
     loaded = now.ResourceTracker.loads(theirs["dump"])
@@ -240,11 +230,8 @@ def test_resource_tracker_in_the_background(tmp_path):
 @pytest.mark.parametrize("release, module", [("0.1.1", v0_1), ("0.5.0", now)])
 def test_signatures(release, module):
     folder = originals.need(f"resource_tracker-{release}")
-    text = (
-        f"import sys; sys.path.insert(0, {str(folder)!r}); import inspect, json, resource_tracker as r\n"
-        "print(json.dumps({n: list(inspect.signature(getattr(r, n).__init__).parameters) for n in r.__all__ if isinstance(getattr(r, n), type)}))"
-    )
-    found = json.loads(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout)
+    found = originals.said(f"import sys; sys.path.insert(0, {str(folder)!r}); import resource_tracker as r",
+                           "{n: list(inspect.signature(getattr(r, n).__init__).parameters) for n in r.__all__ if isinstance(getattr(r, n), type)}")
     assert found
     for name, parameters in found.items():
         ours = [n for n in inspect.signature(getattr(module, name).__init__).parameters if n != "original"]
@@ -255,24 +242,17 @@ def test_functions_agree_with_the_original(tmp_path):
     folder = originals.need("resource_tracker-0.1.1")
     job = originals.Job(tmp_path)
     try:
-        names = (
-            "get_pid_children",
-            "get_pid_rss",
-            "get_pid_pss_rollup",
-            "get_pid_proc_times",
-            "get_pid_proc_io",
-            "get_pid_stats",
-        )
+        names = ("get_pid_children", "get_pid_rss", "get_pid_pss_rollup", "get_pid_proc_times", "get_pid_proc_io",
+                 "get_pid_stats")
         call = (
             "import json, sys; print(json.dumps([sorted(v) if isinstance(v, set) else v for v in [getattr(m, n)(int(sys.argv[1])) for n in %r]], default=list))"
             % (names,)
         )
         outs = []
         for prelude in (f"import sys; sys.path.insert(0, {str(folder)!r}); import resource_tracker.tracker as m\n",
-                        "import barograph.compat.resource_tracker.v0_1 as m\n"):  # fmt: skip
-            done = subprocess.run(
-                [sys.executable, "-c", prelude + call, str(job.pid)], capture_output=True, text=True, check=True
-            )
+                        "import barograph.compat.resource_tracker.v0_1 as m\n"):
+            done = subprocess.run([sys.executable, "-c", prelude + call, str(job.pid)], capture_output=True, text=True,
+                                  check=True)
             outs.append(json.loads(done.stdout))
         # PSS changes with each process that maps the same files: the two interpreters of this test.
         pss = [out.pop(2) for out in outs]
@@ -281,20 +261,15 @@ def test_functions_agree_with_the_original(tmp_path):
         )
         assert outs[0][:4] == outs[1][:4]
         assert list(outs[0][4]) == list(outs[1][4])
-        assert {k: v for k, v in outs[0][4].items() if k != "timestamp"} == {
-            k: v for k, v in outs[1][4].items() if k != "timestamp"
-        }
+        assert {k: v for k, v in outs[0][4].items() if k != "timestamp"} == {k: v for k, v in outs[1][4].items()
+                                                                             if k != "timestamp"}
     finally:
         job.process.kill()
         job.process.communicate()
     assert v0_1.get_pid_rss(2**22 + 1) == 0 and v0_1.get_pid_children(2**22 + 1) == set()
     assert v0_1.get_pid_proc_times(2**22 + 1) == {"utime": 0, "stime": 0}
-    assert not v0_1.is_partition("loop0") and set(v0_1.get_system_stats()) >= {
-        "disk_stats",
-        "disk_spaces",
-        "gpu_usage",
-        "memory_free",
-    }
+    assert not v0_1.is_partition("loop0") and set(v0_1.get_system_stats()) >= {"disk_stats", "disk_spaces", "gpu_usage",
+                                                                               "memory_free"}
 
 
 def test_a_name_with_blanks_and_a_child_of_a_thread():
@@ -373,11 +348,10 @@ def fake_gpus(tmp_path, monkeypatch):
 def test_gpus(fake_gpus, driver, monkeypatch):
     """nvidia-smi is asked for one reading; what is tracked is the driver's, also where this process sees one GPU."""
     driver.write("0 buffer none", "0 util 60", "0 used 3145728000", f"0 proc {os.getpid()} memory 2147483648",
-                 f"0 proc {os.getpid()} sm 60", "1 buffer none", "1 util 25", "1 used 75497472", devices=2)  # fmt: skip
+                 f"0 proc {os.getpid()} sm 60", "1 buffer none", "1 util 25", "1 used 75497472", devices=2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    assert (
-        now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"] and now.get_server_info()["gpu_memory_mib"] == 163840
-    )
+    assert (now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"]
+            and now.get_server_info()["gpu_memory_mib"] == 163840)
     own = v0_1.get_pid_stats(os.getpid())
     assert (own["gpu_usage"], own["gpu_vram"], own["gpu_utilized"], own["gpu_utilized_indexes"]) == (0.6, 2048, 1, {0})
     machine = now.get_system_stats()
@@ -433,7 +407,7 @@ def test_diff_stats_and_the_default_pid():
         pass
     found = tracker.diff_stats()
     assert list(found) == ["timestamp", "pid", "children", "utime", "stime", "cpu_usage", "pss", "read_bytes", "write_bytes",
-                           "gpu_usage", "gpu_vram", "gpu_utilized"]  # fmt: skip
+                           "gpu_usage", "gpu_vram", "gpu_utilized"]
     assert found["pss"] > 0 and tracker.cycle == 1
     # On a busy machine the newest sample may be older than the call: what it lacks is in the next ones.
     used = [found]
@@ -461,17 +435,11 @@ def test_what_is_not_there_yet_or_any_more():
 
 def test_recommendation_and_the_switch():
     table = {"metadata": dict.fromkeys(("pid", "method")) | {"children": True, "interval": 1, "track_processes": True, "track_system": True,
-             "discover_server": True, "discover_cloud": True, "start_time": 0, "stop_time": 9, "pid": 1}, "server_info": {}, "cloud_info": None}  # fmt: skip
-    row = {
-        "timestamp": 1.0,
-        "cpu_usage": 3.4,
-        "memory_mib": 3000.0,
-        "gpu_usage": 0,
-        "gpu_vram_mib": 0,
-        "gpu_utilized": 0,
-    }
+             "discover_server": True, "discover_cloud": True, "start_time": 0, "stop_time": 9, "pid": 1}, "server_info": {}, "cloud_info": None}
+    row = {"timestamp": 1.0, "cpu_usage": 3.4, "memory_mib": 3000.0, "gpu_usage": 0, "gpu_vram_mib": 0,
+           "gpu_utilized": 0}
     host = {"timestamp": 1.0, "cpu_usage": 3.5, "memory_used_mib": 3100.0, "gpu_usage": 0, "gpu_vram_mib": 0,
-            "disk_space_used_gb": 1, "net_recv_bytes": 0, "net_sent_bytes": 0}  # fmt: skip
+            "disk_space_used_gb": 1, "net_recv_bytes": 0, "net_sent_bytes": 0}
     tracker = now.ResourceTracker.from_snapshot({**table, "process_metrics": [row], "system_metrics": [host]})
     assert tracker.recommend_resources() == {"cpu": 3, "memory": 4096, "gpu": 0, "vram": 0}
     assert tracker.server_info["allocation"] == "dedicated"
@@ -501,7 +469,7 @@ def test_a_tracker_that_is_killed_leaves_its_rows_and_no_recorder(tmp_path, scri
             from barograph.compat.resource_tracker import ProcessTracker
             print("x", flush=True)
             ProcessTracker(int(sys.argv[1]), interval=0.1, output_file="rows.csv")
-        """, target.pid, cwd=tmp_path)  # fmt: skip
+        """, target.pid, cwd=tmp_path)
         running.line()
         poll(lambda: len(_rows(tmp_path / "rows.csv")) > 3, "rows")
         running.process.kill()
@@ -536,23 +504,17 @@ def test_their_own_tests_pass_with_it(tmp_path):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     files = sorted(path.name for path in tmp_path.glob("test_*.py"))
     without = ["-k", "not test_resource_tracker_report"]  # it looks for a heading of its own page
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, *without, *files],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path,
+                           *without, *files], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "says, expected",
-    [
-        ("printf 'tank\\t1000\\t600\\t400\\nb\\t10\\t1\\t9\\n'", {"zfs:tank": (1000, 600, 400), "zfs:b": (10, 1, 9)}),
-        (f"{HANGS}; :", {}),
-        ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}),
-        ("exit 1", {}),
-    ],
-)
+@pytest.mark.parametrize("says, expected",
+                         [("printf 'tank\\t1000\\t600\\t400\\nb\\t10\\t1\\t9\\n'",
+                           {"zfs:tank": (1000, 600, 400), "zfs:b": (10, 1, 9)}), (f"{HANGS}; :", {}),
+                          ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}), ("exit 1", {})],
+                         ids=["pools", "hangs", "rubbish", "fails"])
 def test_pools_of_zfs_count_once(tmp_path, monkeypatch, says, expected):
     """As in the original: by zpool, and not by the datasets, of which each has the free space of the pool."""
     from barograph.compat.resource_tracker import _proc

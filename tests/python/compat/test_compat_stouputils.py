@@ -82,13 +82,11 @@ def test_the_nine_metrics_have_names_steps_and_types(both):
 
 
 @pytest.mark.parametrize("name", ["memory_rss_megabytes", "memory_vms_megabytes", "memory_usage_percentage", "num_threads", "num_fds",
-                                  "memory_uss_megabytes", "io_read_megabytes", "io_write_megabytes"])  # fmt: skip
+                                  "memory_uss_megabytes", "io_read_megabytes", "io_write_megabytes"])
 def test_where_the_job_stands_still_values_agree(both, name):
     job, theirs, ours = both
-    found = [
-        {value for _, t, value in of["metrics"]["process/" + name] if job.still + 0.3 < t < job.moves}
-        for of in (theirs, ours)
-    ]
+    found = [{value for _, t, value in of["metrics"]["process/" + name] if job.still + 0.3 < t < job.moves}
+             for of in (theirs, ours)]
     assert found[0] and found[1]
     assert max(found[1]) == pytest.approx(max(found[0]), rel=0.01, abs=0.01)
 
@@ -122,10 +120,8 @@ def test_it_costs_the_script_less_than_the_original(both):
 def test_signature_and_defaults():
     parameters = inspect.signature(ProcessMetricsMonitor).parameters
     defaults = {n: p.default for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
-    assert defaults == {
-        "pid": None, "children": True, "sampling_interval": 10.0, "samples_before_logging": 1, "prefix": "process/",
-        "verbose": False, "max_memory_megabytes": None, "max_cpu_count": None,
-    }  # fmt: skip
+    assert defaults == {"pid": None, "children": True, "sampling_interval": 10.0, "samples_before_logging": 1,
+                        "prefix": "process/", "verbose": False, "max_memory_megabytes": None, "max_cpu_count": None}
     monitor = ProcessMetricsMonitor(samples_before_logging=-3, max_memory_megabytes=5.0, max_cpu_count=2.0)
     assert (monitor.samples_before_logging, monitor.max_memory_megabytes, monitor.max_cpu_count) == (1, 5.0, 2.0)
     assert monitor.thread is None and monitor.run_id is None and monitor.step == 0 and monitor.samples == []
@@ -216,17 +212,6 @@ def test_warnings_and_no_exception(fake_mlflow):
         ProcessMetricsMonitor().publish({"a": 1.0})
 
 
-def test_what_the_logger_cannot_use_is_said():
-    """A tape that is not there, a position of another user's."""
-    settings = {"uri": "http://me:s3cr3t@h", "run_id": "r", "own": False, "step": 3}
-    done = subprocess.run(
-        [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"],
-        input=f"/nonexistent/t.baro\n1\n1\n{json.dumps(settings)}\n", capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    said = json.loads(done.stdout)
-    assert said["step"] == 3 and "Failed to log process metrics at step 3: " in said["warning"], done
-
-
 def test_a_method_of_a_subclass_is_called(fake_mlflow):
     """Then a thread there is: it is what the caller asks for."""
 
@@ -273,9 +258,8 @@ def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkey
     poll(lambda: tape.state == "ended", "the end of the tape")
     client = MlflowClient("file:" + str(tmp_path / "store"))
     samples = len(list(tape))
-    points = poll(
-        lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1], "all"
-    )[0]
+    points = poll(lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1],
+                  "all")[0]
     assert [p.step for p in points] == list(range(len(points)))
 
 
@@ -378,21 +362,22 @@ def test_a_block_is_over_before_mlflow_is_imported(script, tmp_path, store, monk
     assert _logged(store) == collections.Counter(expected) and max(p[3] for p in expected) == end - 1
 
 
-def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path):
+@pytest.mark.parametrize("there", [True, False])
+def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path, there):
+    """Nor read its tape."""
     tape = barograph.run(["true"], tape=tmp_path / "t.baro").tape.path
     os.mkdir(f"{tape}.mlflow-{_position._hash('r')}")
+    tape = tape if there else "/nonexistent/t.baro"
     given = {"uri": "", "run_id": "r", "prefix": "", "step": 7, "samples": 1, "memory": 1, "cores": None, "own": True}
-    done = subprocess.run(
-        [sys.executable, "-c", "from barograph.compat._mlflow import main; main()"], check=False, text=True,
-        input=f"{tape}\n1\n1\n{json.dumps(given)}\n", capture_output=True, env={**os.environ, "XDG_STATE_HOME": tape},
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", "from barograph.compat._mlflow import main; main()"], check=False,
+                          text=True, input=f"{tape}\n1\n1\n{json.dumps(given)}\n", capture_output=True,
+                          env={**os.environ, "XDG_STATE_HOME": tape})
     said = json.loads(done.stdout)
     assert said["step"] == 7 and "Failed to log process metrics at step 7" in said["warning"] and tape in said["warning"]
 
 
-@pytest.mark.parametrize(
-    "plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"), ids=("down", "lost", "refused")
-)
+@pytest.mark.parametrize("plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"),
+                         ids=("down", "lost", "refused"))
 def test_a_server_that_is_down_or_loses_answers(script, store, plan):
     """The store of fake_mlflow has a point twice that it gets twice."""
     (store / "plan").write_text(plan, encoding="ascii")
