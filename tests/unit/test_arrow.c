@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The structs of the Arrow interfaces, walked by hand: types, validity bits, dictionaries, releases, errors. That all
  * values are those of the CSV is the business of tests/e2e/test_arrow.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,7 +88,7 @@ static const char *metadata(const struct ArrowSchema *s, const char *key, char r
     return NULL;
 }
 
-static void test_schema(void **state)
+TEST(schema)
 {
     static const struct {
         const char *name, *format, *unit, *semantics, *words;
@@ -149,7 +145,7 @@ static void test_schema(void **state)
 }
 
 /* What the cursor says of the same tape, row by row. */
-static void test_values(void **state)
+TEST(values)
 {
     struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "t,pid,cpu,name,cpu_absent", NULL);
     struct baro_tape *tape = open_tape("v1-small.baro");
@@ -198,7 +194,7 @@ static void test_values(void **state)
 }
 
 /* Bits behind the last value are 0: what a program writes to a file has no stale memory of ours in it. */
-static void test_no_stale_bits(void **state)
+TEST(no_stale_bits)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     void *dirt[64];
@@ -225,7 +221,7 @@ static void test_no_stale_bits(void **state)
 }
 
 /* A consumer takes a child out of a batch: it marks it as released there, and releases it on its own. */
-static void test_moved_child(void **state)
+TEST(moved_child)
 {
     struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "name,pid", NULL);
     struct ArrowArray a, child;
@@ -254,7 +250,7 @@ static int64_t count(struct ArrowArrayStream *s, int64_t most)
     }
 }
 
-static void test_batches(void **state)
+TEST(batches)
 {
     for (size_t n = 1; n < 40; n++) {
         struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
@@ -266,7 +262,7 @@ static void test_batches(void **state)
 }
 
 /* Released before its end, and before it was read at all. */
-static void test_early_release(void **state)
+TEST(early_release)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s;
@@ -282,7 +278,7 @@ static void test_early_release(void **state)
 }
 
 /* Ranges are cut out of the whole, and what is compared with the row before is the same. */
-static void test_range(void **state)
+TEST(range)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t,cores", NULL);
@@ -318,7 +314,7 @@ static void test_range(void **state)
 }
 
 /* For the job without sums, and for events, processes are not decoded; what is read is the same. */
-static void test_projection(void **state)
+TEST(projection)
 {
     static const char *const tapes[] = {"v1-small.baro", "v1-machine.baro", "v1-entities.baro", "v1-limits.baro"};
     for (size_t i = 0; i < sizeof(tapes) / sizeof(*tapes); i++) {
@@ -343,7 +339,7 @@ static void test_projection(void **state)
     }
 }
 
-static void test_errors(void **state)
+TEST(errors)
 {
     struct baro_tape *tape = open_tape("v1-small.baro");
     struct ArrowArrayStream s = {.private_data = tape};
@@ -358,7 +354,7 @@ static void test_errors(void **state)
 }
 
 /* A tape in memory whose rows are cut off: what is whole is read. */
-static void test_torn_tape(void **state)
+TEST(torn_tape)
 {
     static char bytes[1 << 16];
     char path[512];
@@ -388,7 +384,7 @@ static int measure(void *context, const char *text, size_t len)
 
 /* Who ends first: what is made from a tape in memory outlives the caller's bytes, and the cursor that it was made from.
  * Here a sanitizer sees what is read behind its end. */
-static void test_outlives_its_tape(void **state)
+TEST(outlives_its_tape)
 {
     char path[512], *bytes = malloc(1 << 16);
     struct baro_tape *tape;
@@ -426,7 +422,7 @@ static void test_outlives_its_tape(void **state)
 
 #if COUNTS_ALLOCATIONS
 /* Each allocation fails once: a code and a text, and what was there is freed. */
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
     struct baro_tape *tape = open_tape("v1-small.baro");
     unsigned failures = 0;
@@ -461,24 +457,3 @@ static void test_without_memory(void **state)
     baro_tape_close(tape);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_no_stale_bits),
-        cmocka_unit_test(test_moved_child),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_early_release),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_torn_tape),
-        cmocka_unit_test(test_outlives_its_tape),
-#if COUNTS_ALLOCATIONS
-        cmocka_unit_test(test_without_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ticks, scaling, and that no drawing loses a peak or invents a value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "output/chart/chart.h"
 
 #define SECOND 1000000000ull
@@ -24,7 +15,7 @@ static const char *texts(const struct chart_ticks *t, char *ret, size_t cap)
     return ret;
 }
 
-static void test_value_ticks(void **state)
+TEST(value_ticks)
 {
     static const struct {
         enum chart_unit unit;
@@ -66,7 +57,7 @@ static void test_value_ticks(void **state)
     }
 }
 
-static void test_time_ticks(void **state)
+TEST(time_ticks)
 {
     static const struct {
         uint64_t from, to, start;
@@ -127,7 +118,7 @@ static char *svg_of(const struct chart *c)
     return (char *)b.at;
 }
 
-static void test_curve_numbers(void **state)
+TEST(curve_numbers)
 {
     struct chart c;
     make(&c, CHART_COUNT, CHART_LINE, "a");
@@ -144,7 +135,7 @@ static void test_curve_numbers(void **state)
 }
 
 /* 10, of which the first 3 buckets had 4, the next 3 none, then 6, at the end 100, which is far above all values. */
-static void test_limit_that_changed(void **state)
+TEST(limit_that_changed)
 {
     static const double values[10] = {4, 4, 4, 0, 0, 0, 6, 6, 100, 100};
     struct chart_step steps[CHART_STEPS_MOST];
@@ -174,7 +165,7 @@ static void test_limit_that_changed(void **state)
     chart_done(&c);
 }
 
-static void test_phase_colors(void **state)
+TEST(phase_colors)
 {
     struct chart_phase_colors known = {.n = 0};
     unsigned load = chart_phase_color(&known, "load"), epoch = chart_phase_color(&known, "epoch 1");
@@ -186,7 +177,7 @@ static void test_phase_colors(void **state)
 }
 
 /* The plot's upper edge is the axis' end: 8 of 8 is y of the plot, so the band must reach it. */
-static void test_svg_keeps_peaks_and_gaps(void **state)
+TEST(svg_keeps_peaks_and_gaps)
 {
     struct chart c;
     make(&c, CHART_COUNT, CHART_LINE, "a");
@@ -207,7 +198,7 @@ static void test_svg_keeps_peaks_and_gaps(void **state)
     chart_done(&c);
 }
 
-static void test_svg_escapes(void **state)
+TEST(svg_escapes)
 {
     static const char hostile[] = "</svg><script>alert(1)</script>\"'&\x01\xff\xef\xbf\xbf";
     struct chart c;
@@ -225,7 +216,7 @@ static void test_svg_escapes(void **state)
     chart_done(&c);
 }
 
-static void test_terminal(void **state)
+TEST(terminal)
 {
     struct chart c;
     struct buf b = {0};
@@ -250,7 +241,7 @@ static void test_terminal(void **state)
 }
 
 /* 40 columns, of which 37 are the plot's 10 s. */
-static void test_terminal_phases(void **state)
+TEST(terminal_phases)
 {
     char hostile[] = "a\033[2J";
     struct chart_span at[] = {
@@ -287,7 +278,7 @@ static unsigned big_endian(const unsigned char *at)
     return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];
 }
 
-static void test_png(void **state)
+TEST(png)
 {
     struct chart c;
     struct buf b = {0};
@@ -307,7 +298,7 @@ static void test_png(void **state)
 }
 
 /* A peak that no sample has hovers above the curve: the line below it ends at what is drawn there. */
-static void test_flat_and_below_a_mark(void **state)
+TEST(flat_and_below_a_mark)
 {
     struct chart c;
     make(&c, CHART_BYTES, CHART_STACK, "a");
@@ -326,22 +317,4 @@ static void test_flat_and_below_a_mark(void **state)
     chart_add_limit(&c, "limit", 3.1);
     assert_false(chart_is_flat(&c)); /* a limit is near */
     chart_done(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value_ticks),
-        cmocka_unit_test(test_time_ticks),
-        cmocka_unit_test(test_curve_numbers),
-        cmocka_unit_test(test_svg_keeps_peaks_and_gaps),
-        cmocka_unit_test(test_svg_escapes),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_png),
-        cmocka_unit_test(test_phase_colors),
-        cmocka_unit_test(test_limit_that_changed),
-        cmocka_unit_test(test_terminal_phases),
-        cmocka_unit_test(test_flat_and_below_a_mark),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options and times, as users write them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* These are not in the library; they need nothing else of the command line. */
 #include "../../src/programs/common/moment.c"
@@ -68,7 +61,7 @@ static const struct opt table[] = {
     int n = opt_parse(table, argv, stop, &v, &help, &err);                                                             \
     (void)n
 
-static void test_forms(void **state)
+TEST(forms)
 {
     PARSE(false, "x", "-ab", "--text=1", "y", "--no-c", "--color", "green", "-5", "5", "--", "--alpha", "-");
     assert_int_equal(n, 4);
@@ -83,14 +76,14 @@ static void test_forms(void **state)
     assert_int_equal(v.parsed, 5);
 }
 
-static void test_short_value(void **state)
+TEST(short_value)
 {
     PARSE(false, "-abt-x", "-t", "--alpha");
     assert_int_equal(n, 0);
     assert_string_equal(v.text, "--alpha"); /* an option's argument may look like an option: --at -10s */
 }
 
-static void test_stop_early(void **state)
+TEST(stop_early)
 {
     PARSE(true, "-a", "make", "-b", "--", "--text");
     assert_int_equal(n, 4);
@@ -99,14 +92,14 @@ static void test_stop_early(void **state)
     assert_string_equal(argv[2], "--");
 }
 
-static void test_double_dash_first(void **state)
+TEST(double_dash_first)
 {
     PARSE(true, "--", "-a", "--");
     assert_int_equal(n, 2);
     assert_false(v.a);
 }
 
-static void test_help_ends(void **state)
+TEST(help_ends)
 {
     PARSE(false, "-h", "--nonsense");
     assert_true(help);
@@ -122,7 +115,7 @@ static void refused(char *one, char *two, const char *says)
         fail_msg("'%s' does not say '%s'", err.text, says);
 }
 
-static void test_bad(void **state)
+TEST(bad)
 {
     refused("--alhpa", NULL, "did you mean --alpha?");
     refused("--zzzzzzzzz", NULL, "unknown option --zzzzzzzzz");
@@ -136,7 +129,7 @@ static void test_bad(void **state)
     refused("--\x1b[31m\n", NULL, "\\x1b[31m\\x0a");
 }
 
-static void test_distance(void **state)
+TEST(distance)
 {
     assert_int_equal(opt_distance("abc", "abc"), 0);
     assert_int_equal(opt_distance("abc", "acb"), 1);
@@ -167,7 +160,7 @@ static struct moment written(const char *text)
 
 #define S 1000000000ll
 
-static void test_moments(void **state)
+TEST(moments)
 {
     const int64_t start = 1795235690 * S; /* 2026-11-21T05:14:50Z by the calendar: 20778 days and 18890 s */
     setenv("TZ", "UTC0", 1);
@@ -196,7 +189,7 @@ static void test_moments(void **state)
     assert_int_equal(moment(text, start, 1), (3600 + 5400) * S);
 }
 
-static void test_words_for_moments(void **state)
+TEST(words_for_moments)
 {
     assert_int_equal(written("start").kind, MOMENT_START);
     assert_int_equal(written("0").kind, MOMENT_START);
@@ -209,7 +202,7 @@ static void test_words_for_moments(void **state)
 }
 
 /* The precision with which a time was written. */
-static void test_units_of_moments(void **state)
+TEST(units_of_moments)
 {
     assert_int_equal(written("+90s").unit_ns, S);
     assert_int_equal(written("+4.83 s").unit_ns, 10000000);
@@ -229,7 +222,7 @@ static void test_units_of_moments(void **state)
 }
 
 /* Times that are printed are accepted, and mean the same millisecond. */
-static void test_printed_moments(void **state)
+TEST(printed_moments)
 {
     static const uint64_t times[] = {0,           999999,       1000000,       1234567890,    59999999999,
                                      60000000000, 754001999999, 3599999000000, 3600000000000, 98765432100000};
@@ -253,7 +246,7 @@ static void test_printed_moments(void **state)
     }
 }
 
-static void test_bad_moments(void **state)
+TEST(bad_moments)
 {
     static const char *const texts[] = {"",
                                         "5",
@@ -279,23 +272,4 @@ static void test_bad_moments(void **state)
                                         "00"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         assert_true(moment(texts[i], 0, 1) == INT64_MIN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_short_value),
-        cmocka_unit_test(test_stop_early),
-        cmocka_unit_test(test_double_dash_first),
-        cmocka_unit_test(test_help_ends),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_words_for_moments),
-        cmocka_unit_test(test_units_of_moments),
-        cmocka_unit_test(test_printed_moments),
-        cmocka_unit_test(test_bad_moments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A recording as a few stretches of time, computed by hand, and the curves that are drawn from them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/summary.h"
 #include "golden.h"
 #include "libbaro/summary/summary.h"
@@ -59,9 +51,8 @@ static struct baro_summary *of(enum baro_mode mode)
 }
 
 /* 0.15 s at one core, of which the first 0.1 s are one step; memory of 10, then 30, then 20. */
-static void test_stretches_of_a_millisecond(void **state)
+TEST(stretches_of_a_millisecond)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     add(s, 10 * MS, 20 * MS, 0, 10);
     add(s, 100 * MS, 100 * MS, 1000, 30);
@@ -86,9 +77,8 @@ static void test_stretches_of_a_millisecond(void **state)
 }
 
 /* The sum stays the same however often stretches are joined, and no peak is lost. */
-static void test_stretches_are_joined(void **state)
+TEST(stretches_are_joined)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     for (uint64_t i = 1; i <= 10000; i++) {
         add(s, i * SECOND, i * SECOND / 2, i * 100, i == 5000 ? 999 : 5);
@@ -114,9 +104,8 @@ static void test_stretches_are_joined(void **state)
  * What wait4(2) reports at the end covers more than the last moment: 1 s at 0.6 cores, and 0.1 s of CPU time and 5 MB
  * more in the last 40 ms are 0.7 s and 5 MB in 1.04 s, at most in the last stretch between samples: 0.16 s in 0.14 s.
  */
-static void test_end_of_job(void **state)
+TEST(end_of_job)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     double cpu = 0, io = 0;
     for (uint64_t t = 100; t <= 1000; t += 100)
@@ -137,9 +126,8 @@ static void test_end_of_job(void **state)
 }
 
 /* A machine of 2 CPUs can't use 3 s of CPU time in 1 s: the third second was used before. */
-static void test_more_than_the_machine(void **state)
+TEST(more_than_the_machine)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     double cpu = 0;
     add(s, 1 * SECOND, SECOND / 2, 0, 1);
@@ -156,9 +144,8 @@ static void test_more_than_the_machine(void **state)
 
 /* One thread, and in the last 100 ms the total grew by 190 ms: unless another process may have come and gone, a part of
  * it is of the time before. */
-static void test_time_that_comes_late(void **state)
+TEST(time_that_comes_late)
 {
-    (void)state;
     for (uint64_t unseen = 0; unseen <= 1; unseen++) {
         struct baro_summary *s = of(BARO_MODE_RUN);
         struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"perl"}, *one = &p;
@@ -178,9 +165,8 @@ static void test_time_that_comes_late(void **state)
 }
 
 /* Attached: what was used before the first sample is not part of the recording. */
-static void test_attached(void **state)
+TEST(attached)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_ATTACH);
     add(s, 1 * SECOND, 100 * SECOND, 0, 1);
     add(s, 2 * SECOND, 101 * SECOND, 0, 1);
@@ -190,9 +176,8 @@ static void test_attached(void **state)
     summary_free(s);
 }
 
-static void test_times_without_end(void **state)
+TEST(times_without_end)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     add(s, 1, 1, 1, 1);
     add(s, UINT64_MAX, 2, 2, 2);
@@ -204,9 +189,8 @@ static void test_times_without_end(void **state)
     summary_free(s);
 }
 
-static void test_none(void **state)
+TEST(none)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     summary_finish(s);
     assert_int_equal(rows(s), 0);
@@ -214,9 +198,8 @@ static void test_none(void **state)
 }
 
 /* 60 s: idle for 10 s, one core for 20 s, two for 20 s, idle again; memory grows to 600 MB; 1 MB/s in the last half. */
-static void test_drawn(void **state)
+TEST(drawn)
 {
-    (void)state;
     static const struct {
         const char *name;
         struct report_style style;
@@ -241,20 +224,4 @@ static void test_drawn(void **state)
     }
     buf_done(&text);
     summary_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stretches_of_a_millisecond),
-        cmocka_unit_test(test_stretches_are_joined),
-        cmocka_unit_test(test_time_that_comes_late),
-        cmocka_unit_test(test_attached),
-        cmocka_unit_test(test_times_without_end),
-        cmocka_unit_test(test_end_of_job),
-        cmocka_unit_test(test_more_than_the_machine),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Derived metrics: the table, and values worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/interval.h"
 #include "libbaro/sample/row.h"
 
@@ -30,10 +23,9 @@ static void check_counters(const struct baro_derived *d, const int *id, size_t n
     }
 }
 
-static void test_table(void **state)
+TEST(table)
 {
     int all = 0;
-    (void)state;
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int i = 0; i < baro_derived_count(kind); i++, all++) {
             const struct baro_derived *d = baro_derived_get(kind, i);
@@ -56,7 +48,7 @@ static void test_table(void **state)
 }
 
 /* The unit follows from the units of numerator and denominator. */
-static void test_base_units(void **state)
+TEST(base_units)
 {
     static const struct {
         enum baro_unit unit;
@@ -65,16 +57,14 @@ static void test_base_units(void **state)
                     {BARO_UNIT_RATIO, "ratio", "1"},       {BARO_UNIT_HERTZ, "hertz", "Hz"},
                     {BARO_UNIT_CELSIUS, "celsius", "Cel"}, {BARO_UNIT_JOULES, "joules", "J"},
                     {BARO_UNIT_WATTS, "watts", "W"},       {BARO_UNIT_NONE, "", "1"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
         assert_string_equal(baro_unit_base(expected[i].unit), expected[i].base);
         assert_string_equal(baro_unit_ucum(expected[i].unit), expected[i].ucum);
     }
 }
 
-static void test_units(void **state)
+TEST(units)
 {
-    (void)state;
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int i = 0; i < baro_derived_count(kind); i++) {
             const struct baro_derived *d = baro_derived_get(kind, i);
@@ -95,12 +85,11 @@ static void test_units(void **state)
 }
 
 /* 500 ms of CPU time in 250 ms are 2 cores; 3 MB in 250 ms are 12 MB a second. */
-static void test_process(void **state)
+TEST(process)
 {
     struct baro_process before = {.read_ns = SECOND}, now = {.read_ns = SECOND + SECOND / 4};
     double v = -1;
     int cores = find(BARO_KIND_PROCESS, "cores");
-    (void)state;
     before.value[PROCESS_cpu] = 7 * SECOND;
     now.value[PROCESS_cpu] = 7 * SECOND + SECOND / 2;
     before.value[PROCESS_io_read] = 1000000;
@@ -125,11 +114,10 @@ static void test_process(void **state)
     assert_true(v == -1); /* not changed */
 }
 
-static void test_job_and_recorder(void **state)
+TEST(job_and_recorder)
 {
     struct baro_sample before = {.t_ns = SECOND}, now = {.t_ns = 3 * SECOND};
     double v = -1;
-    (void)state;
     now.job[JOB_cpu] = 3 * SECOND;
     now.self[RECORDER_cpu] = SECOND / 250; /* 4 ms in 2 s */
     assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_JOB, 0),
@@ -166,11 +154,10 @@ static double host(const struct baro_sample *before, const struct baro_sample *n
 }
 
 /* Four CPUs over 2 s, 8 s in all: user 3 s, system 1 s, guests 1 s are busy; idle 2.5 s, stolen 0.5 s. */
-static void test_host(void **state)
+TEST(host)
 {
     struct baro_sample before = {.has_host = true, .host_ns = 5 * SECOND};
     struct baro_sample now = {.has_host = true, .host_ns = 7 * SECOND};
-    (void)state;
     before.host[HOST_cpu_user] = 100 * SECOND;
     now.host[HOST_cpu_user] = 103 * SECOND;
     now.host[HOST_cpu_system] = SECOND;
@@ -207,7 +194,7 @@ static void test_host(void **state)
 }
 
 /* A disk over 2 s: 4 reads that took 12 ms together, no write; requests under way for 0.5 s, 3 of them on average. */
-static void test_disk(void **state)
+TEST(disk)
 {
     uint64_t v0[DISK_MAX] = {0}, v1[DISK_MAX] = {0};
     uint8_t absent[DISK_MAX] = {0};
@@ -225,7 +212,6 @@ static void test_disk(void **state)
         {"read_mean_ns", 3000000},
     };
     double v = -1;
-    (void)state;
     v1[DISK_read] = 16384;
     v1[DISK_reads] = 4;
     v1[DISK_read_time] = 12000000;
@@ -248,11 +234,10 @@ static void test_disk(void **state)
 }
 
 /* The cores of a process are the rate of its cpu_ns. */
-static void test_agrees_with_rates(void **state)
+TEST(agrees_with_rates)
 {
     struct baro_process before = {.read_ns = 3}, now = {.read_ns = 1000000007};
     double derived, rate;
-    (void)state;
     before.value[PROCESS_cpu] = 11;
     now.value[PROCESS_cpu] = 123456789;
     assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), find(BARO_KIND_PROCESS, "cores"), &derived), 0);
@@ -263,7 +248,7 @@ static void test_agrees_with_rates(void **state)
 
 /* Each GPU is read at a time of its own, a little after the reading began: its growth is over the time between these.
  */
-static void test_own_times(void **state)
+TEST(own_times)
 {
     uint64_t v0[GPU_MAX] = {0}, v1[GPU_MAX] = {0};
     uint8_t absent[GPU_MAX] = {0};
@@ -271,7 +256,6 @@ static void test_own_times(void **state)
     struct baro_entity now = {.id = 4, .kind = KIND_gpu, .value = v1, .absent = absent, .read_ns = 2 * SECOND};
     double v = -1;
     int busy = find(KIND_gpu, "busy_ratio");
-    (void)state;
     v0[GPU_read_at] = SECOND + SECOND / 10;
     v1[GPU_read_at] = 2 * SECOND + SECOND / 2;
     v1[GPU_busy] = SECOND * 7 / 10;
@@ -283,20 +267,4 @@ static void test_own_times(void **state)
     assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_ABSENT_UNKNOWN);
     absent[GPU_read_at] = BARO_ABSENT_NOT_YET;
     assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_ABSENT_NOT_YET);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_base_units),
-        cmocka_unit_test(test_process),
-        cmocka_unit_test(test_job_and_recorder),
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_agrees_with_rates),
-        cmocka_unit_test(test_own_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The facts of a summary through the public API: the table itself, and values worked out by hand from tapes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "libbaro/sample/row.h"
 #include "baro/summary.h"
 #include "libbaro/summary/facts.h"
@@ -24,10 +17,9 @@
 
 /* ---- the table ---- */
 
-static void test_table_is_whole(void **state)
+TEST(table_is_whole)
 {
     int next = 0;
-    (void)state;
     for (int i = 0; i < baro_summary_section_count(); i++) {
         const struct baro_section *section = baro_summary_section(i);
         assert_int_equal(baro_summary_section_find(section->name), i);
@@ -53,13 +45,12 @@ static void test_table_is_whole(void **state)
 }
 
 /* The unit is in the name, as for metrics. */
-static void test_units_are_in_names(void **state)
+TEST(units_are_in_names)
 {
     static const struct {
         enum baro_unit unit;
         const char *end;
     } ends[] = {{BARO_UNIT_NS, "_ns"}, {BARO_UNIT_BYTES, "bytes"}, {BARO_UNIT_RATIO, "_ratio"}};
-    (void)state;
     for (int f = 0; f < baro_summary_fact_count(); f++) {
         const struct baro_fact *fact = baro_summary_fact(f);
         for (size_t i = 0; i < COUNT(ends); i++) {
@@ -107,7 +98,7 @@ static struct baro_summary *summary_of_story(const char *path)
     return summary_of_file(path);
 }
 
-static void test_story(void **state)
+TEST(story)
 {
     static const struct expected all[] = {
         {"command", "argument", 0, .text = "make"},
@@ -165,7 +156,7 @@ static void test_story(void **state)
 }
 
 /* A container with a quota of half a core, on a busy machine: tests/lib/machine_story.h. */
-static void test_machine_story(void **state)
+TEST(machine_story)
 {
     static const struct expected all[] = {
         {"limits", "memory_bytes", 0, .u64 = 500 * MB},
@@ -178,7 +169,6 @@ static void test_machine_story(void **state)
     };
     struct machine_story *m = calloc(1, sizeof(*m));
     struct baro_header h;
-    (void)state;
     machine_story_header(&h);
     struct baro_summary *s = summary_new(&h);
     assert_true(m && s);
@@ -190,12 +180,11 @@ static void test_machine_story(void **state)
     free(m);
 }
 
-static void test_what_does_not_exist(void **state)
+TEST(what_does_not_exist)
 {
     struct baro_header h = {.version = "0"};
     struct baro_summary *s;
     struct baro_value v;
-    (void)state;
     s = summary_new(&h);
     assert_non_null(s);
     assert_int_equal(baro_summary_value(s, -1, 0, &v), BARO_ABSENT_UNSUPPORTED);
@@ -226,7 +215,7 @@ static void expect_mark(const struct baro_summary *s, const char *section, const
         fail_msg("%s.%s[%zu]: %u", section, covers, row, any);
 }
 
-static void test_flags_are_those_of_values(void **state)
+TEST(flags_are_those_of_values)
 {
     struct baro_header h = {.version = "0"};
     struct baro_summary *s = summary_of_story(*state), *empty;
@@ -257,7 +246,7 @@ static void test_flags_are_those_of_values(void **state)
 }
 
 /* Where kcmp(2) is refused, memory may count twice: its peaks are upper bounds, and other warnings change none. */
-static void test_memory_that_may_count_twice(void **state)
+TEST(memory_that_may_count_twice)
 {
     struct baro_summary *s = summary_of_story(*state);
     struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
@@ -272,7 +261,7 @@ static void test_memory_that_may_count_twice(void **state)
 }
 
 /* The kernel splits the CPU time of the job and that of a process apart: a part is no more than the whole. */
-static void test_a_part_is_no_more_than_the_whole(void **state)
+TEST(a_part_is_no_more_than_the_whole)
 {
     struct baro_summary *s = summary_of_story(*state);
     struct baro_value user, system, cpu;
@@ -291,7 +280,7 @@ static void test_a_part_is_no_more_than_the_whole(void **state)
 
 /* The story has 26 of 2,400 ms in processes of less than 40 ms. Six more of 39 ms are more than a tenth; of 40 ms the
  * kernel's split is taken as it is. */
-static void test_the_split_of_brief_processes_is_an_estimate(void **state)
+TEST(the_split_of_brief_processes_is_an_estimate)
 {
     for (uint64_t ms = 39; ms <= 40; ms++) {
         struct baro_summary *s = summary_of_story(*state);
@@ -325,7 +314,7 @@ static struct baro_record sample_record(const struct baro_sample *sample)
 
 /* A live view finishes it after each sample: processes that are alive are counted with what they have used by then,
  * once each time, and not once more when they have ended. */
-static void test_finished_again_and_again(void **state)
+TEST(finished_again_and_again)
 {
     struct baro_header h;
     struct baro_summary *s;
@@ -339,7 +328,6 @@ static void test_finished_again_and_again(void **state)
                             .source = BARO_EXIT_EVENT,
                             .value = {[EXIT_cpu] = 70 * MS}};
     struct baro_record exit = {.kind = BARO_RECORD_EXIT, .t_ns = end.t_ns, .u.exit = ROW(&end)};
-    (void)state;
     story_header(&h);
     s = summary_new(&h);
     assert_non_null(s);
@@ -368,14 +356,13 @@ static void test_finished_again_and_again(void **state)
 }
 
 /* Three processes of 40 ms have ended, one of them before its name was read: it may have been another sh. */
-static void test_one_without_a_name(void **state)
+TEST(one_without_a_name)
 {
     static const char *const names[] = {"sh", "sh", ""};
     struct baro_header h;
     struct baro_summary *s;
     struct baro_sample sample = {.t_ns = 1000 * MS, .job = {[JOB_cpu] = 120 * MS, [JOB_cpu_counted] = 120 * MS}};
     struct baro_record record = sample_record(&sample);
-    (void)state;
     story_header(&h);
     s = summary_new(&h);
     assert_non_null(s);
@@ -402,7 +389,7 @@ static void test_one_without_a_name(void **state)
     summary_free(s);
 }
 
-static void test_targets_and_signals(void **state)
+TEST(targets_and_signals)
 {
     static int32_t targets[] = {50, 60};
     static const struct {
@@ -411,7 +398,6 @@ static void test_targets_and_signals(void **state)
     } ends[] = {{9, "SIGKILL"}, {40, "40"}, {11 | 0x80, "SIGSEGV"}};
     struct baro_process p = {.id = 7, .key = {50, 5}, .name = "server"}, *rows[] = {&p};
     struct baro_sample sample = {.t_ns = MS, .n = 1, .processes = rows};
-    (void)state;
     for (size_t i = 0; i < COUNT(ends); i++) {
         struct baro_header h = {.version = "0", .mode = BARO_MODE_ATTACH, .n_targets = 2, .targets = targets};
         struct baro_event end = {.kind = BARO_EVENT_END, .t_ns = MS, .number = (uint64_t)ends[i].status, .text = ""};
@@ -433,9 +419,8 @@ static void test_targets_and_signals(void **state)
 }
 
 /* A value as a number, by the type of its fact. */
-static void test_real(void **state)
+TEST(real)
 {
-    (void)state;
     const struct baro_value v = {.u64 = 7, .i64 = -3, .real = 0.25, .text = "8"},
                             absent = {.absent = BARO_ABSENT_GONE, .u64 = 7};
     static const struct {
@@ -456,7 +441,7 @@ static void test_real(void **state)
 }
 
 /* A process of 83.9 MB of which the newest sample had 80.1: a pss of 80 MB was not all that it had. */
-static void test_pss_of_a_process_that_grew_after_the_sample(void **state)
+TEST(pss_of_a_process_that_grew_after_the_sample)
 {
     static const struct {
         uint64_t sampled, mark;
@@ -465,7 +450,6 @@ static void test_pss_of_a_process_that_grew_after_the_sample(void **state)
                  {80100000, 81500000, false}, /* 1.7 %: the kernel counts rss in lots on each CPU */
                  {3000000, 3140000, false}};
     struct baro_header h = {.version = "0"};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct baro_summary *s;
         s = summary_new(&h);

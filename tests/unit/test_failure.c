@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which process failed first: exits typed by hand, in the order of their ends. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/verdict/failure.h"
 
@@ -47,10 +40,9 @@ static const struct failure *why(const struct failures *f)
 }
 
 /* make -j2: sub-make 101, gcc 102, collect2 103, ld 104; a compiler that went well ran besides. */
-static void test_link_error(void **state)
+TEST(link_error)
 {
     struct failures f = new_failures();
-    (void)state;
     ended(&f, 105, 101, 0.1, 0.5, 0, "gcc");
     ended(&f, 104, 103, 1.0, 1.5, STATUS(1), "ld");
     ended(&f, 103, 102, 0.9, 1.51, STATUS(1), "collect2");
@@ -71,10 +63,9 @@ static void test_link_error(void **state)
 }
 
 /* If two compilers fail while both run, the first is named; after it make started nothing. */
-static void test_first_of_two(void **state)
+TEST(first_of_two)
 {
     struct failures f = new_failures();
-    (void)state;
     ended(&f, 101, COMMAND, 0.1, 1.0, STATUS(1), "gcc");
     ended(&f, 102, COMMAND, 0.2, 3.5, STATUS(4), "gcc");
     ended(&f, COMMAND, WRAPPER, 0, 3.6, STATUS(2), "make");
@@ -83,10 +74,9 @@ static void test_first_of_two(void **state)
 }
 
 /* A script: 100,000 probes of configure fail, configure ends well, three probes of the script fail, then make. */
-static void test_probes_do_not_count(void **state)
+TEST(probes_do_not_count)
 {
     struct failures f = new_failures();
-    (void)state;
     for (int i = 0; i < 100000; i++)
         ended(&f, 1000 + i, 101, i * 1e-4, i * 1e-4 + 5e-5, STATUS(1), "cc1");
     ended(&f, 101, COMMAND, 0, 10.1, 0, "configure");
@@ -103,9 +93,8 @@ static void test_probes_do_not_count(void **state)
 }
 
 /* grep fails, and ten seconds later the command fails by itself, or after a process that went well. */
-static void test_by_itself(void **state)
+TEST(by_itself)
 {
-    (void)state;
     for (int more = 0; more < 2; more++) {
         struct failures f = new_failures();
         ended(&f, 101, COMMAND, 0.1, 0.2, STATUS(1), "grep");
@@ -120,10 +109,9 @@ static void test_by_itself(void **state)
 }
 
 /* A signal ended the command: no child's failure is why, however late it was. */
-static void test_killed(void **state)
+TEST(killed)
 {
     struct failures f = new_failures();
-    (void)state;
     ended(&f, 101, COMMAND, 9.8, 9.9, STATUS(1), "grep");
     ended(&f, COMMAND, WRAPPER, 0, 10, SIGKILL, "python3");
     assert_int_equal(why(&f)->first.process.pid, COMMAND);
@@ -131,10 +119,9 @@ static void test_killed(void **state)
 }
 
 /* After the failure a trap of the shell starts rm, and the shell ends soon: probable. */
-static void test_trap(void **state)
+TEST(trap)
 {
     struct failures f = new_failures();
-    (void)state;
     ended(&f, 101, COMMAND, 0.1, 5.0, STATUS(1), "pytest");
     ended(&f, 102, COMMAND, 5.1, 5.2, 0, "rm");
     ended(&f, COMMAND, WRAPPER, 0, 5.3, STATUS(1), "bash");
@@ -142,9 +129,8 @@ static void test_trap(void **state)
     assert_true(why(&f)->is_probable);
 }
 
-static void test_closed_pipe(void **state)
+TEST(closed_pipe)
 {
-    (void)state;
     for (int pipefail = 0; pipefail < 2; pipefail++) {
         struct failures f = new_failures();
         ended(&f, 102, COMMAND, 0.1, 0.5, 0, "head");
@@ -155,10 +141,9 @@ static void test_closed_pipe(void **state)
     }
 }
 
-static void test_timeout(void **state)
+TEST(timeout)
 {
     struct failures f = new_failures();
-    (void)state;
     ended(&f, 102, 101, 0.1, 10, SIGTERM, "sleep");
     ended(&f, 101, COMMAND, 0.1, 10.1, STATUS(124), "timeout");
     ended(&f, COMMAND, WRAPPER, 0, 10.2, STATUS(124), "sh");
@@ -167,10 +152,9 @@ static void test_timeout(void **state)
 }
 
 /* Statuses are not known but the command's: the last that ended, unless it was followed by one that went well. */
-static void test_not_known(void **state)
+TEST(not_known)
 {
     struct failures f = new_failures();
-    (void)state;
     ended(&f, 101, COMMAND, 0.1, 0.5, NOT_KNOWN, "gcc");
     ended(&f, 103, 102, 0.7, 1.0, NOT_KNOWN, "cc1");
     ended(&f, 102, COMMAND, 0.6, 1.1, NOT_KNOWN, "gcc");
@@ -187,10 +171,9 @@ static void test_not_known(void **state)
 }
 
 /* Many processes at once each have a child that failed, and none of them ends: the newest are kept. */
-static void test_bounded(void **state)
+TEST(bounded)
 {
     struct failures f = new_failures();
-    (void)state;
     for (int i = 0; i < 5000; i++)
         ended(&f, 10000 + i, 20000 + i, i, i + 0.5, STATUS(1), "false");
     assert_int_equal(f.n, FAILURE_FAMILIES);
@@ -200,7 +183,7 @@ static void test_bounded(void **state)
 }
 
 /* Longer names and commands than there is room for, and a chain of 200. */
-static void test_long_texts(void **state)
+TEST(long_texts)
 {
     struct failures f = new_failures();
     char command[400];
@@ -211,7 +194,6 @@ static void test_long_texts(void **state)
                           .status = STATUS(1),
                           .name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
                           .cmdline = command};
-    (void)state;
     for (size_t i = 0; i < sizeof(command) - 1; i += 3)
         memcpy(command + i, "\xe2\x82\xac", 3); /* euro signs */
     command[sizeof(command) - 1] = 0;
@@ -229,7 +211,7 @@ static void test_long_texts(void **state)
 }
 
 /* A process whose parent was lost may be one more that failed. */
-static void test_lost_parent(void **state)
+TEST(lost_parent)
 {
     struct failures f = new_failures();
     struct baro_exit e = {.t_ns = SECONDS(1.5),
@@ -239,7 +221,6 @@ static void test_lost_parent(void **state)
                           .status = STATUS(1),
                           .name = "cc1",
                           .cmdline = "/usr/lib/gcc/12/cc1 -quiet a.c -o /tmp/a.s"};
-    (void)state;
     ended(&f, 101, COMMAND, 0.1, 0.2, STATUS(1), "false");
     ended(&f, 102, 0, 0.3, 0.4, STATUS(1), "false");
     e.value[EXIT_elapsed] = SECONDS(1);
@@ -248,23 +229,4 @@ static void test_lost_parent(void **state)
     assert_int_equal(why(&f)->n_before, 1);
     assert_true(why(&f)->before_is_bound);
     assert_string_equal(why(&f)->first.command, "cc1 -quiet a.c -o /tmp/a.s");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_link_error),
-        cmocka_unit_test(test_first_of_two),
-        cmocka_unit_test(test_probes_do_not_count),
-        cmocka_unit_test(test_by_itself),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_trap),
-        cmocka_unit_test(test_closed_pipe),
-        cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_not_known),
-        cmocka_unit_test(test_lost_parent),
-        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_long_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

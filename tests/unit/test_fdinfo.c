@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fdinfo of GPUs: values by hand from the fixtures, whatever the driver calls its engines and regions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/fd.h"
 #include "kernel/proc/fdinfo.h"
 
@@ -70,7 +63,7 @@ static void others(struct fdinfo *f)
     assert_true(span_equal(f->pdev, "0000:c5:00.1") && engine(f, "npu-amdxdna")->valid == FDINFO_NS);
 }
 
-static void drivers(void **state)
+TEST(drivers)
 {
     static struct fdinfo f;
     assert_int_equal(fdinfo_parse(fixture("i915-6.1"), &f), 0);
@@ -115,7 +108,7 @@ static void drivers(void **state)
     assert_int_equal(fdinfo_parse(fixture("not-a-gpu"), &f), BARO_E_SYNTAX);
 }
 
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
     static struct fdinfo f;
     static const char *const names[] = {"i915-6.8", "xe-6.11", "amdgpu-6.13", "msm-6.6", "v3d-6.12", "panfrost-6.7"};
@@ -135,7 +128,7 @@ static void cut_anywhere(void **state)
 
 #define TEXT(s) span_of(s, sizeof(s) - 1)
 
-static void odd_values(void **state)
+TEST(odd_values)
 {
     static struct fdinfo f;
     assert_int_equal(fdinfo_parse(TEXT("drm-engine-capacity-x: 0\nfuture-key: 1\ndrm-engine-x: 5 ns\n"
@@ -157,7 +150,7 @@ static void odd_values(void **state)
     assert_false(f.has_client || f.is_truncated);
 }
 
-static void more_than_there_is_room_for(void **state)
+TEST(more_than_there_is_room_for)
 {
     static struct fdinfo f;
     char many[4096];
@@ -167,15 +160,4 @@ static void more_than_there_is_room_for(void **state)
     assert_int_equal(fdinfo_parse(span_of(many, (size_t)n), &f), 0);
     assert_int_equal(f.n_engines, FDINFO_ENGINES_MOST);
     assert_true(f.is_truncated);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drivers),
-        cmocka_unit_test(cut_anywhere),
-        cmocka_unit_test(odd_values),
-        cmocka_unit_test(more_than_there_is_room_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

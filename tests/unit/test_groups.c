@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What control groups on a tape say about the job: which of them are the job's, what was refused in them, and how close
  * to the limit they were. Typed and computed by hand. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/json.h"
 #include "libbaro/summary/groups.h"
 #include "libbaro/summary/limits.h"
@@ -122,9 +116,8 @@ static void told_kills(const struct world *w, uint64_t likely, uint64_t least, u
 }
 
 /* In a group with other processes, too: samples at 1, 2, ... s. */
-static void test_attribution_of_kills(void **state)
+TEST(attribution_of_kills)
 {
-    (void)state;
     struct world w;
     begin(&w, "none", NULL);
     struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
@@ -151,14 +144,13 @@ static void test_attribution_of_kills(void **state)
 }
 
 /* In a container perf reports ends without statuses: only that of the shell, which passes on what ended its child. */
-static void test_kill_that_a_shell_reports(void **state)
+TEST(kill_that_a_shell_reports)
 {
     static const struct {
         bool child_known;
         int shell;
         uint64_t likely, most;
     } cases[] = {{false, 128 + SIGKILL, 1, 1}, {false, 1, 0, 1}, {true, 128 + SIGKILL, 0, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct world w;
         begin(&w, "none", NULL);
@@ -175,9 +167,8 @@ static void test_kill_that_a_shell_reports(void **state)
 }
 
 /* Ended before the first sample, which may have counted it. */
-static void test_kill_before_the_first_sample(void **state)
+TEST(kill_before_the_first_sample)
 {
-    (void)state;
     struct world w;
     struct summary_oom_kills k;
     begin(&w, "none", NULL);
@@ -192,7 +183,7 @@ static void test_kill_before_the_first_sample(void **state)
 }
 
 /* A container's group is removed before it is read after the kill. */
-static void test_kill_after_the_last_reading(void **state)
+TEST(kill_after_the_last_reading)
 {
     static const struct {
         int status;
@@ -204,7 +195,6 @@ static void test_kill_after_the_last_reading(void **state)
         {SIGKILL, true, true, 1, 1, 1, 1, 0},  {SIGKILL, true, true, 0, 0, 0, 0, 0},
         {0, true, false, 0, 0, 0, 0, 0},       {0, false, false, 0, 0, 0, 0, BARO_ABSENT_UNKNOWN},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct world w;
         struct summary_oom_kills k;
@@ -229,9 +219,8 @@ static void test_kill_after_the_last_reading(void **state)
 
 /* v2 and threads have a group made for the job; the memory group is shared, is the first one, and belongs to another
  * job. */
-static void test_own_groups_except_memory(void **state)
+TEST(own_groups_except_memory)
 {
-    (void)state;
     struct world w;
     begin(&w, "own", NULL);
     struct baro_entity *shared = group(&w, "/service/abc", "v1 memory"),
@@ -252,9 +241,8 @@ static void test_own_groups_except_memory(void **state)
 
 /* All three; the peaks and counters of the group made for the job are its own from the first sample on, those of groups
  * above it only as far as they grew. */
-static void test_own_groups(void **state)
+TEST(own_groups)
 {
-    (void)state;
     static const struct baro_limits l = {.memory_bytes = 200 * MB,
                                          .memory_source = "cgroup /service memory.limit_in_bytes"};
     struct world w;
@@ -289,9 +277,8 @@ static void test_own_groups(void **state)
 }
 
 /* A recording in a recording: the outer one's groups have such names as well. */
-static void test_own_groups_of_another_recording(void **state)
+TEST(own_groups_of_another_recording)
 {
-    (void)state;
     struct world w;
     begin(&w, "own", NULL);
     struct baro_entity *other = group(&w, "/service/baro-1-00000001", "v1 memory");
@@ -310,9 +297,8 @@ static void test_own_groups_of_another_recording(void **state)
 }
 
 /* Each value comes from the innermost group that has it, whichever is listed first. */
-static void test_shared(void **state)
+TEST(shared)
 {
-    (void)state;
     struct world w;
     begin(&w, "none", NULL);
     struct baro_entity *memory = group(&w, "/a", "v1 memory"), *outer = group(&w, "/x", "v1 pids"),
@@ -329,9 +315,8 @@ static void test_shared(void **state)
 }
 
 /* The recorder's own forks are counted by the group that it is in, from the first sample on. */
-static void test_own_helpers(void **state)
+TEST(own_helpers)
 {
-    (void)state;
     struct world w;
     begin(&w, "none", NULL);
     struct baro_entity *e = group(&w, "/x", "v2");
@@ -347,9 +332,8 @@ static void test_own_helpers(void **state)
 
 /* A job that was killed held more than any sample saw. The peak shows it, if it rose; if it had that value already, the
  * counter of allocations that reached the limit does. */
-static void test_peak_at_the_limit(void **state)
+TEST(peak_at_the_limit)
 {
-    (void)state;
     static const struct baro_limits l = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a/b memory.max"};
     static const struct {
         char *label;
@@ -380,9 +364,8 @@ static void test_peak_at_the_limit(void **state)
 
 /* The limit of a group changes: what it held and how often it reached the limit before, up to the first sample after,
  * does not count for the new limit. */
-static void test_limit_that_changes(void **state)
+TEST(limit_that_changes)
 {
-    (void)state;
     static const struct baro_limits large = {.memory_bytes = 100 * MB, .memory_source = "cgroup /a memory.max"};
     static const struct baro_limits small = {.memory_bytes = 64 * MB,
                                              .memory_source = "cgroup /a memory.max",
@@ -428,9 +411,8 @@ static void test_limit_that_changes(void **state)
 
 /* A source has the end of a long path, 95 bytes of this one; a path that is not truncated is the whole path, not the
  * end of another one. */
-static void test_long_path(void **state)
+TEST(long_path)
 {
-    (void)state;
     static const struct baro_limits pod = {.memory_bytes = 64 * MB,
                                            .memory_source =
                                                "cgroup ...def.slice/cri-containerd-" ID ".scope memory.limit_in_bytes"};
@@ -461,9 +443,8 @@ static void test_long_path(void **state)
 }
 
 /* A job holds no more than its group ever held: memory above that is charged to another group. */
-static void test_charged_elsewhere(void **state)
+TEST(charged_elsewhere)
 {
-    (void)state;
     static const struct baro_limits l = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a memory.max"};
     struct world w;
     double d;
@@ -484,9 +465,8 @@ static void test_charged_elsewhere(void **state)
 
 /* The job is a group that existed before: its peak is older, except for the part by which it rose. A group that does
  * not count CPU time is a job all the same. */
-static void test_target(void **state)
+TEST(target)
 {
-    (void)state;
     static const struct baro_limits l = {.memory_bytes = 100 * MB, .memory_source = "cgroup /a memory.limit_in_bytes"};
     static const char *const modes[] = {"target", "members"};
     for (size_t i = 0; i < 2; i++) {
@@ -526,9 +506,8 @@ static void test_target(void **state)
 
 /* The first sample may have the groups alone; then the job's CPU time is not compared with a machine that was not
  * read. */
-static void test_groups_first(void **state)
+TEST(groups_first)
 {
-    (void)state;
     struct world w;
     double d;
     begin(&w, "none", NULL);
@@ -552,26 +531,4 @@ static void test_groups_first(void **state)
     assert_int_equal(summary_machine_others(w.s, &d), 0);
     NEAR(d, 0.5);
     summary_free(w.s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_groups_except_memory),
-        cmocka_unit_test(test_attribution_of_kills),
-        cmocka_unit_test(test_kill_that_a_shell_reports),
-        cmocka_unit_test(test_kill_before_the_first_sample),
-        cmocka_unit_test(test_kill_after_the_last_reading),
-        cmocka_unit_test(test_own_groups),
-        cmocka_unit_test(test_own_groups_of_another_recording),
-        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_peak_at_the_limit),
-        cmocka_unit_test(test_charged_elsewhere),
-        cmocka_unit_test(test_target),
-        cmocka_unit_test(test_groups_first),
-        cmocka_unit_test(test_long_path),
-        cmocka_unit_test(test_limit_that_changes),
-        cmocka_unit_test(test_own_helpers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

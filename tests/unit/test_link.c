@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages from the recorder to the wrapper: lines are printed, the last message is never lost, and the signal that
  * announces them is not passed to the command. Between the wrapper and the view: who has the terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -54,7 +50,7 @@ static void say(const struct ends *e, const char *line)
 }
 
 /* Woken by a line, the wrapper may find the last message behind it. */
-static void test_last_message_behind_a_line(void **state)
+TEST(last_message_behind_a_line)
 {
     struct ends e;
     begin(&e);
@@ -66,7 +62,7 @@ static void test_last_message_behind_a_line(void **state)
     end(&e, "one\ntwo\n");
 }
 
-static void test_last_message_alone(void **state)
+TEST(last_message_alone)
 {
     struct ends e;
     begin(&e);
@@ -80,7 +76,7 @@ static void test_last_message_alone(void **state)
 }
 
 /* A recorder that was killed sends nothing: this must not be taken for its end. */
-static void test_no_last_message(void **state)
+TEST(no_last_message)
 {
     struct ends e;
     begin(&e);
@@ -115,7 +111,7 @@ static bool is_pending(pid_t pid, int signal)
 }
 
 /* The recorder announces a message with SIGURG. That is not for the command; the same signal of anybody else is. */
-static void test_the_recorders_signal_is_not_passed_on(void **state)
+TEST(the_recorders_signal_is_not_passed_on)
 {
     struct ends e;
     struct run_result result = {0};
@@ -139,7 +135,7 @@ static void test_the_recorders_signal_is_not_passed_on(void **state)
 }
 
 /* The view leaves the terminal when it is asked to; an answer to an earlier request is none. */
-static void test_the_view_leaves_the_terminal(void **state)
+TEST(the_view_leaves_the_terminal)
 {
     int ends[2];
     uint8_t got[2] = {0};
@@ -170,16 +166,4 @@ static void test_the_view_leaves_the_terminal(void **state)
     close(ends[0]);
     struct wrapper without = {.beside_fd = -1};
     assert_true(view_leaves(&without));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_last_message_behind_a_line),
-        cmocka_unit_test(test_last_message_alone),
-        cmocka_unit_test(test_no_last_message),
-        cmocka_unit_test(test_the_recorders_signal_is_not_passed_on),
-        cmocka_unit_test(test_the_view_leaves_the_terminal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the machine: their values and names, and what a CPU second is there. Expected text is typed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "libbaro/interval/derive.h"
 #include "output/rows/csv_json.h"
 #include "tape_file.h"
@@ -135,9 +130,8 @@ static void expect_rows(int kind, bool csv, const char *list, const char *expect
     buf_done(&text);
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
-    (void)state;
     write_machine();
     expect_rows(BARO_KIND_HOST, true, "t_ns,cores,load_1m,memory_used,cpu_idle",
                 "0,,0.25,18446744073709551615,\n"
@@ -162,9 +156,8 @@ static void test_rows(void **state)
     expect_rows(BARO_KIND_FS, true, NULL, "");
 }
 
-static void test_columns(void **state)
+TEST(columns)
 {
-    (void)state;
     struct baro_tape *t;
     struct columns c;
     struct baro_error err = BARO_ERROR_INIT;
@@ -186,9 +179,8 @@ static void test_columns(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_columns)};
     snprintf(path, sizeof path, "/tmp/test_machine_rows.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
     unlink(path);
     return failed;
 }

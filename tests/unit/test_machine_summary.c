@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine around a job, and the job's limits: computed by hand, the same live and from a tape, and as printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/summary.h"
 #include "base/json.h"
 #include "golden.h"
@@ -54,9 +48,8 @@ static struct baro_summary *told_with(void (*change)(struct baro_header *h))
 
 /* Perf's count is all there is of some processes, and the hypervisor took 1.2 s meanwhile: the job's CPU time may be
  * too large, if what may be too much is not negligible. */
-static void test_stolen_time_makes_the_jobs_an_estimate(void **state)
+TEST(stolen_time_makes_the_jobs_an_estimate)
 {
-    (void)state;
     struct baro_summary *s = told_with(NULL);
     assert_false(summary_job_cpu_is_estimate(s));
     s->rows.job_absent[JOB_cpu] = s->rows.job_absent[JOB_cpu_excess] = BARO_PRESENT;
@@ -79,9 +72,8 @@ static void test_stolen_time_makes_the_jobs_an_estimate(void **state)
     summary_free(s);
 }
 
-static void test_machine(void **state)
+TEST(machine)
 {
-    (void)state;
     struct baro_summary *s = told_with(NULL);
     double d;
     uint64_t v;
@@ -111,13 +103,12 @@ static void test_machine(void **state)
 
 /* 24.6 MB were written to disks: more than the job is charged with, or less; and less than it passed to write(2), or
  * not. */
-static void test_writes_of_whole_folios(void **state)
+TEST(writes_of_whole_folios)
 {
     static const struct {
         uint64_t charged, passed;
         bool is_estimate;
     } of[] = {{240 * MB, 17 * MB, true}, {240 * MB, 230 * MB, false}, {20 * MB, 1 * MB, false}, {9 * MB, 0, false}};
-    (void)state;
     struct baro_summary *s = told_with(NULL);
     int id = baro_summary_fact_find("job", "io_write_bytes");
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
@@ -134,9 +125,8 @@ static void test_writes_of_whole_folios(void **state)
     summary_free(s);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
-    (void)state;
     struct baro_summary *s = told_with(NULL);
     const char *source;
     enum memory_measure measure;
@@ -194,9 +184,8 @@ static void free_of_limits(struct baro_header *h)
 }
 
 /* What is compared with a limit is what that limit counts. */
-static void test_measures(void **state)
+TEST(measures)
 {
-    (void)state;
     const char *source;
     enum memory_measure measure;
     uint64_t v;
@@ -232,9 +221,8 @@ static void test_measures(void **state)
 }
 
 /* getrlimit(2): RLIMIT_AS is about virtual memory of one process, resident or not. */
-static void test_address_space(void **state)
+TEST(address_space)
 {
-    (void)state;
     struct baro_header h;
     struct baro_process p[2] = {{.id = 7, .key = {50, 5}, .name = "p"}, {.id = 8, .key = {51, 6}, .name = "q"}};
     struct baro_process *rows[] = {&p[0], &p[1]};
@@ -265,9 +253,8 @@ static void test_address_space(void **state)
     summary_free(s);
 }
 
-static void test_hidden_limits(void **state)
+TEST(hidden_limits)
 {
-    (void)state;
     const char *source;
     double d;
     struct baro_summary *s = told_with(out_of_sight);
@@ -299,9 +286,8 @@ static void fill_sample(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struc
 }
 
 /* From a group with 1000 MB, of which it held 900, to one with 100 MB, of which it held 40. */
-static void test_moved(void **state)
+TEST(moved)
 {
-    (void)state;
     static const struct baro_limits before = {.memory_bytes = 1000 * MB, .memory_source = "cgroup /a memory.max"};
     static const struct baro_limits after = {.memory_bytes = 100 * MB,
                                              .memory_source = "cgroup /b memory.max",
@@ -356,9 +342,8 @@ static void test_moved(void **state)
 }
 
 /* A process that was larger than all of them together at any sample was so between two samples. */
-static void test_spike(void **state)
+TEST(spike)
 {
-    (void)state;
     struct baro_header h;
     struct baro_process p = {.id = 7, .key = {50, 5}, .name = "p"};
     struct baro_process *rows[] = {&p};
@@ -384,13 +369,12 @@ static void test_spike(void **state)
 }
 
 /* Counters that fall, readings that are missing, nothing at all. */
-static void test_odd_readings(void **state)
+TEST(odd_readings)
 {
     static const uint64_t read[] = {100, 300, 50, 80, 80};
     struct fold f;
     struct baro_sample s = {.t_ns = 1};
     double d;
-    (void)state;
     fold_init(&f);
     fold_add(&f, &s);
     assert_int_equal(f.readings, 0);
@@ -420,7 +404,7 @@ static void write_story(const char *path)
     free(m);
 }
 
-static void test_live_is_replay(void **state)
+TEST(live_is_replay)
 {
     const char *path = *state;
     struct buf a = {0}, b = {0};
@@ -438,9 +422,8 @@ static void test_live_is_replay(void **state)
     buf_done(&b);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
-    (void)state;
     static const struct {
         const char *name;
         void (*change)(struct baro_header *h);
@@ -488,7 +471,7 @@ static void rows(const char *path, const char *name, int kind, struct buf *text)
     baro_tape_close(tape);
 }
 
-static void test_dialects(void **state)
+TEST(dialects)
 {
     static const struct {
         const char *name, *golden;
@@ -519,7 +502,7 @@ static void test_dialects(void **state)
 }
 
 /* A value that was not read is empty, never a zero. */
-static void test_dialect_absent(void **state)
+TEST(dialect_absent)
 {
     static const char *const names[] = {"spare-cores-mended", "pytyche-cpu"};
     struct baro_error err = BARO_ERROR_INIT;

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of $BARO_EVENTS. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "recorder/marks/mark.h"
 
 static struct mark m;
@@ -36,7 +28,7 @@ static const char *json(const char *name)
     return attribute(name)->text;
 }
 
-static void test_text(void **state)
+TEST(text)
 {
     assert_int_equal(parse("  epoch 3\t\r"), MARK_GOOD);
     assert_string_equal(m.name, "epoch 3");
@@ -50,7 +42,7 @@ static void test_text(void **state)
     assert_string_equal(m.name, "\xff\x1b[0m\xe2\x80\xae");
 }
 
-static void test_json(void **state)
+TEST(json)
 {
     assert_int_equal(parse("{\"mark\": \"a\\u00e4\\n\", \"n\": 18446744073709551615, \"i\": -3, \"r\": 2.0,"
                            " \"e\": 1e3,"
@@ -79,7 +71,7 @@ static void test_json(void **state)
 }
 
 /* What no other type holds as it is written is JSON, with numbers as they are spelled. */
-static void test_as_written(void **state)
+TEST(as_written)
 {
     /* clang-format off */
     static const char *const kept[] = {"18446744073709551616", "-9223372036854775809", "1e400", "-1E+999", "NaN",
@@ -118,7 +110,7 @@ static void test_as_written(void **state)
     }
 }
 
-static void test_left_out(void **state)
+TEST(left_out)
 {
     char line[256] = "{\"mark\": \"m\", \"deep\": ";
     size_t n = strlen(line);
@@ -152,7 +144,7 @@ static void test_left_out(void **state)
 }
 
 /* The text is the name, and what comes after it an attribute. */
-static void test_a_name_twice(void **state)
+TEST(a_name_twice)
 {
     assert_int_equal(parse("{\"name\": \"x\", \"name\": 0.5}"), MARK_GOOD);
     assert_string_equal(m.name, "x");
@@ -164,7 +156,7 @@ static void test_a_name_twice(void **state)
     assert_string_equal(m.name, "b");
 }
 
-static void test_edges_and_times(void **state)
+TEST(edges_and_times)
 {
     assert_int_equal(parse("{\"begin\": \"load\", \"id\": \"7\", \"pid\": 12, \"start_ticks\": 99,"
                            " \"monotonic_ns\": 5}"),
@@ -192,7 +184,7 @@ static void test_edges_and_times(void **state)
     assert_int_equal(attribute("seconds")->u64, 3);
 }
 
-static void test_tasks(void **state)
+TEST(tasks)
 {
     assert_int_equal(parse("{\"run_task\": \"load\", \"pid\": 12, \"start_ticks\": 99}"), MARK_GOOD);
     assert_int_equal(m.kind, MARK_TASK);
@@ -210,7 +202,7 @@ static void test_tasks(void **state)
 }
 
 /* Each prefix of a line, in memory of its exact size, so that a read beyond it is found. */
-static void test_cut(void **state)
+TEST(cut)
 {
     static const char line[] = "{\"begin\": \"a\\u00e4\", \"x\": [1, {\"y\": \"]\"}], \"o\": {\"p\": -1.5e3},"
                                " \"t\": true}";
@@ -224,7 +216,7 @@ static void test_cut(void **state)
     assert_int_equal(parse(line), MARK_GOOD);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     size_t size = 4 * MARK_LINE;
     char *text = malloc(size);
@@ -250,7 +242,7 @@ static void test_limits(void **state)
     free(text);
 }
 
-static void test_runlog(void **state)
+TEST(runlog)
 {
     assert_int_equal(parse("{\"ts\": \"2026-01-02T03:04:05.678+00:00\", \"type\": \"phase\", \"name\": \"fit\","
                            " \"seconds\": 1.25, \"rows\": 7, \"ok\": true}"),
@@ -288,7 +280,7 @@ static void test_runlog(void **state)
 #define TS "\"ts\": \"2026-01-02T03:04:05.678+00:00\", "
 
 /* In a line of a RunLog nothing but ts, type, name, seconds, event and data has a meaning. */
-static void test_runlog_members(void **state)
+TEST(runlog_members)
 {
     assert_int_equal(parse("{" TS "\"type\": \"phase\", \"name\": \"fit\", \"seconds\": 7, \"phase\": \"warm\","
                            " \"time\": 5, \"id\": \"x\", \"pid\": 1, \"start_ticks\": 2, \"data\": {\"a\": 1},"
@@ -329,22 +321,4 @@ static void test_runlog_members(void **state)
     assert_int_equal(parse(line), MARK_GOOD); /* more than attributes may be: "data" is one */
     assert_int_equal(m.n_attributes, 1);
     assert_int_equal(m.left_out, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_a_name_twice),
-        cmocka_unit_test(test_edges_and_times),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_runlog),
-        cmocka_unit_test(test_as_written),
-        cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_runlog_members),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

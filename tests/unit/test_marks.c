@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The peak of memory from samples and from the high-water marks of processes: values by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/summary/summary.h"
 
 #define MB 1000000ull
 
 /* cc1 had 100 MB in a sample. A mark that is a little higher is of the same moment if it is its own, and of another one
  * if another program had it. */
-static void test_mark_a_little_above_the_samples(void **state)
+TEST(mark_a_little_above_the_samples)
 {
     const struct baro_header h = {.targets = &(int32_t){0}};
     for (int i = 0; i < 2; i++) {
@@ -31,12 +25,4 @@ static void test_mark_a_little_above_the_samples(void **state)
         assert_int_equal(rss.unsampled, i);
         summary_free(s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mark_a_little_above_the_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that a job needed: typed and computed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/summary/needed.h"
 
@@ -71,9 +64,8 @@ static void expect(struct world *w, uint64_t bytes, uint64_t most, enum needed_d
 
 /* 200 MB that four forks share, and 10 MB of a file each; then one has 30 MB more since smaps_rollup was read, and one
  * 5 MB less. */
-static void test_forks_and_growth(void **state)
+TEST(forks_and_growth)
 {
-    (void)state;
     struct world w;
     begin(&w, 5);
     for (size_t i = 0; i < 5; i++)
@@ -90,9 +82,8 @@ static void test_forks_and_growth(void **state)
 }
 
 /* A child that was not read yet has as much of its own as it had page faults; one that can't be read may share. */
-static void test_young_and_unreadable(void **state)
+TEST(young_and_unreadable)
 {
-    (void)state;
     struct world w;
     begin(&w, 2);
     fill(&w.p[0], 200 * MB, 0, 200 * MB);
@@ -120,9 +111,8 @@ static void test_young_and_unreadable(void **state)
 }
 
 /* Before Linux 5.4 pss has no parts; a process that shares all of its files has the smaller number. */
-static void test_old_kernel(void **state)
+TEST(old_kernel)
 {
-    (void)state;
     struct world w;
     begin(&w, 2);
     for (size_t i = 0; i < 2; i++) {
@@ -135,9 +125,8 @@ static void test_old_kernel(void **state)
 }
 
 /* Files in memory that no process maps; others' are left out as far as the job did not write so much. */
-static void test_tmpfs(void **state)
+TEST(tmpfs)
 {
-    (void)state;
     struct world w;
     begin(&w, 1);
     fill(&w.p[0], 3 * MB, 2 * MB, 1 * MB);
@@ -156,9 +145,8 @@ static void test_tmpfs(void **state)
 }
 
 /* memfd that no process maps raises Shmem of the machine, as others may; huge pages are apart. */
-static void test_machine(void **state)
+TEST(machine)
 {
-    (void)state;
     struct world w;
     begin(&w, 1);
     fill(&w.p[0], 5 * MB, 0, 5 * MB);
@@ -179,9 +167,8 @@ static void test_machine(void **state)
 }
 
 /* The first reading has control groups alone: huge pages that others use are no growth. */
-static void test_machine_that_is_read_late(void **state)
+TEST(machine_that_is_read_late)
 {
-    (void)state;
     struct world w;
     begin(&w, 1);
     fill(&w.p[0], 5 * MB, 0, 5 * MB);
@@ -194,9 +181,8 @@ static void test_machine_that_is_read_late(void **state)
     needed_done(&w.n);
 }
 
-static void test_zombies_and_threads(void **state)
+TEST(zombies_and_threads)
 {
-    (void)state;
     struct world w;
     begin(&w, 6);
     fill(&w.p[0], 8 * MB, 0, 8 * MB);
@@ -215,9 +201,8 @@ static void test_zombies_and_threads(void **state)
 }
 
 /* 500 MB between two samples, with page faults for them, or for a sixteenth: a file that was mapped. */
-static void test_marks(void **state)
+TEST(marks)
 {
-    (void)state;
     struct world w;
     struct baro_exit e = {.id = 1};
     begin(&w, 2);
@@ -244,9 +229,8 @@ static uint64_t together(const struct world *w)
 
 /* Four that share 160 MB copy 12 MB each before they end; 300 children of 0.4 MB that no sample had alive, of which two
  * were alive at one time, and which their parent has not waited for. */
-static void test_together(void **state)
+TEST(together)
 {
-    (void)state;
     struct world w;
     begin(&w, 4);
     w.s.job[JOB_processes_peak] = 4;
@@ -277,20 +261,4 @@ static void test_together(void **state)
     add(&w);
     assert_int_equal(together(&w), 2 * 409600 + 6 * (10u << 10));
     needed_done(&w.n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forks_and_growth),
-        cmocka_unit_test(test_young_and_unreadable),
-        cmocka_unit_test(test_old_kernel),
-        cmocka_unit_test(test_tmpfs),
-        cmocka_unit_test(test_machine_that_is_read_late),
-        cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_zombies_and_threads),
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

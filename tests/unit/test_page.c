@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page of a tape with more processes than are kept: which are shown, and that the others are counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "base/buf.h"
 #include "output/page/moments.h"
 #include "output/page/page.h"
@@ -64,7 +59,7 @@ static int tear_down(void **state)
     return unlink(*state);
 }
 
-static void test_lives_are_thinned(void **state)
+TEST(lives_are_thinned)
 {
     static struct moments m;
     struct lives l;
@@ -101,7 +96,7 @@ static void test_lives_are_thinned(void **state)
 }
 
 /* One of two processes has no rss: the sum of that moment is a lower bound. */
-static void test_sum_that_lacks_a_process(void **state)
+TEST(sum_that_lacks_a_process)
 {
     static struct moments m;
     static const struct baro_header header;
@@ -135,7 +130,7 @@ static int into(void *context, const char *at, size_t len)
     return 0;
 }
 
-static void test_page_has_the_heaviest(void **state)
+TEST(page_has_the_heaviest)
 {
     const struct page_options options = {.tape_name = "t"};
     struct buf html = {0};
@@ -158,10 +153,5 @@ static void test_page_has_the_heaviest(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lives_are_thinned),
-        cmocka_unit_test(test_sum_that_lacks_a_process),
-        cmocka_unit_test(test_page_has_the_heaviest),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro_tape_tell() and baro_tape_seek_to(): from each position the rest of the tape, nothing twice and nothing missed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/tape.h"
 
 enum { MOST = 20000 };
@@ -92,14 +83,14 @@ static void check_tape(const char *name)
     baro_tape_close(t);
 }
 
-static void test_files(void **state)
+TEST(files)
 {
     check_tape("v1-small.baro");
     check_tape("v1-machine.baro");
     check_tape("v1-limits.baro");
 }
 
-static void test_no_position(void **state)
+TEST(no_position)
 {
     /* After the id of the tape. */
     static const char *const wrong[] = {"", "1", "0:1", "0:1:", "0:1:2:3", "x", "-1:0:0", "4294967296:0:0", "0: 1:2"};
@@ -126,7 +117,7 @@ static void test_no_position(void **state)
 }
 
 /* A recording that replaced the one that was read has blocks at the same offsets. */
-static void test_another_recording(void **state)
+TEST(another_recording)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *t = open_tape("v1-small.baro");
@@ -139,11 +130,4 @@ static void test_another_recording(void **state)
     assert_int_equal(baro_tape_seek_to(t, position, &err), BARO_E_RANGE);
     assert_non_null(strstr(err.text, "another recording"));
     baro_tape_close(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_files), cmocka_unit_test(test_no_position),
-                                       cmocka_unit_test(test_another_recording)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parsers of /proc. Values are typed by hand from proc(5) and from kernel output. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "cut.h"
 #include "kernel/proc/procfs.h"
 
@@ -44,7 +36,7 @@ static void check_stat_6_18(const struct pid_stat *st)
     assert_int_equal(st->rss, 361);
 }
 
-static void stat_whole(void **state)
+TEST(stat_whole)
 {
     struct pid_stat st;
     assert_int_equal(pid_stat_parse(TEXT(stat_6_18), &st), 0);
@@ -68,13 +60,13 @@ static void check_stat_cut(struct span cut)
         assert_int_equal(((unsigned char *)&st)[i], 0x5a);
 }
 
-static void stat_cut_anywhere(void **state)
+TEST(stat_cut_anywhere)
 {
     each_cut(TEXT(stat_6_18), check_stat_cut);
 }
 
 /* 2.6.32 ends with field 44, before exit_code was added; a future kernel has more than 52. */
-static void stat_of_other_kernels(void **state)
+TEST(stat_of_other_kernels)
 {
     struct pid_stat st;
     assert_int_equal(pid_stat_parse(TEXT("1 (init) S 0 1 1 0 -1 4202752 12 34 5 6 7 8 9 10 20 0 1 0 2 19767296 380 "
@@ -100,7 +92,7 @@ static void stat_of_other_kernels(void **state)
     assert_int_equal(st.exit_code, -9);
 }
 
-static void stat_hostile_names(void **state)
+TEST(stat_hostile_names)
 {
     static const char tail[] = " S 1 7 7 0 -1 4194304 105 0 0 0 3 4 5 6 20 0 1 0 421183 3133440 361 0\n";
     static const struct span names[] = {
@@ -134,7 +126,7 @@ static void stat_hostile_names(void **state)
     }
 }
 
-static void stat_numbers_at_their_ends(void **state)
+TEST(stat_numbers_at_their_ends)
 {
     struct pid_stat st;
     /* Every counter at 2^64-1; rss, cutime and cstime below zero, and as 2^64 less one. */
@@ -177,7 +169,7 @@ static void stat_numbers_at_their_ends(void **state)
 }
 
 /* A kernel thread; a zombie; and a group whose leader ended while a thread lives: like a zombie, but two threads. */
-static void stat_special_processes(void **state)
+TEST(stat_special_processes)
 {
     struct pid_stat st;
     assert_int_equal(pid_stat_parse(TEXT("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 9 0 0 20 0 1 0 1 0 0 "
@@ -250,13 +242,13 @@ static void check_status_cut(struct span cut)
     }
 }
 
-static void status_cut_anywhere(void **state)
+TEST(status_cut_anywhere)
 {
     each_cut(TEXT(status_6_18), check_status_cut);
 }
 
 /* 2.6.32 has neither Rss* nor VmSwap nor Kthread; a zombie has no memory at all. */
-static void status_of_other_kernels(void **state)
+TEST(status_of_other_kernels)
 {
     struct pid_status st;
     assert_int_equal(
@@ -279,7 +271,7 @@ static void status_of_other_kernels(void **state)
     assert_true(st.value[STATUS_UID] == UINT32_MAX);
 }
 
-static void status_odd_lines(void **state)
+TEST(status_odd_lines)
 {
     struct pid_status st;
     assert_int_equal(
@@ -313,7 +305,7 @@ static void check_io_cut(struct span cut)
     }
 }
 
-static void io_cut_anywhere(void **state)
+TEST(io_cut_anywhere)
 {
     struct pid_io io;
     each_cut(TEXT(io_6_18), check_io_cut);
@@ -343,7 +335,7 @@ static void check_smaps_cut(struct span cut)
         check_values(sm.valid, sm.value, smaps_values, SMAPS_MAX);
 }
 
-static void smaps_cut_anywhere(void **state)
+TEST(smaps_cut_anywhere)
 {
     struct pid_smaps sm;
     each_cut(TEXT(smaps_6_18), check_smaps_cut);
@@ -364,7 +356,7 @@ static void smaps_cut_anywhere(void **state)
     assert_int_equal(pid_smaps_parse(TEXT(""), &sm), BARO_E_SYNTAX);
 }
 
-static void schedstat_cut_anywhere(void **state)
+TEST(schedstat_cut_anywhere)
 {
     static const char text[] = "1213285 42 7\n";
     struct pid_schedstat ss = {1, 1, 1};
@@ -394,7 +386,7 @@ static bool note(void *context, int32_t pid)
     return l->n != l->stop;
 }
 
-static void children(void **state)
+TEST(children)
 {
     static const char text[] = "12 13 2147483647 ";
     static const int32_t pids[] = {12, 13, INT32_MAX};
@@ -415,7 +407,7 @@ static void children(void **state)
     assert_int_equal(pid_children_parse(TEXT("x"), note, &l), BARO_E_SYNTAX);
 }
 
-static void machine_files(void **state)
+TEST(machine_files)
 {
     static const char text[] = "cpu  2367 0 2610 835301 355 0 51 15 0 0\nintr 230277 0 0 0\nctxt 446481\nbtime "
                                "1795233600\nprocesses 7621\nprocs_running 1\n";
@@ -446,7 +438,7 @@ static void is_named(const char *comm, const char *exe, struct span cmdline, con
     buf_done(&b);
 }
 
-static void names(void **state)
+TEST(names)
 {
     is_named("cat", "/usr/bin/busybox", TEXT("cat\0"), "cat");
     is_named("gnome-keyring-d", "/usr/bin/gnome-keyring-daemon", TEXT(""), "gnome-keyring-daemon");
@@ -461,26 +453,4 @@ static void names(void **state)
     is_named("long-name-token", "", TEXT("run\0long-name-token=abcdef\0"), "long-name-token");
     is_named("", "", TEXT(""), "");
     is_named("kworker/u257:12-events_unbound", "", TEXT(""), "kworker/u257:12-events_unbound");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stat_whole),
-        cmocka_unit_test(stat_cut_anywhere),
-        cmocka_unit_test(stat_of_other_kernels),
-        cmocka_unit_test(stat_hostile_names),
-        cmocka_unit_test(stat_numbers_at_their_ends),
-        cmocka_unit_test(stat_special_processes),
-        cmocka_unit_test(status_cut_anywhere),
-        cmocka_unit_test(status_of_other_kernels),
-        cmocka_unit_test(status_odd_lines),
-        cmocka_unit_test(io_cut_anywhere),
-        cmocka_unit_test(smaps_cut_anywhere),
-        cmocka_unit_test(schedstat_cut_anywhere),
-        cmocka_unit_test(children),
-        cmocka_unit_test(machine_files),
-        cmocka_unit_test(names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

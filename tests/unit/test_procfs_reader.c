@@ -2,19 +2,11 @@
 /* The reader: on a captured tree (tests/fixtures/machines) and on the live /proc. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/metric.h"
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
@@ -76,7 +68,7 @@ static bool has_id(const struct ids *ids, int32_t id)
     return false;
 }
 
-static void captured_processes(void **state)
+TEST(captured_processes)
 {
     int root = machine_open();
     static struct ids ids;
@@ -97,7 +89,7 @@ static void captured_processes(void **state)
     close(root);
 }
 
-static void captured_files(void **state)
+TEST(captured_files)
 {
     int root = machine_open();
     struct pid_status status;
@@ -131,7 +123,7 @@ static void captured_files(void **state)
     close(root);
 }
 
-static void reads_at_most_cap(void **state)
+TEST(reads_at_most_cap)
 {
     int root = machine_open();
     char small[8] = "zzzzzzz";
@@ -145,7 +137,7 @@ static void reads_at_most_cap(void **state)
     close(root);
 }
 
-static void live_self(void **state)
+TEST(live_self)
 {
     int root = proc_root();
     int32_t self = getpid();
@@ -173,7 +165,7 @@ static void live_self(void **state)
     close(root);
 }
 
-static void live_descriptors(void **state)
+TEST(live_descriptors)
 {
     int root = proc_root();
     int32_t self = getpid();
@@ -190,7 +182,7 @@ static void live_descriptors(void **state)
 }
 
 /* A child that has ended and is not yet reaped; then it is, and its files are gone. */
-static void live_zombie(void **state)
+TEST(live_zombie)
 {
     int root = proc_root();
     pid_t child = fork();
@@ -242,7 +234,7 @@ static int read_as_nobody(int root, pid_t target)
     return proc_absent(EACCES) == BARO_ABSENT_DENIED ? 0 : 6;
 }
 
-static void live_denied(void **state)
+TEST(live_denied)
 {
     if (geteuid() != 0)
         skip();
@@ -256,7 +248,7 @@ static void live_denied(void **state)
     close(root);
 }
 
-static void live_hostile_name(void **state)
+TEST(live_hostile_name)
 {
     static const char name[] = ") S 1 1\n\xff\xfe(x";
     char old[16];
@@ -270,21 +262,11 @@ static void live_hostile_name(void **state)
     close(root);
 }
 
-static void reasons(void **state)
+TEST(reasons)
 {
     assert_int_equal(proc_absent(ENOENT), BARO_ABSENT_GONE);
     assert_int_equal(proc_absent(ESRCH), BARO_ABSENT_GONE);
     assert_int_equal(proc_absent(EACCES), BARO_ABSENT_DENIED);
     assert_int_equal(proc_absent(EPERM), BARO_ABSENT_DENIED);
     assert_int_equal(proc_absent(EINVAL), BARO_ABSENT_UNSUPPORTED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(captured_processes), cmocka_unit_test(captured_files),    cmocka_unit_test(reads_at_most_cap),
-        cmocka_unit_test(live_self),          cmocka_unit_test(live_descriptors),  cmocka_unit_test(live_zombie),
-        cmocka_unit_test(live_denied),        cmocka_unit_test(live_hostile_name), cmocka_unit_test(reasons),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro_tape_realtime_ns(): the wall clock after steps and sleep, also of a tape that grows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/arrow.h"
 #include "tape_file.h"
 #include "output/rows/row.h"
@@ -73,7 +65,7 @@ static void check_moments(struct baro_tape *t)
     assert_int_equal(moment_on_tape("noon", t, 0, 7 * SECOND, &m, NULL), BARO_E_SYNTAX);
 }
 
-static void test_steps(void **state)
+TEST(steps)
 {
     char path[] = "/tmp/realtime-XXXXXX";
     struct baro_tape *t;
@@ -106,7 +98,7 @@ static void test_steps(void **state)
 }
 
 /* Columns and rows have those times. */
-static void test_readers(void **state)
+TEST(readers)
 {
     char path[] = "/tmp/realtime-XXXXXX";
     struct baro_tape *t;
@@ -139,10 +131,4 @@ static void test_readers(void **state)
     assert_int_equal(row_realtime_ns(NULL, baro_tape_header(t), 4 * SECOND), begin + 4 * (int64_t)SECOND);
     baro_tape_close(t);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps), cmocka_unit_test(test_readers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

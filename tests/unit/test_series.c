@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rates, sums and series through the public API, on samples typed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/baro.h"
 #include "libbaro/series/series.h"
 #include "tape_file.h"
@@ -66,7 +61,7 @@ static void write_job(const char *path)
     tape_writer_free(w);
 }
 
-static void test_rates(void **state)
+TEST(rates)
 {
     struct baro_tape *t;
     struct baro_sample *a, *b;
@@ -118,7 +113,7 @@ static int add_rss(struct baro_series *s)
     return baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_rss, NULL);
 }
 
-static void test_values(void **state)
+TEST(values)
 {
     int curve;
     struct baro_series *s = series(*state, 0, 8 * SECOND, 4, &curve, add_rss);
@@ -154,7 +149,7 @@ static int add_pss(struct baro_series *s)
 
 /* At 1 s "make" has a pss of 40 and "cc", which has just begun, none yet, of 25 resident; at 2 s both have one; at 3 s
  * that of make is older than the end of cc. */
-static void test_bounds_of_a_sum(void **state)
+TEST(bounds_of_a_sum)
 {
     char path[64];
     int curve;
@@ -162,7 +157,6 @@ static void test_bounds_of_a_sum(void **state)
                         cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc"};
     struct baro_process *both[] = {&make, &cc};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
-    (void)state;
     snprintf(path, sizeof path, "/tmp/test_series_bounds.%d.baro", (int)getpid());
     struct tape_writer *w = new_tape(path, NULL);
     make.value[PROCESS_pss] = 40;
@@ -222,7 +216,7 @@ static struct baro_entity web_task(uint64_t value[TASK_MAX], uint8_t absent[TASK
 
 /* As above for a task: at 1 s it has the uss of one of its two processes; at 2 s a process of no task has none; at 3 s
  * what was read is old. */
-static void test_bounds_of_a_task(void **state)
+TEST(bounds_of_a_task)
 {
     char path[64];
     int curve;
@@ -234,7 +228,6 @@ static void test_bounds_of_a_task(void **state)
     struct baro_entity task = web_task(value, absent);
     struct baro_entity *tasks[] = {&task};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
-    (void)state;
     snprintf(path, sizeof path, "/tmp/test_series_task.%d.baro", (int)getpid());
     struct tape_writer *w = new_tape(path, NULL);
     s.entities[BARO_KIND_TASK] = (struct baro_entities){.at = tasks, .n = 1, .read_ns = 1 * SECOND};
@@ -273,7 +266,7 @@ static int add_task_cpu(struct baro_series *s)
 
 /* A task had used 0.4 s when it was read for the first time, at 1 s: since the tape began. Another one, which is
  * on the tape from 2 s on, had used 0.1 s since 1 s. */
-static void test_growth_of_a_task(void **state)
+TEST(growth_of_a_task)
 {
     char path[64];
     int curve;
@@ -282,7 +275,6 @@ static void test_growth_of_a_task(void **state)
     struct baro_entity web = web_task(value[0], absent), late = web;
     struct baro_entity *tasks[] = {&web, &late};
     struct baro_sample s = {.t_ns = 1 * SECOND};
-    (void)state;
     snprintf(path, sizeof path, "/tmp/test_series_growth.%d.baro", (int)getpid());
     struct tape_writer *w = new_tape(path, NULL);
     late.id = 10;
@@ -339,7 +331,7 @@ static double total(const struct baro_series *s, int curve, size_t n)
 
 /* Whatever the buckets, the area under the curve is what was used: no usage is lost of processes that ended or that are
  * in no sample. */
-static void test_growth(void **state)
+TEST(growth)
 {
     static const struct {
         int (*add)(struct baro_series *);
@@ -380,7 +372,7 @@ static int add_count_of_cc(struct baro_series *s)
     return baro_series_add_count(s, BARO_KIND_PROCESS, "cc", NULL);
 }
 
-static void test_derived_and_counts(void **state)
+TEST(derived_and_counts)
 {
     int curve;
     struct baro_series *s = series(*state, 0, 8 * SECOND, 8, &curve, add_make_cores);
@@ -440,11 +432,10 @@ static int add_steal(struct baro_series *s)
                                    NULL);
 }
 
-static void test_shares(void **state)
+TEST(shares)
 {
     char path[64];
     int curve;
-    (void)state;
     snprintf(path, sizeof path, "/tmp/test_series_machine.%d.baro", (int)getpid());
     write_machine(path);
     struct baro_series *s = series(path, 1 * SECOND, 3 * SECOND, 2, &curve, add_busy);
@@ -462,7 +453,7 @@ static void test_shares(void **state)
 }
 
 /* Nothing was recorded from 2 to 4 s: rss was 10 before, and is 20 after that; CPU time grew by 3 s in these 3 s. */
-static void test_gap(void **state)
+TEST(gap)
 {
     char path[64];
     int curve;
@@ -470,7 +461,6 @@ static void test_gap(void **state)
     struct baro_process *one[] = {&make};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 1, .processes = one};
     struct baro_event gap = {.t_ns = 4 * SECOND, .kind = BARO_EVENT_GAP, .number = 2 * SECOND, .text = (char *)""};
-    (void)state;
     snprintf(path, sizeof path, "/tmp/test_series_gap.%d.baro", (int)getpid());
     struct tape_writer *w = new_tape(path, NULL);
     make.value[PROCESS_rss] = 10;
@@ -528,7 +518,7 @@ static struct tape_writer *tape_of_two_cpus(const char *path)
 }
 
 /* What wait4(2) reports at the end of a job covers more than the last moment. */
-static void test_end_of_job(void **state)
+TEST(end_of_job)
 {
     static const struct {
         uint64_t last_ns, cpu_ns; /* of the last sample, after 1 s of 0.6 cores in steps of 0.1 s */
@@ -539,7 +529,6 @@ static void test_end_of_job(void **state)
         {SECOND + 40000000, 602000000, 0.6, 0.6},         /* less than before */
     };
     char path[64];
-    (void)state;
     snprintf(path, sizeof path, "/tmp/test_series_end.%d.baro", (int)getpid());
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct tape_writer *w = tape_of_two_cpus(path);
@@ -568,7 +557,7 @@ static void test_end_of_job(void **state)
 
 /* A process "sh" executes "cc1" after 2 s: all of its CPU time and memory are counted for cc1, also what it used as
  * "sh". */
-static void test_last_name(void **state)
+TEST(last_name)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/test_series_names.%d.baro", (int)getpid());
@@ -577,7 +566,6 @@ static void test_last_name(void **state)
     struct baro_sample sample = {.n = 1, .processes = all};
     struct baro_series *s;
     struct baro_tape *t;
-    (void)state;
     for (uint64_t second = 1; second <= 4; second++) {
         p.name = (char *)(second <= 2 ? "sh" : "cc1");
         p.info_version = second <= 2 ? 0 : 1;
@@ -608,7 +596,7 @@ static void test_last_name(void **state)
 }
 
 /* A table of the last values has those that are alive and no more, whatever number has ended. */
-static void test_ended_are_not_kept(void **state)
+TEST(ended_are_not_kept)
 {
     const uint32_t MANY = 20000;
     char path[64];
@@ -618,7 +606,6 @@ static void test_ended_are_not_kept(void **state)
     struct baro_sample sample = {.processes = all};
     struct baro_series *s;
     struct baro_tape *t;
-    (void)state;
     for (uint32_t i = 1; i <= MANY; i++) { /* every other one is in a sample before it ends */
         struct baro_exit e = {.t_ns = i * 1000ull + 500, .id = i, .key = {(int32_t)i, i}, .name = "cc1"};
         e.value[EXIT_cpu] = 700;
@@ -648,11 +635,10 @@ static void test_ended_are_not_kept(void **state)
     unlink(path);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     struct baro_series *s;
     struct baro_error err = BARO_ERROR_INIT;
-    (void)state;
     assert_int_equal(baro_series_new(&s, 5, 5, 10, NULL), BARO_E_RANGE);
     assert_int_equal(baro_series_new(&s, 0, 5, 0, NULL), BARO_E_RANGE);
     assert_int_equal(baro_series_new(&s, 0, 5, SIZE_MAX, NULL), BARO_E_RANGE);
@@ -686,20 +672,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_bounds_of_a_sum),
-        cmocka_unit_test(test_bounds_of_a_task),
-        cmocka_unit_test(test_growth_of_a_task),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_derived_and_counts),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_end_of_job),
-        cmocka_unit_test(test_last_name),
-        cmocka_unit_test(test_ended_are_not_kept),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series of entities that are read at times of their own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/baro.h"
 #include "tape_file.h"
 
 #define SECOND 1000000000ull
 
 /* A GPU that was busy all the time, and was read 0.3 s late once: no second of it has more than a second. */
-static void growth_is_over_the_time_between_its_own_readings(void **state)
+TEST(growth_is_over_the_time_between_its_own_readings)
 {
     static const uint64_t at_ms[] = {1000, 2000, 3300, 4000, 5000};
     char path[64];
@@ -24,7 +18,6 @@ static void growth_is_over_the_time_between_its_own_readings(void **state)
     struct baro_sample s = {.t_ns = 0};
     struct baro_series *busy;
     struct baro_tape *t;
-    (void)state;
     gpu.id = 9, gpu.name = (char *)"gpu0", gpu.label = (char *)"";
     snprintf(path, sizeof path, "/tmp/test_series_gpu.%d.baro", (int)getpid());
     struct tape_writer *w = new_tape(path, NULL);
@@ -50,10 +43,4 @@ static void growth_is_over_the_time_between_its_own_readings(void **state)
     }
     baro_series_free(busy);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(growth_is_over_the_time_between_its_own_readings)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The summary: computed by hand, the same live and from a tape, and as printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "libbaro/sample/row.h"
 #include "baro/summary.h"
 #include "golden.h"
@@ -55,9 +47,8 @@ static const struct command *named(const struct baro_summary *s, const char *nam
     return NULL;
 }
 
-static void test_totals(void **state)
+TEST(totals)
 {
-    (void)state;
     struct baro_summary *s = story_summary();
     uint64_t v;
     double d;
@@ -84,9 +75,8 @@ static void test_totals(void **state)
     summary_free(s);
 }
 
-static void test_peaks(void **state)
+TEST(peaks)
 {
-    (void)state;
     struct baro_summary *s = story_summary();
     const struct summary_peak *rss = &s->peaks.sum[PEAK_RSS], *pss = &s->peaks.sum[PEAK_PSS];
     assert_int_equal(rss->value, 652 * MB);
@@ -109,9 +99,8 @@ static void test_peaks(void **state)
     summary_free(s);
 }
 
-static void test_commands(void **state)
+TEST(commands)
 {
-    (void)state;
     struct baro_summary *s = story_summary();
     assert_int_equal(s->finished.n_order, 5);
     assert_string_equal(summary_command(s, 0)->name, "ld");
@@ -137,9 +126,8 @@ static void test_commands(void **state)
 
 /* Processes that live at the end count with their values in the last sample; attached ones without what they had used
  * before. */
-static void test_alive_and_attached(void **state)
+TEST(alive_and_attached)
 {
-    (void)state;
     struct baro_header h;
     struct baro_process p = {.id = 7, .key = {50, 5}, .name = "server"},
                         q = {.id = 9, .key = {51, 6}, .name = "worker"};
@@ -172,9 +160,8 @@ static void test_alive_and_attached(void **state)
 }
 
 /* A job in which each process has a name of its own can't use up memory. */
-static void test_many_names(void **state)
+TEST(many_names)
 {
-    (void)state;
     struct baro_header h;
     char name[32];
     story_header(&h);
@@ -198,9 +185,8 @@ static void test_many_names(void **state)
     summary_free(s);
 }
 
-static void test_nothing(void **state)
+TEST(nothing)
 {
-    (void)state;
     struct baro_header h = {.version = "0"};
     struct baro_summary *s = summary_new(&h);
     struct buf text = {0};
@@ -245,13 +231,12 @@ static void add_exit(struct baro_summary *s, char *name, enum baro_exit_source s
 
 /* The job has 61 ms; perf reported 40 and 20 ms, of which 1 and 0 are unsure, and wait4(2) 10 ms: 9 ms are too much,
  * and of these only 1 is known to be unsure. */
-static void test_parts_are_no_more_than_the_whole(void **state)
+TEST(parts_are_no_more_than_the_whole)
 {
     struct baro_header h = {.version = "0", .cpus = 2, .mode = BARO_MODE_RUN};
     struct baro_sample sample = {.t_ns = 200 * MS};
     struct baro_summary *s = summary_new(&h);
     uint64_t cpu = 0;
-    (void)state;
     add_exit(s, (char *)"a", BARO_EXIT_PERF, 40 * MS, MS);
     add_exit(s, (char *)"b", BARO_EXIT_PERF, 20 * MS, 0);
     add_exit(s, (char *)"c", BARO_EXIT_WAIT4, 10 * MS, 0);
@@ -272,12 +257,11 @@ static void test_parts_are_no_more_than_the_whole(void **state)
 }
 
 /* The job has 61 ms; by taskstats and what their parents took over a has 42 ms, and b 21, of which 1 is unsure. */
-static void test_parts_without_perf_are_no_more_than_the_whole(void **state)
+TEST(parts_without_perf_are_no_more_than_the_whole)
 {
     struct baro_header h = {.version = "0", .cpus = 2, .mode = BARO_MODE_RUN};
     struct baro_sample sample = {.t_ns = 200 * MS};
     struct baro_summary *s = summary_new(&h);
-    (void)state;
     add_exit(s, (char *)"a", BARO_EXIT_TASKSTATS, 42 * MS, 0);
     add_exit(s, (char *)"b", BARO_EXIT_TASKSTATS, 21 * MS, MS);
     sample.job[JOB_cpu] = 61 * MS;
@@ -291,14 +275,13 @@ static void test_parts_without_perf_are_no_more_than_the_whole(void **state)
 
 /* The job is a control group, which has counted 61 ms. a, which has 121 ms, left it before it ended, and no reading was
  * in between: how much of it was in the group is not known. */
-static void test_parts_that_left_the_job_are_estimates(void **state)
+TEST(parts_that_left_the_job_are_estimates)
 {
     struct baro_header h = {.version = "0", .cpus = 2, .mode = BARO_MODE_ATTACH, .cgroup_mode = "target"};
     struct baro_sample sample = {.t_ns = 200 * MS};
     struct baro_event end = {.t_ns = 200 * MS, .kind = BARO_EVENT_END, .text = ""};
     struct baro_summary *s = summary_new(&h);
     struct baro_value v;
-    (void)state;
     add_exit(s, (char *)"a", BARO_EXIT_TASKSTATS, 121 * MS, 0);
     sample.job[JOB_cpu] = 61 * MS;
     summary_add_sample(s, &sample);
@@ -316,9 +299,8 @@ static void test_parts_that_left_the_job_are_estimates(void **state)
 }
 
 /* Most of it was used before the first sample, which no two samples show. */
-static void test_peak_is_no_less_than_mean(void **state)
+TEST(peak_is_no_less_than_mean)
 {
-    (void)state;
     double mean, peak;
     cores_of(4, 100 * MS, 102 * MS, &mean, &peak);
     assert_true(mean == 0.255); /* 102 / 400 */
@@ -327,9 +309,8 @@ static void test_peak_is_no_less_than_mean(void **state)
 
 /* 801 ms within 400 ms on two CPUs: what was used before the first instruction is included. Neither is more than
  * possible. */
-static void test_no_more_than_there_is(void **state)
+TEST(no_more_than_there_is)
 {
-    (void)state;
     double mean, peak;
     cores_of(2, 600 * MS, 801 * MS, &mean, &peak);
     assert_true(mean == 2);
@@ -339,9 +320,8 @@ static void test_no_more_than_there_is(void **state)
 /* ---- words ---- */
 
 /* Every line fits, and is broken at blanks, except for a word that is longer than a line; a number keeps its unit. */
-static void test_narrow(void **state)
+TEST(narrow)
 {
-    (void)state;
     struct baro_summary *s = story_summary();
     for (unsigned width = 40; width <= 100; width++) {
         struct buf text = {0};
@@ -359,9 +339,8 @@ static void test_narrow(void **state)
 }
 
 /* Page faults and context switches share a line. One that was not recorded does not hide the other. */
-static void test_line_of_which_a_part_is_absent(void **state)
+TEST(line_of_which_a_part_is_absent)
 {
-    (void)state;
     for (int way = 0; way < 4; way++) {
         bool faults = way & 1, switches = way & 2;
         struct buf text = {0};
@@ -392,9 +371,8 @@ static void test_line_of_which_a_part_is_absent(void **state)
     }
 }
 
-static void test_path_is_cut_in_the_middle(void **state)
+TEST(path_is_cut_in_the_middle)
 {
-    (void)state;
     struct lines l = {.style = {.width = 100}};
     struct buf b = {0};
     lines_path(&l, &b, "cgroup /kubepods.slice/kubepods-burstable.slice/pod1/0123456789abcdef memory.max", 40);
@@ -443,7 +421,7 @@ static void compare_with_tape(const struct baro_summary *live, const char *path)
     buf_done(&b);
 }
 
-static void test_story_live_is_replay(void **state)
+TEST(story_live_is_replay)
 {
     struct baro_summary *s = story_summary();
     write_story(*state);
@@ -451,7 +429,7 @@ static void test_story_live_is_replay(void **state)
     summary_free(s);
 }
 
-static void test_world_live_is_replay(void **state)
+TEST(world_live_is_replay)
 {
     const char *path = *state;
     struct tape_writer *w = new_tape(path, NULL);
@@ -485,9 +463,8 @@ static void test_world_live_is_replay(void **state)
 
 /* ---- golden ---- */
 
-static void test_golden_report(void **state)
+TEST(golden_report)
 {
-    (void)state;
     static const struct {
         const char *name;
         struct report_style style;
@@ -562,7 +539,7 @@ static void export(const char *path, int kind, bool csv, const char *list, struc
     baro_tape_close(tape);
 }
 
-static void test_golden_rows(void **state)
+TEST(golden_rows)
 {
     static const char *const entities[] = {"process", "job", "event", "exit"};
     static const int kinds[] = {BARO_KIND_PROCESS, BARO_KIND_JOB, ROW_EVENT, BARO_KIND_EXIT};
@@ -582,10 +559,9 @@ static void test_golden_rows(void **state)
 }
 
 /* A control byte becomes four. */
-static void test_escaped_text_of_any_length(void **state)
+TEST(escaped_text_of_any_length)
 {
     char text[1000];
-    (void)state;
     memset(text, 1, sizeof(text));
     for (size_t len = 0; len <= sizeof(text); len += len < 40 ? 1 : 40) {
         struct buf b = {0};
@@ -598,7 +574,7 @@ static void test_escaped_text_of_any_length(void **state)
 
 /* Text that a spreadsheet takes for a formula gets an apostrophe, and so does text with an apostrophe; a number that
  * begins with - does not. */
-static void test_safe_csv(void **state)
+TEST(safe_csv)
 {
     static const char *const names[][3] = {
         {"=cmd|' /C calc'!A0", "=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"},
@@ -627,7 +603,6 @@ static void test_safe_csv(void **state)
         .kind = BARO_KIND_PROCESS, .at = at, .n = 2, .metric = metric, .value = value, .absent = absent};
     struct buf text = {0};
     char expected[64];
-    (void)state;
     csv_header(&c, true, &text);
     buf_byte(&text, 0);
     assert_string_equal((char *)text.at, "name,'=nice\n");
@@ -647,7 +622,7 @@ static void test_safe_csv(void **state)
     buf_done(&text);
 }
 
-static void test_columns(void **state)
+TEST(columns)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape;

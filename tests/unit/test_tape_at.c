@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "libbaro/sample/row.h"
 #include "baro/baro.h"
 #include "libbaro/sample/copy.h"
@@ -48,7 +44,7 @@ static void expect_sample(const struct item *item, const struct baro_sample *s)
 }
 
 /* A copy does not change while the cursor moves and after it was closed. */
-static void test_copy(void **state)
+TEST(copy)
 {
     struct fixture *f = *state;
     struct baro_sample *copy[TICKS];
@@ -71,7 +67,7 @@ static void test_copy(void **state)
     baro_sample_free(NULL);
 }
 
-static void test_previous(void **state)
+TEST(previous)
 {
     struct fixture *f = *state;
     struct baro_tape *t;
@@ -99,7 +95,7 @@ static void expect_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, cons
     baro_sample_free(s);
 }
 
-static void test_at(void **state)
+TEST(at)
 {
     struct fixture *f = *state;
     const struct item *at = f->log.at, *last = &at[f->log.n - 1];
@@ -154,7 +150,7 @@ static void write_two(const char *path)
     tape_writer_free(w);
 }
 
-static void test_interpolate(void **state)
+TEST(interpolate)
 {
     struct fixture *f = *state;
     char path[80];
@@ -182,10 +178,9 @@ static void test_interpolate(void **state)
 }
 
 /* On a damaged tape a sample may be no later than the one before it. There is nothing between such two. */
-static void test_interpolate_where_time_runs_back(void **state)
+TEST(interpolate_where_time_runs_back)
 {
     struct baro_sample earlier = {.t_ns = 5000}, later = {.t_ns = 5000}, *s = NULL;
-    (void)state;
     assert_int_equal(sample_interpolate(&earlier, &later, 6000, &s, NULL), 0);
     later.t_ns = 4000;
     assert_int_equal(sample_interpolate(&earlier, &later, 6000, &s, NULL), 0);
@@ -198,7 +193,7 @@ static void test_interpolate_where_time_runs_back(void **state)
 }
 
 /* Several values in one call equal those of the getters of one value. */
-static void test_values(void **state)
+TEST(values)
 {
     struct fixture *f = *state;
     const int metrics[] = {PROCESS_rss, -1, PROCESS_cpu, PROCESS_pss, PROCESS_rss, 1000, PROCESS_children};
@@ -226,7 +221,7 @@ static void test_values(void **state)
     baro_tape_close(t);
 }
 
-static void test_range(void **state)
+TEST(range)
 {
     struct fixture *f = *state;
     struct baro_tape *t;
@@ -243,7 +238,7 @@ static void test_range(void **state)
 }
 
 /* A limit of CPU time holds for everything that reads the tape, also with a cursor of its own. */
-static void test_limit(void **state)
+TEST(limit)
 {
     struct fixture *f = *state;
     struct baro_tape *t;
@@ -281,7 +276,7 @@ static void expect_all(const struct fixture *f, struct baro_tape *t)
     assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
 }
 
-static void test_sources(void **state)
+TEST(sources)
 {
     struct fixture *f = *state;
     struct baro_tape *t;
@@ -318,7 +313,7 @@ static void test_sources(void **state)
 }
 
 /* A process that is not listed as changed has the values of the previous sample. */
-static void test_changed(void **state)
+TEST(changed)
 {
     struct fixture *f = *state;
     struct baro_tape *t;
@@ -354,9 +349,8 @@ static void test_changed(void **state)
     baro_tape_close(t);
 }
 
-static void test_attributes(void **state)
+TEST(attributes)
 {
-    (void)state;
     struct baro_event step = {.kind = BARO_EVENT_CLOCK_STEP,
                               .number = (uint64_t)-5,
                               .text = "the wall clock was set",
@@ -430,7 +424,7 @@ static void follow(const char *path, bool finish)
     baro_tape_close(t);
 }
 
-static void test_follow(void **state)
+TEST(follow)
 {
     struct fixture *f = *state;
     char path[80];
@@ -515,7 +509,7 @@ static void seek_long(const char *path)
     baro_tape_close(t);
 }
 
-static void test_without_index(void **state)
+TEST(without_index)
 {
     struct fixture *f = *state;
     char path[80];
@@ -545,20 +539,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_previous),
-        cmocka_unit_test(test_at),
-        cmocka_unit_test(test_interpolate),
-        cmocka_unit_test(test_interpolate_where_time_runs_back),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_changed),
-        cmocka_unit_test(test_attributes),
-        cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_without_index),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

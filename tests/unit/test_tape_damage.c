@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Damaged tapes: no wrong value is delivered, and all that is undamaged is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/runs.h"
 #include "base/crc32c.h"
 #include "libbaro/tape/format.h"
@@ -95,9 +91,8 @@ static size_t read_all(const struct log *l, bool *seen)
     return n;
 }
 
-static void test_cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
-    (void)state;
     struct log l = {0};
     size_t len;
     write_small(&l, SMALL);
@@ -146,9 +141,8 @@ static bool in_block(const struct extent *blocks, size_t n, size_t pos, uint64_t
     return false;
 }
 
-static void test_flip_anywhere(void **state)
+TEST(flip_anywhere)
 {
-    (void)state;
     struct log l = {0};
     struct extent blocks[64];
     size_t len, front;
@@ -172,9 +166,8 @@ static void test_flip_anywhere(void **state)
     log_free(&l);
 }
 
-static void test_torn_middle(void **state)
+TEST(torn_middle)
 {
-    (void)state;
     struct log l = {0};
     struct extent blocks[64];
     size_t len, front, damaged = 0, samples = 0;
@@ -213,9 +206,8 @@ static void test_torn_middle(void **state)
 }
 
 /* The frames of a block are one stream of zstd: without one of them, the rest of the block is not read. */
-static void test_frame_is_gone(void **state)
+TEST(frame_is_gone)
 {
-    (void)state;
     struct log l = {0};
     struct extent blocks[64];
     struct frame_head head;
@@ -251,9 +243,8 @@ static int open_code(const char *name)
 /* A frame in the middle of a block is gone, so the samples before it can be read, and those after it can't. Seeking to
  * the time of a sample finds that one where it can be read, else the last one that can. A nanosecond earlier is the
  * time of the one before. */
-static void test_seek_in_a_damaged_block(void **state)
+TEST(seek_in_a_damaged_block)
 {
-    (void)state;
     struct log l = {0};
     struct extent blocks[64];
     struct frame_head head;
@@ -290,9 +281,8 @@ static void test_seek_in_a_damaged_block(void **state)
     log_free(&l);
 }
 
-static void test_not_a_tape(void **state)
+TEST(not_a_tape)
 {
-    (void)state;
     unlink(path);
     assert_int_equal(open_code(path), -ENOENT);
     put_file((const unsigned char *)"", 0);
@@ -309,9 +299,8 @@ static void test_not_a_tape(void **state)
     unlink(path);
 }
 
-static void test_newer(void **state)
+TEST(newer)
 {
-    (void)state;
     struct log l = {0};
     size_t len;
     write_small(&l, 5);
@@ -345,9 +334,8 @@ static void test_newer(void **state)
 }
 
 /* Tapes of the time before version 1 was final: one line says what they are. */
-static void test_older(void **state)
+TEST(older)
 {
-    (void)state;
     struct baro_tape *t = NULL;
     struct baro_error err = BARO_ERROR_INIT;
     uint8_t preamble[TAPE_PREAMBLE_SIZE + 40] = {0};
@@ -368,9 +356,8 @@ static void replace_all(unsigned char *at, size_t len, const char *from, const c
 }
 
 /* A tape of a library that has a metric which this one lacks, and lacks one that this one has. */
-static void test_unknown_metric(void **state)
+TEST(unknown_metric)
 {
-    (void)state;
     struct log l = {0};
     struct frame_head head;
     size_t len;
@@ -462,9 +449,8 @@ static int read_zeros(const unsigned char *whole, size_t front, unsigned frames,
 
 /* What decompresses to much more than its size. Each limit is exceeded alone, and the one below it is not: of the
  * window, of a frame, of a block. */
-static void test_bomb(void **state)
+TEST(bomb)
 {
-    (void)state;
     enum { MIB = 1 << 20, LOG = TAPE_WINDOW_LOG };
     struct log l = {0};
     size_t len, front;
@@ -484,9 +470,8 @@ static void test_bomb(void **state)
 
 /* A reader that follows sees the file grow by any number of bytes; it must wait for the rest of each frame, and miss
  * none. */
-static void test_follow(void **state)
+TEST(follow)
 {
-    (void)state;
     struct log l = {0};
     size_t len, n = 0;
     struct baro_tape *t = NULL;
@@ -522,9 +507,8 @@ static void test_follow(void **state)
 
 /* Another process cuts the file that a cursor has open, also within the header, and writes it again. All calls return;
  * what they read of the rest is not checked. */
-static void test_cut_while_open(void **state)
+TEST(cut_while_open)
 {
-    (void)state;
     struct log l = {0};
     struct baro_tape_end end = {.size = sizeof(end)};
     struct baro_error err = BARO_ERROR_INIT;
@@ -562,16 +546,8 @@ static void test_cut_while_open(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut_anywhere),   cmocka_unit_test(test_flip_anywhere),
-        cmocka_unit_test(test_frame_is_gone),  cmocka_unit_test(test_torn_middle),
-        cmocka_unit_test(test_not_a_tape),     cmocka_unit_test(test_newer),
-        cmocka_unit_test(test_bomb),           cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_unknown_metric), cmocka_unit_test(test_cut_while_open),
-        cmocka_unit_test(test_older),          cmocka_unit_test(test_seek_in_a_damaged_block),
-    };
     snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
     unlink(path);
     return failed;
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds that are declared during a recording: what the public API returns for them, their limits, and invalid
  * declarations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#define UNIT_OWN_MAIN
+#include "unit.h"
 
 #include <math.h>
 
@@ -184,16 +181,14 @@ static void expect_queues(const char *name)
     baro_tape_close(t);
 }
 
-static void test_api(void **state)
+TEST(api)
 {
-    (void)state;
     write_queues(path);
     expect_queues(path);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
-    (void)state;
     const char *fixtures = getenv("BARO_FIXTURES");
     char name[512];
     snprintf(name, sizeof name, "%s/../tape/v1-entities.baro", fixtures ? fixtures : "tests/fixtures");
@@ -204,9 +199,8 @@ static void test_golden(void **state)
 }
 
 /* Rates, curves, copies and interpolation of its values. */
-static void test_derived(void **state)
+TEST(derived)
 {
-    (void)state;
     struct baro_tape *t;
     struct baro_record r;
     struct baro_sample *a, *b;
@@ -258,9 +252,8 @@ static void test_derived(void **state)
 }
 
 /* A tape of another program may have NaN and infinity. A column of Arrow has a null there, as CSV and JSON do. */
-static void test_numbers_that_are_none(void **state)
+TEST(numbers_that_are_none)
 {
-    (void)state;
     const struct baro_metric *metrics[] = {&depth};
     uint64_t value[1];
     uint8_t absent[1] = {BARO_PRESENT};
@@ -298,9 +291,8 @@ static void test_numbers_that_are_none(void **state)
 }
 
 /* Names of metrics that collide with each other or with a column of the library, or that no output could take. */
-static void test_names_of_columns(void **state)
+TEST(names_of_columns)
 {
-    (void)state;
     static const char *const names[][2] = {
         {"Foo", "Foo"},       {"foo", "foo_3"},         {"time", "time_2"},
         {"Foo_2", "Foo_2"},   {"FOO", "FOO_4"},         {"b\x81\x1b\xe2\x80\xaex", "b\\x81\\x1b\\xe2\\x80\\xaex"},
@@ -399,9 +391,8 @@ static size_t count_rows(unsigned expected_samples, const char *kind_name)
 }
 
 /* Rows and columns beyond a limit are left out; the sample and all others are on the tape. */
-static void test_limits(void **state)
+TEST(limits)
 {
-    (void)state;
     struct baro_declared d = {.name = "many"};
     struct baro_declared *all[] = {&d};
     struct baro_sample s = {.n_declared = 1, .declared = all};
@@ -416,9 +407,8 @@ static void test_limits(void **state)
 }
 
 /* Names that no reader would accept, and more kinds than there are numbers. */
-static void test_names(void **state)
+TEST(names)
 {
-    (void)state;
     enum { KINDS = 70 };
     struct baro_declared d[KINDS], *all[KINDS];
     char names[KINDS][80];
@@ -450,9 +440,8 @@ static void test_names(void **state)
 }
 
 /* An event of a kind with attributes of its own, and others beside them. */
-static void test_event_attributes(void **state)
+TEST(event_attributes)
 {
-    (void)state;
     char long_text[ATTRIBUTE_TEXT_MAX + 2];
     memset(long_text, 't', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = 0;
@@ -527,15 +516,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_api),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_derived),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_event_attributes),
-        cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_names_of_columns),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A writer whose file fails: what was acknowledged is on the tape, what was not is reported as lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "allocations.h"
 #include "libbaro/writer/writer_state.h"
 #include "tape_file.h"
@@ -135,21 +131,18 @@ static void full_disk(bool no_truncate, size_t expected_damage)
     log_free(&l);
 }
 
-static void test_full_disk(void **state)
+TEST(full_disk)
 {
-    (void)state;
     full_disk(false, 0);
 }
 
-static void test_no_truncate(void **state)
+TEST(no_truncate)
 {
-    (void)state;
     full_disk(true, 1);
 }
 
-static void test_never_again(void **state)
+TEST(never_again)
 {
-    (void)state;
     struct fake fake = {.fail_in = 4, .fail_for = -1, .code = EDQUOT};
     struct tape_io io = io_of(&fake);
     struct baro_error err = BARO_ERROR_INIT;
@@ -188,9 +181,8 @@ static void test_never_again(void **state)
 
 /* Many failures of all kinds: each sample is on the tape if and only if its commit returned success; each exit is there
  * or counted. */
-static void test_at_random(void **state)
+TEST(at_random)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct world *world = world_new(seed), *luck = world_new(seed + 100);
         struct fake fake = {.fail_in = -1, .code = ENOSPC, .random = luck};
@@ -239,9 +231,8 @@ static void test_at_random(void **state)
     }
 }
 
-static void test_dev_full(void **state)
+TEST(dev_full)
 {
-    (void)state;
     struct baro_header h = {.clk_tck = 100};
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_sample s = {.t_ns = 1};
@@ -254,9 +245,8 @@ static void test_dev_full(void **state)
     tape_writer_free(w);
 }
 
-static void test_create(void **state)
+TEST(create)
 {
-    (void)state;
     struct baro_error err = BARO_ERROR_INIT;
     char link[80];
     unlink(path);
@@ -281,9 +271,8 @@ static int no_sync(void *context, int fd)
 }
 
 /* A server or a user's program without fsync: written data stays. */
-static void test_sync_that_is_not_there(void **state)
+TEST(sync_that_is_not_there)
 {
-    (void)state;
     static const int codes[] = {EINVAL, EOPNOTSUPP, ENOSYS, EROFS};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         int code = codes[i];
@@ -312,9 +301,8 @@ static void test_sync_that_is_not_there(void **state)
 }
 
 /* Once its tables fit the job, a tick costs no memory, also where blocks change and processes come and go. */
-static void test_allocates_nothing(void **state)
+TEST(allocates_nothing)
 {
-    (void)state;
     if (!COUNTS_ALLOCATIONS)
         skip(); /* the allocator is the sanitizer's */
     struct tape_writer *w = new_tape(path, NULL);
@@ -342,9 +330,8 @@ static void test_allocates_nothing(void **state)
 }
 
 /* More exits within one tick than may wait are written to the file at once; none is lost. */
-static void test_storm(void **state)
+TEST(storm)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     struct world *world = world_new(5);
     struct baro_error err = BARO_ERROR_INIT;
@@ -378,19 +365,8 @@ static void test_storm(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_no_truncate),
-        cmocka_unit_test(test_never_again),
-        cmocka_unit_test(test_at_random),
-        cmocka_unit_test(test_dev_full),
-        cmocka_unit_test(test_create),
-        cmocka_unit_test(test_storm),
-        cmocka_unit_test(test_sync_that_is_not_there),
-        cmocka_unit_test(test_allocates_nothing),
-    };
     snprintf(path, sizeof path, "/tmp/test_tape_fail.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
     unlink(path);
     return failed;
 }

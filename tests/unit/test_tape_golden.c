@@ -3,13 +3,7 @@
  * tests/tape/v1-small.baro was written by format 1 when that format was fixed, and every later version must read it to
  * these values. It is never written again. `make_golden` below shows how it was made.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "tape_file.h"
 
 /* Every number follows from the tick and the index, so that expected values can be computed here. */
@@ -195,7 +189,7 @@ static void expect_header(const struct baro_header *h)
     assert_string_equal(h->rank, "3");
 }
 
-static void test_v1(void **state)
+TEST(v1)
 {
     const char *fixtures = getenv("BARO_FIXTURES");
     struct baro_tape *t;
@@ -203,7 +197,6 @@ static void test_v1(void **state)
     struct baro_error err = BARO_ERROR_INIT;
     char path[512];
     unsigned tick = 0, exits = 0, events = 0;
-    (void)state;
     snprintf(path, sizeof path, "%s/../tape/v1-small.baro", fixtures ? fixtures : "tests/fixtures");
 #ifdef MAKE_GOLDEN
     make_golden(path);
@@ -230,10 +223,4 @@ static void test_v1(void **state)
     assert_true(baro_tape_complete(t));
     assert_int_equal(baro_tape_damage(t), 0);
     baro_tape_close(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_v1)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,9 @@
  * Limits of a job on a tape: found after it began, changed later, and known wherever a reader starts; and as in
  * tests/tape/v1-limits.baro, which is never written again (`make_golden` shows how it was made).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#define UNIT_OWN_MAIN
+#include "unit.h"
 
 #include <errno.h>
 #include <zstd.h>
@@ -64,7 +61,7 @@ static void write_tape(const char *path, uint64_t *times)
     world_free(world);
 }
 
-static void test_in_order(void **state)
+TEST(in_order)
 {
     static uint64_t times[TICKS];
     struct baro_error err = BARO_ERROR_INIT;
@@ -100,7 +97,7 @@ static void seek_tick(struct baro_tape *t, const uint64_t *times, unsigned tick)
 }
 
 /* Beside a change, and at one tick of so many others; with BARO_FULL (make check-full) at all. */
-static void test_from_anywhere(void **state)
+TEST(from_anywhere)
 {
     static const unsigned changes[] = {FIRST, SECOND, THIRD};
     static uint64_t times[TICKS];
@@ -140,14 +137,13 @@ static void make_golden(const char *path)
     tape_writer_free(w);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
     char path[4096];
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *t;
     struct baro_record r;
     unsigned tick = 0, count = 0;
-    (void)state;
     snprintf(path, sizeof path, "%s/../tape/v1-limits.baro", getenv("BARO_FIXTURES"));
     if (getenv("BARO_GOLDEN_WRITE") && access(path, F_OK) != 0)
         make_golden(path);
@@ -167,11 +163,10 @@ static void test_golden(void **state)
     baro_tape_close(t);
 }
 
-static void test_getters(void **state)
+TEST(getters)
 {
     const char *source;
     uint64_t v;
-    (void)state;
     assert_int_equal(baro_limits_get(&at[0], BARO_LIMIT_MEMORY, &v, &source), 0);
     assert_true(v == 1ull << 33);
     assert_string_equal(source, "cgroup /pod memory.max");
@@ -198,7 +193,7 @@ static ssize_t failing(void *context, int fd, const void *from, size_t len)
 }
 
 /* A record that could not be written is written later. */
-static void test_full_disk(void **state)
+TEST(full_disk)
 {
     struct disk disk = {0};
     struct tape_io io = tape_io_real;
@@ -231,7 +226,7 @@ static void test_full_disk(void **state)
 }
 
 /* Typed by hand: field, length, bytes. */
-static void test_fields(void **state)
+TEST(fields)
 {
     static const char text[] = "\x1a\x03\x00\x00\x01" /* 26: 65536 bytes */
                                "\x1b\x09RLIMIT_AS"    /* 27 */
@@ -239,7 +234,6 @@ static void test_fields(void **state)
                                "\x24\x01\x03"         /* 36: denied */
                                "\x25\x01\x63";        /* 37: a reason of a newer writer */
     struct baro_limits l, untouched = {.pids = 5};
-    (void)state;
     assert_true(limits_scan(span_of(text, sizeof(text) - 1), &l));
     assert_int_equal(l.memory_bytes, 65536);
     assert_string_equal(l.memory_source, "RLIMIT_AS");

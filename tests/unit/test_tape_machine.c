@@ -3,15 +3,11 @@
  * The machine on a tape: as in tests/tape/v1-machine.baro, which is never written again (`make_golden` shows how it was
  * made); as a reader sees it that lacks some of its kinds; and how old its values are in samples that did not read it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <zstd.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "libbaro/tape/format.h"
 #include "libbaro/tape/row_encoding.h"
 #include "tape_file.h"
@@ -242,9 +238,8 @@ static void read_tape(const char *name, unsigned unknown, const char *renamed)
     baro_tape_close(t);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
-    (void)state;
     const char *fixtures = getenv("BARO_FIXTURES");
     char name[512];
     struct baro_tape *t;
@@ -302,9 +297,8 @@ static void rename_in_schema(const char *name, const char *from, const char *to)
 }
 
 /* A newer writer has a kind that this reader lacks: it is read by the schema, and so is all else. */
-static void test_unknown_kinds(void **state)
+TEST(unknown_kinds)
 {
-    (void)state;
     make_tape(path);
     rename_in_schema(path, "\006cgroup", "\006gzroup");
     read_tape(path, 5, "gzroup");
@@ -316,9 +310,8 @@ static void test_unknown_kinds(void **state)
 }
 
 /* ... and one that has a metric more. */
-static void test_unknown_metric(void **state)
+TEST(unknown_metric)
 {
-    (void)state;
     struct baro_tape *t;
     struct baro_record r;
     uint64_t v = 0;
@@ -347,9 +340,8 @@ static void test_unknown_metric(void **state)
 }
 
 /* More entities of a kind than a tape may have: the first ones are kept, and the tape stays valid. */
-static void test_too_many(void **state)
+TEST(too_many)
 {
-    (void)state;
     enum { MANY = (1 << 16) + 10 };
     struct baro_entity *e = calloc(MANY, sizeof *e), **at = calloc(MANY, sizeof *at);
     uint64_t value[SENSOR_MAX] = {40000};
@@ -384,14 +376,8 @@ static void test_too_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_unknown_kinds),
-        cmocka_unit_test(test_unknown_metric),
-        cmocka_unit_test(test_too_many),
-    };
     snprintf(path, sizeof path, "/tmp/test_tape_machine.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
     unlink(path);
     return failed;
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is written to a tape is read back bit for bit, in order, from the beginning and from any place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#define UNIT_OWN_MAIN
+#include "unit.h"
 
 #include <zstd.h>
 
@@ -65,7 +62,7 @@ static void expect(const struct item *item, const struct baro_record *r, bool wi
     assert_true(same_as(item, r, with_cmdline));
 }
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
     const char *path = *state;
     struct log l = {0};
@@ -119,7 +116,7 @@ static void seek_all(const char *path, const struct log *l)
     baro_tape_close(t);
 }
 
-static void test_seek(void **state)
+TEST(seek)
 {
     const char *path = *state;
     struct log l = {0};
@@ -134,9 +131,8 @@ static void test_seek(void **state)
 }
 
 /* The schema that was compressed by the build is this library's. */
-static void test_schema_packed(void **state)
+TEST(schema_packed)
 {
-    (void)state;
     struct buf schema = {0};
     unsigned char raw[1 << 16];
     schema_write(&schema);
@@ -160,7 +156,7 @@ static int tear_down(void **state)
 }
 
 /* What compresses well becomes more than a block may have, also without a sample: the writer goes on to a new one. */
-static void test_much_in_few_bytes(void **state)
+TEST(much_in_few_bytes)
 {
     enum { LONG = 120 << 10, MANY = 1300 };
     struct tape_writer *w = new_tape(*state, NULL);
@@ -189,7 +185,7 @@ static void test_much_in_few_bytes(void **state)
 
 /* The exit of a process repeats its texts only if they differ from those of its last sample. Each of these ran another
  * program, or set other arguments, after that sample. */
-static void test_texts_of_an_exit(void **state)
+TEST(texts_of_an_exit)
 {
     static const struct {
         const char *name, *cmdline;
@@ -202,7 +198,6 @@ static void test_texts_of_an_exit(void **state)
     struct baro_sample sample = {.t_ns = 1000, .n = 1, .processes = all};
     struct baro_tape *t;
     struct baro_record r;
-    (void)state;
     close(mkstemp(path));
     struct tape_writer *w = new_tape(path, NULL);
     assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
@@ -230,10 +225,5 @@ static void test_texts_of_an_exit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_schema_packed),    cmocka_unit_test(test_much_in_few_bytes),
-        cmocka_unit_test(test_texts_of_an_exit),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

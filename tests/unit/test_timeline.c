@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phases, marks and notable events of tapes typed by hand; usage during a phase, computed by hand. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/baro.h"
 #include "tape_file.h"
 
@@ -153,9 +149,8 @@ static void check_phases(const struct baro_timeline *t)
         assert_int_equal(baro_timeline_phase_at(t, at[i].half_seconds * SECOND / 2), at[i].phase);
 }
 
-static void test_phases(void **state)
+TEST(phases)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     write_phases(w);
     finish(w);
@@ -166,9 +161,8 @@ static void test_phases(void **state)
 /* Two phases of one name, distinguished by their id; one that a process reported ends with that process at the latest,
  * also if the process's start is not known: the first exit of its pid since then is its own. An end that comes after
  * the exit record counts. */
-static void test_ids(void **state)
+TEST(ids)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     const struct baro_attribute a[] = {text_of("id", "1"), text_of("file", "a.c")}, b = text_of("id", "2"),
                                 c = text_of("id", "3");
@@ -292,9 +286,8 @@ static void check_usage(const struct baro_timeline *t)
     expect(t, 2, "samples", 0, 0);
 }
 
-static void test_usage(void **state)
+TEST(usage)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     write_usage(w);
     finish(w);
@@ -303,9 +296,8 @@ static void test_usage(void **state)
 }
 
 /* A phase that is reported as a whole, at its end: it began long before. */
-static void test_whole(void **state)
+TEST(whole)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
                                         {.name = "loss", .type = BARO_ATTRIBUTE_REAL, .real = 0.125}};
@@ -323,9 +315,8 @@ static void test_whole(void **state)
 }
 
 /* The recorder's own attributes are apart from those of the job, also from one of the same name. */
-static void test_written(void **state)
+TEST(written)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
                                         {.name = "duration_ns", .type = BARO_ATTRIBUTE_JSON, .text = "7"},
@@ -342,9 +333,8 @@ static void test_written(void **state)
 
 /* ---- events ---- */
 
-static void test_events(void **state)
+TEST(events)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     struct baro_event e = {.t_ns = 10, .kind = BARO_EVENT_START, .key = {100, 7}, .text = "sh"};
     tape_writer_event(w, &e);
@@ -416,9 +406,8 @@ static void write_group(struct tape_writer *w, uint64_t t_ns, uint64_t throttled
 }
 
 /* Throttled from 1 to 4 s with a quiet second between, and again up to 7 s; a kill between 6 and 7 s. */
-static void test_groups(void **state)
+TEST(groups)
 {
-    (void)state;
     struct tape_writer *w = new_tape(path, NULL);
     phase(w, true, 2 * SECOND, "busy");
     write_group(w, 1 * SECOND, 100 * MS, 0);
@@ -447,9 +436,8 @@ static void test_groups(void **state)
 
 /* Many phases that are never ended, of one name and of many; all of them stay, and the order is right. What each of
  * thousands that are open has used is not followed from sample to sample. */
-static void test_many(void **state)
+TEST(many)
 {
-    (void)state;
     enum { MANY = 20000 };
     struct tape_writer *w = new_tape(path, NULL);
     sample(w, 1, 0, 1);
@@ -498,10 +486,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phases), cmocka_unit_test(test_ids),     cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_whole),  cmocka_unit_test(test_events),  cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_many),   cmocka_unit_test(test_written),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What processes that were alive together can have held: sums by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/summary/together.h"
 
 #define MB 1000000ull
@@ -58,7 +51,7 @@ static void end(struct world *w, uint32_t id, uint64_t begin_ns, uint64_t end_ns
 
 /* Ten grow from 1 to 53 MB and back between two samples, beside one that sleeps with 60: 590 MB. It had a mark of 900,
  * but no page fault since. */
-static void test_ten_at_once(void **state)
+TEST(ten_at_once)
 {
     struct world w;
     bool unsure;
@@ -85,7 +78,7 @@ static void test_ten_at_once(void **state)
 }
 
 /* A thousand that followed each other never held more than one of them; two of them overlap by 1 ns. */
-static void test_one_after_another(void **state)
+TEST(one_after_another)
 {
     struct world w;
     bool unsure;
@@ -107,7 +100,7 @@ static void test_one_after_another(void **state)
 
 /* Ten ended within the same time, and no mark of them is known: 10 ms of CPU time are enough for 160 MB each, but no
  * process had more than 45 MB. */
-static void test_marks_that_are_not_known(void **state)
+TEST(marks_that_are_not_known)
 {
     struct world w;
     bool unsure;
@@ -126,7 +119,7 @@ static void test_marks_that_are_not_known(void **state)
 
 /* Three grow to 126 MB and end; two of them have given up their memory when they are read, and their marks are those of
  * the sample before. */
-static void test_memory_that_was_given_up(void **state)
+TEST(memory_that_was_given_up)
 {
     struct world w;
     bool unsure;
@@ -147,7 +140,7 @@ static void test_memory_that_was_given_up(void **state)
 
 /* One of 2 MB ends in 400 us of CPU time, without a page fault; its parent has not waited for it. It held no more than
  * 2 MB, and counts once: as a zombie, or with its exit. */
-static void test_zombies(void **state)
+TEST(zombies)
 {
     for (int is_known_before = 0; is_known_before < 2; is_known_before++) {
         struct world w;
@@ -169,7 +162,7 @@ static void test_zombies(void **state)
 
 /* Two of 2 MB grow by 40 MB between two samples and end. Their clocks were read before that, and their stat after it.
  */
-static void test_zombies_with_an_old_clock(void **state)
+TEST(zombies_with_an_old_clock)
 {
     struct world w;
     bool unsure;
@@ -190,7 +183,7 @@ static void test_zombies_with_an_old_clock(void **state)
 
 /* A child that shares the address space of 100 MB (vfork) adds nothing; one that executes a program of 50 MB after that
  * does. */
-static void test_shared_address_spaces(void **state)
+TEST(shared_address_spaces)
 {
     for (int executes = 0; executes < 2; executes++) {
         struct world w;
@@ -215,7 +208,7 @@ static void test_shared_address_spaces(void **state)
 
 /* A program of 500 MB forks ten that execute programs of 2 MB between two samples: each held a copy until then, which
  * is in no mark but that of wait4(2). */
-static void test_copies_of_a_parent(void **state)
+TEST(copies_of_a_parent)
 {
     struct world w;
     bool unsure;
@@ -249,7 +242,7 @@ static void test_copies_of_a_parent(void **state)
 }
 
 /* A living process whose status could not be read may have held more than it does now. */
-static void test_living_without_a_mark(void **state)
+TEST(living_without_a_mark)
 {
     struct world w;
     bool unsure;
@@ -260,20 +253,4 @@ static void test_living_without_a_mark(void **state)
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 50 * MB);
     assert_true(unsure);
     together_done(&w.t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ten_at_once),
-        cmocka_unit_test(test_one_after_another),
-        cmocka_unit_test(test_marks_that_are_not_known),
-        cmocka_unit_test(test_memory_that_was_given_up),
-        cmocka_unit_test(test_zombies),
-        cmocka_unit_test(test_zombies_with_an_old_clock),
-        cmocka_unit_test(test_shared_address_spaces),
-        cmocka_unit_test(test_copies_of_a_parent),
-        cmocka_unit_test(test_living_without_a_mark),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

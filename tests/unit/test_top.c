@@ -2,13 +2,9 @@
 /* The live view without a terminal: cells, curves, the tree with its totals, keys, and screens of any size. */
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/baro.h"
 #include "programs/baro-top/view.h"
 #include "tape_file.h"
@@ -31,7 +27,7 @@ static void assert_row(struct grid *g, int row, const char *expected)
 
 /* ---- cells ---- */
 
-static void test_grid(void **state)
+TEST(grid)
 {
     struct grid g;
     assert_int_equal(grid_init(&g, 2, 10, true), 0);
@@ -58,7 +54,7 @@ static void test_grid(void **state)
     grid_done(&g);
 }
 
-static void test_numbers_stand_at_the_right(void **state)
+TEST(numbers_stand_at_the_right)
 {
     struct grid g;
     struct buf b = {0};
@@ -76,7 +72,7 @@ static void test_numbers_stand_at_the_right(void **state)
 /* ---- curves ---- */
 
 /* A peak of one sample in a day is visible in 20 columns, at its time. */
-static void test_curves_keep_peaks(void **state)
+TEST(curves_keep_peaks)
 {
     static struct curves h;
     float ret[20];
@@ -96,7 +92,7 @@ static void test_curves_keep_peaks(void **state)
     assert_true(ret[0] == 1 && ret[9] == 1);
 }
 
-static void test_spark(void **state)
+TEST(spark)
 {
     struct grid g;
     const float value[] = {0, 0.01f, 4, 8, 99, NAN};
@@ -225,7 +221,7 @@ static void press(struct scene *w, const char *keys)
 }
 
 /* Two seconds: make 0.5, ld 0.4 / 2, cc (1.5 - 0.5) / 2, as 0.2 / 2. */
-static void test_totals(void **state)
+TEST(totals)
 {
     struct scene w;
     begin(&w);
@@ -246,7 +242,7 @@ static void test_totals(void **state)
 }
 
 /* 300 processes, some of which use a CPU: each order is correct, whatever the previous order. */
-static void test_order_of_many(void **state)
+TEST(order_of_many)
 {
     enum { MANY = 300 };
     static struct baro_process process[MANY];
@@ -280,7 +276,7 @@ static void test_order_of_many(void **state)
 
 /* A sum is marked if one value in it is not known: of a process that may not be read (denied), but not of a zombie,
  * which has no memory. */
-static void test_sums_that_are_lower_bounds(void **state)
+TEST(sums_that_are_lower_bounds)
 {
     struct baro_process up = {.id = 1, .key = {100, 7}, .name = (char *)"up"},
                         down = {.id = 2, .key = {101, 8}, .parent = {100, 7}, .name = (char *)"down"};
@@ -300,7 +296,7 @@ static void test_sums_that_are_lower_bounds(void **state)
 }
 
 /* A shell wrote 10 bytes of its own and waited for a child that wrote 1000: the kernel does not tell them apart. */
-static void test_io_of_children_is_not_the_parents(void **state)
+TEST(io_of_children_is_not_the_parents)
 {
     struct baro_process was = {.id = 1, .key = {100, 7}, .name = (char *)"sh"}, is = was;
     struct baro_process *then[] = {&was}, *now[] = {&is};
@@ -332,7 +328,7 @@ static void assert_memory(const struct baro_sample *s, enum top_memory measure, 
 }
 
 /* pss if all processes have it; else rss, whose sum counts shared pages several times. */
-static void test_memory(void **state)
+TEST(memory)
 {
     struct baro_process a = {.id = 1, .key = {100, 7}}, b = {.id = 2, .key = {101, 8}};
     struct baro_process *list[] = {&a, &b};
@@ -354,7 +350,7 @@ static void test_memory(void **state)
 }
 
 /* No machine has 1 EB: a sum of rss above the machine's memory is not shown as a share of it. */
-static void test_memory_in_the_head(void **state)
+TEST(memory_in_the_head)
 {
     struct scene w;
     struct grid g;
@@ -396,7 +392,7 @@ static struct baro_entity a_task(uint32_t id, const char *name, uint64_t t_ns, u
 }
 
 /* Between two samples the first of two tasks goes, and another one comes: each has what it has used itself. */
-static void test_cores_of_tasks_that_come_and_go(void **state)
+TEST(cores_of_tasks_that_come_and_go)
 {
     uint64_t value[4][TASK_MAX] = {{0}};
     uint8_t absent[4][TASK_MAX] = {{0}};
@@ -449,7 +445,7 @@ static void write_phases(void)
 }
 
 /* Each lane has a row, with the phase at that moment beside it; a mark covers no digit of the axis. */
-static void test_phases_and_marks(void **state)
+TEST(phases_and_marks)
 {
     struct scene w = {.feed = {.path = PATH}};
     struct grid g;
@@ -481,7 +477,7 @@ static void test_phases_and_marks(void **state)
 }
 
 /* The sign of the order precedes the title of the column that it is by. */
-static void test_sign_of_the_order(void **state)
+TEST(sign_of_the_order)
 {
     struct scene w;
     struct grid g;
@@ -503,7 +499,7 @@ static void test_sign_of_the_order(void **state)
     end(&w);
 }
 
-static void test_filter_and_fold(void **state)
+TEST(filter_and_fold)
 {
     struct scene w;
     begin(&w);
@@ -540,7 +536,7 @@ static void test_filter_and_fold(void **state)
     end(&w);
 }
 
-static void test_time_keys(void **state)
+TEST(time_keys)
 {
     struct scene w;
     begin(&w);
@@ -572,7 +568,7 @@ static void test_time_keys(void **state)
 }
 
 /* Whatever the size, no cell outside is written, and the first row has the command. */
-static void test_every_size(void **state)
+TEST(every_size)
 {
     static const char *const keys[] = {"", "\t", "\t", "\n", "?", "/ab"};
     struct scene w;
@@ -608,25 +604,7 @@ static void test_every_size(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_numbers_stand_at_the_right),
-        cmocka_unit_test(test_curves_keep_peaks),
-        cmocka_unit_test(test_spark),
-        cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_order_of_many),
-        cmocka_unit_test(test_sums_that_are_lower_bounds),
-        cmocka_unit_test(test_io_of_children_is_not_the_parents),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_in_the_head),
-        cmocka_unit_test(test_cores_of_tasks_that_come_and_go),
-        cmocka_unit_test(test_phases_and_marks),
-        cmocka_unit_test(test_sign_of_the_order),
-        cmocka_unit_test(test_filter_and_fold),
-        cmocka_unit_test(test_time_keys),
-        cmocka_unit_test(test_every_size),
-    };
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         setlocale(LC_CTYPE, "en_US.UTF-8");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(unit_tests, NULL, NULL);
 }

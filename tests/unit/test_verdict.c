@@ -4,17 +4,9 @@
  * whose rules and examples are made from the table and from the evidence here (BARO_GOLDEN_WRITE=1 writes them).
  */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/text.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
@@ -38,9 +30,8 @@ static bool says(const struct world *w, const char *name)
 
 /* ---- tests ---- */
 
-static void test_table(void **state)
+TEST(table)
 {
-    (void)state;
     assert_int_equal(baro_verdict_rule_count(), MADE);
     assert_null(baro_verdict_rule(-1));
     assert_null(baro_verdict_rule(MADE));
@@ -58,10 +49,9 @@ static void test_table(void **state)
 }
 
 /* Each rule has a verdict on the evidence made for it, and none on empty evidence. */
-static void test_each(void **state)
+TEST(each)
 {
     struct world w;
-    (void)state;
     for (int i = 0; i < MADE; i++) {
         world_init(&w);
         assert_false(says(&w, made[i].rule));
@@ -97,10 +87,9 @@ static bool is_marked(const struct buf *text)
 }
 
 /* What a sentence quotes has the mark of the number: in the sentence, and in the evidence as text and as flags. */
-static void test_marks_of_quoted_numbers(void **state)
+TEST(marks_of_quoted_numbers)
 {
     struct world w;
-    (void)state;
     for (int i = 0; i < MADE; i++) {
         struct finding f = {.end_ns = 100 * SECOND};
         bool any = false;
@@ -121,9 +110,8 @@ static void test_marks_of_quoted_numbers(void **state)
     }
 }
 
-static void test_words_with_marks(void **state)
+TEST(words_with_marks)
 {
-    (void)state;
     assert_string_equal(words_duration(9.8e9, BARO_VALUE_LOWER_BOUND).at, "at least 9.80 s");
     assert_string_equal(words_percent(0.5, inverted(BARO_VALUE_LOWER_BOUND)).at, "at most 50 %");
     assert_string_equal(words_cores(2, BARO_VALUE_LOWER_BOUND | inverted(BARO_VALUE_LOWER_BOUND)).at, "about 2");
@@ -135,10 +123,9 @@ static void test_words_with_marks(void **state)
 }
 
 /* Each problem of a job has one cause: no other rule of that weight has a verdict. */
-static void test_no_other(void **state)
+TEST(no_other)
 {
     struct world w;
-    (void)state;
     for (int i = 0; i < MADE; i++) {
         world_init(&w);
         made[i].make(&w);
@@ -168,7 +155,7 @@ static void check_edge(int i, size_t offset, double at, double off)
     }
 }
 
-static void test_thresholds(void **state)
+TEST(thresholds)
 {
 #define OF(member) offsetof(struct evidence, member)
 #define OF_GROWN(curve) (OF(job.grown) + sizeof(double) * (curve))
@@ -211,7 +198,6 @@ static void test_thresholds(void **state)
         {"idle", OF_GROWN(FOLD_CPU), 10e9, 11e9},
         {"dominates", OF(command[0].cpu_ns), 35.2e9, 35.1e9},
     };
-    (void)state;
     for (size_t k = 0; k < sizeof(edges) / sizeof(*edges); k++) {
         int i = 0;
         while (strcmp(made[i].rule, edges[k].rule) != 0)
@@ -221,11 +207,10 @@ static void test_thresholds(void **state)
 }
 
 /* The limit was lowered after the group was read last. */
-static void test_limit_that_was_lowered(void **state)
+TEST(limit_that_was_lowered)
 {
     struct world w;
     struct finding f = {0};
-    (void)state;
     world_init(&w);
     make_oom(&w);
     w.e.memory_limit_bytes = 1200 * MB;
@@ -236,7 +221,7 @@ static void test_limit_that_was_lowered(void **state)
     world_done(&w);
 }
 
-static void test_group_that_was_not_read_near_its_limit(void **state)
+TEST(group_that_was_not_read_near_its_limit)
 {
     static const struct {
         double anon, file;
@@ -248,7 +233,6 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
         {0.1, NAN, false},
     };
     struct world w;
-    (void)state;
     for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
         world_init(&w);
         struct group *g = add_group(&w, "/job");
@@ -263,7 +247,7 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
 
 /* What the signal means of the command, of the process that failed first, and where a shell's status is all that is
  * known. Only a process that had used up its limit of CPU time was killed for that. */
-static void test_signal_has_its_cause(void **state)
+TEST(signal_has_its_cause)
 {
     static const struct {
         int signal;
@@ -282,7 +266,6 @@ static void test_signal_has_its_cause(void **state)
          "SIGXFSZ at +1.07 s; it wrote a file up to the", "SIGXFSZ ended; it wrote a file up to the limit of its"},
         {SIGUSR1, 0, "SIGUSR1 ended it after 1 min 40 s.", "SIGUSR1 at +1.07 s.", "SIGUSR1 ended. What"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct failure why = {.first = {.process = {4711, 1},
                                         .t_ns = 1070000000,
@@ -312,7 +295,7 @@ static void test_signal_has_its_cause(void **state)
 /* ---- rules that read the history ---- */
 
 /* 3.8 or 1.4 cores until `from`, and then a tail. What computed can begin earlier or be divided; what waited can't. */
-static void test_tail(void **state)
+TEST(tail)
 {
     static const char first[] = "Start the longest steps first,", find[] = "Find out what it waits for at the end,";
     static const struct {
@@ -325,7 +308,6 @@ static void test_tail(void **state)
         {70, 3.8, 0.2, 0.8, first}, /* one thread that waits for a core is not idle */
         {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, find}, {70, 3.8, 0, 0, find},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct finding f = {.end_ns = 100 * SECOND};
         struct world w;
@@ -353,7 +335,7 @@ static double cores_asked(const struct world *w)
 }
 
 /* No more cores are advised than there are, and no more than threads waited for or used at once. */
-static void test_cores_to_ask_for(void **state)
+TEST(cores_to_ask_for)
 {
     static const struct {
         double used, delayed, may_use, machine, peak, asked;
@@ -365,7 +347,6 @@ static void test_cores_to_ask_for(void **state)
         {1.95, 6, 2, 2, 2, 2},  /* few-cores, on a machine that has no more */
         {1.95, 6, 2, 16, 2, 8}, /* few-cores, by a limit */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct world w;
         world_init(&w);
@@ -381,7 +362,7 @@ static void test_cores_to_ask_for(void **state)
 }
 
 /* 3.9 of 4 cores, and 4.1 threads that waited: the advice is to allow the machine's cores that it may not use yet. */
-static void test_few_cores_of_the_machine(void **state)
+TEST(few_cores_of_the_machine)
 {
     static const struct {
         double machine;
@@ -391,7 +372,6 @@ static void test_few_cores_of_the_machine(void **state)
         {6, "Ask for 6 cores; or start at most 4 threads at a time"},
         {4, "Start at most 4 threads at a time, which takes as long and needs less memory; or use a machine with 8 "},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct world w;
         struct finding f = {0};
@@ -405,10 +385,9 @@ static void test_few_cores_of_the_machine(void **state)
     }
 }
 
-static void test_leak(void **state)
+TEST(leak)
 {
     struct world w;
-    (void)state;
     world_init(&w);
     make_leak(&w);
     for (size_t i = 40; i < w.history.n; i++)
@@ -447,11 +426,10 @@ static void test_leak(void **state)
 }
 
 /* A history keeps its first and its last point, and sums do not change. */
-static void test_history(void **state)
+TEST(history)
 {
     struct points h;
     struct fold f;
-    (void)state;
     fold_init(&f);
     assert_int_equal(points_init(&h), 0);
     assert_true(isnan(points_at(&h, FOLD_CPU, 5)));
@@ -475,11 +453,10 @@ static void test_history(void **state)
 /* ---- judging ---- */
 
 /* Storage held up one of two phases: the verdict is about that phase. Then the whole job, and no phase. */
-static void test_phases(void **state)
+TEST(phases)
 {
     struct stretch phases[2];
     struct world w;
-    (void)state;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
@@ -515,11 +492,10 @@ static void test_phases(void **state)
 }
 
 /* Epochs: one verdict, with the figures of the longest one that has it. */
-static void test_phases_of_one_name(void **state)
+TEST(phases_of_one_name)
 {
     struct stretch phases[5];
     struct world w;
-    (void)state;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
@@ -564,12 +540,11 @@ static void make_epochs(struct world *w, struct piece *epoch)
 }
 
 /* None of them is a tenth of the time; together they are. */
-static void test_short_phases_together(void **state)
+TEST(short_phases_together)
 {
     struct piece epoch[20];
     struct stretch together;
     struct world w;
-    (void)state;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
@@ -597,13 +572,12 @@ static void test_short_phases_together(void **state)
 
 /* Parts of a stretch that consists of pieces: from 1 to 3 s of it are the second half of the first epoch and the first
  * half of the second. */
-static void test_pieces(void **state)
+TEST(pieces)
 {
     struct piece epoch[20], between[2] = {{10 * SECOND + 400000000, 11 * SECOND - 400000000},
                                           {12 * SECOND + 400000000, 13 * SECOND - 400000000}};
     struct stretch s;
     struct world w;
-    (void)state;
     world_init(&w);
     make_epochs(&w, epoch);
     stretch_fill_pieces(&s, &w.history, "epoch", epoch, 20);
@@ -619,7 +593,7 @@ static void test_pieces(void **state)
 /* ---- docs/verdicts.md ---- */
 
 /* Only what has others do the work is noted. */
-static void test_clients(void **state)
+TEST(clients)
 {
     static const struct {
         const char *name, *cmdline;
@@ -643,37 +617,10 @@ static void test_clients(void **state)
         {"ssh", "ssh git@host 'git-upload-pack a'", false},
         {"ssh-agent", "ssh-agent", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         if ((client_note(of[i].name, of[i].cmdline) != 0) != of[i].is)
             fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
     }
     assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
     assert_int_equal(client_note_server(""), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_each),
-        cmocka_unit_test(test_no_other),
-        cmocka_unit_test(test_marks_of_quoted_numbers),
-        cmocka_unit_test(test_words_with_marks),
-        cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_signal_has_its_cause),
-        cmocka_unit_test(test_tail),
-        cmocka_unit_test(test_leak),
-        cmocka_unit_test(test_cores_to_ask_for),
-        cmocka_unit_test(test_few_cores_of_the_machine),
-        cmocka_unit_test(test_limit_that_was_lowered),
-        cmocka_unit_test(test_group_that_was_not_read_near_its_limit),
-        cmocka_unit_test(test_history),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_phases_of_one_name),
-        cmocka_unit_test(test_short_phases_together),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_clients),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

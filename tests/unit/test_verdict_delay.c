@@ -2,16 +2,8 @@
 /* Verdicts where it was not read how long threads waited for a core, or not lately; what is not the job's doing; GPUs
  * that can't be read; what ran out of memory. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/tape.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/verdict/gather.h"
@@ -44,10 +36,9 @@ static void one_core(struct world *w, double read)
     stretch_fill(&w->e.job, &w->history, NULL, 0, 100 * SECOND);
 }
 
-static void test_little_work_needs_the_delay(void **state)
+TEST(little_work_needs_the_delay)
 {
     struct world w;
-    (void)state;
     one_core(&w, 50);
     assert_true(*says(&w, "one-core"));
     world_done(&w);
@@ -71,10 +62,9 @@ static void test_little_work_needs_the_delay(void **state)
 }
 
 /* What was read of much work is enough to say that there was much. */
-static void test_much_work_does_not(void **state)
+TEST(much_work_does_not)
 {
     struct world w;
-    (void)state;
     world_init(&w);
     demand(&w, 0, 100, 4, 4);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
@@ -84,10 +74,9 @@ static void test_much_work_does_not(void **state)
 }
 
 /* 2 cores of 4 are used and 4 threads can run for 50 s, then one. */
-static void test_service_has_no_steps(void **state)
+TEST(service_has_no_steps)
 {
     struct world w;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         world_init(&w);
         demand(&w, 0, 50, 2, 2);
@@ -101,10 +90,9 @@ static void test_service_has_no_steps(void **state)
 }
 
 /* Its threads waited 200 s; others had 1.2 of 4 cores for 100 s. */
-static void test_neighbours_take_no_more_than_they_use(void **state)
+TEST(neighbours_take_no_more_than_they_use)
 {
     struct world w;
-    (void)state;
     world_init(&w);
     w.e.job.grown[FOLD_CPU] = 200e9;
     w.e.job.grown[FOLD_RUN_DELAY] = 200e9;
@@ -116,11 +104,10 @@ static void test_neighbours_take_no_more_than_they_use(void **state)
     world_done(&w);
 }
 
-static void test_a_curve_that_was_never_read(void **state)
+TEST(a_curve_that_was_never_read)
 {
     struct points h;
     struct fold f;
-    (void)state;
     fold_init(&f);
     assert_int_equal(points_init(&h), 0);
     points_begin(&h, 0); /* all are 0 */
@@ -133,12 +120,11 @@ static void test_a_curve_that_was_never_read(void **state)
 }
 
 /* One reading in ten samples is not lost when points are dropped. */
-static void test_rare_readings_stay(void **state)
+TEST(rare_readings_stay)
 {
     struct points h;
     struct fold f;
     size_t known = 0;
-    (void)state;
     fold_init(&f);
     assert_int_equal(points_init(&h), 0);
     for (uint64_t i = 0; i < 50000; i++) {
@@ -199,11 +185,10 @@ static void add(struct tape_world *w, uint64_t t_ns)
 }
 
 /* A storm of 419 threads made 9,000 switches, 8 threads make 80,000. */
-static void test_threads_that_switch(void **state)
+TEST(threads_that_switch)
 {
     struct tape_world w;
     struct evidence e;
-    (void)state;
     tape_init(&w);
     put(&w.process, PROCESS_state, 'S');
     for (uint64_t i = 0; i <= 20; i++) {
@@ -219,10 +204,9 @@ static void test_threads_that_switch(void **state)
 }
 
 /* Two cores are used all the time, and the delay of 2 a second is read every 4 s alone. */
-static void test_old_delay_is_no_reading(void **state)
+TEST(old_delay_is_no_reading)
 {
     struct tape_world w;
-    (void)state;
     tape_init(&w);
     for (uint64_t i = 0; i <= 20; i++) {
         put_job(&w.sample, JOB_cpu, i * 2 * SECOND);
@@ -236,10 +220,9 @@ static void test_old_delay_is_no_reading(void **state)
     points_done(&w.history);
 }
 
-static void test_gpus_that_cannot_be_read(void **state)
+TEST(gpus_that_cannot_be_read)
 {
     struct world w;
-    (void)state;
     world_init(&w);
     make_gpu_unused(&w);
     assert_string_equal(says(&w, "gpu-unused"), "It used 1 of 2 GPUs: gpu1 was never used.");
@@ -253,7 +236,7 @@ static void test_gpus_that_cannot_be_read(void **state)
 }
 
 /* What was in use is said of the group whose limit was hit; who held it, where processes held most. */
-static void test_what_ran_out(void **state)
+TEST(what_ran_out)
 {
     static const struct {
         double killed, rss, memory, cache, ooms; /* shares of the limit; whether the group ran out of memory */
@@ -295,7 +278,6 @@ static void test_what_ran_out(void **state)
         {0, 0.9, 0.98, 0.97, 0, {0, 0, 0}, "98 % full in the last sample, and 900 MB was seen in use"}, /* read before
                                                                                                          */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct world w;
         world_init(&w);
@@ -333,21 +315,4 @@ static void test_what_ran_out(void **state)
                          !cases[i].killed && cases[i].rss > 0.5);
         world_done(&w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_little_work_needs_the_delay),
-        cmocka_unit_test(test_much_work_does_not),
-        cmocka_unit_test(test_service_has_no_steps),
-        cmocka_unit_test(test_neighbours_take_no_more_than_they_use),
-        cmocka_unit_test(test_a_curve_that_was_never_read),
-        cmocka_unit_test(test_rare_readings_stay),
-        cmocka_unit_test(test_threads_that_switch),
-        cmocka_unit_test(test_old_delay_is_no_reading),
-        cmocka_unit_test(test_gpus_that_cannot_be_read),
-        cmocka_unit_test(test_what_ran_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

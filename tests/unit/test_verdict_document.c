@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* docs/verdicts.md has what the rules say of themselves, and a sentence of each made from typed evidence. */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/text.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
@@ -62,12 +54,11 @@ static void read_document(const char *path, struct buf *b)
     fclose(file);
 }
 
-static void test_document(void **state)
+TEST(document)
 {
     static const char mark[] = "<!-- rules -->\n";
     struct buf text = {0}, made_part = {0};
     char path[4096];
-    (void)state;
     if (!getenv("BARO_FIXTURES"))
         skip();
     snprintf(path, sizeof(path), "%s/../../docs/verdicts.md", getenv("BARO_FIXTURES"));
@@ -88,10 +79,4 @@ static void test_document(void **state)
     }
     buf_done(&text);
     buf_done(&made_part);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_document)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

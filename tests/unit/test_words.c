@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the block of a summary says, for values typed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/summary.h"
 #include "libbaro/summary/summary.h"
 #include "output/text/summary_text.h"
@@ -48,7 +41,7 @@ static void expect_words(const struct baro_summary *s, struct report_style style
     }
 
 /* 12 ms to start and 10 ms in the second after that: more than one percent of a core, and why. */
-static void test_words_of_short_run(void **state)
+TEST(words_of_short_run)
 {
     struct baro_header h = {
         .version = "0", .overhead_ppm = 10000, .host = "here", .kernel = "6.1", .start_realtime_ns = 0};
@@ -65,7 +58,7 @@ static void test_words_of_short_run(void **state)
     summary_free(s);
 }
 
-static void test_words_without_end(void **state)
+TEST(words_without_end)
 {
     struct baro_header h = {.version = "0"};
     struct baro_sample sample = {
@@ -82,7 +75,7 @@ static void test_words_without_end(void **state)
 }
 
 /* Two processes of 300 MB may share all of it: a sum of 600 MB is no share of the memory. */
-static void test_words_of_sharers(void **state)
+TEST(words_of_sharers)
 {
     struct baro_process p = {.id = 1, .key = {50, 5}, .name = "a"}, q = {.id = 2, .key = {51, 6}, .name = "b"};
     struct baro_process *rows[] = {&p, &q};
@@ -117,7 +110,7 @@ static void words_of_left_out(uint64_t missed, uint64_t left_out, uint64_t thinn
     summary_free(s);
 }
 
-static void test_words_of_left_out(void **state)
+TEST(words_of_left_out)
 {
     words_of_left_out(3, 20, 100, "note", false);
     words_of_left_out(100, 300, 0,
@@ -129,7 +122,7 @@ static void test_words_of_left_out(void **state)
     words_of_left_out(100, 0, 0, "instead of 100 ms: the recorder was held up", true);
 }
 
-static void test_words_of_mapped_files(void **state)
+TEST(words_of_mapped_files)
 {
     struct baro_header h = {.version = "0"};
     struct baro_sample sample = {.t_ns = MS,
@@ -157,7 +150,7 @@ static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, 
     summary_free(s);
 }
 
-static void test_words_of_disks(void **state)
+TEST(words_of_disks)
 {
     words_of_disks(2147 * MB, 8800000,
                    "storage (kernel's count): read 0 B, wrote about 2.15 GB\n"
@@ -167,14 +160,4 @@ static void test_words_of_disks(void **state)
     words_of_disks(100 * MB, 95 * MB, "disks", false);
     words_of_disks(9 * MB, 0, "disks", false);
     words_of_disks(0, 500 * MB, "disks", false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words_of_short_run), cmocka_unit_test(test_words_without_end),
-        cmocka_unit_test(test_words_of_sharers),   cmocka_unit_test(test_words_of_disks),
-        cmocka_unit_test(test_words_of_left_out),  cmocka_unit_test(test_words_of_mapped_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

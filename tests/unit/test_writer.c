@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro_writer_new(): a copy of a tape has all that the tape has; other texts and a stretch are as asked for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/baro.h"
 
 static char copy_path[] = "/tmp/test_writer.XXXXXX";
@@ -162,9 +155,8 @@ static void check_copy(const char *name)
     baro_tape_close(t);
 }
 
-static void test_copies(void **state)
+TEST(copies)
 {
-    (void)state;
     static const char *const names[] = {"v1-attributes.baro", "v1-entities.baro", "v1-limits.baro", "v1-machine.baro",
                                         "v1-small.baro"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -241,9 +233,8 @@ static void check_texts(const char *name)
     baro_tape_close(t);
 }
 
-static void test_texts(void **state)
+TEST(texts)
 {
-    (void)state;
     check_texts("v1-attributes.baro");
     check_texts("v1-entities.baro");
     check_texts("v1-machine.baro");
@@ -252,9 +243,8 @@ static void test_texts(void **state)
 
 /* ---- a stretch ---- */
 
-static void test_stretch(void **state)
+TEST(stretch)
 {
-    (void)state;
     struct baro_tape *t = open_tape("v1-small.baro");
     struct baro_writer_options options = BARO_WRITER_OPTIONS_INIT;
     struct baro_record r;
@@ -281,9 +271,8 @@ static void test_stretch(void **state)
     baro_tape_close(t);
 }
 
-static void test_not_finished(void **state)
+TEST(not_finished)
 {
-    (void)state;
     struct baro_tape *t = open_tape("v1-small.baro");
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_writer *w = new_writer(t, NULL);
@@ -308,17 +297,11 @@ static void test_not_finished(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_stretch),
-        cmocka_unit_test(test_not_finished),
-    };
     int fd = mkstemp(copy_path);
     if (fd < 0)
         return 1;
     close(fd);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
     unlink(copy_path);
     return failed;
 }
