@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of tapes: a log of what was written, and comparing it with what is read. Include after cmocka.h. */
+/* For tests of tapes: a log of what was written, and comparing it with what is read. */
 #ifndef TESTS_TAPE_FILE_H
 #define TESTS_TAPE_FILE_H
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "unit.h"
 #include "baro/tape.h"
 #include "libbaro/builder/builder.h"
 #include "libbaro/sample/row.h"
@@ -13,6 +14,19 @@
 #include "libbaro/tape/create.h"
 #include "libbaro/writer/writer.h"
 #include "tape_world.h"
+
+/* A tape of this program, which each test may write anew; none stays. */
+static char tape_path[64];
+
+__attribute__((constructor)) static void tape_path_set(void)
+{
+    snprintf(tape_path, sizeof(tape_path), "/tmp/baro-unit-%d.baro", (int)getpid());
+}
+
+__attribute__((destructor)) static void tape_path_remove(void)
+{
+    unlink(tape_path);
+}
 
 struct item {
     enum baro_record_kind kind;
@@ -66,6 +80,24 @@ static inline struct tape_writer *new_tape(const char *path, const struct tape_i
     return w;
 }
 
+static inline void tape_add(struct tape_writer *w, const struct baro_sample *s)
+{
+    assert_int_equal(tape_writer_commit(w, s, NULL), 0);
+}
+
+static inline void tape_ended(struct tape_writer *w)
+{
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static inline struct baro_tape *tape_opened(const char *path)
+{
+    struct baro_tape *tape;
+    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    return tape;
+}
+
 static inline bool same_as(const struct item *item, const struct baro_record *r, bool with_cmdline)
 {
     struct snapshot s = {0};
@@ -85,9 +117,8 @@ static inline bool same_as(const struct item *item, const struct baro_record *r,
 /* The summary of a whole tape, to be freed with summary_free(). */
 static inline struct baro_summary *summary_of_file(const char *path)
 {
-    struct baro_tape *tape;
+    struct baro_tape *tape = tape_opened(path);
     struct baro_fold *fold;
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
     assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, NULL), 0);
     baro_tape_close(tape); /* the summary does not need it any more */
     struct baro_summary *summary = fold->summary;

@@ -2,8 +2,8 @@
 /* The machine around a job, and the job's limits: computed by hand, the same live and from a tape, and as printed. */
 #include <unistd.h>
 
-#define UNIT_OWN_MAIN
 #include "unit.h"
+#include "expect_facts.h"
 #include "baro/summary.h"
 #include "base/json.h"
 #include "golden.h"
@@ -72,35 +72,6 @@ TEST(stolen_time_makes_the_jobs_an_estimate)
     summary_free(s);
 }
 
-TEST(machine)
-{
-    struct baro_summary *s = told_with(NULL);
-    double d;
-    uint64_t v;
-    assert_int_equal(s->fold.readings, 4);
-    assert_int_equal(summary_machine_watched_ns(s), 3000 * MS);
-    assert_int_equal(summary_machine_cores_mean(s, &d), 0);
-    NEAR(d, 2.0);
-    assert_int_equal(summary_machine_cores_peak(s, &d), 0);
-    NEAR(d, 2.0);
-    assert_int_equal(summary_machine_others(s, &d), 0);
-    NEAR(d, 2.0 - 1.4 / 3 - 0.012 / 3);
-    assert_int_equal(summary_machine_share(s, FOLD_HOST_STEAL, &d), 0);
-    NEAR(d, 0.1);
-    assert_int_equal(fold_share(&s->fold, FOLD_HOST_CPU_SOME, &d), 0);
-    NEAR(d, 0.3);
-    assert_int_equal(fold_share(&s->fold, FOLD_HOST_IO_FULL, &d), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(summary_machine_gauge(s, FOLD_MEMORY_AVAILABLE, &v), 0);
-    assert_int_equal(v, 2560 * MB - 3 * 102400000);
-    assert_int_equal(summary_machine_gauge(s, FOLD_LOAD, &v), 0);
-    assert_int_equal(v, 3250000);
-    assert_int_equal(summary_machine_grown(s, FOLD_HOST_OOM_KILLS, &v), 0);
-    assert_int_equal(v, 1);
-    assert_int_equal(summary_machine_grown(s, FOLD_DISK_WRITE, &v), 0);
-    assert_int_equal(v, 3 * 8192000);
-    summary_free(s);
-}
-
 /* 24.6 MB were written to disks: more than the job is charged with, or less; and less than it passed to write(2), or
  * not. */
 TEST(writes_of_whole_folios)
@@ -122,35 +93,6 @@ TEST(writes_of_whole_folios)
         assert_int_equal(baro_summary_value(s, id, 0, &v), BARO_PRESENT);
         assert_int_equal(v.flags, of[i].is_estimate ? BARO_VALUE_ESTIMATE : BARO_VALUE_LOWER_BOUND);
     }
-    summary_free(s);
-}
-
-TEST(limits)
-{
-    struct baro_summary *s = told_with(NULL);
-    const char *source;
-    enum memory_measure measure;
-    double d;
-    uint64_t v;
-    assert_int_equal(summary_memory_limit(s, &source), 500 * MB);
-    assert_string_equal(source, "cgroup /pod memory.max");
-    NEAR(summary_cores_limit(s, &source), 0.5);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_PROCESSES);
-    assert_int_equal(v, 126 * 1024000 + 2 * (48 << 10) + 2 * (23 << 10)); /* two processes, one with three threads */
-    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
-    NEAR(d, (double)v / (500 * MB));
-    assert_int_equal(summary_memory_group_ratio(s, &d), 0);
-    NEAR(d, 0.98); /* the neighbour's share is in it */
-    assert_int_equal(summary_cores_peak_ratio(s, &d), 0);
-    NEAR(d, 0.604 / 0.5); /* 302 ms from 1502 to 2002 ms: over half a second, which touches more periods of a quota than
-                             fit in */
-    assert_int_equal(summary_throttled(s, &v), 0);
-    assert_int_equal(v, 2100 * MS);
-    assert_int_equal(summary_group_oom_kills(s, &v), 0);
-    assert_int_equal(v, 1);
-    assert_int_equal(summary_fork_refusals(s, &v), 0);
-    assert_int_equal(v, 0);
     summary_free(s);
 }
 
@@ -183,40 +125,49 @@ static void free_of_limits(struct baro_header *h)
     h->limits = (struct baro_limits){0};
 }
 
-/* What is compared with a limit is what that limit counts. */
-TEST(measures)
+TEST(facts)
 {
-    const char *source;
-    enum memory_measure measure;
-    uint64_t v;
-    double d;
-    struct baro_summary *s = told_with(own);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_CGROUP);
-    assert_int_equal(v, 150 * MB + 2 * (48 << 10) +
-                            2 * (23 << 10)); /* v2 before Linux 5.18 does not say what is the kernel's */
-    assert_int_equal(summary_throttled(s, &v), 0);
-    assert_int_equal(v, 9000 * MS + 2100 * MS); /* made for the job: from nothing */
-    assert_int_equal(summary_group_oom_kills(s, &v), 0);
-    assert_int_equal(v, 3);
+    struct baro_summary *s = told_with(NULL);
+    expect_facts(
+        s, "host.cores 4", "host.watched_ns 3000000000", "host.cpu_mean_cores 2", "host.cpu_peak_cores 2",
+        "host.cpu_others_mean_cores 1.52933" /* 2 - 1.4 / 3 - 0.012 / 3 */, "host.cpu_steal_ratio 0.1",
+        "host.pressure.cpu_some_ratio 0.3", "host.pressure.io_full_ratio unsupported",
+        "host.memory_available_least_bytes 2252800000" /* 2560 MB - 3 * 102.4 MB */, "host.load_peak 3.25",
+        "host.oom_kills 1", "host.disk_write_bytes 24576000" /* 3 * 8192 kB */, "limits.memory_bytes 500000000",
+        "limits.memory_source cgroup /pod memory.max", "limits.cores 0.5",
+        "limits.cores_source cgroup /pod/job cpu.max", "limits.pids 100", "limits.cores_is_hidden 0",
+        "limits.memory_peak_of processes", "limits.throttled_ns 2100000000", "limits.oom_kills_in_group 1",
+        "limits.forks_refused 0",
+        /* 126 * 1024000; and for two processes and three threads in one of them 2 * 48 + 2 * 23 KiB */
+        "limits.memory_peak_bytes 129169408", "limits.memory_peak_ratio 0.258339",
+        "limits.memory_group_ratio 0.98" /* the neighbour's share is in it */,
+        /* 302 ms from 1502 to 2002 ms: over half a second, which touches more periods of a quota than fit in */
+        "limits.cores_peak_ratio 1.208");
+    summary_free(s);
+    s = told_with(own);
+    expect_facts(s, "limits.memory_peak_of cgroup",
+                 /* 150 MB; v2 before Linux 5.18 does not say what is the kernel's: 2 * 48 + 2 * 23 KiB */
+                 "limits.memory_peak_bytes 150145408",
+                 "limits.throttled_ns 11100000000" /* the group is the job's own: */,
+                 "limits.oom_kills_in_group 3" /* from nothing */);
     summary_free(s);
     s = told_with(target);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_CGROUP);
-    assert_int_equal(v, 150 * MB + 2 * (48 << 10) + 2 * (23 << 10));
+    expect_facts(s, "limits.memory_peak_of cgroup", "limits.memory_peak_bytes 150145408");
     summary_free(s);
     s = told_with(of_data);
-    assert_int_equal(most(s, &v, &measure), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(summary_memory_peak_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(summary_memory_group_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
+    expect_facts(s, "limits.memory_peak_bytes unsupported", "limits.memory_peak_ratio unsupported",
+                 "limits.memory_group_ratio unsupported");
     summary_free(s);
-    s = told_with(free_of_limits);
-    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* the kernel's value now, not the header's */
-    assert_string_equal(source, "machine");
-    NEAR(summary_cores_limit(s, &source), 4.0);
-    assert_int_equal(summary_pids_limit(s, &source), 0);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_PROCESSES);
+    s = told_with(free_of_limits); /* the kernel's value now, not the header's */
+    expect_facts(s, "limits.memory_bytes 8192000000", "limits.memory_source machine", "limits.cores 4",
+                 "limits.pids unknown", "limits.memory_peak_of processes");
+    summary_free(s);
+    s = told_with(out_of_sight);
+    expect_facts(s, "limits.memory_bytes unknown", "limits.memory_is_hidden 1",
+                 "limits.memory_at_most_bytes 8192000000", "limits.memory_at_most_source machine",
+                 "limits.memory_peak_ratio unknown", "limits.cores unknown", "limits.cores_is_hidden 1",
+                 "limits.cores_at_most 2", "limits.cores_at_most_source affinity", "limits.cores_peak_ratio unknown",
+                 "limits.pids denied");
     summary_free(s);
 }
 
@@ -250,23 +201,6 @@ TEST(address_space)
     assert_int_equal(v, 400 * MB);
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.4);
-    summary_free(s);
-}
-
-TEST(hidden_limits)
-{
-    const char *source;
-    double d;
-    struct baro_summary *s = told_with(out_of_sight);
-    assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* at most */
-    assert_string_equal(source, "machine");
-    assert_int_equal(summary_memory_peak_ratio(s, &d), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(summary_cores_unknown(s), BARO_ABSENT_UNKNOWN);
-    NEAR(summary_cores_limit(s, &source), 2.0);
-    assert_string_equal(source, "affinity");
-    assert_int_equal(summary_cores_peak_ratio(s, &d), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(summary_pids_unknown(s), BARO_ABSENT_DENIED);
     summary_free(s);
 }
 
@@ -393,12 +327,12 @@ TEST(odd_readings)
     fold_done(&f);
 }
 
-static void write_story(const char *path)
+static void write_story(void)
 {
     struct baro_header h;
     machine_story_header(&h);
     struct machine_story *m = calloc(1, sizeof(*m));
-    struct tape_writer *w = tape_begun(path, &h);
+    struct tape_writer *w = tape_begun(tape_path, &h);
     machine_story_play(m, &(struct story_sink){to_tape_sample, to_tape_exit, to_tape_event, w});
     tape_ended(w);
     free(m);
@@ -406,11 +340,10 @@ static void write_story(const char *path)
 
 TEST(live_is_replay)
 {
-    const char *path = *state;
     struct buf a = {0}, b = {0};
     struct baro_summary *live = told_with(NULL);
-    write_story(path);
-    struct baro_summary *replay = summary_of_file(path);
+    write_story();
+    struct baro_summary *replay = summary_of_file(tape_path);
     summary_json(live, "t", &(struct json){.out = &a, .pretty = true});
     summary_json(replay, "t", &(struct json){.out = &b, .pretty = true});
     buf_byte(&a, 0);
@@ -453,13 +386,13 @@ TEST(golden)
     buf_done(&text);
 }
 
-static void rows(const char *path, const char *name, int kind, struct buf *text)
+static void rows(const char *name, int kind, struct buf *text)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape;
     struct baro_record r;
     struct dialect *d;
-    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
+    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
     assert_int_equal(dialect_new(&d, name, kind, baro_tape_header(tape), &err), 0);
     buf_clear(text);
     dialect_header(d, text);
@@ -488,13 +421,13 @@ TEST(dialects)
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape;
     struct dialect *d;
-    write_story(*state);
+    write_story();
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        rows(*state, all[i].name, all[i].kind, &text);
+        rows(all[i].name, all[i].kind, &text);
         expect_golden(all[i].golden, &text);
     }
     buf_done(&text);
-    assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
+    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
     assert_int_equal(dialect_new(&d, "spare", DIALECT_ANY, baro_tape_header(tape), &err), BARO_E_SYNTAX);
     assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, baro_tape_header(tape), &err), BARO_E_SYNTAX);
     assert_null(d);
@@ -508,8 +441,8 @@ TEST(dialect_absent)
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *tape;
     struct buf text = {0};
-    write_story(*state);
-    assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
+    write_story();
+    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
     for (size_t i = 0; i < 2; i++) {
         struct baro_sample s = {.t_ns = SECOND, .has_host = true, .host_ns = SECOND};
         struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = SECOND, .u.sample = &s};
@@ -530,31 +463,4 @@ TEST(dialect_absent)
     assert_memory_equal(text.at, want, sizeof(want) - 1);
     buf_done(&text);
     baro_tape_close(tape);
-}
-
-int main(void)
-{
-    char path[] = "/tmp/test_machine_summary_XXXXXX";
-    int fd = mkstemp(path);
-    void *at = path;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stolen_time_makes_the_jobs_an_estimate),
-        cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_writes_of_whole_folios),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_measures),
-        cmocka_unit_test(test_address_space),
-        cmocka_unit_test(test_hidden_limits),
-        cmocka_unit_test(test_moved),
-        cmocka_unit_test(test_spike),
-        cmocka_unit_test(test_odd_readings),
-        cmocka_unit_test_prestate(test_live_is_replay, at),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test_prestate(test_dialects, at),
-        cmocka_unit_test_prestate(test_dialect_absent, at),
-    };
-    close(fd);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }
