@@ -31,14 +31,26 @@ static inline void unit_add(struct CMUnitTest test)
     abort();
 }
 
+/* What runs before and after each test; a program may define it before it includes this. */
+#ifndef UNIT_EACH
+#define UNIT_EACH NULL, NULL
+#endif
+
 /* Begins a test. Tests run in the order of the file, as constructors do. */
 #define TEST(name)                                                                                                     \
     static void test_##name(void **state);                                                                             \
     __attribute__((constructor)) static void add_test_##name(void)                                                     \
     {                                                                                                                  \
-        unit_add((struct CMUnitTest)cmocka_unit_test(test_##name));                                                    \
+        unit_add((struct CMUnitTest){"test_" #name, test_##name, UNIT_EACH, NULL});                                    \
     }                                                                                                                  \
     static void test_##name(__attribute__((unused)) void **state)
+
+/* The call returns 0, and then the value that it sets is this. */
+#define assert_gives(call, value, is)                                                                                  \
+    do {                                                                                                               \
+        assert_int_equal(call, 0);                                                                                     \
+        assert_int_equal(value, is);                                                                                   \
+    } while (0)
 
 #ifndef UNIT_OWN_MAIN
 int main(void)

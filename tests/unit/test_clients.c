@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What connections of baro serve may hold: the budget of answers that are made and that are not taken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH begin, end
+#include "unit.h"
 #include "base/buf.h"
 #include "programs/baro-serve/clients.h"
 
@@ -52,7 +46,7 @@ static int end(void **state)
     return 0;
 }
 
-static void test_an_answer_counts_while_it_is_made(void **state)
+TEST(an_answer_counts_while_it_is_made)
 {
     struct state *s = *state;
     struct making first, second, other;
@@ -81,7 +75,7 @@ static void test_an_answer_counts_while_it_is_made(void **state)
     assert_int_equal(s->c.unsent, 0);
 }
 
-static void test_one_alone_may_be_larger(void **state)
+TEST(one_alone_may_be_larger)
 {
     struct state *s = *state;
     struct making large, other;
@@ -97,7 +91,7 @@ static void test_one_alone_may_be_larger(void **state)
     clients_made(&other, NULL, 0);
 }
 
-static void test_a_buffer_asks_before_it_grows(void **state)
+TEST(a_buffer_asks_before_it_grows)
 {
     struct state *s = *state;
     struct making m, other;
@@ -148,7 +142,7 @@ static void drop(struct state *s, struct more *m)
     close(m->ends[1]);
 }
 
-static void test_a_user_has_half_of_the_places(void **state)
+TEST(a_user_has_half_of_the_places)
 {
     struct state *s = *state;
     struct more m[5];
@@ -172,7 +166,7 @@ static void test_a_user_has_half_of_the_places(void **state)
     assert_false(is_shut(s->ends[2][1]));
 }
 
-static void test_one_that_is_over_is_shut_down_where_there_are_many(void **state)
+TEST(one_that_is_over_is_shut_down_where_there_are_many)
 {
     struct state *s = *state;
     struct more m[4];
@@ -189,7 +183,7 @@ static void test_one_that_is_over_is_shut_down_where_there_are_many(void **state
         drop(s, &m[i]);
 }
 
-static void test_the_user_with_most_places_gives_way(void **state)
+TEST(the_user_with_most_places_gives_way)
 {
     struct state *s = *state;
     static const struct peer third = {.is = PEER_USER, .uid = 3};
@@ -233,7 +227,7 @@ static void take(int end, size_t bytes)
         assert_int_equal(recv(end, any, sizeof(any), MSG_DONTWAIT), sizeof(any));
 }
 
-static void test_a_slow_client_loses_its_place(void **state)
+TEST(a_slow_client_loses_its_place)
 {
     struct state *s = *state;
     owe(s, 0);
@@ -253,7 +247,7 @@ static void test_a_slow_client_loses_its_place(void **state)
     assert_false(s->one[2]->is_ended);
 }
 
-static void test_where_many_are_connected_it_has_to_be_faster(void **state)
+TEST(where_many_are_connected_it_has_to_be_faster)
 {
     struct state *s = *state;
     static const struct peer third = {.is = PEER_USER, .uid = 3};
@@ -271,19 +265,4 @@ static void test_where_many_are_connected_it_has_to_be_faster(void **state)
     assert_false(s->one[2]->is_ended);
     for (int i = 0; i < 4; i++)
         drop(s, &m[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_an_answer_counts_while_it_is_made, begin, end),
-        cmocka_unit_test_setup_teardown(test_one_alone_may_be_larger, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_buffer_asks_before_it_grows, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_user_has_half_of_the_places, begin, end),
-        cmocka_unit_test_setup_teardown(test_one_that_is_over_is_shut_down_where_there_are_many, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_user_with_most_places_gives_way, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_slow_client_loses_its_place, begin, end),
-        cmocka_unit_test_setup_teardown(test_where_many_are_connected_it_has_to_be_faster, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

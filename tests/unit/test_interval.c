@@ -187,12 +187,9 @@ TEST(since)
                         later = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 0),
                         nobody = process(BARO_ORIGIN_SCAN, 0, 3 * SECOND, 0);
     struct baro_exit ended = exit_of(BARO_EXIT_ZOMBIE, BARO_ORIGIN_TARGET, 99050, 0);
-    assert_int_equal(since(&header, ROW(&before), &ns), BARO_PRESENT);
-    assert_int_equal(ns, -9500000000); /* 990.50 s after the start of the machine */
-    assert_int_equal(since(&header, ROW(&ended), &ns), BARO_PRESENT);
-    assert_int_equal(ns, -9500000000);
-    assert_int_equal(since(&header, ROW(&later), &ns), BARO_PRESENT);
-    assert_int_equal(ns, 11500000000);
+    assert_gives(since(&header, ROW(&before), &ns), ns, -9500000000); /* 990.50 s after the start of the machine */
+    assert_gives(since(&header, ROW(&ended), &ns), ns, -9500000000);
+    assert_gives(since(&header, ROW(&later), &ns), ns, 11500000000);
     assert_int_equal(since(&header, ROW(&nobody), &ns), BARO_ABSENT_UNKNOWN);
     assert_int_equal(since(&no_clock, ROW(&before), &ns), BARO_ABSENT_UNKNOWN);
     assert_int_equal(since(NULL, ROW(&before), &ns), BARO_ABSENT_UNKNOWN);
@@ -217,10 +214,8 @@ TEST(since)
         assert_int_equal(ns, kinds[i].ns);
     }
     struct baro_entity task = {.id = 1, .kind = KIND_task};
-    assert_int_equal(since(&run, ROW(&task), &ns), BARO_PRESENT);
-    assert_int_equal(ns, 0);
+    assert_gives(since(&run, ROW(&task), &ns), ns, 0);
     assert_int_equal(since(&run, baro_sample_row(&first, BARO_KIND_JOB, 0), &ns), BARO_PRESENT);
     assert_int_equal(since(&header, baro_sample_row(&first, BARO_KIND_JOB, 0), &ns), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(since(&header, baro_sample_row(&first, BARO_KIND_RECORDER, 0), &ns), BARO_PRESENT);
-    assert_int_equal(ns, 0);
+    assert_gives(since(&header, baro_sample_row(&first, BARO_KIND_RECORDER, 0), &ns), ns, 0);
 }

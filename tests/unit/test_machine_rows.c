@@ -91,20 +91,18 @@ static void write_machine(void)
         } else if (tick == 3) {
             set(m.cpu[1], m.cpu_absent[1], CPU_user, 4000 * MS);
         }
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static void expect_rows(int kind, bool csv, const char *list, const char *expected)
 {
     struct buf text = {0};
     struct columns c;
-    struct baro_tape *t;
     struct baro_record r;
     uint64_t last = UINT64_MAX, at;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(columns_choose(&c, kind, list, t, NULL, NULL), 0);
     struct baro_previous *memory = row_previous_new();
     while (baro_tape_next(t, &r, NULL) > 0) {
@@ -158,21 +156,19 @@ TEST(rows)
 
 TEST(columns)
 {
-    struct baro_tape *t;
     struct columns c;
-    struct baro_error err = BARO_ERROR_INIT;
     write_machine();
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     for (int kind = BARO_KIND_HOST; kind <= BARO_KIND_CGROUP; kind++) {
         bool cores = kind == BARO_KIND_HOST || kind == BARO_KIND_CPU || kind == BARO_KIND_CGROUP;
-        assert_int_equal(columns_choose(&c, kind, NULL, t, NULL, &err), 0);
+        assert_int_equal(columns_choose(&c, kind, NULL, t, NULL, NULL), 0);
         assert_int_equal(c.n, baro_metric_count((enum baro_kind)kind) + (kind == BARO_KIND_HOST ? 2 : 4) + cores);
         assert_int_equal(c.cores, cores);
         columns_done(&c);
-        assert_int_equal(columns_choose(&c, kind, "pid", t, NULL, &err), BARO_E_SYNTAX);
+        assert_int_equal(columns_choose(&c, kind, "pid", t, NULL, NULL), BARO_E_SYNTAX);
         columns_done(&c);
     }
-    assert_int_equal(columns_choose(&c, BARO_KIND_HOST, "name", t, NULL, &err), BARO_E_SYNTAX);
+    assert_int_equal(columns_choose(&c, BARO_KIND_HOST, "name", t, NULL, NULL), BARO_E_SYNTAX);
     columns_done(&c);
     baro_tape_close(t);
 }

@@ -196,8 +196,7 @@ TEST(address_space)
         summary_add_sample(s, &sample);
     }
     summary_finish(s);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_ADDRESS_SPACE);
+    assert_gives(most(s, &v, &measure), measure, MEMORY_ADDRESS_SPACE);
     assert_int_equal(v, 400 * MB);
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.4);
@@ -268,10 +267,8 @@ TEST(moved)
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     assert_true(d > 0.4 && d < 0.401);
     assert_int_equal(s->peaks.sum[PEAK_RSS].value, 900 * MB); /* the job's value stays */
-    assert_int_equal(summary_group_oom_kills(s, &v), 0);
-    assert_int_equal(v, (4 - 3) + (9 - 7));
-    assert_int_equal(summary_throttled(s, &v), 0);
-    assert_int_equal(v, (700 - 500 + 350 - 50) * MS);
+    assert_gives(summary_group_oom_kills(s, &v), v, (4 - 3) + (9 - 7));
+    assert_gives(summary_throttled(s, &v), v, (700 - 500 + 350 - 50) * MS);
     summary_free(s);
 }
 
@@ -290,8 +287,7 @@ TEST(spike)
     sample.job[JOB_process_rss_peak] = 400 * MB;
     summary_add_sample(s, &sample);
     summary_finish(s);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_PROCESSES);
+    assert_gives(most(s, &v, &measure), measure, MEMORY_PROCESSES);
     assert_int_equal(v / MB, 10);
     struct summary_memory m;
     summary_memory(s, &m);
@@ -388,15 +384,13 @@ TEST(golden)
 
 static void rows(const char *name, int kind, struct buf *text)
 {
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct baro_record r;
     struct dialect *d;
-    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
-    assert_int_equal(dialect_new(&d, name, kind, baro_tape_header(tape), &err), 0);
+    struct baro_tape *tape = tape_opened(tape_path);
+    assert_int_equal(dialect_new(&d, name, kind, baro_tape_header(tape), NULL), 0);
     buf_clear(text);
     dialect_header(d, text);
-    while (baro_tape_next(tape, &r, &err) > 0)
+    while (baro_tape_next(tape, &r, NULL) > 0)
         dialect_record(d, &r, text);
     dialect_end(d, text);
     assert_false(dialect_silent(d));
@@ -418,8 +412,6 @@ TEST(dialects)
         {"oasislmf", "dialect-oasislmf.csv", DIALECT_ANY},
     };
     struct buf text = {0};
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct dialect *d;
     write_story();
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
@@ -427,9 +419,9 @@ TEST(dialects)
         expect_golden(all[i].golden, &text);
     }
     buf_done(&text);
-    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
-    assert_int_equal(dialect_new(&d, "spare", DIALECT_ANY, baro_tape_header(tape), &err), BARO_E_SYNTAX);
-    assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, baro_tape_header(tape), &err), BARO_E_SYNTAX);
+    struct baro_tape *tape = tape_opened(tape_path);
+    assert_int_equal(dialect_new(&d, "spare", DIALECT_ANY, baro_tape_header(tape), NULL), BARO_E_SYNTAX);
+    assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, baro_tape_header(tape), NULL), BARO_E_SYNTAX);
     assert_null(d);
     baro_tape_close(tape);
 }
@@ -438,18 +430,16 @@ TEST(dialects)
 TEST(dialect_absent)
 {
     static const char *const names[] = {"spare-cores-mended", "pytyche-cpu"};
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct buf text = {0};
     write_story();
-    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
+    struct baro_tape *tape = tape_opened(tape_path);
     for (size_t i = 0; i < 2; i++) {
         struct baro_sample s = {.t_ns = SECOND, .has_host = true, .host_ns = SECOND};
         struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = SECOND, .u.sample = &s};
         struct dialect *d;
         memset(s.host_absent, BARO_ABSENT_DENIED, sizeof(s.host_absent));
         s.host_absent[HOST_uptime] = BARO_PRESENT;
-        assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, baro_tape_header(tape), &err), 0);
+        assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, baro_tape_header(tape), NULL), 0);
         dialect_record(d, &r, &text);
         dialect_record(d, &r, &text); /* the same sample */
         assert_true(dialect_silent(d));

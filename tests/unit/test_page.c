@@ -39,10 +39,9 @@ static void write_many(const char *path)
         if (i % 1000 != 999)
             continue;
         s.t_ns = make.read_ns = e.t_ns;
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static int set_up(void **state)
@@ -63,10 +62,9 @@ TEST(lives_are_thinned)
 {
     static struct moments m;
     struct lives l;
-    struct baro_tape *t;
     struct baro_record r;
     uint32_t most = 0, heavy = 0, failed = 0;
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    struct baro_tape *t = tape_opened(*state);
     lives_init(&l, baro_tape_header(t));
     moments_init(&m, &l, PROCESSES * (SECOND / 1000));
     while (baro_tape_next(t, &r, NULL) > 0) {
@@ -134,9 +132,8 @@ TEST(page_has_the_heaviest)
 {
     const struct page_options options = {.tape_name = "t"};
     struct buf html = {0};
-    struct baro_tape *t;
     char name[32];
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    struct baro_tape *t = tape_opened(*state);
     assert_int_equal(page_write(t, &options, into, &html, NULL), 0);
     buf_byte(&html, 0);
     assert_false(html.failed);

@@ -33,10 +33,8 @@ TEST(events)
     static const char *const bad[] = {
         "", "event=", "event=0x", "event=2", "event=0xg", "umask=0x1", "event=0x11111111111111111"};
     uint64_t v = 7;
-    assert_int_equal(power_event_parse(span_str("event=0x02"), &v), 0);
-    assert_int_equal(v, 2);
-    assert_int_equal(power_event_parse(span_str("event=0xfF"), &v), 0);
-    assert_int_equal(v, 255);
+    assert_gives(power_event_parse(span_str("event=0x02"), &v), v, 2);
+    assert_gives(power_event_parse(span_str("event=0xfF"), &v), v, 255);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(power_event_parse(span_str(bad[i]), &v), BARO_E_SYNTAX);
     assert_int_equal(v, 255);

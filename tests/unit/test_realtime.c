@@ -20,7 +20,7 @@ static void put_event(struct tape_writer *w, uint64_t t_ns, enum baro_event_kind
 static void put_sample(struct tape_writer *w, uint64_t t_ns)
 {
     struct baro_sample s = {.t_ns = t_ns};
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
 }
 
 static int64_t ahead_at(struct baro_tape *t, uint64_t t_ns)
@@ -68,12 +68,11 @@ static void check_moments(struct baro_tape *t)
 TEST(steps)
 {
     char path[] = "/tmp/realtime-XXXXXX";
-    struct baro_tape *t;
     struct baro_record r;
     close(mkstemp(path));
     struct tape_writer *w = new_tape(path, &tape_io_real);
     put_sample(w, 1 * SECOND);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(ahead_at(t, 0), 0);
     assert_int_equal(ahead_at(t, 100 * SECOND), 0);
     put_event(w, 2 * SECOND, BARO_EVENT_CLOCK_STEP, -5 * (int64_t)SECOND); /* set back by 5 s */
@@ -88,8 +87,7 @@ TEST(steps)
     assert_int_equal(ahead_at(t, 2 * SECOND - 1), 0);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* it has not moved */
     assert_true(r.kind == BARO_RECORD_SAMPLE && r.t_ns == SECOND);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     assert_int_equal(ahead_at(t, 6 * SECOND), 55 * (int64_t)SECOND);
     check_found(t);
     check_moments(t);
@@ -101,7 +99,6 @@ TEST(steps)
 TEST(readers)
 {
     char path[] = "/tmp/realtime-XXXXXX";
-    struct baro_tape *t;
     struct ArrowArrayStream rows;
     struct ArrowArray array;
     close(mkstemp(path));
@@ -112,9 +109,8 @@ TEST(readers)
     put_sample(w, 3 * SECOND);
     put_event(w, 4 * SECOND, BARO_EVENT_SUSPEND, 60 * (int64_t)SECOND);
     put_sample(w, 4 * SECOND);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(path);
     const int64_t begin = baro_header_realtime_ns(baro_tape_header(t), 0);
     const int64_t seconds[] = {1, 3602, 3603, 3664};
     assert_int_equal(baro_tape_arrow(t, BARO_KIND_JOB, "time", NULL, &rows, NULL), 0);

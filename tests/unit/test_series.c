@@ -32,7 +32,7 @@ static void write_job(const char *path)
     make.value[PROCESS_cpu] = SECOND / 2;
     make.value[PROCESS_rss] = 10;
     s.job[JOB_cpu] = SECOND / 2;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = make.read_ns = cc.read_ns = 2 * SECOND;
     s.n = 2;
     make.value[PROCESS_cpu] = 1 * SECOND;
@@ -40,7 +40,7 @@ static void write_job(const char *path)
     cc.value[PROCESS_cpu] = SECOND / 2;
     cc.value[PROCESS_rss] = 5;
     s.job[JOB_cpu] = SECOND * 3 / 2;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     struct baro_exit end = {.t_ns = 3 * SECOND, .id = 2, .key = cc.key, .sampled = true, .name = "cc"};
     end.value[EXIT_cpu] = SECOND * 3 / 2;
     tape_writer_exit(w, &end);
@@ -52,23 +52,21 @@ static void write_job(const char *path)
     make.value[PROCESS_cpu] = 2 * SECOND;
     make.value[PROCESS_rss] = 20;
     s.job[JOB_cpu] = SECOND * 37 / 10;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = make.read_ns = 8 * SECOND;
     make.value[PROCESS_cpu] = 4 * SECOND;
     s.job[JOB_cpu] = SECOND * 57 / 10;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
 }
 
 TEST(rates)
 {
-    struct baro_tape *t;
     struct baro_sample *a, *b;
     uint64_t sum;
     size_t lacking;
     double rate;
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    struct baro_tape *t = tape_opened(*state);
     assert_int_equal(baro_tape_at(t, 2 * SECOND, BARO_AT_EXACT, &a, NULL), 1);
     assert_int_equal(baro_tape_at(t, 4 * SECOND, BARO_AT_EXACT, &b, NULL), 1);
     baro_tape_close(t);
@@ -84,10 +82,8 @@ TEST(rates)
     assert_int_not_equal(baro_row_rate(baro_sample_row(a, BARO_KIND_HOST, 0), baro_sample_row(b, BARO_KIND_HOST, 0),
                                        HOST_cpu_user, &rate),
                          0);
-    assert_int_equal(baro_sample_sum(a, PROCESS_rss, &sum, NULL), 0);
-    assert_int_equal(sum, 35);
-    assert_int_equal(baro_sample_sum(a, PROCESS_pss, &sum, &lacking), 0);
-    assert_int_equal(lacking, 1);
+    assert_gives(baro_sample_sum(a, PROCESS_rss, &sum, NULL), sum, 35);
+    assert_gives(baro_sample_sum(a, PROCESS_pss, &sum, &lacking), lacking, 1);
     assert_int_equal(baro_sample_sum(a, PROCESS_cpu, &sum, &lacking), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_sample_sum(b, PROCESS_pss, &sum, NULL), BARO_ABSENT_DENIED);
     baro_sample_free(a);
@@ -98,11 +94,10 @@ static struct baro_series *series(const char *path, uint64_t from, uint64_t to, 
                                   int (*add)(struct baro_series *))
 {
     struct baro_series *s;
-    struct baro_tape *t;
     assert_int_equal(baro_series_new(&s, from, to, n, NULL), 0);
     *ret = add(s);
     assert_true(*ret >= 0);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_series_read(s, t, NULL), 0);
     baro_tape_close(t);
     return s;
@@ -163,19 +158,18 @@ TEST(bounds_of_a_sum)
     make.value[PROCESS_rss] = 50;
     cc.value[PROCESS_rss] = 25;
     cc.absent[PROCESS_pss] = BARO_ABSENT_NOT_YET;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 2 * SECOND;
     cc.absent[PROCESS_pss] = BARO_PRESENT;
     cc.value[PROCESS_pss] = 20;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 3 * SECOND;
     s.n = 1;
     s.job[JOB_pss_stale] = 1;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 4 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
     struct baro_series *pss = series(path, 1 * SECOND, 4 * SECOND, 3, &curve, add_pss);
     const struct baro_bucket *b = baro_series_bucket(pss, curve, 0);
     assert_int_equal(b->covered_ns, 0);
@@ -235,17 +229,16 @@ TEST(bounds_of_a_task)
     web.value[PROCESS_uss] = 40;
     worker.value[PROCESS_rss] = 25;
     worker.absent[PROCESS_uss] = BARO_ABSENT_NOT_YET;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 2 * SECOND;
     worker.absent[PROCESS_task] = BARO_ABSENT_UNKNOWN;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 3 * SECOND;
     s.job[JOB_pss_stale] = 1;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 4 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
     struct baro_series *uss = series(path, 1 * SECOND, 4 * SECOND, 3, &curve, add_task_uss);
     const struct baro_bucket *b = baro_series_bucket(uss, curve, 0);
     assert_int_equal(b->unsure_ns, SECOND);
@@ -280,12 +273,11 @@ TEST(growth_of_a_task)
     late.id = 10;
     late.value = value[1];
     s.entities[BARO_KIND_TASK] = (struct baro_entities){.at = tasks, .n = 1, .read_ns = 1 * SECOND};
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 2 * SECOND;
     s.entities[BARO_KIND_TASK].n = 2;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
     struct baro_series *cpu = series(path, 0, 2 * SECOND, 2, &curve, add_task_cpu);
     assert_int_equal(baro_series_bucket(cpu, curve, 0)->covered_ns, SECOND);
     near(baro_series_bucket(cpu, curve, 0)->mean / 1e9, 0.4);
@@ -401,17 +393,16 @@ static void write_machine(const char *path)
     s.host_absent[HOST_cpu_user] = s.host_absent[HOST_cpu_idle] = s.host_absent[HOST_pressure_cpu_some] = 0;
     s.host[HOST_cpu_user] = 7 * SECOND;
     s.host[HOST_cpu_idle] = 9 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.host_ns = 2 * SECOND;
     s.host[HOST_cpu_user] += SECOND / 2;
     s.host[HOST_cpu_idle] += SECOND * 3 / 2;
     s.host[HOST_pressure_cpu_some] += SECOND / 4;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.host_ns = 3 * SECOND;
     s.host[HOST_cpu_user] += 2 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
 }
 
 static int add_busy(struct baro_series *s)
@@ -464,16 +455,15 @@ TEST(gap)
     snprintf(path, sizeof path, "/tmp/test_series_gap.%d.baro", (int)getpid());
     struct tape_writer *w = new_tape(path, NULL);
     make.value[PROCESS_rss] = 10;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     tape_writer_event(w, &gap);
     s.t_ns = make.read_ns = 4 * SECOND;
     make.value[PROCESS_rss] = 20;
     make.value[PROCESS_cpu] = 3 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = make.read_ns = 5 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
     struct baro_series *rss = series(path, 1 * SECOND, 5 * SECOND, 4, &curve, add_rss);
     near(baro_series_bucket(rss, curve, 0)->mean, 10);
     assert_int_equal(baro_series_bucket(rss, curve, 0)->covered_ns, SECOND);
@@ -536,15 +526,14 @@ TEST(end_of_job)
         struct baro_sample s = {.n = 1, .processes = all};
         for (s.t_ns = SECOND / 10; s.t_ns <= SECOND; s.t_ns += SECOND / 10) {
             s.job[JOB_cpu] = p.value[PROCESS_cpu] = s.t_ns * 6 / 10;
-            assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+            tape_add(w, &s);
         }
         s.t_ns = cases[i].last_ns;
         s.n = 0;
         s.job[JOB_processes_ended] = 1;
         s.job[JOB_cpu] = cases[i].cpu_ns;
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-        assert_int_equal(tape_writer_finish(w, NULL), 0);
-        tape_writer_free(w);
+        tape_add(w, &s);
+        tape_ended(w);
         int curve;
         near(expect_same_peak(path, cases[i].last_ns), cases[i].peak);
         struct baro_series *one = series(path, 0, cases[i].last_ns, 104, &curve, add_job_cpu);
@@ -565,7 +554,6 @@ TEST(last_name)
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"sh"}, *all[] = {&p};
     struct baro_sample sample = {.n = 1, .processes = all};
     struct baro_series *s;
-    struct baro_tape *t;
     for (uint64_t second = 1; second <= 4; second++) {
         p.name = (char *)(second <= 2 ? "sh" : "cc1");
         p.info_version = second <= 2 ? 0 : 1;
@@ -573,11 +561,10 @@ TEST(last_name)
         p.value[PROCESS_cpu] = second * SECOND;
         p.value[PROCESS_rss] = 10;
         sample.job[JOB_cpu] = second * SECOND;
-        assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+        tape_add(w, &sample);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_series_new(&s, 0, 4 * SECOND, 4, NULL), 0);
     int cc1 = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_cpu, NULL);
     int rss = baro_series_add_value(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_rss, NULL);
@@ -605,7 +592,6 @@ TEST(ended_are_not_kept)
     struct baro_process p = {.name = (char *)"cc1"}, *all[] = {&p};
     struct baro_sample sample = {.processes = all};
     struct baro_series *s;
-    struct baro_tape *t;
     for (uint32_t i = 1; i <= MANY; i++) { /* every other one is in a sample before it ends */
         struct baro_exit e = {.t_ns = i * 1000ull + 500, .id = i, .key = {(int32_t)i, i}, .name = "cc1"};
         e.value[EXIT_cpu] = 700;
@@ -614,13 +600,12 @@ TEST(ended_are_not_kept)
         p.value[PROCESS_cpu] = 300;
         sample.n = i % 2;
         sample.t_ns = p.read_ns = i * 1000ull;
-        assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+        tape_add(w, &sample);
         e.sampled = i % 2;
         tape_writer_exit(w, &e);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_series_new(&s, 0, MANY * 1000ull + 1000, 1, NULL), 0);
     int named = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_cpu, NULL);
     int any = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);

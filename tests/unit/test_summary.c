@@ -327,7 +327,6 @@ TEST(world_live_is_replay)
 {
     struct tape_writer *w = new_tape(tape_path, NULL);
     struct world *world = world_new(3);
-    struct baro_error err = BARO_ERROR_INIT;
     static char *argv[] = {"make", "-j8", NULL};
     struct baro_header h = {.host = "h", .argv = argv};
     struct baro_summary *live = summary_new(&h);
@@ -340,14 +339,13 @@ TEST(world_live_is_replay)
             summary_add_exit(live, &e);
         }
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        tape_add(w, &world->sample);
         summary_add_sample(live, &world->sample);
     }
     const struct baro_event end = {.t_ns = world->sample.t_ns, .kind = BARO_EVENT_END, .text = "unknown"};
     tape_writer_event(w, &end);
     summary_add_event(live, &end);
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     summary_finish(live);
     compare_with_tape(live);
     summary_free(live);
@@ -395,18 +393,16 @@ static void put_row(bool csv, const struct columns *c, struct output_row *row, s
 
 static void export(int kind, bool csv, const char *list, struct buf *text)
 {
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct columns c;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
-    assert_int_equal(columns_choose(&c, kind, list, tape, NULL, &err), 0);
+    struct baro_tape *tape = tape_opened(tape_path);
+    assert_int_equal(columns_choose(&c, kind, list, tape, NULL, NULL), 0);
     struct baro_previous *memory = row_previous_new();
     struct buf room = {0};
     buf_clear(text);
     if (csv)
         csv_header(&c, false, text);
-    while (baro_tape_next(tape, &r, &err) > 0) {
+    while (baro_tape_next(tape, &r, NULL) > 0) {
         struct output_row row = {
             .kind = kind, .header = baro_tape_header(tape), .t_ns = r.t_ns, .memory = memory, .attributes = &room};
         if (r.kind == BARO_RECORD_EXIT && kind == BARO_KIND_EXIT) {
@@ -517,21 +513,19 @@ TEST(safe_csv)
 
 TEST(columns)
 {
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct columns c;
     char unknown[64];
     write_story();
-    assert_int_equal(baro_tape_open(&tape, tape_path, &err), 0);
-    assert_int_equal(columns_choose(&c, ROW_EVENT, "time,cpu", tape, unknown, &err), BARO_E_SYNTAX);
+    struct baro_tape *tape = tape_opened(tape_path);
+    assert_int_equal(columns_choose(&c, ROW_EVENT, "time,cpu", tape, unknown, NULL), BARO_E_SYNTAX);
     assert_string_equal(unknown, "cpu");
     columns_done(&c);
     /* the sum differs */
-    assert_int_equal(columns_choose(&c, BARO_KIND_JOB, "nice", tape, unknown, &err), BARO_E_SYNTAX);
+    assert_int_equal(columns_choose(&c, BARO_KIND_JOB, "nice", tape, unknown, NULL), BARO_E_SYNTAX);
     columns_done(&c);
-    assert_int_equal(columns_choose(&c, BARO_KIND_PROCESS, "", tape, unknown, &err), BARO_E_SYNTAX);
+    assert_int_equal(columns_choose(&c, BARO_KIND_PROCESS, "", tape, unknown, NULL), BARO_E_SYNTAX);
     columns_done(&c);
-    assert_int_equal(columns_choose(&c, BARO_KIND_JOB, "rss,rss_bytes,cpu_ns", tape, unknown, &err), 0);
+    assert_int_equal(columns_choose(&c, BARO_KIND_JOB, "rss,rss_bytes,cpu_ns", tape, unknown, NULL), 0);
     assert_int_equal(c.n, 3);
     assert_string_equal(c.at[0]->name, "rss_bytes");
     columns_done(&c);

@@ -24,14 +24,12 @@ static void write_samples(struct fixture *f)
 {
     struct tape_writer *w = new_tape(f->path, NULL);
     struct world *world = world_new(11);
-    struct baro_error err = BARO_ERROR_INIT;
     for (int i = 0; i < TICKS; i++) {
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        tape_add(w, &world->sample);
         log_sample(&f->log, &world->sample, 0);
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
 }
 
@@ -48,10 +46,9 @@ TEST(copy)
 {
     struct fixture *f = *state;
     struct baro_sample *copy[TICKS];
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
         assert_int_equal(baro_sample_copy(r.u.sample, &copy[n++], NULL), 0);
@@ -70,9 +67,8 @@ TEST(copy)
 TEST(previous)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     assert_int_equal(baro_tape_previous(t, &r, NULL), 0); /* nothing was read yet */
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     for (size_t i = f->log.n - 1; i-- > 0;) {
@@ -99,8 +95,7 @@ TEST(at)
 {
     struct fixture *f = *state;
     const struct item *at = f->log.at, *last = &at[f->log.n - 1];
-    struct baro_tape *t;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     for (size_t i = 0; i + 1 < f->log.n; i += 7) {
         uint64_t gap = at[i + 1].t_ns - at[i].t_ns;
         assert_true(gap > 4);
@@ -138,40 +133,35 @@ static void write_two(const char *path)
     s.job_absent[JOB_io_read] = BARO_ABSENT_DENIED;
     stays.value[PROCESS_rss] = 5000;
     stays.value[PROCESS_state] = 'R';
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 11000000000;
     s.processes = second;
     s.job[JOB_cpu] = 200;
     s.job_absent[JOB_io_read] = BARO_PRESENT;
     stays.value[PROCESS_rss] = 4000;
     stays.value[PROCESS_state] = 'S';
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
 }
 
 TEST(interpolate)
 {
     struct fixture *f = *state;
     char path[80];
-    struct baro_tape *t;
     struct baro_sample *s;
     uint64_t v = 0;
     snprintf(path, sizeof path, "%s.two", f->path);
     write_two(path);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_tape_at(t, 4000000000, BARO_AT_INTERPOLATE, &s, NULL), 1); /* 3 of 10 seconds */
     assert_int_equal(baro_sample_t_ns(s), 4000000000);
-    assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_cpu, &v), 0);
-    assert_int_equal(v, 130);
+    assert_gives(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_cpu, &v), v, 130);
     assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_io_read, &v), BARO_ABSENT_DENIED);
     assert_int_equal(baro_sample_rows(s, BARO_KIND_PROCESS), 1);
     const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, 0);
     assert_int_equal(baro_row_id(p), 1);
-    assert_int_equal(baro_row_value(p, PROCESS_rss, &v), 0);
-    assert_int_equal(v, 4700);
-    assert_int_equal(baro_row_value(p, PROCESS_state, &v), 0);
-    assert_int_equal(v, 'R');
+    assert_gives(baro_row_value(p, PROCESS_rss, &v), v, 4700);
+    assert_gives(baro_row_value(p, PROCESS_state, &v), v, 'R');
     baro_sample_free(s);
     baro_tape_close(t);
     unlink(path);
@@ -198,10 +188,9 @@ TEST(values)
     struct fixture *f = *state;
     const int metrics[] = {PROCESS_rss, -1, PROCESS_cpu, PROCESS_pss, PROCESS_rss, 1000, PROCESS_children};
     enum { N = sizeof(metrics) / sizeof(*metrics) };
-    struct baro_tape *t;
     struct baro_record r;
     size_t rows = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++, rows++) {
             const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
@@ -224,10 +213,9 @@ TEST(values)
 TEST(range)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
     uint64_t first = 0, last = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
     assert_int_equal(first, f->log.at[0].t_ns);
@@ -241,11 +229,10 @@ TEST(range)
 TEST(limit)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_tape_end end = {.size = sizeof(end), .last_ns = 7};
     uint64_t first = 7, last = 7;
     int64_t realtime = 7;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     assert_int_equal(baro_tape_realtime_ns(t, f->log.at[0].t_ns, &realtime, NULL), 0);
     baro_tape_limit_cpu(t, 1);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), -ETIME);
@@ -316,11 +303,10 @@ TEST(sources)
 TEST(changed)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
     struct baro_sample *before = NULL;
     size_t unchanged = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         const struct baro_sample *s = r.u.sample;
         size_t next = baro_sample_next_changed(s, 0);
@@ -394,10 +380,9 @@ static void follow(const char *path, bool finish)
 {
     struct tape_writer *w = new_tape(path, NULL);
     struct world *world = world_new(3);
-    struct baro_tape *t;
     world_tick(world);
-    assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_add(w, &world->sample);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(read_on(t), 1);
     while (baro_tape_wait(t, 0, NULL) == 1)
         assert_int_equal(read_on(t), 0);
@@ -406,7 +391,7 @@ static void follow(const char *path, bool finish)
     for (int i = 0; i < 10; i++) {
         assert_false(is_readable(wakes));
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+        tape_add(w, &world->sample);
         assert_true(wakes < 0 || is_readable(wakes));
         assert_int_equal(baro_tape_wait(t, 10000, NULL), 1);
         assert_int_equal(read_on(t), 1);
@@ -443,7 +428,7 @@ static void write_long(const char *path)
     struct world *world = world_new(12);
     for (int i = 0; i < LONG_TICKS; i++) {
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+        tape_add(w, &world->sample);
     }
     tape_writer_free(w);
     world_free(world);
@@ -468,10 +453,9 @@ struct seen {
 
 static size_t read_all(const char *path, struct seen *ret)
 {
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         if (r.kind == BARO_RECORD_SAMPLE)
             ret[n++] = (struct seen){r.t_ns, baro_sample_rows(r.u.sample, BARO_KIND_PROCESS)};
@@ -496,8 +480,7 @@ static void seek_long(const char *path)
     static struct seen seen[LONG_TICKS];
     size_t n = read_all(path, seen);
     uint64_t first = seen[0].t_ns, length = seen[n - 1].t_ns - first, random = 1;
-    struct baro_tape *t;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     expect_seek(t, seen, n, UINT64_MAX);
     expect_seek(t, seen, n, 0);
     for (int i = 0; i < 60; i++) {

@@ -35,18 +35,16 @@ static void write_small(struct log *l, unsigned ticks)
     struct tape_writer *w = new_tape(path, NULL);
     struct world *world = world_new(7);
     world->machine_every = 6;
-    struct baro_error err = BARO_ERROR_INIT;
     for (unsigned i = 0; i < ticks; i++) {
         world->sample.t_ns += 60000000000ull;
         world_tick(world);
         while (world->n > 3)
             world_died(world, 0);
         world->sample.n = world->n;
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        tape_add(w, &world->sample);
         log_sample(l, &world->sample, tape_writer_bytes(w));
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
 }
 
@@ -72,11 +70,10 @@ static size_t read_all(const struct log *l, bool *seen)
 {
     struct baro_tape *t;
     struct baro_record r;
-    struct baro_error err = BARO_ERROR_INIT;
     size_t n = 0, at = 0;
-    if (baro_tape_open(&t, path, &err) < 0)
+    if (baro_tape_open(&t, path, NULL) < 0)
         return 0;
-    while (baro_tape_next(t, &r, &err) == 1) {
+    while (baro_tape_next(t, &r, NULL) == 1) {
         if (r.kind != BARO_RECORD_SAMPLE)
             continue;
         while (at < l->n && l->at[at].t_ns != r.t_ns)
@@ -171,16 +168,14 @@ TEST(torn_middle)
     struct log l = {0};
     struct extent blocks[64];
     size_t len, front, damaged = 0, samples = 0;
-    struct baro_tape *t;
     struct baro_record r;
-    struct baro_error err = BARO_ERROR_INIT;
     write_small(&l, SMALL);
     unsigned char *whole = slurp(&len);
     find_blocks(whole, len, blocks, 64, &front);
     memset(whole + blocks[1].from + 5, 0, blocks[1].to - blocks[1].from - 10);
     put_file(whole, len);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
-    while (baro_tape_next(t, &r, &err) == 1) {
+    struct baro_tape *t = tape_opened(path);
+    while (baro_tape_next(t, &r, NULL) == 1) {
         damaged += r.kind == BARO_RECORD_DAMAGE;
         samples += r.kind == BARO_RECORD_SAMPLE;
     }
@@ -191,7 +186,7 @@ TEST(torn_middle)
     for (size_t i = 0; i < l.n; i++) {
         bool gone = in_block(blocks, 64, blocks[1].from, l.at[i].end);
         lost += gone;
-        assert_int_equal(baro_tape_seek(t, l.at[i].t_ns, &r, &err), 1);
+        assert_int_equal(baro_tape_seek(t, l.at[i].t_ns, &r, NULL), 1);
         if (!gone)
             assert_true(same_as(&l.at[i], &r, false));
         else
@@ -250,7 +245,6 @@ TEST(seek_in_a_damaged_block)
     struct frame_head head;
     size_t len, front, before = 0, lost = 0;
     bool seen[SMALL] = {false};
-    struct baro_tape *t;
     struct baro_record r;
     write_small(&l, SMALL);
     unsigned char *whole = slurp(&len);
@@ -264,7 +258,7 @@ TEST(seek_in_a_damaged_block)
     whole[at + FRAME_HEAD_SIZE] ^= 1;
     put_file(whole, len);
     read_all(&l, seen);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     for (size_t i = 0; i < l.n; i++) {
         if (i > 0) {
             assert_int_equal(baro_tape_seek(t, l.at[i].t_ns - 1, &r, NULL), 1);
@@ -377,24 +371,22 @@ TEST(unknown_metric)
     memcpy(newer + front, whole + rest, len - rest);
 
     /* The fds of the last sample, as they were written. */
-    struct baro_tape *t;
     struct baro_record r;
-    struct baro_error err = BARO_ERROR_INIT;
     uint64_t expected[8], v;
     int reason[8];
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
+    struct baro_tape *t = tape_opened(path);
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++)
         reason[i] = baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i), PROCESS_fds, &expected[i]);
     baro_tape_close(t);
 
     put_file(newer, front + len - rest);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    t = tape_opened(path);
     int extra = baro_metric_count(BARO_KIND_PROCESS);
     assert_int_equal(baro_tape_metric_count(t, BARO_KIND_PROCESS), extra + 1);
     assert_string_equal(baro_tape_metric(t, BARO_KIND_PROCESS, extra)->name, "fdz");
     assert_null(baro_tape_metric(t, BARO_KIND_PROCESS, extra + 1));
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     assert_true(r.t_ns == l.at[4].t_ns);
     for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++) {
         const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
@@ -435,9 +427,8 @@ static int read_zeros(const unsigned char *whole, size_t front, unsigned frames,
         at += FRAME_HEAD_SIZE + skip + out.pos;
     }
     put_file(tape, at);
-    struct baro_tape *t;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     int code = baro_tape_next(t, &r, NULL), kind = code == 1 ? (int)r.kind : code;
     assert_true(code <= 0 || baro_tape_next(t, &r, NULL) == 0);
     baro_tape_close(t);
@@ -511,7 +502,6 @@ TEST(cut_while_open)
 {
     struct log l = {0};
     struct baro_tape_end end = {.size = sizeof(end)};
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
     struct baro_sample *s;
     uint64_t first, last;
@@ -523,20 +513,20 @@ TEST(cut_while_open)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         struct baro_tape *t = NULL;
         put_file(whole, len);
-        assert_int_equal(baro_tape_open(&t, path, &err), 0);
-        assert_int_equal(baro_tape_seek(t, l.at[l.n / 2].t_ns, &r, &err), 1);
+        t = tape_opened(path);
+        assert_int_equal(baro_tape_seek(t, l.at[l.n / 2].t_ns, &r, NULL), 1);
         assert_int_equal(truncate(path, (off_t)sizes[i]), 0);
-        (void)baro_tape_read_end(t, &end, &err);
-        (void)baro_tape_range(t, &first, &last, &err);
-        (void)baro_tape_seek(t, l.at[l.n - 1].t_ns, &r, &err);
-        (void)baro_tape_previous(t, &r, &err);
-        if (baro_tape_at(t, l.at[0].t_ns, BARO_AT_BEFORE, &s, &err) == 1)
+        (void)baro_tape_read_end(t, &end, NULL);
+        (void)baro_tape_range(t, &first, &last, NULL);
+        (void)baro_tape_seek(t, l.at[l.n - 1].t_ns, &r, NULL);
+        (void)baro_tape_previous(t, &r, NULL);
+        if (baro_tape_at(t, l.at[0].t_ns, BARO_AT_BEFORE, &s, NULL) == 1)
             baro_sample_free(s);
         int fd = open(path, O_WRONLY);
         assert_int_equal(pwrite(fd, whole, len, 0), len);
         close(fd);
         end = (struct baro_tape_end){.size = sizeof(end)};
-        assert_int_equal(baro_tape_read_end(t, &end, &err), 0);
+        assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
         baro_tape_close(t);
     }
     alarm(0);

@@ -79,10 +79,9 @@ static void write_queues(const char *name)
         }
         absent[1][0] = i == 5 ? BARO_ABSENT_TIMEOUT : BARO_PRESENT;
         value[1][0] = absent[1][0] ? 0 : value[1][0];
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static void expect_real(const struct baro_tape *t, const struct baro_row *e, int metric, double expected)
@@ -147,10 +146,9 @@ static void expect_high(const struct baro_tape *t, const struct baro_row *e)
 
 static void expect_queues(const char *name)
 {
-    struct baro_tape *t;
     struct baro_record r;
     uint64_t v = 0;
-    assert_int_equal(baro_tape_open(&t, name, NULL), 0);
+    struct baro_tape *t = tape_opened(name);
     expect_kinds(t);
     int kind = baro_tape_kind_find(t, "jobqueue");
     const struct baro_metric *first = baro_tape_metric(t, kind, 0);
@@ -175,8 +173,7 @@ static void expect_queues(const char *name)
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     e = baro_sample_row(r.u.sample, kind, 1);
     expect_real(t, e, 0, -0.25);
-    assert_int_equal(baro_row_value(e, 2, &v), 0);
-    assert_int_equal(v, 19000);
+    assert_gives(baro_row_value(e, 2, &v), v, 19000);
     assert_true(first == baro_tape_metric(t, kind, 0));
     baro_tape_close(t);
 }
@@ -201,14 +198,13 @@ TEST(golden)
 /* Rates, curves, copies and interpolation of its values. */
 TEST(derived)
 {
-    struct baro_tape *t;
     struct baro_record r;
     struct baro_sample *a, *b;
     struct baro_series *s;
     double rate = 0;
     uint64_t v = 0;
     write_queues(path);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_tape_seek(t, 12 * (uint64_t)SECOND, &r, NULL), 1);
     assert_int_equal(baro_sample_copy(r.u.sample, &a, NULL), 0);
     assert_int_equal(baro_tape_seek(t, 14 * (uint64_t)SECOND, &r, NULL), 1);
@@ -268,15 +264,13 @@ TEST(numbers_that_are_none)
         s.t_ns = (i + 1) * (uint64_t)SECOND;
         d.rows.read_ns = s.t_ns;
         value[0] = real(stored[i]);
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 
-    struct baro_tape *t;
     struct ArrowArrayStream stream;
     struct ArrowArray a;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
     assert_int_equal(baro_tape_arrow(t, baro_tape_kind_find(t, "jobqueue"), "depth", NULL, &stream, NULL), 0);
     baro_tape_close(t);
@@ -314,13 +308,11 @@ TEST(names_of_columns)
         metrics[i] = &metric[i];
     }
     struct tape_writer *w = new_tape(path, NULL);
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
 
-    struct baro_tape *t;
     struct baro_columns *c;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
     int kind = baro_tape_kind_find(t, "app");
     assert_int_equal(baro_columns_new(&c, t, kind, NULL, NULL), 0);
@@ -362,10 +354,9 @@ static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sa
     for (unsigned i = 1; i < 4; i++) {
         s->t_ns = i * (uint64_t)SECOND;
         d->rows.read_ns = s->t_ns;
-        assert_int_equal(tape_writer_commit(w, s, NULL), 0);
+        tape_add(w, s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     free(row);
     free(rows);
     free(value);
@@ -375,11 +366,10 @@ static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sa
 
 static size_t count_rows(unsigned expected_samples, const char *kind_name)
 {
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
     unsigned samples = 0;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     for (; baro_tape_next(t, &r, NULL) == 1; samples++) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
         n = baro_sample_rows(r.u.sample, baro_tape_kind_find(t, kind_name));
@@ -414,7 +404,6 @@ TEST(names)
     char names[KINDS][80];
     struct baro_sample s = {.t_ns = SECOND, .n_declared = KINDS, .declared = all};
     const struct baro_metric *metrics[] = {&depth};
-    struct baro_tape *t;
     struct baro_record r;
     for (unsigned i = 0; i < KINDS; i++) {
         snprintf(names[i], sizeof names[i], "kind%u", i);
@@ -427,10 +416,9 @@ TEST(names)
     memset(names[6], 'n', sizeof names[6] - 1);
     names[6][sizeof names[6] - 1] = 0;
     struct tape_writer *w = new_tape(path, NULL);
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_add(w, &s);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_tape_kind_count(t), baro_kind_count() + 60);
     assert_int_equal(baro_tape_kind_find(t, "kind2"), baro_kind_count() + 2);
@@ -463,16 +451,14 @@ TEST(event_attributes)
     };
     struct tape_writer *w = new_tape(path, NULL);
     struct baro_event e = {.kind = BARO_EVENT_MARK, .text = "epoch 3", .n_attributes = 14, .attribute = given};
-    struct baro_tape *t;
     struct baro_record r;
     struct baro_attribute a;
     tape_writer_event(w, &e);
     e.attribute = NULL;
     e.n_attributes = 0;
     tape_writer_event(w, &e);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.kind, BARO_RECORD_EVENT);
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(r.u.event)), "mark");

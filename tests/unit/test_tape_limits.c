@@ -42,38 +42,34 @@ static void write_tape(const char *path, uint64_t *times)
 {
     char *argv[] = {"true", NULL};
     struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
-    struct baro_error err = BARO_ERROR_INIT;
     struct world *world = world_new(5);
     struct tape_writer *w;
     unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, &err), &h, NULL, &err), 0);
+    assert_int_equal(tape_writer_new(&w, tape_create(path, NULL), &h, NULL, NULL), 0);
     for (unsigned i = 0; i < TICKS; i++) {
         world_tick(world);
         times[i] = world->sample.t_ns;
         if (i == FIRST || i == FIRST + 1 || i == SECOND || i == THIRD)
             tape_writer_limits(w, held(i), world->sample.t_ns - 1);
         if (i == THIRD)
-            assert_int_equal(tape_writer_commit(w, NULL, &err), 0); /* alone */
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+            tape_add(w, NULL); /* alone */
+        tape_add(w, &world->sample);
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
 }
 
 TEST(in_order)
 {
     static uint64_t times[TICKS];
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
     struct baro_record r;
     write_tape(*state, times);
-    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
+    struct baro_tape *t = tape_opened(*state);
     for (int round = 0; round < 2; round++) {
         unsigned tick = 0, count = 0;
         static const unsigned when[] = {FIRST, SECOND, THIRD};
         assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
-        while (baro_tape_next(t, &r, &err) > 0) {
+        while (baro_tape_next(t, &r, NULL) > 0) {
             if (r.kind == BARO_RECORD_LIMITS) {
                 assert_true(count < 3 && r.t_ns == times[when[count]] - 1 && tick == when[count]);
                 assert_true(baro_limits_equal(r.u.limits, &at[count++]));
@@ -83,16 +79,15 @@ TEST(in_order)
         }
         assert_int_equal(count, 3);
         assert_int_equal(tick, TICKS);
-        assert_int_equal(baro_tape_rewind(t, &err), 0);
+        assert_int_equal(baro_tape_rewind(t, NULL), 0);
     }
     baro_tape_close(t);
 }
 
 static void seek_tick(struct baro_tape *t, const uint64_t *times, unsigned tick)
 {
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
-    assert_int_equal(baro_tape_seek(t, times[tick], &r, &err), 1);
+    assert_int_equal(baro_tape_seek(t, times[tick], &r, NULL), 1);
     assert_true(baro_limits_equal(baro_tape_limits(t), held(tick)));
 }
 
@@ -101,10 +96,8 @@ TEST(from_anywhere)
 {
     static const unsigned changes[] = {FIRST, SECOND, THIRD};
     static uint64_t times[TICKS];
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
     write_tape(*state, times);
-    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
+    struct baro_tape *t = tape_opened(*state);
     for (unsigned i = 0; i < TICKS; i += getenv("BARO_FULL") ? 1 : 11)
         seek_tick(t, times, i * 1009 % TICKS);
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
@@ -131,25 +124,22 @@ static void make_golden(const char *path)
         s.t_ns = p.read_ns = 1000000007ull * i;
         if (i == GOLDEN_FIRST || i == GOLDEN_SECOND)
             tape_writer_limits(w, &at[i == GOLDEN_SECOND], s.t_ns + 5);
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 TEST(golden)
 {
     char path[4096];
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
     struct baro_record r;
     unsigned tick = 0, count = 0;
     snprintf(path, sizeof path, "%s/../tape/v1-limits.baro", getenv("BARO_FIXTURES"));
     if (getenv("BARO_GOLDEN_WRITE") && access(path, F_OK) != 0)
         make_golden(path);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
-    while (baro_tape_next(t, &r, &err) > 0) {
+    while (baro_tape_next(t, &r, NULL) > 0) {
         if (r.kind == BARO_RECORD_LIMITS) {
             assert_true(baro_limits_equal(r.u.limits, &at[count]));
             assert_true(r.t_ns == 1000000007ull * (count ? GOLDEN_SECOND : GOLDEN_FIRST) + 5);
@@ -197,8 +187,6 @@ TEST(full_disk)
 {
     struct disk disk = {0};
     struct tape_io io = tape_io_real;
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
     struct baro_record r;
     io.write = failing;
     io.context = &disk;
@@ -206,21 +194,20 @@ TEST(full_disk)
     struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
     struct tape_writer *w;
     unlink(*state);
-    assert_int_equal(tape_writer_new(&w, tape_create(*state, &err), &h, &io, &err), 0);
-    assert_int_equal(tape_writer_start(w, &err), 0);
+    assert_int_equal(tape_writer_new(&w, tape_create(*state, NULL), &h, &io, NULL), 0);
+    assert_int_equal(tape_writer_start(w, NULL), 0);
     tape_writer_limits(w, &at[0], 7);
     disk.fails = 2;
-    assert_int_equal(tape_writer_commit(w, NULL, &err), -ENOSPC);
+    assert_int_equal(tape_writer_commit(w, NULL, NULL), -ENOSPC);
     tape_writer_limits(w, &at[1], 9);
-    assert_int_equal(tape_writer_commit(w, NULL, &err), -ENOSPC);
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
-    assert_int_equal(baro_tape_next(t, &r, &err), 1);
+    assert_int_equal(tape_writer_commit(w, NULL, NULL), -ENOSPC);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(*state);
+    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.kind, BARO_RECORD_LIMITS);
     assert_int_equal(r.t_ns, 9);
     assert_true(baro_limits_equal(r.u.limits, &at[1]));
-    assert_int_equal(baro_tape_next(t, &r, &err), 0);
+    assert_int_equal(baro_tape_next(t, &r, NULL), 0);
     assert_true(baro_tape_complete(t));
     baro_tape_close(t);
 }

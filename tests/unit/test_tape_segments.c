@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tape in segments: what is read is what was written, in any direction, with segments removed or damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#define UNIT_EACH set_up, tear_down
+#include "unit.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -41,10 +38,9 @@ static struct baro_header header_of(uint32_t segment)
 static int create(const struct fixture *f, uint32_t number)
 {
     char name[SEGMENT_NAME_SIZE], path[120];
-    struct baro_error err = BARO_ERROR_INIT;
     segment_name(number, name);
     snprintf(path, sizeof path, "%s/%s", f->path, name);
-    return tape_create(path, &err);
+    return tape_create(path, NULL);
 }
 
 static void segment_path(const struct fixture *f, uint32_t number, char ret[static 120])
@@ -77,15 +73,14 @@ static int set_up(void **state)
     for (int i = 0; i < TICKS; i++) {
         world_tick(world);
         write_exit(w, &f->log, world->sample.t_ns);
-        assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+        tape_add(w, &world->sample);
         log_sample(&f->log, &world->sample, 0);
         if (i % EACH != EACH - 1 || i + 1 == TICKS)
             continue;
         h = header_of((uint32_t)(i / EACH + 2));
         assert_int_equal(tape_writer_next(w, create(f, h.segment), &h, NULL), 0);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
     *state = f;
     return 0;
@@ -115,13 +110,12 @@ static void expect_from(struct baro_tape *t, const struct fixture *f, size_t fro
     assert_int_equal(baro_tape_damage(t), 0);
 }
 
-static void test_is_one_tape(void **state)
+TEST(is_one_tape)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     uint64_t first, last;
     struct baro_tape_end end = {.size = sizeof end};
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     assert_int_equal(baro_header_segment(baro_tape_header(t)), 1);
     struct baro_value keep;
     assert_int_equal(baro_header_value(baro_tape_header(t), baro_header_fact_find("keep_bytes"), 0, &keep), 0);
@@ -138,7 +132,7 @@ static void test_is_one_tape(void **state)
     baro_tape_close(t);
 }
 
-static void test_by_descriptor(void **state)
+TEST(by_descriptor)
 {
     struct fixture *f = *state;
     struct baro_tape *t;
@@ -150,7 +144,7 @@ static void test_by_descriptor(void **state)
 }
 
 /* Each segment alone is a tape with the same records: nothing in it refers to another one. */
-static void test_each_is_a_tape(void **state)
+TEST(each_is_a_tape)
 {
     struct fixture *f = *state;
     size_t item = 0;
@@ -159,7 +153,7 @@ static void test_each_is_a_tape(void **state)
         struct baro_record r;
         char path[120];
         segment_path(f, n, path);
-        assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+        t = tape_opened(path);
         assert_int_equal(baro_header_segment(baro_tape_header(t)), n);
         while (baro_tape_next(t, &r, NULL) > 0) {
             assert_true(item < f->log.n);
@@ -179,13 +173,12 @@ static void expect_seek(struct baro_tape *t, uint64_t t_ns, const struct item *i
 }
 
 /* Items come in pairs: an exit and a sample. */
-static void test_any_time(void **state)
+TEST(any_time)
 {
     struct fixture *f = *state;
     const struct item *at = f->log.at;
-    struct baro_tape *t;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     for (size_t k = 0, i = 1; k < f->log.n / 2; k++, i = (i + 2 * 37) % f->log.n) {
         i |= 1;
         expect_seek(t, at[i].t_ns, &at[i]);
@@ -206,19 +199,19 @@ static void test_any_time(void **state)
 }
 
 /* The recorder removes the oldest: a new cursor begins later, an open one skips what it has not read. */
-static void test_removed(void **state)
+TEST(removed)
 {
     struct fixture *f = *state;
     struct baro_tape *old, *t;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&old, f->path, NULL), 0);
+    old = tape_opened(f->path);
     assert_int_equal(baro_tape_next(old, &r, NULL), 1);
     for (uint32_t n = 1; n <= 3; n++) {
         char path[120];
         segment_path(f, n, path);
         assert_int_equal(unlink(path), 0);
     }
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    t = tape_opened(f->path);
     assert_int_equal(baro_header_segment(baro_tape_header(t)), 4);
     assert_false(baro_header_has_start(baro_tape_header(t)));
     expect_from(t, f, 3 * 2 * EACH);
@@ -232,10 +225,9 @@ static void test_removed(void **state)
     baro_tape_close(old);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
     char path[120];
     struct stat st;
@@ -247,7 +239,7 @@ static void test_damaged(void **state)
     segment_path(f, 9, path);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(truncate(path, st.st_size / 2), 0);
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         damages += r.kind == BARO_RECORD_DAMAGE;
         n += r.kind != BARO_RECORD_DAMAGE;
@@ -260,10 +252,9 @@ static void test_damaged(void **state)
 }
 
 /* Damage costs the rest of its block, and nothing of other segments. */
-static void test_damaged_segments(void **state)
+TEST(damaged_segments)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     char path[120];
     struct stat st;
     for (uint32_t number = 3; number < 8; number++) {
@@ -275,7 +266,7 @@ static void test_damaged_segments(void **state)
     }
     struct baro_record r;
     size_t at = 0, damaged = 0, left_out = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     while (baro_tape_next(t, &r, NULL) == 1) {
         if (r.kind == BARO_RECORD_DAMAGE) {
             damaged++;
@@ -294,15 +285,14 @@ static void test_damaged_segments(void **state)
 }
 
 /* While the newest segment has no header yet, the tape ends before it, and continues later. */
-static void test_growing(void **state)
+TEST(growing)
 {
     struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
     struct baro_header h = header_of(SEGMENTS + 1);
     struct world *world = world_new(4);
     struct tape_writer *w;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     int fd = create(f, SEGMENTS + 1);
     for (size_t i = 0; i < f->log.n; i++)
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
@@ -312,7 +302,7 @@ static void test_growing(void **state)
     assert_int_equal(baro_tape_next(t, &r, NULL), 0);
     world_tick(world);
     world->sample.t_ns += f->log.at[f->log.n - 1].t_ns;
-    assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+    tape_add(w, &world->sample);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.t_ns, world->sample.t_ns);
     assert_false(baro_tape_complete(t));
@@ -335,7 +325,7 @@ static ssize_t refuse(void *context, int fd, const void *at, size_t len)
 }
 
 /* A segment that can't be created leaves the writer unchanged. */
-static void test_no_room(void **state)
+TEST(no_room)
 {
     struct fixture *f = *state;
     int refused = -1;
@@ -348,13 +338,13 @@ static void test_no_room(void **state)
     io.look = NULL;
     assert_int_equal(tape_writer_new(&w, create(f, 100), &h, &io, NULL), 0);
     world_tick(world);
-    assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+    tape_add(w, &world->sample);
     uint64_t bytes = tape_writer_bytes(w);
     refused = create(f, 101);
     assert_int_equal(tape_writer_next(w, refused, &h, NULL), -ENOSPC);
     refused = -1;
     world_tick(world);
-    assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+    tape_add(w, &world->sample);
     assert_true(tape_writer_bytes(w) > bytes);
     tape_writer_free(w);
     world_free(world);
@@ -362,7 +352,7 @@ static void test_no_room(void **state)
 
 /* ---- which segments are created and removed ---- */
 
-static void test_keep(void **state)
+TEST(keep)
 {
     struct fixture *f = *state;
     const uint64_t s = 1000000000;
@@ -410,10 +400,9 @@ static void test_keep(void **state)
 
 static void expect_stopped(const struct fixture *f, bool stopped)
 {
-    struct baro_tape *t;
     struct baro_value v;
     struct baro_tape_end end = {.size = sizeof end};
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f->path);
     assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
     assert_true(!end.ended && end.complete == stopped && end.detached == stopped);
     struct baro_summary *s = summary_of_file(f->path);
@@ -424,7 +413,7 @@ static void expect_stopped(const struct fixture *f, bool stopped)
 }
 
 /* A footer without an end: the recorder was told to stop, and another one may go on. Without both it was killed. */
-static void test_stopped(void **state)
+TEST(stopped)
 {
     struct fixture *f = *state;
     struct stat st;
@@ -436,28 +425,15 @@ static void test_stopped(void **state)
     expect_stopped(f, false);
 }
 
-static void test_other_folders(void **state)
+TEST(other_folders)
 {
     struct fixture *f = *state;
     struct baro_tape *t;
-    struct baro_error err = BARO_ERROR_INIT;
     int parent = open(f->folder, O_RDONLY | O_DIRECTORY);
-    assert_int_equal(baro_tape_open(&t, f->folder, &err), -EISDIR);
-    assert_int_equal(baro_runs_remove(f->folder, 0, &err), -EISDIR);
+    assert_int_equal(baro_tape_open(&t, f->folder, NULL), -EISDIR);
+    assert_int_equal(baro_runs_remove(f->folder, 0, NULL), -EISDIR);
     assert_int_equal(mkdirat(parent, "empty", 0700), 0);
     assert_int_equal(segments_remove(parent, "empty", true), -ENOTDIR);
     assert_int_equal(unlinkat(parent, "empty", AT_REMOVEDIR), 0);
     close(parent);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_is_one_tape), TEST(test_by_descriptor), TEST(test_each_is_a_tape), TEST(test_any_time),
-        TEST(test_removed),     TEST(test_damaged),       TEST(test_growing),        TEST(test_no_room),
-        TEST(test_keep),        TEST(test_other_folders), TEST(test_stopped),        TEST(test_damaged_segments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

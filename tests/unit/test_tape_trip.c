@@ -43,17 +43,15 @@ static void write_world(const char *path, unsigned ticks, uint64_t seed, struct 
 {
     struct tape_writer *w = new_tape(path, NULL);
     struct world *world = world_new(seed);
-    struct baro_error err = BARO_ERROR_INIT;
     for (unsigned i = 0; i < ticks; i++) {
         write_extras(w, world, l);
         if (i % 50 == 7)
-            assert_int_equal(tape_writer_commit(w, NULL, &err), 0);
+            tape_add(w, NULL);
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        tape_add(w, &world->sample);
         log_sample(l, &world->sample, 0);
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
 }
 
@@ -66,21 +64,19 @@ TEST(round_trip)
 {
     const char *path = *state;
     struct log l = {0};
-    struct baro_tape *t;
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
     write_world(path, TICKS, 1, &l);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    struct baro_tape *t = tape_opened(path);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < l.n; i++) {
-            assert_int_equal(baro_tape_next(t, &r, &err), 1);
+            assert_int_equal(baro_tape_next(t, &r, NULL), 1);
             expect(&l.at[i], &r, true);
         }
         assert_false(baro_tape_complete(t));
-        assert_int_equal(baro_tape_next(t, &r, &err), 0);
+        assert_int_equal(baro_tape_next(t, &r, NULL), 0);
         assert_true(baro_tape_complete(t));
         assert_int_equal(baro_tape_damage(t), 0);
-        assert_int_equal(baro_tape_rewind(t, &err), 0);
+        assert_int_equal(baro_tape_rewind(t, NULL), 0);
     }
     baro_tape_close(t);
     log_free(&l);
@@ -89,10 +85,8 @@ TEST(round_trip)
 /* Seeks one record of so many, in no order; with BARO_FULL (make check-full) all. */
 static void seek_all(const char *path, const struct log *l)
 {
-    struct baro_tape *t;
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    struct baro_tape *t = tape_opened(path);
     size_t first = 0;
     while (l->at[first].kind != BARO_RECORD_SAMPLE)
         first++;
@@ -101,17 +95,17 @@ static void seek_all(const char *path, const struct log *l)
         const struct item *item = &l->at[at];
         if (item->kind != BARO_RECORD_SAMPLE)
             continue;
-        assert_int_equal(baro_tape_seek(t, item->t_ns + at % 1000, &r, &err), 1);
+        assert_int_equal(baro_tape_seek(t, item->t_ns + at % 1000, &r, NULL), 1);
         expect(item, &r, false);
         if (at + 1 < l->n) {
-            assert_int_equal(baro_tape_next(t, &r, &err), 1);
+            assert_int_equal(baro_tape_next(t, &r, NULL), 1);
             assert_int_equal(r.kind, l->at[at + 1].kind);
             assert_int_equal(r.t_ns, l->at[at + 1].t_ns);
         }
     }
-    assert_int_equal(baro_tape_seek(t, 0, &r, &err), 1);
+    assert_int_equal(baro_tape_seek(t, 0, &r, NULL), 1);
     assert_int_equal(r.t_ns, l->at[first].t_ns);
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     assert_int_equal(baro_tape_damage(t), 0);
     baro_tape_close(t);
 }
@@ -162,19 +156,18 @@ TEST(much_in_few_bytes)
     struct tape_writer *w = new_tape(*state, NULL);
     char *text = malloc(LONG);
     struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = text};
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
     memset(text, 'a', LONG - 1);
     text[LONG - 1] = 0;
     for (e.t_ns = 0; e.t_ns < MANY; e.t_ns++) {
         tape_writer_event(w, &e);
-        assert_int_equal(tape_writer_commit(w, NULL, NULL), 0);
+        tape_add(w, NULL);
     }
     assert_int_equal(tape_writer_finish(w, NULL), 0);
     assert_true(tape_writer_bytes(w) < (uint64_t)LONG * MANY / 100);
     tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    struct baro_tape *t = tape_opened(*state);
     for (; baro_tape_next(t, &r, NULL) == 1; n++)
         assert_int_equal(r.kind, BARO_RECORD_EVENT);
     assert_int_equal(n, MANY);
@@ -196,19 +189,17 @@ TEST(texts_of_an_exit)
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"sh", .cmdline = (char *)"sh -c one"};
     struct baro_process *all[] = {&p};
     struct baro_sample sample = {.t_ns = 1000, .n = 1, .processes = all};
-    struct baro_tape *t;
     struct baro_record r;
     close(mkstemp(path));
     struct tape_writer *w = new_tape(path, NULL);
-    assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+    tape_add(w, &sample);
     for (size_t i = 0; i < TEXTS; i++) {
         struct baro_exit e = {
             .t_ns = 2000 + i, .id = 1, .key = p.key, .name = texts[i].name, .cmdline = texts[i].cmdline};
         tape_writer_exit(w, &e);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     for (size_t i = 0; i < TEXTS; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);

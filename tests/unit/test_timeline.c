@@ -46,22 +46,20 @@ static void sample(struct tape_writer *w, uint64_t t_ns, uint64_t cpu_ns, uint64
     memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
     s.job_absent[JOB_cpu] = BARO_PRESENT;
     s.job[JOB_cpu] = cpu_ns;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
 }
 
 static void finish(struct tape_writer *w)
 {
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static struct baro_fold *fold; /* the last one; freed with the next one */
 
 static const struct baro_timeline *timeline(void)
 {
-    struct baro_tape *tape;
     baro_fold_free(fold);
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    struct baro_tape *tape = tape_opened(path);
     assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, NULL), 0);
     baro_tape_close(tape);
     return baro_fold_timeline(fold);
@@ -70,9 +68,8 @@ static const struct baro_timeline *timeline(void)
 /* The same, as a live view makes it. */
 static const struct baro_timeline *live(void)
 {
-    struct baro_tape *tape;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    struct baro_tape *tape = tape_opened(path);
     baro_fold_free(fold);
     assert_int_equal(baro_fold_new(&fold, baro_tape_header(tape), BARO_FOLD_TIMELINE, NULL), 0);
     while (baro_tape_next(tape, &r, NULL) > 0) {
@@ -402,7 +399,7 @@ static void write_group(struct tape_writer *w, uint64_t t_ns, uint64_t throttled
     value[CGROUP_oom_kills] = kills;
     s.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, all, 0};
     s.job[JOB_cpu] = t_ns;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
 }
 
 /* Throttled from 1 to 4 s with a quiet second between, and again up to 7 s; a kill between 6 and 7 s. */

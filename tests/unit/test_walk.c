@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking a directory: what is counted, once, and what vanishes or can't be read. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#define UNIT_EACH empty, gone
+#include "unit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,9 +50,8 @@ static uint64_t blocks(const char *name)
 
 static int empty(void **state)
 {
-    char command[64];
-    snprintf(command, sizeof(command), "rm -rf %s && mkdir %s", root, root);
-    return system(command);
+    strcpy(root + sizeof(root) - 7, "XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
 }
 
 static int gone(void **state)
@@ -64,7 +61,7 @@ static int gone(void **state)
     return system(command);
 }
 
-static void counts(void **state)
+TEST(counts)
 {
     struct walk_sums s;
     make_file("a", 3000);
@@ -82,7 +79,7 @@ static void counts(void **state)
                                  blocks("d/p"));
 }
 
-static void hard_links_count_once(void **state)
+TEST(hard_links_count_once)
 {
     struct walk_sums s;
     char from[4096];
@@ -99,7 +96,7 @@ static void hard_links_count_once(void **state)
     assert_int_equal(s.used, blocks("") + blocks("a"));
 }
 
-static void sparse_as_allocated(void **state)
+TEST(sparse_as_allocated)
 {
     struct walk_sums s;
     make_file("a", 0);
@@ -111,7 +108,7 @@ static void sparse_as_allocated(void **state)
 }
 
 /* Wide and deep: many directories beside each other, and each of many levels below another. */
-static void wide_and_deep(void **state)
+TEST(wide_and_deep)
 {
     struct walk_sums s;
     char name[32];
@@ -136,7 +133,7 @@ static void wide_and_deep(void **state)
     assert_int_equal(s.unread, 0);
 }
 
-static void no_directory(void **state)
+TEST(no_directory)
 {
     struct walk_sums s;
     char name[4096];
@@ -165,7 +162,7 @@ static bool on_vanish(void *context, const struct walk_sums *so_far)
     return true;
 }
 
-static void what_vanishes_is_not_counted(void **state)
+TEST(what_vanishes_is_not_counted)
 {
     struct walk_sums s;
     char name[16];
@@ -187,7 +184,7 @@ static bool on_cancel(void *context, const struct walk_sums *so_far)
     return so_far->files < 2;
 }
 
-static void cancelled(void **state)
+TEST(cancelled)
 {
     struct walk_sums s;
     make_file("a", 1);
@@ -197,7 +194,7 @@ static void cancelled(void **state)
     assert_int_equal(s.files, 2);
 }
 
-static void many_links(void **state)
+TEST(many_links)
 {
     struct links l = {0};
     for (uint64_t i = 1; i <= LINKS_MOST; i++)
@@ -207,21 +204,4 @@ static void many_links(void **state)
     assert_int_equal(links_add(&l, 0, 1 << 20), LINKS_FULL); /* another device */
     assert_int_equal(l.size, 2 * LINKS_MOST);
     links_done(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(counts, empty, gone),
-        cmocka_unit_test_setup_teardown(hard_links_count_once, empty, gone),
-        cmocka_unit_test_setup_teardown(sparse_as_allocated, empty, gone),
-        cmocka_unit_test_setup_teardown(wide_and_deep, empty, gone),
-        cmocka_unit_test_setup_teardown(no_directory, empty, gone),
-        cmocka_unit_test_setup_teardown(what_vanishes_is_not_counted, empty, gone),
-        cmocka_unit_test_setup_teardown(cancelled, empty, gone),
-        cmocka_unit_test(many_links),
-    };
-    if (!mkdtemp(root))
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The membership of processes as they fork, execute programs and end: of one job, and of two. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH begin, end
+#include "unit.h"
 #include "base/clock.h"
 #include "recorder/select/watch.h"
 
@@ -87,7 +82,7 @@ static void expect(struct machine *m, enum watch_what what, int32_t pid, unsigne
 }
 
 /* A shell forks, and the child executes a tool. */
-static void test_fork_and_exec(void **state)
+TEST(fork_and_exec)
 {
     struct machine *m = *state;
     watch_fork(&m->watch, 11, 10, 1 * NS_PER_SEC);
@@ -106,7 +101,7 @@ static void test_fork_and_exec(void **state)
 }
 
 /* What it used as a member of the first task is counted there, and not a second time. */
-static void test_from_task_to_task(void **state)
+TEST(from_task_to_task)
 {
     struct machine *m = *state;
     watch_fork(&m->watch, 11, 10, NS_PER_SEC);
@@ -122,7 +117,7 @@ static void test_from_task_to_task(void **state)
     expect(m, WATCH_JOIN, 11, 1);
 }
 
-static void test_program_after_an_hour(void **state)
+TEST(program_after_an_hour)
 {
     struct machine *m = *state;
     watch_fork(&m->watch, 11, 10, NS_PER_SEC);
@@ -132,7 +127,7 @@ static void test_program_after_an_hour(void **state)
 }
 
 /* Workers that a member forks belong to the task; commands that it runs don't. */
-static void test_children_of_a_member(void **state)
+TEST(children_of_a_member)
 {
     struct machine *m = *state;
     watch_fork(&m->watch, 11, 10, NS_PER_SEC);
@@ -155,7 +150,7 @@ static void test_children_of_a_member(void **state)
 }
 
 /* All of it is in one batch: a tool that forks before its own exec was matched. */
-static void test_fork_within_a_batch(void **state)
+TEST(fork_within_a_batch)
 {
     struct machine *m = *state;
     m->task[11] = 1;
@@ -169,7 +164,7 @@ static void test_fork_within_a_batch(void **state)
 }
 
 /* What has ended by the end of a batch is not read. */
-static void test_ended_within_a_batch(void **state)
+TEST(ended_within_a_batch)
 {
     struct machine *m = *state;
     m->task[11] = 1;
@@ -185,7 +180,7 @@ static void test_ended_within_a_batch(void **state)
     expect(m, WATCH_UNREAD, 12, 0);
 }
 
-static void test_with_children(void **state)
+TEST(with_children)
 {
     struct machine *m = *state;
     make_whole(m);
@@ -215,7 +210,7 @@ static void scan(struct machine *m, bool anew, const int32_t *pids, size_t n, ui
 }
 
 /* 10 is named; 11 is its child already, 12 is forked later; 20 is in the control group of task 3. */
-static void test_pins(void **state)
+TEST(pins)
 {
     struct machine *m = *state;
     struct watch *w = &m->watch;
@@ -257,7 +252,7 @@ static void test_pins(void **state)
     assert_true(m->n == 6 && m->change[5].task == 1);
 }
 
-static void test_scan(void **state)
+TEST(scan)
 {
     struct machine *m = *state;
     const int32_t both[] = {12, 11}, one[] = {11};
@@ -279,7 +274,7 @@ static void test_scan(void **state)
 }
 
 /* Without events: an exec shows when the process is matched again, and so does a pid that was reused. */
-static void test_matched_again(void **state)
+TEST(matched_again)
 {
     struct machine *m = *state;
     const int32_t one[] = {11};
@@ -298,7 +293,7 @@ static void test_matched_again(void **state)
 }
 
 /* A program that has ended when its turn comes is reported: it may have fitted. */
-static void test_unread_commands(void **state)
+TEST(unread_commands)
 {
     struct machine *m = *state;
     watch_fork(&m->watch, 11, 10, 1);
@@ -318,7 +313,7 @@ static void test_unread_commands(void **state)
 }
 
 /* It can't have belonged to a task if it was not below the process that all are below. */
-static void test_unread_elsewhere(void **state)
+TEST(unread_elsewhere)
 {
     struct machine *m = *state;
     m->job[0].under = 10;
@@ -355,7 +350,7 @@ static const struct watch_change *change_of(const struct machine *m, uint32_t jo
 }
 
 /* A process of both: its command is read once, and what it executes next matters to each job apart. */
-static void test_two_jobs_share_a_process(void **state)
+TEST(two_jobs_share_a_process)
 {
     struct machine *m = *state;
     add_other(m);
@@ -381,7 +376,7 @@ static void test_two_jobs_share_a_process(void **state)
 }
 
 /* A new job is matched with what is known already. The other job's processes are not matched again. */
-static void test_a_job_is_added(void **state)
+TEST(a_job_is_added)
 {
     struct machine *m = *state;
     m->job[0].is_new = false;
@@ -408,7 +403,7 @@ static void test_a_job_is_added(void **state)
 }
 
 /* What was not read may be of any job, but not of those in which it is a member. */
-static void test_unread_of_two_jobs(void **state)
+TEST(unread_of_two_jobs)
 {
     struct machine *m = *state;
     add_other(m);
@@ -427,7 +422,7 @@ static void test_unread_of_two_jobs(void **state)
 }
 
 /* A process that is pinned in one job can still fit a rule of the other one. */
-static void test_pin_of_one_job(void **state)
+TEST(pin_of_one_job)
 {
     struct machine *m = *state;
     struct watch *w = &m->watch;
@@ -452,27 +447,4 @@ static void test_pin_of_one_job(void **state)
     watch_pins_unseen(w); /* it was not seen again */
     assert_int_equal(m->change[0].job, 7);
     expect(m, WATCH_LEAVE, 20, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_fork_and_exec, begin, end),
-        cmocka_unit_test_setup_teardown(test_from_task_to_task, begin, end),
-        cmocka_unit_test_setup_teardown(test_program_after_an_hour, begin, end),
-        cmocka_unit_test_setup_teardown(test_children_of_a_member, begin, end),
-        cmocka_unit_test_setup_teardown(test_fork_within_a_batch, begin, end),
-        cmocka_unit_test_setup_teardown(test_ended_within_a_batch, begin, end),
-        cmocka_unit_test_setup_teardown(test_with_children, begin, end),
-        cmocka_unit_test_setup_teardown(test_pins, begin, end),
-        cmocka_unit_test_setup_teardown(test_scan, begin, end),
-        cmocka_unit_test_setup_teardown(test_matched_again, begin, end),
-        cmocka_unit_test_setup_teardown(test_unread_commands, begin, end),
-        cmocka_unit_test_setup_teardown(test_unread_elsewhere, begin, end),
-        cmocka_unit_test_setup_teardown(test_two_jobs_share_a_process, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_job_is_added, begin, end),
-        cmocka_unit_test_setup_teardown(test_unread_of_two_jobs, begin, end),
-        cmocka_unit_test_setup_teardown(test_pin_of_one_job, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
