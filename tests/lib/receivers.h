@@ -37,17 +37,6 @@ static inline void to_tape_event(void *w, const struct baro_event *v)
     tape_writer_event(w, v);
 }
 
-static inline struct tape_writer *tape_begun(const char *path, const struct baro_header *h)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    struct tape_writer *w;
-    unlink(path);
-    int fd = tape_create(path, &err);
-    assert_true(fd >= 0);
-    assert_int_equal(tape_writer_new(&w, fd, h, NULL, &err), 0);
-    return w;
-}
-
 /* What story.h tells, live: the same as of its tape (test_summary.c). */
 static inline struct baro_summary *summary_of_story(void)
 {

@@ -67,17 +67,27 @@ static inline void log_sample(struct log *l, const struct baro_sample *s, uint64
     item->end = end;
 }
 
-static inline struct tape_writer *new_tape(const char *path, const struct tape_io *io)
+static inline struct tape_writer *tape_with(const char *path, const struct baro_header *h, const struct tape_io *io)
 {
-    static char *argv[] = {"make", "-j8", NULL};
-    struct baro_header h = {.version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv};
     struct baro_error err = BARO_ERROR_INIT;
     struct tape_writer *w;
     unlink(path);
     int fd = tape_create(path, &err);
     assert_true(fd >= 0);
-    assert_int_equal(tape_writer_new(&w, fd, &h, io, &err), 0);
+    assert_int_equal(tape_writer_new(&w, fd, h, io, &err), 0);
     return w;
+}
+
+static inline struct tape_writer *tape_begun(const char *path, const struct baro_header *h)
+{
+    return tape_with(path, h, NULL);
+}
+
+static inline struct tape_writer *new_tape(const char *path, const struct tape_io *io)
+{
+    static char *argv[] = {"make", "-j8", NULL};
+    struct baro_header h = {.version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv};
+    return tape_with(path, &h, io);
 }
 
 static inline void tape_add(struct tape_writer *w, const struct baro_sample *s)

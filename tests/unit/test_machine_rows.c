@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the machine: their values and names, and what a CPU second is there. Expected text is typed by hand. */
-#define UNIT_OWN_MAIN
 #include "unit.h"
 #include "libbaro/interval/derive.h"
 #include "output/rows/csv_json.h"
 #include "tape_file.h"
 
 #define MS 1000000ull
-
-static char path[64];
 
 struct machine_of_two {
     uint64_t cpu[2][CPU_MAX], disk[2][DISK_MAX], sensor[SENSOR_MAX];
@@ -66,7 +63,7 @@ static void write_machine(void)
 {
     static struct machine_of_two m;
     struct baro_sample s = {.has_host = true};
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     set_up_machine(&m, &s);
     for (unsigned tick = 0; tick < 4; tick++) {
         s.t_ns = tick * 1000 * MS + MS;
@@ -102,7 +99,7 @@ static void expect_rows(int kind, bool csv, const char *list, const char *expect
     struct columns c;
     struct baro_record r;
     uint64_t last = UINT64_MAX, at;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(columns_choose(&c, kind, list, t, NULL, NULL), 0);
     struct baro_previous *memory = row_previous_new();
     while (baro_tape_next(t, &r, NULL) > 0) {
@@ -158,7 +155,7 @@ TEST(columns)
 {
     struct columns c;
     write_machine();
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int kind = BARO_KIND_HOST; kind <= BARO_KIND_CGROUP; kind++) {
         bool cores = kind == BARO_KIND_HOST || kind == BARO_KIND_CPU || kind == BARO_KIND_CGROUP;
         assert_int_equal(columns_choose(&c, kind, NULL, t, NULL, NULL), 0);
@@ -171,12 +168,4 @@ TEST(columns)
     assert_int_equal(columns_choose(&c, BARO_KIND_HOST, "name", t, NULL, NULL), BARO_E_SYNTAX);
     columns_done(&c);
     baro_tape_close(t);
-}
-
-int main(void)
-{
-    snprintf(path, sizeof path, "/tmp/test_machine_rows.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

@@ -17,9 +17,9 @@ static bool is_heavy(uint32_t i)
 }
 
 /* "make" lives all the time; the others end in order, 1000 a second. */
-static void write_many(const char *path)
+static void write_many(void)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *all[] = {&make};
     struct baro_sample s = {.n = 1, .processes = all};
     char name[32];
@@ -46,16 +46,8 @@ static void write_many(const char *path)
 
 static int set_up(void **state)
 {
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/test_page.%d.baro", (int)getpid());
-    write_many(path);
-    *state = path;
+    write_many();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    return unlink(*state);
 }
 
 TEST(lives_are_thinned)
@@ -64,7 +56,7 @@ TEST(lives_are_thinned)
     struct lives l;
     struct baro_record r;
     uint32_t most = 0, heavy = 0, failed = 0;
-    struct baro_tape *t = tape_opened(*state);
+    struct baro_tape *t = tape_opened(tape_path);
     lives_init(&l, baro_tape_header(t));
     moments_init(&m, &l, PROCESSES * (SECOND / 1000));
     while (baro_tape_next(t, &r, NULL) > 0) {
@@ -133,7 +125,7 @@ TEST(page_has_the_heaviest)
     const struct page_options options = {.tape_name = "t"};
     struct buf html = {0};
     char name[32];
-    struct baro_tape *t = tape_opened(*state);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(page_write(t, &options, into, &html, NULL), 0);
     buf_byte(&html, 0);
     assert_false(html.failed);
@@ -150,5 +142,5 @@ TEST(page_has_the_heaviest)
 
 int main(void)
 {
-    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, NULL);
 }

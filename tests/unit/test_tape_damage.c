@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <zstd.h>
 
-#define UNIT_OWN_MAIN
 #include "unit.h"
 #include "baro/runs.h"
 #include "base/crc32c.h"
@@ -27,12 +26,10 @@ static size_t every(void)
     return getenv("BARO_FULL") ? EVERY_FULL : EVERY;
 }
 
-static char path[64];
-
 /* A tape of some blocks with few processes. Samples are a minute apart, so that blocks end soon. */
 static void write_small(struct log *l, unsigned ticks)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct world *world = world_new(7);
     world->machine_every = 6;
     for (unsigned i = 0; i < ticks; i++) {
@@ -50,7 +47,7 @@ static void write_small(struct log *l, unsigned ticks)
 
 static unsigned char *slurp(size_t *ret_len)
 {
-    int fd = open(path, O_RDONLY);
+    int fd = open(tape_path, O_RDONLY);
     *ret_len = (size_t)lseek(fd, 0, SEEK_END);
     unsigned char *at = malloc(*ret_len + 1);
     assert_int_equal(pread(fd, at, *ret_len, 0), *ret_len);
@@ -60,7 +57,7 @@ static unsigned char *slurp(size_t *ret_len)
 
 static void put_file(const unsigned char *at, size_t len)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int fd = open(tape_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_int_equal(write(fd, at, len), len);
     close(fd);
 }
@@ -71,7 +68,7 @@ static size_t read_all(const struct log *l, bool *seen)
     struct baro_tape *t;
     struct baro_record r;
     size_t n = 0, at = 0;
-    if (baro_tape_open(&t, path, NULL) < 0)
+    if (baro_tape_open(&t, tape_path, NULL) < 0)
         return 0;
     while (baro_tape_next(t, &r, NULL) == 1) {
         if (r.kind != BARO_RECORD_SAMPLE)
@@ -96,7 +93,7 @@ TEST(cut_anywhere)
     unsigned char *whole = slurp(&len);
     assert_int_equal(read_all(&l, NULL), SMALL);
     for (size_t cut = len; cut-- > 0; cut -= cut % every()) {
-        assert_int_equal(truncate(path, (off_t)cut), 0);
+        assert_int_equal(truncate(tape_path, (off_t)cut), 0);
         size_t expected = 0;
         while (expected < l.n && l.at[expected].end <= cut)
             expected++;
@@ -147,7 +144,7 @@ TEST(flip_anywhere)
     unsigned char *whole = slurp(&len);
     size_t n = find_blocks(whole, len, blocks, 64, &front);
     assert_true(n >= 3);
-    int fd = open(path, O_WRONLY);
+    int fd = open(tape_path, O_WRONLY);
     for (size_t pos = 0; pos < len; pos += every()) {
         bool seen[SMALL] = {false};
         unsigned char bad = whole[pos] ^ (unsigned char)(1 + pos * 31 % 255);
@@ -174,7 +171,7 @@ TEST(torn_middle)
     find_blocks(whole, len, blocks, 64, &front);
     memset(whole + blocks[1].from + 5, 0, blocks[1].to - blocks[1].from - 10);
     put_file(whole, len);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     while (baro_tape_next(t, &r, NULL) == 1) {
         damaged += r.kind == BARO_RECORD_DAMAGE;
         samples += r.kind == BARO_RECORD_SAMPLE;
@@ -258,7 +255,7 @@ TEST(seek_in_a_damaged_block)
     whole[at + FRAME_HEAD_SIZE] ^= 1;
     put_file(whole, len);
     read_all(&l, seen);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     for (size_t i = 0; i < l.n; i++) {
         if (i > 0) {
             assert_int_equal(baro_tape_seek(t, l.at[i].t_ns - 1, &r, NULL), 1);
@@ -277,20 +274,20 @@ TEST(seek_in_a_damaged_block)
 
 TEST(not_a_tape)
 {
-    unlink(path);
-    assert_int_equal(open_code(path), -ENOENT);
+    unlink(tape_path);
+    assert_int_equal(open_code(tape_path), -ENOENT);
     put_file((const unsigned char *)"", 0);
-    assert_int_equal(open_code(path), BARO_E_EMPTY);
+    assert_int_equal(open_code(tape_path), BARO_E_EMPTY);
     put_file((const unsigned char *)"time,cpu\n", 9);
-    assert_int_equal(open_code(path), BARO_E_NOT_TAPE);
+    assert_int_equal(open_code(tape_path), BARO_E_NOT_TAPE);
     put_file((const unsigned char *)"\x89PNG", 4);
-    assert_int_equal(open_code(path), BARO_E_NOT_TAPE);
+    assert_int_equal(open_code(tape_path), BARO_E_NOT_TAPE);
     assert_int_equal(open_code("/tmp"), -EISDIR);
     assert_int_equal(open_code("/dev/null"), -EINVAL);
-    unlink(path);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(open_code(path), -EINVAL);
-    unlink(path);
+    unlink(tape_path);
+    assert_int_equal(mkfifo(tape_path, 0600), 0);
+    assert_int_equal(open_code(tape_path), -EINVAL);
+    unlink(tape_path);
 }
 
 TEST(newer)
@@ -319,10 +316,10 @@ TEST(newer)
     assert_memory_equal(preamble, whole, sizeof preamble);
     put_le16(whole + 10, TAPE_FORMAT + 1);
     put_file(whole, len);
-    assert_int_equal(open_code(path), BARO_E_CORRUPT);
+    assert_int_equal(open_code(tape_path), BARO_E_CORRUPT);
     put_le32(whole + 20, crc32c(0, whole, 20));
     put_file(whole, len);
-    assert_int_equal(open_code(path), BARO_E_VERSION);
+    assert_int_equal(open_code(tape_path), BARO_E_VERSION);
     free(whole);
     log_free(&l);
 }
@@ -337,7 +334,7 @@ TEST(older)
     memcpy(preamble, "\211BARO\r\n\032", TAPE_MAGIC_SIZE);
     put_le32(preamble + 20, crc32c(0, preamble, 20));
     put_file(preamble, sizeof preamble);
-    assert_int_equal(baro_tape_open(&t, path, &err), BARO_E_VERSION);
+    assert_int_equal(baro_tape_open(&t, tape_path, &err), BARO_E_VERSION);
     assert_non_null(strstr(err.text, "development version before 0.1"));
     assert_null(strchr(err.text, '\n'));
 }
@@ -374,14 +371,14 @@ TEST(unknown_metric)
     struct baro_record r;
     uint64_t expected[8], v;
     int reason[8];
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++)
         reason[i] = baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i), PROCESS_fds, &expected[i]);
     baro_tape_close(t);
 
     put_file(newer, front + len - rest);
-    t = tape_opened(path);
+    t = tape_opened(tape_path);
     int extra = baro_metric_count(BARO_KIND_PROCESS);
     assert_int_equal(baro_tape_metric_count(t, BARO_KIND_PROCESS), extra + 1);
     assert_string_equal(baro_tape_metric(t, BARO_KIND_PROCESS, extra)->name, "fdz");
@@ -428,7 +425,7 @@ static int read_zeros(const unsigned char *whole, size_t front, unsigned frames,
     }
     put_file(tape, at);
     struct baro_record r;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     int code = baro_tape_next(t, &r, NULL), kind = code == 1 ? (int)r.kind : code;
     assert_true(code <= 0 || baro_tape_next(t, &r, NULL) == 0);
     baro_tape_close(t);
@@ -471,11 +468,11 @@ TEST(follow)
     write_small(&l, SMALL);
     unsigned char *whole = slurp(&len);
     put_file(whole, 0);
-    int fd = open(path, O_WRONLY | O_APPEND);
+    int fd = open(tape_path, O_WRONLY | O_APPEND);
     for (size_t at = 0, step = 1; at < len; at += step, step = 1 + at * 7919 % 97) {
         step = step < len - at ? step : len - at;
         assert_int_equal(write(fd, whole + at, step), step);
-        if (!t && baro_tape_open(&t, path, &err) < 0) {
+        if (!t && baro_tape_open(&t, tape_path, &err) < 0) {
             assert_int_equal(err.code, BARO_E_EMPTY);
             continue;
         }
@@ -513,16 +510,16 @@ TEST(cut_while_open)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         struct baro_tape *t = NULL;
         put_file(whole, len);
-        t = tape_opened(path);
+        t = tape_opened(tape_path);
         assert_int_equal(baro_tape_seek(t, l.at[l.n / 2].t_ns, &r, NULL), 1);
-        assert_int_equal(truncate(path, (off_t)sizes[i]), 0);
+        assert_int_equal(truncate(tape_path, (off_t)sizes[i]), 0);
         (void)baro_tape_read_end(t, &end, NULL);
         (void)baro_tape_range(t, &first, &last, NULL);
         (void)baro_tape_seek(t, l.at[l.n - 1].t_ns, &r, NULL);
         (void)baro_tape_previous(t, &r, NULL);
         if (baro_tape_at(t, l.at[0].t_ns, BARO_AT_BEFORE, &s, NULL) == 1)
             baro_sample_free(s);
-        int fd = open(path, O_WRONLY);
+        int fd = open(tape_path, O_WRONLY);
         assert_int_equal(pwrite(fd, whole, len, 0), len);
         close(fd);
         end = (struct baro_tape_end){.size = sizeof(end)};
@@ -532,12 +529,4 @@ TEST(cut_while_open)
     alarm(0);
     free(whole);
     log_free(&l);
-}
-
-int main(void)
-{
-    snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

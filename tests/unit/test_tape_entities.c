@@ -2,7 +2,6 @@
 /* Kinds that are declared during a recording: what the public API returns for them, their limits, and invalid
  * declarations. */
 
-#define UNIT_OWN_MAIN
 #include "unit.h"
 
 #include <math.h>
@@ -13,8 +12,6 @@
 #include "tape_file.h"
 
 enum { SECOND = 1000000000 };
-
-static char path[64];
 
 static uint64_t real(double v)
 {
@@ -180,8 +177,8 @@ static void expect_queues(const char *name)
 
 TEST(api)
 {
-    write_queues(path);
-    expect_queues(path);
+    write_queues(tape_path);
+    expect_queues(tape_path);
 }
 
 TEST(golden)
@@ -203,8 +200,8 @@ TEST(derived)
     struct baro_series *s;
     double rate = 0;
     uint64_t v = 0;
-    write_queues(path);
-    struct baro_tape *t = tape_opened(path);
+    write_queues(tape_path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_seek(t, 12 * (uint64_t)SECOND, &r, NULL), 1);
     assert_int_equal(baro_sample_copy(r.u.sample, &a, NULL), 0);
     assert_int_equal(baro_tape_seek(t, 14 * (uint64_t)SECOND, &r, NULL), 1);
@@ -259,7 +256,7 @@ TEST(numbers_that_are_none)
     struct baro_declared *all[] = {&d};
     struct baro_sample s = {.n_declared = 1, .declared = all};
     const double stored[] = {1.5, NAN, INFINITY, -INFINITY};
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     for (unsigned i = 0; i < 4; i++) {
         s.t_ns = (i + 1) * (uint64_t)SECOND;
         d.rows.read_ns = s.t_ns;
@@ -270,7 +267,7 @@ TEST(numbers_that_are_none)
 
     struct ArrowArrayStream stream;
     struct ArrowArray a;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
     assert_int_equal(baro_tape_arrow(t, baro_tape_kind_find(t, "jobqueue"), "depth", NULL, &stream, NULL), 0);
     baro_tape_close(t);
@@ -307,12 +304,12 @@ TEST(names_of_columns)
         metric[i].stem = metric[i].name = names[i][0];
         metrics[i] = &metric[i];
     }
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     tape_add(w, &s);
     tape_ended(w);
 
     struct baro_columns *c;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
     int kind = baro_tape_kind_find(t, "app");
     assert_int_equal(baro_columns_new(&c, t, kind, NULL, NULL), 0);
@@ -335,7 +332,7 @@ TEST(names_of_columns)
 static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sample *s, struct baro_declared *d)
 {
     static const struct baro_metric *metrics[COLUMNS_MAX];
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_entity *row = calloc(n, sizeof *row), **rows = calloc(n, sizeof *rows);
     uint64_t *value = calloc(columns + 1, sizeof *value);
     uint8_t *absent = calloc(columns + 1, 1);
@@ -369,7 +366,7 @@ static size_t count_rows(unsigned expected_samples, const char *kind_name)
     struct baro_record r;
     size_t n = 0;
     unsigned samples = 0;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     for (; baro_tape_next(t, &r, NULL) == 1; samples++) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
         n = baro_sample_rows(r.u.sample, baro_tape_kind_find(t, kind_name));
@@ -415,10 +412,10 @@ TEST(names)
     d[5].name = "";
     memset(names[6], 'n', sizeof names[6] - 1);
     names[6][sizeof names[6] - 1] = 0;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     tape_add(w, &s);
     tape_ended(w);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_tape_kind_count(t), baro_kind_count() + 60);
     assert_int_equal(baro_tape_kind_find(t, "kind2"), baro_kind_count() + 2);
@@ -449,7 +446,7 @@ TEST(event_attributes)
         {.name = "deep", .type = BARO_ATTRIBUTE_JSON, .text = "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]"},
         {.name = "none", .type = BARO_ATTRIBUTE_JSON},
     };
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_event e = {.kind = BARO_EVENT_MARK, .text = "epoch 3", .n_attributes = 14, .attribute = given};
     struct baro_record r;
     struct baro_attribute a;
@@ -458,7 +455,7 @@ TEST(event_attributes)
     e.n_attributes = 0;
     tape_writer_event(w, &e);
     tape_ended(w);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.kind, BARO_RECORD_EVENT);
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(r.u.event)), "mark");
@@ -485,22 +482,4 @@ TEST(event_attributes)
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_event_attribute_count(r.u.event), 1);
     baro_tape_close(t);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_tape_entities.%d.baro", (int)getpid());
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
-
-int main(void)
-{
-    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

@@ -2,13 +2,10 @@
 /* A writer whose file fails: what was acknowledged is on the tape, what was not is reported as lost. */
 #include <errno.h>
 
-#define UNIT_OWN_MAIN
 #include "unit.h"
 #include "allocations.h"
 #include "libbaro/writer/writer_state.h"
 #include "tape_file.h"
-
-static char path[64];
 
 /* ---- a file that fails ---- */
 struct fake {
@@ -78,7 +75,7 @@ static void full_disk(bool no_truncate, size_t expected_damage)
 {
     struct fake fake = {.fail_in = -1, .fail_for = 3, .code = ENOSPC, .short_by = 20, .no_truncate = no_truncate};
     struct tape_io io = io_of(&fake);
-    struct tape_writer *w = new_tape(path, &io);
+    struct tape_writer *w = new_tape(tape_path, &io);
     struct world *world = world_new(3);
     struct log l = {0};
     uint64_t before = 0;
@@ -101,7 +98,7 @@ static void full_disk(bool no_truncate, size_t expected_damage)
 
     struct baro_record r;
     bool gap = false, kept = false, damaged = false;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     for (size_t i = 0; baro_tape_next(t, &r, NULL) == 1;) {
         if (r.kind == BARO_RECORD_EVENT && r.u.event->kind == BARO_EVENT_GAP) {
             gap = true;
@@ -143,7 +140,7 @@ TEST(never_again)
     struct fake fake = {.fail_in = 4, .fail_for = -1, .code = EDQUOT};
     struct tape_io io = io_of(&fake);
     struct baro_error err = BARO_ERROR_INIT;
-    struct tape_writer *w = new_tape(path, &io);
+    struct tape_writer *w = new_tape(tape_path, &io);
     struct world *world = world_new(3);
     struct log l = {0};
     for (int i = 0; i < 300; i++) {
@@ -164,7 +161,7 @@ TEST(never_again)
 
     struct baro_record r;
     size_t n = 0;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     while (baro_tape_next(t, &r, &err) == 1)
         if (r.kind == BARO_RECORD_SAMPLE)
             assert_true(same_as(&l.at[n++], &r, true));
@@ -183,7 +180,7 @@ TEST(at_random)
         struct world *world = world_new(seed), *luck = world_new(seed + 100);
         struct fake fake = {.fail_in = -1, .code = ENOSPC, .random = luck};
         struct tape_io io = io_of(&fake);
-            struct tape_writer *w = new_tape(path, &io);
+        struct tape_writer *w = new_tape(tape_path, &io);
         struct log l = {0};
         size_t exits = 0, n = 0, n_exits = 0, gaps = 0;
         for (int i = 0; i < 200; i++) {
@@ -205,7 +202,7 @@ TEST(at_random)
 
         struct baro_tape *t;
         struct baro_record r;
-        t = tape_opened(path);
+        t = tape_opened(tape_path);
         while (baro_tape_next(t, &r, NULL) == 1) {
             if (r.kind == BARO_RECORD_SAMPLE) {
                 assert_true(n < l.n && same_as(&l.at[n], &r, true));
@@ -242,13 +239,13 @@ TEST(create)
 {
     struct baro_error err = BARO_ERROR_INIT;
     char link[80];
-    unlink(path);
-    int fd = tape_create(path, &err);
+    unlink(tape_path);
+    int fd = tape_create(tape_path, &err);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(tape_create(path, &err), -EEXIST);
+    assert_int_equal(tape_create(tape_path, &err), -EEXIST);
     assert_non_null(strstr(err.text, "--force"));
-    snprintf(link, sizeof link, "%s.link", path);
+    snprintf(link, sizeof link, "%s.link", tape_path);
     unlink(link);
     assert_int_equal(symlink("/etc/none", link), 0);
     assert_true(tape_create(link, &err) < 0);
@@ -272,7 +269,7 @@ TEST(sync_that_is_not_there)
         struct tape_io io = tape_io_real;
         io.sync = no_sync;
         io.context = &code;
-        struct tape_writer *w = new_tape(path, &io);
+        struct tape_writer *w = new_tape(tape_path, &io);
         w->network = true;
         struct world *world = world_new(5);
         for (int k = 0; k < 5; k++) {
@@ -282,7 +279,7 @@ TEST(sync_that_is_not_there)
         tape_ended(w);
         world_free(world);
         struct baro_tape *t;
-        t = tape_opened(path);
+        t = tape_opened(tape_path);
         struct baro_record r;
         assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
         while (baro_tape_next(t, &r, NULL) > 0)
@@ -297,7 +294,7 @@ TEST(allocates_nothing)
 {
     if (!COUNTS_ALLOCATIONS)
         skip(); /* the allocator is the sanitizer's */
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct world *world = world_new(5);
     unsigned long spent = 0;
     for (int i = 0; i < 24000; i++) {
@@ -323,7 +320,7 @@ TEST(allocates_nothing)
 /* More exits within one tick than may wait are written to the file at once; none is lost. */
 TEST(storm)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct world *world = world_new(5);
     struct log l = {0};
     char name[16];
@@ -338,7 +335,7 @@ TEST(storm)
     tape_ended(w);
 
     struct baro_record r;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     for (size_t i = 0; i < l.n; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
@@ -349,12 +346,4 @@ TEST(storm)
     baro_tape_close(t);
     world_free(world);
     log_free(&l);
-}
-
-int main(void)
-{
-    snprintf(path, sizeof path, "/tmp/test_tape_fail.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

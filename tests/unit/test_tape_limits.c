@@ -4,7 +4,6 @@
  * tests/tape/v1-limits.baro, which is never written again (`make_golden` shows how it was made).
  */
 
-#define UNIT_OWN_MAIN
 #include "unit.h"
 
 #include <errno.h>
@@ -63,8 +62,8 @@ TEST(in_order)
 {
     static uint64_t times[TICKS];
     struct baro_record r;
-    write_tape(*state, times);
-    struct baro_tape *t = tape_opened(*state);
+    write_tape(tape_path, times);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int round = 0; round < 2; round++) {
         unsigned tick = 0, count = 0;
         static const unsigned when[] = {FIRST, SECOND, THIRD};
@@ -96,8 +95,8 @@ TEST(from_anywhere)
 {
     static const unsigned changes[] = {FIRST, SECOND, THIRD};
     static uint64_t times[TICKS];
-    write_tape(*state, times);
-    struct baro_tape *t = tape_opened(*state);
+    write_tape(tape_path, times);
+    struct baro_tape *t = tape_opened(tape_path);
     for (unsigned i = 0; i < TICKS; i += getenv("BARO_FULL") ? 1 : 11)
         seek_tick(t, times, i * 1009 % TICKS);
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
@@ -193,8 +192,8 @@ TEST(full_disk)
     char *argv[] = {"true", NULL};
     struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
     struct tape_writer *w;
-    unlink(*state);
-    assert_int_equal(tape_writer_new(&w, tape_create(*state, NULL), &h, &io, NULL), 0);
+    unlink(tape_path);
+    assert_int_equal(tape_writer_new(&w, tape_create(tape_path, NULL), &h, &io, NULL), 0);
     assert_int_equal(tape_writer_start(w, NULL), 0);
     tape_writer_limits(w, &at[0], 7);
     disk.fails = 2;
@@ -202,7 +201,7 @@ TEST(full_disk)
     tape_writer_limits(w, &at[1], 9);
     assert_int_equal(tape_writer_commit(w, NULL, NULL), -ENOSPC);
     tape_ended(w);
-    struct baro_tape *t = tape_opened(*state);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.kind, BARO_RECORD_LIMITS);
     assert_int_equal(r.t_ns, 9);
@@ -234,22 +233,4 @@ TEST(fields)
     }
     assert_true(limits_scan(span_of("", 0), &l));
     assert_true(baro_limits_equal(&l, &at[2]));
-}
-
-int main(void)
-{
-    char path[64];
-    void *where = path;
-    snprintf(path, sizeof path, "/tmp/test_tape_limits.%d.baro", (int)getpid());
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_in_order, where),
-        cmocka_unit_test_prestate(test_from_anywhere, where),
-        cmocka_unit_test(test_getters),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test_prestate(test_full_disk, where),
-        cmocka_unit_test(test_fields),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

@@ -6,13 +6,10 @@
 
 #include <zstd.h>
 
-#define UNIT_OWN_MAIN
 #include "unit.h"
 #include "libbaro/tape/format.h"
 #include "libbaro/tape/row_encoding.h"
 #include "tape_file.h"
-
-static char path[64];
 
 /* Every number follows from the tick, the entity's id and the metric. */
 static uint64_t value_at(unsigned tick, unsigned id, unsigned metric)
@@ -295,14 +292,14 @@ static void rename_in_schema(const char *name, const char *from, const char *to)
 /* A newer writer has a kind that this reader lacks: it is read by the schema, and so is all else. */
 TEST(unknown_kinds)
 {
-    make_tape(path);
-    rename_in_schema(path, "\006cgroup", "\006gzroup");
-    read_tape(path, 5, "gzroup");
-    make_tape(path);
-    rename_in_schema(path, "\004disk", "\004dizk");
-    read_tape(path, 1, "dizk");
-    make_tape(path);
-    read_tape(path, KINDS, "");
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "\006cgroup", "\006gzroup");
+    read_tape(tape_path, 5, "gzroup");
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "\004disk", "\004dizk");
+    read_tape(tape_path, 1, "dizk");
+    make_tape(tape_path);
+    read_tape(tape_path, KINDS, "");
 }
 
 /* ... and one that has a metric more. */
@@ -311,9 +308,9 @@ TEST(unknown_metric)
     struct baro_record r;
     uint64_t v = 0;
     int cpu = baro_metric_count(BARO_KIND_CPU), host = baro_metric_count(BARO_KIND_HOST);
-    make_tape(path);
-    rename_in_schema(path, "softirq_ns", "softerr_ns"); /* the host's cpu_softirq_ns comes first */
-    struct baro_tape *t = tape_opened(path);
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "softirq_ns", "softerr_ns"); /* the host's cpu_softirq_ns comes first */
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_metric_count(t, BARO_KIND_HOST), host + 1);
     assert_int_equal(baro_tape_metric_count(t, BARO_KIND_CPU), cpu);
     assert_string_equal(baro_tape_metric(t, BARO_KIND_HOST, host)->name, "cpu_softerr_ns");
@@ -323,9 +320,9 @@ TEST(unknown_metric)
     expect(baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_HOST, 0), host, &v), &v, TICKS - 1, 0,
            HOST_cpu_softirq);
     baro_tape_close(t);
-    make_tape(path);
-    rename_in_schema(path, "\004busy\007busy_ns", "\004bizy\007bizy_ns");
-    t = tape_opened(path);
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "\004busy\007busy_ns", "\004bizy\007bizy_ns");
+    t = tape_opened(tape_path);
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     const struct baro_row *e = baro_sample_row(r.u.sample, BARO_KIND_DISK, 0);
     assert_int_equal(baro_row_value(e, DISK_busy, &v), BARO_ABSENT_UNKNOWN);
@@ -349,14 +346,14 @@ TEST(too_many)
         at[i] = &e[i];
     }
     s.entities[BARO_KIND_SENSOR] = (struct baro_entities){.n = MANY, .at = at};
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     for (s.t_ns = 0; s.t_ns < 3; s.t_ns++) {
         s.host_ns = s.t_ns;
         value[0] += 1000;
         tape_add(w, &s);
     }
     tape_writer_free(w);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
         assert_int_equal(baro_sample_rows(r.u.sample, BARO_KIND_SENSOR), 1 << 16);
@@ -366,12 +363,4 @@ TEST(too_many)
     baro_tape_close(t);
     free(at);
     free(e);
-}
-
-int main(void)
-{
-    snprintf(path, sizeof path, "/tmp/test_tape_machine.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(unit_tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

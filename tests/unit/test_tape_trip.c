@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is written to a tape is read back bit for bit, in order, from the beginning and from any place. */
 
-#define UNIT_OWN_MAIN
 #include "unit.h"
 
 #include <zstd.h>
@@ -39,9 +38,9 @@ static void write_extras(struct tape_writer *w, struct world *world, struct log 
     }
 }
 
-static void write_world(const char *path, unsigned ticks, uint64_t seed, struct log *l)
+static void write_world(unsigned ticks, uint64_t seed, struct log *l)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct world *world = world_new(seed);
     for (unsigned i = 0; i < ticks; i++) {
         write_extras(w, world, l);
@@ -62,11 +61,10 @@ static void expect(const struct item *item, const struct baro_record *r, bool wi
 
 TEST(round_trip)
 {
-    const char *path = *state;
     struct log l = {0};
     struct baro_record r;
-    write_world(path, TICKS, 1, &l);
-    struct baro_tape *t = tape_opened(path);
+    write_world(TICKS, 1, &l);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < l.n; i++) {
             assert_int_equal(baro_tape_next(t, &r, NULL), 1);
@@ -83,10 +81,10 @@ TEST(round_trip)
 }
 
 /* Seeks one record of so many, in no order; with BARO_FULL (make check-full) all. */
-static void seek_all(const char *path, const struct log *l)
+static void seek_all(const struct log *l)
 {
     struct baro_record r;
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     size_t first = 0;
     while (l->at[first].kind != BARO_RECORD_SAMPLE)
         first++;
@@ -112,15 +110,14 @@ static void seek_all(const char *path, const struct log *l)
 
 TEST(seek)
 {
-    const char *path = *state;
     struct log l = {0};
-    write_world(path, 1500, 2, &l);
-    seek_all(path, &l);
+    write_world(1500, 2, &l);
+    seek_all(&l);
     /* Without a footer, as of a recorder that was killed, blocks are found by walking. */
-    int fd = open(path, O_RDWR);
+    int fd = open(tape_path, O_RDWR);
     assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 1), 0);
     close(fd);
-    seek_all(path, &l);
+    seek_all(&l);
     log_free(&l);
 }
 
@@ -136,24 +133,11 @@ TEST(schema_packed)
     buf_done(&schema);
 }
 
-static int set_up(void **state)
-{
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/test_tape_trip.%d.baro", (int)getpid());
-    *state = path;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    return unlink(*state);
-}
-
 /* What compresses well becomes more than a block may have, also without a sample: the writer goes on to a new one. */
 TEST(much_in_few_bytes)
 {
     enum { LONG = 120 << 10, MANY = 1300 };
-    struct tape_writer *w = new_tape(*state, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     char *text = malloc(LONG);
     struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = text};
     struct baro_record r;
@@ -167,7 +151,7 @@ TEST(much_in_few_bytes)
     assert_int_equal(tape_writer_finish(w, NULL), 0);
     assert_true(tape_writer_bytes(w) < (uint64_t)LONG * MANY / 100);
     tape_writer_free(w);
-    struct baro_tape *t = tape_opened(*state);
+    struct baro_tape *t = tape_opened(tape_path);
     for (; baro_tape_next(t, &r, NULL) == 1; n++)
         assert_int_equal(r.kind, BARO_RECORD_EVENT);
     assert_int_equal(n, MANY);
@@ -185,13 +169,11 @@ TEST(texts_of_an_exit)
     } texts[] = {{"sh", "sh -c one"}, {"sh", "sh -c two"}, {"sh", "sh -c on"},
                  {"sh", ""},          {"sh", NULL},        {"dash", "sh -c one"}};
     enum { TEXTS = sizeof(texts) / sizeof(*texts) };
-    char path[] = "/tmp/baro-test-tape.XXXXXX";
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"sh", .cmdline = (char *)"sh -c one"};
     struct baro_process *all[] = {&p};
     struct baro_sample sample = {.t_ns = 1000, .n = 1, .processes = all};
     struct baro_record r;
-    close(mkstemp(path));
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     tape_add(w, &sample);
     for (size_t i = 0; i < TEXTS; i++) {
         struct baro_exit e = {
@@ -199,7 +181,7 @@ TEST(texts_of_an_exit)
         tape_writer_exit(w, &e);
     }
     tape_ended(w);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     for (size_t i = 0; i < TEXTS; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
@@ -211,10 +193,4 @@ TEST(texts_of_an_exit)
             assert_string_equal(cmdline, texts[i].cmdline);
     }
     baro_tape_close(t);
-    unlink(path);
-}
-
-int main(void)
-{
-    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

@@ -10,8 +10,6 @@
 #define MS 1000000ull
 #define SECOND (1000 * MS)
 
-static const char *path;
-
 static struct baro_attribute text_of(const char *name, const char *text)
 {
     return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
@@ -59,7 +57,7 @@ static struct baro_fold *fold; /* the last one; freed with the next one */
 static const struct baro_timeline *timeline(void)
 {
     baro_fold_free(fold);
-    struct baro_tape *tape = tape_opened(path);
+    struct baro_tape *tape = tape_opened(tape_path);
     assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, NULL), 0);
     baro_tape_close(tape);
     return baro_fold_timeline(fold);
@@ -69,7 +67,7 @@ static const struct baro_timeline *timeline(void)
 static const struct baro_timeline *live(void)
 {
     struct baro_record r;
-    struct baro_tape *tape = tape_opened(path);
+    struct baro_tape *tape = tape_opened(tape_path);
     baro_fold_free(fold);
     assert_int_equal(baro_fold_new(&fold, baro_tape_header(tape), BARO_FOLD_TIMELINE, NULL), 0);
     while (baro_tape_next(tape, &r, NULL) > 0) {
@@ -148,7 +146,7 @@ static void check_phases(const struct baro_timeline *t)
 
 TEST(phases)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     write_phases(w);
     finish(w);
     check_phases(timeline());
@@ -160,7 +158,7 @@ TEST(phases)
  * the exit record counts. */
 TEST(ids)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     const struct baro_attribute a[] = {text_of("id", "1"), text_of("file", "a.c")}, b = text_of("id", "2"),
                                 c = text_of("id", "3");
     const struct baro_key key[3] = {{200, 50}, {201, 51}, {202, 52}};
@@ -285,7 +283,7 @@ static void check_usage(const struct baro_timeline *t)
 
 TEST(usage)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     write_usage(w);
     finish(w);
     check_usage(timeline());
@@ -295,7 +293,7 @@ TEST(usage)
 /* A phase that is reported as a whole, at its end: it began long before. */
 TEST(whole)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
                                         {.name = "loss", .type = BARO_ATTRIBUTE_REAL, .real = 0.125}};
     for (uint64_t i = 1; i <= 600; i++)
@@ -314,7 +312,7 @@ TEST(whole)
 /* The recorder's own attributes are apart from those of the job, also from one of the same name. */
 TEST(written)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
                                         {.name = "duration_ns", .type = BARO_ATTRIBUTE_JSON, .text = "7"},
                                         {.name = "by", .type = BARO_ATTRIBUTE_JSON, .text = "{\"a\":[null]}"}};
@@ -332,7 +330,7 @@ TEST(written)
 
 TEST(events)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_event e = {.t_ns = 10, .kind = BARO_EVENT_START, .key = {100, 7}, .text = "sh"};
     tape_writer_event(w, &e);
     e = (struct baro_event){.t_ns = 20, .kind = BARO_EVENT_EXEC, .key = {100, 7}, .text = "python3"};
@@ -405,7 +403,7 @@ static void write_group(struct tape_writer *w, uint64_t t_ns, uint64_t throttled
 /* Throttled from 1 to 4 s with a quiet second between, and again up to 7 s; a kill between 6 and 7 s. */
 TEST(groups)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     phase(w, true, 2 * SECOND, "busy");
     write_group(w, 1 * SECOND, 100 * MS, 0);
     write_group(w, 2 * SECOND, 500 * MS, 0);
@@ -436,7 +434,7 @@ TEST(groups)
 TEST(many)
 {
     enum { MANY = 20000 };
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     sample(w, 1, 0, 1);
     for (unsigned i = 0; i < MANY; i++) {
         char name[16];
@@ -466,22 +464,13 @@ TEST(many)
     assert_int_equal(baro_timeline_lanes(t), 64);
 }
 
-static int set_up(void **state)
-{
-    static char name[64];
-    snprintf(name, sizeof(name), "/tmp/baro-timeline-%d.baro", (int)getpid());
-    *state = name;
-    path = name;
-    return 0;
-}
-
 static int tear_down(void **state)
 {
     baro_fold_free(fold);
-    return unlink(*state);
+    return 0;
 }
 
 int main(void)
 {
-    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, NULL, tear_down);
 }
