@@ -22,43 +22,46 @@ struct world {
     uint8_t absent[MOST][CGROUP_MAX];
 };
 
-static void hold(struct world *w, uint64_t bytes)
+static struct world w;
+
+static void hold(uint64_t bytes)
 {
     static const enum process_metric ids[] = {PROCESS_rss, PROCESS_pss, PROCESS_uss, PROCESS_rss_anon,
                                               PROCESS_pss_anon};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-        w->p.value[ids[i]] = bytes;
+        w.p.value[ids[i]] = bytes;
 }
 
-static void begin(struct world *w, const char *mode, const struct baro_limits *l)
+static void begin(const char *mode, const struct baro_limits *l)
 {
     struct baro_header h;
-    *w = (struct world){.p = {.id = 7, .key = {50, 5}, .name = "p"}, .sample = {.n = 1}};
-    w->rows[0] = &w->p;
-    w->sample.processes = w->rows;
-    memset(w->sample.host_absent, BARO_ABSENT_NOT_ASKED, sizeof(w->sample.host_absent));
+    summary_free(w.s);
+    w = (struct world){.p = {.id = 7, .key = {50, 5}, .name = "p"}, .sample = {.n = 1}};
+    w.rows[0] = &w.p;
+    w.sample.processes = w.rows;
+    memset(w.sample.host_absent, BARO_ABSENT_NOT_ASKED, sizeof(w.sample.host_absent));
     story_header(&h);
     strcpy(h.cgroup_mode, mode);
     h.mode = strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 ? BARO_MODE_ATTACH : BARO_MODE_RUN;
     h.limits = l ? *l : (struct baro_limits){0};
-    w->s = summary_new(&h);
-    assert_non_null(w->s);
-    hold(w, 10 * MB);
+    w.s = summary_new(&h);
+    assert_non_null(w.s);
+    hold(10 * MB);
 }
 
-static struct baro_entity *group(struct world *w, char *name, char *label)
+static struct baro_entity *group(char *name, char *label)
 {
-    size_t i = w->sample.entities[BARO_KIND_CGROUP].n++;
-    w->group[i] = (struct baro_entity){.id = 100 + (uint32_t)i,
-                                       .kind = BARO_KIND_CGROUP,
-                                       .name = name,
-                                       .label = label,
-                                       .value = w->value[i],
-                                       .absent = w->absent[i]};
-    w->groups[i] = &w->group[i];
-    w->sample.entities[BARO_KIND_CGROUP].at = w->groups;
-    memset(w->absent[i], BARO_ABSENT_UNSUPPORTED, CGROUP_MAX);
-    return w->groups[i];
+    size_t i = w.sample.entities[BARO_KIND_CGROUP].n++;
+    w.group[i] = (struct baro_entity){.id = 100 + (uint32_t)i,
+                                      .kind = BARO_KIND_CGROUP,
+                                      .name = name,
+                                      .label = label,
+                                      .value = w.value[i],
+                                      .absent = w.absent[i]};
+    w.groups[i] = &w.group[i];
+    w.sample.entities[BARO_KIND_CGROUP].at = w.groups;
+    memset(w.absent[i], BARO_ABSENT_UNSUPPORTED, CGROUP_MAX);
+    return w.groups[i];
 }
 
 static void set(struct baro_entity *e, enum cgroup_metric metric, uint64_t v)
@@ -67,48 +70,48 @@ static void set(struct baro_entity *e, enum cgroup_metric metric, uint64_t v)
     e->absent[metric] = BARO_PRESENT;
 }
 
-static void take_sample(struct world *w)
+static void take_sample(void)
 {
-    w->sample.t_ns = w->sample.host_ns += 1000 * MS;
-    w->sample.has_host = true;
-    summary_add_sample(w->s, &w->sample);
+    w.sample.t_ns = w.sample.host_ns += 1000 * MS;
+    w.sample.has_host = true;
+    summary_add_sample(w.s, &w.sample);
 }
 
-static void holds(const struct world *w, enum memory_measure measure, uint64_t mb)
+static void holds(enum memory_measure measure, uint64_t mb)
 {
     struct summary_memory m;
-    summary_memory(w->s, &m);
+    summary_memory(w.s, &m);
     assert_int_equal(m.absent, 0);
     assert_int_equal(m.measure, measure);
     assert_int_equal(m.bytes / MB, mb); /* and some kB of the kernel */
 }
 
-static void refused(const struct world *w, int absent, uint64_t kills, uint64_t forks)
+static void refused(int absent, uint64_t kills, uint64_t forks)
 {
     uint64_t v;
-    assert_int_equal(summary_group_oom_kills(w->s, &v), absent);
+    assert_int_equal(summary_group_oom_kills(w.s, &v), absent);
     assert_int_equal(v, kills);
-    assert_gives(summary_fork_refusals(w->s, &v), v, forks);
+    assert_gives(summary_fork_refusals(w.s, &v), v, forks);
 }
 
-static void full(const struct world *w, double ratio)
+static void full(double ratio)
 {
     double d;
-    assert_int_equal(summary_memory_group_ratio(w->s, &d), 0);
+    assert_int_equal(summary_memory_group_ratio(w.s, &d), 0);
     NEAR(d, ratio);
 }
 
-static void killed(struct world *w, uint64_t t_ns, int status, bool known)
+static void killed(uint64_t t_ns, int status, bool known)
 {
     struct baro_exit e = {.t_ns = t_ns, .id = 77, .status = status, .status_known = known, .name = "p"};
     memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
-    summary_add_exit(w->s, &e);
+    summary_add_exit(w.s, &e);
 }
 
-static void told_kills(const struct world *w, uint64_t likely, uint64_t least, uint64_t most)
+static void told_kills(uint64_t likely, uint64_t least, uint64_t most)
 {
     struct summary_oom_kills k;
-    assert_int_equal(summary_oom_kills(w->s, &k), 0);
+    assert_int_equal(summary_oom_kills(w.s, &k), 0);
     assert_int_equal(k.likely, likely);
     assert_int_equal(k.least, least);
     assert_int_equal(k.most, most);
@@ -117,29 +120,27 @@ static void told_kills(const struct world *w, uint64_t likely, uint64_t least, u
 /* In a group with other processes, too: samples at 1, 2, ... s. */
 TEST(attribution_of_kills)
 {
-    struct world w;
-    begin(&w, "none", NULL);
-    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
+    begin("none", NULL);
+    struct baro_entity *shared = group("/service/abc", "v1 memory");
     set(shared, CGROUP_oom_kills, 5);
-    take_sample(&w);
-    told_kills(&w, 0, 0, 0); /* seen once, and SIGKILL ended no process */
+    take_sample();
+    told_kills(0, 0, 0); /* seen once, and SIGKILL ended no process */
     set(shared, CGROUP_oom_kills, 6);
-    take_sample(&w);
-    told_kills(&w, 0, 0, 0); /* a neighbour's */
-    killed(&w, 1500 * MS, 15, true);
-    told_kills(&w, 0, 0, 0);
-    killed(&w, 9000 * MS, SIGKILL, true);
-    told_kills(&w, 0, 0, 1); /* long after the counter rose: not likely */
+    take_sample();
+    told_kills(0, 0, 0); /* a neighbour's */
+    killed(1500 * MS, 15, true);
+    told_kills(0, 0, 0);
+    killed(9000 * MS, SIGKILL, true);
+    told_kills(0, 0, 1); /* long after the counter rose: not likely */
     set(shared, CGROUP_oom_kills, 8);
-    take_sample(&w);
-    killed(&w, 3100 * MS, SIGKILL, true); /* just after the sample that saw the counter rise */
-    told_kills(&w, 1, 0, 2);
-    killed(&w, 2500 * MS, 0, false);
-    told_kills(&w, 1, 0, 3); /* any of the three, if it is not known what ended it */
+    take_sample();
+    killed(3100 * MS, SIGKILL, true); /* just after the sample that saw the counter rise */
+    told_kills(1, 0, 2);
+    killed(2500 * MS, 0, false);
+    told_kills(1, 0, 3); /* any of the three, if it is not known what ended it */
     const struct baro_event log = {.kind = BARO_EVENT_OOM, .number = 2, .text = "p, q"};
     summary_add_event(w.s, &log);
-    told_kills(&w, 2, 2, 2);
-    summary_free(w.s);
+    told_kills(2, 2, 2);
 }
 
 /* In a container perf reports ends without statuses: only that of the shell, which passes on what ended its child. */
@@ -151,34 +152,30 @@ TEST(kill_that_a_shell_reports)
         uint64_t likely, most;
     } cases[] = {{false, 128 + SIGKILL, 1, 1}, {false, 1, 0, 1}, {true, 128 + SIGKILL, 0, 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world w;
-        begin(&w, "none", NULL);
-        struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
+        begin("none", NULL);
+        struct baro_entity *shared = group("/service/abc", "v1 memory");
         set(shared, CGROUP_oom_kills, 5);
-        take_sample(&w);
-        killed(&w, 1500 * MS, 0, cases[i].child_known);
-        killed(&w, 1501 * MS, cases[i].shell << 8, true);
+        take_sample();
+        killed(1500 * MS, 0, cases[i].child_known);
+        killed(1501 * MS, cases[i].shell << 8, true);
         set(shared, CGROUP_oom_kills, 6);
-        take_sample(&w);
-        told_kills(&w, cases[i].likely, 0, cases[i].most);
-        summary_free(w.s);
+        take_sample();
+        told_kills(cases[i].likely, 0, cases[i].most);
     }
 }
 
 /* Ended before the first sample, which may have counted it. */
 TEST(kill_before_the_first_sample)
 {
-    struct world w;
     struct summary_oom_kills k;
-    begin(&w, "none", NULL);
-    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
+    begin("none", NULL);
+    struct baro_entity *shared = group("/service/abc", "v1 memory");
     set(shared, CGROUP_oom_kills, 5);
-    killed(&w, 500 * MS, SIGKILL, true);
-    take_sample(&w);
+    killed(500 * MS, SIGKILL, true);
+    take_sample();
     assert_int_equal(summary_oom_kills(w.s, &k), BARO_ABSENT_UNKNOWN);
-    take_sample(&w);
-    told_kills(&w, 0, 0, 1);
-    summary_free(w.s);
+    take_sample();
+    told_kills(0, 0, 1);
 }
 
 /* A container's group is removed before it is read after the kill. */
@@ -195,24 +192,22 @@ TEST(kill_after_the_last_reading)
         {0, true, false, 0, 0, 0, 0, 0},       {0, false, false, 0, 0, 0, 0, BARO_ABSENT_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world w;
         struct summary_oom_kills k;
         const struct baro_event log = {.kind = BARO_EVENT_OOM, .number = cases[i].log, .text = "p"};
-        begin(&w, "target", NULL);
-        struct baro_entity *own = group(&w, "/pod/c1", "v1 memory");
+        begin("target", NULL);
+        struct baro_entity *own = group("/pod/c1", "v1 memory");
         set(own, CGROUP_oom_kills, 0);
-        take_sample(&w);
-        take_sample(&w);
+        take_sample();
+        take_sample();
         own->absent[CGROUP_oom_kills] = BARO_ABSENT_GONE;
-        killed(&w, 2300 * MS, cases[i].status, cases[i].known);
-        take_sample(&w);
+        killed(2300 * MS, cases[i].status, cases[i].known);
+        take_sample();
         if (cases[i].logged)
             summary_add_event(w.s, &log);
         assert_int_equal(summary_oom_kills(w.s, &k), cases[i].absent);
         assert_int_equal(k.likely, cases[i].likely);
         assert_int_equal(k.least, cases[i].least);
         assert_int_equal(k.most, cases[i].most);
-        summary_free(w.s);
     }
 }
 
@@ -220,22 +215,19 @@ TEST(kill_after_the_last_reading)
  * job. */
 TEST(own_groups_except_memory)
 {
-    struct world w;
-    begin(&w, "own", NULL);
-    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory"),
-                       *made = group(&w, "/baro-9-0000000a", "v2, v1 pids");
+    begin("own", NULL);
+    struct baro_entity *shared = group("/service/abc", "v1 memory"), *made = group("/baro-9-0000000a", "v2, v1 pids");
     set(shared, CGROUP_memory, 500 * MB);
     set(shared, CGROUP_memory_peak, 602 * MB);
     set(shared, CGROUP_oom_kills, 5);
     set(made, CGROUP_pids_limit_hits, 4); /* before the first sample */
-    take_sample(&w);
+    take_sample();
     set(shared, CGROUP_memory_peak, 700 * MB);
     set(shared, CGROUP_oom_kills, 6);
     set(made, CGROUP_pids_limit_hits, 6);
-    take_sample(&w);
-    holds(&w, MEMORY_PROCESSES, 10);
-    refused(&w, 0, 1, 6);
-    summary_free(w.s);
+    take_sample();
+    holds(MEMORY_PROCESSES, 10);
+    refused(0, 1, 6);
 }
 
 /* All three; the peaks and counters of the group made for the job are its own from the first sample on, those of groups
@@ -244,13 +236,12 @@ TEST(own_groups)
 {
     static const struct baro_limits l = {.memory_bytes = 200 * MB,
                                          .memory_source = "cgroup /service memory.limit_in_bytes"};
-    struct world w;
     uint64_t v;
-    begin(&w, "own", &l);
-    struct baro_entity *above = group(&w, "/service", "v1 memory"),
-                       *memory = group(&w, "/service/baro-9-0000000a", "v1 memory");
-    struct baro_entity *cpu = group(&w, "/quota", "v1 cpu"),
-                       *made = group(&w, "/baro-9-0000000b", "v1 cpuacct, pids"); /* there, the first name was taken */
+    begin("own", &l);
+    struct baro_entity *above = group("/service", "v1 memory"),
+                       *memory = group("/service/baro-9-0000000a", "v1 memory");
+    struct baro_entity *cpu = group("/quota", "v1 cpu"),
+                       *made = group("/baro-9-0000000b", "v1 cpuacct, pids"); /* there, the first name was taken */
     set(above, CGROUP_memory, 90 * MB);
     set(above, CGROUP_memory_peak, 200 * MB);
     set(above, CGROUP_oom_kills, 7);
@@ -262,70 +253,63 @@ TEST(own_groups)
     set(memory, CGROUP_oom_kills, 2);
     set(cpu, CGROUP_cpu_throttled, 900 * MS);
     set(made, CGROUP_pids_limit_hits, 1);
-    take_sample(&w);
+    take_sample();
     set(above, CGROUP_oom_kills, 9);
     set(memory, CGROUP_oom_kills, 3);
     set(cpu, CGROUP_cpu_throttled, 950 * MS);
-    take_sample(&w);
-    holds(&w, MEMORY_CGROUP, 62);
-    refused(&w, 0, 3, 1);
+    take_sample();
+    holds(MEMORY_CGROUP, 62);
+    refused(0, 3, 1);
     assert_gives(summary_throttled(w.s, &v), v, 50 * MS);
-    full(&w, 90.0 / 200);
-    summary_free(w.s);
+    full(90.0 / 200);
 }
 
 /* A recording in a recording: the outer one's groups have such names as well. */
 TEST(own_groups_of_another_recording)
 {
-    struct world w;
-    begin(&w, "own", NULL);
-    struct baro_entity *other = group(&w, "/service/baro-1-00000001", "v1 memory");
-    group(&w, "/baro-1-00000001/baro-12-00000001", "v2");
-    struct baro_entity *pids = group(&w, "/baro-1-00000001", "v1 pids");
+    begin("own", NULL);
+    struct baro_entity *other = group("/service/baro-1-00000001", "v1 memory");
+    group("/baro-1-00000001/baro-12-00000001", "v2");
+    struct baro_entity *pids = group("/baro-1-00000001", "v1 pids");
     set(other, CGROUP_memory, 70 * MB);
     set(other, CGROUP_memory_peak, 90 * MB);
     set(other, CGROUP_oom_kills, 1);
     set(pids, CGROUP_pids_limit_hits, 3);
-    take_sample(&w);
+    take_sample();
     set(pids, CGROUP_pids_limit_hits, 4);
-    take_sample(&w);
-    holds(&w, MEMORY_PROCESSES, 10);
-    refused(&w, 0, 0, 1);
-    summary_free(w.s);
+    take_sample();
+    holds(MEMORY_PROCESSES, 10);
+    refused(0, 0, 1);
 }
 
 /* Each value comes from the innermost group that has it, whichever is listed first. */
 TEST(shared)
 {
-    struct world w;
-    begin(&w, "none", NULL);
-    struct baro_entity *memory = group(&w, "/a", "v1 memory"), *outer = group(&w, "/x", "v1 pids"),
-                       *inner = group(&w, "/x/y", "v1 pids");
+    begin("none", NULL);
+    struct baro_entity *memory = group("/a", "v1 memory"), *outer = group("/x", "v1 pids"),
+                       *inner = group("/x/y", "v1 pids");
     set(outer, CGROUP_pids_limit_hits, 100);
     set(inner, CGROUP_pids_limit_hits, 10);
     memory->absent[CGROUP_oom_kills] = BARO_ABSENT_DENIED;
-    take_sample(&w);
+    take_sample();
     set(outer, CGROUP_pids_limit_hits, 109);
     set(inner, CGROUP_pids_limit_hits, 16);
-    take_sample(&w);
-    refused(&w, BARO_ABSENT_DENIED, 0, 6);
-    summary_free(w.s);
+    take_sample();
+    refused(BARO_ABSENT_DENIED, 0, 6);
 }
 
 /* The recorder's own forks are counted by the group that it is in, from the first sample on. */
 TEST(own_helpers)
 {
-    struct world w;
-    begin(&w, "none", NULL);
-    struct baro_entity *e = group(&w, "/x", "v2");
+    begin("none", NULL);
+    struct baro_entity *e = group("/x", "v2");
     set(e, CGROUP_pids_limit_hits, 0);
     w.sample.self[RECORDER_forks_refused] = 3; /* before the first sample: not in the growth either */
-    take_sample(&w);
+    take_sample();
     set(e, CGROUP_pids_limit_hits, 9);
     w.sample.self[RECORDER_forks_refused] = 5;
-    take_sample(&w);
-    refused(&w, BARO_ABSENT_UNSUPPORTED, 0, 7);
-    summary_free(w.s);
+    take_sample();
+    refused(BARO_ABSENT_UNSUPPORTED, 0, 7);
 }
 
 /* A job that was killed held more than any sample saw. The peak shows it, if it rose; if it had that value already, the
@@ -345,18 +329,16 @@ TEST(peak_at_the_limit)
         {"v1 memory", {40, 48}, {0, 0}, 0.75},
     };
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
-        struct world w;
-        begin(&w, "none", &l);
-        struct baro_entity *b = group(&w, "/a/b", of[i].label);
+        begin("none", &l);
+        struct baro_entity *b = group("/a/b", of[i].label);
         set(b, CGROUP_memory, 8 * MB);
         for (size_t k = 0; k < 2; k++) {
             set(b, CGROUP_memory_peak, of[i].mark[k] * MB);
             set(b, CGROUP_memory_limit_hits, of[i].hits[k]);
-            take_sample(&w);
+            take_sample();
             set(b, CGROUP_memory, 32 * MB);
         }
-        full(&w, of[i].ratio);
-        summary_free(w.s);
+        full(of[i].ratio);
     }
 }
 
@@ -372,19 +354,18 @@ TEST(limit_that_changes)
     struct baro_limits same = small;
     static const char *const modes[] = {"none", "target"};
     for (size_t i = 0; i < 2; i++) {
-        struct world w;
         double d;
         struct summary_memory m;
-        begin(&w, modes[i], NULL);
+        begin(modes[i], NULL);
         summary_add_limits(w.s, &large, 0);
-        struct baro_entity *a = group(&w, "/a", "v1 memory");
+        struct baro_entity *a = group("/a", "v1 memory");
         set(a, CGROUP_memory, 80 * MB);
         set(a, CGROUP_memory_peak, 90 * MB);
         set(a, CGROUP_memory_limit_hits, 3);
-        take_sample(&w);
+        take_sample();
         set(a, CGROUP_memory_limit_hits, 4);
-        take_sample(&w);
-        full(&w, 0.9);
+        take_sample();
+        full(0.9);
         summary_add_limits(w.s, &small, w.sample.t_ns + 500 * MS);
         assert_int_equal(summary_memory_group_ratio(w.s, &d), BARO_ABSENT_NOT_YET);
         summary_memory(w.s, &m);
@@ -392,15 +373,14 @@ TEST(limit_that_changes)
         set(a, CGROUP_memory, 32 * MB);
         set(a, CGROUP_memory_peak, 95 * MB);
         set(a, CGROUP_memory_limit_hits, 5);
-        take_sample(&w);
-        full(&w, 0.5);
+        take_sample();
+        full(0.5);
         same.cores_ppm = 2000000;
         summary_add_limits(w.s, &same, w.sample.t_ns + 500 * MS); /* not the memory group */
-        full(&w, 0.5);
+        full(0.5);
         set(a, CGROUP_memory_limit_hits, 6);
-        take_sample(&w);
-        full(&w, 1);
-        summary_free(w.s);
+        take_sample();
+        full(1);
     }
 }
 
@@ -424,19 +404,17 @@ TEST(long_path)
               {&above, "/b c", "/b"},
               {&other, "/a/x", "/x"}};
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
-        struct world w;
-        begin(&w, "none", of[i].l);
-        struct baro_entity *e = group(&w, of[i].path, "v1 memory"), *not = group(&w, of[i].not, "v1 memory");
+        begin("none", of[i].l);
+        struct baro_entity *e = group(of[i].path, "v1 memory"), *not = group(of[i].not, "v1 memory");
         set(not, CGROUP_memory, 48 * MB);
         set(e, CGROUP_memory, 8 * MB);
         set(e, CGROUP_memory_peak, 64 * MB);
         set(e, CGROUP_memory_limit_hits, 3);
-        take_sample(&w);
-        full(&w, 8.0 / 64);
+        take_sample();
+        full(8.0 / 64);
         set(e, CGROUP_memory_limit_hits, 4);
-        take_sample(&w);
-        full(&w, 1);
-        summary_free(w.s);
+        take_sample();
+        full(1);
     }
 }
 
@@ -444,21 +422,19 @@ TEST(long_path)
 TEST(charged_elsewhere)
 {
     static const struct baro_limits l = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a memory.max"};
-    struct world w;
     double d;
-    begin(&w, "none", &l);
-    struct baro_entity *a = group(&w, "/a", "v2");
+    begin("none", &l);
+    struct baro_entity *a = group("/a", "v2");
     set(a, CGROUP_memory, 8 * MB);
     set(a, CGROUP_memory_peak, 64 * MB);
-    hold(&w, 60 * MB);
-    take_sample(&w);
-    holds(&w, MEMORY_PROCESSES, 60);
-    hold(&w, 70 * MB);
-    take_sample(&w);
-    holds(&w, MEMORY_PROCESSES, 64);
+    hold(60 * MB);
+    take_sample();
+    holds(MEMORY_PROCESSES, 60);
+    hold(70 * MB);
+    take_sample();
+    holds(MEMORY_PROCESSES, 64);
     assert_int_equal(summary_memory_peak_ratio(w.s, &d), 0);
     NEAR(d, 1.0);
-    summary_free(w.s);
 }
 
 /* The job is a group that existed before: its peak is older, except for the part by which it rose. A group that does
@@ -468,11 +444,10 @@ TEST(target)
     static const struct baro_limits l = {.memory_bytes = 100 * MB, .memory_source = "cgroup /a memory.limit_in_bytes"};
     static const char *const modes[] = {"target", "members"};
     for (size_t i = 0; i < 2; i++) {
-        struct world w;
         struct buf text = {0};
         uint64_t kills;
-        begin(&w, modes[i], &l);
-        struct baro_entity *above = group(&w, "/a", "v1 memory"), *e = group(&w, "/a/b", "v1 memory");
+        begin(modes[i], &l);
+        struct baro_entity *above = group("/a", "v1 memory"), *e = group("/a/b", "v1 memory");
         set(above, CGROUP_memory, 90 * MB);
         set(above, CGROUP_memory_peak, 99 * MB);
         set(e, CGROUP_memory, 20 * MB);
@@ -481,24 +456,23 @@ TEST(target)
         set(e, CGROUP_memory_shmem, 0);
         set(e, CGROUP_oom_kills, 2);
         set(e, CGROUP_pids_limit_hits, 0);
-        take_sample(&w);
-        holds(&w, MEMORY_CGROUP, 20);
+        take_sample();
+        holds(MEMORY_CGROUP, 20);
         assert_int_equal(summary_group_oom_kills(w.s, &kills),
                          BARO_ABSENT_UNKNOWN); /* seen once: there is nothing to compare with */
         set(e, CGROUP_memory_peak, 75 * MB);
         set(e, CGROUP_memory_anon, 30 * MB);
         set(e, CGROUP_memory_shmem, 41 * MB);
         set(e, CGROUP_oom_kills, 3);
-        take_sample(&w);
+        take_sample();
         summary_finish(w.s);
-        holds(&w, MEMORY_CGROUP, 71);
-        refused(&w, 0, 1, 0);
+        holds(MEMORY_CGROUP, 71);
+        refused(0, 1, 0);
         assert_string_equal(summary_kernel_source(w.s), i ? "ledger" : "cgroup");
         summary_json(w.s, "t", &(struct json){.out = &text, .pretty = true});
         buf_byte(&text, 0);
         assert_non_null(strstr((char *)text.at, "\"cgroup\": \"target\""));
         buf_done(&text);
-        summary_free(w.s);
     }
 }
 
@@ -506,14 +480,13 @@ TEST(target)
  * read. */
 TEST(groups_first)
 {
-    struct world w;
     double d;
-    begin(&w, "none", NULL);
-    struct baro_entity *e = group(&w, "/x", "v1 pids");
+    begin("none", NULL);
+    struct baro_entity *e = group("/x", "v1 pids");
     memset(w.sample.host_absent, BARO_ABSENT_NOT_YET, sizeof(w.sample.host_absent));
     w.sample.job[JOB_cpu] = 500 * MS;
     set(e, CGROUP_pids_limit_hits, 1);
-    take_sample(&w);
+    take_sample();
     set(e, CGROUP_pids_limit_hits, 6);
     static const enum host_metric busy[] = {HOST_cpu_user,    HOST_cpu_nice,  HOST_cpu_system,    HOST_cpu_irq,
                                             HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice};
@@ -523,10 +496,9 @@ TEST(groups_first)
             w.sample.host_absent[busy[k]] = BARO_PRESENT;
         }
         w.sample.job[JOB_cpu] = 1000 * MS * i;
-        take_sample(&w);
+        take_sample();
     }
-    refused(&w, BARO_ABSENT_UNSUPPORTED, 0, 5);
+    refused(BARO_ABSENT_UNSUPPORTED, 0, 5);
     assert_int_equal(summary_machine_others(w.s, &d), 0);
     NEAR(d, 0.5);
-    summary_free(w.s);
 }

@@ -16,12 +16,14 @@
 #include "libbaro/verdict/verdict.h"
 #include "verdict_world.h"
 
+static struct world w;
+
 /* ---- applying a rule ---- */
 
-static bool says(const struct world *w, const char *name)
+static bool says(const char *name)
 {
-    struct finding f = {.begin_ns = w->e.job.begin_ns, .end_ns = w->e.job.end_ns};
-    bool is = find_rule(name)->apply(&w->e, &w->e.job, &f);
+    struct finding f = {.begin_ns = w.e.job.begin_ns, .end_ns = w.e.job.end_ns};
+    bool is = find_rule(name)->apply(&w.e, &w.e.job, &f);
     if (is)
         assert_true(f.title.len > 0);
     finding_done(&f);
@@ -51,14 +53,12 @@ TEST(table)
 /* Each rule has a verdict on the evidence made for it, and none on empty evidence. */
 TEST(each)
 {
-    struct world w;
     for (int i = 0; i < MADE; i++) {
         world_init(&w);
-        assert_false(says(&w, made[i].rule));
+        assert_false(says(made[i].rule));
         made[i].make(&w);
-        if (!says(&w, made[i].rule))
+        if (!says(made[i].rule))
             fail_msg("%s", made[i].rule);
-        world_done(&w);
     }
 }
 
@@ -89,7 +89,6 @@ static bool is_marked(const struct buf *text)
 /* What a sentence quotes has the mark of the number: in the sentence, and in the evidence as text and as flags. */
 TEST(marks_of_quoted_numbers)
 {
-    struct world w;
     for (int i = 0; i < MADE; i++) {
         struct finding f = {.end_ns = 100 * SECOND};
         bool any = false;
@@ -106,7 +105,6 @@ TEST(marks_of_quoted_numbers)
         if (any && !is_marked(&f.title))
             fail_msg("%s: %.*s", made[i].rule, (int)f.title.len, f.title.at);
         finding_done(&f);
-        world_done(&w);
     }
 }
 
@@ -125,33 +123,29 @@ TEST(words_with_marks)
 /* Each problem of a job has one cause: no other rule of that weight has a verdict. */
 TEST(no_other)
 {
-    struct world w;
     for (int i = 0; i < MADE; i++) {
         world_init(&w);
         made[i].make(&w);
         for (int j = 0; j < MADE; j++) {
             const struct baro_rule *r = baro_verdict_rule(j);
-            if (j != i && r->weight != BARO_VERDICT_NOTE && says(&w, r->name))
+            if (j != i && r->weight != BARO_VERDICT_NOTE && says(r->name))
                 fail_msg("%s: %s as well", made[i].rule, r->name);
         }
-        world_done(&w);
     }
 }
 
 /* A number of the evidence, at its threshold and just short of it. */
 static void check_edge(int i, size_t offset, double at, double off)
 {
-    struct world w;
     for (int short_of = 0; short_of < 2; short_of++) {
         world_init(&w);
         made[i].make(&w);
         *(double *)((char *)&w.e + offset) = short_of ? off : at;
-        if (says(&w, made[i].rule) == short_of)
+        if (says(made[i].rule) == short_of)
             fail_msg("%s: %s", made[i].rule, short_of ? "short of its threshold" : "at its threshold");
         /* a value that is not known is no evidence */
         *(double *)((char *)&w.e + offset) = NAN;
-        assert_false(says(&w, made[i].rule));
-        world_done(&w);
+        assert_false(says(made[i].rule));
     }
 }
 
@@ -209,7 +203,6 @@ TEST(thresholds)
 /* The limit was lowered after the group was read last. */
 TEST(limit_that_was_lowered)
 {
-    struct world w;
     struct finding f = {0};
     world_init(&w);
     make_oom(&w);
@@ -218,7 +211,6 @@ TEST(limit_that_was_lowered)
     buf_byte(&f.title, 0);
     assert_non_null(strstr((char *)f.title.at, "the limit is 1.20 GB (cgroup /job memory.max)"));
     finding_done(&f);
-    world_done(&w);
 }
 
 TEST(group_that_was_not_read_near_its_limit)
@@ -232,7 +224,6 @@ TEST(group_that_was_not_read_near_its_limit)
         {0.8, 0.1, true},
         {0.1, NAN, false},
     };
-    struct world w;
     for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
         world_init(&w);
         struct group *g = add_group(&w, "/job");
@@ -240,8 +231,7 @@ TEST(group_that_was_not_read_near_its_limit)
         g->memory_limit = w.e.memory_limit_bytes;
         g->anon_most = seen[i].anon * g->memory_limit;
         g->file_most = seen[i].file * g->memory_limit;
-        assert_int_equal(says(&w, "memory-near-limit"), seen[i].says);
-        world_done(&w);
+        assert_int_equal(says("memory-near-limit"), seen[i].says);
     }
 }
 
@@ -276,7 +266,6 @@ TEST(signal_has_its_cause)
         const char *const wanted[] = {cases[i].killed, cases[i].first, cases[i].not_known};
         for (int way = 0; way < 3; way++) {
             struct finding f = {0};
-            struct world w;
             world_init(&w);
             w.e.failure = &why;
             w.e.exit_signal = way ? "" : baro_signal_name(cases[i].signal);
@@ -287,7 +276,6 @@ TEST(signal_has_its_cause)
             if (!memmem(f.title.at, f.title.len, wanted[way], strlen(wanted[way])))
                 fail_msg("%.*s", (int)f.title.len, (const char *)f.title.at);
             finding_done(&f);
-            world_done(&w);
         }
     }
 }
@@ -310,24 +298,22 @@ TEST(tail)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct finding f = {.end_ns = 100 * SECOND};
-        struct world w;
         world_init(&w);
         demand(&w, 0, cases[i].from, cases[i].before, 0);
         demand(&w, cases[i].from, 100, cases[i].cores, cases[i].delayed);
         assert_int_equal(find_rule("serial-tail")->apply(&w.e, &w.e.job, &f), cases[i].advice != NULL);
         if (cases[i].advice)
             assert_memory_equal(f.advice.at, cases[i].advice, strlen(cases[i].advice));
-        assert_false(says(&w, "slow-start"));
+        assert_false(says("slow-start"));
         finding_done(&f);
-        world_done(&w);
     }
 }
 
-static double cores_asked(const struct world *w)
+static double cores_asked(void)
 {
     struct finding f = {0};
     double cores = NAN;
-    assert_true(find_rule("right-size")->apply(&w->e, &w->e.job, &f));
+    assert_true(find_rule("right-size")->apply(&w.e, &w.e.job, &f));
     for (size_t i = 0; i < f.n_rows; i++)
         cores = strcmp(f.row[i].name, "ask_cores") == 0 ? f.row[i].value : cores;
     finding_done(&f);
@@ -348,16 +334,14 @@ TEST(cores_to_ask_for)
         {1.95, 6, 2, 16, 2, 8}, /* few-cores, by a limit */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world w;
         world_init(&w);
         demand(&w, 0, 100, cases[i].used, cases[i].delayed);
         w.e.memory_peak_bytes = w.e.memory_at_most_bytes = 213 * MB;
         w.e.cores = cases[i].may_use;
         w.e.host_cores = cases[i].machine;
         w.e.cores_peak = cases[i].peak;
-        if (cores_asked(&w) != cases[i].asked)
-            fail_msg("case %zu: asks for %g", i, cores_asked(&w));
-        world_done(&w);
+        if (cores_asked() != cases[i].asked)
+            fail_msg("case %zu: asks for %g", i, cores_asked());
     }
 }
 
@@ -373,7 +357,6 @@ TEST(few_cores_of_the_machine)
         {4, "Start at most 4 threads at a time, which takes as long and needs less memory; or use a machine with 8 "},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world w;
         struct finding f = {0};
         world_init(&w);
         demand(&w, 0, 100, 3.9, 4.1);
@@ -381,48 +364,41 @@ TEST(few_cores_of_the_machine)
         assert_true(find_rule("few-cores")->apply(&w.e, &w.e.job, &f));
         assert_memory_equal(f.advice.at, cases[i].advice, strlen(cases[i].advice));
         finding_done(&f);
-        world_done(&w);
     }
 }
 
 TEST(leak)
 {
-    struct world w;
     world_init(&w);
     make_leak(&w);
     for (size_t i = 40; i < w.history.n; i++)
         set_point(&w, i, FOLD_RSS, 600 * MB); /* it grew and then held */
-    assert_false(says(&w, "leak"));
-    world_done(&w);
+    assert_false(says("leak"));
 
     world_init(&w);
     make_leak(&w);
     for (size_t i = 78; i < 84; i++)
         set_point(&w, i, FOLD_RSS, 200 * MB); /* it gave some back */
-    assert_false(says(&w, "leak"));
-    world_done(&w);
+    assert_false(says("leak"));
 
     world_init(&w);
     make_leak(&w);
     w.e.job.wall_ns = 60e9;
-    assert_true(says(&w, "leak"));
+    assert_true(says("leak"));
     w.e.job.wall_ns = 59e9; /* so short a job fills its memory once */
-    assert_false(says(&w, "leak"));
-    world_done(&w);
+    assert_false(says("leak"));
 
     world_init(&w);
     make_leak(&w);
     for (size_t i = 72; i < w.history.n; i++) /* the last third: at a third of the rate */
         set_point(&w, i, FOLD_RSS, 964 * MB + 4 * MB * (double)(i - 72));
-    assert_false(says(&w, "leak"));
-    world_done(&w);
+    assert_false(says("leak"));
 
     world_init(&w);
     make_leak(&w);
     for (size_t i = 96; i < w.history.n; i++)
         set_point(&w, i, FOLD_RSS, NAN); /* its processes had ended at the last samples */
-    assert_true(says(&w, "leak"));
-    world_done(&w);
+    assert_true(says("leak"));
 }
 
 /* A history keeps its first and its last point, and sums do not change. */
@@ -456,7 +432,6 @@ TEST(history)
 TEST(phases)
 {
     struct stretch phases[2];
-    struct world w;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
@@ -488,14 +463,12 @@ TEST(phases)
     assert_int_equal(baro_verdicts_count(v), 1);
     assert_string_equal(baro_verdicts_get(v, 0)->rule, "killed");
     verdicts_free(v);
-    world_done(&w);
 }
 
 /* Epochs: one verdict, with the figures of the longest one that has it. */
 TEST(phases_of_one_name)
 {
     struct stretch phases[5];
-    struct world w;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
@@ -522,18 +495,17 @@ TEST(phases_of_one_name)
     assert_string_equal(one->phase, "check");
     assert_null(strstr(one->advice, "phases of this name"));
     verdicts_free(v);
-    world_done(&w);
 }
 
 /* 20 epochs of 2 s with 2 s between them, readings each second. In the epochs one process waits for storage. */
-static void make_epochs(struct world *w, struct piece *epoch)
+static void make_epochs(struct piece *epoch)
 {
-    demand(w, 0, 100, 0.5, 0);
-    w->e.exit_status = NAN;
-    for (size_t i = 0; i < w->history.n; i++) {
-        set_point(w, i, FOLD_BLOCKED, (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9);
-        set_point(w, i, FOLD_READ, (double)i * MB);
-        set_point(w, i, FOLD_WRITTEN, 0);
+    demand(&w, 0, 100, 0.5, 0);
+    w.e.exit_status = NAN;
+    for (size_t i = 0; i < w.history.n; i++) {
+        set_point(&w, i, FOLD_BLOCKED, (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9);
+        set_point(&w, i, FOLD_READ, (double)i * MB);
+        set_point(&w, i, FOLD_WRITTEN, 0);
     }
     for (size_t i = 0; i < 20; i++)
         epoch[i] = (struct piece){i * 4 * SECOND, (i * 4 + 2) * SECOND};
@@ -544,11 +516,10 @@ TEST(short_phases_together)
 {
     struct piece epoch[20];
     struct stretch together;
-    struct world w;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
-    make_epochs(&w, epoch);
+    make_epochs(epoch);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
     w.e.job.grown[FOLD_BLOCKED] = 0; /* not the whole job */
     stretch_fill_pieces(&together, &w.history, "epoch", epoch, 20);
@@ -567,7 +538,6 @@ TEST(short_phases_together)
     assert_string_equal(one->evidence[one->evidence_count - 1].name, "phases");
     assert_true(one->evidence[one->evidence_count - 1].value == 20);
     verdicts_free(v);
-    world_done(&w);
 }
 
 /* Parts of a stretch that consists of pieces: from 1 to 3 s of it are the second half of the first epoch and the first
@@ -577,9 +547,8 @@ TEST(pieces)
     struct piece epoch[20], between[2] = {{10 * SECOND + 400000000, 11 * SECOND - 400000000},
                                           {12 * SECOND + 400000000, 13 * SECOND - 400000000}};
     struct stretch s;
-    struct world w;
     world_init(&w);
-    make_epochs(&w, epoch);
+    make_epochs(epoch);
     stretch_fill_pieces(&s, &w.history, "epoch", epoch, 20);
     assert_true(fabs(stretch_growth(&s, &w.history, FOLD_CPU, 1 * SECOND, 3 * SECOND) - 1e9) < 1);
     assert_true(fabs(stretch_growth(&s, &w.history, FOLD_BLOCKED, 1 * SECOND, 3 * SECOND) - 2e9) < 1);
@@ -587,7 +556,6 @@ TEST(pieces)
     /* Readings at whole seconds say nothing about 0.2 s between them. */
     stretch_fill_pieces(&s, &w.history, "short", between, 2);
     assert_true(isnan(s.grown[FOLD_CPU]) && isnan(s.grown[FOLD_BLOCKED]));
-    world_done(&w);
 }
 
 /* ---- docs/verdicts.md ---- */

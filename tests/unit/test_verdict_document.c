@@ -26,7 +26,7 @@ static struct words words_of_threshold(const struct baro_threshold *t)
 
 static void write_rule(struct buf *b, const struct baro_rule *r, const struct made *m)
 {
-    struct world w;
+    static struct world w;
     struct finding f = {.end_ns = 100 * SECOND};
     buf_printf(b, "\n### %s\n\n*%s.* %s\n\n", r->name, baro_verdict_weight_name(r->weight), r->help);
     for (size_t i = 0; i < r->threshold_count; i++)
@@ -39,7 +39,6 @@ static void write_rule(struct buf *b, const struct baro_rule *r, const struct ma
         buf_printf(b, " %.*s", (int)f.advice.len, (const char *)f.advice.at);
     buf_str(b, "\n");
     finding_done(&f);
-    world_done(&w);
 }
 
 static void read_document(const char *path, struct buf *b)
