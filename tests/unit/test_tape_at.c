@@ -20,14 +20,16 @@ struct fixture {
     struct log log; /* samples alone */
 };
 
-static void write_samples(struct fixture *f)
+static struct fixture f;
+
+static void write_samples(void)
 {
-    struct tape_writer *w = new_tape(f->path, NULL);
+    struct tape_writer *w = new_tape(f.path, NULL);
     struct world *world = world_new(11);
     for (int i = 0; i < TICKS; i++) {
         world_tick(world);
         tape_add(w, &world->sample);
-        log_sample(&f->log, &world->sample, 0);
+        log_sample(&f.log, &world->sample, 0);
     }
     tape_ended(w);
     world_free(world);
@@ -44,20 +46,19 @@ static void expect_sample(const struct item *item, const struct baro_sample *s)
 /* A copy does not change while the cursor moves and after it was closed. */
 TEST(copy)
 {
-    struct fixture *f = *state;
     struct baro_sample *copy[TICKS];
     struct baro_record r;
     size_t n = 0;
-    struct baro_tape *t = tape_opened(f->path);
+    struct baro_tape *t = tape_opened(f.path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
         assert_int_equal(baro_sample_copy(r.u.sample, &copy[n++], NULL), 0);
     }
     baro_tape_close(t);
-    assert_int_equal(n, f->log.n);
+    assert_int_equal(n, f.log.n);
     for (size_t i = 0; i < n; i++) {
         struct snapshot now = snapshot_sample(copy[i], true);
-        assert_true(snapshot_equal(&now, &f->log.at[i].whole));
+        assert_true(snapshot_equal(&now, &f.log.at[i].whole));
         free(now.at);
         baro_sample_free(copy[i]);
     }
@@ -66,14 +67,13 @@ TEST(copy)
 
 TEST(previous)
 {
-    struct fixture *f = *state;
     struct baro_record r;
-    struct baro_tape *t = tape_opened(f->path);
+    struct baro_tape *t = tape_opened(f.path);
     assert_int_equal(baro_tape_previous(t, &r, NULL), 0); /* nothing was read yet */
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
-    for (size_t i = f->log.n - 1; i-- > 0;) {
+    for (size_t i = f.log.n - 1; i-- > 0;) {
         assert_int_equal(baro_tape_previous(t, &r, NULL), 1);
-        expect_sample(&f->log.at[i], r.u.sample);
+        expect_sample(&f.log.at[i], r.u.sample);
     }
     assert_int_equal(baro_tape_previous(t, &r, NULL), 0);
     baro_tape_close(t);
@@ -93,10 +93,9 @@ static void expect_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, cons
 
 TEST(at)
 {
-    struct fixture *f = *state;
-    const struct item *at = f->log.at, *last = &at[f->log.n - 1];
-    struct baro_tape *t = tape_opened(f->path);
-    for (size_t i = 0; i + 1 < f->log.n; i += 7) {
+    const struct item *at = f.log.at, *last = &at[f.log.n - 1];
+    struct baro_tape *t = tape_opened(f.path);
+    for (size_t i = 0; i + 1 < f.log.n; i += 7) {
         uint64_t gap = at[i + 1].t_ns - at[i].t_ns;
         assert_true(gap > 4);
         for (int how = BARO_AT_EXACT; how <= BARO_AT_INTERPOLATE; how++)
@@ -146,13 +145,10 @@ static void write_two(const char *path)
 
 TEST(interpolate)
 {
-    struct fixture *f = *state;
-    char path[80];
     struct baro_sample *s;
     uint64_t v = 0;
-    snprintf(path, sizeof path, "%s.two", f->path);
-    write_two(path);
-    struct baro_tape *t = tape_opened(path);
+    write_two(tape_path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_at(t, 4000000000, BARO_AT_INTERPOLATE, &s, NULL), 1); /* 3 of 10 seconds */
     assert_int_equal(baro_sample_t_ns(s), 4000000000);
     assert_gives(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_cpu, &v), v, 130);
@@ -164,7 +160,6 @@ TEST(interpolate)
     assert_gives(baro_row_value(p, PROCESS_state, &v), v, 'R');
     baro_sample_free(s);
     baro_tape_close(t);
-    unlink(path);
 }
 
 /* On a damaged tape a sample may be no later than the one before it. There is nothing between such two. */
@@ -185,12 +180,11 @@ TEST(interpolate_where_time_runs_back)
 /* Several values in one call equal those of the getters of one value. */
 TEST(values)
 {
-    struct fixture *f = *state;
     const int metrics[] = {PROCESS_rss, -1, PROCESS_cpu, PROCESS_pss, PROCESS_rss, 1000, PROCESS_children};
     enum { N = sizeof(metrics) / sizeof(*metrics) };
     struct baro_record r;
     size_t rows = 0;
-    struct baro_tape *t = tape_opened(f->path);
+    struct baro_tape *t = tape_opened(f.path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++, rows++) {
             const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
@@ -212,28 +206,26 @@ TEST(values)
 
 TEST(range)
 {
-    struct fixture *f = *state;
     struct baro_record r;
     uint64_t first = 0, last = 0;
-    struct baro_tape *t = tape_opened(f->path);
+    struct baro_tape *t = tape_opened(f.path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(first, f->log.at[0].t_ns);
-    assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
+    assert_int_equal(first, f.log.at[0].t_ns);
+    assert_int_equal(last, f.log.at[f.log.n - 1].t_ns);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* the cursor stayed where it was */
-    assert_int_equal(r.t_ns, f->log.at[1].t_ns);
+    assert_int_equal(r.t_ns, f.log.at[1].t_ns);
     baro_tape_close(t);
 }
 
 /* A limit of CPU time holds for everything that reads the tape, also with a cursor of its own. */
 TEST(limit)
 {
-    struct fixture *f = *state;
     struct baro_tape_end end = {.size = sizeof(end), .last_ns = 7};
     uint64_t first = 7, last = 7;
     int64_t realtime = 7;
-    struct baro_tape *t = tape_opened(f->path);
-    assert_int_equal(baro_tape_realtime_ns(t, f->log.at[0].t_ns, &realtime, NULL), 0);
+    struct baro_tape *t = tape_opened(f.path);
+    assert_int_equal(baro_tape_realtime_ns(t, f.log.at[0].t_ns, &realtime, NULL), 0);
     baro_tape_limit_cpu(t, 1);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), -ETIME);
     assert_int_equal(first, 7);
@@ -245,34 +237,33 @@ TEST(limit)
     baro_tape_limit_cpu(t, 0);
     assert_int_equal(baro_tape_realtime_ns(t, UINT64_MAX, &realtime, NULL), 0);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(first, f->log.at[0].t_ns);
+    assert_int_equal(first, f.log.at[0].t_ns);
     baro_tape_close(t);
 }
 
-static void expect_all(const struct fixture *f, struct baro_tape *t)
+static void expect_all(struct baro_tape *t)
 {
     struct baro_record r;
     uint64_t first, last;
-    for (size_t i = 0; i < f->log.n; i++) {
+    for (size_t i = 0; i < f.log.n; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-        assert_true(same_as(&f->log.at[i], &r, true));
+        assert_true(same_as(&f.log.at[i], &r, true));
     }
     assert_int_equal(baro_tape_next(t, &r, NULL), 0);
     assert_true(baro_tape_complete(t));
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
+    assert_int_equal(last, f.log.at[f.log.n - 1].t_ns);
 }
 
 TEST(sources)
 {
-    struct fixture *f = *state;
     struct baro_tape *t;
-    int fd = open(f->path, O_RDONLY), pipes[2];
+    int fd = open(f.path, O_RDONLY), pipes[2];
     size_t size = (size_t)lseek(fd, 0, SEEK_END);
     unsigned char *data = malloc(size);
     assert_int_equal(pread(fd, data, size, 0), (ssize_t)size);
     assert_int_equal(baro_tape_open_memory(&t, data, size, NULL), 0);
-    expect_all(f, t);
+    expect_all(t);
     baro_tape_close(t);
     for (size_t n = 0; n < size; n += n < 100 ? 1 : 997) { /* cut off anywhere: an error, or fewer records */
         unsigned char *part = malloc(n ? n : 1);           /* of its own, so that a sanitizer sees a read behind it */
@@ -288,7 +279,7 @@ TEST(sources)
     assert_int_equal(baro_tape_open_fd(&t, fd, NULL, NULL), 0);
     assert_int_equal(lseek(fd, 0, SEEK_CUR), (off_t)size);
     close(fd);
-    expect_all(f, t);
+    expect_all(t);
     baro_tape_close(t);
     struct baro_error err = BARO_ERROR_INIT;
     assert_int_equal(pipe(pipes), 0);
@@ -302,11 +293,10 @@ TEST(sources)
 /* A process that is not listed as changed has the values of the previous sample. */
 TEST(changed)
 {
-    struct fixture *f = *state;
     struct baro_record r;
     struct baro_sample *before = NULL;
     size_t unchanged = 0;
-    struct baro_tape *t = tape_opened(f->path);
+    struct baro_tape *t = tape_opened(f.path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         const struct baro_sample *s = r.u.sample;
         size_t next = baro_sample_next_changed(s, 0);
@@ -411,12 +401,8 @@ static void follow(const char *path, bool finish)
 
 TEST(follow)
 {
-    struct fixture *f = *state;
-    char path[80];
-    snprintf(path, sizeof path, "%s.grows", f->path);
-    follow(path, true);
-    follow(path, false);
-    unlink(path);
+    follow(tape_path, true);
+    follow(tape_path, false);
 }
 
 /* A tape without an index that is longer than the part that is walked: a block is found by bisection. */
@@ -494,30 +480,23 @@ static void seek_long(const char *path)
 
 TEST(without_index)
 {
-    struct fixture *f = *state;
-    char path[80];
-    snprintf(path, sizeof path, "%s.long", f->path);
-    write_long(path);
-    seek_long(path);
-    damage(path);
-    seek_long(path);
-    unlink(path);
+    write_long(tape_path);
+    seek_long(tape_path);
+    damage(tape_path);
+    seek_long(tape_path);
 }
 
 static int set_up(void **state)
 {
-    static struct fixture f;
     snprintf(f.path, sizeof f.path, "/tmp/test_tape_at.%d.baro", (int)getpid());
-    write_samples(&f);
-    *state = &f;
+    write_samples();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *f = *state;
-    log_free(&f->log);
-    return unlink(f->path);
+    log_free(&f.log);
+    return unlink(f.path);
 }
 
 int main(void)
