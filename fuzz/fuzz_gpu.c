@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte chooses the parser: fdinfo of a GPU, nvidia-smi's CSV, or a list of devices. */
+/* The first byte chooses the parser: fdinfo of a GPU, or else a list of devices. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "input.h"
 #include "kernel/proc/fdinfo.h"
 #include "programs/baro-gpu/gpu_helper.h"
-#include "programs/baro-gpu/smi_text.h"
 
 static bool is_within(struct span part, struct span text)
 {
@@ -31,26 +30,6 @@ static void fdinfo(struct span text)
     }
 }
 
-static void smi(struct span text)
-{
-    struct smi_line l;
-    struct span line, rest = text, field;
-    if (smi_bad_field(text, &field) && !is_within(field, text))
-        abort();
-    while (scan_line(&rest, &line)) {
-        if (!smi_line(line, &l))
-            continue;
-        if (!l.n || l.n > SMI_COLUMNS_MOST || smi_column(&l, "power.draw") >= (int)l.n)
-            abort();
-        for (unsigned i = 0; i < l.n; i++) {
-            uint64_t v;
-            if (!is_within(l.cell[i], line))
-                abort();
-            smi_number(l.cell[i], &v);
-        }
-    }
-}
-
 static void list(struct span text)
 {
     char *copy = strndup(text.at, text.len);
@@ -70,8 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (in.which == 0)
         fdinfo(in.text);
-    else if (in.which == 1)
-        smi(in.text);
     else
         list(in.text);
     fuzz_done(&in);

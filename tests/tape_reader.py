@@ -408,3 +408,25 @@ def read(path):
         elif kind == FOOTER:
             tape.complete = payload.endswith(b"BAROEND\n")
     return tape
+
+
+def number(tape, field):
+    return int.from_bytes(tape.header[field][0], "little") if field in tape.header else 0
+
+
+def read_parts(folder):
+    """Reads the segments of a tape: a list of parts, each a tuple of when it begins, since the first one, and the tapes
+    of its segments."""
+    parts = []
+    for path in sorted(folder.iterdir()):
+        tape = read(path)
+        start = [tape.header[field] for field in (6, 7, 8)]
+        if parts and start == [parts[-1][1][0].header[field] for field in (6, 7, 8)]:
+            parts[-1][1].append(tape)
+            continue
+        first = parts[0][1][0] if parts else tape
+        assert tape.header[48] == first.header[48]
+        field = 9 if tape.header[6] == first.header[6] else 7
+        least = parts[-1][0] + max(r.t_ns for t in parts[-1][1] for r in t.records if isinstance(r, Sample)) if parts else 0
+        parts.append((max(number(tape, field) - number(first, field), least), [tape]))
+    return parts

@@ -125,7 +125,8 @@ BARO_API size_t baro_columns_names(const struct baro_tape *tape, baro_kind_id ro
  */
 BARO_API size_t baro_row_attributes_text(const struct baro_row *row, char *ret, size_t size);
 /**
- * Writes the attributes that the job gave to a mark or phase as a JSON object; "" if there are none.
+ * Writes the attributes that the job gave to a mark or phase, and what an exec has of the program before, as a JSON
+ * object; "" if there are none.
  * @return the length of the whole text without the NUL at its end.
  */
 BARO_API size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size);

@@ -35,7 +35,9 @@ struct baro_event; /**< what happened at one instant */
 enum baro_event_kind {
     BARO_EVENT_START,        /**< the command was started, or the recorder attached to a target. name; cpu_ns: the CPU
                                 time that the target had used before */
-    BARO_EVENT_EXEC,         /**< a process executed another program. name: its new name */
+    BARO_EVENT_EXEC,         /**< a process executed another program. name: its new name. Where it is known:
+                                  program: the name of the one before; cpu_ns, rss_peak_bytes: the CPU time that
+                                  the process had used until then in the recording, and its highest memory */
     BARO_EVENT_SIGNAL,       /**< the wrapper forwarded a signal to the command. signal */
     BARO_EVENT_STOP,         /**< the command was stopped. signal */
     BARO_EVENT_CONT,         /**< the command was continued */

@@ -155,7 +155,7 @@ struct baro_tape_end {
     int status;       /**< wait status of the command (wait4(2)), if status_known */
     bool ended;       /**< the command or the last target ended */
     bool status_known; /**< `status` is known */
-    /** The recorder stopped while the job was alive. If `ended` is false, `baro observe` may continue the tape. */
+    /** The recorder stopped while the job was alive. If `ended` is false, `baro observe` may begin its next part. */
     bool detached;
     bool complete; /**< the tape has the footer that a recorder writes last */
 };

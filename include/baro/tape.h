@@ -58,7 +58,9 @@ struct baro_record {
  *
  * A tape is a regular file, or a folder of segments (`--keep`). A cursor reads the segments one after the other as if
  * they were one file. It leaves out segments that the recorder removes before the cursor has reached them.
- * baro_header_segment() tells whether the beginning was removed.
+ * baro_header_segment() tells whether the beginning was removed. Where one recorder after the other has written the
+ * tape (`baro observe` was started again), the cursor joins the parts: times, ids and counters of the job go on, and
+ * the header is that of the first part.
  * @param path a file or a folder.
  * @return 0 and a cursor that stands before the first record, to be closed with baro_tape_close(); -errno,
  * BARO_E_NOT_TAPE, BARO_E_EMPTY (too short to hold a header), BARO_E_VERSION or BARO_E_CORRUPT (a damaged header).

@@ -235,7 +235,7 @@ def meson(folder, source, targets, jobs, *options):
 def put(built, to, target):
     to.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(built, to)
-    if to.suffix == ".py":  # for an interpreter
+    if to.suffix in (".py", ".md"):  # for an interpreter, and text
         return
     to.chmod(0o755)
     if target == own_target():

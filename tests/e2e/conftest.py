@@ -326,6 +326,12 @@ class Facts(dict):
         known = [k for k, v in self.items() if (k + "_").startswith(covers) and isinstance(v, (int, float))]
         return any(self.marks.get(self.path + k) == mark for k in known) if known else None
 
+    def get(self, name, default=None):
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
 
 def facts_of(found, marks, path):
     if isinstance(found, list):

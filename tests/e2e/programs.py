@@ -12,9 +12,9 @@ import sys
 
 
 def programs_of(binary):
-    """Returns their paths, sorted, and those of what Python executes. A tape may lie in that folder, too (./demo), and folders that meson calls baro.p."""
+    """Returns their paths, sorted, and those of what Python executes and help reads. A tape may lie in that folder, too (./demo), and folders that meson calls baro.p."""
     folder = pathlib.Path(binary).resolve().parent
-    found = [path for path in folder.glob("baro*") if path.is_file() and (os.access(path, os.X_OK) or path.suffix == ".py")]
+    found = [path for path in folder.glob("baro*") if path.is_file() and (os.access(path, os.X_OK) or path.suffix in (".py", ".md"))]
     return sorted(found) + [folder / "libbaro.so.0"]
 
 

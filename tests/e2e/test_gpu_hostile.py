@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that says what cannot be, crashes or forks (fake_nvml.c), and an nvidia-smi that prints rubbish: what is
-wrong is absent, and the job and all else go on."""
+"""A driver that says what cannot be, crashes or forks (fake_nvml.c): what is wrong is absent, and the job and all else go
+on."""
 
 import contextlib
 import itertools
 import os
-import pathlib
-import signal
 
 import pytest
 from conftest import FULL, PATIENCE
@@ -215,55 +213,3 @@ def test_call_that_forks(run, tape, gpus):
     assert not [r for r in run.export(tape, "process") if "baro-gpu" in r.values()]
 
 
-# ---- nvidia-smi ------------------------------------------------------------------------------------------------------
-
-def by_smi(run, tape, gpus, work, script):
-    folder = work / "bin"
-    folder.mkdir()
-    (folder / "nvidia-smi").write_text("#!/bin/sh\n" + script)
-    (folder / "nvidia-smi").chmod(0o755)
-    with recording(run, tape, gpus, {"LD_LIBRARY_PATH": None, "PATH": f"{folder}:{os.environ['PATH']}"}):
-        poll(lambda: any("nvidia-smi" in w for w in warnings(run, tape)),
-             "the event that says how GPUs are read, or why there is nothing")
-        before = len(run.instants(tape))
-        poll(lambda: len(run.instants(tape)) > before + 2, "more samples")
-    return run.export(tape, "gpu")
-
-
-RUBBISH = ["head -c 100000000 /dev/zero", "yes 'garbage, with, commas'", "trap '' TERM; sleep 1000 & exit 0"]
-if FULL:
-    RUBBISH += ["head -c 5000000 /dev/urandom", "exit 0", "kill -SEGV $$"]
-
-
-@pytest.mark.parametrize("script", RUBBISH)
-def test_nvidia_smi_that_prints_rubbish(run, tape, gpus, work, script):
-    """It is read no further than a megabyte, and ends with its turn."""
-    assert not by_smi(run, tape, gpus, work, script + "\n")
-    assert not [w for w in warnings(run, tape) if "baro-gpu ended" in w]
-    programs = pathlib.Path("/proc")
-    poll(lambda: not any(str(work / "bin").encode() in read(p) for p in programs.glob("[0-9]*/cmdline")), "its end")
-
-
-@pytest.mark.parametrize("first", ["", "kill -STOP $PPID;"])
-def test_nvidia_smi_that_hangs_ends_with_the_recording(run, tape, gpus, work, first):
-    """And what it has started, also if the helper is killed, and the process that would end them is stopped."""
-    (work / "bin").mkdir()
-    (work / "bin" / "nvidia-smi").write_text(
-        f"#!/bin/sh\ntrap '' HUP; sleep 60 & echo $$ $! $PPID > {work}/pids; {first} wait\n")
-    (work / "bin" / "nvidia-smi").chmod(0o755)
-    with recording(run, tape, gpus, {"LD_LIBRARY_PATH": None, "PATH": f"{work}/bin:{os.environ['PATH']}"}):
-        poll(lambda: (work / "pids").exists() and (work / "pids").read_text().endswith("\n"), "its start")
-        pids = (work / "pids").read_text().split()
-        guard = pathlib.Path(f"/proc/{pids[2]}/status")
-        if first:
-            poll(lambda: b"State:\tT" in read(guard), "that it is stopped")
-            os.kill(int(read(guard).partition(b"PPid:")[2].split()[0]), signal.SIGKILL)
-            poll(lambda: not any(read(pathlib.Path(f"/proc/{p}/cmdline")) for p in pids), "their end")
-    poll(lambda: not any(read(pathlib.Path(f"/proc/{p}/cmdline")) for p in pids), "their end")
-
-
-def read(path):
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drivers of GPUs that fail, hang, lose a device or are not there (fake_nvml.c): the job and all else go on, what is
-not known is absent, and events say why. Without the library: nvidia-smi."""
+not known is absent, and events say why."""
 
 import json
 import os
 import re
 import shutil
 import signal
-import subprocess
 
 import pytest
 from conftest import FULL
 from nvidia import gpus  # noqa: F401
-from nvidia import (HERE, JOB, SOURCE, WAIT, end, helpers_of, named, poll, rate, readings, record_until, rows, start,
-                    warnings, with_process)
+from nvidia import (HERE, JOB, SOURCE, WAIT, end, helpers_of, named, poll, readings, record_until, rows, start, warnings,
+                    with_process)
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
 
@@ -148,92 +147,11 @@ def test_hang_of_one_device(run, tape, gpus):
 
 # ---- without the library ---------------------------------------------------------------------------------------------
 
-SMI = r"""#!/bin/sh
-echo "$@" >> "$SMI_CALLS"
-case "$1" in *utilization.decoder*) echo 'Field "utilization.decoder" is not a valid field to query.'; exit 2;; esac
-{hang}
-echo 'index, uuid, name, pci.bus_id, driver_version, utilization.gpu [%], utilization.memory [%], memory.used [MiB],' \
-    'memory.total [MiB], power.draw [W], temperature.gpu, clocks.sm [MHz], pstate, fan.speed [%]'
-echo '0, GPU-a, NVIDIA L4, 00000000:00:03.0, 580.173.02, 70 %, 12 %, 7532 MiB, 23034 MiB,' \
-    '34.39 W, 61, 1455 MHz, P2, 0 %'
-echo '1, GPU-b, NVIDIA GB10, 00000000:00:04.0, 580.173.02, 0 %, [N/A], [N/A], [N/A], 4.05 W, 38, 208 MHz, P8, [N/A]'
-"""
-
-
-def smi_tape(run, tape, gpus, work, condition, hang="", options=()):
-    """Records with a program nvidia-smi in the place of the library."""
-    folder = work / "bin"
-    folder.mkdir()
-    (folder / "nvidia-smi").write_text(SMI.format(hang=hang))
-    (folder / "nvidia-smi").chmod(0o755)
-    env = {"LD_LIBRARY_PATH": None, "PATH": f"{folder}:{os.environ['PATH']}", "SMI_CALLS": work / "smi-calls"}
-    p = start(run, tape, gpus, *options, env=env)
-    try:
-        poll(lambda: condition(rows(run, tape)), "rows")
-    finally:
-        end(run, p)
-    return run.export(tape, "gpu")
-
-
-def test_nvidia_smi_in_the_place_of_the_library(run, tape, gpus, work):
-    """By its headers; a field that it does not know is left out; the source is named."""
-    found = smi_tape(run, tape, gpus, work, lambda r: len(readings(r)) >= 2)
-    row, other = readings(found)[-1], readings(found, "gpu1")[-1]
-    assert row["label"] == "NVIDIA L4"
-    assert (row["memory_used_bytes"], row["memory_total_bytes"]) == (7532 << 20, 23034 << 20)
-    assert (row["power_watts"], row["temperature_celsius"], row["clock_hertz"]) == (34.39, 61, 1455e6)
-    assert (row["performance_state"], row["fan_ratio"], row["energy_estimated"]) == (2, 0, 1)
-    assert rate(readings(found), "busy_ns") == pytest.approx(0.7, rel=0.02)
-    assert rate(readings(found), "energy_joules") * 1e9 == pytest.approx(34.39, rel=0.05)
-    assert other["memory_used_bytes"] is None and other["fan_ratio"] is None and other["power_watts"] == 4.05
-    assert row["memory_job_bytes"] is None and row["decoder_busy_ns"] is None and row["throttled_power_ns"] is None
-    assert "nvidia-smi" in run("export", "-e", "gpu", "--format", "jsonl", tape, status=0).stdout
-    assert any("read by nvidia-smi" in w for w in warnings(run, tape))
-    calls = (work / "smi-calls").read_text().splitlines()
-    assert [c for c in calls if "utilization.decoder" in c] == calls[:1]
-
-
-# poll() whose caller is slow after a time that ran out.
-SLOW_POLL = r"""
-#include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int poll(struct pollfd *at, nfds_t n, int ms)
-{
-    struct { long s, ns; } t = {ms / 1000, ms % 1000 * 1000000L};
-    int got = (int)syscall(SYS_ppoll, at, n, ms < 0 ? 0 : &t, 0, 0);
-    if (!got && n == 1 && ms == 100)
-        usleep(500000);
-    return got;
-}
-"""
-
-
-def test_nvidia_smi_that_prints_and_ends_at_once(run, tape, gpus, work):
-    """What it prints after the pipe was found empty, and before it is found to have ended, is read."""
-    (work / "poll.c").write_text(SLOW_POLL)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", work / "poll.so", work / "poll.c"], check=True)
-    asan = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"
-    gpus.env.update({"LD_PRELOAD": work / "poll.so", "ASAN_OPTIONS": asan})
-    found = smi_tape(run, tape, gpus, work, lambda r: readings(r) or warnings(run, tape), hang="sleep 0.3")
-    assert readings(found) and readings(found)[-1]["power_watts"] == 34.39, warnings(run, tape)
-
-
-@pytest.mark.long
-def test_nvidia_smi_that_hangs_is_killed(run, tape, gpus, work):
-    """Values are absent from then on, an event says so, and it is not run again for a while."""
-    found = smi_tape(run, tape, gpus, work, lambda r: any(x["power_watts"] is None for x in named(r)),
-                     hang='test $(wc -l < "$SMI_CALLS") -lt 3 || { echo $$ > "$SMI_CALLS.pid"; exec sleep 1000; }')
-    assert any(x["power_watts"] for x in named(found))
-    assert any("did not answer" in w for w in warnings(run, tape))
-    pid = int((work / "smi-calls.pid").read_text())
-    poll(lambda: not os.path.exists(f"/proc/{pid}"), "its end")
-
-
-def test_without_library_and_nvidia_smi(run, tape, gpus, work):
+def test_without_library(run, tape, gpus, work):
     (work / "empty").mkdir()
     p = start(run, tape, gpus, env={"LD_LIBRARY_PATH": None, "PATH": f"{work}/empty:/bin"}, job=WAIT)
     try:
-        poll(lambda: any("there is no nvidia-smi" in w for w in warnings(run, tape)), "the event")
+        poll(lambda: any("libnvidia-ml.so.1 can't be loaded" in w for w in warnings(run, tape)),
+             "the event")
     finally:
         end(run, p)

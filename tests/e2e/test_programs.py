@@ -47,6 +47,10 @@ def test_recording_works_without_the_reader(baro, work):
     alone = str(work / "baro")
     assert call(alone, "run", "-q", "-o", str(work / "t"), "--", "sh", "-c", "exit 3").returncode == 3
     assert "summary" in call(alone, "help").stdout and "--json" in call(alone, "help", "summary").stdout
+    # Its help is short: without the prose, which is a file beside the programs that read.
+    short, whole = (call(program, "run", "--help").stdout for program in (alone, baro))
+    assert "--wait-all" in short and "examples:" in short and "not disturbed" not in short and "not disturbed" in whole
+    assert not set(short.splitlines()) - set(whole.splitlines())
     one_line(call(alone, "summary", str(work / "t")), "baro summary: ", "baro-read", "not installed")
 
 

@@ -5,6 +5,8 @@ import re
 import struct
 import subprocess
 
+import pytest
+
 from readers import HOSTILE_NAME, call, good, one_line, tape  # noqa: F401
 
 SIX = ("aggregate_uss", "rss_vs_uss", "total_footprint", "aggregate_cpu", "cpu_time", "instance_count")
@@ -50,10 +52,12 @@ def test_complete_or_not_at_all(baro, work, tape):
     assert not (work / "no").exists() and not [p for p in work.iterdir() if p.name.endswith(".part")]
 
 
-def test_full_disk_leaves_nothing(baro, work, tape):
-    """A limit on the size of files simulates the full disk: the larger pictures can't be written."""
+@pytest.mark.parametrize("operand", ["t.baro", "."])
+def test_full_disk_leaves_nothing(baro, work, tape, operand):
+    """A limit on the size of files simulates the full disk: the larger pictures can't be written, of a tape nor of a
+    folder of tapes."""
     r = subprocess.run(
-        ["sh", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$@"', "sh", baro, "report", str(tape), "-o", f"{work}/d/"],
+        ["sh", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$@"', "sh", baro, "report", str(work / operand), "-o", f"{work}/d/"],
         capture_output=True,
         timeout=60,
     )

@@ -3,6 +3,7 @@
 
 import csv
 import io
+import json
 import struct
 import sys
 
@@ -13,7 +14,8 @@ from readers import unescape
 sys.path.insert(0, str(SOURCE / "tests"))
 import tape_reader  # noqa: E402
 
-GOLDEN = sorted(p.name for p in (SOURCE / "tests" / "tape").glob("v1-*.baro"))
+TAPES = SOURCE / "tests" / "tape"
+GOLDEN = sorted(p.name for p in TAPES.glob("v1-*.baro"))
 REASONS = (None, "not asked", "unsupported", "denied", "gone", "not yet", "thinned", "timeout", "unknown", "shared")
 SOURCES = ("last_sample", "event", "perf", "taskstats", "zombie", "wait4")
 MILLIONTHS = {3: 1e6, 7: 1e3, 8: 1e6}
@@ -125,6 +127,46 @@ def test_tapes_of_version_1(run, name):
     tape, samples, _, compared = compare(run, SOURCE / "tests" / "tape" / name)
     assert tape.complete
     assert compared > 0 or not samples
+
+
+def test_totals_that_a_recorder_resumed(run):
+    """A tape of version 1, of an observer that was killed twice: each segment goes on with times, ids and totals."""
+    (begins, segments), = tape_reader.read_parts(TAPES / "v1-resumed")
+    assert begins == 0 and len(segments) == 3
+    samples = [r for t in segments for r in t.records if isinstance(r, tape_reader.Sample)]
+    rows = run.export(TAPES / "v1-resumed", "job")
+    assert [(r["t_ns"], r["cpu_ns"]) for r in rows] == [(s.t_ns, s.job["cpu_ns"]) for s in samples]
+    summary = run.summary(TAPES / "v1-resumed")
+    assert summary["job"]["cpu_ns"] == 218_842_698 and summary["job"]["cpu_is_lower_bound"]
+    assert {c["name"]: c["processes"] for c in summary["commands"]} == {"sh": 42, "sleep": 42}
+    assert {t["name"]: t["cpu_ns"] for t in summary["tasks"]} == {"left": 85_574_089, "right": 81_118_310}
+
+
+def test_parts_are_joined(run):
+    """A tape of version 2, of an observer that was killed once: counts of the parts add up, times go on."""
+    folder = TAPES / "v2-series"
+    (_, (first,)), (begins, (second,)) = tape_reader.read_parts(folder)
+    samples = [[r for r in t.records if isinstance(r, tape_reader.Sample)] for t in (first, second)]
+    last = samples[0][-1]
+    again = {(p.pid, p.start) for p in last.processes} & {(p.pid, p.start) for p in samples[1][0].processes}
+    assert again
+    want = [(s.t_ns, s.job["cpu_ns"], s.job["faults_minor"], s.job["processes_started"]) for s in samples[0]]
+    want += [(begins + s.t_ns, last.job["cpu_ns"] + s.job["cpu_ns"], last.job["faults_minor"] + s.job["faults_minor"],
+              last.job["processes_started"] + s.job["processes_started"] - len(again)) for s in samples[1]]
+    rows = run.export(folder, "job")
+    assert [(r["t_ns"], r["cpu_ns"], r["faults_minor"], r["processes_started"]) for r in rows] == want
+    for at in (0, len(samples[0]), len(rows) - 1):  # also after seeking
+        shown = json.loads(run("show", "--json", "--at", f"+{rows[at]['t_ns'] / 1e9:.9f}s", folder, status=0).stdout)
+        assert (shown["t_ns"], shown["job"]["cpu_ns"]) == want[at][:2]
+    summary = run.summary(folder)
+    assert (summary["job"]["cpu_ns"], summary["job"]["processes_started"]) == (want[-1][1], want[-1][3])
+    assert summary["job"]["cpu_is_lower_bound"] and summary["job"]["rss_peak_bytes"] == max(
+        sum(p.row["rss_bytes"] for p in s.processes) for part in samples for s in part)
+    commands = {c["name"]: c for c in summary["commands"]}
+    execs = [e for e in first.records if isinstance(e, tape_reader.Event) and e.kind == 1 and e.attributes]
+    cpu_ns = next(v for name, kind, v in execs[0].attributes if name == b"cpu_ns")
+    assert commands["perl"]["cpu_ns"] == tape_reader.Bytes(cpu_ns).varint()
+    assert sum(c["processes"] for c in commands.values()) == want[-1][3] + 1  # perl's is the shell's, too
 
 
 def test_a_recording(run, work):

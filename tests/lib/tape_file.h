@@ -6,27 +6,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "unit.h"
-#include "baro/tape.h"
+#include "tapes.h"
 #include "libbaro/builder/builder.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/summary/summary.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/writer/writer.h"
 #include "tape_world.h"
-
-/* A tape of this program, which each test may write anew; none stays. */
-static char tape_path[64];
-
-__attribute__((constructor)) static void tape_path_set(void)
-{
-    snprintf(tape_path, sizeof(tape_path), "/tmp/baro-unit-%d.baro", (int)getpid());
-}
-
-__attribute__((destructor)) static void tape_path_remove(void)
-{
-    unlink(tape_path);
-}
 
 struct item {
     enum baro_record_kind kind;
@@ -101,11 +87,14 @@ static inline void tape_ended(struct tape_writer *w)
     tape_writer_free(w);
 }
 
-static inline struct baro_tape *tape_opened(const char *path)
+static inline unsigned char *slurp(const char *name, size_t *ret_len)
 {
-    struct baro_tape *tape;
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
-    return tape;
+    int fd = open(name, O_RDONLY);
+    *ret_len = (size_t)lseek(fd, 0, SEEK_END);
+    unsigned char *at = malloc(*ret_len + 1);
+    assert_int_equal(pread(fd, at, *ret_len, 0), *ret_len);
+    close(fd);
+    return at;
 }
 
 static inline bool same_as(const struct item *item, const struct baro_record *r, bool with_cmdline)

@@ -20,7 +20,7 @@
 /* cmocka passes over those without a name. */
 static struct CMUnitTest unit_tests[64];
 
-static inline void unit_add(struct CMUnitTest test)
+static inline void add_unit_test(struct CMUnitTest test)
 {
     for (size_t i = 0; i < sizeof(unit_tests) / sizeof(*unit_tests); i++) {
         if (!unit_tests[i].name) {
@@ -41,7 +41,7 @@ static inline void unit_add(struct CMUnitTest test)
     static void test_##name(void **state);                                                                             \
     __attribute__((constructor)) static void add_test_##name(void)                                                     \
     {                                                                                                                  \
-        unit_add((struct CMUnitTest){"test_" #name, test_##name, UNIT_EACH, NULL});                                    \
+        add_unit_test((struct CMUnitTest){"test_" #name, test_##name, UNIT_EACH, NULL});                               \
     }                                                                                                                  \
     static void test_##name(__attribute__((unused)) void **state)
 
@@ -50,6 +50,13 @@ static inline void unit_add(struct CMUnitTest test)
     do {                                                                                                               \
         assert_int_equal(call, 0);                                                                                     \
         assert_int_equal(value, is);                                                                                   \
+    } while (0)
+
+/* The same for a condition. */
+#define assert_then(call, condition)                                                                                   \
+    do {                                                                                                               \
+        assert_int_equal(call, 0);                                                                                     \
+        assert_true(condition);                                                                                        \
     } while (0)
 
 #ifndef UNIT_OWN_MAIN

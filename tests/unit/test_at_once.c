@@ -232,28 +232,6 @@ static void test_an_unreported_end_before_forks(void **state)
     assert_int_equal(r->is_bound, 0);
 }
 
-/* The tick that finds it ended began at 10, and reads it at 30: it may have been there at the fork at 20, and at that
- * of one that is gone by then. */
-static void test_an_unreported_end_that_is_found_late_in_a_tick(void **state)
-{
-    struct recording *r = *state;
-    struct member *sh = command(r), *m[2];
-    for (int i = 0; i < 2; i++)
-        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_SCAN, 5);
-    sample(r);
-    r->job.source.events = r->job.source.attaches = true;
-    job_end_unseen(&r->job, sh, false);
-    job_end_noticed(&r->job, m[0], 30);
-    job_ended(&r->job, m[0], 10);
-    job_add(&r->job, 21, sh, BARO_ORIGIN_EVENT, 20);
-    job_gone(&r->job, m[1], 40, 50);
-    job_add(&r->job, 22, sh, BARO_ORIGIN_EVENT, 45);
-    sample(r);
-    assert_int_equal(r->peak, 3);
-    assert_int_equal(r->job.at_once.most, 5);
-    assert_int_equal(r->is_bound, 1);
-}
-
 /* A list found it, and it was ending when perf was to be attached to it: it forks no more, so it is covered, but its
  * end is not reported. Without that it counts as alive at all forks that follow. */
 static void test_one_that_was_ending_when_perf_came(void **state)
@@ -373,7 +351,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ends_that_perf_reports_after_forks, begin, end),
         cmocka_unit_test_setup_teardown(test_an_unsure_end_beside_awaited_ones, begin, end),
         cmocka_unit_test_setup_teardown(test_an_unreported_end_before_forks, begin, end),
-        cmocka_unit_test_setup_teardown(test_an_unreported_end_that_is_found_late_in_a_tick, begin, end),
         cmocka_unit_test_setup_teardown(test_one_that_was_ending_when_perf_came, begin, end),
         cmocka_unit_test_setup_teardown(test_processes_that_are_selected, begin, end),
         cmocka_unit_test_setup_teardown(another_recorder_is_not_of_the_job, begin, end),

@@ -86,8 +86,7 @@ TEST(time_namespaces)
     assert_int_equal(
         namespace_offset_parse(span_str("monotonic        1000         0\nboottime         2000         0\n"), &ns), 0);
     assert_true(ns == 1000000000000);
-    assert_int_equal(namespace_offset_parse(span_str("boottime 1 2\nmonotonic -3 999999999\n"), &ns), 0);
-    assert_true(ns == -2000000001);
+    assert_then(namespace_offset_parse(span_str("boottime 1 2\nmonotonic -3 999999999\n"), &ns), ns == -2000000001);
     static const char *const wrong[] = {"",
                                         "monotonic",
                                         "monotonic \n",
@@ -203,16 +202,13 @@ TEST(arrays)
 {
     uint32_t *at = NULL, *before;
     size_t cap = 0;
-    assert_int_equal(array_reserve(&at, 10, &cap, sizeof(*at)), 0);
-    assert_true(cap >= 10);
+    assert_then(array_reserve(&at, 10, &cap, sizeof(*at)), cap >= 10);
     for (uint32_t i = 0; i < cap; i++)
         at[i] = i;
     before = at;
     size_t had = cap;
-    assert_int_equal(array_reserve(&at, had, &cap, sizeof(*at)), 0);
-    assert_true(at == before && cap == had);
-    assert_int_equal(array_reserve(&at, had + 1, &cap, sizeof(*at)), 0);
-    assert_true(cap >= had + had / 2);
+    assert_then(array_reserve(&at, had, &cap, sizeof(*at)), at == before && cap == had);
+    assert_then(array_reserve(&at, had + 1, &cap, sizeof(*at)), cap >= had + had / 2);
     for (uint32_t i = 0; i < had; i++)
         assert_int_equal(at[i], i);
     had = cap;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of the public API: of one sample in arrays, reasons, and texts that are put together. */
 
-#include "unit.h"
+#include "tapes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +10,6 @@
 #include "baro/baro.h"
 
 enum { ROWS = 7, METRICS = 64 };
-
-static struct baro_tape *open_tape(const char *name)
-{
-    char path[512];
-    struct baro_tape *tape;
-    snprintf(path, sizeof(path), "%s/../tape/%s", getenv("BARO_FIXTURES"), name);
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
-    return tape;
-}
 
 static int value_of(const struct baro_sample *s, int kind, size_t row, int metric, uint64_t *ret)
 {
@@ -74,7 +65,7 @@ TEST(columns_of_a_sample)
     struct baro_record r;
     size_t rows = 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        struct baro_tape *tape = open_tape(names[i]);
+        struct baro_tape *tape = kept_tape(names[i]);
         while (baro_tape_next(tape, &r, NULL) > 0) {
             for (int kind = 0; r.kind == BARO_RECORD_SAMPLE && kind < baro_tape_kind_count(tape); kind++)
                 rows += kind == BARO_KIND_EXIT ? 0 : check_kind(tape, r.u.sample, kind);
@@ -91,7 +82,7 @@ TEST(identities_of_a_sample)
                                   BARO_COLUMN_ID_OF(BARO_COLUMN_NAME), 0};
     uint64_t pid[ROWS], start[ROWS], ppid[ROWS], id[ROWS], *values[] = {pid, start, ppid, id, NULL, NULL};
     uint8_t name_absent[ROWS], *reasons[] = {NULL, NULL, NULL, NULL, name_absent, NULL};
-    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct baro_tape *tape = kept_tape("v1-small.baro");
     struct baro_record r;
     while (baro_tape_next(tape, &r, NULL) > 0 && r.kind != BARO_RECORD_SAMPLE)
         ;
@@ -116,7 +107,7 @@ TEST(identities_of_a_sample)
 
 TEST(selection)
 {
-    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct baro_tape *tape = kept_tape("v1-small.baro");
     struct baro_error err;
     struct baro_columns *c = NULL;
     const char *names[4];
@@ -160,7 +151,7 @@ TEST(selection)
 
 TEST(texts)
 {
-    struct baro_tape *tape = open_tape("v1-attributes.baro");
+    struct baro_tape *tape = kept_tape("v1-attributes.baro");
     struct baro_record r;
     char all[1024], few[4];
     size_t given = 0;

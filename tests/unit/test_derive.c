@@ -10,15 +10,12 @@
 TEST(rate)
 {
     double r = -1;
-    assert_int_equal(derive_rate(0, 0, 1000000000, 500, &r), 0);
-    assert_true(r == 500);
-    assert_int_equal(derive_rate(1000000000, 10, 3000000000, 10, &r), 0);
-    assert_true(r == 0);
+    assert_then(derive_rate(0, 0, 1000000000, 500, &r), r == 500);
+    assert_then(derive_rate(1000000000, 10, 3000000000, 10, &r), r == 0);
     assert_int_equal(derive_rate(0, 10, 1, 9, &r), BARO_ABSENT_UNKNOWN); /* fell: another counter */
     assert_int_equal(derive_rate(5, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);  /* no time passed */
     assert_int_equal(derive_rate(6, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(derive_rate(0, 0, 2000000000, UINT64_MAX, &r), 0);
-    assert_true(r == (double)UINT64_MAX / 2);
+    assert_then(derive_rate(0, 0, 2000000000, UINT64_MAX, &r), r == (double)UINT64_MAX / 2);
 }
 
 TEST(remainder)

@@ -94,11 +94,9 @@ TEST(process)
     now.value[PROCESS_cpu] = 7 * SECOND + SECOND / 2;
     before.value[PROCESS_io_read] = 1000000;
     now.value[PROCESS_io_read] = 4000000;
-    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), cores, &v), 0);
-    assert_true(v == 2);
+    assert_then(baro_row_derived(ROW(&before), ROW(&now), cores, &v), v == 2);
     int io_read = find(BARO_KIND_PROCESS, "io_read_bytes_per_second");
-    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), io_read, &v), 0);
-    assert_true(v == 12000000);
+    assert_then(baro_row_derived(ROW(&before), ROW(&now), io_read, &v), v == 12000000);
 
     v = -1;
     now.absent[PROCESS_io_read] = BARO_ABSENT_DENIED;
@@ -114,33 +112,27 @@ TEST(process)
     assert_true(v == -1); /* not changed */
 }
 
+static int derived_of(const struct baro_sample *before, const struct baro_sample *now, int kind, int id, double *ret)
+{
+    return (int)baro_row_derived(baro_sample_row(before, kind, 0), baro_sample_row(now, kind, 0), id, ret);
+}
+
 TEST(job_and_recorder)
 {
     struct baro_sample before = {.t_ns = SECOND}, now = {.t_ns = 3 * SECOND};
     double v = -1;
     now.job[JOB_cpu] = 3 * SECOND;
     now.self[RECORDER_cpu] = SECOND / 250; /* 4 ms in 2 s */
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_JOB, 0),
-                                      baro_sample_row(&now, BARO_KIND_JOB, 0), find(BARO_KIND_JOB, "cores"), &v),
-                     0);
-    assert_true(v == 1.5);
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_RECORDER, 0),
-                                      baro_sample_row(&now, BARO_KIND_RECORDER, 0), find(BARO_KIND_RECORDER, "cores"),
-                                      &v),
-                     0);
-    assert_true(v == 0.002);
+    assert_then(derived_of(&before, &now, BARO_KIND_JOB, find(BARO_KIND_JOB, "cores"), &v), v == 1.5);
+    assert_then(derived_of(&before, &now, BARO_KIND_RECORDER, find(BARO_KIND_RECORDER, "cores"), &v), v == 0.002);
     v = -1;
     const struct baro_row *job = baro_sample_row(&now, BARO_KIND_JOB, 0);
     assert_int_equal(baro_row_derived(NULL, job, 0, &v), BARO_ABSENT_NOT_YET);
     assert_int_equal(baro_row_derived(job, NULL, 0, &v), BARO_ABSENT_UNKNOWN);
     assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_RECORDER, 0), job, 0, &v),
                      BARO_ABSENT_UNKNOWN);
-    assert_int_equal(
-        baro_row_derived(baro_sample_row(&before, BARO_KIND_CPU, 0), baro_sample_row(&now, BARO_KIND_CPU, 0), 0, &v),
-        BARO_ABSENT_UNKNOWN); /* there is none */
-    assert_int_equal(
-        baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0), baro_sample_row(&now, BARO_KIND_HOST, 0), 0, &v),
-        BARO_ABSENT_UNKNOWN); /* never read */
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_CPU, 0, &v), BARO_ABSENT_UNKNOWN);  /* there is none */
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_HOST, 0, &v), BARO_ABSENT_UNKNOWN); /* never read */
     assert_true(v == -1);
 }
 
@@ -183,14 +175,10 @@ TEST(host)
     /* Without idle time the total is not known, without user time the busy part is not known. */
     double v;
     now.host_absent[HOST_cpu_idle] = BARO_ABSENT_DENIED;
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0),
-                                      baro_sample_row(&now, BARO_KIND_HOST, 0), find(BARO_KIND_HOST, "cpu_busy_ratio"),
-                                      &v),
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_HOST, find(BARO_KIND_HOST, "cpu_busy_ratio"), &v),
                      BARO_ABSENT_DENIED);
     now.host_absent[HOST_cpu_user] = BARO_ABSENT_TIMEOUT;
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0),
-                                      baro_sample_row(&now, BARO_KIND_HOST, 0), find(BARO_KIND_HOST, "cores"), &v),
-                     BARO_ABSENT_TIMEOUT);
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_HOST, find(BARO_KIND_HOST, "cores"), &v), BARO_ABSENT_TIMEOUT);
 }
 
 /* A disk over 2 s: 4 reads that took 12 ms together, no write; requests under way for 0.5 s, 3 of them on average. */
@@ -219,8 +207,7 @@ TEST(disk)
     v1[DISK_queue_time] = 6 * SECOND;
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
         int id = find(BARO_KIND_DISK, expected[i].name);
-        assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), id, &v), 0);
-        assert_true(v == expected[i].value);
+        assert_then(baro_row_derived(ROW(&before), ROW(&now), id, &v), v == expected[i].value);
     }
     v = -1;
     int write_mean = find(BARO_KIND_DISK, "write_mean_ns");
@@ -259,10 +246,8 @@ TEST(own_times)
     v0[GPU_read_at] = SECOND + SECOND / 10;
     v1[GPU_read_at] = 2 * SECOND + SECOND / 2;
     v1[GPU_busy] = SECOND * 7 / 10;
-    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_PRESENT);
-    assert_true(v > 0.4999 && v < 0.5001);
-    assert_int_equal(baro_row_rate(ROW(&before), ROW(&now), GPU_busy, &v), BARO_PRESENT);
-    assert_true(v > 0.4999e9 && v < 0.5001e9);
+    assert_then(baro_row_derived(ROW(&before), ROW(&now), busy, &v), v > 0.4999 && v < 0.5001);
+    assert_then(baro_row_rate(ROW(&before), ROW(&now), GPU_busy, &v), v > 0.4999e9 && v < 0.5001e9);
     v1[GPU_read_at] = v0[GPU_read_at]; /* the kind was read again, this one was not */
     assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_ABSENT_UNKNOWN);
     absent[GPU_read_at] = BARO_ABSENT_NOT_YET;

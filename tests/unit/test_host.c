@@ -167,9 +167,9 @@ static void falling_counters_make_no_growth(void **state)
         {"cpu 11 0 0 501 40 0 0 0 0 0\ncpu0 11 0 0 501 40 0 0 0 0 0\n", 40, 13},
     };
     const uint64_t tick = 10 * NS_PER_MS;
-    struct fold seen;
     put("proc/stat", at[0].stat);
     machine_open(false);
+    struct fold seen;
     fold_init(&seen);
     for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
         put("proc/stat", at[i].stat);

@@ -133,8 +133,8 @@ static void ticks_reach_the_limit_of_cpu_time(void **state)
         begin_pair(&j, &command, &child);
         j.sink = (struct job_sink){.exit = keep_exit, .context = &e};
         put(child, PROCESS_cpu, cases[i].cpu_ms * MS);
-        child->reading.cpu_limit_ns = child->reading.limit_at_ns = cases[i].limit_ms * MS;
-        child->reading.ticks_ratio = cases[i].ratio;
+        child->limit.cpu_limit_ns = child->limit.limit_at_ns = cases[i].limit_ms * MS;
+        child->limit.ticks_ratio = cases[i].ratio;
         job_gone(&j, child, 10 * MS, 11 * MS);
         job_settle(&j, 12 * MS, is_there, NULL);
         assert_int_equal(e.absent[EXIT_cpu_limit_reached], cases[i].absent);
@@ -162,8 +162,8 @@ static void a_share_of_a_polled_process(void **state)
     put(child, PROCESS_cpu_user, 2 * MS);
     member_make_usage(child)->has_cpu = true;
     member_make_usage(child)->cpu_ns = 8 * MS;
-    child->reading.found_ns = 100 * MS;
-    child->reading.polled_ns = child->reading.ran_ns = 109 * MS;
+    child->polled.found_ns = 100 * MS;
+    child->polled.polled_ns = child->polled.ran_ns = 109 * MS;
     job_gone(&j, child, 112 * MS, 112 * MS);
     put(command, PROCESS_children_cpu_user, 11 * MS);
     put(command, PROCESS_children_faults_minor, 60);

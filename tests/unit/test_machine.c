@@ -118,14 +118,11 @@ TEST(load_and_uptime)
     uint64_t ns;
     each_beginning(TEXT("0.28 12.05 3.00 2/891 11735\n"), check_loadavg);
     each_beginning(TEXT("350735.47 234388.90\n"), check_uptime);
-    assert_int_equal(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891 11735\n"), &l), 0);
-    assert_int_equal(l.last_pid, 11735);
-    assert_int_equal(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891\n"), &l), 0);
-    assert_int_equal(l.last_pid, 0); /* not in the file */
+    assert_gives(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891 11735\n"), &l), l.last_pid, 11735);
+    assert_gives(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891\n"), &l), l.last_pid, 0); /* not in the file */
     assert_int_equal(proc_loadavg_parse(TEXT("0.28 0.38 0.88 1 89\n"), &l), BARO_E_SYNTAX);
     assert_int_equal(proc_loadavg_parse(TEXT("18446744073709551615.0 0.38 0.88 1/89 1\n"), &l), BARO_E_SYNTAX);
-    assert_int_equal(proc_uptime_parse(TEXT("18446744073.709551615999 1\n"), &ns), 0);
-    assert_true(ns == UINT64_MAX);
+    assert_then(proc_uptime_parse(TEXT("18446744073.709551615999 1\n"), &ns), ns == UINT64_MAX);
     assert_int_equal(proc_uptime_parse(TEXT("18446744073.709551616 1\n"), &ns), BARO_E_SYNTAX);
     assert_int_equal(proc_uptime_parse(TEXT("-1.0 1\n"), &ns), BARO_E_SYNTAX);
 }

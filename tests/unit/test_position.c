@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro_tape_tell() and baro_tape_seek_to(): from each position the rest of the tape, nothing twice and nothing missed.
  */
-#include "unit.h"
+#include "tapes.h"
 #include "baro/tape.h"
 
 enum { MOST = 20000 };
@@ -30,19 +30,9 @@ static int next_of(struct baro_tape *t, struct baro_record *r)
     return code;
 }
 
-static struct baro_tape *open_tape(const char *name)
-{
-    const char *fixtures = getenv("BARO_FIXTURES");
-    struct baro_tape *t;
-    char path[512];
-    snprintf(path, sizeof(path), "%s/../tape/%s", fixtures ? fixtures : "tests/fixtures", name);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
-    return t;
-}
-
 static void check_tape(const char *name)
 {
-    struct baro_tape *t = open_tape(name), *other;
+    struct baro_tape *t = kept_tape(name), *other;
     struct baro_record r;
     char begin[BARO_POSITION_SIZE], again[BARO_POSITION_SIZE];
     size_t n = 0;
@@ -55,7 +45,7 @@ static void check_tape(const char *name)
     const size_t step = n / 50 + 1;
     for (size_t at = 0; at <= n; at += step) {
         const char *position = at ? seen[at - 1].position : begin;
-        other = open_tape(name); /* a program that was started anew */
+        other = kept_tape(name); /* a program that was started anew */
         assert_int_equal(baro_tape_seek_to(other, position, NULL), 1);
         baro_tape_tell(other, again);
         assert_string_equal(again, position);
@@ -96,7 +86,7 @@ TEST(no_position)
     static const char *const wrong[] = {"", "1", "0:1", "0:1:", "0:1:2:3", "x", "-1:0:0", "4294967296:0:0", "0: 1:2"};
     static const char *const nowhere[] = {"7:100:0" /* it has no segments */, "0:1:0" /* no block begins there */,
                                           "0:99999999999:0"};
-    struct baro_tape *t = open_tape("v1-small.baro");
+    struct baro_tape *t = kept_tape("v1-small.baro");
     char text[BARO_POSITION_SIZE];
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         snprintf(text, sizeof(text), "%.8s:%s", baro_tape_id(t), wrong[i]);
@@ -119,7 +109,7 @@ TEST(no_position)
 TEST(another_recording)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t = open_tape("v1-small.baro");
+    struct baro_tape *t = kept_tape("v1-small.baro");
     struct baro_record r;
     char position[BARO_POSITION_SIZE];
     assert_int_equal(next_of(t, &r), 1);

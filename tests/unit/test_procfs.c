@@ -79,8 +79,7 @@ TEST(stat_of_other_kernels)
     assert_int_equal(st.sigignore, 4096);
     assert_false(st.has_exit_code);
     assert_int_equal(st.exit_code, 0);
-    assert_int_equal(pid_stat_parse(TEXT("1 (x) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 3 4\n"), &st), 0);
-    assert_int_equal(st.rss, 4);
+    assert_gives(pid_stat_parse(TEXT("1 (x) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 3 4\n"), &st), st.rss, 4);
     assert_int_equal(pid_stat_parse(TEXT("1 (x) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 3\n"), &st), BARO_E_SYNTAX);
     assert_int_equal(pid_stat_parse(TEXT("1 (x) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 3 4 5 6 7 8 9 30 1 2 3 4 5 6 "
                                          "7 8 9 40 1 2 3 4 5 6 7 8 9 50 51 "
@@ -339,8 +338,7 @@ TEST(smaps_cut_anywhere)
 {
     struct pid_smaps sm;
     each_cut(TEXT(smaps_6_18), check_smaps_cut);
-    assert_int_equal(pid_smaps_parse(TEXT(smaps_6_18), &sm), 0);
-    assert_int_equal(sm.valid, (1u << SMAPS_MAX) - 1);
+    assert_gives(pid_smaps_parse(TEXT(smaps_6_18), &sm), sm.valid, (1u << SMAPS_MAX) - 1);
     /* Without hugetlb in the kernel; and a zombie's, which is empty. */
     assert_int_equal(pid_smaps_parse(TEXT("Rss: 8 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 2 kB\nSwap: 0 kB\n"), &sm),
                      0);
@@ -363,8 +361,7 @@ TEST(schedstat_cut_anywhere)
     for (size_t len = 0; len < sizeof(text) - 1; len++)
         assert_int_equal(pid_schedstat_parse(span_of(text, len), &ss), BARO_E_SYNTAX);
     assert_int_equal(ss.run_ns, 1);
-    assert_int_equal(pid_schedstat_parse(TEXT(text), &ss), 0);
-    assert_true(ss.run_ns == 1213285 && ss.delay_ns == 42 && ss.slices == 7);
+    assert_then(pid_schedstat_parse(TEXT(text), &ss), ss.run_ns == 1213285 && ss.delay_ns == 42 && ss.slices == 7);
     assert_int_equal(pid_schedstat_parse(TEXT("18446744073709551615 18446744073709551615 18446744073709551615\n"), &ss),
                      0);
     assert_true(ss.run_ns == UINT64_MAX && ss.slices == UINT64_MAX);
@@ -416,8 +413,7 @@ TEST(machine_files)
         if (proc_stat_parse(span_of(text, len), &st, NULL, NULL) == 0)
             assert_true(st.value[PROC_STAT_BTIME] == (st.valid >> PROC_STAT_BTIME & 1 ? 1795233600 : 0) &&
                         st.value[PROC_STAT_FORKS] == (st.valid >> PROC_STAT_FORKS & 1 ? 7621 : 0));
-    assert_int_equal(proc_stat_parse(TEXT(text), &st, NULL, NULL), 0);
-    assert_true(st.valid >> PROC_STAT_FORKS & 1);
+    assert_then(proc_stat_parse(TEXT(text), &st, NULL, NULL), st.valid >> PROC_STAT_FORKS & 1);
     static const char meminfo[] = "MemTotal:       24689528 kB\nMemFree:        1000 kB\n";
     for (size_t len = 0; len < sizeof(meminfo); len++) {
         struct proc_meminfo m = {.value = {5}};

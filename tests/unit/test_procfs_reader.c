@@ -42,8 +42,7 @@ static struct span read_all(int root, int32_t pid, const char *what)
 static struct pid_stat stat_of(int root, int32_t pid)
 {
     struct pid_stat st;
-    assert_int_equal(pid_stat_parse(read_all(root, pid, "stat"), &st), 0);
-    assert_int_equal(st.pid, pid);
+    assert_gives(pid_stat_parse(read_all(root, pid, "stat"), &st), st.pid, pid);
     return st;
 }
 
@@ -99,15 +98,12 @@ TEST(captured_files)
     assert_int_equal(pid_status_parse(read_all(root, ZOMBIE, "status"), &status), 0);
     assert_false(status.valid & (1u << STATUS_VM_RSS | 1u << STATUS_RSS_ANON));
     assert_true(status.value[STATUS_PPID] == PARENT && status.value[STATUS_THREADS] == 1);
-    assert_int_equal(pid_status_parse(read_all(root, HOSTILE, "status"), &status), 0);
-    assert_int_equal(status.valid, (1u << STATUS_MAX) - 1);
+    assert_gives(pid_status_parse(read_all(root, HOSTILE, "status"), &status), status.valid, (1u << STATUS_MAX) - 1);
     assert_int_equal(status.value[STATUS_KTHREAD], 0);
-    assert_int_equal(pid_status_parse(read_all(root, KTHREADD, "status"), &status), 0);
-    assert_int_equal(status.value[STATUS_KTHREAD], 1);
+    assert_gives(pid_status_parse(read_all(root, KTHREADD, "status"), &status), status.value[STATUS_KTHREAD], 1);
     assert_int_equal(pid_io_parse(read_all(root, PARENT, "io"), &io), 0);
     assert_true(io.valid == (1u << IO_MAX) - 1 && io.value[IO_RCHAR] == 771651);
-    assert_int_equal(pid_smaps_parse(read_all(root, PARENT, "smaps_rollup"), &sm), 0);
-    assert_int_equal(sm.valid, (1u << SMAPS_MAX) - 1);
+    assert_gives(pid_smaps_parse(read_all(root, PARENT, "smaps_rollup"), &sm), sm.valid, (1u << SMAPS_MAX) - 1);
     assert_true(sm.value[SMAPS_USS] <= sm.value[SMAPS_PSS] && sm.value[SMAPS_PSS] <= sm.value[SMAPS_RSS]);
     assert_int_equal(proc_read(root, ZOMBIE, "smaps_rollup", text, sizeof(text)), -ENOENT);
     ids.n = 0;
@@ -147,8 +143,7 @@ TEST(live_self)
     struct proc_stat machine;
     struct pid_stat st = stat_of(root, self);
     assert_true(st.ppid == getppid() && st.num_threads >= 1 && st.vsize > 0);
-    assert_int_equal(pid_status_parse(read_all(root, self, "status"), &status), 0);
-    assert_int_equal(status.value[STATUS_TGID], self);
+    assert_gives(pid_status_parse(read_all(root, self, "status"), &status), status.value[STATUS_TGID], self);
     assert_int_equal(status.value[STATUS_UID], getuid());
     assert_true(status.value[STATUS_VM_HWM] >= status.value[STATUS_VM_RSS]);
     assert_int_equal(pid_schedstat_parse(read_all(root, self, "schedstat"), &ss), 0);

@@ -337,17 +337,14 @@ TEST(attributes)
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(&step)), "clock_step");
     assert_int_equal(baro_event_t_ns(&step), 9);
     assert_int_equal(baro_event_attribute_count(&step), 2);
-    assert_int_equal(baro_event_attribute_find(&step, "step_ns", &a), 0);
-    assert_int_equal(a.type, BARO_ATTRIBUTE_SIGNED);
+    assert_gives(baro_event_attribute_find(&step, "step_ns", &a), a.type, BARO_ATTRIBUTE_SIGNED);
     assert_int_equal(a.i64, -5);
-    assert_int_equal(baro_event_attribute(&step, 1, &a), 0);
-    assert_int_equal(a.type, BARO_ATTRIBUTE_TEXT);
+    assert_gives(baro_event_attribute(&step, 1, &a), a.type, BARO_ATTRIBUTE_TEXT);
     assert_string_equal(a.text, "the wall clock was set");
     assert_int_equal(baro_event_attribute(&step, 2, &a), BARO_E_RANGE);
     assert_int_equal(baro_event_attribute_find(&step, "no_such", &a), BARO_E_RANGE);
     assert_int_equal(baro_event_attribute_count(&cont), 0);
-    assert_int_equal(baro_event_attribute_find(&unknown, "number", &a), 0);
-    assert_int_equal(a.u64, 3);
+    assert_gives(baro_event_attribute_find(&unknown, "number", &a), a.u64, 3);
 }
 
 static size_t read_on(struct baro_tape *t)
@@ -424,8 +421,7 @@ static void damage(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_int_equal(fstat(fd, &st), 0);
-    assert_true(st.st_size > 4 << 20);
+    assert_then(fstat(fd, &st), st.st_size > 4 << 20);
     static const uint8_t junk[300000];
     assert_int_equal(pwrite(fd, junk, sizeof junk, st.st_size / 2), sizeof junk);
     close(fd);

@@ -31,15 +31,6 @@ static struct log l;
 static unsigned char *whole;
 static size_t whole_len;
 
-static void slurp(void)
-{
-    int fd = open(tape_path, O_RDONLY);
-    whole_len = (size_t)lseek(fd, 0, SEEK_END);
-    whole = realloc(whole, whole_len + 1);
-    assert_int_equal(pread(fd, whole, whole_len, 0), whole_len);
-    close(fd);
-}
-
 /* A tape of some blocks with few processes. Samples are a minute apart, so that blocks end soon. */
 static void write_small(unsigned ticks)
 {
@@ -59,7 +50,8 @@ static void write_small(unsigned ticks)
     }
     tape_ended(w);
     world_free(world);
-    slurp();
+    free(whole);
+    whole = slurp(tape_path, &whole_len);
 }
 
 static void put_file(const unsigned char *at, size_t len)
@@ -318,61 +310,6 @@ TEST(older)
     assert_int_equal(baro_tape_open(&t, tape_path, &err), BARO_E_VERSION);
     assert_non_null(strstr(err.text, "development version before 0.1"));
     assert_null(strchr(err.text, '\n'));
-}
-
-static void replace_all(unsigned char *at, size_t len, const char *from, const char *to)
-{
-    for (size_t i = 0; i + strlen(from) <= len; i++)
-        if (memcmp(at + i, from, strlen(from)) == 0)
-            memcpy(at + i, to, strlen(from));
-}
-
-/* A tape of a library that has a metric which this one lacks, and lacks one that this one has. */
-TEST(unknown_metric)
-{
-    struct frame_head head;
-    write_small(5);
-    unsigned char *newer = malloc(whole_len + 65536), raw[1 << 16];
-    assert_true(frame_head_parse(whole + TAPE_PREAMBLE_SIZE, &head));
-    size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
-    assert_true(frame_head_parse(whole + at, &head) && head.type == FRAME_SCHEMA);
-    size_t n = ZSTD_decompress(raw, sizeof raw, whole + at + FRAME_HEAD_SIZE, head.len);
-    assert_false(ZSTD_isError(n));
-    replace_all(raw, n, "fds", "fdz");
-    memcpy(newer, whole, at);
-    size_t packed = ZSTD_compress(newer + at + FRAME_HEAD_SIZE, 32768, raw, n, 1);
-    assert_false(ZSTD_isError(packed));
-    frame_seal(newer + at, FRAME_SCHEMA, 0, (uint32_t)packed, frame_seed(whole + 12));
-    size_t rest = at + FRAME_HEAD_SIZE + head.len, front = at + FRAME_HEAD_SIZE + packed;
-    memcpy(newer + front, whole + rest, whole_len - rest);
-
-    /* The fds of the last sample, as they were written. */
-    struct baro_record r;
-    uint64_t expected[8], v;
-    int reason[8];
-    struct baro_tape *t = tape_opened(tape_path);
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
-    for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++)
-        reason[i] = baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i), PROCESS_fds, &expected[i]);
-    baro_tape_close(t);
-
-    put_file(newer, front + whole_len - rest);
-    t = tape_opened(tape_path);
-    int extra = baro_metric_count(BARO_KIND_PROCESS);
-    assert_int_equal(baro_tape_metric_count(t, BARO_KIND_PROCESS), extra + 1);
-    assert_string_equal(baro_tape_metric(t, BARO_KIND_PROCESS, extra)->name, "fdz");
-    assert_null(baro_tape_metric(t, BARO_KIND_PROCESS, extra + 1));
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
-    assert_true(r.t_ns == l.at[4].t_ns);
-    for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++) {
-        const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
-        assert_int_equal(baro_row_value(p, PROCESS_fds, &v), BARO_ABSENT_UNKNOWN);
-        assert_int_equal(baro_row_value(p, extra, &v), reason[i]);
-        if (reason[i] == 0)
-            assert_true(v == expected[i]);
-    }
-    baro_tape_close(t);
-    free(newer);
 }
 
 /* Appends frames of a block to the front of a tape, each with one record of zeros, of a kind that this library does not

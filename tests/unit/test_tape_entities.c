@@ -114,8 +114,7 @@ static void expect_mark(const struct baro_event *e)
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(e)), "mark");
     assert_int_equal(baro_event_attribute_find(e, "name", &a), 0);
     assert_string_equal(a.text, "epoch 3");
-    assert_int_equal(baro_event_attribute_find(e, "weight", &a), 0);
-    assert_true(a.real == 0.5);
+    assert_then(baro_event_attribute_find(e, "weight", &a), a.real == 0.5);
 }
 
 static void expect_high(const struct baro_tape *t, const struct baro_row *e)
@@ -123,8 +122,7 @@ static void expect_high(const struct baro_tape *t, const struct baro_row *e)
     struct baro_attribute a;
     uint64_t v = 0;
     assert_string_equal(baro_row_name(e), "high");
-    assert_int_equal(baro_row_read_ns(e, &v), 0);
-    assert_true(v == 6 * (uint64_t)SECOND - 1000);
+    assert_then(baro_row_read_ns(e, &v), v == 6 * (uint64_t)SECOND - 1000);
     assert_int_equal(baro_row_owner(e), BARO_OWNER_PROCESS);
     assert_int_equal(baro_row_owner_pid(e), 815);
     assert_int_equal(baro_row_owner_start_ticks(e), 4711);
@@ -132,8 +130,7 @@ static void expect_high(const struct baro_tape *t, const struct baro_row *e)
     assert_int_equal(baro_row_attribute(e, 0, &a), 0);
     assert_string_equal(a.name, "host");
     assert_string_equal(a.text, "a");
-    assert_int_equal(baro_row_attribute_find(e, "weight", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_REAL && a.real == 0.5);
+    assert_then(baro_row_attribute_find(e, "weight", &a), a.type == BARO_ATTRIBUTE_REAL && a.real == 0.5);
     assert_int_equal(baro_row_attribute(e, 2, &a), BARO_E_RANGE);
     assert_int_equal(baro_row_attribute_find(e, "none", &a), BARO_E_RANGE);
     expect_real(t, e, 0, 5.5);
@@ -157,8 +154,7 @@ static void expect_queues(const char *name)
     assert_int_equal(baro_sample_read_ns(r.u.sample, kind, &v), BARO_ABSENT_UNKNOWN);
     assert_int_equal(baro_tape_seek(t, 7 * (uint64_t)SECOND, &r, NULL), 1);
     assert_int_equal(baro_sample_rows(r.u.sample, kind), 2);
-    assert_int_equal(baro_sample_read_ns(r.u.sample, kind, &v), 0);
-    assert_true(v == 6 * (uint64_t)SECOND - 1000);
+    assert_then(baro_sample_read_ns(r.u.sample, kind, &v), v == 6 * (uint64_t)SECOND - 1000);
     const struct baro_row *e = baro_sample_row(r.u.sample, kind, 0);
     assert_int_equal(baro_row_kind(e), kind);
     expect_high(t, e);
@@ -183,9 +179,7 @@ TEST(api)
 
 TEST(golden)
 {
-    const char *fixtures = getenv("BARO_FIXTURES");
-    char name[512];
-    snprintf(name, sizeof name, "%s/../tape/v1-entities.baro", fixtures ? fixtures : "tests/fixtures");
+    const char *name = kept("tape/v1-entities.baro");
 #ifdef MAKE_GOLDEN
     write_queues(name);
 #endif
@@ -208,10 +202,8 @@ TEST(derived)
     assert_int_equal(baro_sample_copy(r.u.sample, &b, NULL), 0);
     int kind = baro_tape_kind_find(t, "jobqueue");
     const struct baro_row *before = baro_sample_row(a, kind, 0), *now = baro_sample_row(b, kind, 0);
-    assert_int_equal(baro_row_rate(before, now, 1, &rate), 0);
-    assert_true(rate == 3);
-    assert_int_equal(baro_row_rate(before, now, 2, &rate), 0);
-    assert_true(rate == 1000);
+    assert_then(baro_row_rate(before, now, 1, &rate), rate == 3);
+    assert_then(baro_row_rate(before, now, 2, &rate), rate == 1000);
     assert_int_equal(baro_row_rate(before, now, 0, &rate), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_row_rate(now, before, 1, &rate), BARO_ABSENT_UNKNOWN);
     baro_sample_free(a);
@@ -220,8 +212,8 @@ TEST(derived)
 
     /* read at 12 s and 14 s less 1 µs: at 13 s less 1 µs it is half-way */
     assert_int_equal(baro_tape_at(t, 13 * (uint64_t)SECOND - 1000, BARO_AT_INTERPOLATE, &a, NULL), 1);
-    assert_int_equal(baro_sample_read_ns(a, kind, &v), 0);
-    assert_true(v == 12 * (uint64_t)SECOND - 1000); /* the sample at 13 s has no newer reading to go towards */
+    assert_then(baro_sample_read_ns(a, kind, &v),
+                v == 12 * (uint64_t)SECOND - 1000); /* the sample at 13 s has no newer reading to go towards */
     expect_real(t, baro_sample_row(a, kind, 0), 0, 11.5);
     baro_sample_free(a);
     assert_int_equal(baro_tape_at(t, 13 * (uint64_t)SECOND + SECOND / 2, BARO_AT_INTERPOLATE, &a, NULL), 1);
@@ -271,8 +263,7 @@ TEST(numbers_that_are_none)
     assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
     assert_int_equal(baro_tape_arrow(t, baro_tape_kind_find(t, "jobqueue"), "depth", NULL, &stream, NULL), 0);
     baro_tape_close(t);
-    assert_int_equal(stream.get_next(&stream, &a), 0);
-    assert_int_equal(a.length, 4);
+    assert_gives(stream.get_next(&stream, &a), a.length, 4);
     assert_int_equal(a.children[0]->null_count, 3);
     const uint8_t *valid = a.children[0]->buffers[0];
     assert_int_equal(valid[0] & 15, 1);
@@ -465,19 +456,14 @@ TEST(event_attributes)
     assert_string_equal(a.text, "epoch 3");
     assert_int_equal(baro_event_attribute(r.u.event, 1, &a), 0);
     assert_true(strcmp(a.name, "step") == 0 && a.type == BARO_ATTRIBUTE_UNSIGNED && a.u64 == 7);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "change", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_SIGNED && a.i64 == -7);
+    assert_then(baro_event_attribute_find(r.u.event, "change", &a), a.type == BARO_ATTRIBUTE_SIGNED && a.i64 == -7);
     assert_int_equal(baro_event_attribute_find(r.u.event, "long", &a), BARO_E_RANGE);
     assert_int_equal(baro_event_attribute_find(r.u.event, "note", &a), 0);
     assert_string_equal(a.text, "half\n");
-    assert_int_equal(baro_event_attribute_find(r.u.event, "loss", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_REAL && a.real == 0.125);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "ok", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 1);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "last", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 0);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "by", &a), 0);
-    assert_int_equal(a.type, BARO_ATTRIBUTE_JSON);
+    assert_then(baro_event_attribute_find(r.u.event, "loss", &a), a.type == BARO_ATTRIBUTE_REAL && a.real == 0.125);
+    assert_then(baro_event_attribute_find(r.u.event, "ok", &a), a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 1);
+    assert_then(baro_event_attribute_find(r.u.event, "last", &a), a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 0);
+    assert_gives(baro_event_attribute_find(r.u.event, "by", &a), a.type, BARO_ATTRIBUTE_JSON);
     assert_string_equal(a.text, "{\"host\":[null,1e400]}");
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_event_attribute_count(r.u.event), 1);

@@ -156,11 +156,9 @@ TEST(getters)
 {
     const char *source;
     uint64_t v;
-    assert_int_equal(baro_limits_get(&at[0], BARO_LIMIT_MEMORY, &v, &source), 0);
-    assert_true(v == 1ull << 33);
+    assert_then(baro_limits_get(&at[0], BARO_LIMIT_MEMORY, &v, &source), v == 1ull << 33);
     assert_string_equal(source, "cgroup /pod memory.max");
-    assert_int_equal(baro_limits_get(&at[0], BARO_LIMIT_PIDS, &v, &source), 0);
-    assert_true(v == 0 && !*source);
+    assert_then(baro_limits_get(&at[0], BARO_LIMIT_PIDS, &v, &source), v == 0 && !*source);
     assert_int_equal(baro_limits_get(&at[1], BARO_LIMIT_CORES, &v, &source), BARO_ABSENT_UNKNOWN);
     assert_int_equal(v, 2000000);
     assert_string_equal(source, "affinity");

@@ -149,8 +149,7 @@ TEST(list_and_resolve)
     put_file(".20261121T043450.000009Z-make-8.baro", "", 0);
     put_file("20261121T043450.000009Z-make-8.csv", "", 0);
     put_file("zebra.baro", "", 0);
-    assert_int_equal(runs_list(dir, 0, &l, NULL), 0);
-    assert_int_equal(l.n, 4);
+    assert_gives(runs_list(dir, 0, &l, NULL), l.n, 4);
     assert_true(l.at[3].untimely);
     assert_string_equal(l.at[0].name, "20261121T043450.000003Z-make-6.baro");
     assert_int_equal(l.at[0].bytes, 4);

@@ -124,8 +124,7 @@ TEST(is_one_tape)
     assert_int_equal(last, f.log.at[f.log.n - 1].t_ns);
     assert_int_equal(baro_tape_rewind(t, NULL), 0);
     expect_from(t, 0);
-    assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
-    assert_int_equal(end.last_ns, last);
+    assert_gives(baro_tape_read_end(t, &end, NULL), end.last_ns, last);
     assert_true(end.complete);
     baro_tape_close(t);
 }
@@ -395,8 +394,7 @@ static void expect_stopped(bool stopped)
     assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
     assert_true(!end.ended && end.complete == stopped && end.detached == stopped);
     struct baro_summary *s = summary_of_file(f.path);
-    assert_int_equal(baro_summary_value(s, baro_summary_fact_find("exit", "is_detached"), 0, &v), 0);
-    assert_int_equal(v.u64, stopped);
+    assert_gives(baro_summary_value(s, baro_summary_fact_find("exit", "is_detached"), 0, &v), v.u64, stopped);
     summary_free(s);
     baro_tape_close(t);
 }

@@ -367,38 +367,30 @@ TEST(few_cores_of_the_machine)
     }
 }
 
+/* Of a hundred readings those in between are changed. */
 TEST(leak)
 {
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 40; i < w.history.n; i++)
-        set_point(&w, i, FOLD_RSS, 600 * MB); /* it grew and then held */
-    assert_false(says("leak"));
-
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 78; i < 84; i++)
-        set_point(&w, i, FOLD_RSS, 200 * MB); /* it gave some back */
-    assert_false(says("leak"));
-
-    world_init(&w);
-    make_leak(&w);
-    w.e.job.wall_ns = 60e9;
-    assert_true(says("leak"));
-    w.e.job.wall_ns = 59e9; /* so short a job fills its memory once */
-    assert_false(says("leak"));
-
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 72; i < w.history.n; i++) /* the last third: at a third of the rate */
-        set_point(&w, i, FOLD_RSS, 964 * MB + 4 * MB * (double)(i - 72));
-    assert_false(says("leak"));
-
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 96; i < w.history.n; i++)
-        set_point(&w, i, FOLD_RSS, NAN); /* its processes had ended at the last samples */
-    assert_true(says("leak"));
+    static const struct {
+        size_t from, to;
+        double rss, step, wall_ns;
+        bool is;
+    } cases[] = {
+        {40, 1000, 600 * MB, 0, 100e9, false},      /* it grew and then held */
+        {78, 84, 200 * MB, 0, 100e9, false},        /* it gave some back */
+        {72, 1000, 964 * MB, 4 * MB, 100e9, false}, /* the last third: at a third of the rate */
+        {96, 1000, NAN, 0, 100e9, true},            /* its processes had ended at the last samples */
+        {0, 0, 0, 0, 60e9, true},
+        {0, 0, 0, 0, 59e9, false}, /* so short a job fills its memory once */
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+        world_init(&w);
+        make_leak(&w);
+        w.e.job.wall_ns = cases[k].wall_ns;
+        for (size_t i = cases[k].from; i < cases[k].to && i < w.history.n; i++)
+            set_point(&w, i, FOLD_RSS, cases[k].rss + cases[k].step * (double)(i - cases[k].from));
+        if (says("leak") != cases[k].is)
+            fail_msg("case %zu", k);
+    }
 }
 
 /* A history keeps its first and its last point, and sums do not change. */

@@ -26,6 +26,15 @@ static const struct {
                {"panthor", "panthor", true},  {"v3d", "v3d", true},     {"etnaviv", "etnaviv", true},
                {"nouveau", "nouveau", false}, {"lima", "lima", false},  {"asahi", "asahi", false}};
 
+bool sys_is_gpu_driver(const char *name)
+{
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(*drivers); i++) {
+        if (strcmp(drivers[i].device, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void base_of_link(int sys_fd, const char *path, char *to, size_t cap)
 {
     char text[512];

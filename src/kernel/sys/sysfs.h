@@ -83,6 +83,7 @@ struct sys_gpu {
     char device[32]; /* "0000:03:00.0"; if it is not on PCI, its name on its own bus */
     bool has_fdinfo; /* its driver reports in fdinfo what each client uses */
 };
+bool sys_is_gpu_driver(const char *name); /* as a driver of the device: "amdgpu", "msm_dpu", ... */
 /* Calls fn, which may be NULL, for each GPU in DRM whose driver is known, in no particular order. Returns how many. */
 int sys_gpus(int sys_fd, void (*fn)(void *context, const struct sys_gpu *gpu), void *context);
 

@@ -61,7 +61,8 @@ static void write_member(struct json *j, const struct baro_attribute *a)
 size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size)
 {
     enum baro_event_kind kind = baro_event_kind_of(e);
-    bool named = kind == BARO_EVENT_MARK || kind == BARO_EVENT_PHASE_BEGIN || kind == BARO_EVENT_PHASE_END;
+    bool named = kind == BARO_EVENT_MARK || kind == BARO_EVENT_EXEC || kind == BARO_EVENT_PHASE_BEGIN ||
+                 kind == BARO_EVENT_PHASE_END;
     size_t n = named ? baro_event_attribute_count(e) : 0;
     struct buf b = {0};
     struct json json = {.out = &b};

@@ -47,7 +47,7 @@
 #define FILE_SYS_NODE "/sys/devices/system/node"
 #define FILE_SOCK_DIAG "sock_diag(7)"
 #define FILE_WALK "statx(2) of each file"
-#define FILE_GPU "NVML, nvidia-smi, /sys/class/drm"
+#define FILE_GPU "NVML, /sys/class/drm"
 #define FILE_ENERGY "/sys/class/powercap, hwmon"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 

@@ -23,7 +23,10 @@
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
 #define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
-#define GAP_NO_OBSERVER "no observer was running" /* the text of a gap after which another recorder goes on */
+/* Texts of a gap: another recorder goes on with the counts of the one before (tapes of version 0.1), or begins the next
+ * part of the tape. */
+#define GAP_NO_OBSERVER "no observer was running"
+#define GAP_NEXT_PART "no recorder was running"
 
 /* The text of a warning, where processes with one address space are not known. Readers go by it (FORMAT.md), so it
  * stays as it is. */
@@ -104,6 +107,10 @@ struct baro_entity_owner {
 #define ATTRIBUTE_PHASE_ID "id"
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"
+/* Attributes of an exec: the program before, and what the process had used by then. */
+#define ATTRIBUTE_PROGRAM "program"
+#define ATTRIBUTE_CPU "cpu_ns"
+#define ATTRIBUTE_RSS_PEAK "rss_peak_bytes"
 
 /* What a process is expected to use after its record of taskstats or perf is made: the kernel writes these before it
  * frees the memory of the process, which takes 0.2 us per page and more. The parent's counters include that time. */
@@ -241,16 +248,13 @@ struct baro_header {
      * limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
-    /* for a control group as the job: the CPU time that it had used before the recording, for a recorder that
-     * continues it */
+    /* the largest sum of rss in the samples of the segments before this one, which may be removed; rss 0: none */
+    struct header_peak {
+        uint64_t rss, t_ns, members;
+    } peak;
+    /* for a control group as the job: the CPU time that it had used before the recording; of a part of a tape, before
+     * that part */
     uint64_t group_user_ns, group_system_ns;
-    /* the same for control groups that tasks name, in the order of the tasks */
-    struct header_group {
-        uint64_t inode;                              /* inode of the file that has the count: identifies the group */
-        uint64_t user_ns, system_ns;                 /* CPU time that the group had used before */
-        uint64_t carried_user_ns, carried_system_ns; /* what an earlier group of that name had used in the recording */
-    } * groups;
-    size_t n_groups;
     struct header_place { /* what people call the control group that is the job; "": not known */
         char container[128], image[256], pod[256], pod_namespace[64], unit[256];
     } place;

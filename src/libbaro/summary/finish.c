@@ -214,7 +214,7 @@ void summary_finish(struct baro_summary *s)
     course_make(&s->course, &s->points, s->extent.removed ? s->extent.first_ns : 0, s->subject.cpus);
     if (!copy_commands(s))
         return;
-    living_count(&s->living, s->finished.counted);
+    living_count(&s->living, &s->programs, s->finished.counted);
     take_off_excess(s);
     fit_splits(s);
     note_rest(s);

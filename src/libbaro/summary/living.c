@@ -2,6 +2,7 @@
 /* The processes of the last sample, until their exits come; and what processes had used that ran before the
  * recording. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "libbaro/summary/summary.h"
@@ -28,6 +29,7 @@ bool living_begin(struct summary_living *l, size_t n)
 static void note_alive(struct commands *commands, struct summary_alive *a, const struct baro_process *p)
 {
     a->id = p->id;
+    a->key = p->key;
     a->command = commands_find(commands, p->name ? p->name : "");
     a->absent = 0;
     for (int i = 0; i < COMMAND_MAX; i++) {
@@ -75,7 +77,8 @@ const struct summary_alive *living_base(const struct summary_living *l, uint32_t
     return l->n_base ? bsearch(&id, l->base, l->n_base, sizeof(*l->base), by_id) : NULL;
 }
 
-static void count_alive(const struct summary_living *l, const struct summary_alive *a, struct command *counted)
+static void count_alive(const struct summary_living *l, const struct summary_alive *a, const struct summary_programs *p,
+                        struct command *counted)
 {
     uint64_t value[COMMAND_MAX];
     uint8_t absent[COMMAND_MAX];
@@ -85,17 +88,55 @@ static void count_alive(const struct summary_living *l, const struct summary_ali
         value[i] = a->value[i] > before ? a->value[i] - before : 0;
         absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     }
+    programs_split(p, a->key.pid, value, absent, counted);
     command_add(&counted[a->command], value, absent);
 }
 
-void living_count(struct summary_living *l, struct command *counted)
+void living_count(struct summary_living *l, const struct summary_programs *p, struct command *counted)
 {
     if (l->n_ended)
         qsort(l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id);
     for (size_t i = 0; i < l->n_alive; i++) {
         if (!l->n_ended || !bsearch(&l->alive[i].id, l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id))
-            count_alive(l, &l->alive[i], counted);
+            count_alive(l, &l->alive[i], p, counted);
     }
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    int32_t x = ((const struct summary_alive *)a)->key.pid, y = ((const struct summary_alive *)b)->key.pid;
+    return (x > y) - (x < y);
+}
+
+bool living_end_part(struct summary_living *l, const struct summary_programs *p, struct command *counted)
+{
+    living_count(l, p, counted);
+    free(l->left);
+    l->left = l->n_alive ? malloc(l->n_alive * sizeof(*l->left)) : NULL;
+    l->n_left = l->left ? l->n_alive : 0;
+    bool ok = l->n_left == l->n_alive;
+    if (l->n_left) {
+        memcpy(l->left, l->alive, l->n_left * sizeof(*l->left));
+        qsort(l->left, l->n_left, sizeof(*l->left), by_pid);
+    }
+    l->n_alive = l->n_ended = l->n_base = 0;
+    return ok;
+}
+
+void living_begin_part(struct summary_living *l, const struct baro_sample *first, struct command *counted)
+{
+    for (size_t i = 0; i < first->n && l->n_left; i++) {
+        const struct summary_alive wanted = {.key = first->processes[i]->key};
+        const struct summary_alive *a = bsearch(&wanted, l->left, l->n_left, sizeof(*l->left), by_pid);
+        if (!a || !baro_key_equal(a->key, wanted.key) || !counted[a->command].processes)
+            continue;
+        counted[a->command].processes--;
+        for (int v = 0; v < COMMAND_MAX; v++)
+            counted[a->command].covered[v] -= !(a->absent >> v & 1);
+    }
+    free(l->left);
+    l->left = NULL;
+    l->n_left = 0;
 }
 
 void living_done(struct summary_living *l)
@@ -103,4 +144,5 @@ void living_done(struct summary_living *l)
     free(l->alive);
     free(l->base);
     free(l->ended_ids);
+    free(l->left);
 }

@@ -42,6 +42,9 @@ struct baro_summary *summary_new(const struct baro_header *h)
     memset(s->rows.self_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
         s->peaks.sum[i].absent = BARO_ABSENT_NOT_YET;
+    if (s->extent.removed && h->peak.rss) /* of samples that were removed */
+        s->peaks.sum[PEAK_RSS] = (struct summary_peak){
+            .value = h->peak.rss, .t_ns = h->peak.t_ns, .members = h->peak.members, .covered = h->peak.members};
     return s;
 }
 
@@ -57,6 +60,7 @@ void summary_free(struct baro_summary *s)
     living_done(&s->living);
     together_done(&s->peaks.together);
     needed_done(&s->limit.needed);
+    free(s->programs.at);
     free(s->finished.counted);
     free(s->finished.order);
     free(s);
@@ -128,7 +132,7 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
 static bool ran_before(const struct baro_summary *s, const struct baro_process *p)
 {
     return s->subject.mode == BARO_MODE_ATTACH && p->id > s->living.newest_id &&
-           (!s->extent.samples || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
+           (!s->extent.samples || s->extent.part_begins || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
 }
 
 static void note_unsure(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
@@ -142,6 +146,8 @@ static void note_unsure(struct baro_summary *s, const struct baro_sample *sample
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
     const struct derive_sum *sum = s->fold.sum;
+    if (s->extent.part_begins)
+        living_begin_part(&s->living, sample, s->commands.at);
     fold_add(&s->fold, sample);
     if (!s->extent.samples && s->extent.has_start)
         points_begin(&s->points, s->life.start_ns);
@@ -168,6 +174,7 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         s->rows.self_first_ns = sample->t_ns;
         s->rows.self_first_cpu_ns = sample->self[RECORDER_cpu];
     }
+    s->extent.part_begins = false;
     if (!s->extent.samples++)
         s->extent.first_ns = sample->t_ns;
     s->extent.last_ns = sample->t_ns;
@@ -206,9 +213,12 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         absent[i] = e->absent[of_exit[i]];
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
+    programs_split(&s->programs, e->key.pid, value, absent, s->commands.at);
+    programs_end(&s->programs, e->key.pid);
     command_add(&s->commands.at[command], value, absent);
-    /* A process that ran before the tape began: its exit includes what it used under the last recorder. */
-    bool is_of_last = s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
+    /* A process that ran before the tape, or its part, began: what it used while nobody recorded is missing. */
+    bool is_of_last = (s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0) ||
+                      (s->incidents.has_parts && living_base(&s->living, e->id));
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].cpu_unsure_ns += unsure_of(e);
@@ -235,7 +245,7 @@ static void on_start(struct baro_summary *s, const struct baro_event *e)
     if (!s->life.started)
         s->life.start_ns = e->t_ns;
     s->life.started = true;
-    if (s->subject.mode == BARO_MODE_ATTACH) {
+    if (s->subject.mode == BARO_MODE_ATTACH && !s->incidents.has_parts) {
         s->life.before.known = true;
         s->life.before.cpu_ns += e->number;
     }
@@ -261,15 +271,25 @@ static void on_end(struct baro_summary *s, const struct baro_event *e)
         name_signal(s, WTERMSIG(s->life.status));
 }
 
+static void begin_part(struct baro_summary *s)
+{
+    s->extent.part_begins = s->incidents.has_parts = true;
+    s->failed = !living_end_part(&s->living, &s->programs, s->commands.at) || s->failed;
+    s->programs.n = 0;
+}
+
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)
 {
     switch (e->kind) {
     case BARO_EVENT_START: on_start(s, e); break;
+    case BARO_EVENT_EXEC: s->failed = !programs_add(&s->programs, &s->commands, e) || s->failed; break;
     case BARO_EVENT_END: on_end(s, e); break;
     case BARO_EVENT_GAP:
         s->incidents.gaps++;
         s->incidents.gap_ns += e->number;
         s->incidents.is_resumed |= strcmp(baro_event_text(e), GAP_NO_OBSERVER) == 0;
+        if (strcmp(baro_event_text(e), GAP_NEXT_PART) == 0)
+            begin_part(s);
         break;
     case BARO_EVENT_SUSPEND: s->incidents.suspended_ns += e->number; break;
     case BARO_EVENT_CLOCK_STEP: s->incidents.clock_steps++; break;

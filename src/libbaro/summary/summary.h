@@ -52,6 +52,7 @@ struct summary_split {
 /* A process as the last sample saw it. */
 struct summary_alive {
     uint32_t id, command;
+    struct baro_key key;
     uint32_t absent; /* bit per enum command_value */
     uint64_t value[COMMAND_MAX];
 };
@@ -114,9 +115,10 @@ struct summary_extent {
     uint64_t samples;           /* seen here; the recorder's own count is in its row */
     uint64_t first_ns, last_ns; /* times of samples */
     uint64_t damaged_bytes;
-    bool cut_off;   /* it has no end, and no recorder is writing it */
-    bool removed;   /* the beginning of the tape was removed (--keep) */
-    bool has_start; /* baro_header_has_start() */
+    bool cut_off;     /* it has no end, and no recorder is writing it */
+    bool removed;     /* the beginning of the tape was removed (--keep) */
+    bool part_begins; /* the next sample is the first one of a part of the tape that is not the first part */
+    bool has_start;   /* baro_header_has_start() */
 };
 
 /* The job's start and end. */
@@ -136,7 +138,8 @@ struct summary_life {
 /* Events that qualify the recording. */
 struct summary_incidents {
     uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
-    bool is_resumed;                              /* another recorder went on with the tape */
+    bool is_resumed;                              /* another recorder went on with the counts of the one before */
+    bool has_parts;                               /* another recorder began the next part of the tape */
     bool memory_counts_twice;                     /* processes with one address space may each count its memory */
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
 };
@@ -175,6 +178,20 @@ struct summary_living {
     uint32_t newest_id;
     uint32_t *ended_ids; /* since the last sample */
     size_t n_ended, cap_ended;
+    struct summary_alive *left; /* of the last sample of the part of the tape before, by pid; NULL: none */
+    size_t n_left;
+};
+
+/* What a living process had used by the time at which it executed another program. */
+struct summary_program {
+    int32_t pid;
+    uint32_t command; /* index into commands: of the program before */
+    uint64_t cpu_ns, rss;
+};
+
+struct summary_programs {
+    struct summary_program *at;
+    size_t n, cap;
 };
 
 /* Memory of GPUs that no single one has. */
@@ -208,6 +225,7 @@ struct baro_summary {
     struct summary_rows rows; /* summary.c */
     struct summary_peaks peaks;
     struct summary_living living;
+    struct summary_programs programs;
     struct commands commands;
     uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
     struct fold fold;
@@ -244,9 +262,21 @@ bool living_add(struct summary_living *l, struct commands *commands, size_t i, c
 bool living_end(struct summary_living *l, uint32_t id);
 /* What the first sample of a process that ran before has; NULL: it did not run before. */
 const struct summary_alive *living_base(const struct summary_living *l, uint32_t id);
+/* The next part of the tape begins: counts those that have not ended under their commands. What they use from now on
+ * counts anew. False: out of memory. */
+bool living_end_part(struct summary_living *l, const struct summary_programs *p, struct command *counted);
+/* Counts those that are in the first sample of the part, too, once. */
+void living_begin_part(struct summary_living *l, const struct baro_sample *first, struct command *counted);
 /* Counts those that have not ended under their commands. */
-void living_count(struct summary_living *l, struct command *counted);
+void living_count(struct summary_living *l, const struct summary_programs *p, struct command *counted);
 void living_done(struct summary_living *l);
+
+/* programs.c */
+bool programs_add(struct summary_programs *p, struct commands *commands, const struct baro_event *exec);
+/* Takes what the process had used as other programs from its values, and counts it under their commands. */
+void programs_split(const struct summary_programs *p, int32_t pid, uint64_t *value, const uint8_t *absent,
+                    struct command *counted);
+void programs_end(struct summary_programs *p, int32_t pid); /* its exit was counted */
 
 /* since_limit.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);

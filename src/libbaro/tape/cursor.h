@@ -53,9 +53,26 @@ struct tape_block {
     uint64_t t_ns, offset;
 };
 
+/* A part of the tape: what one recorder has written (series.c). */
+struct series_part {
+    uint32_t first; /* the number of its first segment */
+    uint64_t start_monotonic_ns;
+    int64_t start_realtime_ns;
+    char boot_id[37];
+    uint64_t shift_ns;                         /* from the beginning of the first part to that of this one */
+    uint32_t id_base;                          /* ids of its processes go on from here */
+    uint64_t job[JOB_MAX], self[RECORDER_MAX]; /* the last rows of the parts before */
+    bool cpu_is_whole; /* the CPU time of the job lacks nothing that it used between the parts */
+};
+
 /* The segments of a tape, and the one that is read. */
 struct tape_segments {
     int dir_fd;
+    struct series_part *parts; /* those that were seen, of which `part` is read */
+    size_t n_parts, cap_parts, part;
+    size_t n_seen;          /* of so many segments it is known which part they are of */
+    struct schema *schemas; /* of parts that other versions wrote, without the one that is in use */
+    size_t n_schemas;
     struct segments list;
     size_t current;         /* position in the list of the one that is read */
     size_t next;            /* position of the one after it; 0: none was seen so far */
@@ -128,6 +145,7 @@ struct baro_tape {
     size_t cap_moved;   /* bits */
     uint64_t sample_ns; /* time of the last sample that was delivered */
     bool sample_given;
+    uint64_t job_raw[JOB_MAX], self_raw[RECORDER_MAX]; /* the last rows as the part has them, without those before */
     struct extras job_extra, self_extra, exit_extra;
     struct baro_exit exit;
     struct baro_event event;
@@ -176,6 +194,21 @@ int segments_enter_before(struct baro_tape *t, struct baro_error *err);
 /* Enters the segment with this number; returns 0, or 1 if it was removed: then the next one is entered. */
 int segments_enter_number(struct baro_tape *t, uint32_t number, struct baro_error *err);
 
+/* segment_read.c: opens a segment as a tape of its own, with the same limit of CPU time. */
+int segment_open(const struct baro_tape *t, size_t i, struct baro_tape **ret);
+
+/* series.c */
+int series_begin(struct baro_tape *t); /* the first segment was opened */
+/* Finds the part of segment i, which has this header. Returns 0 or -ENOMEM. */
+int series_find(struct baro_tape *t, size_t i, const struct baro_header *h, size_t *ret);
+bool series_is_current(const struct baro_tape *t, const struct baro_header *h); /* is it of the part that is read? */
+/* The part that is read; NULL: the first one, or the tape is one file. */
+const struct series_part *series_part(const struct baro_tape *t);
+void series_join(const struct series_part *p, struct baro_sample *s); /* adds what the parts before have */
+/* Moves a time of a row from the beginning of the part to that of the tape; or back, before the row is decoded. */
+void series_shift(const struct baro_tape *t, int id, uint64_t *value, const uint8_t *absent, bool back);
+void series_done(struct tape_segments *s);
+
 /* file.c */
 enum frame_state { FRAME_GOOD, FRAME_BAD, FRAME_SHORT /* it may continue after the end of the file */ };
 /* at: offset in the file. *ret_payload is borrowed until the next call. Returns the state or -errno. */
@@ -220,6 +253,7 @@ int state_sample(struct baro_tape *t, struct span body);
 int state_rows(struct baro_tape *t, struct span body, size_t *next);
 void state_new_block(struct baro_tape *t);
 void state_forget_old(struct baro_tape *t);
+void state_clear(struct baro_tape *t); /* frees all rows, because the schema changes */
 void state_done(struct baro_tape *t);
 
 /* entities_decode.c: applies a record of the machine (tag 5), of a kind's declaration (7) or of its entities (8). */

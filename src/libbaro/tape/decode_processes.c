@@ -72,6 +72,11 @@ void state_new_block(struct baro_tape *t)
     }
     entities_forget(t);
     memset(&t->block, 0, sizeof t->block);
+    const struct series_part *part = series_part(t);
+    if (part) {
+        t->block.t_ns = t->block.first_ns = part->shift_ns;
+        t->block.id = part->id_base;
+    }
     memset(&t->sample, 0, sizeof t->sample);
     fill_absent(t->sample.job_absent, sizeof t->sample.job_absent);
     fill_absent(t->sample.self_absent, sizeof t->sample.self_absent);
@@ -80,18 +85,22 @@ void state_new_block(struct baro_tape *t)
     memset(&t->self_extra, 0, sizeof t->self_extra);
 }
 
-void state_done(struct baro_tape *t)
+void state_clear(struct baro_tape *t)
 {
+    state_new_block(t);
     state_forget_old(t);
     entities_done(t);
-    for (size_t i = 0; i < t->n; i++)
-        give(t, t->processes[i]);
     while (t->free) {
         struct tape_process *p = t->free;
         t->free = p->next_free;
         free(p->extra);
         free(p);
     }
+}
+
+void state_done(struct baro_tape *t)
+{
+    state_clear(t);
     free(t->processes);
     free(t->moved);
     free(t->old);
@@ -168,9 +177,20 @@ int state_sample(struct baro_tape *t, struct span body)
     body = span_of(body.at + 1, body.len - 1);
     if (t->part == PART_EVENTS)
         return 0;
+    const struct series_part *part = series_part(t);
+    if (part && !first) {
+        memcpy(s->job, t->job_raw, sizeof s->job);
+        memcpy(s->self, t->self_raw, sizeof s->self);
+    }
     if (!scan_entity(t, &body, BARO_KIND_JOB, first, s->job, s->job_absent, &t->job_extra) ||
         !scan_entity(t, &body, BARO_KIND_RECORDER, first, s->self, s->self_absent, &t->self_extra))
         return BARO_E_CORRUPT;
+    if (part) {
+        memcpy(t->job_raw, s->job, sizeof s->job);
+        memcpy(t->self_raw, s->self, sizeof s->self);
+        series_join(part, s);
+        series_shift(t, JOB_tcp_read_at, s->job, s->job_absent, false);
+    }
     view_extras(&t->job_extra, t->schema.kind[BARO_KIND_JOB]);
     view_extras(&t->self_extra, t->schema.kind[BARO_KIND_RECORDER]);
     s->job_extra = &t->job_extra.view;
@@ -280,7 +300,11 @@ static int scan_row(struct baro_tape *t, struct span *in, struct baro_process *p
 {
     int64_t change = 0;
     unsigned flags;
-    if (!scan_values(t, in, p, fresh, &flags) || ((flags & ROW_READ) && !scan_zigzag(in, &change)))
+    if (!fresh)
+        series_shift(t, PROCESS_smaps_at, p->value, p->absent, true);
+    bool ok = scan_values(t, in, p, fresh, &flags);
+    series_shift(t, PROCESS_smaps_at, p->value, p->absent, false);
+    if (!ok || ((flags & ROW_READ) && !scan_zigzag(in, &change)))
         return BARO_E_CORRUPT;
     p->read_ns = (flags & ROW_READ && !fresh ? p->read_ns : t->sample.t_ns) + (uint64_t)change;
     if (!(flags & ROW_INFO))

@@ -118,6 +118,7 @@ void entities_done(struct baro_tape *t)
         free_entities(l);
         free(l->at);
         free(l);
+        t->kinds[kind] = NULL;
     }
 }
 
@@ -185,6 +186,12 @@ static int scan_info(struct span *in, struct kind_state *l, struct baro_entity *
                : -ENOMEM;
 }
 
+static void shift(const struct baro_tape *t, int time, struct baro_entity *e, bool back)
+{
+    if (time >= 0 && (size_t)time < e->n_values)
+        series_shift(t, time, e->value, e->absent, back);
+}
+
 /* Reads a row. That of a new entity has the differences to the entity before it in the list. */
 static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t i)
 {
@@ -193,17 +200,22 @@ static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t 
     bool fresh = i == l->n;
     unsigned flags;
     struct row row;
-    const struct baro_entity *old = !fresh ? l->at[i] : i > 0 ? l->at[i - 1] : NULL;
-    if (old)
-        gather(k, old->value, old->absent, ((const struct tape_entity *)old)->extra, row.value, row.absent);
-    else
+    struct baro_entity *old = !fresh ? l->at[i] : i > 0 ? l->at[i - 1] : NULL;
+    int time = kind < KIND_COUNT ? metric_time((int)kind) : -1;
+    if (old) {
+        shift(t, time, old, true);
+        gather(k, old->value, old->absent, of(old)->extra, row.value, row.absent);
+        shift(t, time, old, false);
+    } else {
         memset(&row, 0, sizeof row);
+    }
     if (!row_scan(in, &k->columns, row.value, row.absent, &flags) || (fresh && !(flags & ROW_INFO)))
         return BARO_E_CORRUPT;
     struct baro_entity *e = fresh ? take_entity(t, kind) : l->at[i];
     if (!e)
         return -ENOMEM;
     scatter(k, row.value, row.absent, e->value, e->absent, of(e)->extra);
+    shift(t, time, e, false);
     return flags & ROW_INFO ? scan_info(in, l, e) : 0;
 }
 

@@ -13,7 +13,7 @@
 #define TAPE_MAGIC_BEFORE "\211BARO\r\n\032" /* in tapes written before version 1 was final */
 #define TAPE_MAGIC_SIZE 8
 #define TAPE_PREAMBLE_SIZE 24
-#define TAPE_FORMAT 1 /* the format that this library writes */
+#define TAPE_FORMAT 2 /* the format that this library writes */
 #define TAPE_NEEDS 1  /* the oldest reader that understands it */
 
 #define FRAME_SYNC "\xb2\xe5\x9a\x0d"

@@ -18,12 +18,11 @@ enum field {
     FIELD_CORES_SOURCE, FIELD_PIDS_LIMIT, FIELD_PIDS_SOURCE, FIELD_CPU_MODEL, FIELD_NUMA_NODES, FIELD_CGROUP_MODE,
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
-    FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP, FIELD_NAME,
+    FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP /* not used any more */, FIELD_NAME,
     FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT,
+    FIELD_RSS_PEAK = 60, FIELD_RSS_PEAK_AT, FIELD_RSS_PEAK_MEMBERS,
 };
 /* clang-format on */
-
-#define GROUP_NUMBERS 5u /* numbers in FIELD_TASK_GROUP, 8 bytes each */
 
 #define CLK_TCK_MOST 1000000u /* times are computed with it; Linux has 100, and 1024 on Alpha */
 
@@ -102,19 +101,9 @@ static void write_recorder(struct buf *out, const struct baro_header *h)
     write_some(out, FIELD_KEEP_BYTES, h->keep_bytes);
     write_some(out, FIELD_GROUP_USER, h->group_user_ns);
     write_some(out, FIELD_GROUP_SYSTEM, h->group_system_ns);
-}
-
-static void write_groups(struct buf *out, const struct baro_header *h)
-{
-    for (size_t i = 0; i < h->n_groups; i++) {
-        const struct header_group *g = &h->groups[i];
-        const uint64_t v[GROUP_NUMBERS] = {g->inode, g->user_ns, g->system_ns, g->carried_user_ns,
-                                           g->carried_system_ns};
-        char le[sizeof(v)];
-        for (size_t k = 0; k < sizeof(le); k++)
-            le[k] = (char)(v[k / 8] >> 8 * (k % 8));
-        write_bytes(out, FIELD_TASK_GROUP, le, sizeof(le));
-    }
+    write_some(out, FIELD_RSS_PEAK, h->peak.rss);
+    write_some(out, FIELD_RSS_PEAK_AT, h->peak.t_ns);
+    write_some(out, FIELD_RSS_PEAK_MEMBERS, h->peak.members);
 }
 
 void head_write(struct buf *out, const struct baro_header *h)
@@ -122,7 +111,6 @@ void head_write(struct buf *out, const struct baro_header *h)
     write_numbers(out, h);
     write_machine(out, h);
     write_recorder(out, h);
-    write_groups(out, h);
     write_text(out, FIELD_VERSION, h->version);
     write_text(out, FIELD_HOST, h->host);
     write_text(out, FIELD_KERNEL, h->kernel);
@@ -199,6 +187,9 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_KEEP_BYTES: h->keep_bytes = n; return true;
     case FIELD_GROUP_USER: h->group_user_ns = n; return true;
     case FIELD_GROUP_SYSTEM: h->group_system_ns = n; return true;
+    case FIELD_RSS_PEAK: h->peak.rss = n; return true;
+    case FIELD_RSS_PEAK_AT: h->peak.t_ns = n; return true;
+    case FIELD_RSS_PEAK_MEMBERS: h->peak.members = n; return true;
     default: return false;
     }
 }
@@ -265,14 +256,6 @@ bool limits_scan(struct span in, struct baro_limits *ret)
     return true;
 }
 
-static void take_group(struct span v, struct baro_header *h)
-{
-    uint64_t n[GROUP_NUMBERS] = {0};
-    for (size_t i = 0; i < GROUP_NUMBERS && v.len >= 8 * (i + 1); i++)
-        n[i] = number_of(span_of(v.at + 8 * i, 8));
-    h->groups[h->n_groups++] = (struct header_group){n[0], n[1], n[2], n[3], n[4]};
-}
-
 static int take_list(uint64_t field, struct span v, struct baro_header *h, size_t *argc)
 {
     if (field == FIELD_CWD && !h->cwd)
@@ -281,8 +264,6 @@ static int take_list(uint64_t field, struct span v, struct baro_header *h, size_
         return (h->argv[(*argc)++] = strndup(v.at, v.len)) ? 0 : -ENOMEM;
     if (field == FIELD_TARGET)
         h->targets[h->n_targets++] = (int32_t)number_of(v);
-    if (field == FIELD_TASK_GROUP)
-        take_group(v, h);
     return 0;
 }
 
@@ -291,18 +272,16 @@ static int count_lists(struct span in, struct baro_header *h)
 {
     uint64_t field;
     struct span v;
-    size_t args = 0, targets = 0, groups = 0;
+    size_t args = 0, targets = 0;
     while (in.len > 0) {
         if (!scan_field(&in, &field, &v))
             return BARO_E_CORRUPT;
         args += field == FIELD_ARG;
         targets += field == FIELD_TARGET;
-        groups += field == FIELD_TASK_GROUP;
     }
     h->argv = calloc(args + 1, sizeof *h->argv);
     h->targets = targets ? calloc(targets, sizeof *h->targets) : NULL;
-    h->groups = groups ? calloc(groups, sizeof *h->groups) : NULL;
-    return h->argv && (h->targets || !targets) && (h->groups || !groups) ? 0 : -ENOMEM;
+    return h->argv && (h->targets || !targets) ? 0 : -ENOMEM;
 }
 
 /* Computes an id for a tape before 0.1, which has none, from values that are the same in all segments and differ
@@ -360,6 +339,5 @@ void head_done(struct baro_header *h)
     free(h->argv);
     free(h->cwd);
     free(h->targets);
-    free(h->groups);
     memset(h, 0, sizeof *h);
 }

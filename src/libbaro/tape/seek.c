@@ -88,11 +88,19 @@ static int seek_block(struct baro_tape *t, size_t k, uint64_t t_ns, struct baro_
     return r;
 }
 
+/* The time as the blocks of this file have it, which count from the beginning of their part. */
+static uint64_t in_part(const struct baro_tape *t, uint64_t t_ns)
+{
+    uint64_t shift = series_part(t) ? series_part(t)->shift_ns : 0;
+    return t_ns == UINT64_MAX ? t_ns : t_ns > shift ? t_ns - shift : 0;
+}
+
 static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
 {
     int r;
+    uint64_t local = in_part(t, t_ns);
     for (size_t k = t->n_blocks;; k--) {
-        if ((k > 0 && t->blocks[k - 1].t_ns <= t_ns && !block_holds(t, k - 1)) ||
+        if ((k > 0 && t->blocks[k - 1].t_ns <= local && !block_holds(t, k - 1)) ||
             (k == 0 && t->known_from != t->first)) {
             /* The known blocks do not lead to t_ns. */
             r = blocks_find_anew(t);
@@ -103,7 +111,7 @@ static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, str
         }
         if (k == 0)
             break;
-        if (t->blocks[k - 1].t_ns > t_ns)
+        if (t->blocks[k - 1].t_ns > local)
             continue;
         r = seek_block(t, k - 1, t_ns, ret, err);
         if (r != 0)
@@ -126,7 +134,7 @@ int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, 
     int r = segments_enter_at(t, t_ns, err);
     if (r < 0)
         return r;
-    r = blocks_find(t, t_ns);
+    r = blocks_find(t, in_part(t, t_ns));
     if (r < 0)
         return error_set(err, r, "can't read the tape: %s", strerror(-r));
     uint64_t damage = t->damage;

@@ -39,27 +39,79 @@ static void leave_file(struct baro_tape *t)
     t->seen_size = t->grown_ns = 0;
 }
 
-static bool same_recording(const struct baro_header *a, const struct baro_header *b)
+/* ---- a part that another version wrote ---- */
+
+static bool same_kind(const struct tape_kind *a, const struct tape_kind *b)
 {
-    return a->start_monotonic_ns == b->start_monotonic_ns && a->start_realtime_ns == b->start_realtime_ns &&
-           strcmp(a->boot_id, b->boot_id) == 0;
+    bool same = a->columns.n == b->columns.n && a->n_own == b->n_own && a->n_more == b->n_more &&
+                memcmp(a->columns.at, b->columns.at, a->columns.n * sizeof(*a->columns.at)) == 0 &&
+                memcmp(a->metric, b->metric, a->columns.n) == 0 && !a->name == !b->name &&
+                (!a->name || strcmp(a->name, b->name) == 0);
+    for (unsigned i = 0; same && i < a->n_more; i++)
+        same = strcmp(a->more[i]->name, b->more[i]->name) == 0;
+    return same;
 }
 
-/* Reads the header and schema of the file, but keeps those of the first segment: they are the same, and pointers that
- * were borrowed from them stay valid. */
+/* Kinds that were declared in blocks are not compared: each block declares them again. */
+static bool same_schema(const struct schema *a, const struct schema *b)
+{
+    bool same = a->first_declared == b->first_declared && memcmp(a->kind_of, b->kind_of, sizeof(a->kind_of)) == 0;
+    for (unsigned i = 0; same && i < a->first_declared; i++)
+        same = same_kind(a->kind[i], b->kind[i]);
+    return same;
+}
+
+/* Changes to another schema, which it takes. The former one is kept, because callers may have pointers into it. */
+static int change_schema(struct baro_tape *t, struct schema *to)
+{
+    struct tape_segments *s = t->segments;
+    size_t i = 0;
+    if (same_schema(&t->schema, to)) {
+        schema_done(to);
+        return 0;
+    }
+    state_clear(t);
+    while (i < s->n_schemas && !same_schema(&s->schemas[i], to))
+        i++;
+    if (i < s->n_schemas) {
+        struct schema known = s->schemas[i];
+        s->schemas[i] = t->schema;
+        t->schema = known;
+        schema_done(to);
+        return 0;
+    }
+    struct schema *grown = realloc(s->schemas, (s->n_schemas + 1) * sizeof(*grown));
+    if (!grown) {
+        schema_done(to);
+        return -ENOMEM;
+    }
+    s->schemas = grown;
+    grown[s->n_schemas++] = t->schema;
+    t->schema = *to;
+    return 0;
+}
+
+/* Reads the header and schema of the file, but keeps the header of the first segment: the others have the same, but for
+ * their part's beginning, and pointers that were borrowed from it stay valid. */
 static int read_front_again(struct baro_tape *t, struct baro_error *err)
 {
-    struct baro_header header = t->header;
-    struct schema schema = t->schema;
+    struct baro_header first = t->header, header;
+    struct schema known = t->schema, schema;
     memset(&t->header, 0, sizeof t->header);
     memset(&t->schema, 0, sizeof t->schema);
     int r = cursor_front(t, "a segment of the tape", err);
-    if (r == 0 && !same_recording(&header, &t->header))
+    header = t->header;
+    schema = t->schema;
+    t->header = first;
+    t->schema = known;
+    if (r == 0 && strcmp(first.id, header.id) != 0)
         r = error_set(err, BARO_E_CORRUPT, "a segment of the tape is of another recording");
-    head_done(&t->header);
-    schema_done(&t->schema);
-    t->header = header;
-    t->schema = schema;
+    if (r == 0 && (r = series_find(t, t->segments->current, &header, &t->segments->part)) < 0)
+        error_set(err, r, "no memory to read a tape");
+    head_done(&header);
+    if (r == 0)
+        return change_schema(t, &schema);
+    schema_done(&schema);
     return r;
 }
 
@@ -96,32 +148,48 @@ static uint64_t left_over(struct baro_tape *t)
     return file_look(t) == 0 ? file_rest(t, t->pos) : 0;
 }
 
-/* Tries to read a segment with a cursor of its own. *ret_first_ns (may be NULL): the time of its first sample. */
-static int try_segment(const struct tape_segments *s, size_t i, uint64_t *ret_first_ns)
+int segment_open(const struct baro_tape *t, size_t i, struct baro_tape **ret)
 {
-    struct baro_tape *other;
-    struct baro_record record = {0};
-    int fd = open_segment(s, i);
-    int r = fd < 0 ? fd : tape_open_fd(&other, fd, "a segment", 0, NULL);
-    if (r < 0)
-        return r;
-    while (ret_first_ns && record.kind != BARO_RECORD_SAMPLE && baro_tape_next(other, &record, NULL) > 0)
-        ;
-    if (ret_first_ns)
-        *ret_first_ns = record.kind == BARO_RECORD_SAMPLE ? record.t_ns : UINT64_MAX;
-    baro_tape_close(other);
-    return 0;
+    int fd = open_segment(t->segments, i);
+    int r = fd < 0 ? fd : tape_open_fd(ret, fd, "a segment", 0, NULL);
+    if (r == 0)
+        (*ret)->cpu_until_ns = t->cpu_until_ns;
+    return r;
 }
 
-/* Returns the position of the next segment that can be read; 0: there is none. Damaged ones are left out. The header of
- * the last one may not be written yet. */
-static size_t find_next(struct tape_segments *s)
+static bool has_sample(struct baro_tape *t, uint64_t *ret_ns)
 {
+    struct baro_record record = {0};
+    while (record.kind != BARO_RECORD_SAMPLE && baro_tape_next(t, &record, NULL) > 0)
+        ;
+    *ret_ns = record.t_ns;
+    return record.kind == BARO_RECORD_SAMPLE;
+}
+
+/* Can the cursor go on with segment i? Returns 0, or a negative code. The header of the last one may not be written
+ * yet. Nor may the first sample of a part, which the cursor needs to join it. */
+static int try_segment(const struct baro_tape *t, size_t i)
+{
+    struct baro_tape *other;
+    uint64_t t_ns;
+    int r = segment_open(t, i, &other);
+    if (r < 0)
+        return r;
+    if (i + 1 == t->segments->list.n && !series_is_current(t, &other->header) && !has_sample(other, &t_ns))
+        r = BARO_E_EMPTY;
+    baro_tape_close(other);
+    return r;
+}
+
+/* Returns the position of the next segment that can be read; 0: there is none. Damaged ones are left out. */
+static size_t find_next(const struct baro_tape *t)
+{
+    struct tape_segments *s = t->segments;
     if (s->current + 1 >= s->list.n && segments_list(s->dir_fd, &s->list) < 0)
         return 0;
     s->skipped_bytes = 0;
     for (size_t i = s->current + 1; i < s->list.n; i++) {
-        int r = try_segment(s, i, NULL);
+        int r = try_segment(t, i);
         if (r == 0)
             return i;
         if (r == BARO_E_EMPTY && i + 1 == s->list.n)
@@ -138,7 +206,7 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
     if (!s || s->stay)
         return 0;
     if (!s->next) {
-        s->next = find_next(s);
+        s->next = find_next(t);
         return s->next != 0; /* the rest of this segment is read first */
     }
     *ret_damage = left_over(t) + s->skipped_bytes;
@@ -152,12 +220,26 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
 
 /* ---- seeking ---- */
 
-static uint64_t first_ns(struct tape_segments *s, size_t i)
+static uint64_t read_first_ns(struct baro_tape *t, size_t i)
 {
-    struct segment *at = &s->list.at[i];
-    uint64_t t_ns;
+    struct baro_tape *other;
+    uint64_t t_ns = UINT64_MAX;
+    size_t part;
+    if (segment_open(t, i, &other) < 0)
+        return UINT64_MAX;
+    if (has_sample(other, &t_ns) && series_find(t, i, &other->header, &part) == 0)
+        t_ns += t->segments->parts[part].shift_ns;
+    else
+        t_ns = UINT64_MAX;
+    baro_tape_close(other);
+    return t_ns;
+}
+
+static uint64_t first_ns(struct baro_tape *t, size_t i)
+{
+    struct segment *at = &t->segments->list.at[i];
     if (at->first_ns == 0 || at->first_ns == UINT64_MAX) /* not read yet, or it had no sample then */
-        at->first_ns = try_segment(s, i, &t_ns) == 0 ? t_ns : UINT64_MAX;
+        at->first_ns = read_first_ns(t, i);
     return at->first_ns;
 }
 
@@ -172,7 +254,7 @@ int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err
     if (r < 0)
         return error_set(err, r, "can't read the tape: %s", strerror(-r));
     for (size_t i = s->list.n; i-- > 0;) {
-        uint64_t begins = first_ns(s, i);
+        uint64_t begins = first_ns(t, i);
         if (begins != UINT64_MAX)
             found = i;
         if (begins <= t_ns && begins != UINT64_MAX)
@@ -251,6 +333,8 @@ int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro
             continue;
         s->current = i;
         r = cursor_front(t, name, err);
+        if (r == 0 && (r = series_begin(t)) < 0)
+            return error_set(err, r, "no memory to read a tape");
         if (r == 0 || i + 1 == s->list.n || r == -ENOMEM)
             return r;
         t->fd = fd_close(t->fd);
@@ -267,5 +351,9 @@ void segments_close(struct baro_tape *t)
         return;
     fd_close(t->segments->dir_fd);
     segments_done(&t->segments->list);
+    for (size_t i = 0; i < t->segments->n_schemas; i++)
+        schema_done(&t->segments->schemas[i]);
+    free(t->segments->schemas);
+    series_done(t->segments);
     free(t->segments);
 }

@@ -63,10 +63,10 @@ struct segments_writer {
 int segments_create(struct segments_writer *ret, int parent_fd, const char *name, const char *path, bool replace,
                     struct segments_keep keep, struct baro_error *err);
 
-/* Continues a tape of a recorder that has ended: opens the folder, and makes its next segment, at t_ns. Returns the
- * descriptor of the segment, -EBUSY if a recorder is writing there, or -errno. */
-int segments_continue(struct segments_writer *ret, int parent_fd, const char *name, uint64_t t_ns,
-                      struct segments_keep keep, struct baro_error *err);
+/* Begins the next part of a tape of a recorder that has ended: opens the folder, and makes its next segment. Returns
+ * the descriptor of the segment, -EBUSY if a recorder is writing there, or -errno. */
+int segments_continue(struct segments_writer *ret, int parent_fd, const char *name, struct segments_keep keep,
+                      struct baro_error *err);
 
 /* Is it time for another segment? bytes: size of the last one so far. */
 bool segments_due(const struct segments_writer *w, uint64_t t_ns, uint64_t bytes);

@@ -141,12 +141,8 @@ static void value_text(struct buf *b, const struct baro_fact *fact, const struct
         fmt_decimal(b, v->real, v->real < 10 ? 2 : 1);
     else if (fact->type == BARO_FACT_SIGNED)
         buf_printf(b, "%lld", (long long)v->i64);
-    else if (fact->unit == BARO_UNIT_BYTES)
-        fmt_bytes(b, v->u64);
-    else if (fact->unit == BARO_UNIT_NS)
-        fmt_duration(b, v->u64);
     else
-        fmt_count(b, v->u64);
+        report_format(fact)(b, v->u64);
 }
 
 static void present(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)

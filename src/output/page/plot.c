@@ -57,8 +57,7 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
     for (size_t k = from; k < to; k++) {
         size_t i = back ? to - 1 - (k - from) : k;
         int y = down(w, value(curve, below, i));
-        size_t next_k = k + 1;
-        int next = next_k < to ? down(w, value(curve, below, back ? to - 1 - (next_k - from) : next_k)) : -1;
+        int next = k + 1 < to ? down(w, value(curve, below, back ? i - 1 : i + 1)) : -1;
         if (k > from && y == last && next == y)
             continue;
         if (k == from)
@@ -73,46 +72,51 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
 /* The buckets that a path has: all known ones, only those with a known value, or only those with bounds. */
 enum bucket_part { BUCKETS_ALL, BUCKETS_WHOLE, BUCKETS_BOUNDS };
 
-static bool has_bucket(const struct chart_curve *curve, size_t i, enum bucket_part part)
-{
-    const struct chart_bucket *b = &curve->at[i];
-    return b->known && (part == BUCKETS_ALL || b->is_bound == (part == BUCKETS_BOUNDS));
-}
-
 static size_t next_bucket(const struct chart *c, const struct chart_curve *curve, size_t i, enum bucket_part part,
                           bool has_it)
 {
-    while (i < c->buckets && has_bucket(curve, i, part) != has_it)
-        i++;
+    for (; i < c->buckets; i++) {
+        const struct chart_bucket *b = &curve->at[i];
+        bool has = b->known && (part == BUCKETS_ALL || b->is_bound == (part == BUCKETS_BOUNDS));
+        if (has == has_it)
+            break;
+    }
     return i;
 }
 
-/* kind: 'a' an area down to 0, 'l' a line, 'b' the band from the lowest to the highest value, 'e' bounds. */
-static void path(const struct plot *w, const struct chart_curve *curve, const double *below, char kind)
+enum path_kind { PATH_STACK, PATH_AREA, PATH_LINE, PATH_DASHED, PATH_BAND, PATH_BOUNDS, PATH_TOTAL };
+
+static const struct {
+    const char *class;
+    value_function *value;
+    enum bucket_part part;
+    bool to_floor, to_least; /* an area down to 0, or to the lowest values */
+} paths[] = {
+    [PATH_STACK] = {"a", value_mean, BUCKETS_ALL, true, false},
+    [PATH_AREA] = {"a pale", value_mean, BUCKETS_WHOLE, true, false},
+    [PATH_LINE] = {"l", value_mean, BUCKETS_WHOLE, false, false},
+    [PATH_DASHED] = {"d", value_mean, BUCKETS_WHOLE, false, false},
+    [PATH_BAND] = {"b", value_max, BUCKETS_ALL, false, true},
+    [PATH_BOUNDS] = {"d", value_mean, BUCKETS_BOUNDS, false, false},
+    [PATH_TOTAL] = {"t", value_max, BUCKETS_WHOLE, false, false},
+};
+
+static void path(const struct plot *w, const struct chart_curve *curve, const double *below, enum path_kind kind)
 {
     struct buf *html = &w->p->html;
-    value_function *value = kind == 'b' || curve->shape == CHART_TOTAL ? value_max : value_mean;
-    const char *class = kind == 'a'                                   ? (curve->shape == CHART_STACK ? "a" : "a pale")
-                        : kind == 'e'                                 ? "d"
-                        : kind == 'l' && curve->shape == CHART_DASHED ? "d"
-                        : kind == 'l'                                 ? "l"
-                        : kind == 't'                                 ? "t"
-                                                                      : "b";
-    buf_printf(html, "<path class=\"%s k%u\" data-k=\"", class, curve->color);
+    enum bucket_part part = paths[kind].part;
+    buf_printf(html, "<path class=\"%s k%u\" data-k=\"", paths[kind].class, curve->color);
     page_string(html, curve->name);
     buf_str(html, "\" d=\"");
-    enum bucket_part part = kind == 'e'                                  ? BUCKETS_BOUNDS
-                            : curve->shape == CHART_STACK || kind == 'b' ? BUCKETS_ALL
-                                                                         : BUCKETS_WHOLE;
     for (size_t i = next_bucket(w->c, curve, 0, part, true); i < w->c->buckets;
          i = next_bucket(w->c, curve, i, part, true)) {
         size_t to = next_bucket(w->c, curve, i, part, false);
-        points(w, curve, below, value, i, to, false);
-        if (kind == 'b')
+        points(w, curve, below, paths[kind].value, i, to, false);
+        if (paths[kind].to_least)
             points(w, curve, NULL, value_min, i, to, true);
-        if (kind == 'a')
+        if (paths[kind].to_floor)
             buf_printf(html, "V%dH%zuZ", DOWN, 2 * i);
-        else if (kind == 'b')
+        else if (paths[kind].to_least)
             buf_byte(html, 'Z');
         i = to;
     }
@@ -138,7 +142,7 @@ static void stack(const struct plot *w)
                 below[(n - 1) * c->buckets + i] + (c->curves[k].at[i].known ? c->curves[k].at[i].mean : 0);
     }
     for (size_t k = n; k-- > 0;)
-        path(w, &c->curves[which[k]], below + k * c->buckets, 'a');
+        path(w, &c->curves[which[k]], below + k * c->buckets, PATH_STACK);
     free(below);
 }
 
@@ -158,13 +162,17 @@ static void draw_curves(const struct plot *w)
         const struct chart_curve *curve = &w->c->curves[k];
         if (curve->shape == CHART_STACK || !curve->known)
             continue;
+        if (curve->shape == CHART_TOTAL) {
+            path(w, curve, NULL, PATH_TOTAL);
+            continue;
+        }
         if (curve->shape == CHART_AREA)
-            path(w, curve, NULL, 'a');
-        if (curve->shape != CHART_TOTAL && has_band(w->c, curve))
-            path(w, curve, NULL, 'b');
-        path(w, curve, NULL, curve->shape == CHART_TOTAL ? 't' : 'l');
-        if (curve->shape != CHART_TOTAL && curve->has_bounds)
-            path(w, curve, NULL, 'e');
+            path(w, curve, NULL, PATH_AREA);
+        if (has_band(w->c, curve))
+            path(w, curve, NULL, PATH_BAND);
+        path(w, curve, NULL, curve->shape == CHART_DASHED ? PATH_DASHED : PATH_LINE);
+        if (curve->has_bounds)
+            path(w, curve, NULL, PATH_BOUNDS);
     }
 }
 

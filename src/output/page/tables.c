@@ -6,6 +6,7 @@
 
 #include "base/fmt.h"
 #include "output/page/parts.h"
+#include "output/text/read_fact.h"
 #include "output/text/tasks.h"
 
 #define COMMANDS_MOST 200u
@@ -69,7 +70,7 @@ static void moment_cell(struct page *p, uint64_t t_ns)
 
 static void phases(struct page *p)
 {
-    static const char *const names[] = {"wall_ns",        "cpu_ns",        "cores_mean",    "rss_peak_bytes",
+    static const char *const names[] = {"cpu_ns",         "cores_mean",    "rss_peak_bytes",
                                         "pss_peak_bytes", "io_read_bytes", "io_write_bytes"};
     size_t n = 0, count = baro_timeline_count(p->timeline);
     for (size_t i = 0; i < count; i++)
@@ -88,13 +89,9 @@ static void phases(struct page *p)
         buf_str(&p->html, item->is_open ? " <span class=\"absent\">not ended</span></td>" : "</td>");
         moment_cell(p, item->begin_ns);
         number_cell(p, true, item->end_ns - item->begin_ns, fmt_duration);
-        for (size_t k = 1; k < sizeof(names) / sizeof(*names); k++) {
+        for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
             int fact = baro_timeline_fact_find(names[k]);
             struct baro_value v;
-            if (fact < 0) {
-                buf_str(&p->html, "<td></td>");
-                continue;
-            }
             baro_timeline_value(p->timeline, i, fact, &v);
             page_value_cell(&p->html, baro_timeline_fact(fact), &v);
         }
@@ -103,96 +100,90 @@ static void phases(struct page *p)
     end_table(p, shown, n, "phases");
 }
 
-/* ---- tasks ---- */
+/* ---- tasks and commands: a row has a name, and a cell for each fact ---- */
 
-static void task(struct page *p, size_t row)
+struct fact_column {
+    const char *title, *fact;
+};
+
+/* order: the rows to be shown, of all that the section has; NULL: the first ones. */
+static void section_table(struct page *p, const char *section, const char *title, const struct fact_column *columns,
+                          size_t n_columns, const size_t *order, size_t shown,
+                          unsigned (*color)(const struct page *p, const char *name))
 {
-    static const char *const names[] = {
-        "processes_started", "cpu_ns",         "cpu_user_ns",    "cpu_system_ns",  "cores_mean",
-        "cores_peak",        "rss_peak_bytes", "pss_peak_bytes", "uss_peak_bytes", "process_uss_peak_bytes",
-        "io_read_bytes",     "io_write_bytes", "active_ns",
-    };
-    struct baro_value v;
-    baro_summary_value(p->summary, baro_summary_fact_find("tasks", "name"), row, &v);
-    const char *name = v.text ? v.text : "";
-    buf_str(&p->html, "<tr data-k=\"");
-    page_string(&p->html, name);
-    buf_printf(&p->html, "\"><td><i class=\"k%u\"></i>", page_task_color(p, name));
-    page_string(&p->html, name);
-    buf_str(&p->html, "</td>");
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        int fact = baro_summary_fact_find("tasks", names[i]);
-        baro_summary_value(p->summary, fact, row, &v);
-        page_value_cell(&p->html, baro_summary_fact(fact), &v);
+    struct buf *html = &p->html, titles = {0};
+    size_t n = baro_summary_rows(p->summary, baro_summary_section_find(section));
+    if (!n)
+        return;
+    buf_printf(&titles, "%.*s", (int)strlen(section) - 1, section);
+    for (size_t k = 0; k < n_columns; k++)
+        buf_printf(&titles, "|%s>", columns[k].title);
+    buf_byte(&titles, 0);
+    begin_table(p, section, title, titles.failed ? "" : (const char *)titles.at);
+    buf_done(&titles);
+    shown = shown < n ? shown : n;
+    for (size_t i = 0; i < shown; i++) {
+        size_t row = order ? order[i] : i;
+        struct baro_value v;
+        baro_summary_value(p->summary, baro_summary_fact_find(section, "name"), row, &v);
+        const char *name = v.text ? v.text : "";
+        buf_str(html, "<tr data-k=\"");
+        page_string(html, name);
+        buf_printf(html, "\"><td><i class=\"k%u\"></i>", color(p, name));
+        page_string(html, name);
+        buf_str(html, "</td>");
+        for (size_t k = 0; k < n_columns; k++) {
+            int fact = baro_summary_fact_find(section, columns[k].fact);
+            baro_summary_value(p->summary, fact, row, &v);
+            page_value_cell(html, baro_summary_fact(fact), &v);
+        }
+        buf_str(html, "</tr>\n");
     }
-    buf_str(&p->html, "</tr>\n");
+    end_table(p, shown, n, section);
 }
 
 static void tasks(struct page *p)
 {
+    static const struct fact_column columns[] = {
+        {"processes", "processes_started"},
+        {"cpu", "cpu_ns"},
+        {"user", "cpu_user_ns"},
+        {"system", "cpu_system_ns"},
+        {"cores", "cores_mean"},
+        {"peak cores", "cores_peak"},
+        {"peak rss", "rss_peak_bytes"},
+        {"peak pss", "pss_peak_bytes"},
+        {"peak uss", "uss_peak_bytes"},
+        {"uss of one", "process_uss_peak_bytes"},
+        {"read", "io_read_bytes"},
+        {"written", "io_write_bytes"},
+        {"active", "active_ns"},
+    };
     size_t order[TASKS_MOST], n = report_tasks_order(p->summary, order, TASKS_MOST);
-    if (!n)
-        return;
-    begin_table(p, "tasks", "Tasks",
-                "task|processes>|cpu>|user>|system>|cores>|peak cores>|peak rss>|peak pss>|peak uss>|uss of one>|read>|"
-                "written>|active>");
-    for (size_t i = 0; i < n; i++)
-        task(p, order[i]);
-    end_table(p, n, report_tasks_count(p->summary), "tasks");
+    section_table(p, "tasks", "Tasks", columns, sizeof(columns) / sizeof(*columns), order, n, page_task_color);
 }
-
-/* ---- commands ---- */
 
 /* Columns for TCP exist only if there was TCP. */
-static bool has_tcp_columns(const struct page *p, const char *section)
-{
-    int sent = baro_summary_fact_find(section, "tcp_sent_bytes");
-    int received = baro_summary_fact_find(section, "tcp_received_bytes");
-    struct baro_value v;
-    for (size_t i = 0; i < baro_summary_rows(p->summary, baro_summary_section_find(section)); i++) {
-        baro_summary_value(p->summary, sent, i, &v);
-        bool any = !v.absent && v.u64;
-        baro_summary_value(p->summary, received, i, &v);
-        if (any || (!v.absent && v.u64))
-            return true;
-    }
-    return false;
-}
-
-static void command(struct page *p, size_t row, bool tcp)
-{
-    static const char *const names[] = {"processes",      "cpu_ns",         "cpu_user_ns",
-                                        "cpu_system_ns",  "rss_peak_bytes", "io_read_bytes",
-                                        "io_write_bytes", "tcp_sent_bytes", "tcp_received_bytes"};
-    size_t n = sizeof(names) / sizeof(*names) - (tcp ? 0 : 2);
-    struct baro_value v;
-    baro_summary_value(p->summary, baro_summary_fact_find("commands", "name"), row, &v);
-    const char *name = v.text ? v.text : "";
-    buf_str(&p->html, "<tr data-k=\"");
-    page_string(&p->html, name);
-    buf_printf(&p->html, "\"><td><i class=\"k%u\"></i>", page_color(p, name));
-    page_string(&p->html, name);
-    buf_str(&p->html, "</td>");
-    for (size_t i = 0; i < n; i++) {
-        int fact = baro_summary_fact_find("commands", names[i]);
-        baro_summary_value(p->summary, fact, row, &v);
-        page_value_cell(&p->html, baro_summary_fact(fact), &v);
-    }
-    buf_str(&p->html, "</tr>\n");
-}
-
 static void commands(struct page *p)
 {
-    size_t n = baro_summary_rows(p->summary, baro_summary_section_find("commands"));
-    if (!n)
-        return;
-    bool tcp = has_tcp_columns(p, "commands");
-    begin_table(p, "commands", "Commands",
-                tcp ? "command|processes>|cpu>|user>|system>|peak rss>|read>|written>|tcp sent>|tcp received>"
-                    : "command|processes>|cpu>|user>|system>|peak rss>|read>|written>");
-    for (size_t i = 0; i < n && i < COMMANDS_MOST; i++)
-        command(p, i, tcp);
-    end_table(p, n < COMMANDS_MOST ? n : COMMANDS_MOST, n, "commands");
+    static const struct fact_column columns[] = {
+        {"processes", "processes"},
+        {"cpu", "cpu_ns"},
+        {"user", "cpu_user_ns"},
+        {"system", "cpu_system_ns"},
+        {"peak rss", "rss_peak_bytes"},
+        {"read", "io_read_bytes"},
+        {"written", "io_write_bytes"},
+        {"tcp sent", "tcp_sent_bytes"},
+        {"tcp received", "tcp_received_bytes"},
+    };
+    size_t n = sizeof(columns) / sizeof(*columns) - 2;
+    for (size_t i = 0; i < report_rows(p->summary, "commands"); i++) {
+        if (report_row(p->summary, "commands", "tcp_sent_bytes", i).u64 ||
+            report_row(p->summary, "commands", "tcp_received_bytes", i).u64)
+            n = sizeof(columns) / sizeof(*columns);
+    }
+    section_table(p, "commands", "Commands", columns, n, NULL, COMMANDS_MOST, page_color);
 }
 
 /* ---- processes and exits ---- */

@@ -23,6 +23,8 @@ void json_row(const struct columns *c, const struct output_row *r, struct json *
 /* The same as a row_put(). */
 int json_put_row(void *json, const struct columns *c, const struct output_row *r);
 
+/* Adds a fact as a member to an open object; null if it is absent. */
+void json_fact(struct json *json, const struct baro_fact *fact, const struct baro_value *v);
 /* Adds the facts of a phase as members to an open object. Values that are not exact are listed in "lower_bounds",
  * "estimates" and "absent". */
 void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *json);

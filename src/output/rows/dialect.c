@@ -141,7 +141,7 @@ static void take_instant(struct dialect *d, const struct baro_sample *s, uint64_
     for (size_t i = 0; i < d->table->n; i++) {
         ret->column[i] = dialect_column_value(&d->source, i, s);
         if (d->table->columns[i].form == FORM_SHARE)
-            take_share(d, s, d->source.metric[i], ret);
+            take_share(d, s, d->source.metric[i].id[0], ret);
     }
 }
 
@@ -299,7 +299,7 @@ static bool is_complete(const struct dialect *d, const struct instant *now)
     for (size_t i = 0; i < d->table->n; i++) {
         enum dialect_from from = d->table->columns[i].from;
         bool waits = from == FROM_SUM || from == FROM_JOB;
-        bool is_fs = (from == FROM_FS || from == FROM_FS_TAKEN) && d->silent && now->t_ns < d->first_ns + FS_WAIT_NS;
+        bool is_fs = from == FROM_FS && d->silent && now->t_ns < d->first_ns + FS_WAIT_NS;
         if ((waits || is_fs) && now->column[i].absent == BARO_ABSENT_NOT_YET)
             return false;
     }

@@ -8,6 +8,9 @@
 const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5", "pytyche-cpu",
                                      "pytyche-hw",  "pytyche-dmon",       "oasislmf",        NULL};
 
+#define USER_TIME "cpu_user+cpu_nice+cpu_guest+cpu_guest_nice"
+#define SYSTEM_TIME "cpu_system+cpu_irq+cpu_softirq"
+
 /* of_job: "_job" or nothing */
 #define GPUS(vram, of_job)                                                                                             \
     {"gpu_usage", FROM_GPU, "busy" of_job, FORM_SHARE},                                                                \
@@ -34,11 +37,11 @@ static const struct dialect_column pid_tracker[] = {
 static const struct dialect_column system_tracker[] = {
     {"timestamp", FROM_TIME, NULL, FORM_EPOCH},
     {"processes", FROM_HOST, "forks", FORM_COUNT},
-    {"utime", FROM_USER, NULL, FORM_TICKS},
+    {"utime", FROM_HOST, USER_TIME, FORM_TICKS},
     {"stime", FROM_HOST, "cpu_system", FORM_TICKS},
     {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
     {"memory_free", FROM_HOST, "memory_free", FORM_KIB},
-    {"memory_used", FROM_TAKEN, NULL, FORM_KIB},
+    {"memory_used", FROM_HOST, "memory_total-memory_free-memory_buffers-memory_cached", FORM_KIB},
     {"memory_buffers", FROM_HOST, "memory_buffers", FORM_KIB},
     {"memory_cached", FROM_HOST, "memory_cached", FORM_KIB},
     {"memory_active_anon", FROM_HOST, "memory_active_anon", FORM_KIB},
@@ -46,7 +49,7 @@ static const struct dialect_column system_tracker[] = {
     {"disk_read_bytes", FROM_DISK, "read", FORM_GROWN},
     {"disk_write_bytes", FROM_DISK, "write", FORM_GROWN},
     {"disk_space_total_gb", FROM_FS, "total", FORM_GIB},
-    {"disk_space_used_gb", FROM_FS_TAKEN, NULL, FORM_GIB},
+    {"disk_space_used_gb", FROM_FS, "total-available", FORM_GIB},
     {"disk_space_free_gb", FROM_FS, "available", FORM_GIB},
     {"net_recv_bytes", FROM_NET, "receive", FORM_GROWN},
     {"net_sent_bytes", FROM_NET, "transmit", FORM_GROWN},
@@ -57,8 +60,8 @@ static const struct dialect_column system_tracker[] = {
 static const struct dialect_column system_tracker_mended[] = {
     {"timestamp", FROM_TIME, NULL, FORM_EPOCH},
     {"processes", FROM_HOST, "threads_running", FORM_COUNT},
-    {"utime", FROM_USER, NULL, FORM_TICKS},
-    {"stime", FROM_SYSTEM, NULL, FORM_TICKS},
+    {"utime", FROM_HOST, USER_TIME, FORM_TICKS},
+    {"stime", FROM_HOST, SYSTEM_TIME, FORM_TICKS},
     {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
     {"memory_free", FROM_HOST, "memory_free", FORM_KIB},
     {"memory_used", FROM_HOST, "memory_used", FORM_KIB},
@@ -93,13 +96,13 @@ static const struct dialect_column process_tracker[] = {
 static const struct dialect_column system_tracker_0_5[] = {
     {"timestamp", FROM_TIME, NULL, FORM_EPOCH_MS},
     {"processes", FROM_NOTHING, NULL, FORM_COUNT},
-    {"utime", FROM_USER, NULL, FORM_GROWN_S},
-    {"stime", FROM_SYSTEM, NULL, FORM_GROWN_S},
+    {"utime", FROM_HOST, USER_TIME, FORM_GROWN_S},
+    {"stime", FROM_HOST, SYSTEM_TIME, FORM_GROWN_S},
     {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
     {"memory_free_mib", FROM_HOST, "memory_free", FORM_MIB},
     {"memory_used_mib", FROM_HOST, "memory_used", FORM_MIB},
     {"memory_buffers_mib", FROM_HOST, "memory_buffers", FORM_MIB},
-    {"memory_cached_mib", FROM_CACHED, NULL, FORM_MIB},
+    {"memory_cached_mib", FROM_HOST, "memory_cached+memory_slab_reclaimable", FORM_MIB},
     {"memory_active_mib", FROM_HOST, "memory_active", FORM_MIB},
     {"memory_inactive_mib", FROM_HOST, "memory_inactive", FORM_MIB},
     {"disk_read_bytes", FROM_HOST, "disk_read", FORM_GROWN},
@@ -115,7 +118,7 @@ static const struct dialect_column system_tracker_0_5[] = {
 /* pytyche.diagnostics.run_monitor, cpu_metrics.csv */
 static const struct dialect_column pytyche_cpu[] = {
     {"timestamp", FROM_TIME, NULL, FORM_ISO},
-    {"usr_pct", FROM_USER, NULL, FORM_PERCENT},
+    {"usr_pct", FROM_HOST, USER_TIME, FORM_PERCENT},
     {"idle_pct", FROM_HOST, "cpu_idle", FORM_PERCENT},
 };
 

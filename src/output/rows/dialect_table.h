@@ -16,19 +16,14 @@ enum dialect_from {
     FROM_JOB,
     FROM_SUM, /* over the processes of the job */
     FROM_HOST,
-    FROM_USER,     /* the machine's CPU time in user mode, nice, and guests */
-    FROM_SYSTEM,   /* in the kernel and in interrupts */
-    FROM_CACHED,   /* memory of the page cache, and of the kernel's objects that can be given back */
-    FROM_TAKEN,    /* memory minus what is free, buffers and cache */
-    FROM_FS,       /* sum over filesystems except those below /proc, /sys, /dev, /run */
-    FROM_FS_TAKEN, /* size minus what ordinary users may still use */
-    FROM_DISK,     /* sum over all disks, including those that lie on top of others */
-    FROM_NET,      /* sum over all interfaces except lo */
-    FROM_NOTHING,  /* not recorded */
-    FROM_TASK,     /* rows of processes: the name of the task, else of the program */
-    FROM_PROCESS,  /* rows of processes: the value of the process, or that of its exit if it has ended */
-    FROM_CORES,    /* rows of processes: what it used since the previous sample */
-    FROM_GPU,      /* sum over GPUs, without their MIG instances */
+    FROM_FS,      /* sum over filesystems except those below /proc, /sys, /dev, /run */
+    FROM_DISK,    /* sum over all disks, including those that lie on top of others */
+    FROM_NET,     /* sum over all interfaces except lo */
+    FROM_NOTHING, /* not recorded */
+    FROM_TASK,    /* rows of processes: the name of the task, else of the program */
+    FROM_PROCESS, /* rows of processes: the value of the process, or that of its exit if it has ended */
+    FROM_CORES,   /* rows of processes: what it used since the previous sample */
+    FROM_GPU,     /* sum over GPUs, without their MIG instances */
 };
 
 enum dialect_form {
@@ -57,7 +52,10 @@ enum dialect_gpu_rows { DIALECT_NO_GPU, DIALECT_GPU_SMI, DIALECT_GPU_DMON };
 struct dialect_column {
     const char *name;
     enum dialect_from from;
-    const char *metric; /* stem of the metric of the kind that `from` means; NULL if `from` needs none */
+    /* Stem of the metric of the kind that `from` means; NULL if `from` needs none. Of FROM_HOST and FROM_FS also
+     * several, "a+b" or "a-b-c"; the first one of each sign decides whether the value is known, because some kernels do
+     * not have the others. */
+    const char *metric;
     enum dialect_form form;
 };
 
@@ -78,6 +76,7 @@ struct dialect_table {
 };
 
 #define DIALECT_COLUMNS 24
+#define DIALECT_TERMS 4
 
 extern const struct dialect_table dialect_tables[];
 extern const size_t dialect_table_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/dialect_value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum baro_kind dialect_kind_of(enum dialect_from from)
@@ -16,73 +17,27 @@ enum baro_kind dialect_kind_of(enum dialect_from from)
     }
 }
 
+static struct dialect_terms terms_of(enum baro_kind kind, const char *stems)
+{
+    struct dialect_terms t = {.n = 0};
+    while (stems && *stems && t.n < DIALECT_TERMS) {
+        char stem[64];
+        t.is_minus[t.n] = *stems == '-';
+        stems += *stems == '+' || *stems == '-' ? 1 : 0;
+        size_t n = strcspn(stems, "+-");
+        snprintf(stem, sizeof(stem), "%.*s", (int)n, stems);
+        t.id[t.n++] = baro_metric_find(kind, stem);
+        stems += n;
+    }
+    return t;
+}
+
 void dialect_source_init(struct dialect_source *d, const struct dialect_table *table, int32_t pid)
 {
     *d = (struct dialect_source){.table = table, .pid = pid};
-    for (size_t i = 0; i < d->table->n; i++) {
-        const struct dialect_column *c = &d->table->columns[i];
-        d->metric[i] = c->metric ? baro_metric_find(dialect_kind_of(c->from), c->metric) : -1;
-    }
-    d->fs_total = baro_metric_find(BARO_KIND_FS, "total");
-    d->fs_available = baro_metric_find(BARO_KIND_FS, "available");
-    d->idle = baro_metric_find(BARO_KIND_HOST, "cpu_idle");
-}
-
-static struct dialect_value host_of(const struct baro_sample *s, int metric)
-{
-    struct dialect_value v = {0, BARO_PRESENT};
-    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, &v.v);
-    return v;
-}
-
-/* Adds up metrics. The first one decides whether the sum is known, because some kernels do not have the others. */
-static struct dialect_value sum_of_host(const struct baro_sample *s, const char *const *stems, size_t n)
-{
-    struct dialect_value sum = host_of(s, baro_metric_find(BARO_KIND_HOST, stems[0]));
-    for (size_t i = 1; i < n && sum.absent == BARO_PRESENT; i++)
-        sum.v += host_of(s, baro_metric_find(BARO_KIND_HOST, stems[i])).v;
-    return sum;
-}
-
-static struct dialect_value user_time(const struct baro_sample *s)
-{
-    static const char *const of[] = {"cpu_user", "cpu_nice", "cpu_guest", "cpu_guest_nice"};
-    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
-}
-
-static struct dialect_value system_of(const struct baro_sample *s)
-{
-    static const char *const of[] = {"cpu_system", "cpu_irq", "cpu_softirq"};
-    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
-}
-
-static struct dialect_value cached_of(const struct baro_sample *s)
-{
-    static const char *const of[] = {"memory_cached", "memory_slab_reclaimable"};
-    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
-}
-
-static struct dialect_value taken_of(const struct baro_sample *s)
-{
-    static const char *const of[] = {"memory_free", "memory_buffers", "memory_cached"};
-    struct dialect_value total = host_of(s, baro_metric_find(BARO_KIND_HOST, "memory_total"));
-    struct dialect_value rest = sum_of_host(s, of, sizeof(of) / sizeof(*of));
-    if (total.absent != BARO_PRESENT || rest.absent != BARO_PRESENT)
-        return (struct dialect_value){0, total.absent ? total.absent : rest.absent};
-    total.v = total.v > rest.v ? total.v - rest.v : 0;
-    return total;
-}
-
-struct dialect_value dialect_all_cpu(const struct dialect_source *d, const struct baro_sample *s)
-{
-    static const char *const rest[] = {"cpu_idle", "cpu_iowait", "cpu_steal"};
-    struct dialect_value all = {0, BARO_PRESENT};
-    all.absent = baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), &all.v);
-    if (all.absent == BARO_PRESENT)
-        all.absent = host_of(s, d->idle).absent;
-    if (all.absent == BARO_PRESENT)
-        all.v += sum_of_host(s, rest, sizeof(rest) / sizeof(*rest)).v;
-    return all;
+    for (size_t i = 0; i < d->table->n; i++)
+        d->metric[i] = terms_of(dialect_kind_of(table->columns[i].from), table->columns[i].metric);
+    d->not_busy = terms_of(BARO_KIND_HOST, "cpu_idle+cpu_iowait+cpu_steal");
 }
 
 bool dialect_leaves_out(const struct baro_row *e)
@@ -119,20 +74,37 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
     return sum;
 }
 
-static struct dialect_value fs_taken_of(const struct dialect_source *d, const struct baro_sample *s)
-{
-    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total, 1);
-    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available, 1);
-    if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
-        total.v = total.v > left.v ? total.v - left.v : 0;
-    return total.absent ? total : (struct dialect_value){total.v, left.absent};
-}
-
-static struct dialect_value job_of(const struct baro_sample *s, int metric)
+static struct dialect_value first_of(const struct baro_sample *s, enum baro_kind kind, int metric)
 {
     struct dialect_value v = {0, BARO_PRESENT};
-    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, &v.v);
+    v.absent = baro_row_value(baro_sample_row(s, kind, 0), metric, &v.v);
     return v;
+}
+
+static struct dialect_value value_of(const struct baro_sample *s, enum baro_kind kind,
+                                     const struct dialect_terms *terms)
+{
+    uint64_t sum[2] = {0, 0};
+    bool has[2] = {false, false};
+    for (size_t i = 0; i < terms->n; i++) {
+        struct dialect_value v =
+            kind == BARO_KIND_HOST ? first_of(s, kind, terms->id[i]) : sum_over(s, kind, terms->id[i], 1);
+        bool minus = terms->is_minus[i];
+        if (v.absent != BARO_PRESENT && !has[minus])
+            return v;
+        has[minus] = true;
+        sum[minus] += v.absent == BARO_PRESENT ? v.v : 0;
+    }
+    return (struct dialect_value){sum[0] > sum[1] ? sum[0] - sum[1] : 0, BARO_PRESENT};
+}
+
+struct dialect_value dialect_all_cpu(const struct dialect_source *d, const struct baro_sample *s)
+{
+    struct dialect_value all = {0, BARO_PRESENT}, rest = value_of(s, BARO_KIND_HOST, &d->not_busy);
+    all.absent = baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), &all.v);
+    if (all.absent == BARO_PRESENT)
+        all = (struct dialect_value){all.v + rest.v, rest.absent};
+    return all;
 }
 
 /* Computes the sum of pss. A process that was not read so far counts with its rss, which is an upper bound: a row
@@ -156,21 +128,16 @@ static struct dialect_value sum_of(const struct baro_sample *s, int metric)
 struct dialect_value dialect_column_value(const struct dialect_source *d, size_t column, const struct baro_sample *s)
 {
     enum dialect_from from = d->table->columns[column].from;
-    int metric = d->metric[column];
+    int metric = d->metric[column].id[0];
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     switch (from) {
     case FROM_PID: return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
     case FROM_CHILDREN: return (struct dialect_value){n ? n - 1 : 0, BARO_PRESENT};
-    case FROM_JOB: return job_of(s, metric);
+    case FROM_JOB: return first_of(s, BARO_KIND_JOB, metric);
     case FROM_SUM: return sum_of(s, metric);
-    case FROM_HOST: return host_of(s, metric);
-    case FROM_USER: return user_time(s);
-    case FROM_SYSTEM: return system_of(s);
-    case FROM_CACHED: return cached_of(s);
-    case FROM_TAKEN: return taken_of(s);
-    case FROM_FS_TAKEN: return fs_taken_of(d, s);
+    case FROM_HOST:
+    case FROM_FS: return value_of(s, dialect_kind_of(from), &d->metric[column]);
     case FROM_GPU: return sum_over(s, dialect_kind_of(from), metric, d->as_smi ? 1 << 20 : 1);
-    case FROM_FS:
     case FROM_DISK:
     case FROM_NET: return sum_over(s, dialect_kind_of(from), metric, 1);
     case FROM_TIME:

@@ -15,12 +15,18 @@ struct dialect_value {
     int absent; /* enum baro_absent */
 };
 
+/* Metrics that are added up, and those that are taken away: one but for FROM_HOST and FROM_FS. */
+struct dialect_terms {
+    int id[DIALECT_TERMS]; /* -1: there is no such metric */
+    bool is_minus[DIALECT_TERMS];
+    size_t n;
+};
+
 struct dialect_source {
     const struct dialect_table *table;
-    int32_t pid;                      /* the process that a row is about; 0: not known yet */
-    int metric[DIALECT_COLUMNS];      /* ids of the columns' metrics */
-    int fs_total, fs_available, idle; /* ids of other metrics that are used in calculations */
-    bool as_smi;                      /* values of GPUs are rounded as nvidia-smi does */
+    int32_t pid;                                            /* the process that a row is about; 0: not known yet */
+    struct dialect_terms metric[DIALECT_COLUMNS], not_busy; /* of the columns; CPU time that is not busy */
+    bool as_smi;                                            /* values of GPUs are rounded as nvidia-smi does */
 };
 
 void dialect_source_init(struct dialect_source *d, const struct dialect_table *table, int32_t pid);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/csv_json.h"
 
-static void put_fact_value(struct json *j, enum baro_fact_type type, const struct baro_value *v)
+void json_fact(struct json *j, const struct baro_fact *fact, const struct baro_value *v)
 {
-    switch (type) {
+    json_key(j, fact->name);
+    if (v->absent) {
+        json_null(j);
+        return;
+    }
+    switch (fact->type) {
     case BARO_FACT_UNSIGNED: json_u64(j, v->u64); break;
     case BARO_FACT_BOOLEAN: json_bool(j, v->u64 != 0); break;
     case BARO_FACT_SIGNED:
@@ -39,12 +44,8 @@ void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *j
 {
     struct baro_value v;
     for (int f = 0; f < baro_timeline_fact_count(); f++) {
-        const struct baro_fact *fact = baro_timeline_fact(f);
-        json_key(j, fact->name);
-        if (baro_timeline_value(t, item, f, &v) == BARO_PRESENT)
-            put_fact_value(j, fact->type, &v);
-        else
-            json_null(j);
+        baro_timeline_value(t, item, f, &v);
+        json_fact(j, baro_timeline_fact(f), &v);
     }
     put_flagged(j, t, item, "lower_bounds", BARO_VALUE_LOWER_BOUND);
     put_flagged(j, t, item, "estimates", BARO_VALUE_ESTIMATE);

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/fmt.h"
+#include "output/rows/table.h"
+
 struct baro_value report_row(const struct baro_summary *s, const char *section, const char *name, size_t row)
 {
     struct baro_value v;
@@ -57,6 +60,24 @@ void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf
     }
     buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     format(b, v.u64);
+}
+
+void (*report_format(const struct baro_fact *fact))(struct buf *b, uint64_t v)
+{
+    return fact->unit == BARO_UNIT_NS ? fmt_duration : fact->unit == BARO_UNIT_BYTES ? fmt_bytes : fmt_count;
+}
+
+unsigned report_table_cell(struct table *t, const struct baro_fact *fact, const struct baro_value *v)
+{
+    struct buf cell = {0};
+    buf_str(&cell, v->absent ? "?" : baro_value_prefix(v->flags, BARO_PREFIX_ASCII));
+    if (!v->absent && fact->type == BARO_FACT_REAL)
+        fmt_decimal(&cell, v->real, 2);
+    else if (!v->absent)
+        report_format(fact)(&cell, v->u64);
+    table_take(t, &cell);
+    buf_done(&cell);
+    return v->absent ? 0 : v->flags;
 }
 
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name)

@@ -22,6 +22,12 @@ bool report_says_nothing(struct baro_value v);
  * it is absent. */
 void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t));
 
+/* How a number is written in the unit of its fact: as a duration, bytes or a count. */
+void (*report_format(const struct baro_fact *fact))(struct buf *b, uint64_t v);
+/* Adds a value to a table after the mark of its flags, or "?". Returns these flags. */
+struct table;
+unsigned report_table_cell(struct table *t, const struct baro_fact *fact, const struct baro_value *v);
+
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name);
 bool report_is(const struct baro_summary *s, const char *section, const char *name);
 const char *report_text(const struct baro_summary *s, const char *section, const char *name);

@@ -41,49 +41,23 @@ size_t report_tasks_order(const struct baro_summary *s, size_t *ret, size_t cap)
 
 /* ---- as a table ---- */
 
-static bool put_task_value(struct table *t, struct baro_value v, void (*format)(struct buf *, uint64_t))
-{
-    struct buf cell = {0};
-    bool is_bound = !v.absent && (v.flags & BARO_VALUE_LOWER_BOUND);
-    if (v.absent) {
-        table_text(t, "?");
-        return false;
-    }
-    buf_str(&cell, baro_value_prefix(v.flags, BARO_PREFIX_ASCII));
-    format(&cell, v.u64);
-    table_take(t, &cell);
-    buf_done(&cell);
-    return is_bound;
-}
-
-static void put_task_cores(struct table *t, struct baro_value v)
-{
-    struct buf cell = {0};
-    buf_str(&cell, v.absent ? "?" : baro_value_prefix(v.flags, BARO_PREFIX_ASCII));
-    if (!v.absent)
-        fmt_decimal(&cell, v.real, 2);
-    table_take(t, &cell);
-    buf_done(&cell);
-}
-
 static const struct {
     const char *title, *fact;
-    void (*format)(struct buf *, uint64_t); /* NULL: cores */
 } columns[] = {
-    {"procs", "processes_started", fmt_count},
-    {"samples", "process_samples", fmt_count},
-    {"uss/proc", "process_uss_peak_bytes", fmt_bytes},
-    {"uss", "uss_peak_bytes", fmt_bytes},
-    {"rss", "rss_peak_bytes", fmt_bytes},
-    {"pss", "pss_peak_bytes", fmt_bytes},
-    {"user", "cpu_user_ns", fmt_duration},
-    {"system", "cpu_system_ns", fmt_duration},
-    {"cpu", "cpu_ns", fmt_duration},
-    {"active", "active_ns", fmt_duration},
-    {"uss-mean", "process_uss_mean_bytes", fmt_bytes},
-    {"cores/proc", "process_cores_peak", NULL},
-    {"cores", "cores_mean", NULL},
-    {"peak", "cores_peak", NULL},
+    {"procs", "processes_started"},
+    {"samples", "process_samples"},
+    {"uss/proc", "process_uss_peak_bytes"},
+    {"uss", "uss_peak_bytes"},
+    {"rss", "rss_peak_bytes"},
+    {"pss", "pss_peak_bytes"},
+    {"user", "cpu_user_ns"},
+    {"system", "cpu_system_ns"},
+    {"cpu", "cpu_ns"},
+    {"active", "active_ns"},
+    {"uss-mean", "process_uss_mean_bytes"},
+    {"cores/proc", "process_cores_peak"},
+    {"cores", "cores_mean"},
+    {"peak", "cores_peak"},
 };
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
@@ -92,11 +66,10 @@ static bool put_task(struct table *t, const struct baro_summary *s, size_t row)
     struct buf cell = {0};
     bool bound = false;
     for (size_t k = 0; k < COLUMNS; k++) {
+        const struct baro_fact *fact = baro_summary_fact(baro_summary_fact_find("tasks", columns[k].fact));
         struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
-        if (columns[k].format)
-            bound |= put_task_value(t, v, columns[k].format);
-        else
-            put_task_cores(t, v);
+        unsigned flags = report_table_cell(t, fact, &v);
+        bound |= fact->type != BARO_FACT_REAL && (flags & BARO_VALUE_LOWER_BOUND);
     }
     const char *name = report_row(s, "tasks", "name", row).text;
     text_escaped(&cell, name ? name : "?", name ? strlen(name) : 1);

@@ -64,6 +64,32 @@ static void find_hwmon(struct unit *u)
         closedir(dir);
 }
 
+/* nouveau; some of its chips have no sensor of power. */
+static void other_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns)
+{
+    (void)since_ns;
+    if (!*u->hwmon)
+        return;
+    card_power(h, u);
+    card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
+}
+
+/* What is read of a driver's cards. kernel/sys/drm.c has all drivers; the last row is for those that are not here. */
+static const struct card_driver drivers[] = {
+    {"amdgpu", "AMD", {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}, amd_find_kfd, amd_read},
+    {"i915", "Intel", {NULL}, NULL, i915_read},
+    {"xe", "Intel", {NULL}, NULL, xe_read},
+    {NULL, NULL, {NULL}, NULL, other_read},
+};
+
+static const struct card_driver *driver_of(const struct sys_gpu *gpu)
+{
+    const struct card_driver *d = drivers;
+    while (d->name && strcmp(d->name, gpu->driver) != 0)
+        d++;
+    return d;
+}
+
 struct found {
     struct sys_gpu *at;
     size_t n, cap;
@@ -91,38 +117,38 @@ static int by_card_number(const void *a, const void *b)
 
 static bool is_wanted(const struct gpu_helper *h, const struct unit *u, uint32_t index, uint32_t count)
 {
-    const char *select = h->shared->select, *visible = getenv("ROCR_VISIBLE_DEVICES");
+    const char *select = h->shared->select, *visible = NULL;
     char uuid[GPU_TEXT + 4];
     if (strcmp(select, "auto") != 0)
         return gpu_is_listed(select, GPU_NONE, u->out.name, u->out.uuid);
-    visible = visible ? visible : getenv("HIP_VISIBLE_DEVICES");
+    for (size_t i = 0; i < 2 && !visible && u->driver->visible[i]; i++)
+        visible = getenv(u->driver->visible[i]);
     snprintf(uuid, sizeof(uuid), "GPU-%s", u->out.uuid); /* the form that ROCm uses */
-    return u->vendor != VENDOR_AMD || !visible || gpu_is_chosen(visible, index, count, uuid);
+    return !visible || gpu_is_chosen(visible, index, count, uuid);
 }
 
 static void describe(struct unit *u, const struct gpu_helper *h, const struct sys_gpu *gpu)
 {
-    bool is_amd = strcmp(gpu->driver, "amdgpu") == 0, is_intel = u->vendor == VENDOR_I915 || u->vendor == VENDOR_XE;
     u->has_fdinfo = gpu->has_fdinfo;
     memcpy(u->out.name, gpu->name, sizeof(gpu->name));
     snprintf(u->card, sizeof(u->card), "%.400s/sys/class/drm/%s", h->shared->root, gpu->name);
     if (!card_text(u, "device/", "product_name", u->out.model, sizeof(u->out.model)))
-        snprintf(u->out.model, sizeof(u->out.model), "%s", is_amd ? "AMD" : is_intel ? "Intel" : gpu->driver);
+        snprintf(u->out.model, sizeof(u->out.model), "%s", u->driver->model ? u->driver->model : gpu->driver);
     if (!card_text(u, "device/", "unique_id", u->out.uuid, sizeof(u->out.uuid)))
         u->out.uuid[0] = 0;
     snprintf(u->out.driver, sizeof(u->out.driver), "%s", gpu->driver);
     snprintf(u->out.bus, sizeof(u->out.bus), "%.31s", gpu->device);
     snprintf(u->out.source, sizeof(u->out.source), "sysfs");
     find_hwmon(u);
-    if (is_amd)
-        amd_find_kfd(h->shared->root, u);
+    if (u->driver->find)
+        u->driver->find(h->shared->root, u);
 }
 
 void cards_find(struct gpu_helper *h)
 {
     char path[GPU_PATH + 16];
     struct found f = {0};
-    uint32_t n_amd = 0, k_amd = 0;
+    uint32_t count[sizeof(drivers) / sizeof(*drivers)] = {0}, index[sizeof(drivers) / sizeof(*drivers)] = {0};
     snprintf(path, sizeof(path), "%s/sys", h->shared->root);
     int sys_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (sys_fd < 0)
@@ -132,19 +158,15 @@ void cards_find(struct gpu_helper *h)
     if (f.n)
         qsort(f.at, f.n, sizeof(*f.at), by_card_number);
     for (size_t i = 0; i < f.n; i++)
-        n_amd += strcmp(f.at[i].driver, "amdgpu") == 0;
+        count[driver_of(&f.at[i]) - drivers]++;
     for (size_t i = 0; i < f.n; i++) {
-        const char *driver = f.at[i].driver;
-        uint32_t k = strcmp(driver, "amdgpu") == 0 ? k_amd++ : GPU_NONE;
+        const struct card_driver *driver = driver_of(&f.at[i]);
         struct unit *u = unit_add(h, NULL, f.at[i].number, GPU_NONE);
         if (!u)
             break;
-        u->vendor = strcmp(driver, "amdgpu") == 0 ? VENDOR_AMD
-                    : strcmp(driver, "i915") == 0 ? VENDOR_I915
-                    : strcmp(driver, "xe") == 0   ? VENDOR_XE
-                                                  : VENDOR_DRM;
+        u->driver = driver;
         describe(u, h, &f.at[i]);
-        if (!is_wanted(h, u, k, n_amd))
+        if (!is_wanted(h, u, index[driver - drivers]++, count[driver - drivers]))
             h->n_units--;
         else if (!h->drm)
             h->drm = drm_new();
@@ -186,12 +208,5 @@ void card_read(struct gpu_helper *h, struct unit *u)
         u->power_ns = 0;
         return;
     }
-    if (u->vendor == VENDOR_AMD) {
-        amd_read(h, u, since);
-    } else if (u->vendor != VENDOR_DRM) {
-        intel_read(h, u, now);
-    } else if (*u->hwmon) { /* nouveau: some of its chips have no sensor of power */
-        card_power(h, u);
-        card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
-    }
+    u->driver->read(h, u, since);
 }

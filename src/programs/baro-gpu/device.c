@@ -106,8 +106,6 @@ void device_read(struct gpu_helper *h, struct unit *u)
         card_read(h, u);
         return;
     }
-    if (u->vendor == VENDOR_SMI)
-        return;
     uint64_t now = clock_monotonic_ns(), since = u->read_ns ? now - u->read_ns : 0;
     uint64_t barred = atomic_load(&h->shared->device_not_before_ns[u->out.slot]);
     if (barred > now) {

@@ -76,7 +76,7 @@ static bool has_other_order(const struct gpu_helper *h, const char *list)
     return false;
 }
 
-void devices_choose(struct gpu_helper *h, uint32_t count)
+static void choose_devices(struct gpu_helper *h, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("CUDA_VISIBLE_DEVICES");
     bool is_auto = strcmp(select, "auto") == 0, keep[GPU_DEVICES_MOST] = {false};
@@ -186,6 +186,6 @@ void devices_find(struct gpu_helper *h)
         if (!*h->unit[i].card)
             snprintf(h->unit[i].out.driver, sizeof(h->unit[i].out.driver), "%s", h->out->driver);
     }
-    devices_choose(h, count);
+    choose_devices(h, count);
     listen_to(h);
 }

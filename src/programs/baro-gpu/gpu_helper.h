@@ -30,18 +30,27 @@ struct stamps {
     bool was_empty;      /* the buffer had no value at a reading: those that come later are newer */
 };
 
-enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };
+struct unit;
+struct gpu_helper;
+
+/* A driver of DRM: a row of the table in cards.c. */
+struct card_driver {
+    const char *name, *model;                       /* model: of cards that do not say it; NULL: the driver's name */
+    const char *visible[2];                         /* variables of the environment that choose devices; NULL: none */
+    void (*find)(const char *root, struct unit *u); /* what else is found once; NULL: nothing */
+    void (*read)(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
+};
 
 struct unit { /* a device or a MIG instance */
     nvml_device handle;
     uint32_t index; /* the driver's number of the device */
     bool is_mig;
-    enum unit_vendor vendor;
-    char card[GPU_PATH]; /* folder /sys/class/drm/cardN of a GPU in DRM; "": it is read with NVIDIA's library */
-    bool has_fdinfo;     /* its driver says what its clients use */
-    char hwmon[48];      /* hwmon folder, relative to the card's folder; "": it has none */
-    uint32_t kfd_id;     /* id in the kernel's compute driver (ROCm); 0: none */
-    uint16_t code[NVML_FN_COUNT]; /* codes of calls that are not made again; 0: the call is made */
+    const struct card_driver *driver; /* NULL: it is read with NVIDIA's library */
+    char card[GPU_PATH];              /* folder /sys/class/drm/cardN of a GPU in DRM; "": it is read with the library */
+    bool has_fdinfo;                  /* its driver says what its clients use */
+    char hwmon[48];                   /* hwmon folder, relative to the card's folder; "": it has none */
+    uint32_t kfd_id;                  /* id in the kernel's compute driver (ROCm); 0: none */
+    uint16_t code[NVML_FN_COUNT];     /* codes of calls that are not made again; 0: the call is made */
     uint16_t field_code[UNIT_FIELDS];
     uint16_t lost;    /* enum nvml_code */
     uint64_t lost_ns; /* when the device was lost, or when it was last tried again */
@@ -64,8 +73,6 @@ struct gpu_helper {
     struct gpu_shared *shared;
     struct nvml nv;
     bool has_cards;          /* GPUs in DRM were searched for */
-    struct smi *smi;         /* nvidia-smi in the place of the library */
-    bool smi_found;          /* its devices were found, and chosen from */
     struct drm *drm;         /* NULL: there are none */
     char proc[GPU_PATH + 8]; /* where the job's processes are */
     bool has_library, is_up; /* loaded; nvmlInit succeeded */
@@ -190,16 +197,14 @@ void card_power(struct gpu_helper *h, struct unit *u); /* power from hwmon; ener
 /* amd.c, intel.c */
 void amd_find_kfd(const char *root, struct unit *u);
 void amd_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
-void intel_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns);
+void i915_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
+void xe_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns);
 /* drm.c: what the job's processes use of them */
 struct drm *drm_new(void); /* NULL without memory */
 void drm_read(struct gpu_helper *h);
-/* smi.c: all devices by nvidia-smi */
-void smi_read(struct gpu_helper *h);
 /* devices.c: all devices that are to be read */
 struct unit *unit_add(struct gpu_helper *h, nvml_device handle, uint32_t index, uint32_t parent);
 void devices_find(struct gpu_helper *h);
-void devices_choose(struct gpu_helper *h, uint32_t count);
 /* chosen.c: as CUDA_VISIBLE_DEVICES (count: how many there are), and as --gpu. index: GPU_NONE where it has none */
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
 bool gpu_is_listed(const char *list, uint32_t index, const char *name, const char *uuid);

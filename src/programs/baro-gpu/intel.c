@@ -40,26 +40,9 @@ static void read_energy(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
     unit_put_peak(h, u, GPU_power_peak, uw);
 }
 
-static void read_clocks(struct unit *u)
+static void read_others(struct gpu_helper *h, struct unit *u)
 {
-    if (u->vendor == VENDOR_I915) {
-        card_gauge(u, GPU_clock, "", "gt_act_freq_mhz", MHZ);
-        card_gauge(u, GPU_clock_most, "", "gt_max_freq_mhz", MHZ);
-        if (!u->out.absent[GPU_clock] &&
-            !u->out.value[GPU_clock]) /* 0 while it is parked; older kernels lack the file */
-            return;
-        if (u->out.absent[GPU_clock])
-            card_gauge(u, GPU_clock, "", "gt_cur_freq_mhz", MHZ);
-    } else {
-        card_gauge(u, GPU_clock, "device/tile0/gt0/freq0/", "act_freq", MHZ);
-        card_gauge(u, GPU_clock_most, "device/tile0/gt0/freq0/", "max_freq", MHZ);
-    }
-}
-
-void intel_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
-{
-    read_clocks(u);
-    read_energy(h, u, now_ns);
+    read_energy(h, u, u->read_ns);
     unit_lack(u, GPU_busy_peak, BARO_ABSENT_UNSUPPORTED);
     if (!*u->hwmon)
         return;
@@ -68,4 +51,22 @@ void intel_read(struct gpu_helper *h, struct unit *u, uint64_t now_ns)
     if (u->out.absent[GPU_temperature]) /* for xe, temp2 is the package's, temp3 the memory's */
         card_gauge(u, GPU_temperature, u->hwmon, "temp2_input", 1);
     card_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);
+}
+
+void i915_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns)
+{
+    (void)since_ns;
+    card_gauge(u, GPU_clock, "", "gt_act_freq_mhz", MHZ); /* 0 while it is parked; older kernels lack the file */
+    card_gauge(u, GPU_clock_most, "", "gt_max_freq_mhz", MHZ);
+    if (u->out.absent[GPU_clock])
+        card_gauge(u, GPU_clock, "", "gt_cur_freq_mhz", MHZ);
+    read_others(h, u);
+}
+
+void xe_read(struct gpu_helper *h, struct unit *u, uint64_t since_ns)
+{
+    (void)since_ns;
+    card_gauge(u, GPU_clock, "device/tile0/gt0/freq0/", "act_freq", MHZ);
+    card_gauge(u, GPU_clock_most, "device/tile0/gt0/freq0/", "max_freq", MHZ);
+    read_others(h, u);
 }

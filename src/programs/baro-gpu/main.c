@@ -38,7 +38,6 @@ static struct gpu_shared *map_shared(int fd)
 
 static bool start_helper(struct gpu_helper *h)
 {
-    const char *why = "";
     struct gpu_shared *s = h->shared;
     h->unit = calloc(GPU_DEVICES_MOST, sizeof(*h->unit));
     h->out = calloc(1, sizeof(*h->out));
@@ -54,7 +53,7 @@ static bool start_helper(struct gpu_helper *h)
     unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it would hide nearly all devices */
     if (s->devices) {
         snprintf(s->call, sizeof(s->call), "dlopen");
-        h->has_library = nvml_load(&h->nv, &why);
+        h->has_library = nvml_load(&h->nv);
     }
     if (s->meters)
         h->meters = meters_new(s->root);
@@ -93,9 +92,10 @@ static void read_devices(struct gpu_helper *h)
     devices_find(h);
     if (s->devices && !h->has_cards)
         cards_find(h);
+    if (s->devices && !h->has_library && !h->has_cards && has_nvidia(s))
+        snprintf(h->out->trouble, sizeof(h->out->trouble),
+                 "no GPU of NVIDIA is read: libnvidia-ml.so.1 can't be loaded");
     h->has_cards = true;
-    if (s->devices && !h->has_library && has_nvidia(s))
-        smi_read(h);
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
         unit_check(&h->unit[i]);

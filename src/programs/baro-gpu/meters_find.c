@@ -85,17 +85,6 @@ static struct meter *begin(struct meters *m, int of, const char *name)
     return one;
 }
 
-/* Is the chip that of a GPU? Then it is read with the GPU. */
-static bool is_of_gpu(const char *chip)
-{
-    static const char *const names[] = {"amdgpu", "i915", "xe", "nouveau", "radeon"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (strcmp(chip, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void add_sensor(struct meters *m, const char *chip_path, const char *chip, const char *file)
 {
     bool is_energy = strncmp(file, "energy", 6) == 0, is_average = strstr(file, "_average") != NULL;
@@ -153,7 +142,7 @@ static void on_sensor(struct meters *m, const char *folder, const char *name)
 {
     char path[GPU_PATH + 128], chip[40];
     snprintf(path, sizeof(path), "%.600s/name", folder);
-    if (read_word(path, chip, sizeof(chip)) && !is_of_gpu(chip))
+    if (read_word(path, chip, sizeof(chip)) && !sys_is_gpu_driver(chip)) /* a GPU's is read with it */
         add_sensor(m, folder, chip, name);
 }
 

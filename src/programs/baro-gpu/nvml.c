@@ -24,14 +24,16 @@ _Static_assert(sizeof(struct nvml_utilization) == 8 && sizeof(struct nvml_memory
                    offsetof(struct nvml_gpm_get, metric) == 24,
                "the library's binary interface");
 
-/* The name without .1 may be a stub that a linker needs. */
-bool nvml_load(struct nvml *n, const char **ret_why)
+/* The name without .1 may be a stub that a linker needs. WSL and NixOS have it where their loader need not look. */
+bool nvml_load(struct nvml *n)
 {
-    *n = (struct nvml){.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
-    if (!n->library) {
-        *ret_why = dlerror();
+    static const char *const files[] = {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+                                        "/run/opengl-driver/lib/libnvidia-ml.so.1"};
+    *n = (struct nvml){.library = NULL};
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !n->library; i++)
+        n->library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
+    if (!n->library)
         return false;
-    }
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         void *f = NULL;
         for (size_t k = 0; k < NAMES_MOST && table[i].name[k] && !f; k++)

@@ -199,6 +199,6 @@ extern const char *const nvml_names[NVML_FN_COUNT]; /* the newest of each */
 
 /* Loads the library; functions that it lacks are NULL. Returns false if there is none; ret_why is then the text of
  * the dynamic linker. */
-bool nvml_load(struct nvml *n, const char **ret_why);
+bool nvml_load(struct nvml *n);
 
 #endif

@@ -86,8 +86,6 @@ static bool is_checked(int metric)
 
 void unit_check(struct unit *u)
 {
-    if (u->read_ns <= u->checked_ns) /* no new reading: nvidia-smi is executed seldom */
-        return;
     for (int m = 0; m < GPU_MAX; m++) {
         uint64_t since = u->present_ns[m] ? u->read_ns - u->present_ns[m] : 0;
         bool is_peak = m == GPU_memory_used_peak || m == GPU_busy_peak || m == GPU_power_peak;

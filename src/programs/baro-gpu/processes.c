@@ -234,7 +234,7 @@ void processes_read(struct gpu_helper *h, struct unit *u, uint32_t device, bool 
 {
     static bool seen[GPU_PROCESSES_MOST];
     unsigned is_on = 0;
-    if (u->vendor != VENDOR_NVIDIA)
+    if (u->driver)
         return;
     if (u->out.state != GPU_FINE) {
         lack_processes(h, device, u->out.state == GPU_HANGS ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_GONE, true);

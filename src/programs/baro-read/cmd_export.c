@@ -20,7 +20,19 @@
 
 #define CHUNK 65536u
 
+struct exporting;
+
+/* A format, or a dialect. Each function returns 0, or the exit status of a failure that it has reported. */
+struct export_format {
+    int (*choose)(struct exporting *x); /* checks the options, and finds the rows */
+    void (*begin)(struct exporting *x); /* NULL: nothing stands in front */
+    int (*record)(struct exporting *x, const struct baro_record *record);
+    int (*end)(struct exporting *x);   /* NULL: nothing stands behind */
+    int (*write)(struct exporting *x); /* in place of the three: all rows at once, with a cursor of its own */
+};
+
 struct exporting {
+    const struct export_format *format;
     struct cli *cli;
     const struct settings *settings;
     const char *output; /* NULL: standard output */
@@ -120,10 +132,60 @@ static int choose_kind(struct exporting *x)
     return status;
 }
 
+static int flush_text(struct exporting *x, size_t at_least)
+{
+    if (x->text.failed)
+        return cli_failf(x->cli, "out of memory");
+    if (x->text.len < at_least)
+        return 0;
+    if (output_write(&x->out, x->text.at, x->text.len, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    buf_clear(&x->text);
+    return 0;
+}
+
+/* ---- rows of barograph ---- */
+
+static int choose_columns(struct exporting *x)
+{
+    int status = choose_kind(x);
+    return status ? status : choose_rows(x);
+}
+
+static void begin_csv(struct exporting *x)
+{
+    csv_header(&x->rows.columns, x->settings->safe, &x->text);
+}
+
+static int put_row(void *context, const struct columns *c, const struct output_row *row)
+{
+    struct exporting *x = context;
+    if (x->settings->format == FORMAT_CSV)
+        csv_row(c, row, x->settings->safe, &x->text);
+    else
+        jsonl_row(c, row, &x->text);
+    return flush_text(x, CHUNK);
+}
+
+/* On a growing tape the timeline has what is known when the row is written. */
+static int rows_record(struct exporting *x, const struct baro_record *record)
+{
+    if (x->fold && record->t_ns > x->known_ns && record->kind == BARO_RECORD_EVENT) {
+        baro_fold_add(x->fold, record);
+        baro_fold_finish(x->fold, BARO_FOLD_TIMELINE, NULL);
+    }
+    int status = row_source_record(&x->rows, record, put_row, x);
+    return status < 0 ? cli_failf(x->cli, "out of memory") : status;
+}
+
+/* ---- a dialect ---- */
+
 static int choose_dialect(struct exporting *x)
 {
     const struct settings *s = x->settings;
-    int kind = !s->entity ? DIALECT_ANY : x->kind;
+    int status = choose_kind(x), kind = !s->entity ? DIALECT_ANY : x->kind;
+    if (status)
+        return status;
     if (s->columns)
         return cli_failf(x->cli, "--columns and --dialect exclude each other: a dialect has its own");
     if (s->safe)
@@ -139,6 +201,35 @@ static int choose_dialect(struct exporting *x)
     return 0;
 }
 
+static void begin_dialect(struct exporting *x)
+{
+    dialect_header(x->dialect, &x->text);
+}
+
+static int dialect_take(struct exporting *x, const struct baro_record *record)
+{
+    dialect_record(x->dialect, record, &x->text);
+    return 0;
+}
+
+static int end_dialect(struct exporting *x)
+{
+    dialect_end(x->dialect, &x->text);
+    if (dialect_silent(x->dialect))
+        cli_note(x->cli, "the tape has nothing to make rows of: %s",
+                 dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was read less than twice"
+                                                            : "no sample has a process");
+    uint64_t vague = dialect_vague_samples(x->dialect);
+    if (vague)
+        cli_note(x->cli,
+                 "pss and uss in the rows of %llu sample%s are older than the row or not of all processes: "
+                 "`baro export -e job --columns t_ns,lower_bounds,pss_stale` says which",
+                 (unsigned long long)vague, vague == 1 ? "" : "s");
+    return 0;
+}
+
+/* ---- a trace ---- */
+
 /* A trace has no rows and columns. */
 static int choose_trace(struct exporting *x)
 {
@@ -149,88 +240,18 @@ static int choose_trace(struct exporting *x)
     return trace_new(&x->trace, x->tape, &x->err) < 0 ? cli_fail(x->cli, &x->err) : 0;
 }
 
-static int flush_text(struct exporting *x, size_t at_least)
+static void begin_trace(struct exporting *x)
 {
-    if (x->text.failed)
-        return cli_failf(x->cli, "out of memory");
-    if (x->text.len < at_least)
-        return 0;
-    if (output_write(&x->out, x->text.at, x->text.len, &x->err) < 0)
-        return cli_fail(x->cli, &x->err);
-    buf_clear(&x->text);
+    trace_begin(x->trace, &x->text);
+}
+
+static int trace_take(struct exporting *x, const struct baro_record *record)
+{
+    trace_record(x->trace, record, &x->text);
     return 0;
 }
 
-static int put_row(void *context, const struct columns *c, const struct output_row *row)
-{
-    struct exporting *x = context;
-    if (x->settings->format == FORMAT_CSV)
-        csv_row(c, row, x->settings->safe, &x->text);
-    else
-        jsonl_row(c, row, &x->text);
-    return flush_text(x, CHUNK);
-}
-
-/* Keeps the timeline up to date. On a growing tape it has what is known when the row is written. */
-static void keep_timeline(struct exporting *x, const struct baro_record *record)
-{
-    if (!x->fold || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
-        return;
-    baro_fold_add(x->fold, record);
-    baro_fold_finish(x->fold, BARO_FOLD_TIMELINE, NULL);
-}
-
-static int put_record(struct exporting *x, const struct baro_record *record)
-{
-    if (x->trace)
-        trace_record(x->trace, record, &x->text);
-    else if (x->dialect)
-        dialect_record(x->dialect, record, &x->text);
-    if (x->trace || x->dialect)
-        return flush_text(x, CHUNK);
-    keep_timeline(x, record);
-    int status = row_source_record(&x->rows, record, put_row, x);
-    return status < 0 ? cli_failf(x->cli, "out of memory") : status;
-}
-
-static bool of_arrays(int format)
-{
-    return format == FORMAT_ARROW || format == FORMAT_PARQUET;
-}
-
-/* Writes a format of arrays, which uses a cursor of its own. */
-static int arrow_rows(struct exporting *x)
-{
-    struct export_arrow rows = {x->tape, x->kind, x->settings->columns, users_name, &x->users, 0};
-    bool parquet = x->settings->format == FORMAT_PARQUET;
-    int r = parquet ? export_parquet(&rows, &x->out, &x->err) : export_arrow(&rows, &x->out, &x->err);
-    x->damage = rows.damage;
-    if (r < 0)
-        return cli_fail(x->cli, &x->err);
-    return r ? CLI_FAILED : 0;
-}
-
-static int rows(struct exporting *x)
-{
-    struct baro_record record;
-    int status = 0;
-    for (;;) {
-        int code;
-        while (!status && (code = baro_tape_next(x->tape, &record, &x->err)) > 0) {
-            status = put_record(x, &record);
-            if (x->end_ns && record.kind == BARO_RECORD_SAMPLE)
-                progress(x, record.t_ns);
-        }
-        if (!status && code < 0)
-            status = cli_fail(x->cli, &x->err);
-        if (!status)
-            status = flush_text(x, 1);
-        if (status || !x->settings->follow || !reader_wait(x->tape))
-            return status;
-    }
-}
-
-/* Ends a trace. The last sample has the processes that are alive at the end. */
+/* The last sample has the processes that are alive at the end. */
 static int end_trace(struct exporting *x)
 {
     struct baro_record record;
@@ -238,57 +259,88 @@ static int end_trace(struct exporting *x)
     if (code < 0)
         return cli_fail(x->cli, &x->err);
     trace_end(x->trace, code > 0 ? record.u.sample : NULL, &x->text);
-    return flush_text(x, 1);
+    return 0;
 }
 
-static int end_rows(struct exporting *x)
+/* ---- formats of arrays and databases ---- */
+
+static int choose_arrays(struct exporting *x)
 {
-    if (x->trace)
-        return end_trace(x);
-    if (x->dialect)
-        dialect_end(x->dialect, &x->text);
-    return flush_text(x, 1);
+    const struct settings *s = x->settings;
+    if (s->follow)
+        return cli_failf(x->cli, "--follow and --format %s exclude each other: it is written when all rows are there",
+                         export_formats[s->format]);
+    if (s->format == FORMAT_SQLITE && !x->output)
+        return cli_failf(x->cli, "--format sqlite writes a file: -o FILE says which");
+    return choose_columns(x);
+}
+
+static int write_arrays(struct exporting *x)
+{
+    struct export_arrow rows = {x->tape, x->kind, x->settings->columns, users_name, &x->users, 0};
+    bool parquet = x->settings->format == FORMAT_PARQUET;
+    int r = parquet ? export_parquet(&rows, &x->out, &x->err) : export_arrow(&rows, &x->out, &x->err);
+    x->damage = rows.damage;
+    return r < 0 ? cli_fail(x->cli, &x->err) : r ? CLI_FAILED : 0;
+}
+
+static const struct export_format formats[] = {
+    [FORMAT_CSV] = {choose_columns, begin_csv, rows_record, NULL, NULL},
+    [FORMAT_JSONL] = {choose_columns, NULL, rows_record, NULL, NULL},
+    [FORMAT_TRACE] = {choose_trace, begin_trace, trace_take, end_trace, NULL},
+    [FORMAT_ARROW] = {choose_arrays, NULL, NULL, NULL, write_arrays},
+    [FORMAT_PARQUET] = {choose_arrays, NULL, NULL, NULL, write_arrays},
+    [FORMAT_SQLITE] = {choose_arrays, NULL, NULL, NULL, NULL}, /* another program writes it */
+};
+static const struct export_format of_dialect = {choose_dialect, begin_dialect, dialect_take, end_dialect, NULL};
+
+/* ---- the export ---- */
+
+static int write_records(struct exporting *x)
+{
+    struct baro_record record;
+    int status = 0, code = 0;
+    do {
+        while (!status && (code = baro_tape_next(x->tape, &record, &x->err)) > 0) {
+            status = x->format->record(x, &record);
+            status = status ? status : flush_text(x, CHUNK);
+            if (x->end_ns && record.kind == BARO_RECORD_SAMPLE)
+                progress(x, record.t_ns);
+        }
+        if (!status && code < 0)
+            status = cli_fail(x->cli, &x->err);
+        if (!status)
+            status = flush_text(x, 1);
+    } while (!status && x->settings->follow && reader_wait(x->tape));
+    if (!status && x->format->end)
+        status = x->format->end(x);
+    return status ? status : flush_text(x, 1);
 }
 
 static int export(struct exporting *x)
 {
-    if (x->trace)
-        trace_begin(x->trace, &x->text);
-    else if (x->dialect)
-        dialect_header(x->dialect, &x->text);
-    else if (x->settings->format == FORMAT_CSV)
-        csv_header(&x->rows.columns, x->settings->safe, &x->text);
-    const bool arrow = of_arrays(x->settings->format);
-    if (x->rows.columns.phase && !arrow && baro_fold_of_tape(x->tape, BARO_FOLD_TIMELINE, &x->fold, &x->err) < 0)
-        return cli_fail(x->cli, &x->err);
     uint64_t first_ns;
-    if (x->rows.columns.phase && baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
-        x->known_ns = 0;
-    if (x->rows.columns.phase && baro_tape_rewind(x->tape, &x->err) < 0)
-        return cli_fail(x->cli, &x->err);
-    x->rows.timeline = x->fold ? baro_fold_timeline(x->fold) : NULL;
+    if (x->format->begin)
+        x->format->begin(x);
+    if (x->rows.columns.phase && !x->format->write) {
+        if (baro_fold_of_tape(x->tape, BARO_FOLD_TIMELINE, &x->fold, &x->err) < 0)
+            return cli_fail(x->cli, &x->err);
+        if (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
+            x->known_ns = 0;
+        if (baro_tape_rewind(x->tape, &x->err) < 0)
+            return cli_fail(x->cli, &x->err);
+        x->rows.timeline = baro_fold_timeline(x->fold);
+    }
     progress_begin(x);
-    int status = arrow ? arrow_rows(x) : rows(x);
-    if (!status)
-        status = end_rows(x);
+    int status = x->format->write ? x->format->write(x) : write_records(x);
     progress_end(x);
     if (status)
         return status;
     if (output_commit(&x->out, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
-    if (x->dialect && dialect_silent(x->dialect))
-        cli_note(x->cli, "the tape has nothing to make rows of: %s",
-                 dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was read less than twice"
-                                                            : "no sample has a process");
-    uint64_t vague = x->dialect ? dialect_vague_samples(x->dialect) : 0;
-    if (vague)
-        cli_note(x->cli,
-                 "pss and uss in the rows of %llu sample%s are older than the row or not of all processes: "
-                 "`baro export -e job --columns t_ns,lower_bounds,pss_stale` says which",
-                 (unsigned long long)vague, vague == 1 ? "" : "s");
     if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
         cli_note(x->cli, "no recorder writes %s any more; it has no end", x->path);
-    uint64_t damage = arrow ? x->damage : baro_tape_damage(x->tape);
+    uint64_t damage = x->format->write ? x->damage : baro_tape_damage(x->tape);
     if (damage)
         cli_note(x->cli, "%llu bytes of the tape are damaged and were left out", (unsigned long long)damage);
     return 0;
@@ -323,6 +375,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     int status = reader_open(cli, argv[0], &x.tape, &path);
     if (status)
         return status;
+    x.format = s->dialect >= 0 && s->format != FORMAT_TRACE ? &of_dialect : &formats[s->format];
     if (onto_itself(&x))
         status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
     else if (s->safe && s->format != FORMAT_CSV)
@@ -331,17 +384,8 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
             export_formats[s->format]);
     else if (s->smi_rounding && s->dialect < 0)
         status = cli_failf(cli, "--smi-rounding is for --dialect: barograph's own rows are exact");
-    else if (s->follow && (of_arrays(s->format) || s->format == FORMAT_SQLITE))
-        status = cli_failf(cli, "--follow and --format %s exclude each other: it is written when all rows are there",
-                           export_formats[s->format]);
-    else if (s->format == FORMAT_SQLITE && !output)
-        status = cli_failf(cli, "--format sqlite writes a file: -o FILE says which");
-    else if (s->format == FORMAT_TRACE)
-        status = choose_trace(&x);
     else
-        status = choose_kind(&x);
-    if (!status && !x.trace)
-        status = s->dialect >= 0 ? choose_dialect(&x) : choose_rows(&x);
+        status = x.format->choose(&x);
     if (!status && s->format == FORMAT_SQLITE) {
         status = export_sqlite(cli, s, argv[0]);
     } else if (!status) {

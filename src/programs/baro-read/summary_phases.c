@@ -9,6 +9,7 @@
 #include "output/rows/csv_json.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
+#include "output/text/read_fact.h"
 
 #define INDENT_MOST 8
 
@@ -25,35 +26,7 @@ static const struct {
              {"procs", "processes_peak"}};
 #define SHOWN (sizeof(shown) / sizeof(*shown))
 
-static void put_fact_value(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
-{
-    if (fact->type == BARO_FACT_REAL)
-        fmt_decimal(b, v->real, 2);
-    else if (fact->unit == BARO_UNIT_NS)
-        fmt_duration(b, v->u64);
-    else if (fact->unit == BARO_UNIT_BYTES)
-        fmt_bytes(b, v->u64);
-    else
-        fmt_count(b, v->u64);
-}
-
-/* Which marks were used: flags of values. */
-static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, size_t i, const char *name)
-{
-    struct buf cell = {0};
-    struct baro_value v;
-    int fact = baro_timeline_fact_find(name);
-    if (baro_timeline_value(timeline, i, fact, &v) != BARO_PRESENT) {
-        table_text(t, "?");
-        return 0;
-    }
-    buf_str(&cell, baro_value_prefix(v.flags, BARO_PREFIX_ASCII));
-    put_fact_value(&cell, baro_timeline_fact(fact), &v);
-    table_take(t, &cell);
-    buf_done(&cell);
-    return v.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_LOWER_BOUND : v.flags;
-}
-
+/* Returns which marks were used: flags of values. */
 static unsigned put_phase_row(struct table *t, const struct baro_timeline *timeline, size_t i)
 {
     const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
@@ -64,8 +37,13 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
     buf_str(&cell, baro_value_prefix(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_ASCII));
     fmt_duration(&cell, v->end_ns - v->begin_ns);
     table_take(t, &cell);
-    for (size_t k = 0; k < SHOWN; k++)
-        flags |= put_fact(t, timeline, i, shown[k].fact);
+    for (size_t k = 0; k < SHOWN; k++) {
+        struct baro_value value;
+        int fact = baro_timeline_fact_find(shown[k].fact);
+        baro_timeline_value(timeline, i, fact, &value);
+        unsigned used = report_table_cell(t, baro_timeline_fact(fact), &value);
+        flags |= used & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_LOWER_BOUND : used;
+    }
     for (int k = 0; k < v->depth && k < INDENT_MOST; k++)
         buf_str(&cell, "  ");
     text_escaped(&cell, v->text, strlen(v->text));

@@ -2,24 +2,24 @@
 #include "programs/baro-read/summary_tasks.h"
 
 #include "base/json.h"
+#include "output/rows/csv_json.h"
 #include "output/text/tasks.h"
 
-static void put_fact(struct json *j, const struct baro_summary *s, int fact, size_t row)
+/* Which numbers of a task may be off. */
+static void put_marks(struct json *j, const struct baro_summary *s, const struct baro_section *section, size_t row)
 {
-    const struct baro_fact *of = baro_summary_fact(fact);
     struct baro_value v;
-    baro_summary_value(s, fact, row, &v);
-    json_key(j, of->name);
-    if (v.absent)
-        json_null(j);
-    else if (of->type == BARO_FACT_TEXT)
-        json_text(j, v.text);
-    else if (of->type == BARO_FACT_REAL)
-        json_double(j, v.real);
-    else if (of->type == BARO_FACT_BOOLEAN)
-        json_bool(j, v.u64);
-    else
-        json_u64(j, v.u64);
+    json_key_begin(j, "marks", '{');
+    for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
+        baro_summary_value(s, i, row, &v);
+        bool least = v.flags & BARO_VALUE_LOWER_BOUND, most = v.flags & BARO_VALUE_UPPER_BOUND;
+        if (v.flags)
+            json_key_text(j, baro_summary_fact(i)->name,
+                          least && !most && !(v.flags & BARO_VALUE_ESTIMATE) ? "lower_bound"
+                          : v.flags == BARO_VALUE_UPPER_BOUND                ? "upper_bound"
+                                                                             : "estimate");
+    }
+    json_end(j, '}');
 }
 
 static void print_json(const struct baro_summary *s, const char *path, struct buf *ret)
@@ -27,12 +27,17 @@ static void print_json(const struct baro_summary *s, const char *path, struct bu
     struct json j = {.out = ret, .pretty = true};
     const struct baro_section *section = baro_summary_section(baro_summary_section_find("tasks"));
     json_begin(&j, '{');
+    json_key_u64(&j, "format", 2);
     json_key_text(&j, "tape", path);
     json_key_begin(&j, "tasks", '[');
     for (size_t row = 0; row < report_tasks_count(s); row++) {
         json_begin(&j, '{');
-        for (int i = 0; i < section->fact_count; i++)
-            put_fact(&j, s, section->first_fact + i, row);
+        for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
+            struct baro_value v;
+            baro_summary_value(s, i, row, &v);
+            json_fact(&j, baro_summary_fact(i), &v);
+        }
+        put_marks(&j, s, section, row);
         json_end(&j, '}');
     }
     json_end(&j, ']');

@@ -9,12 +9,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "programs/baro-report/report_folder.h"
+#include "output/page/page.h"
 #include "programs/baro-report/formats.h"
-#include "programs/baro-report/several.h"
+#include "programs/baro-report/report_folder.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
-#include "programs/common/zone.h"
 
 /* Finds the format by --format, else by the file's ending. NULL: neither tells. */
 static const struct report_format *choose_format(const struct settings *s)
@@ -44,11 +43,9 @@ static int to_output(void *context, const char *text, size_t len)
     return output_write(context, text, len, NULL);
 }
 
-/* The source of the report: one tape, or several. */
 struct job {
     const struct cli *cli;
     const struct settings *s;
-    struct report_input one; /* if several.list is NULL */
     struct several several;
 };
 
@@ -59,24 +56,35 @@ static int fail_report(const struct job *j, int code, struct baro_error *err, co
     return code < 0 ? cli_fail(j->cli, err) : 0;
 }
 
-static int write_to(struct job *j, const struct report_format *format, baro_sink *sink, void *context,
-                    struct baro_error *err)
+static int write_page(const struct job *j, struct output *o, struct baro_error *err)
 {
-    return j->several.list ? format->write_several(&j->several, sink, context, err)
-                           : format->write(&j->one, sink, context, err);
+    const struct listed_tape *t = &j->several.list.at[0];
+    struct document d = {.path = t->path, .name = t->name};
+    int code = document_open(&d, err);
+    struct page_options options = {.tape_name = d.name, .zone = d.zone};
+    if (code >= 0)
+        code = page_write(d.tape, &options, to_output, o, err);
+    document_done(&d);
+    return code;
 }
 
 static int write_file(struct job *j, const struct report_format *format, const char *name)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct output o;
+    struct buf text = {0};
     int code = output_open(&o, name, j->s->force, false, &err);
-    if (code >= 0)
-        code = write_to(j, format, to_output, &o, &err);
+    if (code >= 0 && !format->section)
+        code = write_page(j, &o, &err);
+    else if (code >= 0)
+        code = several_write(&j->several, format->section, NULL, format->around, &text, &err);
+    if (code >= 0 && format->section)
+        code = output_write(&o, text.at, text.len, &err);
     if (code >= 0)
         code = output_commit(&o, &err);
     int status = fail_report(j, code, &err, name);
     output_done(&o);
+    buf_done(&text);
     return status;
 }
 
@@ -88,105 +96,71 @@ static bool is_folder(const struct settings *s)
            (span_ends(span_str(s->output), "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
-static int write_folder(struct job *j, const char *path)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    int code = j->several.list ? several_folder(&j->several, path, j->s->force, &err)
-                               : report_folder(&j->one, path, j->s->force, &err);
-    return fail_report(j, code, &err, path);
-}
-
 static int write_report(struct job *j)
 {
     const struct settings *s = j->s;
     const struct report_format *format = choose_format(s);
     char name[PATH_MAX];
-    if (is_folder(s))
-        return write_folder(j, s->output);
+    if (is_folder(s)) {
+        struct baro_error err = BARO_ERROR_INIT;
+        int code = report_folder(&j->several, s->output, s->force, &err);
+        return fail_report(j, code, &err, s->output);
+    }
     if (!format)
         return cli_failf(j->cli,
                          "what %s should be is not clear from its name: it ends with .html, .md, .json or / (a "
                          "folder), or --format says it",
                          s->output);
-    if (j->several.list && (!s->output || !format->write_several))
+    if (j->several.list.is_several && (!s->output || !format->around))
         return cli_failf(j->cli, "several tapes are one report as Markdown or JSON: -o FILE.md, -o FILE.json or -o "
                                  "DIR/; a page has one tape");
     if (s->output)
         return write_file(j, format, strcmp(s->output, "-") == 0 ? NULL : s->output);
-    default_name(j->one.path, format->ending, name);
+    default_name(j->several.list.at[0].path, format->ending, name);
     int status = write_file(j, format, name);
     if (status == 0)
         cli_note(j->cli, "wrote %s", name);
     return status;
 }
 
-static int append_to_file(void *context, const char *text, size_t len)
-{
-    return fd_write_all(*(int *)context, text, len, NULL);
-}
-
 /* Appends the Markdown to what is already in the job summary of GitHub Actions. */
 static int add_to_github(struct job *j)
 {
     struct baro_error err = BARO_ERROR_INIT;
+    struct buf text = {0};
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (!path || !*path)
         return cli_failf(j->cli, "--github: GITHUB_STEP_SUMMARY is not set; GitHub Actions sets it, or use -o FILE.md");
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         return cli_failf(j->cli, "can't open %s: %s", path, strerror(errno));
-    int code = j->several.list ? several_markdown(&j->several, append_to_file, &fd, &err)
-                               : report_markdown(&j->one, append_to_file, &fd, &err);
+    int code = several_write(&j->several, document_markdown, NULL, several_markdown, &text, &err);
+    if (code >= 0)
+        code = fd_write_all(fd, text.at, text.len, NULL);
     close(fd);
+    buf_done(&text);
     return fail_report(j, code, &err, path);
 }
 
-static int make_report(struct job *j)
-{
-    const struct settings *s = j->s;
-    if (s->github && (s->output || s->report_format >= 0))
-        return cli_failf(j->cli, "--github and %s exclude each other", s->output ? "-o" : "--format");
-    return s->github ? add_to_github(j) : write_report(j);
-}
-
-static int report_one(struct job *j, const char *operand)
-{
-    struct reader_path path;
-    int status = reader_open(j->cli, operand, &j->one.tape, &path);
-    if (status)
-        return status;
-    j->one.path = path.at;
-    j->one.name = path_base_name(path.at);
-    j->one.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(j->one.tape)));
-    status = make_report(j);
-    baro_tape_close(j->one.tape);
-    return status;
-}
-
-/* If one of the tapes cannot be read, the report is written, but the command fails. */
-static int report_several(struct job *j, struct tape_list *list)
-{
-    j->several.list = list;
-    int status = make_report(j);
-    for (size_t i = 0; i < list->n && j->several.read; i++) {
-        if (list->at[i].is_unread)
-            status = cli_failf(j->cli, "not in the report: %s", list->at[i].reason.text);
-    }
-    return status;
-}
-
+/* If one of several tapes cannot be read, the report is written, but the command fails. */
 int cmd_report(struct cli *cli, const struct settings *s, char **argv)
 {
     struct job j = {.cli = cli, .s = s};
-    struct tape_list list = {0};
+    struct tape_list *list = &j.several.list;
     struct baro_error err = BARO_ERROR_INIT;
-    int status = 0;
-    if (tape_list_read(&list, argv, &err) < 0)
+    int status;
+    if (tape_list_read(list, argv, &err) < 0)
         status = cli_fail(cli, &err);
+    else if (!list->is_several && list->at[0].is_unread)
+        status = cli_fail(cli, &list->at[0].reason);
+    else if (s->github && (s->output || s->report_format >= 0))
+        status = cli_failf(cli, "--github and %s exclude each other", s->output ? "-o" : "--format");
     else
-        status = list.is_several        ? report_several(&j, &list)
-                 : list.at[0].is_unread ? cli_fail(cli, &list.at[0].reason)
-                                        : report_one(&j, argv[0]);
-    tape_list_done(&list);
+        status = s->github ? add_to_github(&j) : write_report(&j);
+    for (size_t i = 0; i < list->n && j.several.read; i++) {
+        if (list->at[i].is_unread)
+            status = cli_failf(cli, "not in the report: %s", list->at[i].reason.text);
+    }
+    tape_list_done(list);
     return status;
 }

@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-report/document.h"
 
-int document_read(struct document *d, const struct report_input *in, struct baro_error *err)
+#include "programs/common/zone.h"
+
+int document_open(struct document *d, struct baro_error *err)
 {
-    *d = (struct document){.in = in, .header = baro_tape_header(in->tape)};
-    int r = baro_fold_of_tape(in->tape, BARO_FOLD_VERDICTS, &d->fold, err);
+    int r = baro_tape_open(&d->tape, d->path, err);
+    if (r < 0)
+        return r;
+    d->header = baro_tape_header(d->tape);
+    d->zone = zone_east(baro_header_start_realtime_ns(d->header));
+    return 0;
+}
+
+int document_read(struct document *d, struct baro_error *err)
+{
+    int r = document_open(d, err);
     if (r >= 0)
-        r = baro_tape_rewind(in->tape, err);
+        r = baro_fold_of_tape(d->tape, BARO_FOLD_VERDICTS, &d->fold, err);
     if (r >= 0) {
         d->summary = baro_fold_summary(d->fold);
         d->timeline = baro_fold_timeline(d->fold);
         d->verdicts = baro_fold_verdicts(d->fold);
+        r = baro_tape_rewind(d->tape, err);
     }
-    if (r < 0)
-        document_done(d);
     return r < 0 ? r : 0;
 }
 
 void document_done(struct document *d)
 {
     baro_fold_free(d->fold);
+    baro_tape_close(d->tape);
     *d = (struct document){0};
-}
-
-struct baro_value document_phase(const struct document *d, size_t item, const char *name)
-{
-    struct baro_value v;
-    baro_timeline_value(d->timeline, item, baro_timeline_fact_find(name), &v);
-    return v;
 }

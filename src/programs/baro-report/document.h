@@ -5,10 +5,13 @@
 
 #include "baro/baro.h"
 #include "base/json.h"
-#include "programs/baro-report/formats.h"
 
 struct document {
-    const struct report_input *in;
+    const char *path;       /* of the tape */
+    const char *name;       /* of the tape in the report */
+    size_t number;          /* number of the tape in a report of several, from 1; 0: a report of one */
+    struct baro_tape *tape; /* at its beginning; what writes may move it */
+    long zone;              /* local time zone when the recording began: seconds east of UTC */
     const struct baro_header *header;
     struct baro_fold *fold; /* has these: */
     const struct baro_summary *summary;
@@ -16,17 +19,18 @@ struct document {
     const struct baro_verdicts *verdicts;
 };
 
-/* Reads the tape. Returns 0, or a negative code with nothing to be freed. */
-int document_read(struct document *d, const struct report_input *in, struct baro_error *err);
+/* Opens the tape; path, name and number are set. document_read() reads it, too. Both return 0, or a negative code;
+ * document_done() has to be called in any case. */
+int document_open(struct document *d, struct baro_error *err);
+int document_read(struct document *d, struct baro_error *err);
 void document_done(struct document *d);
 
-/* Finds a fact of a phase by name; absent if there is no such fact. */
-struct baro_value document_phase(const struct document *d, size_t item, const char *name);
+#define DOCUMENT_STOP 1
 
-/* markdown.c: writes the document as Markdown. */
-void document_markdown(const struct document *d, struct buf *ret);
-/* json.c: writes the document as one object. Returns 0 or a negative code. */
-int document_json(const struct document *d, struct json *j, struct baro_error *err);
+/* Writes a tape's section of a report. Returns 0; a negative code with its text in err if the tape cannot be read; or
+ * DOCUMENT_STOP if writing fails, and err says why. */
+typedef int document_section(const struct document *d, void *context, struct buf *ret, struct baro_error *err);
+document_section document_markdown, document_json;
 /* json_figures.c: adds the member "figures" to an open object. Returns 0 or a negative code. */
 int document_json_figures(const struct document *d, struct json *j, struct baro_error *err);
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/fmt.h"
 #include "output/text/read_fact.h"
 #include "output/text/tasks.h"
 #include "programs/baro-report/markdown_cells.h"
@@ -39,12 +38,6 @@ static void curve_cell(const struct folder_page *p, const char *figure, const ch
         buf_str(ret, baro_absent_name(BARO_ABSENT_UNKNOWN));
 }
 
-static void fact_cell(const struct folder_page *p, const char *name, size_t row, void (*format)(struct buf *, uint64_t),
-                      struct buf *ret)
-{
-    markdown_cell(ret, report_row(p->summary, "commands", name, row), format);
-}
-
 static void commands(const struct folder_page *p, struct buf *ret)
 {
     int section = baro_summary_section_find("commands"), name = baro_summary_fact_find("commands", "name");
@@ -59,15 +52,15 @@ static void commands(const struct folder_page *p, struct buf *ret)
             continue;
         buf_str(ret, "| ");
         markdown_code(ret, v.text, strlen(v.text), true);
-        fact_cell(p, "processes", row, fmt_count, ret);
-        fact_cell(p, "cpu_ns", row, fmt_duration, ret);
-        fact_cell(p, "cpu_user_ns", row, fmt_duration, ret);
-        fact_cell(p, "cpu_system_ns", row, fmt_duration, ret);
+        markdown_fact(ret, p->summary, "commands", "processes", row);
+        markdown_fact(ret, p->summary, "commands", "cpu_ns", row);
+        markdown_fact(ret, p->summary, "commands", "cpu_user_ns", row);
+        markdown_fact(ret, p->summary, "commands", "cpu_system_ns", row);
         curve_cell(p, "aggregate_cpu", v.text, "", false, ret);
         curve_cell(p, "aggregate_cpu", v.text, "", true, ret);
         curve_cell(p, "aggregate_uss", v.text, "", false, ret);
         curve_cell(p, "rss_vs_uss", v.text, " RSS", false, ret);
-        fact_cell(p, "rss_peak_bytes", row, fmt_bytes, ret);
+        markdown_fact(ret, p->summary, "commands", "rss_peak_bytes", row);
         buf_str(ret, " |\n");
         shown++;
     }

@@ -4,7 +4,7 @@
 #define PROGRAMS_BARO_REPORT_FOLDER_PAGE_H
 
 #include "output/chart/figure.h"
-#include "programs/baro-report/formats.h"
+#include "baro/summary.h"
 
 #define FOLDER_PICTURES 40u
 

@@ -56,7 +56,7 @@ static void put_timeline(struct json *j, const struct baro_timeline *t)
 static int put_summary(struct json *j, const struct document *d, struct baro_error *err)
 {
     struct buf text = {0};
-    int r = baro_verdicts_json(d->verdicts, d->summary, d->in->path, to_buf, &text, err);
+    int r = baro_verdicts_json(d->verdicts, d->summary, d->path, to_buf, &text, err);
     json_key(j, "summary");
     while (text.len && text.at[text.len - 1] == '\n')
         text.len--;
@@ -67,30 +67,16 @@ static int put_summary(struct json *j, const struct document *d, struct baro_err
     return r;
 }
 
-int document_json(const struct document *d, struct json *j, struct baro_error *err)
+int document_json(const struct document *d, void *context, struct buf *ret, struct baro_error *err)
 {
-    json_begin(j, '{');
-    json_key_u64(j, "version", 1);
-    int r = put_summary(j, d, err);
-    put_timeline(j, d->timeline);
+    struct json j = {.out = ret};
+    (void)context;
+    json_begin(&j, '{');
+    json_key_u64(&j, "version", 1);
+    int r = put_summary(&j, d, err);
+    put_timeline(&j, d->timeline);
     if (r >= 0)
-        r = document_json_figures(d, j, err);
-    json_end(j, '}');
-    return r >= 0 && j->out->failed ? error_set(err, -ENOMEM, "out of memory") : r;
-}
-
-int report_json(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
-{
-    struct document d;
-    struct buf out = {0};
-    struct json j = {.out = &out};
-    int r = document_read(&d, in, err);
-    if (r < 0)
-        return r;
-    r = document_json(&d, &j, err);
-    if (r >= 0)
-        r = sink(context, (const char *)out.at, out.len);
-    buf_done(&out);
-    document_done(&d);
-    return r;
+        r = document_json_figures(d, &j, err);
+    json_end(&j, '}');
+    return r >= 0 && ret->failed ? error_set(err, -ENOMEM, "out of memory") : r;
 }

@@ -92,9 +92,9 @@ int document_json_figures(const struct document *d, struct json *j, struct baro_
     struct chart_set *figures;
     uint64_t first, last;
     json_key_begin(j, "figures", '[');
-    int r = baro_tape_range(d->in->tape, &first, &last, err);
+    int r = baro_tape_range(d->tape, &first, &last, err);
     if (r > 0)
-        r = figures_of_tape(d->in->tape, &options, &figures, err);
+        r = figures_of_tape(d->tape, &options, &figures, err);
     else if (r == 0)
         r = 1; /* without a sample nothing can be drawn */
     for (size_t i = 0; r == 0 && i < figures_count(figures); i++)

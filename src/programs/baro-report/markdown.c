@@ -64,8 +64,8 @@ static void head(struct page *p)
     report_title(p->s, &title);
     report_result(p->s, p->style.running, &result);
     buf_str(p->out, "## ");
-    if (p->d->in->number)
-        buf_printf(p->out, "%zu. ", p->d->in->number);
+    if (p->d->number)
+        buf_printf(p->out, "%zu. ", p->d->number);
     p->is_cut = markdown_title(p->out, &title, false);
     buf_str(p->out, "\n\n**");
     put_escaped(p, &result);
@@ -197,6 +197,7 @@ static void notes(struct page *p)
 
 static void phase_row(struct page *p, size_t i, const struct baro_timeline_item *item)
 {
+    static const char *const facts[] = {"cpu_ns", "cores_mean", "rss_peak_bytes", "io_rchar_bytes", "io_wchar_bytes"};
     struct buf b = {0};
     buf_str(p->out, "| ");
     for (int k = 0; k < item->depth && k < 8; k++)
@@ -210,11 +211,12 @@ static void phase_row(struct page *p, size_t i, const struct baro_timeline_item 
     fmt_duration(&b, item->end_ns - item->begin_ns);
     buf_str(&b, item->is_open ? ", open" : "");
     markdown_unbroken(p->out, &b);
-    markdown_cell(p->out, document_phase(p->d, i, "cpu_ns"), fmt_duration);
-    markdown_cell_real(p->out, document_phase(p->d, i, "cores_mean"));
-    markdown_cell(p->out, document_phase(p->d, i, "rss_peak_bytes"), fmt_bytes);
-    markdown_cell(p->out, document_phase(p->d, i, "io_rchar_bytes"), fmt_bytes);
-    markdown_cell(p->out, document_phase(p->d, i, "io_wchar_bytes"), fmt_bytes);
+    for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
+        struct baro_value v;
+        int fact = baro_timeline_fact_find(facts[k]);
+        baro_timeline_value(p->d->timeline, i, fact, &v);
+        markdown_cell(p->out, baro_timeline_fact(fact), v);
+    }
     buf_str(p->out, " |\n");
     buf_done(&b);
 }
@@ -243,14 +245,14 @@ static void command_row(struct page *p, size_t i)
     struct baro_value cpu = report_row(p->s, "commands", "cpu_ns", i);
     buf_str(p->out, "| ");
     markdown_code(p->out, name, strlen(name), true);
-    markdown_cell(p->out, report_row(p->s, "commands", "processes", i), fmt_count);
-    markdown_cell(p->out, cpu, fmt_duration);
+    markdown_fact(p->out, p->s, "commands", "processes", i);
+    markdown_fact(p->out, p->s, "commands", "cpu_ns", i);
     buf_str(p->out, " | ");
     if (!cpu.absent && total)
         lines_percent(p->out, (double)cpu.u64 / (double)total);
-    markdown_cell(p->out, report_row(p->s, "commands", "rss_peak_bytes", i), fmt_bytes);
-    markdown_cell(p->out, report_row(p->s, "commands", "io_read_bytes", i), fmt_bytes);
-    markdown_cell(p->out, report_row(p->s, "commands", "io_write_bytes", i), fmt_bytes);
+    markdown_fact(p->out, p->s, "commands", "rss_peak_bytes", i);
+    markdown_fact(p->out, p->s, "commands", "io_read_bytes", i);
+    markdown_fact(p->out, p->s, "commands", "io_write_bytes", i);
     buf_str(p->out, " |\n");
 }
 
@@ -272,7 +274,7 @@ static void commands(struct page *p)
 
 static void foot(struct page *p)
 {
-    const char *name = p->d->in->name;
+    const char *name = p->d->name;
     buf_str(p->out, "<sub>barograph ");
     markdown_text(p->out, baro_header_version(p->d->header), strlen(baro_header_version(p->d->header)));
     buf_str(p->out, " · ");
@@ -280,11 +282,12 @@ static void foot(struct page *p)
     buf_str(p->out, "</sub>\n");
 }
 
-void document_markdown(const struct document *d, struct buf *ret)
+int document_markdown(const struct document *d, void *context, struct buf *ret, struct baro_error *err)
 {
+    (void)context;
     struct page p = {.d = d, .s = d->summary, .out = ret};
     p.style = (struct report_style){
-        .width = 400, .utf8 = true, .running = baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING, .zone = d->in->zone};
+        .width = 400, .utf8 = true, .running = baro_tape_state(d->tape) == BARO_TAPE_RUNNING, .zone = d->zone};
     head(&p);
     verdicts(&p);
     put_curves(&p);
@@ -294,18 +297,5 @@ void document_markdown(const struct document *d, struct buf *ret)
     commands(&p);
     notes(&p);
     foot(&p);
-}
-
-int report_markdown(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
-{
-    struct document d;
-    struct buf out = {0};
-    int r = document_read(&d, in, err);
-    if (r < 0)
-        return r;
-    document_markdown(&d, &out);
-    r = out.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)out.at, out.len);
-    buf_done(&out);
-    document_done(&d);
-    return r;
+    return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }

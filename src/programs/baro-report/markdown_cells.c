@@ -23,35 +23,28 @@ void markdown_unbroken(struct buf *out, const struct buf *text)
     out->failed = out->failed || text->failed;
 }
 
-void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct buf *, uint64_t))
+void markdown_cell(struct buf *out, const struct baro_fact *fact, struct baro_value v)
 {
     struct buf b = {0};
     buf_str(out, " | ");
     if (v.absent) {
         buf_str(out, v.absent == BARO_ABSENT_NONE ? "" : baro_absent_name(v.absent));
-        return;
+    } else if (fact->type == BARO_FACT_REAL) {
+        buf_str(&b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
+        fmt_decimal(&b, v.real, v.real < 10 ? 2 : 1);
+    } else if (report_says_nothing(v)) { /* the process was too short to be read */
+        buf_byte(out, '-');
+    } else {
+        report_marked(&b, v, report_format(fact));
     }
-    if (report_says_nothing(v)) { /* the process was too short to be read */
-        buf_str(out, "-");
-        return;
-    }
-    report_marked(&b, v, format);
     markdown_unbroken(out, &b);
     buf_done(&b);
 }
 
-void markdown_cell_real(struct buf *out, struct baro_value v)
+void markdown_fact(struct buf *out, const struct baro_summary *s, const char *section, const char *name, size_t row)
 {
-    struct buf b = {0};
-    buf_str(out, " | ");
-    if (v.absent) {
-        buf_str(out, v.absent == BARO_ABSENT_NONE ? "" : baro_absent_name(v.absent));
-        return;
-    }
-    buf_str(&b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
-    fmt_decimal(&b, v.real, v.real < 10 ? 2 : 1);
-    markdown_unbroken(out, &b);
-    buf_done(&b);
+    const struct baro_fact *fact = baro_summary_fact(baro_summary_fact_find(section, name));
+    markdown_cell(out, fact, report_row(s, section, name, row));
 }
 
 static void legend_of(struct buf *out, size_t from, size_t to, const char *word, const char *means)
@@ -79,23 +72,22 @@ void markdown_legend(struct buf *out, size_t from)
 
 static const struct {
     const char *title, *fact;
-    void (*format)(struct buf *, uint64_t); /* NULL: cores */
 } columns[] = {
-    {"processes", "processes_started", fmt_count},
-    {"samples", "process_samples", fmt_count},
-    {"peak uss of one", "process_uss_peak_bytes", fmt_bytes},
-    {"peak uss", "uss_peak_bytes", fmt_bytes},
-    {"peak rss", "rss_peak_bytes", fmt_bytes},
-    {"peak pss", "pss_peak_bytes", fmt_bytes},
-    {"mean uss of one", "process_uss_mean_bytes", fmt_bytes},
-    {"cpu", "cpu_ns", fmt_duration},
-    {"user", "cpu_user_ns", fmt_duration},
-    {"system", "cpu_system_ns", fmt_duration},
-    {"cores", "cores_mean", NULL},
-    {"peak cores", "cores_peak", NULL},
-    {"mean cores of one", "process_cores_mean", NULL},
-    {"peak cores of one", "process_cores_peak", NULL},
-    {"active", "active_ns", fmt_duration},
+    {"processes", "processes_started"},
+    {"samples", "process_samples"},
+    {"peak uss of one", "process_uss_peak_bytes"},
+    {"peak uss", "uss_peak_bytes"},
+    {"peak rss", "rss_peak_bytes"},
+    {"peak pss", "pss_peak_bytes"},
+    {"mean uss of one", "process_uss_mean_bytes"},
+    {"cpu", "cpu_ns"},
+    {"user", "cpu_user_ns"},
+    {"system", "cpu_system_ns"},
+    {"cores", "cores_mean"},
+    {"peak cores", "cores_peak"},
+    {"mean cores of one", "process_cores_mean"},
+    {"peak cores of one", "process_cores_peak"},
+    {"active", "active_ns"},
 };
 #define COLUMNS (sizeof(columns) / sizeof(*columns))
 
@@ -104,13 +96,8 @@ static void task_row(const struct baro_summary *s, size_t row, struct buf *out)
     const char *name = report_row(s, "tasks", "name", row).text;
     buf_str(out, "| ");
     markdown_code(out, name ? name : "", name ? strlen(name) : 0, true);
-    for (size_t i = 0; i < COLUMNS; i++) {
-        struct baro_value v = report_row(s, "tasks", columns[i].fact, row);
-        if (columns[i].format)
-            markdown_cell(out, v, columns[i].format);
-        else
-            markdown_cell_real(out, v);
-    }
+    for (size_t i = 0; i < COLUMNS; i++)
+        markdown_fact(out, s, "tasks", columns[i].fact, row);
     buf_str(out, " |\n");
 }
 

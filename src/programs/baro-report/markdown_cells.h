@@ -9,8 +9,8 @@
 /* Adds text without line breaks at its blanks. */
 void markdown_unbroken(struct buf *out, const struct buf *text);
 /* Ends the cell before, and adds a value: with "at least" or "about", or the reason why it is absent. */
-void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct buf *, uint64_t));
-void markdown_cell_real(struct buf *out, struct baro_value v);
+void markdown_cell(struct buf *out, const struct baro_fact *fact, struct baro_value v);
+void markdown_fact(struct buf *out, const struct baro_summary *s, const char *section, const char *name, size_t row);
 /* Adds a line that explains the words that stand for numbers in the table that begins at `from`. */
 void markdown_legend(struct buf *out, size_t from);
 

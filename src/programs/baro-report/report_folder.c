@@ -12,9 +12,7 @@
 
 #include "base/fd.h"
 #include "output/chart/figure.h"
-#include "programs/baro-report/document.h"
 #include "programs/baro-report/folder_page.h"
-#include "programs/baro-report/several.h"
 
 #define WIDTH 900u /* CSS pixels; a PNG has twice as many: 1800 */
 #define HEIGHT 375u
@@ -94,19 +92,21 @@ static int pictures(const struct folder *f, const struct chart_set *figures, str
 /* Writes the report as Markdown, and the figures after it. */
 static int fill_page(const struct document *d, void *context, struct buf *text, struct baro_error *err)
 {
-    const struct folder *f = context;
+    struct folder *f = context;
     struct chart_set *figures = NULL;
     struct figure_options options = {
         .buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d->summary, .timeline = d->timeline};
-    int code = figures_of_tape(d->in->tape, &options, &figures, err);
+    int code = figures_of_tape(d->tape, &options, &figures, err);
+    f->err = err;
     if (code < 0)
         return code;
-    struct folder_page page = {.number = d->in->number, .summary = d->summary, .figures = figures};
+    struct folder_page page = {.number = d->number, .summary = d->summary, .figures = figures};
     code = pictures(f, figures, &page);
-    document_markdown(d, text);
+    if (code >= 0)
+        code = document_markdown(d, NULL, text, err);
     folder_page(&page, text);
     figures_free(figures);
-    return code < 0 ? SEVERAL_STOP : 0;
+    return code < 0 ? DOCUMENT_STOP : 0;
 }
 
 /* ---- the folder ---- */
@@ -142,22 +142,24 @@ static bool is_empty(const char *path)
     return dir && n == 0;
 }
 
-/* Returns whether the folder is there. */
-static int check_folder(const struct folder *f)
+/* Makes the temporary folder, if the folder is not there or may be filled. */
+static int begin_folder(struct folder *f, const char *path)
 {
     struct stat st;
-    if (lstat(f->path, &st) < 0)
-        return errno == ENOENT ? 0 : fail_folder(f, -errno);
-    if (!S_ISDIR(st.st_mode))
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n >= sizeof(f->path))
+        return error_set(f->err, -ENAMETOOLONG, "the name of the folder is too long");
+    memcpy(f->path, path, n);
+    bool is_there = lstat(f->path, &st) == 0;
+    if (!is_there && errno != ENOENT)
+        return fail_folder(f, -errno);
+    if (is_there && !S_ISDIR(st.st_mode))
         return error_set(f->err, -ENOTDIR, "%s is not a folder; it is not replaced", f->path);
-    if (!f->force && !is_empty(f->path))
+    if (is_there && !f->force && !is_empty(f->path))
         return error_set(f->err, -EEXIST, "%s/ exists and is not empty; --force replaces the files of a report in it",
                          f->path);
-    return 1;
-}
-
-static int begin_folder(struct folder *f)
-{
     snprintf(f->temporary, sizeof(f->temporary), "%s.%d.part", f->path, (int)getpid());
     if (mkdir(f->temporary, 0777) < 0)
         return fail_folder(f, -errno);
@@ -175,57 +177,26 @@ static int commit(const struct folder *f)
     return code < 0 ? fail_folder(f, code) : 0;
 }
 
-static int begin_at(struct folder *f, const char *path)
+int report_folder(struct several *s, const char *path, bool force, struct baro_error *err)
 {
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    if (n >= sizeof(f->path))
-        return error_set(f->err, -ENAMETOOLONG, "the name of the folder is too long");
-    memcpy(f->path, path, n);
-    int code = check_folder(f);
-    return code < 0 ? code : begin_folder(f);
-}
-
-/* code: the result of the work so far. */
-static int finish_folder(struct folder *f, int code, struct buf *text)
-{
+    struct folder f = {.force = force, .fd = -1, .err = err};
+    struct buf text = {0};
+    int code = begin_folder(&f, path);
     if (code >= 0)
-        code = write_whole(f, "report.md", text);
+        code = several_write(s, fill_page, &f, several_markdown, &text, err);
+    f.err = err;
     if (code >= 0)
-        code = commit(f);
-    if (f->fd >= 0) {
+        code = write_whole(&f, "report.md", &text);
+    if (code >= 0)
+        code = commit(&f);
+    if (f.fd >= 0) {
         /* After a commit nothing has the temporary name any more. */
         struct stat st;
-        if (stat(f->temporary, &st) == 0)
-            move_files(f, NULL);
-        close(f->fd);
-        rmdir(f->temporary);
+        if (stat(f.temporary, &st) == 0)
+            move_files(&f, NULL);
+        close(f.fd);
+        rmdir(f.temporary);
     }
-    buf_done(text);
+    buf_done(&text);
     return code;
-}
-
-int report_folder(const struct report_input *in, const char *path, bool force, struct baro_error *err)
-{
-    struct folder f = {.force = force, .fd = -1, .err = err};
-    struct document d;
-    struct buf text = {0};
-    int code = begin_at(&f, path);
-    if (code >= 0 && (code = document_read(&d, in, err)) >= 0) {
-        code = fill_page(&d, &f, &text, err);
-        code = code > 0 ? err->code : code;
-        document_done(&d);
-    }
-    return finish_folder(&f, code, &text);
-}
-
-int several_folder(struct several *s, const char *path, bool force, struct baro_error *err)
-{
-    struct folder f = {.force = force, .fd = -1, .err = err};
-    struct buf text = {0};
-    int code = begin_at(&f, path);
-    if (code >= 0)
-        code = several_sections(s, fill_page, &f, &text, err);
-    return finish_folder(&f, code, &text);
 }

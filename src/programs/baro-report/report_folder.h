@@ -3,16 +3,14 @@
 #ifndef PROGRAMS_BARO_REPORT_REPORT_FOLDER_H
 #define PROGRAMS_BARO_REPORT_REPORT_FOLDER_H
 
-#include "programs/baro-report/formats.h"
+#include "programs/baro-report/several.h"
 
 /*
- * Writes report.md and its pictures: PNG, or SVG where there is no cairo. They are made in a temporary folder beside
- * `path`, which gets that name when all is written; after a failure there is no folder. An existing folder must be
- * empty, unless `force` is true: then files of the same names are replaced. Returns 0 or a negative code with its text
- * in err.
+ * Writes report.md and its pictures: PNG, or SVG where there is no cairo; of several tapes, their numbers are in the
+ * names of pictures. They are made in a temporary folder beside `path`, which gets that name when all is written; after
+ * a failure there is no folder. An existing folder must be empty, unless `force` is true: then files of the same names
+ * are replaced. Returns 0 or a negative code with its text in err.
  */
-int report_folder(const struct report_input *in, const char *path, bool force, struct baro_error *err);
-/* The same of several tapes: the numbers of tapes are in the names of pictures. */
-int several_folder(struct several *s, const char *path, bool force, struct baro_error *err);
+int report_folder(struct several *s, const char *path, bool force, struct baro_error *err);
 
 #endif

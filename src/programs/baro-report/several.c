@@ -5,9 +5,6 @@
 
 #include "base/error.h"
 #include "output/text/read_fact.h"
-#include "programs/common/zone.h"
-
-/* ---- sums ---- */
 
 static void sum_fact(struct several_sum *sum, struct baro_value v)
 {
@@ -25,7 +22,8 @@ static void add_to_sums(struct several *s, const struct document *d)
 {
     struct baro_value rss = report_fact(d->summary, "job", "rss_peak_bytes");
     s->read++;
-    s->running += baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING;
+    if (baro_tape_state(d->tape) == BARO_TAPE_RUNNING)
+        s->running++;
     sum_fact(&s->cpu, report_fact(d->summary, "job", "cpu_ns"));
     sum_fact(&s->processes, report_fact(d->summary, "job", "processes_started"));
     if (rss.absent)
@@ -34,56 +32,52 @@ static void add_to_sums(struct several *s, const struct document *d)
     unsigned flags = rss.flags | s->rss.flags;
     if (!s->of_rss++ || rss.u64 > s->rss.u64) {
         s->rss = rss;
-        s->rss_name = d->in->name;
+        s->rss_name = d->name;
     }
     s->rss.flags = flags;
 }
 
-/* ---- tapes ---- */
-
-static int read_one(struct several *s, const struct report_input *in, several_section *section, void *context,
-                    struct buf *ret, struct baro_error *err)
+/* Returns what the section returned: DOCUMENT_STOP ends the report. */
+static int read_tape(struct several *s, size_t i, document_section *section, void *context)
 {
-    struct document d;
-    int r = document_read(&d, in, err);
-    if (r < 0)
-        return r;
-    r = section(&d, context, ret, err);
-    if (r == 0)
+    struct listed_tape *t = &s->list.at[i];
+    struct document d = {.path = t->path, .name = t->name, .number = s->list.is_several ? i + 1 : 0};
+    int r = document_read(&d, &t->reason);
+    if (r >= 0)
+        r = section(&d, context, &t->section, &t->reason);
+    if (r == 0) {
         add_to_sums(s, &d);
+        several_row(&d, &t->row);
+    }
+    t->is_unread = r != 0;
     document_done(&d);
     return r;
 }
 
-int several_visit(struct several *s, size_t i, several_section *section, void *context, struct buf *ret,
+int several_write(struct several *s, document_section *section, void *context, several_around *around, struct buf *ret,
                   struct baro_error *err)
 {
-    struct listed_tape *t = &s->list->at[i];
-    struct report_input in = {.path = t->path, .name = t->name, .number = i + 1};
-    size_t before = ret->len;
-    if (t->is_unread)
-        return 0;
-    int r = baro_tape_open(&in.tape, t->path, &t->reason);
-    if (r >= 0) {
-        in.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(in.tape)));
-        r = read_one(s, &in, section, context, ret, &t->reason);
-        baro_tape_close(in.tape);
+    const struct listed_tape *at = s->list.at;
+    for (size_t i = 0; i < s->list.n; i++) {
+        if (!at[i].is_unread && read_tape(s, i, section, context) > 0) {
+            *err = at[i].reason;
+            return err->code;
+        }
+        ret->failed = ret->failed || at[i].section.failed || at[i].row.failed;
     }
-    if (r > 0) {
-        *err = t->reason;
-        return err->code;
+    if (!s->list.is_several) {
+        *err = at[0].reason;
+        buf_add(ret, at[0].section.at, at[0].section.len);
+        return at[0].is_unread ? err->code : 0;
     }
-    t->is_unread = r < 0;
-    ret->len = r < 0 ? before : ret->len;
-    return 0;
-}
-
-int several_finish(struct several *s, struct baro_error *err)
-{
     if (!s->read)
-        return error_set(err, -ENOENT, "none of the %zu tapes can be read: %s", s->list->n, s->list->at[0].reason.text);
-    s->cpu.flags |= s->cpu.of < s->read ? BARO_VALUE_LOWER_BOUND : 0;
-    s->processes.flags |= s->processes.of < s->read ? BARO_VALUE_LOWER_BOUND : 0;
-    s->rss.flags |= s->of_rss < s->read ? BARO_VALUE_LOWER_BOUND : 0;
-    return 0;
+        return error_set(err, -ENOENT, "none of the %zu tapes can be read: %s", s->list.n, at[0].reason.text);
+    if (s->cpu.of < s->read)
+        s->cpu.flags |= BARO_VALUE_LOWER_BOUND;
+    if (s->processes.of < s->read)
+        s->processes.flags |= BARO_VALUE_LOWER_BOUND;
+    if (s->of_rss < s->read)
+        s->rss.flags |= BARO_VALUE_LOWER_BOUND;
+    around(s, ret);
+    return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }

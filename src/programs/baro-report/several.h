@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report of several tapes: they are opened one after the other; one that cannot be read does not stop the others. */
+/* A report of one or several tapes: they are opened one after the other; one that cannot be read does not stop the
+ * others. */
 #ifndef PROGRAMS_BARO_REPORT_SEVERAL_H
 #define PROGRAMS_BARO_REPORT_SEVERAL_H
 
@@ -14,7 +15,7 @@ struct several_sum {
 };
 
 struct several {
-    struct tape_list *list;
+    struct tape_list list;
     size_t read, running; /* number of tapes; running: among those that were read */
     struct several_sum cpu, processes;
     struct baro_value rss; /* the highest peak of a tape; if of_rss > 0 */
@@ -22,21 +23,16 @@ struct several {
     const char *rss_name; /* name of that tape */
 };
 
-#define SEVERAL_STOP 1
+/* Writes what is around the sections of several tapes, and these. */
+typedef void several_around(const struct several *s, struct buf *ret);
+several_around several_markdown, several_json;
+/* Writes the row of a tape for the table of several_markdown(). */
+void several_row(const struct document *d, struct buf *ret);
 
-/* Adds the section of a tape. Returns 0; a negative code with its text in err if the tape cannot be read; or
- * SEVERAL_STOP if writing fails, and err says why. */
-typedef int several_section(const struct document *d, void *context, struct buf *ret, struct baro_error *err);
-
-/* Opens and reads tape i, writes its section and adds it to the sums. If the tape cannot be read, it gets is_unread,
- * and ret is unchanged. Returns 0, or a negative code if it was stopped. */
-int several_visit(struct several *s, size_t i, several_section *section, void *context, struct buf *ret,
+/* Reads the tapes, and writes the section of the only one, or those of several with what is around them. A tape that
+ * can't be read gets is_unread. Returns 0, or a negative code with its text in err: none can be read, or writing
+ * failed. */
+int several_write(struct several *s, document_section *section, void *context, several_around *around, struct buf *ret,
                   struct baro_error *err);
-/* After all visits. Returns 0, or a negative code with a text if none could be read. */
-int several_finish(struct several *s, struct baro_error *err);
-
-/* several_markdown.c: a table of the tapes, then their sections. Returns 0 or a negative code with its text in err. */
-int several_sections(struct several *s, several_section *section, void *context, struct buf *ret,
-                     struct baro_error *err);
 
 #endif

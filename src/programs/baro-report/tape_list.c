@@ -142,8 +142,11 @@ int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *er
 
 void tape_list_done(struct tape_list *l)
 {
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n; i++) {
         free(l->at[i].path);
+        buf_done(&l->at[i].section);
+        buf_done(&l->at[i].row);
+    }
     free(l->at);
     *l = (struct tape_list){0};
 }

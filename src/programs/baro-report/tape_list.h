@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "baro/error.h"
+#include "base/buf.h"
 
 struct listed_tape {
     char *path;
@@ -15,6 +16,7 @@ struct listed_tape {
     bool is_there;    /* then the next two are known */
     dev_t device;
     ino_t inode;
+    struct buf section, row;  /* what the report has of it (several.h) */
     bool is_unread;           /* it could not be read */
     struct baro_error reason; /* why not */
 };

@@ -149,6 +149,7 @@ static const char *event_of(struct pseudonyms *p, int kind, const char *text)
                                       "the machine slept",
                                       "the wall clock was set",
                                       "no observer was running",
+                                      "no recorder was running",
                                       NULL};
     switch (kind) {
     case BARO_EVENT_EXEC:
@@ -166,7 +167,8 @@ static const char *event_of(struct pseudonyms *p, int kind, const char *text)
 
 static const char *attribute_name_of(struct pseudonyms *p, int kind, const char *text)
 {
-    static const char *const own[] = {"id", "duration_ns", "time_error_ns", "status", NULL};
+    static const char *const own[] = {"id",      "duration_ns", "time_error_ns",  "status",
+                                      "program", "cpu_ns",      "rss_peak_bytes", NULL};
     bool is_own = kind >= 0 ? kind < baro_kind_count() : is_one_of(text, own);
     return is_own ? text : pseudonym_whole(p, text);
 }

@@ -188,17 +188,30 @@ int grid_columns_of(const struct grid *g, const char *at, size_t len)
 
 /* ---- as text ---- */
 
-static const char *code_of(enum style style)
-{
-    static const char *const codes[STYLES] = {
-        [STYLE_PLAIN] = "0",       [STYLE_STRONG] = "0;1",   [STYLE_FAINT] = "0;2",    [STYLE_LABEL] = "0;36",
-        [STYLE_GOOD] = "0;32",     [STYLE_WARN] = "0;33",    [STYLE_BAD] = "0;1;31",   [STYLE_CPU] = "0;32",
-        [STYLE_MEMORY] = "0;34",   [STYLE_READ] = "0;36",    [STYLE_WRITE] = "0;35",   [STYLE_COUNT] = "0;33",
-        [STYLE_PRESSURE] = "0;31", [STYLE_PHASE] = "0;7;36", [STYLE_HEADING] = "0;7",  [STYLE_SORTED] = "0;1;7",
-        [STYLE_KEY] = "0;1",       [STYLE_SELECTED] = "0;7", [STYLE_PLAYHEAD] = "0;7",
-    };
-    return codes[style];
-}
+/* clang-format off */
+enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE, OWN = -1 };
+const struct style_look style_looks[STYLES] = {
+    [STYLE_PLAIN]    = {OWN, OWN, OWN, OWN, 0, 0, "0"},
+    [STYLE_STRONG]   = {OWN, OWN, OWN, OWN, STYLE_BOLD, STYLE_BOLD, "0;1"},
+    [STYLE_FAINT]    = {244, OWN, OWN, OWN, 0, STYLE_DIM, "0;2"},
+    [STYLE_LABEL]    = {110, OWN, CYAN, OWN, 0, STYLE_BOLD, "0;36"},
+    [STYLE_GOOD]     = {114, OWN, GREEN, OWN, STYLE_BOLD, STYLE_BOLD, "0;32"},
+    [STYLE_WARN]     = {221, OWN, YELLOW, OWN, STYLE_BOLD, STYLE_BOLD, "0;33"},
+    [STYLE_BAD]      = {203, OWN, RED, OWN, STYLE_BOLD, STYLE_BOLD, "0;1;31"},
+    [STYLE_CPU]      = {114, OWN, GREEN, OWN, 0, 0, "0;32"},
+    [STYLE_MEMORY]   = {75, OWN, BLUE, OWN, 0, 0, "0;34"},
+    [STYLE_READ]     = {80, OWN, CYAN, OWN, 0, 0, "0;36"},
+    [STYLE_WRITE]    = {176, OWN, MAGENTA, OWN, 0, 0, "0;35"},
+    [STYLE_COUNT]    = {179, OWN, YELLOW, OWN, 0, 0, "0;33"},
+    [STYLE_PRESSURE] = {203, OWN, RED, OWN, 0, 0, "0;31"},
+    [STYLE_PHASE]    = {255, 60, WHITE, BLUE, 0, STYLE_REVERSE, "0;7;36"},
+    [STYLE_HEADING]  = {250, 236, OWN, OWN, 0, STYLE_REVERSE, "0;7"},
+    [STYLE_SORTED]   = {221, 236, OWN, OWN, STYLE_BOLD, STYLE_REVERSE | STYLE_BOLD, "0;1;7"},
+    [STYLE_KEY]      = {255, OWN, OWN, OWN, STYLE_BOLD, STYLE_BOLD, "0;1"},
+    [STYLE_SELECTED] = {255, 24, WHITE, BLUE, STYLE_BOLD, STYLE_REVERSE, "0;7"},
+    [STYLE_PLAYHEAD] = {16, 221, BLACK, YELLOW, 0, STYLE_REVERSE, "0;7"},
+};
+/* clang-format on */
 
 /* Returns the number of cells of a row without the blanks at its end. */
 static int used(const struct grid *g, int row, bool color)
@@ -217,7 +230,7 @@ void grid_print(const struct grid *g, int rows, bool color, struct buf *ret)
         enum style style = STYLE_PLAIN;
         for (int i = 0, n = used(g, row, color); i < n; i++) {
             if (color && at[i].style != style)
-                buf_printf(ret, "\033[%sm", code_of((enum style)at[i].style));
+                buf_printf(ret, "\033[%sm", style_looks[at[i].style].code);
             style = (enum style)at[i].style;
             if (at[i].point)
                 buf_point(ret, at[i].point);

@@ -34,6 +34,16 @@ enum style {
     STYLES
 };
 
+/* How a style looks: its colours in a palette of 256 and of 8 (COLOR_RED and the like of ncurses, which are those of
+ * ANSI; -1: the terminal's own), its attributes with and without colours, and the code of what is printed. */
+enum style_attribute { STYLE_BOLD = 1, STYLE_DIM = 2, STYLE_REVERSE = 4 };
+struct style_look {
+    short fore256, back256, fore8, back8;
+    uint8_t with, without;
+    const char *code;
+};
+extern const struct style_look style_looks[STYLES];
+
 struct grid_cell {
     uint32_t point; /* 0: the right half of the character on the left */
     uint8_t style;

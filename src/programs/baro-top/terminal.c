@@ -22,47 +22,25 @@ bool terminal_is_built(void)
 
 /* ---- colours ---- */
 
-/* A colour in a palette of 256 colours, of 8, and for none. -1: the terminal's own. */
-static const struct look {
-    short fore256, back256, fore8, back8;
-    attr_t with, without;
-} looks[STYLES] = {
-    [STYLE_PLAIN] = {-1, -1, -1, -1, A_NORMAL, A_NORMAL},
-    [STYLE_STRONG] = {-1, -1, -1, -1, A_BOLD, A_BOLD},
-    [STYLE_FAINT] = {244, -1, -1, -1, A_NORMAL, A_DIM},
-    [STYLE_LABEL] = {110, -1, COLOR_CYAN, -1, A_NORMAL, A_BOLD},
-    [STYLE_GOOD] = {114, -1, COLOR_GREEN, -1, A_BOLD, A_BOLD},
-    [STYLE_WARN] = {221, -1, COLOR_YELLOW, -1, A_BOLD, A_BOLD},
-    [STYLE_BAD] = {203, -1, COLOR_RED, -1, A_BOLD, A_BOLD},
-    [STYLE_CPU] = {114, -1, COLOR_GREEN, -1, A_NORMAL, A_NORMAL},
-    [STYLE_MEMORY] = {75, -1, COLOR_BLUE, -1, A_NORMAL, A_NORMAL},
-    [STYLE_READ] = {80, -1, COLOR_CYAN, -1, A_NORMAL, A_NORMAL},
-    [STYLE_WRITE] = {176, -1, COLOR_MAGENTA, -1, A_NORMAL, A_NORMAL},
-    [STYLE_COUNT] = {179, -1, COLOR_YELLOW, -1, A_NORMAL, A_NORMAL},
-    [STYLE_PRESSURE] = {203, -1, COLOR_RED, -1, A_NORMAL, A_NORMAL},
-    [STYLE_PHASE] = {255, 60, COLOR_WHITE, COLOR_BLUE, A_NORMAL, A_REVERSE},
-    [STYLE_HEADING] = {250, 236, -1, -1, A_NORMAL, A_REVERSE},
-    [STYLE_SORTED] = {221, 236, -1, -1, A_BOLD, A_REVERSE | A_BOLD},
-    [STYLE_KEY] = {255, -1, -1, -1, A_BOLD, A_BOLD},
-    [STYLE_SELECTED] = {255, 24, COLOR_WHITE, COLOR_BLUE, A_BOLD, A_REVERSE},
-    [STYLE_PLAYHEAD] = {16, 221, COLOR_BLACK, COLOR_YELLOW, A_NORMAL, A_REVERSE},
-};
-
 static void colors_init(struct terminal *t)
 {
     t->color = t->color && has_colors() && start_color() == OK && use_default_colors() == OK;
     for (short i = 0; t->color && i < STYLES; i++) {
         bool many = COLORS >= 256;
-        init_pair((short)(i + 1), many ? looks[i].fore256 : looks[i].fore8, many ? looks[i].back256 : looks[i].back8);
+        const struct style_look *l = &style_looks[i];
+        init_pair((short)(i + 1), many ? l->fore256 : l->fore8, many ? l->back256 : l->back8);
     }
 }
 
 /* A heading or a faint text has no colour of its own among eight. */
 static void set_style(const struct terminal *t, enum style style)
 {
-    const struct look *l = &looks[style];
+    const struct style_look *l = &style_looks[style];
     bool plain = !t->color || (COLORS < 256 && l->fore8 < 0 && l->back8 < 0);
-    attr_set(plain ? l->without : l->with, plain ? 0 : (short)(style + 1), NULL);
+    unsigned with = plain ? l->without : l->with;
+    attr_t attributes =
+        (with & STYLE_BOLD ? A_BOLD : 0) | (with & STYLE_DIM ? A_DIM : 0) | (with & STYLE_REVERSE ? A_REVERSE : 0);
+    attr_set(attributes, plain ? 0 : (short)(style + 1), NULL);
 }
 
 /* ---- how the terminal was, for terminal_abandon() ---- */

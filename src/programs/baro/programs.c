@@ -11,10 +11,6 @@
 #include "base/program.h"
 #include "programs/common/find_program.h"
 
-#ifndef BARO_LIBEXEC /* from the folder of programs to that of libexec; the build knows both */
-#define BARO_LIBEXEC "../libexec/barograph"
-#endif
-
 /* Returns the error of the last attempt that found a file, ENOENT if none did. */
 static int execute(const char *program, char **argv)
 {

@@ -25,7 +25,6 @@ struct cli_command {
     const char *name;
     const char *operands; /* for the usage line, after the options */
     const char *summary;  /* one line */
-    const char *about;    /* paragraphs for help and the man page, separated by an empty line; "- " begins an item */
     const char *examples; /* lines of a command line, a tab, and what it does; NULL: none */
     const struct opt *options;
     cli_function *function;         /* NULL: another program has it (programs/baro/programs.h) */

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "output/rows/wrap.h"
 #include "programs/common/cli.h"
+#include "programs/common/find_program.h"
+
+#define PROSE_MOST (256u << 10)
 
 /* Stands in the overview and in the help of commands that use the folder of kept runs. */
 static void environment(struct buf *b)
@@ -31,18 +36,53 @@ void cli_overview(const struct cli *cli, struct buf *b)
     wrap_lines(b, 0, cli->width < 100 ? cli->width : 100);
 }
 
-/* Paragraphs, and the lines of a list. */
+/* Reads docs/help.md, as it is installed beside the programs that read tapes. A baro that was copied elsewhere has the
+ * short help alone. */
+static void read_prose(struct buf *ret)
+{
+    static const char *const files[] = {BARO_LIBEXEC "/baro-help.md", "baro-help.md"};
+    char path[PATH_MAX];
+    ssize_t n = -1;
+    for (size_t i = 0; n < 0 && i < 2; i++) {
+        if (buf_reserve(ret, PROSE_MOST) && program_beside(files[i], path))
+            n = fd_read_file(AT_FDCWD, path, ret->at, PROSE_MOST);
+    }
+    ret->len = n < 0 ? 0 : (size_t)n;
+}
+
+static void end_paragraph(struct buf *paragraph, bool *gap, unsigned width, struct buf *b)
+{
+    if (!paragraph->len || paragraph->failed)
+        return;
+    if (*gap)
+        buf_byte(b, '\n');
+    wrap_words(b, (const char *)paragraph->at, paragraph->len, 0, paragraph->at[0] == '-' ? 2 : 0, width);
+    buf_byte(b, '\n');
+    buf_clear(paragraph);
+    *gap = false;
+}
+
+/* Adds the paragraphs and items of the sections whose heading names the command and no option. */
 static void about(const struct cli_command *c, unsigned width, struct buf *b)
 {
-    if (!c->about)
-        return;
-    buf_byte(b, '\n');
-    for (const char *p = c->about; *p;) {
-        size_t n = strcspn(p, "\n");
-        wrap_words(b, p, n, 0, p[0] == '-' ? 2 : 0, width);
-        buf_byte(b, '\n');
-        p += n + (p[n] == '\n');
+    struct buf prose = {0}, paragraph = {0};
+    struct span line;
+    bool is_ours = false, gap = true;
+    read_prose(&prose);
+    for (struct span rest = span_of(prose.at, prose.len); scan_line(&rest, &line);) {
+        bool is_heading = span_starts(line, "# ");
+        if (is_heading || !line.len || span_starts(line, "- "))
+            end_paragraph(&paragraph, &gap, width, b);
+        gap |= is_heading || !line.len;
+        scan_blanks(&line);
+        if (is_heading)
+            is_ours = span_has_word(line, c->name) && !memmem(line.at, line.len, " --", 3);
+        else if (is_ours && line.len)
+            buf_printf(&paragraph, "%s%.*s", paragraph.len ? " " : "", (int)line.len, (const char *)line.at);
     }
+    end_paragraph(&paragraph, &gap, width, b);
+    buf_done(&prose);
+    buf_done(&paragraph);
 }
 
 static void examples(const struct cli_command *c, unsigned width, struct buf *b)

@@ -35,7 +35,6 @@ struct opt {
     const char *const *choices;                                           /* OPT_CHOICE: NULL-terminated */
     int (*parse)(void *at, const char *argument, struct baro_error *err); /* at: settings + offset */
     enum opt_completes completes;
-    const char *more; /* for the man page: what one line can't say; NULL: nothing */
 };
 
 /*

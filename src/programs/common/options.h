@@ -27,8 +27,7 @@ int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: do
 
 #define AT(member) offsetof(struct settings, member)
 /* Rows: the long name, the letter or 0, the argument's name, where in the settings the value goes, the help, and what a
- * few have besides (.completes, MORE). */
-#define MORE(text) .more = text
+ * few have besides (.completes). What one line can't say is in docs/help.md. */
 #define OPTION(name_, letter_, argument_, type_, member, ...)                                                          \
     {                                                                                                                  \
         .name = name_, .letter = letter_, .argument = argument_, .type = type_, .offset = AT(member),                  \

@@ -36,9 +36,7 @@ const struct opt options_summary[] = {
     CHOICE("by", 0, "WHAT", by, bys,
            "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"),
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
-           "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded",
-           MORE("Arithmetic alone: nothing of it is measured. It is for all of the GPUs and of CPUs and memory, "
-                "whoever used them, and for the job's share by CPU time (docs/gpu.md).")),
+           "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded"),
     JSON_OPTION,
     END,
 };
@@ -46,9 +44,7 @@ const struct opt options_summary[] = {
 const struct opt options_show[] = {
     TEXT("at", 'a', "TIME", at,
          "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 (default: "
-         "end)",
-         MORE("Times without a zone are local. A time can be given as it is printed: +4.831s, as the summary prints "
-              "the time of the peak, finds that sample.")),
+         "end)"),
     CHOICE("pick", 0, "WHICH", pick, picks,
            "which sample, if none is at TIME: the one before (the default), the nearest, or the one after"),
     SETS("follow", 'f', follow, "print the newest sample again and again until the recording ends"),
@@ -60,8 +56,7 @@ const struct opt options_show[] = {
 };
 
 const struct opt options_top[] = {
-    SETS("once", 0, once, "print the view once, and end",
-         MORE("This is the default if standard output is not a terminal.")),
+    SETS("once", 0, once, "print the view once, and end"),
     TEXT("at", 'a', "TIME", at,
          "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
     PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
@@ -72,36 +67,20 @@ const struct opt options_export[] = {
     CHOICE("format", 'F', "FORMAT", format, export_formats,
            "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, arrow: rows for "
            "pandas, polars and DuckDB (an Arrow IPC stream), "
-           "parquet: the same as a file, or sqlite: a database with a table for each kind of rows",
-           MORE("In a trace each process is a bar from its start to its end, values of the job and of the machine are "
-                "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it. "
-                "Parquet is written by python3 with its package pyarrow or polars. BARO_PYTHON names another "
-                "interpreter.")),
-    SETS("safe", 0, safe, "CSV for spreadsheets: no text is taken for a formula",
-         MORE("Text that begins with =, +, -, @, a tab, a carriage return or an apostrophe gets an apostrophe in "
-              "front. Remove one apostrophe to get the original text. Numbers are not changed.")),
+           "parquet: the same as a file, or sqlite: a database with a table for each kind of rows"),
+    SETS("safe", 0, safe, "CSV for spreadsheets: no text is taken for a formula"),
     TEXT("entity", 'e', "WHAT", entity,
          "what a row is: a process at a sample (the default), the job at a sample (job), an event, an exit, or a "
          "reading of the machine (host) or of an entity such as cpu or disk; --list has all",
          .choices = kinds),
     CHOICE("dialect", 'd', "NAME", dialect, dialect_names,
            "CSV as another program writes it, such as spare-cores (of process or host), pytyche-cpu or oasislmf; "
-           "--list has all",
-           MORE("spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
-                "resource-tracker, and counts as they do. spare-cores-mended has the same columns, but known errors in "
-                "them are corrected, and an absent value is empty. pytyche-cpu has timestamp,usr_pct,idle_pct. "
-                "oasislmf is resource_monitor.csv of OasisLMF: timestamp,tool,pid,cpu_pct,..., a row for each process "
-                "at each sample, and one from its exit record; the tool is its task, or its program. docs/dialects.md "
-                "describes each column.")),
+           "--list has all"),
     SETS("smi-rounding", 0, smi_rounding,
-         "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device",
-         MORE("spare-cores and its variants have fractions otherwise, which their original, fed by nvidia-smi, can't "
-              "have. pytyche-hw and pytyche-dmon always have whole numbers, as nvidia-smi prints them.")),
+         "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device"),
     TEXT("columns", 'c', "LIST", columns,
          "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)",
-         .completes = OPT_A_METRIC,
-         MORE("The command `baro metrics` lists them. Each metric has a second column with the reason why it is "
-              "absent: that of pss_bytes is pss_bytes_absent.")),
+         .completes = OPT_A_METRIC),
     SETS("list", 0, list, "list formats, dialects and kinds of rows"),
     TEXT("output", 'o', "FILE", output, "write to FILE, which must not exist (default, and -: standard output)",
          .completes = OPT_A_FILE),
@@ -117,11 +96,7 @@ const struct opt options_report[] = {
     TEXT("output", 'o', "FILE", output,
          "write to FILE.html, FILE.md or FILE.json, which must not exist, or to the folder DIR/ (-: standard output; "
          "default: the tape's name with .html)",
-         .completes = OPT_A_FILE,
-         MORE("FILE.html is a page. FILE.md is Markdown for pull requests, wikis and mail. FILE.json has the whole "
-              "report as data (docs/json.md). DIR/ gets report.md and a picture of each figure: PNG, 1800 pixels wide, "
-              "or SVG if baro was built without cairo. The folder must be empty or not exist; --force replaces the "
-              "files of a report in it. FILE.md, FILE.json and DIR/ can have several tapes; a page has one.")),
+         .completes = OPT_A_FILE),
     CHOICE("format", 'F', "FORMAT", report_format, report_format_names,
            "html, markdown or json (default: by the end of FILE)"),
     SETS("github", 0, github, "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"),
@@ -162,8 +137,7 @@ const struct opt options_plot[] = {
     PARSED("width", 0, "N", width, take_width,
            "columns in the terminal (default: its width), or pixels of a picture (default: 900)"),
     PARSED("height", 0, "N", height, take_height,
-           "lines in the terminal (default: 12), or pixels of a picture (default: 320)",
-           MORE("A PNG has twice as many pixels in each direction, for screens with a high resolution.")),
+           "lines in the terminal (default: 12), or pixels of a picture (default: 320)"),
     SETS("list", 0, list, "list the figures"),
     SETS("force", 0, force, "replace FILE if it exists"),
     END,
@@ -208,9 +182,7 @@ const struct opt options_anonymize[] = {
     NEW_TAPE,
     TEXT("key", 0, "KEYFILE", key,
          "with the same KEYFILE a word becomes the same one in each tape (default: a key that is forgotten)",
-         .completes = OPT_A_FILE,
-         MORE("KEYFILE has 16 bytes or more, of which the first 4096 are used. Who has it can find out whether a word "
-              "that he tries is in the tape.")),
+         .completes = OPT_A_FILE),
     SETS("force", 0, force, "replace FILE if it exists"),
     END,
 };

@@ -48,85 +48,56 @@ static int take_processes(void *at, const char *text, struct baro_error *err)
 
 /* ---- what serve gives to baro observe ---- */
 
-static int pass_on(struct serve_settings *s, const char *option, const char *text, struct baro_error *err)
+/* An argument is checked as baro observe will, and passed on as text. */
+static int pass_on(struct serve_settings *s, const char *option, const char *text,
+                   int (*check)(void *at, const char *text, struct baro_error *err), struct baro_error *err)
 {
+    struct record_settings ignored;
+    int code = check ? check(&ignored, text, err) : 0;
+    if (code < 0)
+        return code;
     if (s->n_observe + 2 > SETTINGS_OBSERVE_MAX)
         return error_set(err, BARO_E_RANGE, "there are too many options of the observer");
     s->observe[s->n_observe++] = option;
     s->observe[s->n_observe++] = text;
+    if (!check)
+        s->observes = true;
     return 0;
 }
 
 static int pass_pattern(void *at, const char *text, struct baro_error *err)
 {
-    struct serve_settings *s = at;
-    if (!*text)
-        return error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
-    s->observes = true;
-    return pass_on(s, "--cgroup", text, err);
+    return *text ? pass_on(at, "--cgroup", text, NULL, err) : error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
 }
 
-static int pass_tasks(void *at, const char *text, struct baro_error *err)
-{
-    struct serve_settings *s = at;
-    s->observes = true;
-    return pass_on(s, "--tasks", text, err);
-}
-
-static int pass_keep(void *at, const char *text, struct baro_error *err)
-{
-    struct record_settings checked;
-    int code = take_keep(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--keep", text, err);
-}
-
-static int pass_total(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t checked;
-    int code = take_total(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--total", text, err);
-}
-
-static int pass_interval(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t checked;
-    int code = take_interval(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--interval", text, err);
-}
-
-static int pass_every(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t checked;
-    int code = take_every(&checked, text, err);
-    return code < 0 ? code : pass_on(at, "--du-every", text, err);
-}
+#define PASSES(name, option, check)                                                                                    \
+    static int name(void *at, const char *text, struct baro_error *err)                                                \
+    {                                                                                                                  \
+        return pass_on(at, option, text, check, err);                                                                  \
+    }
+PASSES(pass_tasks, "--tasks", NULL)
+PASSES(pass_keep, "--keep", take_keep)
+PASSES(pass_total, "--total", take_total)
+PASSES(pass_interval, "--interval", take_interval)
+PASSES(pass_every, "--du-every", take_every)
 
 const struct opt options_serve[] = {
     PARSED("listen", 'l', "ADDRESS", serve, take_listen,
-           "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)",
-           MORE("ADDR is a numeric address ([::1]:2276 for IPv6), localhost, or * for all. Port 0 takes a free one; "
-                "the URL is printed at the start. Only the user that started it can connect to a Unix socket.")),
+           "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)"),
     TEXT("token-file", 0, "FILE", serve.token_file,
-         "ask clients for the token in FILE; required unless it listens on this machine alone", .completes = OPT_A_FILE,
-         MORE("The token is the first line of FILE, 16 characters or more. Clients send it as 'Authorization: Bearer "
-              "TOKEN'. A browser opens the page once with ?token=TOKEN and gets a cookie.")),
-    PARSED("allow-host", 0, "NAME", serve, take_host, "answer requests whose Host is NAME; repeatable",
-           MORE("Without it only numeric addresses and localhost are answered: a page of another site could otherwise "
-                "have its own name point here and read the answers (DNS rebinding).")),
+         "ask clients for the token in FILE; required unless it listens on this machine alone",
+         .completes = OPT_A_FILE),
+    PARSED("allow-host", 0, "NAME", serve, take_host, "answer requests whose Host is NAME; repeatable"),
     PARSED("clients", 0, "N", serve.clients, take_clients, "serve so many connections at once at most (default: 256)"),
     PARSED("unsent", 0, "SIZE", serve.unsent_bytes, take_total,
-           "hold answers that clients have not taken within SIZE together (default: 64MB)",
-           MORE("A request whose answer would be more is refused with status 503. One user or address gets half of it. "
-                "Answers of 64 KiB and less do not count.")),
+           "hold answers that clients have not taken within SIZE together (default: 64MB)"),
     PARSED("metrics-processes", 0, "N", serve.metrics_processes, take_processes,
            "/metrics also has the N processes of each job that use most CPU (default: 0)"),
     SETS("announced", 0, serve.announced,
          "list also the runs of this machine whose tapes are elsewhere, as without DIR"),
     PARSED("cgroup", 0, "PATTERN", serve, pass_pattern,
            "record each control group that matches onto a tape in DIR, by baro observe; repeatable",
-           .completes = OPT_A_FILE,
-           MORE("baro observe runs while the server does. If it ends before, it is started again after 1 s, then after "
-                "2 s, 4 s, up to a minute. PATTERN is as for baro observe.")),
+           .completes = OPT_A_FILE),
     PARSED("tasks", 0, "TASKS", serve, pass_tasks,
            "record the job of each task file in the folder TASKS in the same way", .completes = OPT_A_FILE),
     PARSED("keep", 0, "TIME|SIZE", serve, pass_keep,

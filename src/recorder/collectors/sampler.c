@@ -303,34 +303,6 @@ void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t
     *ret_system_ns = s->group.base.system_ns;
 }
 
-void sampler_group_set_base(struct sampler *s, uint64_t user_ns, uint64_t system_ns)
-{
-    s->group.base = (struct cgroup_reading){user_ns, system_ns};
-}
-
-int sampler_resume(struct sampler *s, const struct baro_sample *last)
-{
-    int code = job_resume(s->sampling.job, last);
-    if (code < 0)
-        return code;
-    own_cost_resume(&s->own, last);
-    socket_row_resume(&s->sockets, last);
-    s->processes.samples = last->self[RECORDER_process_samples];
-    s->job.lossy = last->self[RECORDER_lossy_intervals];
-    job_row_lossy(&s->job);
-    return 0;
-}
-
-bool sampler_resume_member(struct sampler *s, struct member *m)
-{
-    struct job *job = s->sampling.job;
-    if (!job_resume_knows(job, m))
-        return false;
-    members_rebase(&s->processes, m); /* reads all of it */
-    job_resume_member(job, m);
-    return true;
-}
-
 size_t sampler_groups_find_members(struct sampler *s)
 {
     return group_job_find(&s->group);

@@ -131,15 +131,8 @@ bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns);
 /* Reads the counters of the job's group at once, because it may be removed before the next tick. */
 void sampler_groups_read_end(struct sampler *s);
 
-/* The CPU time that the group had used before the recording: as read, or as another recorder has read it. */
+/* The CPU time that the group had used before the recording. */
 void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns);
-void sampler_group_set_base(struct sampler *s, uint64_t user_ns, uint64_t system_ns);
-
-/* Another recorder took this sample as its last one, and the members were discovered, or are selected from now on: all
- * counters go on from there, those of tasks by task_row_resume(). Returns 0 or -ENOMEM. */
-int sampler_resume(struct sampler *s, const struct baro_sample *last);
-/* A member has joined after that, and was read. Returns false if it began after that sample: then nothing is done. */
-bool sampler_resume_member(struct sampler *s, struct member *m);
 
 /* Adds the processes of that group that are not members yet. Returns the number of processes in it. */
 size_t sampler_groups_find_members(struct sampler *s);

@@ -45,6 +45,18 @@ static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
     }
 }
 
+/* The metric of each base counter that a process has of itself. */
+static const enum process_metric base_metrics[BASE_SWITCHES_INVOLUNTARY + 1] = {
+    [BASE_CPU] = PROCESS_cpu,
+    [BASE_CPU_USER] = PROCESS_cpu_user,
+    [BASE_CPU_SYSTEM] = PROCESS_cpu_system,
+    [BASE_FAULTS_MINOR] = PROCESS_faults_minor,
+    [BASE_FAULTS_MAJOR] = PROCESS_faults_major,
+    [BASE_RUN_DELAY] = PROCESS_run_delay,
+    [BASE_SWITCHES_VOLUNTARY] = PROCESS_switches_voluntary,
+    [BASE_SWITCHES_INVOLUNTARY] = PROCESS_switches_involuntary,
+};
+
 /* The part of v that was used since the recording attached. */
 static inline uint64_t since_base(const struct member *m, unsigned counter, uint64_t v)
 {
@@ -79,6 +91,18 @@ static inline uint64_t own_unsure(const struct member *m)
 {
     uint64_t reported = reported_cpu(m), unsure = member_usage(m)->cpu_unsure_ns;
     return reported < unsure ? reported : unsure;
+}
+
+/* The part of own_cpu() that is known from perf alone, whose clock goes on while a hypervisor has the CPU. */
+static inline uint64_t perf_cpu(const struct member *m)
+{
+    return member_usage(m)->source == BARO_EXIT_PERF ? reported_cpu(m) : 0;
+}
+
+/* What it has used itself since the recording attached, as it was read. */
+static inline uint64_t own_since_base(const struct member *m, enum base_counter c)
+{
+    return since_base(m, c, value(m, base_metrics[c]));
 }
 
 /* Its own CPU time up to the moment when its run delay was read. */
@@ -118,16 +142,12 @@ static inline bool io_is_whole(const struct job *j, const struct member *m)
     return m->life.io_final || (member_usage(m)->has_io && is_childless(j, m));
 }
 
-/* Is the CPU time of a member that has ended known completely, including that of the children that it reaped? */
+/* Is the CPU time of a member that has ended known completely, including that of the children that it reaped? If events
+ * report all of these, each is settled itself. */
 static inline bool ledger_is_whole(const struct job *j, const struct member *m)
 {
-    return member_is_final(m) || m->life.cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
-}
-
-/* May children have run unseen whose counters the kernel added to no process? */
-static inline bool may_miss_children(const struct job *j)
-{
-    return j->shortfall.ignores_children && (!j->source.events || j->source.lossy);
+    return member_is_final(m) || m->life.cpu_final ||
+           (member_usage(m)->has_cpu && j->source.events && !j->source.lossy);
 }
 
 /* May the sockets of a member that has ended have sent or received more than its row has? */
@@ -136,11 +156,17 @@ static inline bool tcp_is_bound(const struct member *m)
     return !m->tcp.whole || m->tcp.is_short;
 }
 
+/* Has neither the member's parent reaped it nor, so far, the wrapper? */
+static inline bool is_unreaped(const struct member *m)
+{
+    return m->account.heir == HEIR_UNKNOWN && !member_is_final(m);
+}
+
 /* The lowest number of page faults that the parent gained by reaping the member. Every process has at least one. */
 static inline uint64_t faults_of(const struct member *m)
 {
-    uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
-    return m->life.reaped_by_parent ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
+    uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->own[LEDGER_FAULTS_MINOR]);
+    return m->account.heir == HEIR_EARLIER ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
 }
 
 /* Has the command ended, and is the wrapper still going to report its final counters? */
@@ -168,36 +194,36 @@ bool state_change(struct job *j, struct member *m, enum member_state to);
 /* member_state.c: checks all invariants: the sums, and that each member is counted once. */
 void state_check(const struct job *j);
 
-/* reaped_io.c: reaped_io_want() marks the parents whose counters of reaped I/O must be read; reaped_io_account()
- * attributes the growth of these counters to the children that ended. */
+/* own_io.c: reaped_io_want() marks the parents whose counters of reaped I/O must be read; reaped_io_account()
+ * attributes the growth of these counters to the children that ended. own_io() gets what the member has read or written
+ * itself for certain; ret_whole: it has read or written no more. Returns whether anything is known. */
 void reaped_io_want(struct job *j);
 void reaped_io_account(struct job *j);
+bool own_io(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
 
-/* claim.c: remembers the exit of m, which is being reported, if the wrapper may still report it, too. */
-void claim_note(struct job *j, const struct member *m, uint64_t now_ns);
+/* ledger.c: the nearest ancestor that is not gone: the successor that has the member's counters. NULL: there is none.
+ */
+struct member *nearest_living(const struct member *m);
+
+/* remainder.c: CPU time that was counted and that no process was seen to use.
+ * teardown_expected(): what the teardown of the member is expected to take; 0: its CPU time is known.
+ * remainder_expected(): the same and what it is expected to have used since its CPU clock was polled.
+ * remainder_plan(): how much of the gain of a successor is shared out among its children.
+ * remainder_share_out(): shares out what was planned for all of them. */
+uint64_t teardown_expected(const struct member *m);
+uint64_t remainder_expected(const struct member *m);
+void remainder_plan(const struct job *j, struct settlement *e, uint64_t gained_ns);
+void remainder_share_out(struct job *j, const struct settlement *list);
 
 /* totals.c: totals_refresh() updates the sums for the members that changed; totals_leave() subtracts a member that
  * leaves the tree. */
 void totals_refresh(struct job *j);
 void totals_leave(struct job *j, struct member *m);
 
-/* closure.c: checks that the total is at least the sum of its parts. closure_note() adds an ended process to the parts;
- * closure_raise() and closure_raise_cpu() raise the total to their sum. */
-void closure_note(struct job *j, const struct member *m, const struct baro_exit *e);
-/* sure: CPU time that processes have used for certain. Returns how much was added to the total. *ret_excess: the part
- * of it that may be too much; unchanged if there is none. */
-uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure, uint64_t *ret_excess);
-void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
-/* Gets what the member has read or written itself for certain. ret_whole: it has read or written no more. Returns
- * whether anything is known. */
-bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
-
 /* process_peak.c: counts the processes that are alive. Call it after all members were read. */
 void peak_note(struct job *j);
 void peak_begin(struct job *j, struct member *m, const struct member *parent);
 void peak_end(struct job *j, struct member *m, uint64_t end_ns);
-/* Notes how many may have been alive at once if a list found one of them after another one had ended. */
-void peak_uncertain(struct job *j);
 /* Does the number of members at this moment say how many were alive when a new member began? It does if an event
  * reported the new member; if a list found it, others may have ended since it began. */
 bool peak_is_known_at_begin(const struct job *j, enum baro_origin origin);
@@ -218,9 +244,6 @@ void totals_know(struct job *j, const struct member *m);
 
 /* exits.c: reports the exits of all members that are gone, in the order of their ends, and releases them. */
 void exits_report(struct job *j, uint64_t now_ns);
-
-/* resume.c: frees the last sample of the other recorder. */
-void job_resume_done(struct job *j);
 
 /* late.c: keeps the exit and the member if the member had open connections. Returns whether it keeps them. */
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);

@@ -7,16 +7,36 @@
 
 #define LIMIT_REACHED 1.05 /* the CPU time by ticks is an estimate after the last reading */
 
+#define NONE BASE_MAX
+
+/* The values of a record, the metric that has them of a process, and the counter that a base is subtracted from. */
+static const struct {
+    enum exit_metric exit;
+    enum process_metric process;
+    unsigned base;
+} values[] = {
+    {EXIT_cpu, PROCESS_cpu, BASE_CPU},
+    {EXIT_cpu_user, PROCESS_cpu_user, BASE_CPU_USER},
+    {EXIT_cpu_system, PROCESS_cpu_system, BASE_CPU_SYSTEM},
+    {EXIT_children_cpu, PROCESS_children_cpu_user, BASE_CHILDREN_CPU}, /* and PROCESS_children_cpu_system */
+    {EXIT_rss_peak, PROCESS_rss_peak, NONE},
+    {EXIT_run_delay, PROCESS_run_delay, BASE_RUN_DELAY},
+    {EXIT_io_read, PROCESS_io_read, LEDGER_IO_READ},
+    {EXIT_io_write, PROCESS_io_write, LEDGER_IO_WRITE},
+    {EXIT_io_rchar, PROCESS_io_rchar, LEDGER_IO_RCHAR},
+    {EXIT_io_wchar, PROCESS_io_wchar, LEDGER_IO_WCHAR},
+    {EXIT_faults_minor, PROCESS_faults_minor, BASE_FAULTS_MINOR},
+    {EXIT_faults_major, PROCESS_faults_major, BASE_FAULTS_MAJOR},
+    {EXIT_task, PROCESS_task, NONE},
+    {EXIT_tcp_sent, PROCESS_tcp_sent, NONE},
+    {EXIT_tcp_received, PROCESS_tcp_received, NONE},
+};
+#define VALUES (sizeof(values) / sizeof(*values))
+
 static void put(struct baro_exit *e, enum exit_metric id, uint64_t v)
 {
     e->value[id] = v;
     e->absent[id] = BARO_PRESENT;
-}
-
-static void copy(struct baro_exit *e, enum exit_metric to, const struct member *m, enum process_metric from)
-{
-    e->absent[to] = m->row.absent[from];
-    e->value[to] = m->row.value[from];
 }
 
 /* Sets a value that is a lower bound to the larger one of two such bounds. */
@@ -25,89 +45,63 @@ static void raise_value(struct baro_exit *e, enum exit_metric id, uint64_t v)
     put(e, id, e->absent[id] == BARO_PRESENT ? max_u64(e->value[id], v) : v);
 }
 
-static void fill_values_read_last(struct baro_exit *e, const struct member *m)
+/* Puts a flag that says something of a value; it is absent if the value is. */
+static void put_flag(struct baro_exit *e, enum exit_metric flag, enum exit_metric of, bool is)
 {
-    copy(e, EXIT_cpu, m, PROCESS_cpu);
-    copy(e, EXIT_cpu_user, m, PROCESS_cpu_user);
-    copy(e, EXIT_cpu_system, m, PROCESS_cpu_system);
-    copy(e, EXIT_rss_peak, m, PROCESS_rss_peak);
-    copy(e, EXIT_run_delay, m, PROCESS_run_delay);
-    copy(e, EXIT_io_read, m, PROCESS_io_read);
-    copy(e, EXIT_io_write, m, PROCESS_io_write);
-    copy(e, EXIT_io_rchar, m, PROCESS_io_rchar);
-    copy(e, EXIT_io_wchar, m, PROCESS_io_wchar);
-    copy(e, EXIT_faults_minor, m, PROCESS_faults_minor);
-    copy(e, EXIT_faults_major, m, PROCESS_faults_major);
-    copy(e, EXIT_task, m, PROCESS_task);
-    copy(e, EXIT_tcp_sent, m, PROCESS_tcp_sent);
-    copy(e, EXIT_tcp_received, m, PROCESS_tcp_received);
-    e->absent[EXIT_children_cpu] = m->row.absent[PROCESS_children_cpu_user];
-    e->value[EXIT_children_cpu] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
-    for (int i = 0; i < EXIT_MAX; i++) {
-        if (e->absent[i] == BARO_ABSENT_NOT_YET)
-            e->absent[i] = BARO_ABSENT_GONE;
-    }
+    e->absent[flag] = e->absent[of];
+    e->value[flag] = !e->absent[of] && is;
 }
 
-static void clear_split(struct baro_exit *e)
+static void fill_values_read_last(struct baro_exit *e, const struct member *m)
 {
-    static const enum exit_metric ids[] = {EXIT_cpu_user, EXIT_cpu_system};
-    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-        e->value[ids[i]] = 0;
-        e->absent[ids[i]] = e->absent[ids[i]] ? e->absent[ids[i]] : (uint8_t)BARO_ABSENT_UNKNOWN;
+    for (size_t i = 0; i < VALUES; i++) {
+        uint8_t absent = m->row.absent[values[i].process];
+        e->value[values[i].exit] = value(m, values[i].process);
+        e->absent[values[i].exit] = absent == BARO_ABSENT_NOT_YET ? (uint8_t)BARO_ABSENT_GONE : absent;
+    }
+    e->value[EXIT_children_cpu] += value(m, PROCESS_children_cpu_system);
+}
+
+/* Takes the CPU time that was reported, if it is more. job_totals() has published the parts that were read last, and
+ * neither part may become smaller. If the process had used nothing when it was last read, the split is not known. */
+static void fill_reported_cpu(struct baro_exit *e, const struct member *m)
+{
+    const struct member_usage *u = member_usage(m);
+    uint64_t user = u->has_split ? u->user_ns : e->value[EXIT_cpu_user];
+    uint64_t split = u->has_split ? u->user_ns + u->system_ns : user + e->value[EXIT_cpu_system];
+    if (!u->has_cpu || !(e->absent[EXIT_cpu] || reported_cpu(m)))
+        return;
+    put(e, EXIT_cpu, u->cpu_ns);
+    if (split) {
+        uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
+        user = min_u64(max_u64(share_u64(u->cpu_ns, user, split), least), most);
+        put(e, EXIT_cpu_user, user);
+        put(e, EXIT_cpu_system, u->cpu_ns - user);
+        return;
+    }
+    for (int id = EXIT_cpu_user; id <= EXIT_cpu_system; id++) {
+        e->value[id] = 0;
+        e->absent[id] = e->absent[id] ? e->absent[id] : (uint8_t)BARO_ABSENT_UNKNOWN;
     }
 }
 
 static void fill_reported_values(struct baro_exit *e, const struct member *m)
 {
+    static const struct {
+        enum exit_metric exit;
+        enum ledger_counter counter;
+    } of[] = {{EXIT_io_read, LEDGER_IO_READ},           {EXIT_io_write, LEDGER_IO_WRITE},
+              {EXIT_io_rchar, LEDGER_IO_RCHAR},         {EXIT_io_wchar, LEDGER_IO_WCHAR},
+              {EXIT_faults_minor, LEDGER_FAULTS_MINOR}, {EXIT_faults_major, LEDGER_FAULTS_MAJOR}};
     const struct member_usage *u = member_usage(m);
-    if (u->has_cpu && (e->absent[EXIT_cpu] || reported_cpu(m))) {
-        uint64_t split = e->value[EXIT_cpu_user] + e->value[EXIT_cpu_system];
-        uint64_t user = u->has_split ? u->user_ns : e->value[EXIT_cpu_user];
-        split = u->has_split ? u->user_ns + u->system_ns : split;
-        put(e, EXIT_cpu, u->cpu_ns);
-        if (split) {
-            /* job_totals() has published the parts that were read last, and neither part may become smaller. */
-            uint64_t user_ns = share_u64(u->cpu_ns, user, split);
-            uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
-            user_ns = user_ns < least ? least : user_ns > most ? most : user_ns;
-            put(e, EXIT_cpu_user, user_ns);
-            put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
-        } else { /* it had used nothing when it was last read */
-            clear_split(e);
-        }
-    }
+    fill_reported_cpu(e, m);
     if (u->has_memory)
         raise_value(e, EXIT_rss_peak, u->rss_peak);
     if (u->has_delay)
         raise_value(e, EXIT_run_delay, u->run_delay_ns);
-    if (u->has_io) {
-        raise_value(e, EXIT_io_read, u->io_read);
-        raise_value(e, EXIT_io_write, u->io_write);
-        raise_value(e, EXIT_io_rchar, u->io_rchar);
-        raise_value(e, EXIT_io_wchar, u->io_wchar);
-        raise_value(e, EXIT_faults_minor, u->faults_minor);
-        raise_value(e, EXIT_faults_major, u->faults_major);
-    }
+    for (size_t i = 0; u->has_io && i < sizeof(of) / sizeof(*of); i++)
+        raise_value(e, of[i].exit, u->own[of[i].counter]);
 }
-
-static const struct {
-    enum exit_metric metric;
-    unsigned base;
-} bases[] = {
-    {EXIT_cpu, BASE_CPU},
-    {EXIT_cpu_user, BASE_CPU_USER},
-    {EXIT_cpu_system, BASE_CPU_SYSTEM},
-    {EXIT_children_cpu, BASE_CHILDREN_CPU},
-    {EXIT_faults_minor, BASE_FAULTS_MINOR},
-    {EXIT_faults_major, BASE_FAULTS_MAJOR},
-    {EXIT_run_delay, BASE_RUN_DELAY},
-    {EXIT_io_read, LEDGER_IO_READ},
-    {EXIT_io_write, LEDGER_IO_WRITE},
-    {EXIT_io_rchar, LEDGER_IO_RCHAR},
-    {EXIT_io_wchar, LEDGER_IO_WCHAR},
-};
-#define BASES (sizeof(bases) / sizeof(*bases))
 
 static void split_cpu(struct baro_exit *e)
 {
@@ -121,24 +115,10 @@ static void split_cpu(struct baro_exit *e)
 /* Subtracts what the process had used before the recording began. */
 static void subtract_base(struct baro_exit *e, const struct member *m)
 {
-    if (!m->account.base)
-        return;
-    for (size_t i = 0; i < BASES; i++) {
-        uint64_t *v = &e->value[bases[i].metric];
-        *v = since_base(m, bases[i].base, *v);
+    for (size_t i = 0; m->account.base && i < VALUES; i++) {
+        if (values[i].base != NONE)
+            e->value[values[i].exit] = since_base(m, values[i].base, e->value[values[i].exit]);
     }
-    split_cpu(e);
-}
-
-/* Adds what the process had used while the previous recorder ran. The totals include this part already. Example: the
- * process had 2 s in the last sample of the previous recorder, and 3 s when it ended: the totals grow by 1 s, and the
- * record has 3 s. */
-static void add_base(struct baro_exit *e, const struct member *m)
-{
-    if (!m->account.base_is_total || !m->account.base)
-        return;
-    for (size_t i = 0; i < BASES; i++)
-        e->value[bases[i].metric] += e->absent[bases[i].metric] ? 0 : m->account.base[bases[i].base];
     split_cpu(e);
 }
 
@@ -151,7 +131,7 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
     bool known = false, whole = true;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         uint64_t own;
-        bool has_all, has_own = closure_own(j, m, of[i].counter, &own, &has_all);
+        bool has_all, has_own = own_io(j, m, of[i].counter, &own, &has_all);
         e->absent[of[i].own] = has_own ? (uint8_t)BARO_PRESENT : BARO_ABSENT_UNKNOWN;
         e->absent[of[i].own] = e->absent[of[i].all] ? e->absent[of[i].all] : e->absent[of[i].own];
         e->value[of[i].own] = e->absent[of[i].own] ? 0 : own;
@@ -162,54 +142,32 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
     e->value[EXIT_own_io_is_lower_bound] = known && !whole;
 }
 
-static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
+/* What is known of the values. The stat of a zombie has the last values of the page faults and of the children's CPU
+ * time; taskstats reports the page faults of the process itself. Only taskstats and wait4(2) report the VmHWM that it
+ * ended with. That of a program that it executed does not include what the program before had. */
+static void fill_flags(const struct job *j, const struct member *m, struct baro_exit *e)
 {
+    const struct member_usage *u = member_usage(m);
     if (!j->settling.sockets && e->absent[EXIT_tcp_sent]) /* a process that was never read has another reason */
         e->absent[EXIT_tcp_sent] = e->absent[EXIT_tcp_received] = BARO_ABSENT_NOT_ASKED;
-    if (e->absent[EXIT_tcp_sent])
-        e->absent[EXIT_tcp_is_lower_bound] = e->absent[EXIT_tcp_sent];
-    else
-        put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
-}
-
-/* The stat of a zombie has the last values of all these counters; taskstats reports only the page faults of the process
- * itself. */
-static void fill_bounds(const struct job *j, const struct member *m, struct baro_exit *e)
-{
-    static const struct {
-        enum exit_metric flag, of;
-    } flags[] = {{EXIT_faults_is_lower_bound, EXIT_faults_minor},
-                 {EXIT_children_cpu_is_lower_bound, EXIT_children_cpu}};
-    const bool whole[] = {member_is_zombie(m) || member_usage(m)->has_io, member_is_zombie(m) || is_childless(j, m)};
-    for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
-        e->absent[flags[i].flag] = e->absent[flags[i].of];
-        e->value[flags[i].flag] = !e->absent[flags[i].of] && !whole[i];
-    }
-}
-
-/* Only taskstats and wait4(2) report the VmHWM that the process ended with. */
-static void fill_mark(const struct member *m, struct baro_exit *e)
-{
-    if (e->absent[EXIT_rss_peak])
-        e->absent[EXIT_rss_peak_is_lower_bound] = e->absent[EXIT_rss_peak];
-    else
-        put(e, EXIT_rss_peak_is_lower_bound, !member_usage(m)->has_memory);
-}
-
-static void fill_unsure(const struct member *m, struct baro_exit *e)
-{
-    uint64_t unsure = own_unsure(m) + member_usage(m)->share_unsure_ns;
+    put_flag(e, EXIT_tcp_is_lower_bound, EXIT_tcp_sent, tcp_is_bound(m));
+    put_flag(e, EXIT_io_is_lower_bound, EXIT_io_rchar, !io_is_whole(j, m));
+    put_flag(e, EXIT_rss_peak_is_lower_bound, EXIT_rss_peak,
+             !u->has_memory || m->events.program_rss > e->value[EXIT_rss_peak]);
+    put_flag(e, EXIT_faults_is_lower_bound, EXIT_faults_minor, !member_is_zombie(m) && !u->has_io);
+    put_flag(e, EXIT_children_cpu_is_lower_bound, EXIT_children_cpu, !member_is_zombie(m) && !is_childless(j, m));
     e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
-    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : unsure < e->value[EXIT_cpu] ? unsure : e->value[EXIT_cpu];
+    e->value[EXIT_cpu_unsure] =
+        e->absent[EXIT_cpu] ? 0 : min_u64(own_unsure(m) + u->share_unsure_ns, e->value[EXIT_cpu]);
 }
 
 static void fill_limit(const struct member *m, struct baro_exit *e)
 {
-    double ratio = m->reading.ticks_ratio > 0 ? m->reading.ticks_ratio : 1;
+    double ratio = m->limit.ticks_ratio > 0 ? m->limit.ticks_ratio : 1;
     double used = LIMIT_REACHED * (double)e->value[EXIT_cpu] * ratio;
-    uint64_t limit = m->reading.cpu_limit_ns;
+    uint64_t limit = m->limit.cpu_limit_ns;
     e->absent[EXIT_cpu_limit_reached] = e->absent[EXIT_cpu];
-    if (!e->absent[EXIT_cpu] && !m->reading.limit_at_ns && used >= (double)NS_PER_SEC)
+    if (!e->absent[EXIT_cpu] && !m->limit.limit_at_ns && used >= (double)NS_PER_SEC)
         e->absent[EXIT_cpu_limit_reached] = BARO_ABSENT_GONE;
     else if (!e->absent[EXIT_cpu])
         put(e, EXIT_cpu_limit_reached, limit && used >= (double)limit ? limit : 0);
@@ -237,40 +195,29 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     fill_reported_values(e, m);
     fill_limit(m, e);
     subtract_base(e, m);
-    if (e->absent[EXIT_io_rchar])
-        e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
-    else
-        put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
-    fill_mark(m, e);
-    fill_bounds(j, m, e);
+    fill_flags(j, m, e);
     fill_own_io(j, m, e);
-    fill_tcp(j, m, e);
-    fill_unsure(m, e);
     if (m->life.begin_ns && m->life.end_ns >= m->life.begin_ns)
         put(e, EXIT_elapsed, m->life.end_ns - m->life.begin_ns);
     else
         e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
 }
 
-/* Returns the last exit reported for a pid, if it is among the last JOB_REPORTED. */
-static const struct job_reported *last_reported(const struct job *j, int32_t pid)
+/* ---- exits that were reported ---- */
+
+/* Returns the exit with this number, if it is among the last JOB_REPORTED. */
+static const struct job_reported *reported_at(const struct job *j, uint64_t n)
 {
-    uint64_t n = j->reports.of[(uint32_t)pid % JOB_REPORTED];
-    while (n && n + JOB_REPORTED > j->reports.n) {
-        const struct job_reported *r = &j->reports.at[(n - 1) % JOB_REPORTED];
-        if (r->key.pid == pid)
-            return r;
-        n = r->before;
-    }
-    return NULL;
+    return n && n + JOB_REPORTED > j->reports.n ? &j->reports.at[(n - 1) % JOB_REPORTED] : NULL;
 }
 
-static void note_reported(struct job *j, const struct member *m)
+/* Returns the last one with this pid. */
+static const struct job_reported *last_reported(const struct job *j, int32_t pid)
 {
-    uint64_t *last = &j->reports.of[(uint32_t)m->row.key.pid % JOB_REPORTED];
-    uint64_t end_ns = m->life.end_reported || m->life.gone_ns < m->life.end_ns ? m->life.end_ns : m->life.gone_ns;
-    j->reports.at[j->reports.n++ % JOB_REPORTED] = (struct job_reported){m->row.key, end_ns, *last};
-    *last = j->reports.n;
+    const struct job_reported *r = reported_at(j, j->reports.of[(uint32_t)pid % JOB_REPORTED_HASH]);
+    while (r && r->key.pid != pid)
+        r = reported_at(j, r->before);
+    return r;
 }
 
 /* Was the exit of this process reported before? A process whose exit was reported can be found again, for example by a
@@ -280,8 +227,12 @@ static void note_reported(struct job *j, const struct member *m)
 static bool was_reported(struct job *j, const struct member *m)
 {
     const struct job_reported *last = last_reported(j, m->row.key.pid);
+    uint64_t end_ns = m->life.end_reported ? m->life.end_ns : max_u64(m->life.gone_ns, m->life.end_ns);
     bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->life.begin_ns <= last->end_ns;
-    note_reported(j, m);
+    uint64_t *of = &j->reports.of[(uint32_t)m->row.key.pid % JOB_REPORTED_HASH];
+    j->reports.at[j->reports.n++ % JOB_REPORTED] =
+        (struct job_reported){m->row.key, m->life.begin_ns, end_ns, *of, is_unreaped(m), member_is_final(m)};
+    *of = j->reports.n;
     return same;
 }
 
@@ -289,6 +240,74 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
 {
     const struct job_reported *last = last_reported(j, pid);
     return last && last->end_ns >= t_ns;
+}
+
+#define SLACK (20 * NS_PER_MS) /* start times are truncated to ticks of 10 ms */
+
+/* Do a start time in ticks and a process with this begin and end belong together? begin_ns 0: not known. */
+static bool fits(const struct job *j, uint64_t start, uint64_t begin_ns, uint64_t end_ns)
+{
+    uint64_t began = job_begin_ns(j, start);
+    return began <= end_ns + SLACK && began + SLACK >= begin_ns && (!begin_ns || began <= begin_ns + SLACK);
+}
+
+static bool is_same_process(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
+{
+    if (m->reading.stat_was_read && start)
+        return m->row.key.start == start;
+    uint64_t began = m->life.begin_ns ? m->life.begin_ns : m->row.first_ns;
+    if (!start)
+        return began <= t_ns;
+    return m->life.begin_ns ? fits(j, start, began, began) : job_begin_ns(j, start) <= began;
+}
+
+/* Reports of the wrapper wait in a socket while events are read. When one is handled, its process may be a member, may
+ * be gone, or may have been reported already, and its pid may belong to another process. */
+struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported)
+{
+    *ret_reported = false;
+    struct member *m = tree_find(&j->tree, pid);
+    if (m && is_same_process(j, m, start, t_ns))
+        return m;
+    for (m = j->settling.gone; m; m = m->links.list_next) {
+        if (m->row.key.pid == pid && is_same_process(j, m, start, t_ns))
+            return m;
+    }
+    uint64_t n = j->reports.of[(uint32_t)pid % JOB_REPORTED_HASH];
+    for (const struct job_reported *r; (r = reported_at(j, n)) != NULL; n = r->before) {
+        bool same = !start || (r->key.start ? r->key.start == start : fits(j, start, r->begin_ns, r->end_ns));
+        if (r->key.pid != pid || r->is_claimed || !same)
+            continue;
+        j->reports.at[(n - 1) % JOB_REPORTED].is_claimed = *ret_reported = true;
+        j->past.unreaped -= r->is_unreaped;
+        break;
+    }
+    return NULL;
+}
+
+/* ---- reporting ---- */
+
+/* Adds up what the processes have used themselves: a total is at least that. */
+static void take_own(struct job *j, const struct member *m, const struct baro_exit *e)
+{
+    for (enum ledger_counter c = LEDGER_IO_READ; c <= LEDGER_IO_WCHAR; c++) {
+        uint64_t own;
+        bool whole;
+        j->past.own[c] += own_io(j, m, c, &own, &whole) ? own : 0;
+    }
+    for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c <= LEDGER_FAULTS_MAJOR; c++)
+        j->past.own[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
+                                     max_u64(own_of(m, c), member_usage(m)->own[c]));
+    bool known = m->life.cpu_final || member_usage(m)->source == BARO_EXIT_TASKSTATS;
+    j->past.cpu_is_short |= !member_is_final(m) && (e->absent[EXIT_cpu] || !known);
+    j->past.counted_ns += e->absent[EXIT_cpu] ? 0 : e->value[EXIT_cpu];
+    j->past.unsure_ns += own_unsure(m);
+    j->past.vague_ns += perf_cpu(m);
+    if (is_unreaped(m)) {
+        j->past.unreaped++;
+        j->past.unreaped_cpu_short |= !ledger_is_whole(j, m);
+        j->past.unreaped_io_short |= !io_is_whole(j, m);
+    }
 }
 
 /* Takes what the kernel adds to no other process, and peaks. */
@@ -302,8 +321,8 @@ static void take_kept(struct job *j, const struct member *m, const struct baro_e
         j->past.delay_cpu += member_usage(m)->has_delay ? e->value[EXIT_cpu] : delay_cpu_of(m);
         j->seen.known |= UINT64_C(1) << JOB_run_delay;
     }
-    j->past.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-    j->past.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
+    j->past.switches[0] += own_since_base(m, BASE_SWITCHES_VOLUNTARY);
+    j->past.switches[1] += own_since_base(m, BASE_SWITCHES_INVOLUNTARY);
     j->counts.unsampled += !m->reading.in_sample;
 }
 
@@ -322,19 +341,11 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
     bool is_other = m->other.is;
     fill_exit(j, m, &e);
     task_exit(j, m, &e);
-    if (!m->of_task.left)
-        claim_note(j, m, now_ns);
     if (j->source.covers_members && !m->events.covered)
         job_lose(j);
     j->counts.ended++;
     j->group.ended_ns = max_u64(j->group.ended_ns, m->life.end_ns);
-    if (!e.absent[EXIT_cpu])
-        j->past.counted_ns += e.value[EXIT_cpu];
-    j->past.split[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
-    j->past.split[1] += e.absent[EXIT_cpu_system] ? 0 : e.value[EXIT_cpu_system];
-    j->past.unsure_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
-    j->past.reported_ns += own_unsure(m) && value(m, PROCESS_faults_minor) ? reported_cpu(m) : 0;
-    closure_note(j, m, &e);
+    take_own(j, m, &e);
     totals_know(j, m);
     if (is_other)
         others_exit(j, m, &e);
@@ -342,30 +353,32 @@ static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
         take_kept(j, m, &e);
     if (m->of_task.left || is_other) /* it is alive, or none of the job's */
         return false;
-    add_base(&e, m);
     if (late_hold(j, m, &e, now_ns))
         return true;
     j->sink.exit(j->sink.context, &e);
     return false;
 }
 
-/* Takes the first n members of the list and sorts them by the time of their end (a stable merge sort). */
-static struct member *take_sorted(struct member **list, size_t n)
+/* Sorts the list by the time of their end (a stable merge sort: a tick allocates nothing). */
+static struct member *sort_by_end(struct member *list, size_t n)
 {
-    struct member *first = *list, **last = &first;
-    if (n < 2) {
-        *list = first ? first->links.list_next : NULL;
-        *(first ? &first->links.list_next : list) = NULL;
-        return first;
+    if (n < 2)
+        return list;
+    struct member *b = list, *last = NULL, *first = NULL;
+    for (size_t i = 0; i < n / 2; i++) {
+        last = b;
+        b = b->links.list_next;
     }
-    struct member *a = take_sorted(list, n / 2), *b = take_sorted(list, n - n / 2);
+    last->links.list_next = NULL;
+    struct member *a = sort_by_end(list, n / 2), **at = &first;
+    b = sort_by_end(b, n - n / 2);
     while (a && b) {
         struct member **next = b->life.end_ns < a->life.end_ns ? &b : &a;
-        *last = *next;
-        last = &(*next)->links.list_next;
-        *next = *last;
+        *at = *next;
+        at = &(*next)->links.list_next;
+        *next = *at;
     }
-    *last = a ? a : b;
+    *at = a ? a : b;
     return first;
 }
 
@@ -373,20 +386,22 @@ static struct member *take_sorted(struct member **list, size_t n)
  * children begins with the newest, so if several have ended, the newest is noticed first. */
 void exits_report(struct job *j, uint64_t now_ns)
 {
-    size_t n = 0;
     struct member *list = NULL;
-    for (; j->settling.gone; n++) {
+    size_t n = 0;
+    for (; j->settling.gone; n++) { /* in the order in which they were noticed */
         struct member *m = j->settling.gone;
         j->settling.gone = m->links.list_next;
         m->links.list_next = list;
         list = m;
         m->life.end_ns = m->life.end_ns ? m->life.end_ns : now_ns;
     }
+    list = sort_by_end(list, n);
     j->settling.n_gone = 0;
     j->settling.gone_unforked = false;
     j->tree.epoch++;
-    for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
-        next = m->links.list_next;
+    while (list) {
+        struct member *m = list;
+        list = m->links.list_next;
         peak_end_awaited(j, m, false);
         if (!report_exit(j, m, now_ns))
             tree_release(&j->tree, m);

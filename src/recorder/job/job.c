@@ -20,11 +20,8 @@ void job_done(struct job *j)
         tree_release(&j->tree, m);
     }
     late_done(j);
-    job_resume_done(j);
     tree_done(&j->tree);
-    free(j->claims.unclaimed);
     free(j->tasks);
-    j->claims.unclaimed = NULL;
     j->tasks = NULL;
 }
 
@@ -80,7 +77,6 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
     peak_end(j, m, end_ns);
     if (member_state(m) == MEMBER_ALIVE)
         state_change(j, m, MEMBER_ENDED);
-    peak_uncertain(j);
     if (!m->life.end_ns)
         m->life.end_ns = end_ns;
     task_ended(j, m, m->life.end_ns);
@@ -110,7 +106,8 @@ void job_set_target(struct job *j, struct member *m, bool target)
 
 void job_absorbed(const struct job *j, struct member *m)
 {
-    m->life.reaped_by_parent |= j->adopts;
+    if (j->adopts)
+        m->account.heir = HEIR_EARLIER;
 }
 
 void job_rebase(struct member *m)
@@ -128,15 +125,9 @@ void job_rebase(struct member *m)
         now[c] = job_ledger(m, c);
     memcpy(m->account.base, now, sizeof(now));
     member_moved(m);
-    m->account.base[BASE_CPU] = value(m, PROCESS_cpu);
-    m->account.base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
-    m->account.base[BASE_CPU_SYSTEM] = value(m, PROCESS_cpu_system);
     m->account.base[BASE_CHILDREN_CPU] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
-    m->account.base[BASE_FAULTS_MINOR] = value(m, PROCESS_faults_minor);
-    m->account.base[BASE_FAULTS_MAJOR] = value(m, PROCESS_faults_major);
-    m->account.base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
-    m->account.base[BASE_SWITCHES_VOLUNTARY] = value(m, PROCESS_switches_voluntary);
-    m->account.base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
+    for (int c = BASE_CPU; c <= BASE_SWITCHES_INVOLUNTARY; c++)
+        m->account.base[c] = value(m, base_metrics[c]);
 }
 
 void job_leave_out(struct member *m, const uint64_t used[LEDGER_MAX])
@@ -162,7 +153,7 @@ void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
 {
     job_ended(j, m, end_ns);
     state_change(j, m, member_is_gone(m) ? MEMBER_GONE_REAPED : MEMBER_REAPED);
-    m->life.reaped_by_parent = false;
+    m->account.heir = HEIR_SUCCESSOR;
     member_moved(m);
     if (!member_is_gone(m))
         tree_set_parent(m, NULL); /* when it was reaped it was a child of the wrapper, even if it was adopted late */
@@ -174,10 +165,10 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     bool final = member_is_final(m);
     if (member_is_gone(m))
         return;
-    job_end_noticed(j, m, noticed_ns);
     peak_end(j, m, end_ns);
     m->life.gone_ns = noticed_ns;
-    m->life.reaped_by_parent |= !final && !m->links.parent && j->adopts;
+    if (!final && !m->links.parent && j->adopts)
+        m->account.heir = HEIR_EARLIER;
     if (!m->life.end_ns)
         m->life.end_ns = end_ns;
     j->counts.targets -= m->is_target;
@@ -188,7 +179,6 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
     tree_remove(&j->tree, m);
     j->others.listed -= m->other.is;
-    peak_uncertain(j);
     m->links.list_next = j->settling.gone;
     j->settling.gone = m;
     j->settling.n_gone++;

@@ -3,17 +3,7 @@
  * A job: its members, and what they have used together. No function here makes a system call: recorder/collectors fills
  * the rows; recorder/loop gives it the reports of the wrapper and of the event sources, and asks for totals.
  *
- * The ledger. A total is the sum of
- *   - the own counters of the living members,
- *   - the counters of the children that they reaped, which the kernel adds to theirs,
- *   - the counters of the processes that the wrapper reaped (wait4(2)), and
- *   - the carried counters: those of ended processes that the kernel added to no process of the job (the parent
- *     ignores SIGCHLD, or init reaped an orphan).
- *
- * A member that is found gone waits in a list until job_settle(), which reads its nearest living ancestor again. The
- * counters of that ancestor must have grown by at least what the member is known to have used. Example: cc1 had used
- * 800 ms when it was last read, and is gone. If make's children_cpu has grown by 830 ms, it includes cc1. If it has not
- * grown, 800 ms less the allowed rounding are carried.
+ * docs/ledger.md says how the ledger balances.
  */
 #ifndef RECORDER_JOB_JOB_H
 #define RECORDER_JOB_JOB_H
@@ -49,21 +39,17 @@ struct job_group {
     uint64_t ended_ns; /* when the last process ended whose exit was reported */
 };
 
-/* A process whose exit is on the tape, and that the wrapper, which adopts orphans, may still report. */
-struct job_unclaimed {
-    struct baro_key key; /* pid 0: the wrapper has reported it. start 0: only events reported it */
-    uint64_t begin_ns, end_ns, noted_ns, cpu_ns;
-    /* number of the previous one with the same hash, counted from 1 since the recording began; 0: none */
-    size_t before;
-};
+#define JOB_REPORTED 1024u
+#define JOB_REPORTED_HASH 256u
 
-#define JOB_UNCLAIMED_HASH 256u
-#define JOB_REPORTED 256u
-
-/* An exit that was reported. end_ns: when it ended, or when it was found gone. before: as in struct job_unclaimed. */
+/* An exit that was reported. */
 struct job_reported {
-    struct baro_key key;
-    uint64_t end_ns, before;
+    struct baro_key key; /* start 0: only events reported it */
+    /* end_ns: when it ended, or was found gone. before: number of the previous one with the same hash, counted from 1;
+     * 0: none */
+    uint64_t begin_ns, end_ns, before;
+    bool is_unreaped; /* nobody is known to have reaped it */
+    bool is_claimed;  /* the wrapper has reported it as well */
 };
 
 /* An exit that is reported when the sockets of the process have ended. */
@@ -75,7 +61,6 @@ struct job_late {
 };
 
 struct job_task;
-struct job_before;
 
 /* What reports forks and exits. */
 struct job_source {
@@ -104,15 +89,6 @@ struct job_settling {
     bool closing; /* this is the last job_settle(): nothing is held back */
 };
 
-/* Exits that the wrapper may still report, oldest first: elements first to n - 1. */
-struct job_claims {
-    struct job_unclaimed *unclaimed;
-    /* dropped: how many were removed from the front; unclaimed[0] has the number dropped + 1 */
-    size_t first, n, cap, dropped;
-    uint64_t cpu_ns;               /* the sum of their CPU time */
-    size_t of[JOB_UNCLAIMED_HASH]; /* by the hash of a pid: the number of the last one */
-};
-
 /* The last published totals: they never fall. */
 struct job_shown {
     uint64_t ledger[LEDGER_MAX], run_delay, switches[2];
@@ -124,17 +100,18 @@ struct job_shortfall {
     bool io;
     /* a process has ended whose CPU time the kernel added to no other process, and is not known to its end */
     bool cpu;
+    uint64_t cpu_ns;       /* such CPU time is known, but for the teardowns: what these are expected to have taken */
     bool rss_peak;         /* a process has ended whose VmHWM at its end is not known */
     bool ignores_children; /* a member was seen to ignore SIGCHLD */
     /* a process has ended whose counters the kernel added to no other process */
     bool unreaped;
-    uint64_t teardown_ns; /* expected CPU time of the teardowns that no counter includes */
 };
 
-/* The last exits that were reported, by pid, so that none is reported twice. */
+/* The last exits that were reported, by pid: none is reported twice, and none is added again when the wrapper reports
+ * it after that. */
 struct job_reports {
     struct job_reported at[JOB_REPORTED]; /* a ring: number n is at (n - 1) % JOB_REPORTED */
-    uint64_t n, of[JOB_REPORTED];         /* by the hash of a pid: the number of the last one; 0: none */
+    uint64_t n, of[JOB_REPORTED_HASH];    /* by the hash of a pid: the number of the last one; 0: none */
 };
 
 struct job_counts {
@@ -146,29 +123,24 @@ struct job_counts {
 /* How many processes were alive at once: process_peak.c. */
 struct job_at_once {
     uint64_t most; /* upper bound of the peak; valid if it is more than counts.peak */
-    bool found;    /* a list has found a member since the last peak_note() */
-    /* how many members have ended since the last peak_note(), and when the last of them ended */
-    uint64_t fewer, last_end_ns;
+    /* when the last one ended, and the last one whose end no event reports */
+    uint64_t last_end_ns, unreported_end_ns;
     uint64_t awaited;      /* members that were found ended, and whose end events have not been read yet */
     uint64_t n_end_unseen; /* members that may have ended without an event */
-    /* members whose end no event reports, and when the last of them was found ended */
-    uint64_t unreported, unreported_end_ns;
 };
 
 /* Sums over the processes that have ended. */
 struct job_ended_sums {
     uint64_t counted_ns; /* CPU time attributed to them */
-    uint64_t split[2];   /* its parts in user mode and in the kernel, as far as they are known */
     uint64_t unsure_ns;  /* the part of it that may be too much: own_unsure() */
-    uint64_t shared_ns;  /* the part that remainder_share_out() attributed to them from gains of their parents */
-    /* CPU time that perf reported for processes with unsure CPU time, since these were read last */
-    uint64_t reported_ns;
+    uint64_t vague_ns;   /* the part of it that perf alone has: perf_cpu() */
+    uint64_t excess_ns;  /* of the CPU time of processes that nobody waited for: the part that may be too much */
+    /* those that nobody is known to have reaped: how many; is the CPU time, or the I/O, of one not known to its end? */
+    uint64_t unreaped;
+    bool unreaped_cpu_short, unreaped_io_short;
+    bool cpu_is_short; /* the CPU time of one of them is not known to its end */
     /* I/O and page faults of each process itself, as far as they are known */
     uint64_t own[LEDGER_MAX];
-    /* CPU time of processes that an ended parent is assumed to have reaped, and the part of it that may be too much */
-    uint64_t assumed_ns, assumed_unsure_ns;
-    uint64_t unreaped_unsure_ns; /* of processes that nobody waited for: the part that may be too much */
-    bool assumed_short;          /* the CPU time of one of these is not known to its end */
     /* lower bounds */
     uint64_t run_delay, switches[2];
     uint64_t delay_cpu; /* their CPU time up to the moment when their run delay was read */
@@ -195,13 +167,12 @@ struct job_metrics_seen {
 
 struct job {
     struct tree tree;
-    struct member_part sums; /* over all members; up to date after totals_refresh() */
+    uint64_t sums[PART_MAX]; /* over all members: enum member_part_of; up to date after totals_refresh() */
     struct job_sink sink;
     struct job_wrapper wrapper;
     struct job_group group;
     struct job_source source;
     struct job_settling settling;
-    struct job_claims claims;
     struct job_reports reports;
     struct job_counts counts;
     struct job_at_once at_once;
@@ -222,15 +193,12 @@ struct job {
     bool selected;         /* each member belongs to a task, and the job's totals are the sums of tasks */
     bool alone;            /* children of members are not members, and their counters do not count for the job */
     bool commands_unknown; /* it is not known how many programs ended before their command was read */
-    uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
     uint64_t rss_peak; /* the largest peak of any one process */
 
     struct job_task *tasks; /* recorder/job/task.h; NULL: none */
     size_t n_tasks;
-    uint8_t all_task;          /* the task of each member that has no other; 0: none */
-    struct job_before *before; /* resume.c: the last sample of the other recorder; NULL: not needed any more */
-    bool resumed;              /* another recorder has recorded the job before */
+    uint8_t all_task; /* the task of each member that has no other; 0: none */
 };
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
@@ -253,9 +221,6 @@ void job_set_target(struct job *j, struct member *m, bool target);
 /* The member ended at end_ns: an event reported it, or it was seen as a zombie. It stays a member until it is reaped.
  */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
-/* The member was found ended at now_ns, later than the tick began. Call it before job_ended(). */
-void job_end_noticed(struct job *j, const struct member *m, uint64_t now_ns);
-
 /* An event reported its end. */
 void job_end_reported(struct job *j, struct member *m);
 
@@ -277,7 +242,7 @@ void job_reaped(struct job *j, struct member *m, uint64_t end_ns);
  * only then are all of them known to be alive at the same time. */
 void job_note_peak(struct job *j);
 
-/* A selected process joins late. begin_ns: when it began; 0: not known. */
+/* A process is found late: others may have ended since it began. begin_ns: when that was; 0: not known. */
 void job_note_late(struct job *j, uint64_t begin_ns);
 
 /* The reported end was wrong: the process is alive. */
@@ -288,9 +253,6 @@ void job_revive(struct job *j, struct member *m);
  * belong to another process by now. Returns the member, which may be gone and wait for job_settle(). Returns NULL if
  * there is none; then ret_reported says whether its exit was reported before. */
 struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported);
-
-/* Drops the unclaimed exits that were noted before this time: the wrapper will not report them any more. */
-void job_forget_unclaimed(struct job *j, uint64_t before_ns);
 
 /* Converts a start time in ticks to ns since the tape began; 0: before. Precision: one tick. */
 uint64_t job_begin_ns(const struct job *j, uint64_t start);
@@ -329,7 +291,7 @@ bool job_gained(const struct member *m);
 
 /* Marks the member's counters of reaped children as settled, unless gone children of it still wait. Call it after
  * job_settle() for each member that was read in this tick. */
-void job_settled(const struct job *j, struct member *m);
+void job_settled(struct member *m);
 
 /* Fills the job's values of a sample: totals, counts, peaks and bounds. */
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX]);
@@ -343,23 +305,6 @@ uint64_t job_rss(struct job *j);
 
 /* What a member and the children that it reaped have used since attach. */
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
-
-/* Continues a job that another recorder has recorded up to its last sample `last`. The members have been found again.
- * Totals continue from that sample: what a member has used since then counts. If a process has ended in between, what
- * it used after that sample is not known. Call job_task_resume() for each task before. If members are selected, they
- * join after this call; call job_resume_end() when all have joined. Returns 0 or -ENOMEM. */
-int job_resume(struct job *j, const struct baro_sample *last);
-/* Is this member in the last sample, or did it begin before that? If so, call job_resume_member() after the member has
- * joined its task and was read, and its base was set to what it has used by now. */
-bool job_resume_knows(const struct job *j, const struct member *m);
-/* Sets the member's base to what it had used at the last sample. */
-void job_resume_member(struct job *j, struct member *m);
-/* Does the same as job_resume_member() for a member with this start time that had ended when it was found again. */
-void job_resume_ended(struct job *j, struct member *m, uint64_t start);
-/* Returns the next process of the last sample that was not found again; NULL: there are no more. *i is 0 at first. */
-const struct baro_process *job_resume_next(const struct job *j, size_t *i, unsigned *ret_task);
-/* All members have joined: the processes that were not found again have ended. */
-void job_resume_end(struct job *j);
 
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,
                const char *text);

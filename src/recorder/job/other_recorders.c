@@ -18,18 +18,15 @@
 
 static void used_by(const struct job *j, const struct member *m, uint64_t ret[BASE_MAX])
 {
-    static const enum base_counter switches[] = {BASE_SWITCHES_VOLUNTARY, BASE_SWITCHES_INVOLUNTARY};
+    static const enum base_counter of[] = {BASE_CPU_USER,     BASE_CPU_SYSTEM,         BASE_FAULTS_MINOR,
+                                           BASE_FAULTS_MAJOR, BASE_SWITCHES_VOLUNTARY, BASE_SWITCHES_INVOLUNTARY};
     bool whole;
     memset(ret, 0, BASE_MAX * sizeof(*ret));
     ret[BASE_CPU] = since_base(m, BASE_CPU, own_cpu(m));
-    ret[BASE_CPU_USER] = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
-    ret[BASE_CPU_SYSTEM] = since_base(m, BASE_CPU_SYSTEM, value(m, PROCESS_cpu_system));
-    ret[BASE_FAULTS_MINOR] = since_base(m, BASE_FAULTS_MINOR, own_of(m, LEDGER_FAULTS_MINOR));
-    ret[BASE_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, own_of(m, LEDGER_FAULTS_MAJOR));
-    for (size_t i = 0; i < 2; i++)
-        ret[switches[i]] = since_base(m, switches[i], value(m, PROCESS_switches_voluntary + i));
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+        ret[of[i]] = own_since_base(m, of[i]);
     for (enum ledger_counter c = LEDGER_IO_READ; c <= LEDGER_IO_WCHAR; c++)
-        closure_own(j, m, c, &ret[c], &whole);
+        own_io(j, m, c, &ret[c], &whole);
 }
 
 /* Adds what the member has used since it is one of these. `used` is what it has used in all. */

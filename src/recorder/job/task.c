@@ -167,8 +167,7 @@ void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
 
 static uint64_t reported_faults(const struct member *m, enum ledger_counter c)
 {
-    const struct member_usage *u = member_usage(m);
-    return c == LEDGER_FAULTS_MINOR ? u->faults_minor : c == LEDGER_FAULTS_MAJOR ? u->faults_major : 0;
+    return member_usage(m)->own[c];
 }
 
 void task_settle(struct job *j)

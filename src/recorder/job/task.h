@@ -17,7 +17,6 @@
 
 struct job_task {
     uint32_t id;                               /* id of the entity */
-    uint32_t id_before;                        /* its id on the tape of the recorder before this one; 0: none */
     uint64_t ended[TASK_MAX];                  /* counters of the processes that have ended or left */
     uint64_t io_published[4];                  /* the sums of I/O as they were written last: they never fall */
     uint64_t user_published, system_published; /* CPU time as it was written last */
@@ -39,7 +38,6 @@ struct job_task {
     int wait_status;                   /* its wait status (wait4(2)); if there are several, that of the last one */
     bool has_rules;                    /* commands are matched with rules; else the user named processes */
     bool is_group;                     /* its processes are those of control groups, whose own count is exact */
-    bool group_short;                  /* that count lacks what another group of the same name used */
     struct job_group group_now;        /* that count, since the recording began */
     uint64_t extra_user, extra_system; /* the part of that count that no known process used; may wrap */
 };
@@ -71,12 +69,6 @@ void job_label_missed(struct job *j, unsigned task);
 /* A program that may have belonged to the task ended before its command was read. cpu_ns: NULL: not known. */
 void job_task_unread(struct job *j, unsigned task, const uint64_t *cpu_ns);
 
-/* Another recorder has recorded the task until the sample `last`, which has it as `then`. Call it before job_resume().
- */
-void job_task_resume(struct job *j, unsigned task, const struct baro_sample *last, const struct baro_entity *then);
-/* Returns the task of a process of that sample, counted from 1; 0: none. */
-unsigned job_task_before(const struct job *j, const struct baro_process *row);
-
 /* Fills the values of all tasks for a sample at now_ns: a row of TASK_MAX values for each task. */
 void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_MAX], uint8_t (*ret_absent)[TASK_MAX]);
 
@@ -102,9 +94,6 @@ void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns);
 void task_set_base(struct member *m); /* what it has used so far does not count for its task */
 /* The member is none of the task's: it belongs to another recording of barograph. */
 void task_drop(struct job *j, struct member *m);
-/* task_resume.c: continues a member that was found again. then: its task in the last sample, at last_ns; 0: none */
-void task_resume_member(struct job *j, struct member *m, unsigned then, uint64_t last_ns);
-void task_resume_lost(struct job *j, unsigned task); /* a process of the task was not found again */
 /* task_tcp.c */
 void task_tcp_base(struct member *m);
 void task_tcp_add(const struct member *m, uint64_t *v);

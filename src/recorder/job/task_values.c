@@ -108,12 +108,12 @@ static void finish_values(const struct job *j, struct job_task *t, uint64_t now_
     v[TASK_processes_peak] = t->peak;
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] = t->gone;
-    v[TASK_processes_unread] = t->group_now.known && !t->group_short ? 0 : t->unread;
+    v[TASK_processes_unread] = t->group_now.known ? 0 : t->unread;
     v[TASK_processes_io_unread] += t->io_unread; /* v has the number of living ones */
     v[TASK_commands_unread] = t->commands_unread;
     v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
-    bool unknown = t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group
-                                               : !j->source.events || j->source.lossy;
+    bool unknown =
+        t->has_rules || j->selected ? j->commands_unknown || t->is_group : !j->source.events || j->source.lossy;
     absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     task_tcp_finish(t, v, absent);

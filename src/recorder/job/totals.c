@@ -5,10 +5,13 @@
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
-#define TEARDOWN_PART 128u /* if less than this share of the CPU time is missing, it is not marked as a lower bound */
+#define MARKED_PART 50u /* if less than this share of the CPU time is missing, it is not marked as a lower bound */
 /* Processes are read, and their exits reported, some milliseconds before or after their group. */
 #define GROUP_SLACK 5000000u
 #define GROUP_SURE (64 * UINT64_C(5000000)) /* from there on that does not matter */
+
+/* wait4(2) rounds user and system time of each process that the wrapper reaped down to 1 us. */
+#define WAIT4_ROUNDING_NS 2000u
 
 static const struct totals_sum sums[] = {
     {JOB_cpu_user, PROCESS_cpu_user},
@@ -24,6 +27,7 @@ static const struct totals_sum sums[] = {
     {JOB_switches_voluntary, PROCESS_switches_voluntary},
     {JOB_switches_involuntary, PROCESS_switches_involuntary},
     {JOB_process_rss_peak, PROCESS_rss_peak},
+    {JOB_cpu, PROCESS_cpu},
 };
 
 #define N_SUMS (sizeof(sums) / sizeof(*sums))
@@ -45,15 +49,19 @@ void totals_know(struct job *j, const struct member *m)
     }
 }
 
-/* A total is absent if no process had the value. */
+/* A total is absent if no process had the value. The CPU time of a job that has had no process yet is 0. */
 static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     for (size_t i = 0; i < N_SUMS; i++) {
         enum job_metric id = sums[i].job;
-        if (j->seen.known >> id & 1)
+        if (j->seen.known >> id & 1 || (id == JOB_cpu && !j->counts.started))
             continue;
         value_of[id] = 0;
         absent[id] = j->seen.why[id] ? j->seen.why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
+    }
+    if (absent[JOB_cpu]) {
+        value_of[JOB_cpu_bound] = value_of[JOB_cpu_counted] = 0;
+        absent[JOB_cpu_bound] = absent[JOB_cpu_counted] = absent[JOB_cpu];
     }
     if (absent[JOB_process_rss_peak]) {
         value_of[JOB_process_rss_peak_is_lower_bound] = 0;
@@ -90,86 +98,63 @@ static void leave_out_children(struct job *j, struct member *m)
     base[LEDGER_FAULTS_MINOR] = base[BASE_FAULTS_MINOR] + children;
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++) {
         uint64_t now = job_ledger(m, c);
-        base[c] += now > m->account.part.ledger[c] ? now - m->account.part.ledger[c] : 0;
+        base[c] += now > m->account.part[c] ? now - m->account.part[c] : 0;
     }
     j->shortfall.io = true;
 }
 
-/* Fills the part of a member of a task: what it used itself. Its I/O includes that of its children, because the kernel
- * has one sum. */
-static void fill_own_part(const struct member *m, struct member_part *p)
+/* Fills the counters of a member of a task: what it used itself. Its I/O includes that of its children, because the
+ * kernel has one sum. */
+static void fill_own_part(const struct member *m, uint64_t p[PART_MAX])
 {
-    uint64_t user = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
-    p->parents = 0;
-    p->ledger[LEDGER_CPU_USER] = user < p->counted ? user : p->counted;
-    p->ledger[LEDGER_CPU_SYSTEM] = p->counted - p->ledger[LEDGER_CPU_USER];
+    p[PART_PARENTS] = 0;
+    p[LEDGER_CPU_USER] = min_u64(own_since_base(m, BASE_CPU_USER), p[PART_CPU]);
+    p[LEDGER_CPU_SYSTEM] = p[PART_CPU] - p[LEDGER_CPU_USER];
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++)
-        p->ledger[c] = job_ledger(m, c);
-    p->ledger[LEDGER_FAULTS_MINOR] = since_base(m, BASE_FAULTS_MINOR, value(m, PROCESS_faults_minor));
-    p->ledger[LEDGER_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, value(m, PROCESS_faults_major));
+        p[c] = job_ledger(m, c);
+    p[LEDGER_FAULTS_MINOR] = own_since_base(m, BASE_FAULTS_MINOR);
+    p[LEDGER_FAULTS_MAJOR] = own_since_base(m, BASE_FAULTS_MAJOR);
 }
 
-static void own_split(const struct member *m, uint64_t ret[2])
+/* What the kernel adds to no other process. */
+static void add_kept(const struct member *m, uint64_t p[PART_MAX])
 {
-    ret[0] = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
-    ret[1] = since_base(m, BASE_CPU_SYSTEM, value(m, PROCESS_cpu_system));
+    p[PART_RUN_DELAY] += own_since_base(m, BASE_RUN_DELAY);
+    p[PART_DELAY_CPU] += delay_cpu_of(m);
+    p[PART_SWITCHES_VOLUNTARY] += own_since_base(m, BASE_SWITCHES_VOLUNTARY);
+    p[PART_SWITCHES_INVOLUNTARY] += own_since_base(m, BASE_SWITCHES_INVOLUNTARY);
 }
 
-/* Fills what the kernel adds to no other process. */
-static void fill_kept(const struct member *m, struct member_part *p)
+static void fill_part(const struct job *j, const struct member *m, uint64_t p[PART_MAX])
 {
-    p->run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
-    p->switches[0] = since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-    p->switches[1] = since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-    p->delay_cpu = delay_cpu_of(m);
-    p->rss = value(m, PROCESS_rss);
-}
-
-static struct member_part part_of(const struct job *j, const struct member *m)
-{
-    struct member_part p = {
-        .counted = counted_of(m),
-        .unsure = own_unsure(m),
-        .reap_pending = member_is_reap_pending(m)
-                            ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM)
-                            : 0,
-        .parents =
-            m->account.had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
-    };
-    own_split(m, p.split);
-    if (!m->other.is)
-        fill_kept(m, &p);
+    p[PART_CPU] = counted_of(m);
+    p[PART_VAGUE] = perf_cpu(m);
+    /* every process has at least one fault */
+    p[PART_PARENTS] = m->account.had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0;
+    if (!m->other.is) {
+        add_kept(m, p);
+        p[PART_RSS] = value(m, PROCESS_rss);
+    }
     if (is_own_alone(j))
-        fill_own_part(m, &p);
+        fill_own_part(m, p);
     for (int c = 0; c < LEDGER_MAX && !is_own_alone(j) && !member_is_reap_pending(m); c++)
-        p.ledger[c] = job_ledger(m, c);
-    return p;
+        p[c] = job_ledger(m, c);
 }
 
 /* Unsigned arithmetic: an intermediate difference may wrap. */
-static void replace_part(struct member_part *all, struct member_part *old, const struct member_part *new)
+static void replace_part(struct job *j, struct member *m, const uint64_t p[PART_MAX])
 {
-    for (int c = 0; c < LEDGER_MAX; c++)
-        all->ledger[c] += new->ledger[c] - old->ledger[c];
-    all->counted += new->counted - old->counted;
-    all->split[0] += new->split[0] - old->split[0];
-    all->split[1] += new->split[1] - old->split[1];
-    all->unsure += new->unsure - old->unsure;
-    all->reap_pending += new->reap_pending - old->reap_pending;
-    all->run_delay += new->run_delay - old->run_delay;
-    all->switches[0] += new->switches[0] - old->switches[0];
-    all->switches[1] += new->switches[1] - old->switches[1];
-    all->delay_cpu += new->delay_cpu - old->delay_cpu;
-    all->rss += new->rss - old->rss;
-    all->parents += new->parents - old->parents;
-    *old = *new;
+    for (int k = 0; k < PART_MAX; k++) {
+        j->sums[k] += p[k] - m->account.part[k];
+        m->account.part[k] = p[k];
+    }
 }
 
 void totals_leave(struct job *j, struct member *m)
 {
-    static const struct member_part nothing;
+    static const uint64_t nothing[PART_MAX];
     leave_out_children(j, m);
-    replace_part(&j->sums, &m->account.part, &nothing);
+    replace_part(j, m, nothing);
 }
 
 void totals_refresh(struct job *j)
@@ -177,8 +162,9 @@ void totals_refresh(struct job *j)
     for (size_t i = tree_next_moved(&j->tree, 0); i < j->tree.n; i = tree_next_moved(&j->tree, i + 1)) {
         struct member *m = j->tree.at[i];
         leave_out_children(j, m);
-        struct member_part now = part_of(j, m);
-        replace_part(&j->sums, &m->account.part, &now);
+        uint64_t now[PART_MAX] = {0};
+        fill_part(j, m, now);
+        replace_part(j, m, now);
         totals_know(j, m);
         j->rss_peak = max_u64(j->rss_peak, m->other.is ? 0 : value(m, PROCESS_rss_peak));
     }
@@ -187,49 +173,32 @@ void totals_refresh(struct job *j)
 uint64_t job_rss(struct job *j)
 {
     totals_refresh(j);
-    return j->sums.rss;
+    return j->sums[PART_RSS];
 }
 
-/* Counters that the kernel does not add to those of the parent. */
-struct kept {
-    uint64_t run_delay, switches[2], delay_cpu;
-};
-
-/* Adds up these counters over members and ended processes, also those whose exits are not reported yet. */
-static struct kept sum_of_kept(const struct job *j)
-{
-    struct kept all = {
-        .run_delay = j->past.run_delay + j->sums.run_delay,
-        .switches = {j->past.switches[0] + j->sums.switches[0], j->past.switches[1] + j->sums.switches[1]},
-        .delay_cpu = j->past.delay_cpu + j->sums.delay_cpu};
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        if (m->other.is)
-            continue;
-        all.run_delay += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
-        all.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-        all.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-        all.delay_cpu += delay_cpu_of(m);
-    }
-    return all;
-}
-
-/* Publishes run delay and context switches, which never fall. Example: a command with 986 ms of run delay ends, and its
- * exit waits for that of its parent: the total stays at 986 ms. */
+/* Publishes run delay and context switches, over members and ended processes, also those whose exits are not reported
+ * yet. They never fall. Example: a command with 986 ms of run delay ends, and its exit waits for that of its parent:
+ * the total stays at 986 ms. */
 static void publish_kept(struct job *j, uint64_t *value_of)
 {
-    const struct kept now = sum_of_kept(j);
-    /* The wrapper's wait4(2) includes all children that the command has reaped. Both are lower bounds. */
-    uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
-    j->shown.run_delay = max_u64(j->shown.run_delay, now.run_delay);
-    for (int i = 0; i < 2; i++) {
-        uint64_t others = j->others.used[BASE_SWITCHES_VOLUNTARY + i];
-        reaped[i] -= others < reaped[i] ? others : reaped[i];
-        j->shown.switches[i] = max_u64(j->shown.switches[i], max_u64(now.switches[i], reaped[i]));
+    uint64_t now[PART_MAX];
+    memcpy(now, j->sums, sizeof(now));
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
+        if (!m->other.is)
+            add_kept(m, now);
     }
+    /* The wrapper's wait4(2) includes all children that the command has reaped. Both are lower bounds. */
+    const uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
+    for (int i = 0; i < 2; i++) {
+        uint64_t of_wrapper = excess(reaped[i], j->others.used[BASE_SWITCHES_VOLUNTARY + i]);
+        uint64_t seen = now[PART_SWITCHES_VOLUNTARY + i] + j->past.switches[i];
+        j->shown.switches[i] = max_u64(j->shown.switches[i], max_u64(seen, of_wrapper));
+    }
+    j->shown.run_delay = max_u64(j->shown.run_delay, now[PART_RUN_DELAY] + j->past.run_delay);
     value_of[JOB_run_delay] = j->shown.run_delay;
     value_of[JOB_switches_voluntary] = j->shown.switches[0];
     value_of[JOB_switches_involuntary] = j->shown.switches[1];
-    value_of[JOB_run_delay_lag] = value_of[JOB_cpu] > now.delay_cpu ? value_of[JOB_cpu] - now.delay_cpu : 0;
+    value_of[JOB_run_delay_lag] = excess(value_of[JOB_cpu], now[PART_DELAY_CPU] + j->past.delay_cpu);
 }
 
 /* Publishes CPU time. The sum of user and system is exact; the split between them is scaled from ticks and changes a
@@ -244,63 +213,81 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->shown.ledger[LEDGER_CPU_SYSTEM] = sum - j->shown.ledger[LEDGER_CPU_USER];
 }
 
-/*
- * Makes the bound smaller by what closure_raise_cpu() added. The CPU time that a parent shows for its children is too
- * small by up to two ticks, and the carried CPU time may be too small by the same amount. closure_raise_cpu() adds what
- * is missing from the sum over single processes. CPU time of gone members that still wait (`waiting`) was in no sum
- * before, so it does not change the bound.
- *
- * Example: the total is 970 ms with a bound of 40 ms, and the single processes have 990 ms: 20 ms are added, and the
- * bound becomes 20 ms.
- */
-static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
-{
-    added -= added < waiting ? added : waiting;
-    *bound -= added < *bound ? added : *bound;
-}
-
-/*
- * Makes the parts of the total in user mode and in the kernel at least the sums over the single processes. The kernel
- * scales both parts from ticks, for each process and for each sum separately, so they differ. Example: wait4(2) has
- * 330 ms and 32 ms, and the process's own stat 331 and 31 ms: the total has 331 and 31 ms. If the sums over processes
- * are more than the total (perf), the total is split in their ratio.
- */
-static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
-{
-    uint64_t least[2] = {j->past.split[0] + j->sums.split[0], j->past.split[1] + j->sums.split[1]};
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
-    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        uint64_t one[2];
-        own_split(m, one);
-        least[0] += one[0];
-        least[1] += one[1];
-    }
-    if (least[0] + least[1] > sum) {
-        least[0] = share_u64(sum, least[0], least[0] + least[1]);
-        least[1] = sum - least[0];
-    }
-    total[LEDGER_CPU_USER] = max_u64(total[LEDGER_CPU_USER], least[0]);
-    if (sum - total[LEDGER_CPU_USER] < least[1])
-        total[LEDGER_CPU_USER] = sum - least[1];
-    total[LEDGER_CPU_SYSTEM] = sum - total[LEDGER_CPU_USER];
-}
-
 static bool is_in_group_count(const struct job *j, const struct member *m)
 {
     return m->of_task.number && j->tasks[m->of_task.number - 1].group_now.known;
 }
 
-/* CPU time of the members whose exits are not reported yet, except what the count of a control group includes.
- * ret_unsure: the part of it that may be too much. */
-static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
+/* CPU time that is attributed to processes. vague: the part of it that perf alone has; unsure: the part that may be too
+ * much. Of members whose exits are not reported yet, all but what the count of a control group includes. */
+struct attributed {
+    uint64_t cpu, vague, unsure;
+};
+
+static struct attributed sum_of_attributed(const struct job *j)
 {
-    uint64_t sum = 0;
-    *ret_unsure = 0;
+    struct attributed a = {j->past.counted_ns + j->sums[PART_CPU], j->past.vague_ns + j->sums[PART_VAGUE],
+                           j->past.unsure_ns};
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        sum += is_in_group_count(j, m) ? 0 : counted_of(m);
-        *ret_unsure += is_in_group_count(j, m) ? 0 : own_unsure(m);
+        if (is_in_group_count(j, m))
+            continue;
+        a.cpu += counted_of(m);
+        a.vague += perf_cpu(m);
+        a.unsure += own_unsure(m);
     }
-    return sum;
+    return a;
+}
+
+static bool is_blind(const struct job *j)
+{
+    return !j->source.events || j->source.lossy;
+}
+
+/*
+ * A total is at least the sum of what single processes have used.
+ *
+ * While the job runs, this fills up what a parent shows of its children in whole ticks only. What perf alone has does
+ * not count for that: its clock goes on while a hypervisor has the CPU, and a published total can't be taken back.
+ *
+ * At the end, when all is settled, the total is wait4(2)'s, and the kernel has added the counters of each process to
+ * those of another one; the page faults and the I/O of single processes are not more than the total. If they are, it
+ * has not, nor if a parent has ended without having reaped any, and the wrapper has not either: when the first process
+ * of a PID namespace ends, the kernel kills the others and adds their counters to none (pid_namespaces(7)). Example:
+ * ten containers, each with three processes that have used 100 ms when its init ends. wait4(2) has 5 ms, and the single
+ * processes have 3,005 ms by taskstats: that is the total. perf's count may be too much by the part that is unsure,
+ * which is left out: the total is a lower bound.
+ */
+static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const struct attributed *a)
+{
+    bool closed = j->settling.closing && j->adopts && !j->settling.n_gone, is_lost = false;
+    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_MAX; c++) {
+        is_lost |= closed && j->past.own[c] > total[c];
+        total[c] = max_u64(total[c], j->past.own[c]);
+    }
+    is_lost |= closed && j->past.unreaped;
+    if (is_lost) {
+        j->shortfall.unreaped = true;
+        bool others = !j->past.unreaped; /* it is not known which ones */
+        j->shortfall.io |= j->past.unreaped_io_short || others;
+        j->shortfall.cpu |= j->past.unreaped_cpu_short || a->unsure;
+        j->shortfall.cpu |= others && (j->past.cpu_is_short || is_blind(j));
+    }
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    uint64_t missing = excess(a->cpu, sum + (is_lost ? a->unsure : a->vague));
+    bool is_rounding = missing <= j->wrapper.reaped * WAIT4_ROUNDING_NS;
+    if (!missing || is_own_alone(j) || (closed && !is_lost && !is_rounding))
+        return;
+    uint64_t user = share_u64(missing, total[LEDGER_CPU_USER], sum);
+    total[LEDGER_CPU_USER] += user;
+    total[LEDGER_CPU_SYSTEM] += missing - user;
+}
+
+/* May processes have run unseen whose counters the kernel added to no member? Without events they may if a member
+ * ignores SIGCHLD, or if no wrapper adopts orphans. Example: a daemon that was attached to forks twice, and its
+ * grandchild begins and ends between two lists of children. */
+static bool may_miss(const struct job *j)
+{
+    return (is_blind(j) && j->shortfall.ignores_children) || (!j->adopts && !j->alone && (is_blind(j) || j->open));
 }
 
 /* A child has the wrapper's peak until it executes a program. So if ru_maxrss of wait4(2) is no more than the wrapper's
@@ -310,14 +297,14 @@ static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss && !j->others.started;
     bool is_of_all =
-        j->wrapper.maxrss && !tree_count(&j->tree) && !j->settling.n_gone && !j->shortfall.cpu && !may_miss_children(j);
+        j->wrapper.maxrss && !tree_count(&j->tree) && !j->settling.n_gone && !j->shortfall.cpu && !may_miss(j);
     if (is_mark) {
         j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
         j->seen.known |= UINT64_C(1) << JOB_process_rss_peak;
     }
     value_of[JOB_process_rss_peak] = j->rss_peak;
     value_of[JOB_process_rss_peak_is_lower_bound] =
-        !(is_of_all && is_mark) && (j->shortfall.rss_peak || !j->source.events || j->source.lossy || j->open);
+        !(is_of_all && is_mark) && (j->shortfall.rss_peak || is_blind(j) || j->open);
     value_of[JOB_process_rss_most] = is_of_all ? max_u64(j->rss_peak, j->wrapper.maxrss) : 0;
     absent[JOB_process_rss_most] = is_of_all ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
@@ -328,16 +315,8 @@ static void leave_out_past(const struct job *j, uint64_t total[LEDGER_MAX])
 {
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         for (int c = 0; c < LEDGER_MAX && m->account.base && m->account.successor; c++)
-            total[c] -= total[c] < m->account.base[c] ? total[c] : m->account.base[c];
+            total[c] = excess(total[c], m->account.base[c]);
     }
-}
-
-/* Gets how many processes may have begun and ended unseen, at most. Returns false if there is no bound. */
-static bool unseen_at_most(const struct job *j, uint64_t *ret)
-{
-    bool reported = j->source.events && !j->source.lossy;
-    *ret = reported || !j->source.unseen_known || j->open ? 0 : j->source.unseen;
-    return !j->open && (reported || j->source.unseen_known);
 }
 
 /*
@@ -359,35 +338,32 @@ static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
  */
 static void raise_to_group(struct job *j, uint64_t total[LEDGER_MAX], uint64_t named)
 {
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], since = named - j->group.named_ns;
-    uint64_t least = j->group.user_ns + j->group.system_ns;
-    least += named > j->group.named_ns + GROUP_SLACK ? since - GROUP_SLACK : 0;
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    uint64_t least = j->group.user_ns + j->group.system_ns + excess(named, j->group.named_ns + GROUP_SLACK);
     if (sum >= least)
         return;
-    uint64_t user = sum ? (uint64_t)((double)total[LEDGER_CPU_USER] / (double)sum * (double)least) : j->group.user_ns;
-    total[LEDGER_CPU_USER] = user < least ? user : least;
+    total[LEDGER_CPU_USER] = sum ? share_u64(least, total[LEDGER_CPU_USER], sum) : j->group.user_ns;
     total[LEDGER_CPU_SYSTEM] = least - total[LEDGER_CPU_USER];
 }
 
 /* May processes of the group have used more than 1/64 of the total after its last reading? */
 static bool group_is_behind(const struct job *j)
 {
-    uint64_t gap = j->group.ended_ns > j->group.read_ns ? j->group.ended_ns - j->group.read_ns : 0;
+    uint64_t gap = excess(j->group.ended_ns, j->group.read_ns);
     return j->group.is_gone && gap * j->group.cores > (j->group.user_ns + j->group.system_ns) / 64;
 }
 
-/* Publishes which totals may be too small. Example: a job of 10 s whose processes ended with 0.2 s that no account has.
- */
+/* Publishes which totals may be too small. */
 static void publish_bounds(const struct job *j, bool has_group, uint64_t ret_value[JOB_MAX],
                            uint8_t ret_absent[JOB_MAX])
 {
-    bool may_miss = may_miss_children(j);
-    ret_value[JOB_io_is_lower_bound] =
-        j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
-    bool lacks_teardown = j->shortfall.teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
-    bool unsure = j->group.is_gone && (!j->source.events || j->source.lossy || ret_value[JOB_cpu] < GROUP_SURE);
-    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown || unsure);
-    ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
+    bool misses = may_miss(j);
+    bool lacks_teardown = j->shortfall.cpu_ns > ret_value[JOB_cpu] / MARKED_PART;
+    bool is_short_of_group = is_blind(j) || ret_value[JOB_cpu] < GROUP_SURE;
+    ret_value[JOB_io_is_lower_bound] = j->shortfall.io || misses || j->wrapper.io_unknown > 0;
+    ret_value[JOB_cpu_is_lower_bound] =
+        !has_group && (j->shortfall.cpu || lacks_teardown || (j->group.is_gone ? is_short_of_group : misses));
+    ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || misses;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
 }
@@ -401,8 +377,11 @@ static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uin
     ret_value[JOB_processes_peak] = min_u64(j->counts.peak, ret_value[JOB_processes_started]);
     ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
     ret_value[JOB_processes_ended] = j->counts.ended - j->others.ended;
-    bool bounded = unseen_at_most(j, &ret_value[JOB_processes_unseen]);
-    if (!bounded)
+    /* Without events the pids that were given out say how many may have begun and ended unseen, at most (births.h). */
+    bool bounded = !j->open && (!is_blind(j) || j->source.unseen_known);
+    if (bounded)
+        ret_value[JOB_processes_unseen] = is_blind(j) ? j->source.unseen : 0;
+    else
         ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
     if (bounded && !ret_value[JOB_processes_unseen])
         ret_value[JOB_processes_unsampled] = j->counts.unsampled;
@@ -413,7 +392,7 @@ static void publish_counts(const struct job *j, uint64_t ret_value[JOB_MAX], uin
 static void sum_up_ledger(const struct job *j, uint64_t total[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++)
-        total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
+        total[c] = j->wrapper.total[c] + j->carried[c] + j->sums[c];
     if (!is_own_alone(j))
         leave_out_past(j, total);
     for (size_t i = 0; i < j->n_tasks; i++) {
@@ -429,25 +408,19 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     memset(ret_value, 0, JOB_MAX * sizeof(*ret_value));
     memset(ret_absent, 0, JOB_MAX);
     sum_up_ledger(j, total);
-    uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick, excess = 0;
-    uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->past.counted_ns + j->sums.counted + waiting;
+    const struct attributed a = sum_of_attributed(j);
+    uint64_t named = a.cpu;
     bool has_count = group_counts(j, total), has_group = has_count && !group_is_behind(j);
     j->group.named_ns = j->group.is_new ? named : j->group.named_ns;
     j->group.is_new = false;
+    raise_to_parts(j, total, &a);
     if (has_group) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
-        bound = 0;
-        j->seen.known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
-    } else if (!is_own_alone(j)) {
-        unsure += j->past.unsure_ns + j->sums.unsure;
-        uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0, &excess);
-        shrink_bound(added, waiting + j->sums.reap_pending + j->claims.cpu_ns, &bound);
-    }
-    if (has_count && !has_group)
+        j->seen.known |= UINT64_C(1) << JOB_cpu | UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
+    } else if (has_count) {
         raise_to_group(j, total, named);
-    closure_raise(j, total);
-    fit_split(j, total);
+    }
     others_refresh(j);
     others_subtract(j, total, &named);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
@@ -456,8 +429,9 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     for (int c = 0; c < LEDGER_MAX; c++)
         ret_value[sums[c].job] = j->shown.ledger[c];
     ret_value[JOB_cpu] = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
-    ret_value[JOB_cpu_bound] = bound;
-    ret_value[JOB_cpu_excess] = has_group ? 0 : excess + j->past.unreaped_unsure_ns;
+    ret_value[JOB_cpu_bound] =
+        has_group ? 0 : j->sums[PART_PARENTS] * SHORT_TICKS * j->ns_per_tick + j->shortfall.cpu_ns;
+    ret_value[JOB_cpu_excess] = has_group ? 0 : j->past.excess_ns;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     publish_kept(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);

@@ -360,6 +360,19 @@ bool member_set_name(struct member *m, const char *name)
     return set_text(m, &m->row.name, name);
 }
 
+void member_note_program(struct member *m)
+{
+    const char *name = m->row.name ? m->row.name : "";
+    size_t n = strnlen(name, sizeof(m->events.program));
+    n = n < sizeof(m->events.program) ? n : 0;
+    memcpy(m->events.program, name, n);
+    m->events.program[n] = 0;
+    m->events.program_cpu_ns = m->reading.clock_ns;
+    m->events.program_read_ns = m->row.read_ns;
+    if (m->row.absent[PROCESS_rss_peak] == BARO_PRESENT && m->row.value[PROCESS_rss_peak] > m->events.program_rss)
+        m->events.program_rss = m->row.value[PROCESS_rss_peak];
+}
+
 bool member_set_cmdline(struct member *m, const char *cmdline)
 {
     m->row.cmdline_absent = BARO_PRESENT;

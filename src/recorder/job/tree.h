@@ -34,12 +34,12 @@ enum base_counter {
     BASE_CPU = LEDGER_MAX,
     BASE_CPU_USER,
     BASE_CPU_SYSTEM,
-    BASE_CHILDREN_CPU,
     BASE_FAULTS_MINOR,
     BASE_FAULTS_MAJOR,
     BASE_RUN_DELAY,
     BASE_SWITCHES_VOLUNTARY,
-    BASE_SWITCHES_INVOLUNTARY,
+    BASE_SWITCHES_INVOLUNTARY, /* up to here of the process itself: base_metrics */
+    BASE_CHILDREN_CPU,
     BASE_TCP_SENT, /* only in the base of a task: at attach the base is kept by socket */
     BASE_TCP_RECEIVED,
     BASE_MAX
@@ -53,40 +53,35 @@ struct member_usage {
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
     uint64_t cpu_unsure_ns;   /* the part of cpu_ns that a hypervisor or an interrupt may have had */
     uint64_t share_unsure_ns; /* the part that other children of its parent may have used: remainder_share_out() */
-    uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
+    uint64_t own[LEDGER_MAX]; /* its own I/O and page faults; 0: not reported */
 };
 
-/* A member's part of the job's running sums. */
-struct member_part {
-    uint64_t ledger[LEDGER_MAX]; /* 0 while it is REAP_PENDING: its parent has the counters */
-    uint64_t counted;            /* own CPU time since attach: attributed to this process */
-    uint64_t split[2];           /* the known parts of it: user mode, kernel */
-    uint64_t unsure;             /* the part of it that may be too much: own_unsure() */
-    /* while it is REAP_PENDING: CPU time of itself and of the children that it reaped; else 0 */
-    uint64_t reap_pending;
-    uint64_t run_delay, switches[2], rss;
-    uint64_t delay_cpu; /* own CPU time up to the moment when run_delay was read */
-    uint64_t parents;   /* 1: it has or had children */
+/* A member's part of the job's running sums. First the counters of enum ledger_counter, 0 while it is REAP_PENDING: the
+ * wrapper has these. */
+enum member_part_of {
+    PART_CPU = LEDGER_MAX, /* own CPU time since attach: attributed to this process */
+    PART_VAGUE,            /* the part of it that perf alone has: perf_cpu() */
+    PART_RUN_DELAY,
+    PART_DELAY_CPU, /* own CPU time up to the moment when the run delay was read */
+    PART_SWITCHES_VOLUNTARY,
+    PART_SWITCHES_INVOLUNTARY,
+    PART_RSS,
+    PART_PARENTS, /* 1: it has or had children */
+    PART_MAX
 };
 
-/* How much of the CPU time of ended processes may be too much. unsure: at most this, if the process was not waited for.
- * reported: at most this, if it was: all that perf reported since the processes were last read. See balance(). */
-struct cpu_excess {
-    uint64_t unsure, reported;
-};
-
-/* job_settle(): the gone children of one successor. lost: how many; without_cpu: how many of them have no reported CPU
- * time. */
+/* job_settle(): the gone members below one successor. */
 struct settlement {
     struct member *successor;
     struct settlement *next;
-    size_t lost, without_cpu;
+    size_t n, without_cpu;         /* how many; how many of them have no reported CPU time */
     bool not_whole;                /* the CPU time of one of them may not be known to its end */
     uint64_t expected[LEDGER_MAX]; /* by how much the successor's counters must have grown */
     uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
-    uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
+    uint64_t faults;               /* the same as expected, for minor page faults: at least one for each of them */
+    uint64_t unsure_ns;            /* the part of their CPU time that may be too much: own_unsure() */
+    uint64_t teardown_ns;          /* what their ends are expected to have taken after they were read or reported */
     uint64_t known, weight, share; /* remainder_plan() */
-    struct cpu_excess excess;
 };
 
 /* Decides whether a tick reads a member: it does if the CPU clock has moved, or if the member is due. */
@@ -179,18 +174,24 @@ struct member_life {
     bool end_awaited : 1;  /* process_peak.c: it has ended, and the event of its end has not been read yet */
     bool cpu_final : 1;    /* its CPU clock was read after it had ended */
     bool io_final : 1;     /* the row has its final I/O counters */
-    /* it is gone and its parent reaped it: else the wrapper would have adopted and reported it */
-    bool reaped_by_parent : 1;
 };
 
-/* What it has used, and which process has its counters. Set by ledger.c, totals.c, job.c and resume.c. */
+/* Which process has the counters of a member that is gone. */
+enum member_heir {
+    HEIR_SUCCESSOR, /* its successor, which must have gained them */
+    HEIR_EARLIER,   /* its parent, before that was gone itself; or the wrapper, which reports it or has reported it */
+    HEIR_UNKNOWN,   /* its parent ended without having reaped any: the wrapper, if that reports it, or nobody */
+};
+
+/* What it has used, and which process has its counters. Set by ledger.c, totals.c and job.c. */
 struct member_account {
-    struct member_part part;
+    uint64_t part[PART_MAX];
     /* Of a gone member: its parent when it was found gone, which may be gone as well. Of a living member: its former
      * parent, if that parent was removed in this epoch of the tree. (A child that is found gone after its parent may
      * have ended before the parent.) */
     struct member *successor;
     uint64_t successor_epoch;
+    enum member_heir heir;
     /* its counters of reaped children when the ledger was last settled */
     uint64_t reaped[LEDGER_MAX];
     /* the minor faults of its reaped children when its I/O was read last: see io_is_behind() */
@@ -201,15 +202,9 @@ struct member_account {
     /* CPU time gained from children beyond what they are known to have used, in ns. Below 0: they are known to have
      * used more than the parent has shown in ticks so far */
     int64_t pool;
-    /* not all of its children were read: its counters may include more than is known of them */
-    bool unsure : 1;
-    /* a child of it is gone, and the event of that child's end was not read yet */
-    bool events_pending : 1;
-    /* it could not be read after its children went: its counters of reaped children are old */
-    bool takeover_unread : 1;
-    bool parent_reaped_none : 1; /* gone, and its parent ended without having reaped any process */
-    bool had_child : 1;          /* it had a child at some time */
-    bool base_is_total : 1;      /* its base is what it had used under another recorder, since it began */
+    bool children_wait : 1; /* gone members whose successor it is wait to be settled: hold_back() */
+    bool is_unread : 1;     /* it could not be read after its children went: its counters of reaped children are old */
+    bool had_child : 1;     /* it had a child at some time */
     /* it was seen to ignore SIGCHLD: the kernel adds the counters of its children to no process */
     bool ignores_children : 1;
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */
@@ -241,38 +236,73 @@ struct member_other {
 struct member_events {
     struct member *touched_next; /* next one in the list of members that events concerned */
     uint64_t executed_ns;        /* when it executed a program that was not reported yet; 0: none */
-    bool touched : 1;            /* it is in that list */
-    bool named : 1;              /* its name is from an event */
-    bool name_is_late : 1;       /* when it was forked, its parent had executed a program whose name was not read yet */
-    bool followed : 1;           /* perf was attached to it, or reported its fork */
+    /* member_note_program(): the name that it had before, and its CPU clock as read last under that name, and
+     * when; the highest mark of memory that it has had under former names */
+    char program[16];
+    uint64_t program_cpu_ns, program_read_ns, program_rss;
+    bool program_is_read : 1; /* the new name was read, so these are right even if the event comes later */
+    bool touched : 1;         /* it is in that list */
+    bool named : 1;           /* its name is from an event */
+    bool name_is_late : 1;    /* when it was forked, its parent had executed a program whose name was not read yet */
+    bool followed : 1;        /* perf was attached to it, or reported its fork */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;
     bool unheard : 1; /* perf was attached to it, and no event that it caused has been read since */
 };
 
-/* Set by recorder/collectors/processes: what was read of it, and when. */
+/* Set by process.c and process_stat.c of recorder/collectors/processes: what was read of it, and when. */
 struct member_reading {
     uint64_t clock_ns;                   /* its CPU clock when its values were last read */
     uint64_t due_read_ns;                /* when everything that was due was read: process_due_ns() */
     uint64_t thread_sum[THREAD_SUM_MAX]; /* sums over its living threads when they were last read */
     uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
-    uint64_t cpu_limit_ns;               /* its hard RLIMIT_CPU; 0: none */
-    uint64_t limit_at_ns;                /* its CPU time when that was read last */
-    float ticks_ratio;                   /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
-    /* Of a member that births.c found: when it began at the latest, when its clock was last read, and when that had
-     * last moved; 0: never. */
+    uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
+    uint64_t status_key;                 /* faults and stat_rss when status was last read */
+    uint64_t status_rss;                 /* stat_rss when status was last read */
+    uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
+    uint32_t read_tick;                  /* the last tick in which it was read */
+    int32_t stand_in;                    /* its first thread has exited: the thread whose files are read; else 0 */
+    struct baro_key memory_owner;        /* the process whose address space it uses; pid 0: its own, or not known yet */
+    uint16_t reads;                      /* ticks in a row in which it was read, up to read_tick */
+    bool has_threads : 1;                /* it had several threads when it was read last */
+    bool memory_checked : 1;             /* it was checked whether it has the address space of another one */
+    bool forced : 1;                     /* the next tick reads it although the gate is closed: member_wake() */
+    bool pending : 1;                    /* a read was left out for the budget and is due, even if the process sleeps */
+    bool stat_was_read : 1;              /* at least once: key.start is known */
+    bool sampled : 1;                    /* it was read for a sample, and may be gone when that is written */
+    bool in_sample : 1;                  /* a sample has a row with its values */
+    bool is_exiting : 1;                 /* it, or its first thread, is ending or has ended */
+    bool has_no_memory : 1;              /* it is ending and has given up its memory, or is a kernel thread */
+    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
+    char comm[16];
+};
+
+/* Set by process.c: its hard RLIMIT_CPU. */
+struct member_limit {
+    uint64_t cpu_limit_ns; /* 0: none */
+    uint64_t limit_at_ns;  /* its CPU time when that was read last */
+    float ticks_ratio;     /* CPU time by ticks / by its clock, if it has that limit; 0: not known */
+};
+
+/* Set by births.c: when it began at the latest, when its clock was last read, and when that had last moved; 0: never.
+ */
+struct member_polled {
     uint64_t found_ns, polled_ns, ran_ns;
-    uint64_t smaps_ns;         /* when smaps was last read; 0: never */
-    uint64_t smaps_key;        /* faults and stat_rss when smaps was last read */
+};
+
+/* Set by scan.c. */
+struct member_scan {
     uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
-    uint64_t stat_rss;         /* as stat showed it, which may be less than the row's rss */
-    uint64_t status_key;       /* faults and stat_rss when status was last read */
-    uint64_t status_rss;       /* stat_rss when status was last read */
-    uint32_t smaps_asked;      /* tick in which the helper was last asked for smaps */
-    uint32_t smaps_cost_us;    /* moving average, rounded up */
-    uint32_t fds_at;           /* index + 1 of its slot in the descriptor cache; 0: none */
-    uint32_t read_tick;        /* the last tick in which it was read */
-    /* pss.c: KiB that had moved among the processes that share memory with it when smaps was last read */
+    bool children_listed;      /* all children were listed that it had when the last birth was seen */
+};
+
+/* Set by pss.c and pss_sharing.c, and what the helper reads beside. */
+struct member_memory {
+    uint64_t smaps_ns;      /* when smaps was last read; 0: never */
+    uint64_t smaps_key;     /* faults and stat_rss when smaps was last read */
+    uint32_t smaps_asked;   /* tick in which the helper was last asked for smaps */
+    uint32_t smaps_cost_us; /* moving average, rounded up */
+    /* KiB that had moved among the processes that share memory with it when smaps was last read */
     uint32_t shared_kib;
     uint32_t files_kib;    /* KiB of files that had moved among all members by then */
     uint32_t left_kib;     /* KiB of files that it shared when it gave up its memory, until it is a zombie */
@@ -281,23 +311,8 @@ struct member_reading {
     uint32_t smaps_shared; /* KiB of files and shared memory that others shared, each page divided by the number of
                               processes */
     uint32_t files_seen;   /* KiB of files and shared memory that it had at least when it was read last */
-    int32_t stand_in;      /* its first thread has exited: the thread whose files are read; else 0 */
-    struct baro_key memory_owner; /* the process whose address space it uses; pid 0: its own, or not known yet */
-    uint16_t reads;               /* ticks in a row in which it was read, up to read_tick */
     uint8_t info_tries;
     bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
-    bool has_threads : 1;     /* it had several threads when it was read last */
-    bool memory_checked : 1;  /* it was checked whether it has the address space of another one */
-    bool forced : 1;          /* the next tick reads it although the gate is closed: member_wake() */
-    bool pending : 1;         /* a read was left out for the budget and is due, even if the process sleeps */
-    bool children_listed : 1; /* all children were listed that it had when the last birth was seen */
-    bool stat_was_read : 1;   /* at least once: key.start is known */
-    bool sampled : 1;         /* it was read for a sample, and may be gone when that is written */
-    bool in_sample : 1;       /* a sample has a row with its values */
-    bool is_exiting : 1;      /* it, or its first thread, is ending or has ended */
-    bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
-    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
-    char comm[16];
 };
 
 /* Set by group_job.c, for the job's control group. */
@@ -329,6 +344,10 @@ struct member {
     struct member_other other;
     struct member_events events;
     struct member_reading reading;
+    struct member_limit limit;
+    struct member_polled polled;
+    struct member_scan scan;
+    struct member_memory memory;
 };
 
 struct tree {
@@ -436,5 +455,7 @@ static inline void member_note_comm(struct member *m, const char *comm)
  * stays). */
 bool member_set_name(struct member *m, const char *name);
 bool member_set_cmdline(struct member *m, const char *cmdline);
+/* Its name, clock and memory are those of the program that it executes no more, or will get another name. */
+void member_note_program(struct member *m);
 
 #endif

@@ -147,9 +147,7 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
 
 static int prepare_recorder(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
-    uint64_t now = o->attach.resume  ? o->attach.resume->header->start_monotonic_ns
-                   : o->run.start_ns ? o->run.start_ns
-                                     : clock_monotonic_ns();
+    uint64_t now = o->run.start_ns ? o->run.start_ns : clock_monotonic_ns();
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->targets.fd[i] = -1;
@@ -218,21 +216,21 @@ static void report_attached(struct recorder *r)
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
-static int resume(struct recorder *r)
+/* How many processes were never seen while nobody recorded is not known. */
+static void report_gap(struct recorder *r)
 {
-    const struct baro_sample *last = r->options->attach.resume->last;
-    uint64_t now = sampler_now(&r->sampler);
-    int code = sampler_resume(&r->sampler, last);
-    recorder_event(r, BARO_EVENT_GAP, NULL, now > last->t_ns ? now - last->t_ns : 0, GAP_NO_OBSERVER);
-    return code;
+    if (!r->options->attach.before)
+        return;
+    job_lose(&r->job);
+    sampler_lost_events(&r->sampler, true);
+    recorder_event(r, BARO_EVENT_GAP, NULL, r->options->attach.before->gap_ns, GAP_NEXT_PART);
 }
 
-/* Plans the first sample. A recorder that goes on with that sample later assumes that each process without a row has
- * ended. So a recorder that continues a job takes no sample before all members have joined that the process that
- * selects reports. */
+/* Plans the first sample. In the next part of a tape it has all members that were there: readers count a process that
+ * is in the last sample of the part before once. So it waits for the process that selects. */
 static void plan_first(struct recorder *r)
 {
-    if (!r->job.before) {
+    if (!r->options->attach.before || !r->selection.selector) {
         recorder_first_tick(r);
         return;
     }
@@ -258,18 +256,14 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         code = record_select_open(r, err);
     else if (code == 0)
         code = record_watch_under(r, options->attach.under, err);
-    if (code == 0 && task_row_groups(&r->sampler.tasks, &r->header) < 0)
-        code = error_set(err, -ENOMEM, "out of memory");
     if (code == 0)
         code = writes_begin(r, err);
     if (code < 0)
         return code;
     limits_find(r);
     sampler_discover(&r->sampler);
-    if (!options->attach.resume)
-        report_attached(r);
-    else if (resume(r) < 0)
-        return error_set(err, -ENOMEM, "out of memory");
+    report_gap(r);
+    report_attached(r);
     r->wrapper.started = true;
     plan_first(r);
     return 0;

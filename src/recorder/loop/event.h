@@ -64,7 +64,7 @@ struct recorder_events {
     struct member *touched, *touched_last; /* an event was about them since the last drain */
     struct recorder *next_active;          /* the next one with such members */
     bool is_active;
-    uint64_t perf_due_ns; /* when perf is opened, so that the command does not wait for it; 0: never, or done */
+    uint64_t perf_due_ns; /* when taskstats or perf is opened, so that the command does not wait; 0: never, or done */
     size_t n_attached;    /* processes that perf is attached to */
     uint64_t attached_ns; /* when it was attached to the last one */
     bool perf_is_partial; /* perf could not be attached to some member */
@@ -88,6 +88,10 @@ void event_touch(struct recorder *r, struct member *m); /* after the drain, this
 /* Returns the exit that was reported of a process that is no member, or NULL. */
 const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns);
 void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
+
+/* event_exec.c: a member has executed another program; the event is reported when its name is known */
+void exec_note(struct member *m, uint64_t t_ns);
+void exec_report(struct recorder *r, struct member *m);
 
 /* event_sources.c: opens and reads the event sources */
 void event_open(struct recorder *r);

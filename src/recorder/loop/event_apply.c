@@ -169,7 +169,7 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
     note_covered(r, m, recorder_since(r, e->t_ns));
     if (executed) {
         lose_late_names(m);
-        m->events.executed_ns = recorder_since(r, e->t_ns) | 1;
+        exec_note(m, recorder_since(r, e->t_ns));
         m->events.named = m->events.name_is_late = false;
     }
     if (e->has_comm) {
@@ -215,12 +215,12 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->has_memory = e->rss_peak_bytes > 0;
     u->rss_peak = e->rss_peak_bytes;
     u->has_io = e->has_io;
-    u->io_read = e->io_read;
-    u->io_write = e->io_write;
-    u->io_rchar = e->io_rchar;
-    u->io_wchar = e->io_wchar;
-    u->faults_minor = e->faults_minor;
-    u->faults_major = e->faults_major;
+    u->own[LEDGER_IO_READ] = e->has_io ? e->io_read : 0;
+    u->own[LEDGER_IO_WRITE] = e->has_io ? e->io_write : 0;
+    u->own[LEDGER_IO_RCHAR] = e->has_io ? e->io_rchar : 0;
+    u->own[LEDGER_IO_WCHAR] = e->has_io ? e->io_wchar : 0;
+    u->own[LEDGER_FAULTS_MINOR] = e->faults_minor;
+    u->own[LEDGER_FAULTS_MAJOR] = e->faults_major;
     u->has_delay = e->has_delay;
     u->run_delay_ns = e->run_delay_ns;
     if (e->has_comm && !is_name_of(e->comm, m->row.name))

@@ -16,6 +16,7 @@
  * goes on as well.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "kernel/events/policy.h"
@@ -184,6 +185,10 @@ void event_open_late(struct recorder *r)
 {
     struct exits_source *source;
     r->events.perf_due_ns = 0;
+    if (r->all->events.forks && geteuid() == 0 && !r->all->events.usage_tried) {
+        event_open_usage(r);
+        return;
+    }
     if (exits_perf_open(&source, PERF_CPUS, NULL) < 0)
         return;
     r->all->events.usage = source;

@@ -33,8 +33,8 @@
 /* Most processes of a compile have ended by then, or a sample has read them; the exit event has their name. */
 #define EXEC_READ_AFTER (40 * NS_PER_MS)
 
-/* Opens the source of usage. This takes 0.15 to 0.9 ms, so it is not done before the command starts. The first children
- * have not ended when it is done. */
+/* Opens the source of usage. This takes 0.15 to 0.9 ms, so it is not done before the command starts, but after the
+ * first fork, or after 20 ms: children of a job that forks in its last millisecond have ended when the fork is read. */
 void event_open_usage(struct recorder *r)
 {
     struct recorders *a = r->all;
@@ -42,6 +42,7 @@ void event_open_usage(struct recorder *r)
     a->events.usage_tried = true;
     if (geteuid() != 0 || a->events.usage)
         return;
+    r->events.perf_due_ns = 0;
     r->job.source.ends_reported = exits_taskstats_open(&source, NULL) == 0;
     if (r->job.source.ends_reported) {
         a->events.usage = source;
@@ -52,13 +53,6 @@ void event_open_usage(struct recorder *r)
 }
 
 /* ---- after a drain ---- */
-
-static void report_exec(struct recorder *r, struct member *m)
-{
-    if (*m->row.name && !m->other.is)
-        job_event(&r->job, m->events.executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
-    m->events.executed_ns = 0;
-}
 
 /* The first file of a process that is opened in /proc makes the kernel build dentries and inodes, which it tears down
  * when the process ends (proc_flush_pid()). If exit events have names, reading can wait: recording a compile takes a
@@ -84,7 +78,7 @@ static void read_executed(struct recorder *r, struct member *m)
         return;
     /* If the process has ended, its exit event, which has its status, is queued and will be read by the next drain. */
     if (known || (process_clock(m, &clock_ns) == 0 && sampler_read_member(&r->sampler, m) == 0))
-        report_exec(r, m);
+        exec_report(r, m);
 }
 
 /* Reads the name of the member's parent first, if the parent has executed no other program since the fork. Example: 20
@@ -100,7 +94,7 @@ static void take_late_name(struct recorder *r, struct member *m)
     if (parent && parent->events.name_is_late)
         member_set_name(parent, "");
     if (parent && parent->events.executed_ns && sampler_read_member(&r->sampler, parent) == 0)
-        report_exec(r, parent);
+        exec_report(r, parent);
     member_set_name(m, parent && !parent->events.executed_ns ? parent->row.name : "");
 }
 
@@ -112,7 +106,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
     if (member_is_gone(m)) {
         if (m->events.executed_ns &&
             (m->reading.stat_was_read || m->events.named)) /* otherwise it still has its parent's name */
-            report_exec(r, m);
+            exec_report(r, m);
         return;
     }
     if (!member_has_ended(m)) {
@@ -125,7 +119,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
     if (m->events.executed_ns && !m->reading.stat_was_read && !m->events.named)
         member_set_name(m, ""); /* the name of the program that it executed is not known */
     if (m->events.executed_ns)
-        report_exec(r, m);
+        exec_report(r, m);
     if (!m->links.parent && r->job.wrapper.pid)
         return; /* the wrapper reads the zombie before it reaps it */
     if (process_clock(m, &clock_ns) < 0) {
@@ -399,11 +393,10 @@ void event_open(struct recorder *r)
         return;
     if (!r->wrapper.pid)
         event_count_pids(r, 0); /* a command has its own pid */
-    /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
-     * command that forks nothing. */
+    /* The header names the source of usage now: it is opened later. */
     if (r->all->events.usage || (r->all->events.forks && geteuid() == 0 && !r->all->events.usage_tried))
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
-    else
+    if (!r->all->events.usage)
         r->events.perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
 }
 

@@ -84,18 +84,10 @@ static void report_cut(const struct recorder *r)
     r->options->on.error(r->options->observer.context, line.text);
 }
 
-/* Does an observer stop before its recorder has taken the first sample? If so, another recorder goes on with the sample
- * with which this one would have begun. */
-static bool adds_nothing(const struct recorder *r)
-{
-    return r->end.leaves && r->pace.is_first_due;
-}
-
 void recorder_finish(struct recorder *r)
 {
     r->end.finishing = true; /* from now on every read is done at once */
-    job_resume_end(&r->job);
-    if (r->wrapper.started && !adds_nothing(r)) {
+    if (r->wrapper.started) {
         event_drain(r->all);
         wait_for_exits(r);
         if (r->selection.selector && !r->job.selected)
@@ -108,7 +100,6 @@ void recorder_finish(struct recorder *r)
         event_verify(r);
         if (r->wrapper.pid && !r->wrapper.is_lost)
             r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
-        wrapper_forget(r);
         r->job.settling.closing = true;
         report_zombies(r);
         sampler_close_sockets(&r->sampler);

@@ -238,11 +238,9 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     h->start_boottime_ns = clock_boottime_ns() - passed;
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
     head_new_id(h);
-    if (o->attach.resume) {
-        copy_text(h->id, sizeof(h->id), o->attach.resume->header->id);
-        h->start_boottime_ns = o->attach.resume->header->start_boottime_ns;
-        h->start_realtime_ns = o->attach.resume->header->start_realtime_ns;
-        h->segment = o->attach.resume->segment;
+    if (o->attach.before) {
+        copy_text(h->id, sizeof(h->id), o->attach.before->id);
+        h->segment = o->attach.before->segment;
     }
     fill_machine(h);
     fill_recorder(h);
@@ -272,6 +270,5 @@ void header_free(struct baro_header *h)
     free(h->argv);
     free(h->cwd);
     free(h->targets);
-    free(h->groups);
     *h = (struct baro_header){0};
 }

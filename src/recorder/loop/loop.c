@@ -86,7 +86,6 @@ static void run_turn(struct recorder *r, bool quiet)
             return;
         event_drain(r->all);
     }
-    wrapper_forget(r);
     limits_find(r);
     marks_turn(r);
     tasks_look(r);

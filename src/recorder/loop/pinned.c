@@ -30,37 +30,6 @@ static int add_pinned(struct recorder *r, const struct pin *pin, struct baro_err
     return 0;
 }
 
-/* ---- going on with another recorder's tape ---- */
-
-/* Finds the processes of the last sample again. Such a process is a member as long as it is alive, even if its parent
- * has ended and no list of children leads to it. */
-static void find_again(struct recorder *r, const struct baro_sample *last)
-{
-    sampler_advance(&r->sampler);
-    for (size_t i = 0; i < last->n; i++) {
-        const struct baro_process *p = last->processes[i];
-        unsigned task = job_task_before(&r->job, p);
-        if (tree_find(&r->job.tree, p->key.pid) || proc_read_start(r->proc_fd, p->key.pid) != p->key.start)
-            continue;
-        struct member *m = job_add(&r->job, p->key.pid, tree_find(&r->job.tree, p->parent.pid), BARO_ORIGIN_SCAN,
-                                   sampler_now(&r->sampler));
-        if (!m || sampler_rebase_member(&r->sampler, m) < 0)
-            continue;
-        job_label(&r->job, m, task, sampler_now(&r->sampler), false);
-        job_label_below(&r->job, m, task);
-    }
-}
-
-static int resume(struct recorder *r, struct baro_error *err)
-{
-    const struct record_resume *before = r->options->attach.resume;
-    task_row_resume(&r->sampler.tasks, before->header, before->last);
-    find_again(r, before->last);
-    return tree_count(&r->job.tree)
-               ? 0
-               : error_set(err, -ESRCH, "%s: all processes of its tasks have ended", r->options->attach.task_file);
-}
-
 int pinned_open(struct recorder *r, struct baro_error *err)
 {
     const struct select_options *o = r->options->attach.pinned;
@@ -69,5 +38,5 @@ int pinned_open(struct recorder *r, struct baro_error *err)
         code = record_sandboxes(r, o, err);
     for (size_t i = 0; i < o->n_pins && code == 0; i++)
         code = add_pinned(r, &o->pins[i], err);
-    return code == 0 && r->options->attach.resume ? resume(r, err) : code;
+    return code;
 }

@@ -28,11 +28,11 @@ struct record_observer {
     void *context;
 };
 
-/* Another recorder has recorded the same job before, on the same boot: what it had, and where this one goes on. */
-struct record_resume {
-    const struct baro_header *header; /* the header of the last segment */
-    const struct baro_sample *last;   /* its last sample */
-    uint32_t segment;                 /* the number of the segment that tape_fd is */
+/* Another recorder has recorded the same job before: this recording is the next part of the same tape. */
+struct record_before {
+    char id[33];      /* the tape's id */
+    uint32_t segment; /* the number of the segment that tape_fd is */
+    uint64_t gap_ns;  /* since the last sample of the part before */
 };
 
 struct record_pace {
@@ -84,7 +84,7 @@ struct record_subject {
      * none. Borrowed until the recording has begun. */
     const struct select_options *pinned;
     const char *task_file;
-    const struct record_resume *resume; /* an observer: the job is continued; NULL: it begins */
+    const struct record_before *before; /* an observer: the part of the tape before this one; NULL: none */
 };
 
 /* A tape in segments; next is NULL for others. */

@@ -119,7 +119,6 @@ void header_free(struct baro_header *h);
 
 /* wrapper_messages.c: messages of the wrapper */
 void wrapper_drain(struct recorder *r);
-void wrapper_forget(struct recorder *r); /* drops ended members for which the wrapper's message is overdue */
 
 /* oom.c */
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);

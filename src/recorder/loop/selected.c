@@ -77,12 +77,9 @@ static void join(struct recorder *r, const struct watch_change *c)
         event_take_stashed(r, m);
     if (!there)
         sampler_gone(&r->sampler, m, now);
-    if (!there || sampler_read_member(&r->sampler, m) < 0) {
-        job_resume_ended(&r->job, m, c->start);
+    if (!there || sampler_read_member(&r->sampler, m) < 0)
         return;
-    }
-    if (!sampler_resume_member(&r->sampler, m))
-        set_base(r, m, c);
+    set_base(r, m, c);
     member_wake(m);
     if (!r->job.source.events)
         return;
@@ -114,30 +111,9 @@ static void sweep(struct recorder *r)
     }
 }
 
-/* Finds processes of a whole task whose parents have ended. They still belong to the task, but the process that selects
- * does not know that. */
-static void find_orphans(struct recorder *r)
+/* All existing processes have been matched: a first sample that has waited for that is taken now. */
+static void take_first(struct recorder *r)
 {
-    const struct baro_process *p;
-    unsigned task = 0;
-    for (size_t i = 0; (p = job_resume_next(&r->job, &i, &task)) != NULL;) {
-        const struct watch_change c = {
-            .what = WATCH_JOIN, .task = (uint8_t)task, .pid = p->key.pid, .start = p->key.start};
-        if (task && is_whole(r, task) && !r->job.tasks[task - 1].is_group && process_exists(r, &c) &&
-            !tree_find(&r->job.tree, c.pid))
-            join(r, &c);
-    }
-}
-
-/* All existing processes have been matched. A process on the tape of the other recorder that is not among them has
- * ended. The first sample can be taken now. */
-static void end_resume(struct recorder *r)
-{
-    if (!r->job.before)
-        return;
-    sampler_advance(&r->sampler);
-    find_orphans(r);
-    job_resume_end(&r->job);
     if (!r->pace.is_first_due)
         return;
     r->pace.tick_due_ns = sampler_now(&r->sampler);
@@ -160,7 +136,7 @@ void record_select_change(struct recorder *r, const struct watch_change *c)
     if (c->what == WATCH_READY && !r->selection.all_matched) {
         sweep(r);
         r->selection.all_matched = true;
-        end_resume(r);
+        take_first(r);
     }
     const struct sampling *g = &r->sampler.sampling;
     if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks || sampling_is_own(g, c->pid))
@@ -284,8 +260,6 @@ int record_select_open(struct recorder *r, struct baro_error *err)
     int code = selects ? record_watch_under(r, r->options->attach.select->under, err) : 0;
     if (code == 0)
         code = task_row_use(&r->sampler.tasks, &r->selection.options, r->root_fd, selects, err);
-    if (code == 0 && r->options->attach.resume)
-        task_row_resume(&r->sampler.tasks, r->options->attach.resume->header, r->options->attach.resume->last);
     if (code == 0)
         code = record_sandboxes(r, &r->selection.options, err);
     r->selection.options.pins = r->sampler.tasks.pins;

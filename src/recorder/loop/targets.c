@@ -221,9 +221,6 @@ static int open_group(struct recorder *r, struct baro_error *err)
         return error_set(err, code, "%s: no descriptor is left (ulimit -n)", path);
     if (code < 0)
         return error_set(err, -ENOENT, "%s: the control group was removed", path);
-    const struct record_resume *resume = r->options->attach.resume;
-    if (resume)
-        sampler_group_set_base(&r->sampler, resume->header->group_user_ns, resume->header->group_system_ns);
     sampler_group_base(&r->sampler, &r->header.group_user_ns, &r->header.group_system_ns);
     uint64_t before_ns;
     bool counts = sampler_group_counts(&r->sampler, &before_ns); /* else CPU time is the sum over members */

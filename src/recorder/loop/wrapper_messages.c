@@ -14,10 +14,6 @@
 #include "recorder/wrapper/own_cgroup.h"
 
 #define MESSAGES_AT_ONCE 16u
-/* How long an ended member waits for the wrapper's LINK_REAPED. The wrapper sends it a few microseconds after wait4()
- * returns, unless it gets no CPU time. */
-#define UNCLAIMED_FOR NS_PER_SEC
-
 static void take_totals(struct recorder *r, const struct link_message *l)
 {
     struct job_wrapper *w = &r->job.wrapper;
@@ -36,8 +32,9 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     w->floor_rss = l->floor_rss_bytes;
     w->reaped = l->total_reaped;
     w->io_unknown = l->total_io_unknown;
-    static const enum job_metric from_wait4[] = {JOB_cpu_user,     JOB_cpu_system,         JOB_faults_minor,
-                                                 JOB_faults_major, JOB_switches_voluntary, JOB_switches_involuntary};
+    static const enum job_metric from_wait4[] = {
+        JOB_cpu,          JOB_cpu_user,           JOB_cpu_system,          JOB_faults_minor,
+        JOB_faults_major, JOB_switches_voluntary, JOB_switches_involuntary};
     for (size_t i = 0; w->reaped && i < sizeof(from_wait4) / sizeof(*from_wait4); i++)
         r->job.seen.known |= UINT64_C(1) << from_wait4[i];
     static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR,
@@ -161,9 +158,9 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
         member_make_usage(m)->cpu_unsure_ns = 0;
     }
     if (l->cpu_limit_ns) {
-        m->reading.limit_at_ns = l->cpu_ns;
-        m->reading.cpu_limit_ns = l->cpu_limit_ns;
-        m->reading.ticks_ratio = (float)l->ticks_ns / (float)l->cpu_ns;
+        m->limit.limit_at_ns = l->cpu_ns;
+        m->limit.cpu_limit_ns = l->cpu_limit_ns;
+        m->limit.ticks_ratio = (float)l->ticks_ns / (float)l->cpu_ns;
     }
     if (l->stat_len)
         member_make_usage(m)->source = BARO_EXIT_WAIT4;
@@ -274,10 +271,4 @@ void wrapper_drain(struct recorder *r)
         on_message(r, &l[i]);
     if (r->wrapper.link_closed && !r->end.finishing)
         on_wrapper_lost(r);
-}
-
-void wrapper_forget(struct recorder *r)
-{
-    uint64_t now = sampler_now(&r->sampler);
-    job_forget_unclaimed(&r->job, now > UNCLAIMED_FOR ? now - UNCLAIMED_FOR : 0);
 }

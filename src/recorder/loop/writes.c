@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes samples, exits and events to the tape, and passes them to the observer. */
+#include "libbaro/interval/derive.h"
 #include "recorder/loop/recorder.h"
 
 #include <string.h>
@@ -47,6 +48,14 @@ void writes_observe(struct recorder *r, const struct baro_sample *s)
     recorder_writes(r, false);
 }
 
+/* The header of each later segment has the peak so far: `--keep` removes the samples that show it. */
+static void note_peak(struct recorder *r, const struct baro_sample *s)
+{
+    struct derive_sum rss = derive_sum(s, PROCESS_rss);
+    if (rss.absent == BARO_PRESENT && rss.value > r->header.peak.rss)
+        r->header.peak = (struct header_peak){rss.value, s->t_ns, rss.members};
+}
+
 void writes_commit(struct recorder *r, const struct baro_sample *s)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -56,6 +65,8 @@ void writes_commit(struct recorder *r, const struct baro_sample *s)
     recorder_writes(r, false);
     if (s)
         tasks_written(r, s);
+    if (s && r->options->segments.next)
+        note_peak(r, s);
     if (code == 0) {
         begun(r);
         return;

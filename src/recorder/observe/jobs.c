@@ -140,20 +140,26 @@ void jobs_say_failed(struct jobs *j, const char *line)
     j->failed_ns = now;
 }
 
+/* In the next part of a tape: drops the processes that have ended since they were named. */
+static int keep_pins(struct job_entry *e, const struct job_request *q, struct baro_error *err)
+{
+    task_file_keep(q->tasks, e->before_boottime_ns, e->before_clk_tck);
+    e->tasks.n_pins = q->tasks->n_pins;
+    return e->options.attach.select || e->tasks.n_pins
+               ? 0
+               : error_set(err, -ESRCH, "%s: all processes of its tasks have ended", q->task_file);
+}
+
 static int begin_job(struct search *s, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
 {
     struct jobs *j = s->jobs;
     struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
     int code = e ? job_tape_open(e, err) : error_set(err, -ENOMEM, "out of memory");
     bool opened = code == 0;
-    if (opened && q->tasks && e->options.attach.resume) {
-        task_file_keep(q->tasks, e->resume.header->start_boottime_ns, e->resume.header->clk_tck);
-        e->tasks.n_pins = q->tasks->n_pins;
-    }
-    if (code == 0) {
+    if (opened && q->tasks && e->options.attach.before)
+        code = keep_pins(e, q, err);
+    if (code == 0)
         code = observe_begin(s->observer, &e->options, &e->recorder, err);
-        left_release(e);
-    }
     if (code == 0) {
         e->options.attach.task_file = NULL; /* it was borrowed */
         e->file = q->tasks;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tapes that an earlier observer has left without an end. If the job of a tape is alive, the tape is continued. If not,
- * the job ended between the two observers, and its tape gets an event `end`, whose time is not known.
+ * Tapes that an earlier observer has left without an end. If the job of a tape is alive, its recording goes on as the
+ * next part of the tape. If not, the job ended between the two observers, and its tape gets an event `end`, whose time
+ * is not known.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "baro/runs.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "libbaro/tape/tail.h"
 #include "recorder/observe/state.h"
@@ -61,46 +63,48 @@ void left_done(struct left_tapes *l)
     l->at = NULL;
 }
 
-/* Opens a tape that has no end and no writer. Returns 0, 1 if there is nothing to do, or a negative code. */
-static int open_left(int dir_fd, const char *name, struct baro_tape **ret, struct baro_tape_end *ret_end)
+/* The newest part of a tape that has no end and no writer. */
+struct left_part {
+    struct baro_tape *newest; /* its newest segment */
+    uint64_t last_ns;         /* the time of its last sample */
+};
+
+/* Opens the newest segment of a folder that can be read. Returns 0 or a negative code. */
+static int open_newest(int dir_fd, struct baro_tape **ret)
 {
+    struct segments list = {0};
+    int code = segments_list(dir_fd, &list);
+    code = code < 0 ? code : BARO_E_EMPTY;
+    for (size_t i = list.n; code == BARO_E_EMPTY && i-- > 0;) {
+        char name[SEGMENT_NAME_SIZE];
+        segment_name(list.at[i].number, name);
+        int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        code = fd < 0 ? -errno : tape_open_fd(ret, fd, name, 0, NULL);
+    }
+    segments_done(&list);
+    return code;
+}
+
+/* Opens a tape that has no end and no writer. Returns 0, 1 if there is nothing to do, or a negative code. */
+static int open_left(int dir_fd, const char *name, struct left_part *ret)
+{
+    struct baro_tape_end end = {.size = sizeof(end)};
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return 1;
-    if (segments_in_work(fd)) {
-        fd_close(fd);
-        return 1;
-    }
-    int code = tape_open_fd(ret, fd, name, 0, NULL);
-    if (code < 0)
+    int code = segments_in_work(fd) ? 1 : open_newest(fd, &ret->newest);
+    fd_close(fd);
+    if (code != 0)
         return code;
-    *ret_end = (struct baro_tape_end){.size = sizeof(*ret_end)};
-    code = baro_tape_read_end(*ret, ret_end, NULL);
-    if (code == 0 && !ret_end->ended)
+    code = baro_tape_read_end(ret->newest, &end, NULL);
+    ret->last_ns = end.last_ns;
+    if (code == 0 && !end.ended)
         return 0;
-    baro_tape_close(*ret);
+    baro_tape_close(ret->newest);
     return code < 0 ? code : 1;
 }
 
 /* ---- the job is alive ---- */
-
-/* Reads the last sample: from the last block; if it has none, from the one before it; else from all of the tape. */
-static struct baro_sample *last_sample(struct baro_tape *tape)
-{
-    struct baro_sample *last = NULL, *copy;
-    struct baro_record record;
-    for (unsigned n = 0; !last && n < 3; n++) {
-        if ((n < 2 ? tape_seek_tail(tape, n, NULL) : baro_tape_rewind(tape, NULL)) < 0)
-            return NULL;
-        while (baro_tape_next(tape, &record, NULL) > 0) {
-            if (record.kind != BARO_RECORD_SAMPLE || baro_sample_copy(record.u.sample, &copy, NULL) < 0)
-                continue;
-            baro_sample_free(last);
-            last = copy;
-        }
-    }
-    return last;
-}
 
 static bool this_boot(const struct baro_header *h)
 {
@@ -123,72 +127,50 @@ static size_t find_tape(const struct left_tapes *l, const char *ending)
     return found;
 }
 
-bool left_has(const struct left_tapes *l, int dir_fd, const char *ending)
+/* Opens the newest part of the tape of a job that is alive. Returns false if there is none. */
+static bool find_part(const struct left_tapes *l, int dir_fd, const char *ending, size_t *ret_at, struct left_part *ret)
 {
-    struct baro_tape *tape;
-    struct baro_tape_end end;
-    size_t i = find_tape(l, ending);
-    if (i == l->n || open_left(dir_fd, l->at[i], &tape, &end) != 0)
+    *ret_at = find_tape(l, ending);
+    if (*ret_at == l->n || open_left(dir_fd, l->at[*ret_at], ret) != 0)
         return false;
-    bool here = this_boot(baro_tape_header(tape));
-    baro_tape_close(tape);
-    return here;
+    if (this_boot(baro_tape_header(ret->newest)))
+        return true;
+    baro_tape_close(ret->newest);
+    return false;
 }
 
-/* Opens the newest segment before the one that was just made. A cursor over all segments has the header of the first
- * one.
- */
-static struct baro_tape *open_newest(const struct segments_writer *w)
+bool left_has(const struct left_tapes *l, int dir_fd, const char *ending)
 {
-    struct baro_tape *newest;
-    for (size_t i = w->list.n - 1; i-- > 0;) {
-        char name[SEGMENT_NAME_SIZE];
-        segment_name(w->list.at[i].number, name);
-        int fd = openat(w->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && tape_open_fd(&newest, fd, name, 0, NULL) == 0)
-            return newest;
-    }
-    return NULL;
+    struct left_part part;
+    size_t i;
+    if (!find_part(l, dir_fd, ending, &i, &part))
+        return false;
+    baro_tape_close(part.newest);
+    return true;
 }
 
 int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
 {
     const struct jobs_options *o = e->jobs->options;
-    struct baro_tape_end end;
-    struct baro_error err = BARO_ERROR_INIT;
-    size_t i = find_tape(l, ending);
-    int fd = -ENOENT;
-    if (i == l->n || open_left(o->dir_fd, l->at[i], &e->before, &end) != 0) {
-        e->before = NULL;
+    struct left_part part;
+    size_t i;
+    if (!find_part(l, o->dir_fd, ending, &i, &part))
         return -ENOENT;
+    const struct baro_header *h = baro_tape_header(part.newest);
+    int fd = segments_continue(&e->segments, o->dir_fd, l->at[i], o->keep, NULL);
+    if (fd >= 0) {
+        uint64_t now = clock_boottime_ns(), last = h->start_boottime_ns + part.last_ns;
+        e->before = (struct record_before){.segment = e->segments.list.at[e->segments.list.n - 1].number,
+                                           .gap_ns = now > last ? now - last : 0};
+        memcpy(e->before.id, h->id, sizeof(h->id));
+        e->options.attach.before = &e->before;
+        e->before_boottime_ns = h->start_boottime_ns;
+        e->before_clk_tck = h->clk_tck;
+        e->folder = l->at[i];
+        l->at[i] = l->at[--l->n];
     }
-    struct baro_sample *last = this_boot(baro_tape_header(e->before)) ? last_sample(e->before) : NULL;
-    if (last)
-        fd = segments_continue(&e->segments, o->dir_fd, l->at[i], last->t_ns, o->keep, &err);
-    if (fd < 0) {
-        baro_sample_free(last);
-        left_release(e);
-        return fd;
-    }
-    e->last = last;
-    e->folder = l->at[i];
-    l->at[i] = l->at[--l->n];
-    const struct segments *list = &e->segments.list;
-    e->newest = open_newest(&e->segments);
-    e->resume =
-        (struct record_resume){baro_tape_header(e->newest ? e->newest : e->before), last, list->at[list->n - 1].number};
-    e->options.attach.resume = &e->resume;
+    baro_tape_close(part.newest);
     return fd;
-}
-
-void left_release(struct job_entry *e)
-{
-    baro_tape_close(e->before);
-    baro_tape_close(e->newest);
-    baro_sample_free(e->last);
-    e->before = e->newest = NULL;
-    e->last = NULL;
-    e->options.attach.resume = NULL;
 }
 
 void left_give_back(struct left_tapes *l, struct job_entry *e)
@@ -216,20 +198,19 @@ static void write_end(int fd, const struct baro_header *of, uint32_t segment, ui
 
 static void close_one(int dir_fd, const char *name)
 {
-    struct baro_tape *tape;
-    struct baro_tape_end end;
+    struct left_part part;
     struct segments_writer w;
-    int code = open_left(dir_fd, name, &tape, &end);
+    int code = open_left(dir_fd, name, &part);
     if (code == BARO_E_EMPTY)
         segments_remove(dir_fd, name, false);
     if (code != 0)
         return;
-    int fd = segments_continue(&w, dir_fd, name, end.last_ns, (struct segments_keep){0}, NULL);
+    int fd = segments_continue(&w, dir_fd, name, (struct segments_keep){0}, NULL);
     if (fd >= 0) {
-        write_end(fd, baro_tape_header(tape), w.list.at[w.list.n - 1].number, end.last_ns);
+        write_end(fd, baro_tape_header(part.newest), w.list.at[w.list.n - 1].number, part.last_ns);
         segments_writer_done(&w);
     }
-    baro_tape_close(tape);
+    baro_tape_close(part.newest);
 }
 
 void left_close_one(struct left_tapes *l, int dir_fd)

@@ -31,10 +31,10 @@ struct job_entry {
     struct segments_writer segments;
     bool segment_reported, begun;
     char *folder; /* its name in the folder of the tapes */
-    /* left.c: the tape that another observer has left, until the job has begun */
-    struct baro_tape *before, *newest; /* all of the tape; its newest segment */
-    struct baro_sample *last;
-    struct record_resume resume;
+    /* left.c: the part of the tape that another observer has left; options.attach.before leads to it */
+    struct record_before before;
+    uint64_t before_boottime_ns; /* CLOCK_BOOTTIME: when that part began */
+    uint32_t before_clk_tck;
 };
 
 /* Names of tapes that may have no end. */
@@ -256,11 +256,10 @@ void reader_done(struct reader *r);
 /* left.c */
 void left_list(struct left_tapes *l, int dir_fd); /* lists all tapes of the folder */
 void left_done(struct left_tapes *l);
-/* Continues the newest tape whose name ends with this text. Returns the descriptor of its next segment, or -ENOENT if
- * there is no such tape. Call left_release() when the job has begun. */
+/* Begins the next part of the newest tape whose name ends with this text. Returns the descriptor of its next segment,
+ * or -ENOENT if there is no such tape. */
 int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending);
 bool left_has(const struct left_tapes *l, int dir_fd, const char *ending); /* is there such a tape? */
-void left_release(struct job_entry *e);
 void left_give_back(struct left_tapes *l, struct job_entry *e); /* undoes left_continue(): the job could not begin */
 void left_close_one(struct left_tapes *l, int dir_fd);          /* closes one tape, whose job has ended */
 
@@ -270,7 +269,7 @@ uint64_t total_check(struct jobs *j, uint64_t until_ns);
 
 /* tape.c */
 int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and segments */
-/* Has another observer left a tape of this job that can be continued? */
+/* Has another observer left a tape of this job, which this one goes on with? */
 bool job_tape_is_left(const struct jobs *j, const struct job_request *q);
 void job_tape_discard(struct job_entry *e); /* removes the tape: nothing was recorded */
 void job_tape_close(struct job_entry *e);

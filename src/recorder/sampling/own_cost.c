@@ -185,7 +185,7 @@ void own_cost_fill(struct own_cost *o)
     v[RECORDER_thinned] = g->thinned;
     v[RECORDER_left_out] = o->left_out;
     v[RECORDER_forks_refused] = o->refused_noted;
-    v[RECORDER_others_cpu] = o->others_before_ns + g->job->others.used[BASE_CPU];
+    v[RECORDER_others_cpu] = g->job->others.used[BASE_CPU];
     v[RECORDER_others_rss_peak] = g->job->others.rss_peak;
 }
 
@@ -206,20 +206,4 @@ void own_cost_missed(struct own_cost *o, uint64_t n)
 void own_cost_left_out(struct own_cost *o, uint64_t n)
 {
     o->left_out += n;
-}
-
-void own_cost_resume(struct own_cost *o, const struct baro_sample *last)
-{
-    const uint64_t *v = last->self;
-    struct sampling *g = o->sampling;
-    o->sample_cpu_ns = v[RECORDER_sample_cpu];
-    o->sample_time_ns = v[RECORDER_sample_time];
-    o->share_ns = v[RECORDER_cpu] > o->sample_cpu_ns ? v[RECORDER_cpu] - o->sample_cpu_ns : 0;
-    o->missed = v[RECORDER_missed];
-    o->left_out = v[RECORDER_left_out];
-    o->rss_peak = v[RECORDER_rss_peak];
-    o->others_before_ns = v[RECORDER_others_cpu];
-    g->job->others.rss_peak = v[RECORDER_others_rss_peak];
-    g->ticks = v[RECORDER_samples];
-    g->thinned = v[RECORDER_thinned];
 }

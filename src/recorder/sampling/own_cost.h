@@ -18,7 +18,6 @@ struct own_cost {
     uint64_t unbudgeted_ns;              /* CPU time of programs of the user */
     uint64_t charged_rest_ns;            /* CPU time of the other processes that was charged to the budget so far */
     uint64_t share_ns, shared_seen_ns;   /* observer: this recording's share of shared costs; shared costs so far */
-    uint64_t others_before_ns;           /* resumed: CPU time of other recordings until then */
     uint64_t refused;                    /* refused forks of helpers */
     uint64_t refused_here;               /* how many of them were in a control group that the job is in, too */
     uint64_t refused_noted;              /* refused_here when the groups were last read */

@@ -84,26 +84,23 @@ int segments_create(struct segments_writer *ret, int parent_fd, const char *name
     return r;
 }
 
-int segments_continue(struct segments_writer *ret, int parent_fd, const char *name, uint64_t t_ns,
-                      struct segments_keep keep, struct baro_error *err)
+int segments_continue(struct segments_writer *ret, int parent_fd, const char *name, struct segments_keep keep,
+                      struct baro_error *err)
 {
-    *ret = (struct segments_writer){.keep = keep, .began_ns = t_ns};
+    *ret = (struct segments_writer){.keep = keep};
     ret->dir_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r = ret->dir_fd < 0 ? -errno : segments_list(ret->dir_fd, &ret->list);
     if (r == 0)
         r = -ENOENT;
     if (r > 0 && segments_in_work(ret->dir_fd))
         r = -EBUSY;
-    for (size_t i = 0; i < ret->list.n; i++) {
-        ret->list.at[i].first_ns = t_ns; /* the latest that it can be, so that no segment is removed too early */
+    /* All begin at 0, the latest that it can be in the time of this part, so that none is removed too early. */
+    for (size_t i = 0; i < ret->list.n; i++)
         ret->bytes += (uint64_t)ret->list.at[i].file.st_size;
-    }
     r = r < 0 ? error_set(err, r, "can't go on in %s: %s", name, strerror(-r))
               : create_segment(ret, ret->list.at[ret->list.n - 1].number + 1, name, err);
     if (r < 0)
         segments_writer_done(ret);
-    else
-        ret->list.at[ret->list.n - 1].first_ns = t_ns;
     return r;
 }
 

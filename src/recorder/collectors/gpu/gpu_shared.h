@@ -23,7 +23,7 @@ enum gpu_state { GPU_FINE, GPU_LOST, GPU_NEEDS_RESET, GPU_SLEEPS, GPU_HANGS };
 struct gpu_device {
     char name[32]; /* "gpu0", "gpu0/mig1" */
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32];
-    char source[16]; /* "NVML", "nvidia-smi", "sysfs" */
+    char source[16]; /* "NVML", "sysfs" */
     uint32_t slot;   /* number of the device, the same in each helper process, whatever devices are chosen */
     uint32_t parent; /* the device of a MIG instance; else GPU_NONE */
     uint32_t state;  /* enum gpu_state */
@@ -63,7 +63,7 @@ struct gpu_reading {
     int32_t error;               /* error of nvmlInit, because of which NVIDIA's devices are not read; 0: none */
     uint32_t calls;              /* number of calls of the driver so far */
     char trouble[GPU_TEXT];      /* a message for people, which is reported once; "": none */
-    char source[32];             /* "NVML", "nvidia-smi", "" */
+    char source[32];             /* "NVML", "" */
     char driver[32];             /* its version */
     uint32_t visible_unsure;     /* CUDA numbers the devices in another order than the driver */
     uint32_t processes_left_out; /* how many processes had no room so far */

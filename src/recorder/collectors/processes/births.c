@@ -111,7 +111,7 @@ static size_t least_needed(const struct births *b)
 {
     for (size_t i = 0; i < b->n_followed; i++) {
         const struct member *m = tree_find(&b->sampling->job->tree, b->followed[i].pid);
-        if (!m || m->reading.polled_ns > m->reading.ran_ns + STANDS_AFTER)
+        if (!m || m->polled.polled_ns > m->polled.ran_ns + STANDS_AFTER)
             return i;
     }
     return 0;
@@ -144,15 +144,15 @@ static void note_clock(struct births *b, struct member *m, uint64_t clock_ns)
 {
     uint64_t now = b->sampling->now_ns;
     struct member_usage *u = member_make_usage(m);
-    m->reading.polled_ns = now;
+    m->polled.polled_ns = now;
     if (u->has_cpu && u->cpu_ns == clock_ns)
         return;
     if (!u->has_cpu) /* a process begins with work */
-        m->reading.found_ns = max_u64(b->last_ns, excess(now, clock_ns));
+        m->polled.found_ns = max_u64(b->last_ns, excess(now, clock_ns));
     u->has_cpu = true;
     u->source = u->source ? u->source : BARO_EXIT_LAST_SAMPLE;
     u->cpu_ns = max_u64(u->cpu_ns, clock_ns);
-    m->reading.ran_ns = now;
+    m->polled.ran_ns = now;
     member_moved(m);
 }
 
@@ -168,7 +168,7 @@ static bool poll_member(struct processes *p, struct member *m, int pidfd)
     }
     note_clock(&p->scan.births, m, clock_ns);
     /* It had its parent's name when it was read. */
-    if (m->reading.name_is_parents && p->sampling->now_ns >= m->reading.found_ns + PERIOD_LEAST)
+    if (m->reading.name_is_parents && p->sampling->now_ns >= m->polled.found_ns + PERIOD_LEAST)
         return members_look(p, m) == 0;
     return true;
 }

@@ -49,7 +49,7 @@ static bool wants_status(struct processes *p, struct member *m, bool now_due)
     bool moved = memory_key(m) != m->reading.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     bool due = now_due || may_have_peaked(p, m), sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
     if (sparse && is_young_and_reported(p, m)) {
-        bool is_large = m->reading.stat_rss >= p->sampling->job->sums.rss / LARGE_PART;
+        bool is_large = m->reading.stat_rss >= p->sampling->job->sums[PART_RSS] / LARGE_PART;
         due = m->reading.status_rss ? may_have_peaked(p, m) : is_large;
     }
     sparse = sparse && !due;
@@ -89,7 +89,7 @@ static void put_sum(struct member *m, enum thread_sum of, uint64_t sum)
         return;
     }
     member_set_value(m, id, sum);
-    if (m->account.base && !m->account.base_is_total)
+    if (m->account.base)
         m->account.base[thread_sums[of].base] = sum;
 }
 
@@ -222,15 +222,15 @@ static void read_cpu_limit(struct processes *p, struct member *m)
     uint64_t cpu_ns = m->row.value[PROCESS_cpu], ticks_ns;
     struct sampling *g = p->sampling;
     struct pid_limits limits;
-    if (cpu_ns >= LIMIT_FROM && cpu_ns >= 2 * m->reading.limit_at_ns) {
+    if (cpu_ns >= LIMIT_FROM && cpu_ns >= 2 * m->limit.limit_at_ns) {
         ssize_t n = proc_read(g->options.proc_fd, m->row.key.pid, "limits", g->text, sizeof(g->text));
         bool ok = n > 0 && pid_limits_parse(span_of(g->text, (size_t)n), &limits) == 0;
         uint64_t s = ok && (limits.valid & 1u << PID_LIMIT_CPU) ? limits.value[PID_LIMIT_CPU] : UINT64_MAX;
-        m->reading.cpu_limit_ns = s < UINT64_MAX / NS_PER_SEC ? s * NS_PER_SEC : 0;
-        m->reading.limit_at_ns = cpu_ns;
+        m->limit.cpu_limit_ns = s < UINT64_MAX / NS_PER_SEC ? s * NS_PER_SEC : 0;
+        m->limit.limit_at_ns = cpu_ns;
     }
-    if (m->reading.cpu_limit_ns && cpu_ns && clock_process_ticks_ns(m->row.key.pid, &ticks_ns) == 0)
-        m->reading.ticks_ratio = (float)ticks_ns / (float)cpu_ns;
+    if (m->limit.cpu_limit_ns && cpu_ns && clock_process_ticks_ns(m->row.key.pid, &ticks_ns) == 0)
+        m->limit.ticks_ratio = (float)ticks_ns / (float)cpu_ns;
 }
 
 /* ---- reading a process ---- */

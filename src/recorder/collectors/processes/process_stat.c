@@ -70,9 +70,9 @@ static void put_parent(struct processes *p, struct member *m, int32_t ppid)
 
 void process_renamed(struct member *m)
 {
-    m->reading.info_wanted = true;
-    m->reading.info_asked = false; /* a reply that is still to come is about the last program */
-    m->reading.info_tries = 0;
+    m->memory.info_wanted = true;
+    m->memory.info_asked = false; /* a reply that is still to come is about the last program */
+    m->memory.info_tries = 0;
 }
 
 void process_set_name(struct member *m, const char *comm)
@@ -86,6 +86,10 @@ static void put_comm(struct member *m, const char *comm)
 {
     if (strncmp(m->reading.comm, comm, sizeof(m->reading.comm) - 1) == 0)
         return;
+    if (*m->reading.comm) {
+        member_note_program(m);
+        m->events.program_is_read = true;
+    }
     member_note_comm(m, comm);
     process_renamed(m);
     process_set_name(m, comm);
@@ -185,11 +189,11 @@ static void put_shared_memory(struct processes *p, struct member *m, const struc
     for (size_t i = 0; i < sizeof(memory_metrics) / sizeof(*memory_metrics) && is_shared != was_shared; i++)
         member_set_absent(m, memory_metrics[i], is_shared ? BARO_ABSENT_SHARED : BARO_ABSENT_NOT_YET);
     if (is_shared != was_shared)
-        m->reading.smaps_barred = is_shared;
+        m->memory.smaps_barred = is_shared;
     if (is_shared)
         member_wake(m);
     else if (was_shared) { /* everything is read again */
-        m->reading.stat_rss = m->reading.status_key = m->reading.smaps_key = UINT64_MAX;
+        m->reading.stat_rss = m->reading.status_key = m->memory.smaps_key = UINT64_MAX;
         m->reading.status_rss = 0;
     }
 }

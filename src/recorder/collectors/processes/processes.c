@@ -57,10 +57,8 @@ bool process_lives_on(const struct member *m, uint64_t now_ns)
 static void check_end(struct processes *p, struct member *m)
 {
     bool zombie = member_is_zombie(m);
-    if (zombie && !member_has_ended(m)) {
-        job_end_noticed(p->sampling->job, m, sampling_clock_ns(p->sampling));
+    if (zombie && !member_has_ended(m))
         job_ended(p->sampling->job, m, p->sampling->now_ns);
-    }
     if (!member_has_ended(m) || zombie || member_is_reap_pending(m))
         return;
     if (process_lives_on(m, p->sampling->now_ns))
@@ -141,11 +139,11 @@ static void check_order(struct processes *p)
  * used. */
 static void note_polled(const struct processes *p, struct member *m, bool moved)
 {
-    if (!m->reading.polled_ns)
+    if (!m->polled.polled_ns)
         return;
-    m->reading.polled_ns = p->sampling->now_ns;
+    m->polled.polled_ns = p->sampling->now_ns;
     if (moved)
-        m->reading.ran_ns = p->sampling->now_ns;
+        m->polled.ran_ns = p->sampling->now_ns;
 }
 
 static void tick_from(struct processes *p, size_t *i)
@@ -166,7 +164,7 @@ static void tick_from(struct processes *p, size_t *i)
         tick_member(p, m, there, clock_ns);
         if (!member_is_gone(m))
             tree->gates[*i] = (struct gate){m->reading.clock_ns, gate_due(p, m), m->row.key.pid,
-                                            m->reading.scanned_clock_ns == m->reading.clock_ns};
+                                            m->scan.scanned_clock_ns == m->reading.clock_ns};
     }
 }
 
@@ -255,7 +253,7 @@ static void after_settling(struct processes *p)
     for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
         if (m->row.read_ns == p->sampling->now_ns)
-            job_settled(p->sampling->job, m);
+            job_settled(m);
         if (m->row.absent[PROCESS_children] == BARO_ABSENT_NOT_ASKED)
             continue;
         m->row.value[PROCESS_children] = m->links.n_children;
@@ -277,7 +275,7 @@ void processes_discover(struct processes *p)
     for (size_t i = 0; i < job->tree.n; i++) {
         struct member *m = job->tree.at[i];
         job_rebase(m);
-        job_settled(job, m);
+        job_settled(m);
         member_wake(m);
         m->reading.sampled = false;
     }

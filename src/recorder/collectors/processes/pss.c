@@ -33,7 +33,7 @@ static uint64_t estimate(const struct member *m)
 
 static uint64_t cost_of(const struct member *m)
 {
-    return m->reading.smaps_cost_us ? m->reading.smaps_cost_us * 1000ull : estimate(m);
+    return m->memory.smaps_cost_us ? m->memory.smaps_cost_us * 1000ull : estimate(m);
 }
 
 uint64_t memory_key(const struct member *m)
@@ -52,7 +52,7 @@ bool memory_may_have_peaked(uint64_t rss_then, uint64_t rss_now, uint64_t faulte
 
 static bool memory_moved(const struct member *m)
 {
-    return m->reading.smaps_key != memory_key(m);
+    return m->memory.smaps_key != memory_key(m);
 }
 
 /* Returns when a member that is stale may be read again. */
@@ -60,19 +60,19 @@ static uint64_t stale_due_ns(struct memory *y, const struct member *m)
 {
     bool of_family = sharing_is_stale_by_family(y, m);
     uint64_t pause = cost_of(m) * OF_ITS_TIME, least = of_family ? LEAST_AGE : FILES_AGE;
-    return m->reading.smaps_ns + (pause > least ? pause : least);
+    return m->memory.smaps_ns + (pause > least ? pause : least);
 }
 
 static uint64_t smaps_due(const struct memory *y, const struct member *m)
 {
-    if (!(y->sampling->need & BARO_SOURCE_SMAPS) || m->reading.smaps_barred || m->row.value[PROCESS_state] == 'Z')
+    if (!(y->sampling->need & BARO_SOURCE_SMAPS) || m->memory.smaps_barred || m->row.value[PROCESS_state] == 'Z')
         return UINT64_MAX;
-    if (!m->reading.smaps_ns)
+    if (!m->memory.smaps_ns)
         return m->row.first_ns + SHORT_LIVED;
     if (!memory_moved(m))
-        return m->reading.smaps_ns + IDLE_AFTER;
+        return m->memory.smaps_ns + IDLE_AFTER;
     uint64_t pause = cost_of(m) * OF_ITS_TIME;
-    return m->reading.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE);
+    return m->memory.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE);
 }
 
 static bool request(struct memory *y, struct member *m, uint32_t what)
@@ -82,12 +82,12 @@ static bool request(struct memory *y, struct member *m, uint32_t what)
         return false;
     y->requests = at;
     if (what & HELPER_SMAPS) {
-        m->reading.smaps_asked = (uint32_t)y->sampling->ticks;
+        m->memory.smaps_asked = (uint32_t)y->sampling->ticks;
         sharing_note_asked(m);
     }
     if (what & HELPER_INFO) {
-        m->reading.info_asked = true;
-        m->reading.info_tries++;
+        m->memory.info_asked = true;
+        m->memory.info_tries++;
     }
     y->requests[y->n_requests++] = (struct helper_request){.key = m->row.key, .what = what};
     return true;
@@ -95,7 +95,7 @@ static bool request(struct memory *y, struct member *m, uint32_t what)
 
 static uint64_t info_due(const struct memory *y, const struct member *m)
 {
-    bool wanted = m->reading.info_wanted && !m->reading.info_asked && m->reading.info_tries < INFO_TRIES;
+    bool wanted = m->memory.info_wanted && !m->memory.info_asked && m->memory.info_tries < INFO_TRIES;
     bool sparse = y->sampling->account->budget.level >= BUDGET_SPARSE;
     return wanted ? m->row.first_ns + (sparse ? INFO_AFTER : SHORT_LIVED) : UINT64_MAX;
 }
@@ -115,13 +115,13 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     const uint64_t values[] = {reply->pss, reply->uss, y->sampling->now_ns, reply->pss_anon, reply->pss_shmem};
     if (m->reading.memory_owner.pid)
         return;
-    m->reading.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
-                              reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
-                              reply->smaps_absent == BARO_ABSENT_TIMEOUT;
+    m->memory.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
+                             reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
+                             reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z' || m->reading.has_no_memory)
         return; /* the next read of stat will show that the process has ended, or the last one has already set its
                    memory to 0 */
-    bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
+    bool was_known = m->memory.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
         bool is_part = ids[i] == PROCESS_pss_anon || ids[i] == PROCESS_pss_shmem;
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
@@ -131,10 +131,10 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     }
     uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
     read_budget_correct(&y->sampling->account->read_budget, cost_of(m), spent < most ? spent : most);
-    uint64_t mean_us = ((m->reading.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
-    m->reading.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
-    m->reading.smaps_ns = y->sampling->now_ns;
-    m->reading.smaps_key = memory_key(m);
+    uint64_t mean_us = ((m->memory.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
+    m->memory.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
+    m->memory.smaps_ns = y->sampling->now_ns;
+    m->memory.smaps_key = memory_key(m);
     if (!reply->smaps_absent)
         sharing_note_change(y, m, was_known);
     sharing_note_read(y, m);
@@ -146,9 +146,9 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
 /* No helper could be started: the request becomes due again when another start is tried. */
 static void ask_again(struct memory *y, struct member *m, uint32_t what)
 {
-    if ((what & HELPER_INFO) && m->reading.info_asked) {
-        m->reading.info_asked = false;
-        m->reading.info_tries--;
+    if ((what & HELPER_INFO) && m->memory.info_asked) {
+        m->memory.info_asked = false;
+        m->memory.info_tries--;
     }
     if (what & HELPER_SMAPS) {
         y->peak_unread = true;
@@ -169,9 +169,9 @@ void memory_take_reply(struct memory *y, const struct helper_reply *reply)
     member_moved(m);
     if (reply->what & HELPER_SMAPS)
         reply_smaps(y, m, reply);
-    if ((reply->what & HELPER_INFO) && m->reading.info_asked) {
-        m->reading.info_asked = false;
-        m->reading.info_wanted = false;
+    if ((reply->what & HELPER_INFO) && m->memory.info_asked) {
+        m->memory.info_asked = false;
+        m->memory.info_wanted = false;
         if (!reply->name_absent && reply->name && *reply->name)
             member_set_name(m, reply->name);
         if (!reply->cmdline_absent && reply->cmdline && *reply->cmdline)
@@ -233,10 +233,10 @@ static void request_largest(struct memory *y)
     y->peak_unread = false;
     for (size_t i = 0; i < y->sampling->job->tree.n; i++) {
         struct member *m = y->sampling->job->tree.at[i];
-        if (!m || m->reading.smaps_asked == (uint32_t)y->sampling->ticks || m->reading.smaps_barred ||
+        if (!m || m->memory.smaps_asked == (uint32_t)y->sampling->ticks || m->memory.smaps_barred ||
             !(memory_moved(m) || sharing_is_stale(y, m)) || m->row.value[PROCESS_state] == 'Z' || is_negligible(y, m))
             continue;
-        if (m->reading.smaps_ns && y->sampling->now_ns - m->reading.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
+        if (m->memory.smaps_ns && y->sampling->now_ns - m->memory.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
             y->peak_unread = true;
             continue;
         }
@@ -288,7 +288,7 @@ static uint64_t request_stale(struct memory *y, bool ask)
             continue;
         uncertain_sum += sharing_uncertain(y, m);
         n++;
-        if (!ask || m->reading.smaps_barred || m->reading.smaps_asked == (uint32_t)y->sampling->ticks ||
+        if (!ask || m->memory.smaps_barred || m->memory.smaps_asked == (uint32_t)y->sampling->ticks ||
             y->n_requests >= REQUESTS_MOST || y->sampling->now_ns < stale_due_ns(y, m))
             continue;
         if (may_read(y, m, false))

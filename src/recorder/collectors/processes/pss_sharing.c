@@ -70,7 +70,7 @@ static void files_moved_kib(struct memory *y, uint32_t kib)
  * the member's files. */
 static uint64_t uncertain_files(const struct memory *y, const struct member *m, uint64_t most)
 {
-    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10;
+    uint64_t moved = (uint64_t)(y->files - m->memory.files_kib) << 10;
     moved = moved < most ? moved : most;
     return moved < FILES_LEAST ? 0 : moved;
 }
@@ -80,9 +80,9 @@ static uint64_t uncertain_files(const struct memory *y, const struct member *m, 
  * one, which is read, maps them as well, and the member ends before it is read again: the other one is read again. */
 static uint32_t left_kib(const struct memory *y, const struct member *m, uint64_t files)
 {
-    uint64_t then = (uint64_t)m->reading.smaps_files << 10, part = (uint64_t)m->reading.smaps_shared << 10;
+    uint64_t then = (uint64_t)m->memory.smaps_files << 10, part = (uint64_t)m->memory.smaps_shared << 10;
     uint64_t left = 2 * part + uncertain_files(y, m, files) + (files > then ? files - then : 0); /* mapped since */
-    if (!m->reading.smaps_ns)
+    if (!m->memory.smaps_ns)
         left = y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files : 0;
     return (uint32_t)((left < files ? left : files) >> 10);
 }
@@ -108,17 +108,17 @@ static uint64_t files_least(const struct member *m)
  * the rest was not given up. */
 void sharing_note_files(struct memory *y, struct member *m)
 {
-    uint32_t before = m->reading.files_seen;
+    uint32_t before = m->memory.files_seen;
     if (m->reading.memory_owner.pid || m->reading.has_no_memory || !(y->sampling->need & BARO_SOURCE_SMAPS) ||
         m->row.absent[PROCESS_rss_file] != BARO_PRESENT)
         return;
-    m->reading.files_seen = (uint32_t)(files_least(m) >> 10);
-    if (m->reading.files_seen >= before)
+    m->memory.files_seen = (uint32_t)(files_least(m) >> 10);
+    if (m->memory.files_seen >= before)
         return;
-    uint32_t left = left_kib(y, m, (uint64_t)before << 10), fallen = before - m->reading.files_seen;
+    uint32_t left = left_kib(y, m, (uint64_t)before << 10), fallen = before - m->memory.files_seen;
     files_moved_kib(y, left < fallen ? left : fallen);
-    if (m->reading.smaps_shared > m->reading.files_seen)
-        m->reading.smaps_shared = m->reading.files_seen;
+    if (m->memory.smaps_shared > m->memory.files_seen)
+        m->memory.smaps_shared = m->memory.files_seen;
 }
 
 /* This is called twice, before and after the kernel unmaps the pages of the process. Values of other processes that are
@@ -129,9 +129,9 @@ void sharing_note_left(struct memory *y, struct member *m, bool is_done)
         return;
     sharing_note_moved(y, m, m->reading.stat_rss);
     uint32_t kib = left_kib(y, m, files_most(m));
-    kib = kib > m->reading.left_kib ? kib : m->reading.left_kib;
+    kib = kib > m->memory.left_kib ? kib : m->memory.left_kib;
     files_moved_kib(y, kib);
-    m->reading.left_kib = is_done ? 0 : kib;
+    m->memory.left_kib = is_done ? 0 : kib;
 }
 
 /* By how much the member's pss may be wrong, because of processes of its program or its family. Example: a process of
@@ -139,7 +139,7 @@ void sharing_note_left(struct memory *y, struct member *m, bool is_done)
  * that now: uncertain by 300 MB. */
 static uint64_t uncertain_family(struct memory *y, const struct member *m)
 {
-    return (uint64_t)(shared_kib(y, m) - m->reading.shared_kib) << 10;
+    return (uint64_t)(shared_kib(y, m) - m->memory.shared_kib) << 10;
 }
 
 uint64_t sharing_uncertain(struct memory *y, const struct member *m)
@@ -154,7 +154,7 @@ uint64_t sharing_uncertain(struct memory *y, const struct member *m)
 
 bool sharing_is_stale(struct memory *y, const struct member *m)
 {
-    return m->reading.smaps_ns && sharing_uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+    return m->memory.smaps_ns && sharing_uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
 }
 
 bool sharing_is_stale_by_family(struct memory *y, const struct member *m)
@@ -167,7 +167,7 @@ bool sharing_is_stale_by_family(struct memory *y, const struct member *m)
  * child, and has ended. The parent is read, and shares 150 MB instead of 100. The child's row still has 100. */
 void sharing_note_change(struct memory *y, const struct member *m, bool was_known)
 {
-    uint64_t now = sharing_part(m), before = (uint64_t)m->reading.smaps_shared << 10;
+    uint64_t now = sharing_part(m), before = (uint64_t)m->memory.smaps_shared << 10;
     uint64_t change = now > before ? now - before : before - now, files = files_of(m);
     uint32_t kib = (uint32_t)((2 * change < files ? 2 * change : files) >> 10);
     files_moved_kib(y, kib);
@@ -179,14 +179,14 @@ void sharing_note_change(struct memory *y, const struct member *m, bool was_know
 /* Notes how many files the member has when the helper is asked. The reply may lack files that the member maps later. */
 void sharing_note_asked(struct member *m)
 {
-    m->reading.files_asked = (uint32_t)(files_least(m) >> 10);
+    m->memory.files_asked = (uint32_t)(files_least(m) >> 10);
 }
 
 void sharing_note_read(struct memory *y, struct member *m)
 {
     if (!y->moved_since_asked)
-        m->reading.shared_kib = shared_kib(y, m);
-    m->reading.files_kib = y->files_asked;
-    m->reading.smaps_files = m->reading.files_asked;
-    m->reading.smaps_shared = (uint32_t)(sharing_part(m) >> 10);
+        m->memory.shared_kib = shared_kib(y, m);
+    m->memory.files_kib = y->files_asked;
+    m->memory.smaps_files = m->memory.files_asked;
+    m->memory.smaps_shared = (uint32_t)(sharing_part(m) >> 10);
 }

@@ -147,13 +147,13 @@ void scan_member(struct scan *n, struct member *m, bool known, uint64_t clock_ns
         return;
     if (!n->always && !n->once && (known || covered))
         return;
-    if (clock_ns && clock_ns == m->reading.scanned_clock_ns && state != 'R')
+    if (clock_ns && clock_ns == m->scan.scanned_clock_ns && state != 'R')
         return;
-    bool up_to_date = n->nobody_born && m->reading.children_listed && !n->once;
+    bool up_to_date = n->nobody_born && m->scan.children_listed && !n->once;
     if (!up_to_date)
-        m->reading.children_listed = scan_children_of(n, m);
-    if (m->reading.children_listed)
-        m->reading.scanned_clock_ns = clock_ns;
+        m->scan.children_listed = scan_children_of(n, m);
+    if (m->scan.children_listed)
+        m->scan.scanned_clock_ns = clock_ns;
 }
 
 void scan_wrapper(struct scan *n)

@@ -39,7 +39,6 @@ static void label_of(const struct select_options *o, size_t task, struct buf *re
 static int add_group(struct task_row *r, struct pin *pin, int root_fd, struct baro_error *err)
 {
     struct task_group *g = calloc(1, sizeof(*g));
-    struct stat st;
     if (!g)
         return error_set(err, -ENOMEM, "out of memory");
     g->task = pin->task - 1u;
@@ -50,11 +49,8 @@ static int add_group(struct task_row *r, struct pin *pin, int root_fd, struct ba
     if (code < 0)
         return code;
     pin->place = &g->places.at[0];
-    bool counts = cgroup_meter_open(&g->meter, root_fd, &g->places, r->sampling->job->ns_per_tick) == 0;
-    if (counts)
+    if (cgroup_meter_open(&g->meter, root_fd, &g->places, r->sampling->job->ns_per_tick) == 0)
         cgroup_meter_read(&g->meter, &g->base);
-    if (counts && fstat(g->meter.fd, &st) == 0)
-        g->inode = st.st_ino;
     r->sampling->job->tasks[g->task].is_group = true;
     return 0;
 }
@@ -118,103 +114,9 @@ static void count_groups(struct task_row *r)
             g->counted_ns = now.user_ns + now.system_ns;
         }
         sum->known = g->meter.fd >= 0;
-        sum->user_ns += used(g->last.user_ns, g->base.user_ns) + g->carried.user_ns;
-        sum->system_ns += used(g->last.system_ns, g->base.system_ns) + g->carried.system_ns;
+        sum->user_ns += used(g->last.user_ns, g->base.user_ns);
+        sum->system_ns += used(g->last.system_ns, g->base.system_ns);
     }
-}
-
-/* ---- going on with another recorder's tape ---- */
-
-/* The groups of the tape, if they are as many; else NULL. Both lists have the same order. */
-static const struct header_group *groups_before(const struct task_row *r, const struct baro_header *header)
-{
-    size_t n = 0;
-    for (const struct task_group *g = r->groups; g; g = g->next)
-        n++;
-    return n && n == header->n_groups ? header->groups : NULL;
-}
-
-static bool is_same_group(const struct task_group *g, const struct header_group *before)
-{
-    return before && g->inode && g->inode == before->inode &&
-           g->base.user_ns + g->base.system_ns >= before->user_ns + before->system_ns;
-}
-
-/* All groups of the task are those that the tape has: what they used between the two recorders counts. */
-static void go_on_with(struct task_row *r, size_t task, const struct header_group *before)
-{
-    for (struct task_group *g = r->groups; g; g = g->next, before++) {
-        if (g->task != task)
-            continue;
-        g->base = (struct cgroup_reading){before->user_ns, before->system_ns};
-        g->carried = (struct cgroup_reading){before->carried_user_ns, before->carried_system_ns};
-    }
-}
-
-/* A group was removed, and another one has its name. What the new group has used counts, and what the task had used by
- * the last sample. What the removed group used after that sample does not count. Example: 5 s are on the tape, and the
- * new group has 2 s: 7 s. */
-static void begin_anew(struct task_row *r, size_t task, const struct header_group *before,
-                       const struct cgroup_reading *then)
-{
-    bool carried = false;
-    for (struct task_group *g = r->groups; g; g = g->next) {
-        bool same = !before || is_same_group(g, before);
-        before += before != NULL;
-        if (g->task != task)
-            continue;
-        if (!same)
-            g->base = (struct cgroup_reading){0};
-        g->carried = carried ? (struct cgroup_reading){0} : *then;
-        carried = true;
-    }
-    struct job_task *t = &r->sampling->job->tasks[task];
-    t->group_short = true;
-    t->unread += !t->unread;
-}
-
-static void resume_groups(struct task_row *r, size_t task, const struct baro_header *header,
-                          const struct baro_entity *then)
-{
-    const struct header_group *all = groups_before(r, header), *before = all;
-    bool same = all != NULL;
-    for (const struct task_group *g = r->groups; g && before; g = g->next, before++)
-        same &= g->task != task || is_same_group(g, before);
-    if (same) {
-        go_on_with(r, task, all);
-        return;
-    }
-    begin_anew(r, task, all, &(struct cgroup_reading){then->value[TASK_cpu_user], then->value[TASK_cpu_system]});
-}
-
-void task_row_resume(struct task_row *r, const struct baro_header *header, const struct baro_sample *last)
-{
-    struct job *job = r->sampling->job;
-    const struct baro_entities *before = &last->entities[KIND_task];
-    for (size_t i = 0; i < r->table.n; i++) {
-        const struct baro_entity *then = NULL;
-        for (size_t k = 0; k < before->n && !then; k++)
-            then = strcmp(before->at[k]->name, r->table.at[i]->name) == 0 ? before->at[k] : NULL;
-        if (!then)
-            continue;
-        job_task_resume(job, (unsigned)i + 1, last, then);
-        if (job->tasks[i].is_group)
-            resume_groups(r, i, header, then);
-    }
-}
-
-int task_row_groups(const struct task_row *r, struct baro_header *ret)
-{
-    size_t n = 0;
-    for (const struct task_group *g = r->groups; g; g = g->next)
-        n++;
-    ret->groups = n ? calloc(n, sizeof(*ret->groups)) : NULL;
-    if (n && !ret->groups)
-        return -ENOMEM;
-    for (const struct task_group *g = r->groups; g; g = g->next)
-        ret->groups[ret->n_groups++] = (struct header_group){g->inode, g->base.user_ns, g->base.system_ns,
-                                                             g->carried.user_ns, g->carried.system_ns};
-    return 0;
 }
 
 static bool grow_tasks(struct task_row *r)

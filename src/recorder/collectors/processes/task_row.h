@@ -13,10 +13,8 @@ struct task_group {
     struct cgroup_hierarchies places;
     struct cgroup_meter meter;
     struct cgroup_reading base, last;
-    uint64_t counted_ns;           /* as read last */
-    struct cgroup_reading carried; /* what another group of that name had used in this recording */
-    uint64_t inode;                /* which group it is: of the file that has its count */
-    size_t task;                   /* counted from 0 */
+    uint64_t counted_ns; /* as read last */
+    size_t task;         /* counted from 0 */
     struct task_group *next;
 };
 
@@ -37,12 +35,6 @@ void task_row_init(struct task_row *r, struct sampling *sampling);
  * of job_use_tasks(). Returns 0 or a negative code. */
 int task_row_use(struct task_row *r, const struct select_options *options, int root_fd, bool selects,
                  struct baro_error *err);
-
-/* Another recorder has recorded these tasks until that sample: job_task_resume() for each, and the counts of control
- * groups go on, as the header of that tape has them. */
-void task_row_resume(struct task_row *r, const struct baro_header *header, const struct baro_sample *last);
-/* For the header: what the counts of control groups are measured from. Returns 0 or -ENOMEM. */
-int task_row_groups(const struct task_row *r, struct baro_header *ret);
 
 /* The number of the task of this name in a job that has other members, too: a new one, unless there is one. Returns a
  * negative code if there can be no more. */

@@ -252,29 +252,6 @@ static bool tick_sockets(void *state, const struct collector_tick *t)
     return taken;
 }
 
-static uint64_t then(const struct baro_sample *last, enum job_metric id)
-{
-    return last->job_absent[id] ? 0 : last->job[id];
-}
-
-/* What was sent between that sample and now is not known, so the counts are lower bounds. */
-void socket_row_resume(struct socket_row *r, const struct baro_sample *last)
-{
-    const struct sockets_totals before = {.sent = then(last, JOB_tcp_sent),
-                                          .received = then(last, JOB_tcp_received),
-                                          .unattributed_sent = then(last, JOB_tcp_unattributed_sent),
-                                          .unattributed_received = then(last, JOB_tcp_unattributed_received),
-                                          .net_sent = then(last, JOB_net_sent),
-                                          .net_received = then(last, JOB_net_received),
-                                          .net_absent = last->job_absent[JOB_net_sent],
-                                          .is_bound = true,
-                                          .net_is_bound = true,
-                                          .any = !last->job_absent[JOB_tcp_sent]};
-    prepare_sockets(r);
-    if (r->sockets)
-        sockets_resume(r->sockets, &before);
-}
-
 /* A lower bound of 0 is no value where no socket was ever read: those that there were ended before, or are hidden. */
 static uint8_t absent_sums(const struct sockets_totals *t)
 {

@@ -21,8 +21,6 @@ void socket_row_init(struct socket_row *r, struct sampling *sampling);
 
 /* The last reading, to be called before the last exits are reported: so they have what their sockets did to the end. */
 void socket_row_close(struct socket_row *r);
-/* Goes on from the last sample of another recorder; before the first reading. */
-void socket_row_resume(struct socket_row *r, const struct baro_sample *last);
 /* Puts the job's totals into the sample. */
 void socket_row_fill(const struct socket_row *r, struct baro_sample *s);
 

@@ -44,11 +44,6 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
     return 0;
 }
 
-void sockets_resume(struct sockets *s, const struct sockets_totals *before)
-{
-    s->before = s->last = *before;
-}
-
 static struct sockets_shared *shared_of(const struct sockets *s)
 {
     return worker_shared(s->worker);

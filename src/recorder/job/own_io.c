@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The I/O of ended processes for which no complete record exists: an ordinary user cannot read the io of a zombie, and
+ * What a process has read and written itself: /proc/PID/io is one sum for it and the children that it has reaped.
+ *
+ * Ended processes for which no complete record exists: an ordinary user cannot read the io of a zombie, and
  * its parent usually reaps it at once. But the parent's counters include that of the children that it reaped (struct
  * reaped_io), and if events report forks, all of these are known. So if exactly one child ended since the parent was
  * last read, the growth of these counters is that child's I/O, to the byte.
@@ -21,6 +23,36 @@ static const enum process_metric metrics[REAPED_FAULTS] = {
     [REAPED_IO_WCHAR] = PROCESS_io_wchar,
     [REAPED_IO_CANCELLED_WRITE] = PROCESS_io_cancelled_write,
 };
+
+/* Gets how much of an I/O counter of the row is from reaped children. Returns false if this is not known: if the page
+ * faults of reaped children have changed since that part was read, a child may have been reaped. */
+static bool took_over(const struct member *m, unsigned counter, uint64_t *ret)
+{
+    const struct reaped_io *r = &m->reaped_io;
+    const uint64_t *taken = r->known ? r->now : r->done;
+    *ret = taken[counter];
+    if (!m->account.had_child && !value(m, PROCESS_children_faults_minor))
+        return true; /* *ret is 0 */
+    return (r->known || !r->lost) && taken[REAPED_FAULTS] == value(m, PROCESS_children_faults_minor);
+}
+
+bool own_io(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole)
+{
+    unsigned i = c - LEDGER_IO_READ;
+    uint64_t taken;
+    *ret = 0;
+    *ret_whole = false;
+    if (member_usage(m)->has_io && !m->life.io_final) {
+        *ret_whole = !m->account.base;
+        *ret = since_base(m, c, member_usage(m)->own[c]);
+        return true;
+    }
+    if (m->row.absent[metrics[i]] != BARO_PRESENT || !took_over(m, i, &taken))
+        return false;
+    *ret_whole = io_is_whole(j, m);
+    *ret = since_base(m, c, excess(value(m, metrics[i]), taken));
+    return true;
+}
 
 /* Is it worth reading the parents? With taskstats each exit has the kernel's counters, so little is missing. */
 static bool is_of_use(const struct job *j)
@@ -50,7 +82,7 @@ static void add_gone_child(struct reaped_io *r, const struct member *m)
 {
     r->ended++;
     r->not_whole += !m->life.io_final;
-    r->faults += m->life.reaped_by_parent ? 1 : faults_of(m);
+    r->faults += max_u64(faults_of(m), 1);
     for (int i = 0; i < REAPED_FAULTS; i++)
         r->whole[i] += m->life.io_final ? value(m, metrics[i]) : 0;
 }
