@@ -64,11 +64,16 @@ static struct baro_entity *group(char *name, char *label)
     return w.groups[i];
 }
 
-static void set(struct baro_entity *e, enum cgroup_metric metric, uint64_t v)
+/* Pairs of a metric and its value. */
+static void set_pairs(struct baro_entity *e, const uint64_t *pair, size_t n)
 {
-    e->value[metric] = v;
-    e->absent[metric] = BARO_PRESENT;
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        e->value[pair[i]] = pair[i + 1];
+        e->absent[pair[i]] = BARO_PRESENT;
+    }
 }
+
+#define set(e, ...) set_pairs(e, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
 
 static void take_sample(void)
 {
@@ -216,13 +221,10 @@ TEST(own_groups_except_memory)
 {
     begin("own", NULL);
     struct baro_entity *shared = group("/service/abc", "v1 memory"), *made = group("/baro-9-0000000a", "v2, v1 pids");
-    set(shared, CGROUP_memory, 500 * MB);
-    set(shared, CGROUP_memory_peak, 602 * MB);
-    set(shared, CGROUP_oom_kills, 5);
+    set(shared, CGROUP_memory, 500 * MB, CGROUP_memory_peak, 602 * MB, CGROUP_oom_kills, 5);
     set(made, CGROUP_pids_limit_hits, 4); /* before the first sample */
     take_sample();
-    set(shared, CGROUP_memory_peak, 700 * MB);
-    set(shared, CGROUP_oom_kills, 6);
+    set(shared, CGROUP_memory_peak, 700 * MB, CGROUP_oom_kills, 6);
     set(made, CGROUP_pids_limit_hits, 6);
     take_sample();
     holds(MEMORY_PROCESSES, 10);
@@ -241,15 +243,10 @@ TEST(own_groups)
                        *memory = group("/service/baro-9-0000000a", "v1 memory");
     struct baro_entity *cpu = group("/quota", "v1 cpu"),
                        *made = group("/baro-9-0000000b", "v1 cpuacct, pids"); /* there, the first name was taken */
-    set(above, CGROUP_memory, 90 * MB);
-    set(above, CGROUP_memory_peak, 200 * MB);
-    set(above, CGROUP_oom_kills, 7);
-    set(memory, CGROUP_memory, 30 * MB);
-    set(memory, CGROUP_memory_peak, 80 * MB);
-    set(memory, CGROUP_memory_anon, 12 * MB);
+    set(above, CGROUP_memory, 90 * MB, CGROUP_memory_peak, 200 * MB, CGROUP_oom_kills, 7);
+    set(memory, CGROUP_memory, 30 * MB, CGROUP_memory_peak, 80 * MB, CGROUP_memory_anon, 12 * MB);
     set(memory, CGROUP_memory_shmem, 50 * MB); /* files in tmpfs */
-    set(memory, CGROUP_memory_file, 60 * MB);
-    set(memory, CGROUP_oom_kills, 2);
+    set(memory, CGROUP_memory_file, 60 * MB, CGROUP_oom_kills, 2);
     set(cpu, CGROUP_cpu_throttled, 900 * MS);
     set(made, CGROUP_pids_limit_hits, 1);
     take_sample();
@@ -270,9 +267,7 @@ TEST(own_groups_of_another_recording)
     struct baro_entity *other = group("/service/baro-1-00000001", "v1 memory");
     group("/baro-1-00000001/baro-12-00000001", "v2");
     struct baro_entity *pids = group("/baro-1-00000001", "v1 pids");
-    set(other, CGROUP_memory, 70 * MB);
-    set(other, CGROUP_memory_peak, 90 * MB);
-    set(other, CGROUP_oom_kills, 1);
+    set(other, CGROUP_memory, 70 * MB, CGROUP_memory_peak, 90 * MB, CGROUP_oom_kills, 1);
     set(pids, CGROUP_pids_limit_hits, 3);
     take_sample();
     set(pids, CGROUP_pids_limit_hits, 4);
@@ -332,8 +327,7 @@ TEST(peak_at_the_limit)
         struct baro_entity *b = group("/a/b", of[i].label);
         set(b, CGROUP_memory, 8 * MB);
         for (size_t k = 0; k < 2; k++) {
-            set(b, CGROUP_memory_peak, of[i].mark[k] * MB);
-            set(b, CGROUP_memory_limit_hits, of[i].hits[k]);
+            set(b, CGROUP_memory_peak, of[i].mark[k] * MB, CGROUP_memory_limit_hits, of[i].hits[k]);
             take_sample();
             set(b, CGROUP_memory, 32 * MB);
         }
@@ -358,9 +352,7 @@ TEST(limit_that_changes)
         begin(modes[i], NULL);
         summary_add_limits(w.s, &large, 0);
         struct baro_entity *a = group("/a", "v1 memory");
-        set(a, CGROUP_memory, 80 * MB);
-        set(a, CGROUP_memory_peak, 90 * MB);
-        set(a, CGROUP_memory_limit_hits, 3);
+        set(a, CGROUP_memory, 80 * MB, CGROUP_memory_peak, 90 * MB, CGROUP_memory_limit_hits, 3);
         take_sample();
         set(a, CGROUP_memory_limit_hits, 4);
         take_sample();
@@ -369,9 +361,7 @@ TEST(limit_that_changes)
         assert_int_equal(summary_memory_group_ratio(w.s, &d), BARO_ABSENT_NOT_YET);
         summary_memory(w.s, &m);
         assert_int_equal(m.absent, BARO_ABSENT_NOT_YET);
-        set(a, CGROUP_memory, 32 * MB);
-        set(a, CGROUP_memory_peak, 95 * MB);
-        set(a, CGROUP_memory_limit_hits, 5);
+        set(a, CGROUP_memory, 32 * MB, CGROUP_memory_peak, 95 * MB, CGROUP_memory_limit_hits, 5);
         take_sample();
         full(0.5);
         same.cores_ppm = 2000000;
@@ -406,9 +396,7 @@ TEST(long_path)
         begin("none", of[i].l);
         struct baro_entity *e = group(of[i].path, "v1 memory"), *not = group(of[i].not, "v1 memory");
         set(not, CGROUP_memory, 48 * MB);
-        set(e, CGROUP_memory, 8 * MB);
-        set(e, CGROUP_memory_peak, 64 * MB);
-        set(e, CGROUP_memory_limit_hits, 3);
+        set(e, CGROUP_memory, 8 * MB, CGROUP_memory_peak, 64 * MB, CGROUP_memory_limit_hits, 3);
         take_sample();
         full(8.0 / 64);
         set(e, CGROUP_memory_limit_hits, 4);
@@ -424,8 +412,7 @@ TEST(charged_elsewhere)
     double d;
     begin("none", &l);
     struct baro_entity *a = group("/a", "v2");
-    set(a, CGROUP_memory, 8 * MB);
-    set(a, CGROUP_memory_peak, 64 * MB);
+    set(a, CGROUP_memory, 8 * MB, CGROUP_memory_peak, 64 * MB);
     hold(60 * MB);
     take_sample();
     holds(MEMORY_PROCESSES, 60);
@@ -447,22 +434,15 @@ TEST(target)
         uint64_t kills;
         begin(modes[i], &l);
         struct baro_entity *above = group("/a", "v1 memory"), *e = group("/a/b", "v1 memory");
-        set(above, CGROUP_memory, 90 * MB);
-        set(above, CGROUP_memory_peak, 99 * MB);
-        set(e, CGROUP_memory, 20 * MB);
-        set(e, CGROUP_memory_peak, 70 * MB);
-        set(e, CGROUP_memory_anon, 20 * MB);
-        set(e, CGROUP_memory_shmem, 0);
-        set(e, CGROUP_oom_kills, 2);
-        set(e, CGROUP_pids_limit_hits, 0);
+        set(above, CGROUP_memory, 90 * MB, CGROUP_memory_peak, 99 * MB);
+        set(e, CGROUP_memory, 20 * MB, CGROUP_memory_peak, 70 * MB, CGROUP_memory_anon, 20 * MB, CGROUP_memory_shmem, 0,
+            CGROUP_oom_kills, 2, CGROUP_pids_limit_hits, 0);
         take_sample();
         holds(MEMORY_CGROUP, 20);
         assert_int_equal(summary_group_oom_kills(w.s, &kills),
                          BARO_ABSENT_UNKNOWN); /* seen once: there is nothing to compare with */
-        set(e, CGROUP_memory_peak, 75 * MB);
-        set(e, CGROUP_memory_anon, 30 * MB);
-        set(e, CGROUP_memory_shmem, 41 * MB);
-        set(e, CGROUP_oom_kills, 3);
+        set(e, CGROUP_memory_peak, 75 * MB, CGROUP_memory_anon, 30 * MB, CGROUP_memory_shmem, 41 * MB, CGROUP_oom_kills,
+            3);
         take_sample();
         summary_finish(w.s);
         holds(MEMORY_CGROUP, 71);
