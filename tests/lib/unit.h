@@ -45,10 +45,12 @@ static inline void add_unit_test(struct CMUnitTest test)
     }                                                                                                                  \
     static void test_##name(__attribute__((unused)) void **state)
 
-/* The call returns 0, and then the value that it sets is this. */
-#define assert_gives(call, value, is)                                                                                  \
+/* The call returns 0 (or 1), and then the value that it sets is this. */
+#define assert_gives(call, value, is) assert_returns(0, call, value, is)
+#define assert_one(call, value, is) assert_returns(1, call, value, is)
+#define assert_returns(code, call, value, is)                                                                          \
     do {                                                                                                               \
-        assert_int_equal(call, 0);                                                                                     \
+        assert_int_equal(call, code);                                                                                  \
         assert_int_equal(value, is);                                                                                   \
     } while (0)
 

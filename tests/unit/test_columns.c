@@ -3,10 +3,6 @@
 
 #include "tapes.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "baro/baro.h"
 
 enum { ROWS = 7, METRICS = 64 };

@@ -100,7 +100,6 @@ TEST(story)
     for (size_t i = 0; i < COUNT(named); i++)
         assert_int_equal(baro_summary_row_find(s, baro_summary_section_find(named[i].section), named[i].name),
                          named[i].row);
-    summary_free(s);
 }
 
 TEST(what_does_not_exist)
@@ -167,7 +166,6 @@ TEST(flags_are_those_of_values)
     /* a group that was removed before anything was read of it */
     s->rows.job[JOB_cpu] = s->rows.job[JOB_cpu_excess] = 0;
     expect_mark(s, "job", "cpu", 0, BARO_VALUE_LOWER_BOUND, 1);
-    summary_free(s);
     empty = summary_new(&h);
     assert_non_null(empty);
     expect_mark(empty, "job", "cpu", 0, BARO_VALUE_LOWER_BOUND, false);
@@ -187,7 +185,6 @@ TEST(memory_that_may_count_twice)
     summary_add_event(s, &e); /* a tape in segments has it in each */
     expect_mark(s, "job", "rss_peak", 0, BARO_VALUE_UPPER_BOUND, 1);
     expect_mark(s, "limits", "memory_peak", 0, BARO_VALUE_UPPER_BOUND, 1);
-    summary_free(s);
 }
 
 /* The kernel splits the CPU time of the job and that of a process apart: a part is no more than the whole. */
@@ -205,7 +202,6 @@ TEST(a_part_is_no_more_than_the_whole)
     assert_int_equal(user.u64 + system.u64, cpu.u64);
     assert_true(user.flags & BARO_VALUE_ESTIMATE && system.flags & BARO_VALUE_ESTIMATE);
     expect_mark(s, "commands", "cpu_user", 0, BARO_VALUE_ESTIMATE, 1);
-    summary_free(s);
 }
 
 /* The story has 26 of 2,400 ms in processes of less than 40 ms. Six more of 39 ms are more than a tenth; of 40 ms the
@@ -226,7 +222,6 @@ TEST(the_split_of_brief_processes_is_an_estimate)
         s->rows.job[JOB_cpu_counted] = s->rows.job[JOB_cpu];
         summary_finish(s);
         expect_mark(s, "job", "cpu_user", 0, BARO_VALUE_ESTIMATE, ms < 40);
-        summary_free(s);
     }
 }
 

@@ -25,8 +25,7 @@ static void assert_name(uint32_t uid, const char *expected)
         assert_non_null(expected);
         assert_string_equal(user.name, expected);
         assert_int_equal(user.uid, uid);
-        assert_int_equal(passwd_by_name(PATH, expected, &user), 1);
-        assert_int_equal(user.uid, uid);
+        assert_one(passwd_by_name(PATH, expected, &user), user.uid, uid);
     } else {
         assert_null(expected);
     }
@@ -60,8 +59,7 @@ TEST(users_of_a_file)
     for (uint32_t uid = 1001; uid <= 1008; uid++)
         assert_name(uid, uid == 1002 ? "ann" : NULL);
     struct passwd_user user;
-    assert_int_equal(passwd_by_name(PATH, "toor", &user), 1);
-    assert_int_equal(user.uid, 0);
+    assert_one(passwd_by_name(PATH, "toor", &user), user.uid, 0);
     static const char *const none[] = {"", "b", "bobb", "# old", "+nis", "wrong", "large", "short", NULL};
     for (const char *const *name = none; *name; name++)
         assert_int_equal(passwd_by_name(PATH, *name, &user), 0);

@@ -50,8 +50,7 @@ static void check_tape(const char *name)
         baro_tape_tell(other, again);
         assert_string_equal(again, position);
         for (size_t i = at; i < n; i++) {
-            assert_int_equal(next_of(other, &r), 1);
-            assert_int_equal(r.kind, seen[i].kind);
+            assert_one(next_of(other, &r), r.kind, seen[i].kind);
             assert_true(r.t_ns == seen[i].t_ns);
             assert_int_equal(rows_of(&r), seen[i].rows);
         }

@@ -67,12 +67,10 @@ static void check_moments(struct baro_tape *t)
 
 TEST(steps)
 {
-    char path[] = "/tmp/realtime-XXXXXX";
     struct baro_record r;
-    close(mkstemp(path));
-    struct tape_writer *w = new_tape(path, &tape_io_real);
+    struct tape_writer *w = new_tape(tape_path, &tape_io_real);
     put_sample(w, 1 * SECOND);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(ahead_at(t, 0), 0);
     assert_int_equal(ahead_at(t, 100 * SECOND), 0);
     put_event(w, 2 * SECOND, BARO_EVENT_CLOCK_STEP, -5 * (int64_t)SECOND); /* set back by 5 s */
@@ -92,17 +90,14 @@ TEST(steps)
     check_found(t);
     check_moments(t);
     baro_tape_close(t);
-    unlink(path);
 }
 
 /* Columns and rows have those times. */
 TEST(readers)
 {
-    char path[] = "/tmp/realtime-XXXXXX";
     struct ArrowArrayStream rows;
     struct ArrowArray array;
-    close(mkstemp(path));
-    struct tape_writer *w = new_tape(path, &tape_io_real);
+    struct tape_writer *w = new_tape(tape_path, &tape_io_real);
     put_sample(w, 1 * SECOND);
     put_event(w, 2 * SECOND, BARO_EVENT_CLOCK_STEP, 3600 * (int64_t)SECOND);
     put_sample(w, 2 * SECOND);
@@ -110,7 +105,7 @@ TEST(readers)
     put_event(w, 4 * SECOND, BARO_EVENT_SUSPEND, 60 * (int64_t)SECOND);
     put_sample(w, 4 * SECOND);
     tape_ended(w);
-    struct baro_tape *t = tape_opened(path);
+    struct baro_tape *t = tape_opened(tape_path);
     const int64_t begin = baro_header_realtime_ns(baro_tape_header(t), 0);
     const int64_t seconds[] = {1, 3602, 3603, 3664};
     assert_int_equal(baro_tape_arrow(t, BARO_KIND_JOB, "time", NULL, &rows, NULL), 0);
@@ -125,5 +120,4 @@ TEST(readers)
             assert_int_equal(row_realtime_ns(t, baro_tape_header(t), r.t_ns), begin + seconds[i++] * (int64_t)SECOND);
     assert_int_equal(row_realtime_ns(NULL, baro_tape_header(t), 4 * SECOND), begin + 4 * (int64_t)SECOND);
     baro_tape_close(t);
-    unlink(path);
 }

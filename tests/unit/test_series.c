@@ -545,3 +545,35 @@ TEST(refused)
     baro_series_free(s);
     baro_series_free(NULL);
 }
+
+/* A GPU that was busy all the time, and was read 0.3 s late once: no second of it has more than a second. */
+TEST(growth_is_over_the_time_between_its_own_readings)
+{
+    static const uint64_t at_ms[] = {1000, 2000, 3300, 4000, 5000};
+    static const struct drawing busy_gpu = {RATE, KIND_gpu, 9, NULL, GPU_busy, NULL};
+    uint64_t value[GPU_MAX] = {0};
+    uint8_t absent[GPU_MAX] = {0};
+    struct baro_entity gpu = {.id = 9,
+                              .kind = KIND_gpu,
+                              .name = (char *)"gpu0",
+                              .label = (char *)"",
+                              .n_values = GPU_MAX,
+                              .value = value,
+                              .absent = absent};
+    struct baro_entity *gpus[] = {&gpu};
+    struct baro_sample s = {.t_ns = 0};
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    for (uint64_t i = 0; i < 5; i++) {
+        s.t_ns = (i + 1) * SECOND + SECOND / 2;
+        s.entities[KIND_gpu] = (struct baro_entities){.at = gpus, .n = 1, .read_ns = (i + 1) * SECOND};
+        value[GPU_busy] = value[GPU_read_at] = at_ms[i] * (SECOND / 1000);
+        tape_add(w, &s);
+    }
+    tape_ended(w);
+    draw(&busy_gpu, 1 * SECOND, 5 * SECOND, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(at(i)->covered_ns, SECOND);
+        near(at(i)->mean, 1e9);
+        near(at(i)->max, 1e9);
+    }
+}

@@ -210,8 +210,7 @@ TEST(range)
     uint64_t first = 0, last = 0;
     struct baro_tape *t = tape_opened(f.path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(first, f.log.at[0].t_ns);
+    assert_one(baro_tape_range(t, &first, &last, NULL), first, f.log.at[0].t_ns);
     assert_int_equal(last, f.log.at[f.log.n - 1].t_ns);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* the cursor stayed where it was */
     assert_int_equal(r.t_ns, f.log.at[1].t_ns);
@@ -236,8 +235,7 @@ TEST(limit)
     assert_int_equal(end.last_ns, 7);
     baro_tape_limit_cpu(t, 0);
     assert_int_equal(baro_tape_realtime_ns(t, UINT64_MAX, &realtime, NULL), 0);
-    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(first, f.log.at[0].t_ns);
+    assert_one(baro_tape_range(t, &first, &last, NULL), first, f.log.at[0].t_ns);
     baro_tape_close(t);
 }
 
@@ -251,8 +249,7 @@ static void expect_all(struct baro_tape *t)
     }
     assert_int_equal(baro_tape_next(t, &r, NULL), 0);
     assert_true(baro_tape_complete(t));
-    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(last, f.log.at[f.log.n - 1].t_ns);
+    assert_one(baro_tape_range(t, &first, &last, NULL), last, f.log.at[f.log.n - 1].t_ns);
 }
 
 TEST(sources)
@@ -452,8 +449,7 @@ static void expect_seek(struct baro_tape *t, const struct seen *seen, size_t n, 
     size_t k = 0;
     while (k + 1 < n && seen[k + 1].t_ns <= t_ns)
         k++;
-    assert_int_equal(baro_tape_seek(t, t_ns, &r, NULL), 1);
-    assert_int_equal(r.t_ns, seen[k].t_ns);
+    assert_one(baro_tape_seek(t, t_ns, &r, NULL), r.t_ns, seen[k].t_ns);
     assert_int_equal(baro_sample_rows(r.u.sample, BARO_KIND_PROCESS), seen[k].n);
 }
 

@@ -146,8 +146,7 @@ static void expect_queues(const char *name)
     expect_kinds(t);
     int kind = baro_tape_kind_find(t, "jobqueue");
     const struct baro_metric *first = baro_tape_metric(t, kind, 0);
-    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(r.kind, BARO_RECORD_EVENT);
+    assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_EVENT);
     expect_mark(r.u.event);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_sample_rows(r.u.sample, kind), 0);
@@ -447,8 +446,7 @@ TEST(event_attributes)
     tape_writer_event(w, &e);
     tape_ended(w);
     struct baro_tape *t = tape_opened(tape_path);
-    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(r.kind, BARO_RECORD_EVENT);
+    assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_EVENT);
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(r.u.event)), "mark");
     assert_int_equal(baro_event_attribute_count(r.u.event), 8);
     assert_int_equal(baro_event_attribute(r.u.event, 0, &a), 0);

@@ -128,10 +128,6 @@ static void full_disk(bool no_truncate, size_t expected_damage)
 TEST(full_disk)
 {
     full_disk(false, 0);
-}
-
-TEST(no_truncate)
-{
     full_disk(true, 1);
 }
 
@@ -200,9 +196,8 @@ TEST(at_random)
         tape_ended(w);
         assert_true(fake.failed > 10);
 
-        struct baro_tape *t;
         struct baro_record r;
-        t = tape_opened(tape_path);
+        struct baro_tape *t = tape_opened(tape_path);
         while (baro_tape_next(t, &r, NULL) == 1) {
             if (r.kind == BARO_RECORD_SAMPLE) {
                 assert_true(n < l.n && same_as(&l.at[n], &r, true));
@@ -278,8 +273,7 @@ TEST(sync_that_is_not_there)
         }
         tape_ended(w);
         world_free(world);
-        struct baro_tape *t;
-        t = tape_opened(tape_path);
+        struct baro_tape *t = tape_opened(tape_path);
         struct baro_record r;
         assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
         while (baro_tape_next(t, &r, NULL) > 0)

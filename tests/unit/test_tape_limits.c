@@ -200,8 +200,7 @@ TEST(full_disk)
     assert_int_equal(tape_writer_commit(w, NULL, NULL), -ENOSPC);
     tape_ended(w);
     struct baro_tape *t = tape_opened(tape_path);
-    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(r.kind, BARO_RECORD_LIMITS);
+    assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_LIMITS);
     assert_int_equal(r.t_ns, 9);
     assert_true(baro_limits_equal(r.u.limits, &at[1]));
     assert_int_equal(baro_tape_next(t, &r, NULL), 0);

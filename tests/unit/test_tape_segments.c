@@ -119,8 +119,7 @@ TEST(is_one_tape)
     assert_int_equal(baro_header_value(baro_tape_header(t), baro_header_fact_find("keep_bytes"), 0, &keep), 0);
     assert_int_equal(keep.u64, 1 << 20);
     expect_from(t, 0);
-    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(first, f.log.at[1].t_ns);
+    assert_one(baro_tape_range(t, &first, &last, NULL), first, f.log.at[1].t_ns);
     assert_int_equal(last, f.log.at[f.log.n - 1].t_ns);
     assert_int_equal(baro_tape_rewind(t, NULL), 0);
     expect_from(t, 0);
@@ -293,8 +292,7 @@ TEST(growing)
     world_tick(world);
     world->sample.t_ns += f.log.at[f.log.n - 1].t_ns;
     tape_add(w, &world->sample);
-    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(r.t_ns, world->sample.t_ns);
+    assert_one(baro_tape_next(t, &r, NULL), r.t_ns, world->sample.t_ns);
     assert_false(baro_tape_complete(t));
     assert_int_equal(tape_writer_finish(w, NULL), 0);
     assert_int_equal(baro_tape_next(t, &r, NULL), 0);

@@ -96,13 +96,11 @@ static void seek_all(const struct log *l)
         assert_int_equal(baro_tape_seek(t, item->t_ns + at % 1000, &r, NULL), 1);
         expect(item, &r, false);
         if (at + 1 < l->n) {
-            assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-            assert_int_equal(r.kind, l->at[at + 1].kind);
+            assert_one(baro_tape_next(t, &r, NULL), r.kind, l->at[at + 1].kind);
             assert_int_equal(r.t_ns, l->at[at + 1].t_ns);
         }
     }
-    assert_int_equal(baro_tape_seek(t, 0, &r, NULL), 1);
-    assert_int_equal(r.t_ns, l->at[first].t_ns);
+    assert_one(baro_tape_seek(t, 0, &r, NULL), r.t_ns, l->at[first].t_ns);
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     assert_int_equal(baro_tape_damage(t), 0);
     baro_tape_close(t);
@@ -184,8 +182,7 @@ TEST(texts_of_an_exit)
     struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     for (size_t i = 0; i < TEXTS; i++) {
-        assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-        assert_int_equal(r.kind, BARO_RECORD_EXIT);
+        assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_EXIT);
         assert_string_equal(baro_row_name(r.u.exit), texts[i].name);
         const char *cmdline = NULL;
         assert_int_equal(baro_row_cmdline(r.u.exit, &cmdline) != BARO_PRESENT, texts[i].cmdline == NULL);

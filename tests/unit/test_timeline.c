@@ -47,11 +47,6 @@ static void sample(struct tape_writer *w, uint64_t t_ns, uint64_t cpu_ns, uint64
     tape_add(w, &s);
 }
 
-static void finish(struct tape_writer *w)
-{
-    tape_ended(w);
-}
-
 static struct baro_fold *fold; /* the last one; freed with the next one */
 
 static const struct baro_timeline *timeline(void)
@@ -148,7 +143,7 @@ TEST(phases)
 {
     struct tape_writer *w = new_tape(tape_path, NULL);
     write_phases(w);
-    finish(w);
+    tape_ended(w);
     check_phases(timeline());
     check_phases(live());
 }
@@ -200,7 +195,7 @@ TEST(ids)
                             .attribute = &c};
     tape_writer_event(w, &e);
     sample(w, 6 * SECOND, 0, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), 3);
     assert_false(item(t, 2, BARO_TIMELINE_PHASE, "late", 5 * SECOND, 5500 * MS)->is_open);
@@ -285,7 +280,7 @@ TEST(usage)
 {
     struct tape_writer *w = new_tape(tape_path, NULL);
     write_usage(w);
-    finish(w);
+    tape_ended(w);
     check_usage(timeline());
     check_usage(live());
 }
@@ -300,7 +295,7 @@ TEST(whole)
         sample(w, i * SECOND / 100, i * SECOND / 100, i);
     event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 2);
     sample(w, 7 * SECOND, 7 * SECOND, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_string_equal(item(t, 0, BARO_TIMELINE_PHASE, "fit", 2 * SECOND, 5 * SECOND)->text, "fit loss=0.125");
     expect(t, 0, "cpu_ns", 3e9, 0);
@@ -317,7 +312,7 @@ TEST(written)
                                         {.name = "duration_ns", .type = BARO_ATTRIBUTE_JSON, .text = "7"},
                                         {.name = "by", .type = BARO_ATTRIBUTE_JSON, .text = "{\"a\":[null]}"}};
     event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 3);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "fit", 2 * SECOND, 5 * SECOND);
     assert_string_equal(v->text, "fit duration_ns=7 by={\"a\":[null]}");
@@ -350,7 +345,7 @@ TEST(events)
         .t_ns = 11 * SECOND, .id = 4, .key = {100, 7}, .name = "python3", .status_known = true, .status = SIGKILL};
     tape_writer_exit(w, &dead);
     event(w, BARO_EVENT_END, 11 * SECOND, SIGKILL, "");
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     static const struct {
         const char *name, *text;
@@ -416,7 +411,7 @@ TEST(groups)
         .t_ns = 6500 * MS, .id = 3, .key = {102, 8}, .name = "python3", .status_known = true, .status = SIGKILL};
     tape_writer_exit(w, &dead);
     write_group(w, 7 * SECOND, 1700 * MS, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), 4);
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_EVENT, "throttled", 1 * SECOND, 4 * SECOND);
@@ -448,7 +443,7 @@ TEST(many)
     }
     for (uint64_t s = 3; s < 6; s++)
         sample(w, s * SECOND, (s - 3) * SECOND, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), MANY);
     expect(t, 0, "cpu_ns", 2e9, 0);
