@@ -87,17 +87,11 @@ TEST(time_namespaces)
         namespace_offset_parse(span_str("monotonic        1000         0\nboottime         2000         0\n"), &ns), 0);
     assert_true(ns == 1000000000000);
     assert_then(namespace_offset_parse(span_str("boottime 1 2\nmonotonic -3 999999999\n"), &ns), ns == -2000000001);
-    static const char *const wrong[] = {"",
-                                        "monotonic",
-                                        "monotonic \n",
-                                        "monotonic x 0\n",
-                                        "monotonic 1\n",
-                                        "monotonic 1 -1\n",
-                                        "monotonic 1 1000000000\n",
-                                        "monotonic 9000000001 0\n",
-                                        "monotonic 1 0 0\n",
-                                        "boottime 1 0\n",
-                                        "monotonic 99999999999999999999 0\n"};
+    /* clang-format off */
+    static const char wrong[][40] = {"", "monotonic", "monotonic \n", "monotonic x 0\n", "monotonic 1\n",
+                                     "monotonic 1 -1\n", "monotonic 1 1000000000\n", "monotonic 9000000001 0\n",
+                                     "monotonic 1 0 0\n", "boottime 1 0\n", "monotonic 99999999999999999999 0\n"};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         ns = 7;
         assert_int_equal(namespace_offset_parse(span_str(wrong[i]), &ns), BARO_E_SYNTAX);

@@ -17,7 +17,6 @@ static uint8_t absent[MOST][GPU_MAX];
 static int setup(void **state)
 {
     struct baro_header h = {0};
-    (void)state;
     s = summary_new(&h);
     assert_non_null(s);
     memset(value, 0, sizeof(value));
@@ -32,7 +31,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     summary_free(s);
     return 0;
 }

@@ -39,18 +39,11 @@ static int hold(const char *dir, const char *name)
 TEST(by_name)
 {
     static const char *const ours[] = {"baro-1-0123abcd", "baro-4194304-ffffffff", "baro-1-self", "baro-0-00000000"};
-    static const char *const others[] = {"baro-1-0123abc",
-                                         "baro-1-0123abcde",
-                                         "baro-1-0123abcg",
-                                         "baro-1-0123ABCD",
-                                         "baro--0123abcd",
-                                         "baro-x-0123abcd",
-                                         "baro-1",
-                                         "baro-1-selfish",
-                                         "baro",
-                                         "job",
-                                         "baro-1-",
-                                         "baro-99999999999999999999-0123abcd"};
+    /* clang-format off */
+    static const char *const others[] = {"baro-1-0123abc", "baro-1-0123abcde", "baro-1-0123abcg", "baro-1-0123ABCD",
+                                         "baro--0123abcd", "baro-x-0123abcd", "baro-1", "baro-1-selfish", "baro",
+                                         "job", "baro-1-", "baro-99999999999999999999-0123abcd"};
+    /* clang-format on */
     char dir[sizeof(FILES_NAME)];
     files_make(dir);
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)

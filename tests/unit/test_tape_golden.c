@@ -71,9 +71,7 @@ static void make_golden(const char *path)
                             .rank = "3"};
     struct baro_process p[LIVING] = {0}, *list[LIVING];
     struct baro_sample s = {.processes = list};
-    struct tape_writer *w;
-    unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, NULL), &h, NULL, NULL), 0);
+    struct tape_writer *w = tape_begun(path, &h);
     for (unsigned tick = 0; tick < TICKS; tick++) {
         s.t_ns = 1000000007ull * tick + 5;
         s.lossy = tick == 4;

@@ -42,9 +42,7 @@ static void write_tape(const char *path, uint64_t *times)
     char *argv[] = {"true", NULL};
     struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
     struct world *world = world_new(5);
-    struct tape_writer *w;
-    unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, NULL), &h, NULL, NULL), 0);
+    struct tape_writer *w = tape_begun(path, &h);
     for (unsigned i = 0; i < TICKS; i++) {
         world_tick(world);
         times[i] = world->sample.t_ns;
@@ -116,9 +114,7 @@ static void make_golden(const char *path)
         .id = 1, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
     struct baro_process *list[] = {&p};
     struct baro_sample s = {.n = 1, .processes = list};
-    struct tape_writer *w;
-    unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, NULL), &h, NULL, NULL), 0);
+    struct tape_writer *w = tape_begun(path, &h);
     for (unsigned i = 0; i < GOLDEN_TICKS; i++) {
         s.t_ns = p.read_ns = 1000000007ull * i;
         if (i == GOLDEN_FIRST || i == GOLDEN_SECOND)

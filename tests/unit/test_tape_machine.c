@@ -134,9 +134,7 @@ static void make_tape(const char *name)
         .id = 100, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
     struct baro_process *list[] = {&p};
     struct baro_sample s = {.n = 1, .processes = list};
-    struct tape_writer *w;
-    unlink(name);
-    assert_int_equal(tape_writer_new(&w, tape_create(name, NULL), &h, NULL, NULL), 0);
+    struct tape_writer *w = tape_begun(name, &h);
     for (unsigned tick = 0; tick < TICKS; tick++) {
         s.t_ns = 1000000007ull * tick + 5;
         p.read_ns = s.t_ns;

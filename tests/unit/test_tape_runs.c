@@ -38,7 +38,6 @@ static bool there(const char *name)
 static int set_up(void **state)
 {
     char command[160];
-    (void)state;
     snprintf(base, sizeof base, "/tmp/test_tape_runs.%d", (int)getpid());
     snprintf(dir, sizeof dir, "%s/a/b", base);
     snprintf(command, sizeof command, "rm -rf %s", base);
