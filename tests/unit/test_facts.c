@@ -105,9 +105,8 @@ TEST(story)
 TEST(what_does_not_exist)
 {
     struct baro_header h = {.version = "0"};
-    struct baro_summary *s;
     struct baro_value v;
-    s = summary_new(&h);
+    struct baro_summary *s = summary_new(&h);
     assert_non_null(s);
     assert_int_equal(baro_summary_value(s, -1, 0, &v), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(v.absent, BARO_ABSENT_UNSUPPORTED);
@@ -320,8 +319,7 @@ TEST(targets_and_signals)
         struct baro_header h = {.version = "0", .mode = BARO_MODE_ATTACH, .n_targets = 2, .targets = targets};
         struct baro_event end = {.kind = BARO_EVENT_END, .t_ns = MS, .number = (uint64_t)ends[i].status, .text = ""};
         struct baro_record record = sample_record(&sample), last = {.kind = BARO_RECORD_EVENT, .u.event = &end};
-        struct baro_summary *s;
-        s = summary_new(&h);
+        struct baro_summary *s = summary_new(&h);
         assert_non_null(s);
         summary_add(s, &record);
         summary_add(s, &last);
@@ -365,8 +363,7 @@ TEST(pss_of_a_process_that_grew_after_the_sample)
                  {3000000, 3140000, false}};
     struct baro_header h = {.version = "0"};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct baro_summary *s;
-        s = summary_new(&h);
+        struct baro_summary *s = summary_new(&h);
         assert_non_null(s);
         struct summary_peak *sum = s->peaks.sum;
         sum[PEAK_RSS].absent = sum[PEAK_PSS].absent = BARO_PRESENT;
