@@ -285,6 +285,105 @@ TEST(usage)
     check_usage(live());
 }
 
+static void sample_split(struct tape_writer *w, uint64_t t_ns, uint64_t user_ns, uint64_t system_ns)
+{
+    struct baro_sample s = {.t_ns = t_ns};
+    memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
+    s.job_absent[JOB_cpu] = s.job_absent[JOB_cpu_user] = s.job_absent[JOB_cpu_system] = BARO_PRESENT;
+    s.job[JOB_cpu] = user_ns + system_ns;
+    s.job[JOB_cpu_user] = user_ns;
+    s.job[JOB_cpu_system] = system_ns;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+}
+
+static void ended(struct tape_writer *w, uint64_t begin_ns, uint64_t end_ns, uint64_t user_ns, uint64_t system_ns,
+                  bool has_split)
+{
+    struct baro_exit e = {.t_ns = end_ns, .id = (uint32_t)(end_ns / MS), .key = {500, 5}, .name = "cc1"};
+    memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
+    e.absent[EXIT_elapsed] = e.absent[EXIT_cpu] = BARO_PRESENT;
+    e.absent[EXIT_cpu_user] = e.absent[EXIT_cpu_system] = has_split ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    e.value[EXIT_elapsed] = end_ns - begin_ns;
+    e.value[EXIT_cpu] = user_ns + system_ns;
+    e.value[EXIT_cpu_user] = user_ns;
+    e.value[EXIT_cpu_system] = system_ns;
+    tape_writer_exit(w, &e);
+}
+
+/* Two processes between two samples: one computes, the other one is in the kernel. Each has a phase around it. Then the
+ * same with exits that do not say how their time is split. */
+static void write_exits(struct tape_writer *w)
+{
+    sample_split(w, 1 * SECOND, 0, 0);
+    for (uint64_t i = 1; i <= 2; i++) {
+        uint64_t t = i * SECOND;
+        phase(w, true, t + 100 * MS, "computes");
+        ended(w, t + 100 * MS, t + 400 * MS, 60 * MS, 0, i == 1);
+        phase(w, false, t + 400 * MS, "computes");
+        phase(w, true, t + 500 * MS, "kernel");
+        ended(w, t + 500 * MS, t + 900 * MS, 0, 40 * MS, i == 1);
+        phase(w, false, t + 900 * MS, "kernel");
+        sample_split(w, t + SECOND, i * 60 * MS, i * 40 * MS);
+    }
+    sample_split(w, 4 * SECOND, 120 * MS, 80 * MS);
+}
+
+static void check_exits(const struct baro_timeline *t)
+{
+    assert_int_equal(baro_timeline_count(t), 4);
+    expect(t, 0, "cpu_ns", 60e6, 0);
+    expect(t, 0, "cpu_user_ns", 60e6, 0);
+    expect(t, 0, "cpu_system_ns", 0, 0);
+    expect(t, 1, "cpu_ns", 40e6, 0);
+    expect(t, 1, "cpu_user_ns", 0, 0);
+    expect(t, 1, "cpu_system_ns", 40e6, 0);
+    expect(t, 2, "cpu_ns", 60e6, 0);
+    expect(t, 2, "cpu_user_ns", 36e6, BARO_VALUE_ESTIMATE);
+    expect(t, 2, "cpu_system_ns", 24e6, BARO_VALUE_ESTIMATE);
+    expect(t, 3, "cpu_ns", 40e6, 0);
+    expect(t, 3, "cpu_user_ns", 24e6, BARO_VALUE_ESTIMATE);
+    expect(t, 3, "cpu_system_ns", 16e6, BARO_VALUE_ESTIMATE);
+}
+
+TEST(exits)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    write_exits(w);
+    tape_ended(w);
+    check_exits(timeline());
+    check_exits(live());
+    w = new_tape(tape_path, NULL);
+    sample_split(w, 1 * SECOND, 0, 0);
+    phase(w, true, 1 * SECOND, "a");
+    ended(w, 1200 * MS, 1400 * MS, 60 * MS, 0, true);
+    ended(w, 1200 * MS, 1500 * MS, 30 * MS, 10 * MS, false);
+    phase(w, false, 2 * SECOND, "a");
+    sample_split(w, 2 * SECOND, 50 * MS, 30 * MS); /* the rest of the 100 ms is found later */
+    sample_split(w, 3 * SECOND, 80 * MS, 30 * MS);
+    tape_ended(w);
+    const struct baro_timeline *t = timeline();
+    expect(t, 0, "cpu_ns", 100e6, 0);
+    /* Of the 40 ms of the second one five parts of eight, as of the total. */
+    expect(t, 0, "cpu_user_ns", 85e6, BARO_VALUE_ESTIMATE);
+    expect(t, 0, "cpu_system_ns", 15e6, BARO_VALUE_ESTIMATE);
+    /* Nobody knows when in its life a process used its time, unless next to all of its life is in the phase. */
+    w = new_tape(tape_path, NULL);
+    sample_split(w, 1 * SECOND, 0, 0);
+    phase(w, true, 1200 * MS, "a");
+    phase(w, false, 1500 * MS, "a");
+    ended(w, 1100 * MS, 1900 * MS, 80 * MS, 0, true);
+    sample_split(w, 2 * SECOND, 80 * MS, 0);
+    phase(w, true, 2201 * MS, "b");
+    phase(w, false, 2900 * MS, "b");
+    ended(w, 2200 * MS, 2900 * MS, 70 * MS, 0, true);
+    sample_split(w, 3 * SECOND, 150 * MS, 0);
+    tape_ended(w);
+    t = timeline();
+    expect(t, 0, "cpu_ns", 30e6, BARO_VALUE_ESTIMATE);
+    expect(t, 0, "cpu_user_ns", 30e6, BARO_VALUE_ESTIMATE);
+    expect(t, 1, "cpu_ns", 69.9e6, 0);
+}
+
 /* A phase that is reported as a whole, at its end: it began long before. */
 TEST(whole)
 {
