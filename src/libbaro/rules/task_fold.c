@@ -66,7 +66,7 @@ static struct fold_task *task_of_entity(struct task_fold *f, const struct baro_e
 /* The number of the task of a row, counted from 1; 0: none. */
 static uint8_t number_of(struct task_fold *f, uint64_t id, uint8_t absent)
 {
-    if (absent || !fold_task(f, (uint32_t)id))
+    if (absent || id > UINT32_MAX || !fold_task(f, (uint32_t)id))
         return 0;
     size_t i = 0;
     while (f->task[i]->entity.id != id)
