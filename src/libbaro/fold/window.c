@@ -47,43 +47,77 @@ static uint64_t overlap_ns(uint64_t a_begin, uint64_t a_end, uint64_t b_begin, u
     return lo < hi ? hi - lo : 0;
 }
 
-/* Returns the share of the CPU time between a and b that belongs to the window. even: the share of the time. *ret_even:
- * the share of the CPU time that is spread evenly. */
-static double cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
-                        const struct fold_row *b, double even, double *ret_even)
+static double growth_of(const struct fold_row *a, const struct fold_row *b, enum fold_term term)
 {
-    double within = 0, within_here = 0, across = 0, across_here = 0;
-    double growth = b->value[FOLD_CPU] > a->value[FOLD_CPU] ? (double)(b->value[FOLD_CPU] - a->value[FOLD_CPU]) : 0;
+    return b->value[term] > a->value[term] ? (double)(b->value[term] - a->value[term]) : 0;
+}
+
+/* CPU time between two samples that exits account for. */
+struct of_exits {
+    double all, here; /* in the interval, and the part of it in the window */
+    double unsure;    /* the part of all of which it is not known on which side of the window's edges it was used */
+};
+
+/* Adds CPU time that a process used in an interval, of which it was alive for in_ns in the window and for out_ns
+ * outside of it. When in its life it used it is not known: what can be on the wrong side is what it can use in the
+ * shorter of the two. Example: of 300 ms, 299 are in the window, and it used 60 ms on one core: 1 ms. */
+static void add_of_exit(struct of_exits *to, const struct window_exit *e, double cpu, uint64_t in_ns, uint64_t out_ns)
+{
+    double life = e->end_ns > e->begin_ns ? (double)(e->end_ns - e->begin_ns) : 1;
+    double cores = (double)e->cpu_ns[0] > life ? (double)e->cpu_ns[0] / life : 1;
+    double most = cores * (double)(in_ns < out_ns ? in_ns : out_ns);
+    to->all += cpu;
+    to->here += in_ns ? cpu * (double)in_ns / (double)(in_ns + out_ns) : 0;
+    to->unsure += cpu < most ? cpu : most;
+}
+
+/* Takes the exits between a and b: of processes that lived in this interval alone, and of those that lived beyond it.
+ * Returns how much time they have whose exit does not say how it is split: as that of the job is. */
+static double take_exits(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
+                         const struct fold_row *b, enum fold_term metric, struct of_exits *within,
+                         struct of_exits *across)
+{
+    uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
     size_t first = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0;
+    double no_split = 0, job = growth_of(a, b, metric) / growth_of(a, b, FOLD_CPU);
     for (size_t i = all->n_exits; i-- > first;) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
         if (e->end_ns < a->t_ns)
             break; /* exits are in the order of time, but for a few that were found late */
-        uint64_t length = e->end_ns > e->begin_ns ? e->end_ns - e->begin_ns : 1;
-        double part = (double)overlap_ns(e->begin_ns, e->end_ns, a->t_ns, b->t_ns) / (double)length;
-        uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
-        double here = (double)overlap_ns(e->begin_ns, e->end_ns, lo, hi) / (double)length;
-        if (e->begin_ns >= a->t_ns && e->end_ns <= b->t_ns) {
-            within += (double)e->cpu_ns[0];
-            within_here += (double)e->cpu_ns[0] * here;
-        } else {
-            /* It may have used all of it in this interval, unless a sample has it. Then it used it evenly. */
-            double most = (double)e->cpu_ns[0] * (e->is_sampled ? part : part > 0);
-            across += most;
-            across_here += part > 0 ? most * here / part : 0;
-        }
+        bool has_split = metric == FOLD_CPU || e->has_split;
+        double cpu = has_split ? (double)e->cpu_ns[metric - FOLD_CPU] : (double)e->cpu_ns[0] * job;
+        uint64_t here_ns = overlap_ns(e->begin_ns, e->end_ns, a->t_ns, b->t_ns);
+        uint64_t in_ns = overlap_ns(e->begin_ns, e->end_ns, lo, hi);
+        bool is_short = e->begin_ns >= a->t_ns && e->end_ns <= b->t_ns;
+        /* It may have used all of it in this interval, unless a sample has it. Then it used it evenly. */
+        if (!is_short && (e->is_sampled || !here_ns))
+            cpu = here_ns ? cpu * (double)here_ns / (double)(e->end_ns - e->begin_ns) : 0;
+        add_of_exit(is_short ? within : across, e, cpu, in_ns, here_ns - in_ns);
+        no_split += has_split ? 0 : cpu;
     }
-    *ret_even = 1;
-    if (!(growth > 0) || within + across <= 0)
+    return no_split;
+}
+
+/* Returns the share of the CPU time between a and b that belongs to the window, of all or in one mode. even: the share
+ * of the time. *ret_error: how far it may be off. */
+static double cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
+                        const struct fold_row *b, enum fold_term metric, double even, double *ret_error)
+{
+    struct of_exits within = {0}, across = {0};
+    double growth = growth_of(a, b, metric), most = even > 0.5 ? even : 1 - even;
+    double no_split = growth > 0 ? take_exits(all, w, a, b, metric, &within, &across) : 0;
+    *ret_error = most;
+    if (within.all + across.all <= 0)
         return even;
     /* Processes that lived in this interval alone have their time; those that lived beyond it, and then what no exit
      * accounts for, share the rest. If nobody is left, nobody else can have used it. */
-    bool is_last = across > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
-    within_here = within > growth ? within_here * growth / within : within_here;
-    double rest = within < growth ? growth - within : 0, spread = across < rest && !is_last ? across : rest;
-    double here = within_here + (across > 0 ? across_here / across * spread : 0) + (rest - spread) * even;
-    *ret_even = (rest - spread) / growth;
-    return here / growth;
+    bool is_last = across.all > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
+    double scale = within.all > growth ? growth / within.all : 1, rest = growth - within.all * scale;
+    double spread = across.all < rest && !is_last ? across.all : rest;
+    double of_across = across.all > 0 ? spread / across.all : 0;
+    double unsure = within.unsure * scale + across.unsure * of_across + (rest - spread) * most + no_split;
+    *ret_error = unsure / growth;
+    return (within.here * scale + across.here * of_across + (rest - spread) * even) / growth;
 }
 
 /* ---- a window, and two rows after each other ---- */
@@ -156,12 +190,12 @@ static void feed(const struct fold_windows *all, struct fold_window *w, const st
                  const struct fold_row *b)
 {
     double part = a->t_ns < b->t_ns ? overlap(w, a->t_ns, b->t_ns, &w->covered_ns[0]) : 0;
-    double most = part > 0.5 ? part : 1 - part, unsure = 1;
-    double of_cpu = part > 0 && part < 1 ? cpu_share(all, w, a, b, part, &unsure) : part;
+    double most = part > 0.5 ? part : 1 - part;
     for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++) {
-        bool is_cpu = i == FOLD_CPU || i == FOLD_CPU_USER || i == FOLD_CPU_SYSTEM;
-        double error = part < 1 ? most : 0;
-        count_part(w, i, a, b, is_cpu ? of_cpu : part, is_cpu ? error * unsure : error);
+        double share = part, error = part < 1 ? most : 0;
+        if (i <= FOLD_CPU_SYSTEM && part < 1)
+            share = cpu_share(all, w, a, b, (enum fold_term)i, part, &error);
+        count_part(w, i, a, b, share, error);
     }
     if (w->begin_ns > a->t_ns && w->begin_ns < b->t_ns)
         reach_edge(w, a, b, w->begin_ns);
@@ -214,13 +248,24 @@ void windows_add(struct fold_windows *all, const struct fold_row *row)
     *row_at(all, all->n++) = *row;
 }
 
-/* Takes a process that was alive only within the window. */
+/* Was the process alive only within the window? */
+static bool is_within(const struct fold_window *w, const struct window_exit *e)
+{
+    return e->begin_ns >= w->begin_ns && e->end_ns <= w->end_ns && e->end_ns >= w->begin_ns;
+}
+
+static void count_exit(struct fold_window *w, const struct window_exit *e, int times)
+{
+    for (int i = 0; i < 3; i++)
+        w->within[i] += times * (double)e->cpu_ns[i];
+    w->no_split += e->has_split ? 0 : times * (double)e->cpu_ns[0];
+}
+
 static void take_within(struct fold_window *w, const struct window_exit *e)
 {
-    if (e->begin_ns < w->begin_ns || e->end_ns > w->end_ns || e->end_ns < w->begin_ns)
+    if (!is_within(w, e))
         return;
-    for (int i = 0; i < 3; i++)
-        w->within[i] += e->cpu_ns[i];
+    count_exit(w, e, 1);
     w->process_rss = e->rss_peak > w->process_rss ? e->rss_peak : w->process_rss;
 }
 
@@ -234,9 +279,10 @@ void windows_add_exit(struct fold_windows *all, const struct baro_exit *e)
     *one = (struct window_exit){.begin_ns = e->t_ns > elapsed ? e->t_ns - elapsed : 0,
                                 .end_ns = e->t_ns,
                                 .rss_peak = e->absent[EXIT_rss_peak] ? 0 : e->value[EXIT_rss_peak],
-                                .is_sampled = e->sampled};
+                                .is_sampled = e->sampled,
+                                .has_split = !e->absent[EXIT_cpu_user] && !e->absent[EXIT_cpu_system]};
     for (int i = 0; i < 3; i++)
-        one->cpu_ns[i] = e->absent[of[i]] ? 0 : e->value[of[i]];
+        one->cpu_ns[i] = e->absent[of[i]] || (i && !one->has_split) ? 0 : e->value[of[i]];
     for (size_t i = 0; i < all->n_active; i++)
         take_within(all->active[i], one);
 }
@@ -268,10 +314,25 @@ void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
         if (e->end_ns <= end_ns)
             break;
-        for (int k = 0; k < 3 && e->begin_ns >= w->begin_ns && e->end_ns <= w->end_ns; k++)
-            w->within[k] -= e->cpu_ns[k];
+        if (is_within(w, e))
+            count_exit(w, e, -1);
     }
     w->end_ns = end_ns;
+}
+
+/* Totals may have what a process used a little earlier or later than its exit says: a window has at least what ended in
+ * it, split as far as exits say so. */
+static void have_exits(struct fold_window *w)
+{
+    double all = w->within[0], modes = w->grown[FOLD_CPU_USER] + w->grown[FOLD_CPU_SYSTEM];
+    if (!w->counted[FOLD_CPU] || all <= w->grown[FOLD_CPU])
+        return;
+    for (int i = 0; i < 2; i++) {
+        double *grown = &w->grown[FOLD_CPU_USER + i];
+        *grown = w->within[1 + i] + (modes > 0 ? *grown / modes : 0) * w->no_split;
+        w->error[FOLD_CPU_USER + i] += w->no_split;
+    }
+    w->grown[FOLD_CPU] = all;
 }
 
 void windows_read(const struct fold_windows *all, const struct fold_window *w, struct fold_window *ret)
@@ -279,10 +340,5 @@ void windows_read(const struct fold_windows *all, const struct fold_window *w, s
     *ret = *w;
     for (size_t i = all->n > ROWS_HELD ? all->n - ROWS_HELD : 1; w->is_active && i < all->n; i++)
         feed(all, ret, row_at(all, i - 1), row_at(all, i));
-    /* Totals may have what a process used a little earlier or later than its exit says: a window has at least what
-     * ended in it. */
-    if (!ret->counted[FOLD_CPU] || (double)ret->within[0] <= ret->grown[FOLD_CPU])
-        return;
-    for (int i = FOLD_CPU; i <= FOLD_CPU_SYSTEM; i++)
-        ret->grown[i] = (double)ret->within[i];
+    have_exits(ret);
 }

@@ -36,7 +36,8 @@ struct fold_window {
     struct window_peak peak[FOLD_GAUGES]; /* from samples in the window */
     struct window_peak edge[FOLD_GAUGES]; /* interpolated at the window's begin and end */
     /* Processes that were alive only within the window: */
-    uint64_t within[3];   /* their CPU time: all, in user mode, in the kernel */
+    double within[3];     /* their CPU time: all, in user mode, in the kernel */
+    double no_split;      /* the part of it of which the mode is not known */
     uint64_t process_rss; /* their largest high-water mark */
     struct derive_peak cores;
 };
@@ -47,6 +48,7 @@ struct window_exit {
     uint64_t cpu_ns[3]; /* all, in user mode, in the kernel; 0: not known */
     uint64_t rss_peak;  /* 0: not known */
     bool is_sampled;    /* some sample has it */
+    bool has_split;     /* it is known which part of its time was in user mode */
 };
 
 /* The last rows, and windows that take more. */
