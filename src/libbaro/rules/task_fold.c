@@ -370,9 +370,22 @@ static void take_row(struct task_fold *f, struct fold_process *p, const struct b
         p->used[c] = max_u64(p->used[c], excess(row->value[fold_metrics[c].process], p->base[c]));
 }
 
+/* A recorder that goes on with the tape of another one gives its processes other ids. */
+static struct fold_process *find_again(struct task_fold *f, const struct baro_process *row)
+{
+    struct fold_process *p = row->key.start ? fold_find(f, row->key) : NULL;
+    const uint64_t *i = p ? map_find(&f->by_pid, (uint64_t)row->key.pid) : NULL;
+    if (!p || p->has_ended || p->key.start != row->key.start || !map_add(&f->by_id, row->id, *i))
+        return NULL;
+    p->id = row->id;
+    return p;
+}
+
 static struct fold_process *meet(struct task_fold *f, const struct baro_process *row)
 {
     struct fold_process *p = find_id(f, row->id);
+    if (!p && row->id)
+        p = find_again(f, row);
     if (!p && !(p = add_process(f, row->id, row->key, row->parent)))
         return NULL;
     p->key = row->key;
