@@ -57,6 +57,11 @@ static struct fold_task *task_of_entity(struct task_fold *f, const struct baro_e
     struct fold_task *t = NULL;
     for (size_t i = 0; i < f->n_tasks && !t; i++)
         t = f->task[i]->entity.id == e->id || strcmp(f->task[i]->name, e->name) == 0 ? f->task[i] : NULL;
+    for (int m = 0; t && t->entity.id != e->id && m < TASK_MAX; m++) {
+        t->is_joined = true;
+        t->carried[m] += baro_metric_get(KIND_task, m)->semantics == BARO_SEM_COUNTER ? t->own[m] : 0;
+        t->own[m] = 0;
+    }
     t = t ? t : fold_task(f, e->id);
     if (t)
         snprintf(t->name, sizeof(t->name), "%s", e->name);
