@@ -287,6 +287,7 @@ static void test_of_the_recorder(void **state)
                               {.id = 6, .name = "db", .value = v[1], .absent = absent[1]}};
     struct baro_entity *const all[] = {&e[0], &e[1]};
     struct baro_process *web = add(&t, 1, 0, "nginx", NULL), *db = add(&t, 2, 0, "postgres", NULL);
+    db->key.start = 77;
     for (int i = 0; i < 2; i++) {
         web->value[PROCESS_task] = 5;
         db->value[PROCESS_task] = e[1].id;
@@ -300,7 +301,8 @@ static void test_of_the_recorder(void **state)
         assert_int_equal(value(&t, 0, TASK_processes), 1);
         assert_int_equal(value(&t, 1, TASK_cpu), (10 + 5 * (uint64_t)i) * MS);
         assert_int_equal(value(&t, 1, TASK_processes_started), 1);
-        e[1].id = 7;
+        e[1].id = 7; /* as another recorder that goes on numbers tasks and processes */
+        db->id = 70;
     }
     end(&t);
 }

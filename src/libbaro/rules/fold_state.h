@@ -44,6 +44,9 @@ struct fold_task {
     char name[TASK_NAME_MOST];
     uint64_t value[TASK_MAX];
     uint8_t absent[TASK_MAX];
+    /* the recorder's own values, and those of recorders before it, which had another id for the task */
+    uint64_t own[TASK_MAX], carried[TASK_MAX];
+    bool is_joined;
     uint64_t ended[FOLD_COUNTERS];     /* of processes that have ended or left */
     uint64_t published[FOLD_COUNTERS]; /* no sum falls */
     uint64_t system_published;

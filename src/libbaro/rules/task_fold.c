@@ -57,6 +57,11 @@ static struct fold_task *task_of_entity(struct task_fold *f, const struct baro_e
     struct fold_task *t = NULL;
     for (size_t i = 0; i < f->n_tasks && !t; i++)
         t = f->task[i]->entity.id == e->id || strcmp(f->task[i]->name, e->name) == 0 ? f->task[i] : NULL;
+    for (int m = 0; t && t->entity.id != e->id && m < TASK_MAX; m++) {
+        t->is_joined = true;
+        t->carried[m] += baro_metric_get(KIND_task, m)->semantics == BARO_SEM_COUNTER ? t->own[m] : 0;
+        t->own[m] = 0;
+    }
     t = t ? t : fold_task(f, e->id);
     if (t)
         snprintf(t->name, sizeof(t->name), "%s", e->name);
@@ -370,9 +375,22 @@ static void take_row(struct task_fold *f, struct fold_process *p, const struct b
         p->used[c] = max_u64(p->used[c], excess(row->value[fold_metrics[c].process], p->base[c]));
 }
 
+/* A recorder that goes on with the tape of another one gives its processes other ids. */
+static struct fold_process *find_again(struct task_fold *f, const struct baro_process *row)
+{
+    struct fold_process *p = row->key.start ? fold_find(f, row->key) : NULL;
+    const uint64_t *i = p ? map_find(&f->by_pid, (uint64_t)row->key.pid) : NULL;
+    if (!p || p->has_ended || p->key.start != row->key.start || !map_add(&f->by_id, row->id, *i))
+        return NULL;
+    p->id = row->id;
+    return p;
+}
+
 static struct fold_process *meet(struct task_fold *f, const struct baro_process *row)
 {
     struct fold_process *p = find_id(f, row->id);
+    if (!p && row->id)
+        p = find_again(f, row);
     if (!p && !(p = add_process(f, row->id, row->key, row->parent)))
         return NULL;
     p->key = row->key;

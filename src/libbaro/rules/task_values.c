@@ -296,12 +296,12 @@ static void keep_own_values(struct fold_task *t)
     for (size_t m = 0; own->value && m < TASK_MAX; m++) {
         if (own->absent[m] == TASK_OF_READERS)
             continue;
-        t->value[m] = own->value[m];
+        t->own[m] = own->value[m];
+        t->value[m] = own->value[m] + t->carried[m];
         t->absent[m] = own->absent[m];
     }
-    bool has_count = own->value && own->absent[TASK_cpu] == BARO_PRESENT;
-    if (has_count && own->absent[TASK_processes_unread] == TASK_OF_READERS)
-        t->value[TASK_processes_unread] = 0; /* the count includes processes that were never seen */
+    if (own->value && own->absent[TASK_cpu] == BARO_PRESENT && t->is_joined)
+        t->value[TASK_processes_unread] += 1; /* what a group used between two recorders is missing */
 }
 
 void fold_values(struct task_fold *f, struct baro_sample *s)
