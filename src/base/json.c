@@ -170,30 +170,24 @@ void json_double(struct json *j, double v)
 
 /* ---- JSON that other programs wrote ---- */
 
-void buf_python_point(struct buf *b, uint32_t point)
-{
-    if (point < 0x10000)
-        buf_printf(b, "\\u%04x", point);
-    else
-        buf_printf(b, "\\u%04x\\u%04x", 0xd800 + ((point - 0x10000) >> 10), 0xdc00 + ((point - 0x10000) & 0x3ff));
-}
-
 /* A character within a string. */
-static void put_character(struct buf *b, struct span *s, bool python)
+static void put_character(struct buf *b, struct span *s)
 {
     uint32_t point;
     size_t n = utf8_next(*s, &point);
     point = n ? point : 0xfffd;
     n = n ? n : 1;
-    if (escape_needed(point) || (python && point > '~'))
-        buf_python_point(b, point);
+    if (escape_needed(point) && point < 0x10000)
+        buf_printf(b, "\\u%04x", point);
+    else if (escape_needed(point))
+        buf_printf(b, "\\u%04x\\u%04x", 0xd800 + ((point - 0x10000) >> 10), 0xdc00 + ((point - 0x10000) & 0x3ff));
     else
         buf_add(b, s->at, n);
     *s = span_of(s->at + n, s->len - n);
 }
 
 /* s begins after the opening quote. */
-static void put_string(struct buf *b, struct span *s, bool python)
+static void put_string(struct buf *b, struct span *s)
 {
     buf_byte(b, '"');
     while (s->len && *s->at != '"') {
@@ -201,40 +195,28 @@ static void put_string(struct buf *b, struct span *s, bool python)
             buf_add(b, s->at, 2);
             *s = span_of(s->at + 2, s->len - 2);
         } else {
-            put_character(b, s, python);
+            put_character(b, s);
         }
     }
     scan_char(s, '"');
     buf_byte(b, '"');
 }
 
-static void put_json(struct buf *b, const char *text, bool python)
+void json_embed(struct json *j, const char *text)
 {
+    struct buf *b = j->out;
     struct span s = span_str(text);
+    separate(j);
     while (s.len) {
-        if (!python && (json_literal(&s, "NaN") || json_literal(&s, "Infinity") || json_literal(&s, "-Infinity"))) {
+        if (json_literal(&s, "NaN") || json_literal(&s, "Infinity") || json_literal(&s, "-Infinity")) {
             buf_str(b, "null");
             continue;
         }
         char c = *s.at++;
         s.len--;
-        if (c == '"') {
-            put_string(b, &s, python);
-        } else if (c > ' ' && c <= '~') {
+        if (c == '"')
+            put_string(b, &s);
+        else if (c > ' ' && c <= '~')
             buf_byte(b, (uint8_t)c);
-            if (python && (c == ',' || c == ':'))
-                buf_byte(b, ' ');
-        }
     }
-}
-
-void json_embed(struct json *j, const char *text)
-{
-    separate(j);
-    put_json(j->out, text, false);
-}
-
-void buf_python_json(struct buf *b, const char *text)
-{
-    put_json(b, text, true);
 }

@@ -76,8 +76,4 @@ static inline void json_key_begin(struct json *j, const char *name, char bracket
     json_begin(j, bracket);
 }
 
-/* JSON as json.dumps() of Python writes it: ASCII only, ", " and ": ", NaN and Infinity. */
-void buf_python_json(struct buf *b, const char *text); /* text: as for json_embed() */
-void buf_python_point(struct buf *b, uint32_t point);  /* a character as \uNNNN, or as a pair of them */
-
 #endif

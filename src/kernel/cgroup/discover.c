@@ -16,11 +16,6 @@ static const char *const v1_names[CGROUP_AT_MAX] = {
     [CGROUP_AT_HUGETLB] = "hugetlb",
 };
 
-const char *cgroup_controller_name(enum cgroup_controller c, bool v2)
-{
-    return !v2 || !v1_names[c] ? v1_names[c] : c == CGROUP_AT_IO ? "io" : c == CGROUP_AT_CPUACCT ? "cpu" : v1_names[c];
-}
-
 bool cgroup_lists(struct span controllers, enum cgroup_controller c)
 {
     return v1_names[c] && cgroup_listed(controllers, v1_names[c]);

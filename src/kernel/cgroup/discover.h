@@ -72,9 +72,6 @@ int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other);
 /* Is a process with this text of /proc/PID/cgroup in the group p->at[i], or in one below it? */
 bool cgroup_holds(const struct cgroup_hierarchies *p, size_t i, struct span membership);
 
-/* The name of the controller: "blkio" in v1, "io" in v2. NULL: CGROUP_AT_UNIFIED, which is none. */
-const char *cgroup_controller_name(enum cgroup_controller c, bool v2);
-
 /* Is the controller (not CGROUP_AT_UNIFIED) in a list of /proc/PID/cgroup? */
 bool cgroup_lists(struct span controllers, enum cgroup_controller c);
 

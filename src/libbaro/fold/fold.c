@@ -34,7 +34,8 @@ void fold_done(struct fold *f)
 
 /* ---- the machine ---- */
 
-int fold_host_all(const struct baro_sample *s, uint64_t *ret)
+/* All CPU time of the machine, busy or not. */
+static int host_all(const struct baro_sample *s, uint64_t *ret)
 {
     static const enum host_metric rest[] = {HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal};
     int absent = derive_host_busy(s, ret);
@@ -69,7 +70,7 @@ static int packets(const struct baro_sample *s, uint64_t *ret)
 static void add_reading(struct fold *f, const struct baro_sample *s)
 {
     uint64_t t = s->host_ns, busy, all, received;
-    int no_busy = derive_host_busy(s, &busy), no_all = fold_host_all(s, &all), no_packets = packets(s, &received);
+    int no_busy = derive_host_busy(s, &busy), no_all = host_all(s, &all), no_packets = packets(s, &received);
     f->readings++;
     f->row.host_ns = t;
     for (int i = FOLD_OF_MACHINE; i < FOLD_TERMS; i++) {

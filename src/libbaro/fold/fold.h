@@ -64,8 +64,6 @@ void fold_done(struct fold *f);
 void fold_add(struct fold *f, const struct baro_sample *s);
 void fold_add_exit(struct fold *f, const struct baro_exit *e);
 
-/* All CPU time of the machine, busy or not. Returns 0 or enum baro_absent. */
-int fold_host_all(const struct baro_sample *s, uint64_t *ret);
 /* Growth of a term per nanosecond of the time in which it was seen to grow. Returns 0 or enum baro_absent. */
 int fold_share(const struct fold *f, enum fold_term term, double *ret);
 

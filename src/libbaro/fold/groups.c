@@ -6,7 +6,7 @@
 
 #include "libbaro/sample/sample.h"
 
-struct fold_group *fold_group_find(const struct fold_groups *all, uint32_t id)
+static struct fold_group *find(const struct fold_groups *all, uint32_t id)
 {
     for (size_t i = 0; i < all->n; i++) {
         if (all->at[i].id == id)
@@ -155,10 +155,10 @@ bool fold_groups_add(struct fold_groups *all, const struct baro_sample *s)
     uint64_t most = 0;
     all->read_ns = s->host_ns;
     /* If the job was moved, all its groups are new. */
-    all->chains += of->n && !fold_group_find(all, of->at[0]->id) && all->n < FOLD_GROUPS;
+    all->chains += of->n && !find(all, of->at[0]->id) && all->n < FOLD_GROUPS;
     for (size_t i = 0; i < of->n; i++) {
         const struct baro_entity *e = of->at[i];
-        struct fold_group *g = fold_group_find(all, e->id);
+        struct fold_group *g = find(all, e->id);
         if (!g && all->n == FOLD_GROUPS)
             continue;
         g = g ? g : append(all, e);

@@ -70,7 +70,6 @@ bool fold_groups_add(struct fold_groups *all, const struct baro_sample *s);
 void fold_groups_limit_changed(struct fold_groups *all);
 /* How much a counter of a group grew in the last reading. */
 uint64_t fold_group_rose(const struct fold_group *g, enum cgroup_metric metric);
-struct fold_group *fold_group_find(const struct fold_groups *all, uint32_t id); /* NULL: none */
 void fold_groups_done(struct fold_groups *all);
 
 #endif

@@ -168,7 +168,8 @@ int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret)
 
 /* ---- memory ---- */
 
-bool groups_memory_is_exact(const struct baro_summary *s, const struct fold_group *g)
+/* Was the group made for the job, and was its own peak read? Then groups_memory() covers all of its life. */
+static bool memory_is_exact(const struct baro_summary *s, const struct fold_group *g)
 {
     return g->cell[CGROUP_memory_peak].seen && is_made(s, g) && !g->outlived_limit;
 }
@@ -185,7 +186,7 @@ uint64_t groups_memory(const struct baro_summary *s, const struct fold_group *g,
     uint64_t most = g->memory.most, mark = g->cell[CGROUP_memory_peak].most;
     if (!g->cell[CGROUP_memory_peak].seen)
         return most;
-    if (groups_memory_is_exact(s, g) && mark > most)
+    if (memory_is_exact(s, g) && mark > most)
         most = mark;
     /* The group hit its limit, so it held as much as its peak says, up to the limit. In v2 the counter also includes
      * hits of limits further down. */

@@ -12,8 +12,6 @@ const struct fold_group *groups_job(const struct baro_summary *s);
  * them. groups_oom_alone(): is the job alone in that group, in all chains? */
 const struct fold_group *groups_oom(const struct baro_summary *s, uint32_t chain);
 bool groups_oom_alone(const struct baro_summary *s);
-/* Was the group made for the job, and was its own peak read? Then groups_memory() covers all of its life. */
-bool groups_memory_is_exact(const struct baro_summary *s, const struct fold_group *g);
 /* Returns the most memory that a group held while it was watched. limit: the group's own limit, or 0. */
 uint64_t groups_memory(const struct baro_summary *s, const struct fold_group *g, uint64_t limit);
 
