@@ -178,7 +178,7 @@ def command_of(tool, top, pids, folder, a):
         for i in range(len(pids)):
             (files / f"job-{i:04}.yaml").write_text(f"tasks: {{all: {{match: '^population-{i:04} '}}}}\n")
         what = ["--tasks", files, "--dir", folder] if tool == "tasks" else \
-               ["-q", "--task", files / "job-0000.yaml", "-o", folder / "job-0000.baro"]
+               ["-q", "--tasks", files / "job-0000.yaml", "-o", folder / "job-0000.baro"]
     else:
         what = ["--dir", folder, "--cgroup", f"{top}/job-*"]
     command = [BUILD / "baro", "record" if tool == "record" else "observe", *what, "-i", f"{a.interval:g}s"]

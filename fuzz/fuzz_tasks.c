@@ -4,7 +4,7 @@
 
 #include "input.h"
 #include "programs/baro-tasks/json_lines.h"
-#include "recorder/select/task_lines.h"
+#include "libbaro/rules/task_lines.h"
 
 #define PATH "/" /* relative paths start at its folder */
 

@@ -90,6 +90,28 @@ BARO_API int baro_tape_open_memory(struct baro_tape **ret, const void *data, siz
  */
 BARO_API void baro_tape_limit_cpu(struct baro_tape *tape, uint64_t cpu_ns);
 
+/**
+ * Gives processes to tasks by rules, whatever tasks the recorder knew. From then on each process has its task, and each
+ * sample a row for each task: what its processes used themselves while they belonged to it.
+ *
+ * A process belongs to the first task with a rule that its command fits; if none fits, and the task of its parent has
+ * `children`, to that one; a program that it executes is matched anew. Where a rule needs a command line and the tape
+ * has none, the process belongs to no task, and the tasks that it may belong to have it in commands_unread, with its
+ * CPU time in commands_unread_cpu. Secrets in command lines are not on the tape, and no rule finds them.
+ *
+ * The cursor is moved to the beginning. Each baro_tape_seek() reads the tape from its beginning from now on. Cursors
+ * that the library opens on the same tape, such as for baro_tape_arrow(), have the same rules.
+ * @param rules lines of JSON, as `baro tasks --json FILE` writes them:
+ *
+ *     {"task": "cc", "on": "either", "children": true}
+ *     {"match": "^cc1"}
+ *
+ * `on` is what `match` is matched with: "cmdline" (the default), "comm", or "either"; {"exact": NAME} is a program's
+ * name. NULL: the rules of the recorder, if it has written any, else the tasks that it knew.
+ * @return 0; BARO_E_SYNTAX, BARO_E_RANGE (too many or too large); -ENOMEM; or as baro_tape_rewind().
+ */
+BARO_API int baro_tape_set_tasks(struct baro_tape *tape, const char *rules, struct baro_error *err);
+
 /** Closes a cursor and frees all that was borrowed from it. NULL is allowed. */
 BARO_API void baro_tape_close(struct baro_tape *tape);
 

@@ -92,10 +92,10 @@ BARO_API int baro_timeline_lanes(const struct baro_timeline *timeline);
  *
  * The value of a counter is its growth from the beginning to the end of the phase. There is rarely a sample at these
  * times, so the growth between two samples is spread evenly over the time between them; but CPU time of processes that
- * ended is that of their lives, as far as their exits say so. A value that may be wrong by more than a twentieth because
- * of that is marked as an estimate. Example: samples at 1, 2 and 3 s have 0, 2 and 3 s of CPU time, and a phase lasts
- * from 1.5 to 3 s. Half of the first 2 s and all of the last second make 2 s. The true value is between 1 and 3 s, so it
- * is an estimate. If eight processes that lived from 1.6 to 1.9 s used the first 2 s, it has 3 s.
+ * ended is that of their lives, as far as their exits say so. A value that may be wrong by more than a twentieth is
+ * marked as an estimate. Example: samples at 1, 2 and 3 s have 0, 2 and 3 s of CPU time, and a phase lasts from 1.5 to
+ * 3 s. Half of the first 2 s and all of the last second make 2 s. The true value is between 1 and 3 s, so it is an
+ * estimate. If eight processes that lived from 1.6 to 1.9 s used the first 2 s, it is 3 s, and exact.
  *
  * A peak is the highest value of the samples during the phase; without a sample it is absent (BARO_ABSENT_NOT_YET). The
  * resident memory of a process that began and ended during the phase counts, too.

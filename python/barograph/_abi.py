@@ -675,6 +675,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_tape_open_fd": (c_int, (POINTER(c_void_p), c_int, c_char_p, POINTER(baro_error))),
     "baro_tape_open_memory": (c_int, (POINTER(c_void_p), c_void_p, c_size_t, POINTER(baro_error))),
     "baro_tape_limit_cpu": (None, (c_void_p, c_uint64)),
+    "baro_tape_set_tasks": (c_int, (c_void_p, c_char_p, POINTER(baro_error))),
     "baro_tape_close": (None, (c_void_p,)),
     "baro_tape_next": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
     "baro_tape_seek": (c_int, (c_void_p, c_uint64, POINTER(baro_record), POINTER(baro_error))),

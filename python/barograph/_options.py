@@ -52,7 +52,7 @@ def options_of(
     if overhead is not None:
         options += ["--overhead", overhead]
     for name, pattern in (tasks or {}).items():
-        options += ["--name", f"{name}={pattern}"]
+        options += ["--task", f"{name}={pattern}"]
     options += [] if host else ["--no-host"]
     if gpu is not True:
         numbers = () if gpu is False else (gpu,) if isinstance(gpu, (int, str)) else gpu

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import datetime
+import json
 import os
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Union
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
 from . import _abi, series
 from ._cursor import Cursor, Record
@@ -28,13 +29,27 @@ Moment = Union[str, float, int, datetime.datetime]
 _SELECTION = {"before": 1, "after": 2, "nearest": 3, "exact": 0, "interpolate": 4}
 
 
+def rules_of(tasks: Mapping[str, str]) -> bytes:
+    """For baro_tape_set_tasks()."""
+    lines = [
+        line
+        for name, pattern in tasks.items()
+        for line in ({"task": name, "on": "either", "children": True}, {"match": pattern})
+    ]
+    return raw("\n".join(json.dumps(line, ensure_ascii=False) for line in lines))
+
+
 class Tape:
     """A recording. Everything is read when it is asked for; a tape that is still written can be read as any other.
 
-    Iterating gives its samples; `async for` those of a growing tape as they come, until its end.
+    Iterating gives its samples; `async for` those of a growing tape as they come, until its end. tasks: {name: regular
+    expression}, by name and command line of processes, instead of the tasks that were recorded (`baro summary --task`).
     """
 
-    def __init__(self, path: str | os.PathLike[str] = "@last") -> None:
+    _rules: bytes | None = None
+
+    def __init__(self, path: str | os.PathLike[str] = "@last", *, tasks: Mapping[str, str] | None = None) -> None:
+        self._rules = rules_of(tasks) if tasks is not None else None
         name = os.fsdecode(path)
         resolved = ctypes.create_string_buffer(4096)
         if name.startswith("@"):
@@ -70,7 +85,10 @@ class Tape:
     def _cursor(self) -> Cursor:
         if self._closed:
             raise ClosedError(f"{self.path} is closed")
-        return Cursor(Handle(self._opener(), lib.baro_tape_close, self.path))
+        handle = Handle(self._opener(), lib.baro_tape_close, self.path)
+        if self._rules is not None:
+            call(lib.baro_tape_set_tasks, handle.pointer, self._rules)
+        return Cursor(handle)
 
     def _of_all(self, name: str, function: Callable[[int], Any]) -> Any:
         """What is made from the whole tape is kept until the tape has grown."""

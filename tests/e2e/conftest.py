@@ -342,6 +342,11 @@ def facts_of(found, marks, path):
     return Facts(inner, marks, path)
 
 
+def tasks_by_name(out):
+    """Of `baro summary --by task --json`: each task has its marks."""
+    return {t["name"]: Facts({k: v for k, v in t.items() if k != "marks"}, t.get("marks", {}), "") for t in out["tasks"]}
+
+
 class Runner:
     """Runs the binary, as root or as an ordinary user. Every call has a deadline and leaves no process behind."""
 

@@ -60,10 +60,8 @@ def test_where_no_pid_is_missing_the_count_is_exact(run, inside, tape, where):
             assert job["processes_started"] <= 1 <= (job["processes_started_at_most"] or 1), job
             continue
         exact += 1
-        counted = {k: v for k, v in job.items() if k.startswith("processes_")}
-        assert counted["processes_started"] == counted["processes_started_at_most"] == 1, counted
-        assert not counted["processes_started_is_lower_bound"], counted
-        assert not counted["processes_peak_is_lower_bound"] and counted["processes_peak"] == 1, counted
+        assert job["processes_started"] == job["processes_started_at_most"] == job["processes_peak"] == 1, job
+        assert not job["processes_started_is_lower_bound"] and not job["processes_peak_is_lower_bound"], job
     if not exact:
         pytest.skip("each of the jobs was held up")
 
@@ -105,25 +103,22 @@ time.sleep(.1)
 """
 
 
+# vfork(2): a child forks while perf is attached to its parent, and no event reports its end.
+VFORK = "import os\nfor _ in range(300):\n    os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)\n"
+
+
 @SOURCES
-@pytest.mark.parametrize("pause", [0, 0.02])
-@pytest.mark.parametrize("text, most", [(TOGETHER, 46), (FOLLOW, 2)], ids=["together", "follow"])
-def test_the_peak_is_never_more_than_there_were(inside, where, pause, text, most):
+@pytest.mark.parametrize("text, pause, interval, most", [
+    (TOGETHER, 0, "auto", 46), (TOGETHER, 0.02, "auto", 46),
+    (FOLLOW, 0, "auto", 2), (FOLLOW, 0.02, "auto", 2), (VFORK, 0, "1s", 2),
+], ids=["together", "together, late", "follow", "follow, late", "vfork"])
+def test_the_peak_is_never_more_than_there_were(inside, where, text, pause, interval, most):
     """Some have ended when perf is attached, or when a list finds them: what is known of the peak is a lower bound."""
     for _ in range(3):
-        job = inside(sys.executable, "-S", "-c", text, 45, pause, where=where)["job"]
+        job = inside(sys.executable, "-S", "-c", text, 45, pause, options=["-i", interval], where=where)["job"]
         assert job["processes_peak"] == most or job["processes_peak_is_lower_bound"], job
         assert job["processes_peak"] <= most, job
         assert job["threads_peak"] <= most, job
-
-
-@SOURCES
-def test_processes_that_follow_each_other_by_vfork(inside, where):
-    """vfork(2): a child forks while perf is attached to its parent, and no event reports its end."""
-    text = "import os\nfor _ in range(300):\n    os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)\n"
-    job = inside(sys.executable, "-S", "-c", text, options=["-i", "1s"], where=where)["job"]
-    assert job["processes_peak"] == 2 or job["processes_peak_is_lower_bound"], job
-    assert job["processes_peak"] <= 2, job
 
 
 @SOURCES
@@ -142,32 +137,31 @@ def test_a_name_is_of_the_program_that_was_executed_last(inside, first, where):
 
 ATTACHED = """
 import os, subprocess, sys, time
-# Prints after how many ms it was reaped.
 baro, tape = sys.argv[1:]
 job = subprocess.Popen(["sh", "-c", "read line; exit 7"], stdin=subprocess.PIPE)
 recorder = subprocess.Popen([baro, "record", "--pid", str(job.pid), "-o", tape, "--force"])
 while not os.path.exists(tape) or not os.path.getsize(tape):
     time.sleep(0.01)
-before = time.monotonic()
 job.stdin.close()
 os.waitid(os.P_PID, job.pid, os.WEXITED | os.WNOWAIT)
 time.sleep(0.02)  # a parent that is not at once there
 job.wait()
-print((time.monotonic() - before) * 1000)
 sys.exit(recorder.wait())
 """
 
 
 def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
     argv = [*unshared(*NAMESPACE), sys.executable, "-c", ATTACHED, run.binary, tape]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, timeout=PATIENCE, check=False)
-    if done.returncode and not tape.exists():
-        pytest.skip("there is no PID namespace")
-    status = run.summary(tape)["exit"]["status"]
-    if status is None and tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
-        pytest.skip("this kernel has no exit status for others than the parent")
-    # A recorder waits 100 ms.
-    assert status == 7 or status is None and float(done.stdout.splitlines()[-1]) > 100
+    for _ in range(4):  # a recorder that gets no CPU meanwhile does not see it
+        done = subprocess.run(argv, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+        if done.returncode and not tape.exists():
+            pytest.skip("there is no PID namespace")
+        status = run.summary(tape)["exit"]["status"]
+        if status is not None:
+            break
+        if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
+            pytest.skip("this kernel has no exit status for others than the parent")
+    assert status == 7
 
 
 @SOURCES

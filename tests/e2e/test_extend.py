@@ -46,7 +46,7 @@ COLLECTOR = {
         re.search(r"```c\n(.*?)```", (SOURCE / "src/recorder/collectors/README.md").read_text(), re.S).group(1),
     ),
     "src/recorder/collectors/independent.def": ("END", "COLLECTOR(pool)\n"),
-    "src/recorder/meson.build": ("  'collectors/sampler.c',\n", "  'collectors/pool/pool_row.c',\n"),
+    "src/recorder/meson.build": ("recorder = static_library('baro-recorder', files(\n", "  'collectors/pool/pool_row.c',\n"),
 }
 
 
@@ -87,12 +87,12 @@ int cmd_samples(struct cli *cli, const struct settings *s, char **argv)
         """    {.name = "samples",
      .operands = "[TAPE]",
      .summary = "how many samples a tape has",
-     .about = "Counts them.",
      .options = options_none,
      .function = cmd_samples,
      .operands_max = 1},
 """,
     ),
+    "docs/help.md": ("END", "\n# samples\nCounts them.\n"),
     "src/programs/common/cli.h": ("cli_function cmd_help;\n", "__attribute__((weak)) cli_function cmd_samples;\n"),
     "src/programs/meson.build": ("baro_read_sources = ends + files(\n", "  'baro-read/cmd_samples.c',\n"),
 }
@@ -173,7 +173,7 @@ def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_pa
     out("run", "-q", "-i", "50ms", "-o", tape, "--", "sleep", "0.4")
     samples = len(rows(out("export", "-e", "job", tape)))
     assert out("samples", tape) == f"{samples} samples\n"
-    assert "how many samples a tape has" in out("help") and "How many samples" in out("samples", "--help")
+    assert "how many samples a tape has" in out("help") and "\nCounts them.\n" in out("samples", "--help")
     lines = out("export", "--dialect", "faults", tape).splitlines()
     assert lines[0] == "when,major" and len(lines) > 3 and all(line.endswith(",0") for line in lines[1:])
     assert "page faults of a job (--entity process)" in out("export", "--list")

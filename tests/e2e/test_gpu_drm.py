@@ -37,12 +37,12 @@ class Tree:
             self.write(f"sys/class/drm/card{n}/{name}", value)
 
     def client(self, pid, fd, *lines, to="/dev/dri/renderD128"):
-        """One descriptor of a process."""
+        """One descriptor of a process. What the helper may look at in between has its fdinfo, as in /proc."""
         folder = self.root / "proc" / str(pid)
         (folder / "fd").mkdir(parents=True, exist_ok=True)
+        self.write(f"proc/{pid}/fdinfo/{fd}", "pos:\t0\nflags:\t02\n" + "\n".join(lines))
         if not (folder / "fd" / str(fd)).is_symlink():
             (folder / "fd" / str(fd)).symlink_to(to)
-        self.write(f"proc/{pid}/fdinfo/{fd}", "pos:\t0\nflags:\t02\n" + "\n".join(lines))
 
 
 @pytest.fixture

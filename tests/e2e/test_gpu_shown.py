@@ -86,6 +86,8 @@ def test_top(run, tape, gpus):
     assert device.endswith("gpu0 NVIDIA H100 80GB HBM3") and device.startswith("80% "), text
     assert "4.29 GB" in device and "250 W" in device and "1980 MHz" in device
     assert process.endswith(f"{pid} sh") and "2.15 GB" in process
+    run("plot", tape, "gpu.energy@gpu0", "-o", run.work / "power.svg", status=0)  # its rate is power, in watts
+    assert 100 < float(re.search('data-max="([^"]*)"', (run.work / "power.svg").read_text())[1]) < 1000
 
 
 # ---- allocators ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import needs_connector
+from conftest import needs_connector, tasks_by_name
 from test_tasks import BURN, EXECUTES, tool  # noqa: F401 (a fixture)
 
 
@@ -22,7 +22,7 @@ class Labelled:
         _, err = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, err
         out = json.loads(self.run("summary", "--by", "task", "--json", self.tape, status=0).stdout)
-        return {t["name"]: t for t in out["tasks"]}
+        return tasks_by_name(out)
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
@@ -83,7 +83,7 @@ def test_members_of_a_group_that_fit_are_tasks(
     shell = waiting(f"{gul} 1000 & {other} 0.2; read stop; kill $!; wait", preexec_fn=cgroup.enter)
     outside = subprocess.Popen([gul, "1000"])
     try:
-        r = labelled("--cgroup", cgroup.path, "--name", f"gul={rule}")
+        r = labelled("--cgroup", cgroup.path, "--task", f"gul={rule}")
         go(shell)
         wait_until(lambda: (r.last("gul") or {}).get("processes") == 1, "the member that fits")
         wait_until(lambda: r.last("gul")["cpu_ns"] > 100e6, "its CPU time")
@@ -147,5 +147,5 @@ def test_a_member_changes_its_task_and_leaves(labelled, tool, work, wait_until):
 
 def test_of_a_task_file_there_are_no_labels(run, tape, work):
     (work / "job.yaml").write_text("tasks: {a: {match: x}}\n")
-    out = run("record", "-o", tape, "--task", work / "job.yaml", "--pid", "1")
-    assert out.returncode == 2 and "--task and --pid: one of them" in out.stderr
+    out = run("record", "-o", tape, "--tasks", work / "job.yaml", "--pid", "1")
+    assert out.returncode == 2 and "--tasks and --pid: one of them" in out.stderr

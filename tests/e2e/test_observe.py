@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """baro observe: many jobs in one process, each onto a tape of its own, against the count of their control groups."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -46,21 +47,29 @@ def test_the_folder_is_replaced(run, observer, jobs, cgroup, wait_until):
     group = jobs("a", ["sleep", "1000"])
     observer.start("--no-host")
     first = observer.tape(group)
-    old, other = observer.folder.with_name("old"), observer.folder.with_name("other")
+    away, other, link = (observer.folder.with_name(name) for name in ("away", "other", "link"))
     other.mkdir()
+    link.symlink_to(other)
     wait_until(lambda: run.instants(first), "a sample")
-    observer.folder.rename(old)
-    second = observer.tape(group)
-    assert second.name != first.name
-    assert "each job begins a new tape in the folder that is there now" in observer.p.stderr.readline().decode()
-    shutil.rmtree(observer.folder)
-    observer.tape(group)
-    # A job that was to begin a tape when the folder was removed has a line of its own before.
-    lines = iter(observer.p.stderr.readline, b"")
-    assert any("each job begins a new tape" in line.decode() for line in lines)
-    shutil.rmtree(observer.folder)
-    observer.folder.symlink_to(other)
-    assert "no new job is recorded, and it is tried again (a link" in observer.p.stderr.readline().decode()
+
+    def says(words):  # a job that was to begin a tape at that moment has a line of its own before
+        return any(words in line.decode() for line in iter(observer.p.stderr.readline, b""))
+
+    def remove():  # the observer may write there meanwhile
+        wait_until(lambda: shutil.rmtree(away, ignore_errors=True) or not away.exists(), "its end")
+
+    for is_removed in (False, True):
+        observer.folder.rename(away)
+        if is_removed:
+            remove()
+        assert observer.tape(group).name != first.name
+        assert says("each job begins a new tape in the folder that is there now")
+        remove()
+    # At once: a folder that is not there is made again.
+    assert ctypes.CDLL(None).renameat2(-100, bytes(link), -100, bytes(observer.folder), 2) == 0  # RENAME_EXCHANGE
+    link.rename(away)
+    remove()
+    assert says("no new job is recorded, and it is tried again (a link")
     assert not list(other.iterdir())
     observer.folder.unlink()
     group.process.kill()
@@ -412,7 +421,6 @@ def test_tcp_goes_on(run, work, jobs, observer, wait_until):
     assert values == sorted(values) and before + 20_000 < values[-1] <= truth
     for e in run.export(tape, "exit"):  # one that was not reaped yet when its group was empty has none
         assert 0 < e["tcp_sent_bytes"] < values[-1] if e["pid"] == job.process.pid else e["tcp_sent_bytes"] == 0
-
 
 
 @needs_root

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import needs_connector
+from conftest import needs_connector, tasks_by_name
 from test_tasks import selector_of, tool  # noqa: F401 (a fixture)
 
 
@@ -46,7 +46,7 @@ def observer(baro, run, work, wait_until):
 
         def tasks(self, tape):
             out = json.loads(run("summary", "--by", "task", "--json", tape, status=0).stdout)
-            return {t["name"]: t for t in out["tasks"]}
+            return tasks_by_name(out)
 
         def newest(self, tape, task):
             return [r for r in run.export(tape, "task") if r["name"] == task][-1]

@@ -7,14 +7,14 @@ import signal
 import subprocess
 
 import pytest
-from conftest import needs_connector
+from conftest import needs_connector, tasks_by_name
 from test_tasks import tool  # noqa: F401 (fixture)
 
 
 def tasks_of(run, tape):
     run.await_end(tape)
     out = json.loads(run("summary", "--by", "task", "--json", tape, status=0).stdout)
-    return {t["name"]: t for t in out["tasks"]}
+    return tasks_by_name(out)
 
 
 def test_tasks_of_a_job(run_both, tape, tool):

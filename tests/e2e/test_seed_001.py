@@ -92,7 +92,7 @@ class Both:
         here = os.path.dirname(os.path.abspath(__file__))
         # The loop finds a name wherever it is mentioned. It would find the recorder's own command as well, so there the
         # name is not written in one piece.
-        rules = [f"--name={tool}=^[^ ]*python[^ ]* [^ ]*/[{name[0]}]{name[1:]} " for tool, name in self.names.items()]
+        rules = [f"--task={tool}=^[^ ]*python[^ ]* [^ ]*/[{name[0]}]{name[1:]} " for tool, name in self.names.items()]
         recorder = self.run.popen("record", "-q", "-o", self.tape, "--no-host", "-i", "200ms", "--overhead", "off",
                                   *rules, stderr=subprocess.PIPE)
         loop = subprocess.Popen([sys.executable, os.path.join(here, "seeds.py"), "tools", self.csv, "0.2",

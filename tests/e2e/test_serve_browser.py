@@ -60,15 +60,6 @@ def test_jobs_come_and_go(serve, kept, running, page):
     assert page.run("window.same"), "it was loaded again"
 
 
-def test_tasks(serve, running, baro, page):
-    running("sh", "-c", f"{baro} run --task alpha -- cat; :")
-    s = serve()
-    show(page, s)
-    poll(lambda: texts(page, ".job .tasks tbody td:first-child") == ["alpha"])
-    poll(lambda: texts(page, ".job .tasks tbody td")[1] != "\u2013")  # the cores, from two samples
-    assert page.run("!document.querySelector('.job .tasks').hidden")
-
-
 def test_a_removed_tape_and_a_lost_server(serve, kept, work, page):
     s = serve()
     s.summed(3)
@@ -133,12 +124,20 @@ def test_the_tape_of_a_watched_job_is_removed(serve, running, work):
         page.close()
 
 
-def test_the_machine_has_a_history(serve, running, page):
-    running("cat")
+def test_tasks_and_the_machine(serve, running, baro, page):
+    """Each thing has a name for screen readers."""
+    running("sh", "-c", f"{baro} run --task alpha -- cat; :")
     s = serve()
     show(page, s)
+    poll(lambda: texts(page, ".job .tasks tbody td:first-child") == ["alpha"])
+    poll(lambda: texts(page, ".job .tasks tbody td")[1] != "\u2013")  # the cores, from two samples
+    assert page.run("!document.querySelector('.job .tasks').hidden")
     poll(lambda: page.run("document.querySelectorAll('#figures .curve path').length") >= 6)
     poll(lambda: all(text.startswith("peak ") for text in texts(page, "#figures .past")))
+    nameless = page.run(
+        "[...document.querySelectorAll('button, section, svg[role=img], input')].filter(e => !e.ariaLabel "
+        "&& !e.getAttribute('aria-labelledby') && !e.textContent.trim() && !e.labels?.length).map(e => e.outerHTML)")
+    assert nameless == []
 
 
 def test_token(serve, kept, work, page):
@@ -203,15 +202,3 @@ def test_keyboard(serve, kept, running, page):
     assert seen.index("cat") < seen.index("sleep 0.3")
     page.key("Enter")
     poll(lambda: page.run("location.pathname.endsWith('/report')"))
-
-
-def test_names_for_screen_readers(serve, kept, running, page):
-    running("cat")
-    s = serve()
-    show(page, s)
-    poll(lambda: page.run(RUNNING) == ["cat"])
-    nameless = page.run(
-        "[...document.querySelectorAll('button, section, svg[role=img], input')].filter(e => !e.ariaLabel "
-        "&& !e.getAttribute('aria-labelledby') && !e.textContent.trim() && !e.labels?.length).map(e => e.outerHTML)"
-    )
-    assert nameless == []

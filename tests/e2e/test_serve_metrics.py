@@ -78,7 +78,7 @@ def test_many_entities_cost_what_their_values_cost(serve, run, work, started):
     if run("tasks", work / "tasks.yaml").returncode:
         pytest.skip("built without libyaml")
     (work / "tapes").mkdir()
-    recording = run.popen("record", "-q", "-i", "200ms", "--task", work / "tasks.yaml", "-o", work / "tapes" / "t.baro")
+    recording = run.popen("record", "-q", "-i", "200ms", "--tasks", work / "tasks.yaml", "-o", work / "tapes" / "t.baro")
     try:
         s = serve("--metrics-processes", "2", folder=work / "tapes")
         text = poll(lambda: "baro_task_processes{" in (t := s.ask("/metrics")[2].decode()) and t)

@@ -45,7 +45,7 @@ def test_pids_files_groups_and_commands(recording, tool, groups, task_file, work
         f"name: nightly\ntasks:\n  tree:\n    pid: {tree.pid}\n  file:\n    pidfile: two.pid\n"
         f"  web:\n    cgroup: {group.path}\n  fmp:\n    exact: [{fmp.name}]\n"
     )
-    r = recording("--task", path)
+    r = recording("--tasks", path)
     tree.communicate(b"\n", timeout=60)
     # The PID file appears when the process runs already.
     follower = subprocess.Popen(["sh", "-c", f'read line; exec {two} {gul} "0.1"'], stdin=subprocess.PIPE)
@@ -80,7 +80,7 @@ def test_pids_files_groups_and_commands(recording, tool, groups, task_file, work
 def test_ends_with_the_processes_that_are_named(run, tape, task_file):
     shell = subprocess.Popen(["sh", "-c", "read line; sleep 0.1"], stdin=subprocess.PIPE)
     path = task_file(f"tasks: {{a: {{pid: {shell.pid}}}}}")
-    process = run.popen("record", "-q", "--no-host", "-o", tape, "--task", path)
+    process = run.popen("record", "-q", "--no-host", "-o", tape, "--tasks", path)
     run.await_samples(tape)
     shell.communicate(b"\n", timeout=60)
     assert process.wait(60) == 0
@@ -91,7 +91,7 @@ def test_ends_with_the_processes_that_are_named(run, tape, task_file):
 def test_sandboxes_are_directories(recording, task_file, work, wait_until):
     (work / "box").mkdir()
     (work / "box" / "file").write_bytes(b"x" * 100_000)
-    r = recording("--task", task_file("tasks: {a: {match: no such program, sandbox: box}}"))
+    r = recording("--tasks", task_file("tasks: {a: {match: no such program, sandbox: box}}"))
     rows = wait_until(lambda: [d for d in r.values("directory") if d["files"] == 1], "the walk")
     assert rows[0]["name"] == str(work / "box") and rows[0]["apparent_bytes"] >= 100_000
     assert list(r.stop()) == ["a"]
@@ -101,7 +101,7 @@ def test_a_sandbox_is_shown_with_its_task(run, tape, task_file, work, started):
     """Also: an idle process is checked between samples, and the last check is a row of it that counts."""
     (work / "box").mkdir()
     p = started(["sleep", "2"])
-    run("record", "-q", "-o", tape, "--task", task_file(f"tasks: {{a: {{pid: {p.pid}, sandbox: box}}}}"), status=0)
+    run("record", "-q", "-o", tape, "--tasks", task_file(f"tasks: {{a: {{pid: {p.pid}, sandbox: box}}}}"), status=0)
     summary = run.summary(tape)
     assert [(d["path"], d["task"]) for d in summary["directories"]] == [(str(work / "box"), "a")]
     assert f"{work}/box (a): " in run("summary", tape).stdout
@@ -113,7 +113,7 @@ def test_a_sandbox_is_shown_with_its_task(run, tape, task_file, work, started):
 def test_a_pid_file_changes(recording, task_file, work, wait_until):
     """The next process joins, and the one before stays in the task until it ends."""
     path = task_file("tasks:\n  daemon:\n    pidfile: d.pid\n")
-    r = recording("--task", path)
+    r = recording("--tasks", path)
     assert last(r, "daemon")["processes_started"] == 0
     first, second, stale = (subprocess.Popen(["sleep", "1000"]) for _ in range(3))
     try:
@@ -138,7 +138,7 @@ def test_a_pid_file_changes(recording, task_file, work, wait_until):
 @needs_connector
 def test_a_process_enters_a_group_and_leaves_it(recording, groups, task_file, tool, work, wait_until):
     group = groups()
-    r = recording("--task", task_file(f"tasks: {{web: {{cgroup: {group.path}}}}}"))
+    r = recording("--tasks", task_file(f"tasks: {{web: {{cgroup: {group.path}}}}}"))
     process = subprocess.Popen([tool("gul"), "1000"])
     try:
         group.write("cgroup.procs", process.pid)
@@ -156,7 +156,7 @@ def test_a_process_enters_a_group_and_leaves_it(recording, groups, task_file, to
 def test_an_earlier_task_takes_what_it_fits(recording, tool, task_file, work, wait_until):
     gul = tool("gul")
     shell = subprocess.Popen(["sh", "-c", f"read line; {gul} 1000 & read line; kill $!; wait"], stdin=subprocess.PIPE)
-    r = recording("--task", task_file(f"tasks: {{gul: {{exact: {gul.name}}}, rest: {{pid: {shell.pid}}}}}"))
+    r = recording("--tasks", task_file(f"tasks: {{gul: {{exact: {gul.name}}}, rest: {{pid: {shell.pid}}}}}"))
     try:
         shell.stdin.write(b"\n")
         shell.stdin.flush()
@@ -206,7 +206,7 @@ WRONG = [
 @pytest.mark.parametrize("text, words", WRONG, ids=range(len(WRONG)))
 def test_what_is_wrong_has_its_place(run, tape, task_file, text, words):
     path = task_file(text)
-    out = run("record", "-o", tape, "--task", path)
+    out = run("record", "-o", tape, "--tasks", path)
     assert out.returncode == 2 and out.stderr.startswith(f"baro record: {path}:{words}"), out.stderr
     assert out.stderr.count("\n") == 1 and not tape.exists()
 
@@ -228,11 +228,11 @@ def test_check_alone(run, task_file, work):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--match", "x"], "--task and --match: one of them"),
-        (["--under", "1"], "--task and --under: one of them"),
-        (["--pid", "1"], "--task and --pid: one of them"),
+        (["--match", "x"], "--tasks and --match: one of them"),
+        (["--under", "1"], "--tasks and --under: one of them"),
+        (["--pid", "1"], "--tasks and --pid: one of them"),
     ],
 )
 def test_options_that_do_not_go_together(run, tape, task_file, options, words):
-    out = run("record", "-o", tape, "--task", task_file("tasks: {a: {match: x}}"), *options)
+    out = run("record", "-o", tape, "--tasks", task_file("tasks: {a: {match: x}}"), *options)
     assert out.returncode == 2 and words in out.stderr and out.stderr.count("\n") == 1

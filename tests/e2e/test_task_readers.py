@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SOURCE
+from conftest import SOURCE, tasks_by_name
 from readers import unescape
 from test_injection import plain, strict
 
@@ -38,7 +38,7 @@ class Tools:
         for tool in self.tools:
             (work / tool).write_text(TOOL.format(python=sys.executable))
             (work / tool).chmod(0o755)
-        rules = [o for name, tool in zip(names, self.tools) for o in ("--name", name + f"=/{tool} ".encode())]
+        rules = [o for name, tool in zip(names, self.tools) for o in ("--task", name + f"=/{tool} ".encode())]
         options = ["-q", "-o", tape, "-i", "100ms", "--overhead", "off"]
         self.recorder = run.popen("record", *options, *map(os.fsdecode, rules))
         self.processes = []
@@ -95,7 +95,7 @@ def test_every_reader(tools, work, tape):
     living = now["t_ns"]
     t.stop()
     check_history(t, tape, living)
-    by_task = t.json("summary", "--by", "task", "--json", tape)["tasks"]
+    by_task = list(tasks_by_name(t.json("summary", "--by", "task", "--json", tape)).values())
     assert by_task == t.json("summary", "--json", tape)["tasks"]
     assert [x["name"] for x in by_task] == ["gul", "fmp"]
     assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", tape), re.M)
@@ -255,3 +255,87 @@ def test_no_task_is_dropped_without_a_word(run, tape, work):
     rows = sum(t["process_samples"] for t in run.summary(tape)["tasks"])
     assert f"\n{rows:,} samples of processes of tasks · peak uss of all processes together " in text
     assert " % of the machine's memory · memory of the machine " in text and "| mean cores of one |" in text
+
+
+BUILD = """
+i=0; while [ $i -lt 20 ]; do sh -c 'j=0; while [ $j -lt 800 ]; do j=$((j+1)); done; /bin/true'; i=$((i+1)); done
+{python} -c 'import time; t = time.process_time() + 0.1
+while time.process_time() < t: pass'
+"""
+
+
+@pytest.fixture
+def build(run, tape, work):
+    """A recording without tasks."""
+    (work / "build.sh").write_text(BUILD.format(python=sys.executable))
+    run("run", "-q", "-i", "20ms", "--overhead", "off", "-o", tape, "--", "sh", work / "build.sh", status=0)
+    return tape
+
+
+def by_task(run, *args):
+    return tasks_by_name(json.loads(run("summary", "--by", "task", "--json", *args, status=0).stdout))
+
+
+def test_rules_of_a_reader(run, build, work):
+    """By names, which the tape has of every process: the sums are those of all exits."""
+    exits = run.export(build, "exit")
+    of = lambda name: sum(e["cpu_ns"] for e in exits if e["name"].startswith(name))
+    tasks = by_task(run, "--task", "py=^python", "--task", "leaf=^true", "--task", "rest=^sh", build)
+    assert list(tasks) == ["py", "leaf", "rest"]
+    assert abs(tasks["py"]["cpu_ns"] - of("python")) <= 1e6 and abs(tasks["leaf"]["cpu_ns"] - of("true")) <= 1e6
+    # a sample may have a fork of the shell that executes another program later: it was of both tasks
+    assert sum(t["processes_started"] for t in tasks.values()) >= len(exits)
+    assert sum(t["commands_unread"] or 0 for t in tasks.values()) == 0
+    everything = by_task(run, "--task", "all=build.sh", build)["all"]
+    assert everything["processes_started"] == len(exits)
+    assert abs(everything["cpu_ns"] - sum(e["cpu_ns"] for e in exits)) <= 1e6
+    # the shells that no sample has may have had such a command line, and say so
+    unsure = by_task(run, "--task", "x=while .*true", build)["x"]
+    assert unsure["commands_unread"] > 0 and unsure["processes_started_is_lower_bound"]
+    (work / "tasks.yaml").write_text("tasks: {leaf: {exact: 'true'}}")
+    assert by_task(run, "--tasks", work / "tasks.yaml", build)["leaf"]["cpu_ns"] == tasks["leaf"]["cpu_ns"]
+
+
+def test_every_command_takes_rules(run, build, work):
+    rule = ["--task", "py=^python"]
+    rows = [json.loads(x) for x in run("export", "-F", "jsonl", *rule, build, status=0).stdout.splitlines()]
+    assert {r["task"] for r in rows} == {"py", None}
+    exits = [json.loads(x) for x in run("export", "-F", "jsonl", "-e", "exit", *rule, build, status=0).stdout.splitlines()]
+    assert [e["name"].startswith("python") for e in exits] == [e["task"] == "py" for e in exits]
+    of_task = [json.loads(x) for x in run("export", "-F", "jsonl", "-e", "task", *rule, build, status=0).stdout.splitlines()]
+    assert len(of_task) == len(run.export(build, "job")) and of_task[-1]["cpu_ns"] >= 0.1e9
+    run("report", *rule, "-o", work / "r.html", build, status=0)
+    assert "CPU by task" in (work / "r.html").read_text()
+    assert "py" in run("plot", *rule, build, "cpu_tasks", status=0).stdout
+    assert re.search(r" TASK$", run("top", "--once", "--at", "end", *rule, build, status=0).stdout, re.M)
+    # a moment, read by itself, is what it is on the way
+    middle = of_task[len(of_task) // 2]
+    at = json.loads(run("show", "--json", "--at", f"+{middle['t_ns'] / 1e9:.9f}s", *rule, build, status=0).stdout)
+    assert at["tasks"][0]["cpu_ns"] == middle["cpu_ns"]
+    for bad, words in (("x", "write NAME=REGEX"), ("a=(", "Unmatched ("), ("a=" + "(a{1,99}){1,999}", "steps")):
+        out = run("summary", "--task", bad, build)
+        assert out.returncode == 2 and words in out.stderr and out.stderr.count("\n") == 1
+    (work / "pins.yaml").write_text("tasks: {a: {pid: 1}}")
+    assert "can be recorded" in run("summary", "--tasks", work / "pins.yaml", build).stderr
+
+
+def test_rules_of_a_recording(run, tape, work):
+    """run and record write them to the header: all who read the tape have the tasks; so has a copy, as rows."""
+    script = "sh -c 'i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done'; sleep 0.05; true"
+    out = run("run", "-i", "20ms", "--task", "loop=while .*90000 ", "--task", "nap=^sleep", "--name", "rules", "-o", tape,
+              "--", "bash", "-c", script, status=0)
+    tasks = by_task(run, tape)
+    assert tasks["nap"]["processes_started"] == 1 and tasks["loop"]["cpu_ns"] > 10e6
+    text = run("summary", "--by", "task", tape, status=0).stdout
+    assert out.stderr.startswith("rules ") and all(line in out.stderr for line in text.splitlines()), (out.stderr, text)
+    assert by_task(run, "--task", "other=^true", tape).keys() == {"other"}
+    run("anonymize", tape, "-o", work / "a.baro", status=0)
+    hidden = by_task(run, work / "a.baro")
+    assert [t["cpu_ns"] for t in hidden.values()] == [t["cpu_ns"] for t in tasks.values()] and not hidden.keys() & tasks.keys()
+
+
+def test_rules_on_an_old_tape(run):
+    """Its own task, which its recorder has summed up, and others."""
+    old = SOURCE / "tests/tape/v1-collect.baro"
+    assert by_task(run, old)["hash=^sha"]["cpu_ns"] > 0
+    assert by_task(run, "--task", "all=.", old)["all"]["processes_started"] >= 6

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import needs_connector
+from conftest import needs_connector, tasks_by_name
 
 BURN = """#!{python}
 import sys, time
@@ -51,7 +51,7 @@ class Recording:
         assert self.process.returncode == 0, err
         self.run.await_end(self.tape)
         out = json.loads(self.run("summary", "--by", "task", "--json", self.tape, status=0).stdout)
-        return {t["name"]: t for t in out["tasks"]}
+        return tasks_by_name(out)
 
     def values(self, entity="task", *options):
         return self.run.export(self.tape, entity, *options)
@@ -87,7 +87,7 @@ def started(recording, name):
 def test_cpu_against_control_groups(recording, tool, groups):
     gul, fmp, other = tool("gul"), tool("fmp"), tool("other")
     made = {path.name: groups() for path in (gul, fmp, other)}
-    r = recording("--name", f"gul={gul.name}", "--exact", fmp.name)
+    r = recording("--task", f"gul={gul.name}", "--exact", fmp.name)
     started_all = [
         subprocess.Popen([path, "0.3"], preexec_fn=made[path.name].enter) for path in (gul, gul, gul, fmp, fmp, other)
     ]
@@ -206,7 +206,7 @@ def test_children(recording, tool, work, wait_until, children):
 def test_what_records_a_job_is_not_the_job(recording, tool, run):
     """Wrapper, recorder and helper of another `baro run` have the command line of its job."""
     gul = tool("gul")
-    r = recording("--name", f"it={gul.name}")
+    r = recording("--task", f"it={gul.name}")
     p = run.popen("run", "-q", "-o", run.work / "job.baro", "--", gul, "0.5")
     assert p.wait(60) == 0
     task = r.stop()["it"]
@@ -267,7 +267,7 @@ def test_below_a_process(recording, tool, wait_until):
     shell = subprocess.Popen(["sh", "-c", '"$0" 1000 & read line; kill $!; wait', gul], stdin=subprocess.PIPE)
     rule = f"^[^ ]*python[^ ]* [^ ]*{gul.name} 1000"  # not the shell
     try:
-        r = recording("--name", f"first={rule}", "--exact", gul.name, "--under", str(shell.pid))
+        r = recording("--task", f"first={rule}", "--exact", gul.name, "--under", str(shell.pid))
         wait_until(lambda: started(r, "first") == 1, "the process below")
         shell.communicate(b"\n", timeout=60)
         assert r.process.wait(60) == 0  # the recording ends with it
@@ -427,7 +427,7 @@ def test_text_at_the_end(run, tape, tool, wait_until):
 
 def test_text_of_the_summary(recording, tool, run, tape, wait_until):
     gul = tool("gul")
-    r = recording("--name", f"gul={gul.name}", "--name", "gul=no such program")
+    r = recording("--task", f"gul={gul.name}", "--task", "gul=no such program")
     p = subprocess.Popen([gul, "1000"])
     wait_until(lambda: started(r, "gul") == 1, "the process")
     p.kill()
@@ -526,11 +526,11 @@ def test_a_tape_without_tasks(run, tape):
     "options, words",
     [
         (["--match", "a("], "'a(' is not a regular expression: Unmatched (\n"),
-        (["--task", "a.yaml", "--task", "b.yaml"], "--task: given twice; put all tasks of a job into one file"),
+        (["--tasks", "a.yaml", "--tasks", "b.yaml"], "--tasks: given twice; put all tasks of a job into one file"),
         (["--match", ""], "an empty text fits every process"),
-        (["--name", "gul"], "is not NAME=REGEX"),
+        (["--name", "gul"], "what is to be recorded?"),
         (["--match", "x", "--pid", "1", "--cgroup", "x"], "--pid and --cgroup: one of them"),
-        (["--children", "--host"], "go with --match, --name or --exact"),
+        (["--children", "--host"], "go with --match, --task or --exact"),
         (["--match", "x", "--user", "nobody of this name"], "has no user"),
         (["--match", "x", "--under", "4194304"], "no process has the pid 4194304"),
         (["--match", "x" * 70], "is longer than 63 bytes: give a name"),

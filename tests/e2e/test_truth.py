@@ -171,8 +171,9 @@ def check_cpu(cells, s, truth, accounts):
     )
 
 
-def check_commands(cells, s, accounts):
-    """CPU time, memory and I/O by command. The end of a process (its memory is freed) is in no account of its own."""
+def check_commands(cells, s, accounts, executes):
+    """CPU time, memory and I/O by command. The end of a process (its memory is freed) is in no account of its own. One
+    that executes others has a single account, under its last name: then the programs' CPU time is compared in sum."""
     of = collections.defaultdict(list)
     for a in accounts:
         of[a["name"]].append(a)
@@ -188,12 +189,19 @@ def check_commands(cells, s, accounts):
         # Some of them may be in the row without a name.
         rest = "not known" if "" in seen else None
         short = cpu * 0.01 + (1 + hwm / MB / 4) * MS * len(all_) + 5 * MS
-        cells.compare(c, "cpu_ns", cpu - short, cpu + short, name, mark=rest)
+        if not executes:
+            cells.compare(c, "cpu_ns", cpu - short, cpu + short, name, mark=rest)
         cells.compare(c, "rss_peak_bytes", hwm * 0.97 - MB, hwm * 1.03 + MB, name, mark=rest)
         written = sum(a["written"] for a in all_)
         cells.compare(c, "io_write_bytes", written, written * 1.05 + PAGES * len(all_), name, mark=rest)
+    if executes:
+        total = sum(a["cpu"] for a in accounts)
+        marked = any(mark_of(c, "cpu_ns") for c in s["commands"]) and "is_estimate"
+        short = total * 0.02 + (2 + len(accounts)) * 5 * MS
+        cells.compare({"cpu_ns": sum(c["cpu_ns"] or 0 for c in s["commands"])}, "cpu_ns", total - short, total + short,
+                      "programs", mark=marked)
     for name, c in seen.items():
-        if name not in of and name and c["cpu_ns"] and c["cpu_ns"] > 10 * MS:
+        if not executes and name not in of and name and c["cpu_ns"] and c["cpu_ns"] > 10 * MS:
             cells.add(f"{name}.stranger", "wrong", c["cpu_ns"], 0, 0)
 
 
@@ -300,7 +308,7 @@ def test_truth(place, job, baro, work, cgroup, tape):
         check_cpu(cells, s, truth, accounts)
     else:
         check_cpu(cells, s, truth, accounts)
-        check_commands(cells, s, accounts)
+        check_commands(cells, s, accounts, "exec=" in JOBS[job])
         check_counts(cells, s, job, accounts)
         check_io(cells, s, accounts)
         check_memory(cells, s, met, accounts)

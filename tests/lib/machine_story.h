@@ -50,17 +50,19 @@ static inline void machine_entity(struct machine_story *m, struct baro_entity *e
                               .absent = m->absent[i]};
 }
 
-static inline void machine_entity_set(struct baro_entity *e, int metric, uint64_t v)
+/* Pairs of a metric and its value. */
+static inline void machine_set_pairs(uint64_t *value, uint8_t *absent, const uint64_t *pair, size_t n)
 {
-    e->value[metric] = v;
-    e->absent[metric] = BARO_PRESENT;
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        value[pair[i]] = pair[i + 1];
+        absent[pair[i]] = BARO_PRESENT;
+    }
 }
 
-static inline void machine_host_set(struct baro_sample *s, enum host_metric metric, uint64_t v)
-{
-    s->host[metric] = v;
-    s->host_absent[metric] = BARO_PRESENT;
-}
+#define MACHINE_SET(value, absent, ...)                                                                                \
+    machine_set_pairs(value, absent, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+#define machine_entity_set(e, ...) MACHINE_SET((e)->value, (e)->absent, __VA_ARGS__)
+#define machine_host_set(s, ...) MACHINE_SET((s)->host, (s)->host_absent, __VA_ARGS__)
 
 static inline void machine_begin(struct machine_story *m)
 {
@@ -101,69 +103,37 @@ static inline void machine_grow(struct machine_story *m, uint64_t t_ns, uint64_t
     s->host_ns = t_ns;
     /* four seconds of CPU time: 1 user, 0.2 nice, 0.5 system, 0.01 irq, 0.04 softirq, 0.25 guests, 1.2 idle, 0.4
      * iowait, 0.4 stolen */
-    machine_host_set(s, HOST_cpu_user, 100 * SECOND + 1000 * MS * step);
-    machine_host_set(s, HOST_cpu_nice, 7 * SECOND + 200 * MS * step);
-    machine_host_set(s, HOST_cpu_system, 40 * SECOND + 500 * MS * step);
-    machine_host_set(s, HOST_cpu_irq, 1 * SECOND + 10 * MS * step);
-    machine_host_set(s, HOST_cpu_softirq, 2 * SECOND + 40 * MS * step);
-    machine_host_set(s, HOST_cpu_guest, 250 * MS * step);
-    machine_host_set(s, HOST_cpu_guest_nice, 0);
-    machine_host_set(s, HOST_cpu_idle, 900 * SECOND + 1200 * MS * step);
-    machine_host_set(s, HOST_cpu_iowait, 3 * SECOND + 400 * MS * step);
-    machine_host_set(s, HOST_cpu_steal, 5 * SECOND + 400 * MS * step);
-    machine_host_set(s, HOST_cpus, 4);
-    machine_host_set(s, HOST_load_1m, 2500000 + 250000 * step);
-    machine_host_set(s, HOST_threads_running, 3 + step);
-    machine_host_set(s, HOST_forks, 70000 + 11 * step);
-    machine_host_set(s, HOST_memory_total, 8192 * MB);
-    machine_host_set(s, HOST_memory_free, 1024 * 1000000 - 102400000 * step);
-    machine_host_set(s, HOST_memory_buffers, 102400000);
-    machine_host_set(s, HOST_memory_cached, 2048 * MB);
-    machine_host_set(s, HOST_memory_available, 2560 * MB - 102400000 * step);
-    machine_host_set(s, HOST_memory_used, 8192 * MB - 2560 * MB + 102400000 * step);
-    machine_host_set(s, HOST_memory_active_anon, 3072 * MB);
-    machine_host_set(s, HOST_memory_inactive_anon, 512 * MB);
-    machine_host_set(s, HOST_swap_used, 20 * MB);
-    machine_host_set(s, HOST_swap_in, 4 * MB * step);
-    machine_host_set(s, HOST_swap_out, 8 * MB * step);
-    machine_host_set(s, HOST_oom_kills, 5 + (step >= 2));
-    machine_host_set(s, HOST_pressure_cpu_some, 77 * SECOND + 300 * MS * step);
-    machine_host_set(s, HOST_pressure_memory_some, SECOND + 50 * MS * step);
-    machine_host_set(s, HOST_pressure_memory_full, SECOND + 20 * MS * step);
-    machine_host_set(s, HOST_pressure_io_some, SECOND + 40 * MS * step);
-    machine_host_set(s, HOST_disk_read, 10 * GB + 4096 * 1000 * step);
-    machine_host_set(s, HOST_disk_write, 20 * GB + 8192 * 1000 * step);
-    machine_host_set(s, HOST_net_receive, 5 * GB + 1500 * 1000 * step);
-    machine_host_set(s, HOST_net_transmit, 6 * GB + 600 * 1000 * step);
+    machine_host_set(
+        s, HOST_cpu_user, 100 * SECOND + 1000 * MS * step, HOST_cpu_nice, 7 * SECOND + 200 * MS * step, HOST_cpu_system,
+        40 * SECOND + 500 * MS * step, HOST_cpu_irq, 1 * SECOND + 10 * MS * step, HOST_cpu_softirq,
+        2 * SECOND + 40 * MS * step, HOST_cpu_guest, 250 * MS * step, HOST_cpu_guest_nice, 0, HOST_cpu_idle,
+        900 * SECOND + 1200 * MS * step, HOST_cpu_iowait, 3 * SECOND + 400 * MS * step, HOST_cpu_steal,
+        5 * SECOND + 400 * MS * step, HOST_cpus, 4, HOST_load_1m, 2500000 + 250000 * step, HOST_threads_running,
+        3 + step, HOST_forks, 70000 + 11 * step, HOST_memory_total, 8192 * MB, HOST_memory_free,
+        1024 * 1000000 - 102400000 * step, HOST_memory_buffers, 102400000, HOST_memory_cached, 2048 * MB,
+        HOST_memory_available, 2560 * MB - 102400000 * step, HOST_memory_used, 8192 * MB - 2560 * MB + 102400000 * step,
+        HOST_memory_active_anon, 3072 * MB, HOST_memory_inactive_anon, 512 * MB, HOST_swap_used, 20 * MB, HOST_swap_in,
+        4 * MB * step, HOST_swap_out, 8 * MB * step, HOST_oom_kills, 5 + (step >= 2), HOST_pressure_cpu_some,
+        77 * SECOND + 300 * MS * step, HOST_pressure_memory_some, SECOND + 50 * MS * step, HOST_pressure_memory_full,
+        SECOND + 20 * MS * step, HOST_pressure_io_some, SECOND + 40 * MS * step, HOST_disk_read,
+        10 * GB + 4096 * 1000 * step, HOST_disk_write, 20 * GB + 8192 * 1000 * step, HOST_net_receive,
+        5 * GB + 1500 * 1000 * step, HOST_net_transmit, 6 * GB + 600 * 1000 * step);
     for (int i = 0; i < 2; i++) { /* dm-0 is on top of nvme0n1 */
-        machine_entity_set(&m->disk[i], DISK_read, 10 * GB + 4096 * 1000 * step);
-        machine_entity_set(&m->disk[i], DISK_write, 20 * GB + 8192 * 1000 * step);
-        machine_entity_set(&m->disk[i], DISK_counted, i == 0);
-        machine_entity_set(&m->net[i], NET_receive, 5 * GB + 1500 * 1000 * step);
-        machine_entity_set(&m->net[i], NET_transmit, 6 * GB + 600 * 1000 * step);
-        machine_entity_set(&m->net[i], NET_counted, i == 1);
+        machine_entity_set(&m->disk[i], DISK_read, 10 * GB + 4096 * 1000 * step, DISK_write,
+                           20 * GB + 8192 * 1000 * step, DISK_counted, i == 0);
+        machine_entity_set(&m->net[i], NET_receive, 5 * GB + 1500 * 1000 * step, NET_transmit,
+                           6 * GB + 600 * 1000 * step, NET_counted, i == 1);
     }
     /* 100 GiB of which 40 are used and 55 available to users, 10 GiB without files, and memory */
-    machine_entity_set(&m->fs[2], FS_total, 3ull << 30);
-    machine_entity_set(&m->fs[2], FS_used, 1ull << 30);
-    machine_entity_set(&m->fs[2], FS_available, 2ull << 30);
-    machine_entity_set(&m->fs[0], FS_total, 100ull << 30);
-    machine_entity_set(&m->fs[0], FS_used, 40ull << 30);
-    machine_entity_set(&m->fs[0], FS_available, 55ull << 30);
-    machine_entity_set(&m->fs[1], FS_total, 10ull << 30);
-    machine_entity_set(&m->fs[1], FS_used, 0);
-    machine_entity_set(&m->fs[1], FS_available, 10ull << 30);
-    machine_entity_set(&m->group[0], CGROUP_cpu_throttled, 9 * SECOND + 700 * MS * step);
-    machine_entity_set(&m->group[0], CGROUP_oom_kills, 2 + (step >= 2));
-    machine_entity_set(&m->group[0], CGROUP_pids_limit_hits, 0);
-    machine_entity_set(&m->group[0], CGROUP_memory, 200 * MB);
-    machine_entity_set(&m->group[0], CGROUP_memory_peak, 320 * MB);
-    machine_entity_set(&m->group[0], CGROUP_memory_anon, 110 * MB);
-    machine_entity_set(&m->group[0], CGROUP_memory_shmem, 40 * MB);
-    machine_entity_set(&m->group[0], CGROUP_memory_file, 85 * MB);
-    machine_entity_set(&m->group[1], CGROUP_memory, 400 * MB + 30 * MB * step);
-    machine_entity_set(&m->group[1], CGROUP_memory_peak, 500 * MB);
-    machine_entity_set(&m->group[1], CGROUP_cpu_throttled, 0);
+    machine_entity_set(&m->fs[2], FS_total, 3ull << 30, FS_used, 1ull << 30, FS_available, 2ull << 30);
+    machine_entity_set(&m->fs[0], FS_total, 100ull << 30, FS_used, 40ull << 30, FS_available, 55ull << 30);
+    machine_entity_set(&m->fs[1], FS_total, 10ull << 30, FS_used, 0, FS_available, 10ull << 30);
+    machine_entity_set(&m->group[0], CGROUP_cpu_throttled, 9 * SECOND + 700 * MS * step, CGROUP_oom_kills,
+                       2 + (step >= 2), CGROUP_pids_limit_hits, 0, CGROUP_memory, 200 * MB, CGROUP_memory_peak,
+                       320 * MB, CGROUP_memory_anon, 110 * MB, CGROUP_memory_shmem, 40 * MB, CGROUP_memory_file,
+                       85 * MB);
+    machine_entity_set(&m->group[1], CGROUP_memory, 400 * MB + 30 * MB * step, CGROUP_memory_peak, 500 * MB,
+                       CGROUP_cpu_throttled, 0);
 }
 
 /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that receive a story: a summary, or a tape. Include after cmocka.h, and after story.h or
- * machine_story.h. */
+/* Functions that receive a story: a summary, or a tape. */
 #ifndef TESTS_RECEIVERS_H
 #define TESTS_RECEIVERS_H
 
 #include "libbaro/summary/summary.h"
+#include "story.h"
 #include "tape_file.h"
 
 static inline void to_summary_sample(void *s, const struct baro_sample *v)
@@ -24,8 +24,7 @@ static inline void to_summary_event(void *s, const struct baro_event *v)
 
 static inline void to_tape_sample(void *w, const struct baro_sample *v)
 {
-    struct baro_error err = BARO_ERROR_INIT;
-    assert_int_equal(tape_writer_commit(w, v, &err), 0);
+    tape_add(w, v);
 }
 
 static inline void to_tape_exit(void *w, const struct baro_exit *v)
@@ -38,22 +37,19 @@ static inline void to_tape_event(void *w, const struct baro_event *v)
     tape_writer_event(w, v);
 }
 
-static inline struct tape_writer *tape_begun(const char *path, const struct baro_header *h)
+/* What story.h tells, live: the same as of its tape (test_summary.c). */
+static inline struct baro_summary *summary_of_story(void)
 {
-    struct baro_error err = BARO_ERROR_INIT;
-    struct tape_writer *w;
-    unlink(path);
-    int fd = tape_create(path, &err);
-    assert_true(fd >= 0);
-    assert_int_equal(tape_writer_new(&w, fd, h, NULL, &err), 0);
-    return w;
-}
-
-static inline void tape_ended(struct tape_writer *w)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    struct baro_header h;
+    struct story story;
+    story_header(&h);
+    static struct baro_summary *s; /* the last one; freed with the next one */
+    summary_free(s);
+    s = summary_new(&h);
+    assert_non_null(s);
+    story_play(&story, &(struct story_sink){to_summary_sample, to_summary_exit, to_summary_event, s});
+    summary_finish(s);
+    return s;
 }
 
 #endif

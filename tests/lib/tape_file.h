@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of tapes: a log of what was written, and comparing it with what is read. Include after cmocka.h. */
+/* For tests of tapes: a log of what was written, and comparing it with what is read. */
 #ifndef TESTS_TAPE_FILE_H
 #define TESTS_TAPE_FILE_H
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "baro/tape.h"
+#include "tapes.h"
 #include "libbaro/builder/builder.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/summary/summary.h"
@@ -53,17 +53,48 @@ static inline void log_sample(struct log *l, const struct baro_sample *s, uint64
     item->end = end;
 }
 
-static inline struct tape_writer *new_tape(const char *path, const struct tape_io *io)
+static inline struct tape_writer *tape_with(const char *path, const struct baro_header *h, const struct tape_io *io)
 {
-    static char *argv[] = {"make", "-j8", NULL};
-    struct baro_header h = {.version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv};
     struct baro_error err = BARO_ERROR_INIT;
     struct tape_writer *w;
     unlink(path);
     int fd = tape_create(path, &err);
     assert_true(fd >= 0);
-    assert_int_equal(tape_writer_new(&w, fd, &h, io, &err), 0);
+    assert_int_equal(tape_writer_new(&w, fd, h, io, &err), 0);
     return w;
+}
+
+static inline struct tape_writer *tape_begun(const char *path, const struct baro_header *h)
+{
+    return tape_with(path, h, NULL);
+}
+
+static inline struct tape_writer *new_tape(const char *path, const struct tape_io *io)
+{
+    static char *argv[] = {"make", "-j8", NULL};
+    struct baro_header h = {.version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv};
+    return tape_with(path, &h, io);
+}
+
+static inline void tape_add(struct tape_writer *w, const struct baro_sample *s)
+{
+    assert_int_equal(tape_writer_commit(w, s, NULL), 0);
+}
+
+static inline void tape_ended(struct tape_writer *w)
+{
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static inline unsigned char *slurp(const char *name, size_t *ret_len)
+{
+    int fd = open(name, O_RDONLY);
+    *ret_len = (size_t)lseek(fd, 0, SEEK_END);
+    unsigned char *at = malloc(*ret_len + 1);
+    assert_int_equal(pread(fd, at, *ret_len, 0), *ret_len);
+    close(fd);
+    return at;
 }
 
 static inline bool same_as(const struct item *item, const struct baro_record *r, bool with_cmdline)
@@ -85,9 +116,8 @@ static inline bool same_as(const struct item *item, const struct baro_record *r,
 /* The summary of a whole tape, to be freed with summary_free(). */
 static inline struct baro_summary *summary_of_file(const char *path)
 {
-    struct baro_tape *tape;
+    struct baro_tape *tape = tape_opened(path);
     struct baro_fold *fold;
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
     assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, NULL), 0);
     baro_tape_close(tape); /* the summary does not need it any more */
     struct baro_summary *summary = fold->summary;

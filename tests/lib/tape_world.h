@@ -141,6 +141,8 @@ static inline void world_found(struct world *w, enum baro_kind kind)
     assert(e->value && e->absent);
     world_labels(w, e);
     world_values(w, e->value, e->absent, n, false);
+    if (kind == BARO_KIND_TASK && e->absent[TASK_processes] == BARO_ABSENT_NOT_ASKED)
+        e->absent[TASK_processes] = BARO_ABSENT_UNKNOWN; /* else readers sum it up, and the values are theirs */
     w->entity[kind][w->n_entities[kind]++] = e;
 }
 
@@ -167,6 +169,8 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
         struct baro_entity *e = w->entity[kind][i];
         if (world_below(w, 2))
             world_values(w, e->value, e->absent, n, true);
+        if (kind == BARO_KIND_TASK && e->absent[TASK_processes] == BARO_ABSENT_NOT_ASKED)
+            e->absent[TASK_processes] = BARO_ABSENT_UNKNOWN; /* else readers sum it up, and the values are theirs */
         if (kind == BARO_KIND_FS && !e->absent[FS_read_at] && world_below(w, 2))
             e->value[FS_read_at] = s->host_ns;
         if (world_below(w, 30) == 0)

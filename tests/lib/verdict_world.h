@@ -22,9 +22,11 @@ struct world {
     struct fold fold; /* its row is the last one of the history */
 };
 
-/* A job of 100 s on a machine of 4 cores, all of which it may use; nothing else is known. */
+/* A job of 100 s on a machine of 4 cores, all of which it may use; nothing else is known. It was one before, or is
+ * zeroed. */
 static void world_init(struct world *w)
 {
+    points_done(&w->history);
     memset(w, 0, sizeof(*w));
     evidence_init(&w->e);
     assert_int_equal(points_init(&w->history), 0);
@@ -39,11 +41,6 @@ static void world_init(struct world *w)
     w->e.exit_status = 0;
     w->e.job.flags[FOLD_RUN_DELAY] = BARO_VALUE_LOWER_BOUND; /* as it always is */
     w->e.job.flags[FOLD_BLOCKED] = BARO_VALUE_ESTIMATE;
-}
-
-static void world_done(struct world *w)
-{
-    points_done(&w->history);
 }
 
 /* Sets a term of a row. NAN: it was not read. */

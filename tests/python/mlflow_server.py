@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real MLflow for tests: an interpreter that has it, its server on loopback with a SQLite store, a client that reads
-back, and a proxy that does what networks do."""
+"""A real MLflow for tests: an interpreter that has it, its server on loopback, a client that reads back, and a proxy that
+does what networks do."""
 
 import http.client
 import http.server
@@ -47,7 +47,7 @@ def free_port():
 
 def environment(**more):
     quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true", "GIT_PYTHON_REFRESH": "quiet",
-             "PYTHONWARNINGS": "ignore"}
+             "PYTHONWARNINGS": "ignore", "MLFLOW_ALLOW_FILE_STORE": "true"}
     left_out = ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "http_proxy", "HTTP_PROXY")
     left_out += ("PYTHONDONTWRITEBYTECODE",)  # importing MLflow takes twice the CPU time without
     return {**{k: v for k, v in os.environ.items() if k not in left_out}, **quiet, "NO_PROXY": "127.0.0.1", **more}
@@ -67,7 +67,7 @@ class Server:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=folder,
-                env=environment(MLFLOW_ALLOW_FILE_STORE="true", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false"),
+                env=environment(MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false"),
             )
         end = time.monotonic() + _STARTS_WITHIN
         while True:

@@ -234,19 +234,15 @@ def test_last():
 
 def test_tests_that_are_rough(tmp_path):
     """A limit that can't be read fails its test, and none ends the session."""
-    (tmp_path / "test_suite.py").write_text(ROUGH)
-    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, "-p", "no:faulthandler", "-W", "error", "--rootdir", tmp_path, "--baro",
-                           "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"], capture_output=True, text=True,
-                          check=False, env={**os.environ, "PYTEST_ADDOPTS": ""})
-    assert "INTERNALERROR" not in done.stdout + done.stderr
-    assert "6 failed, 6 passed" in done.stdout, done.stdout
-    assert "'1 parsec' is no quantity" in done.stdout and "nan is no quantity" in done.stdout and "limits have names" in done.stdout
+    strict = ("-s", "-p", "no:faulthandler", "-W", "error", "--baro", "--baro-rows")
+    out = session(tmp_path, *strict, "rows.jsonl", suite=ROUGH)
+    assert "INTERNALERROR" not in out and "6 failed, 6 passed" in out, out
+    for words in ("'1 parsec' is no quantity", "nan is no quantity", "limits have names"):
+        assert words in out, words
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert len(rows) == 11 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
-    command = [*command, "--rootdir", tmp_path, "--baro", "-k", "test_last", "--baro-rows", "/dev/full", tmp_path / "test_suite.py"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""})
-    assert "1 passed" in done.stdout and "No space left on device" in done.stdout, done.stdout
+    out = session(tmp_path, "-s", "--baro", "-k", "test_last", "--baro-rows", "/dev/full", suite=ROUGH)
+    assert "1 passed" in out and "No space left on device" in out, out
 
 
 FORKED = """

@@ -109,6 +109,17 @@ def test_processes_and_exits(tape, path):
     assert set(main.to_dict()) >= {"pid", "name", "cpu_ns", "begin_ns"}
 
 
+def test_tasks_by_rules(tape, path):
+    assert not tape.tasks
+    asked = barograph.open(path, tasks={"shells": "^sh", "rest": "."})
+    shells, rest = asked.tasks
+    assert (shells.name, shells.processes_started) == ("shells", len([e for e in tape.exits if e.name == "sh"]))
+    assert abs(shells.cpu_ns + rest.cpu_ns - sum(p.cpu_ns for p in tape.processes if p.cpu_ns)) < 5e6
+    assert [t.cpu_ns for t in asked.at("end").entities("task")] == [shells.cpu_ns, rest.cpu_ns]
+    with pytest.raises(barograph.Error, match="regular expression"):
+        barograph.open(path, tasks={"x": "("}).tasks  # noqa: B018
+
+
 def test_timeline(tape):
     (phase,) = tape.phases
     assert phase.name == "work" and phase.attributes == {"n": 1} and phase.cpu_ns > 250_000_000

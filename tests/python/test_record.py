@@ -306,6 +306,9 @@ def test_without_the_program(monkeypatch):
     assert [warning.filename for warning in said] == [__file__] * 5  # the line of the program that wanted it
     with pytest.raises(barograph.RecordingError):
         barograph.record(strict=True).start()
+    with pytest.warns(barograph.RecordingWarning):
+        done = barograph.run(["sh", "-c", "exit 3"])
+    assert done.returncode == 3 and done.tape is None
 
 
 def test_of_a_process_that_is_gone():
@@ -486,13 +489,6 @@ def test_run_ends_what_no_tape_names(how):
         barograph.run(command, shell=True, wait_all=how == "it has ended", timeout=timeout, tape="t.baro", **more)
     assert not os.path.exists("done"), "it went on to its end"
     assert how == "no tape" or ended("t.baro").summary.exit
-
-
-def test_run_without_the_program(monkeypatch):
-    monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
-    with pytest.warns(barograph.RecordingWarning):
-        done = barograph.run(["sh", "-c", "exit 3"])
-    assert done.returncode == 3 and done.tape is None
 
 
 def test_the_machine_alone():

@@ -18,30 +18,8 @@ from barograph import _where, recorder
 
 
 def test_a_program_that_closes_all_descriptors(script):
-    """As a daemon does. What it opens then may get the number of the one for marks: nothing of ours is written there,
-    marks arrive, and the recording can be stopped."""
-    script("""
-        import barograph, os
-        rec = barograph.record("t.baro", strict=True).start()
-        barograph.mark("before")
-        os.closerange(3, 1024)
-        mine = [os.open(f"mine{i}", os.O_RDWR | os.O_CREAT) for i in range(30)]
-        rec.mark("after")
-        barograph.mark("of the environment")
-        with rec.phase("p"):
-            pass
-        rec.stop()
-        assert rec.tape.state == "ended" and not rec.active
-        for fd in mine:
-            os.fstat(fd)
-        assert not any(os.path.getsize(f"mine{i}") for i in range(30))
-    """).end()
-    assert [m.name for m in barograph.open("t.baro").marks] == ["before", "after", "of the environment"]
-    assert [p.name for p in barograph.open("t.baro").phases] == ["p"]
-
-
-def test_a_recording_whose_descriptor_another_recording_has(script):
-    """A program closes all, and a recording that begins then gets the number that one before it had."""
+    """As a daemon does. What it opens then, and a recording that begins then, may get the number that one had: nothing of
+    ours is written there, marks arrive, and each recording can be stopped."""
     script("""
         import barograph, os
         def held():
@@ -51,6 +29,7 @@ def test_a_recording_whose_descriptor_another_recording_has(script):
         opened = set()
         a = barograph.record("a.baro", strict=True).start()
         opened.add(os.environ["BARO_EVENTS"])
+        barograph.mark("before")
         before = held()
         os.closerange(3, 1024)
         b = barograph.record("b.baro", strict=True).start()
@@ -59,13 +38,22 @@ def test_a_recording_whose_descriptor_another_recording_has(script):
         a.mark("of a")
         b.mark("of b")
         a.stop()
-        assert held() == before
+        assert held() == before and a.tape.state == "ended" and not a.active
+        os.closerange(3, 1024)
+        mine = [os.open(f"mine{i}", os.O_RDWR | os.O_CREAT) for i in range(30)]
         b.mark("of b")
+        barograph.mark("of the environment")
+        with b.phase("p"):
+            pass
         b.stop()
-        assert not held()
+        assert not held() and b.tape.state == "ended"
+        for fd in mine:
+            os.fstat(fd)
+        assert not any(os.path.getsize(f"mine{i}") for i in range(30))
     """).end()
-    assert [m.name for m in barograph.open("a.baro").marks] == ["of a"]
-    assert [m.name for m in barograph.open("b.baro").marks] == ["of b"] * 2
+    assert [m.name for m in barograph.open("a.baro").marks] == ["before", "of a"]
+    assert [m.name for m in barograph.open("b.baro").marks] == ["of b", "of b", "of the environment"]
+    assert [p.name for p in barograph.open("b.baro").phases] == ["p"]
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])

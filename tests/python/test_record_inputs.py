@@ -248,8 +248,7 @@ def test_run_takes_what_subprocess_takes(tmp_path):
 
 
 def test_instants_that_are_none():
-    barograph.run(["sleep", "0.2"], tape="t.baro", interval="20ms")
-    tape = barograph.open("t.baro")
+    tape = barograph.run(["sleep", "0.2"], tape="t.baro", interval="20ms").tape
     for wrong in (float("nan"), float("inf"), "nan", "inf", "1e400", "nan%"):
         with pytest.raises(barograph.ArgumentError):
             tape.at(wrong)
@@ -270,8 +269,7 @@ def test_instants_that_are_none():
 
 def test_names_with_a_nul():
     """Nothing that is before it is taken in its place."""
-    barograph.run(["true"], tape="t.baro")
-    tape = barograph.open("t.baro")
+    tape = barograph.run(["true"], tape="t.baro").tape
     for call in (lambda: barograph.open("t.baro\0x"), lambda: barograph.open("@last\0"), lambda: tape.rows("process\0"),
                  lambda: tape.rows("process", "pid\0x"), lambda: tape.series("cores\0x", 5),
                  lambda: tape.series("cores@\ud800", 5), lambda: barograph.runs("\0")):
@@ -281,16 +279,14 @@ def test_names_with_a_nul():
 
 def test_names_that_are_no_options():
     """What begins with a dash, and a name with the sign that ends names."""
-    barograph.run(["true"], tape="-t.baro")
-    tape = barograph.open("-t.baro")
+    tape = barograph.run(["true"], tape="-t.baro").tape
     assert "<svg" in tape.plot("cpu") and os.path.exists(tape.report("r.html"))
     assert os.path.exists(tape.report("-r.html"))
     for figure in ("--help", "--list", "-o"):
         with pytest.raises(barograph.Error):
             tape.plot(figure)
-    for wrong in ({"tasks": {"a=b": "x"}},):
-        with pytest.raises(barograph.ArgumentError, match="a=b"):
-            barograph.record("u.baro", **wrong)
+    with pytest.raises(barograph.ArgumentError, match="a=b"):
+        barograph.record("u.baro", tasks={"a=b": "x"})
 
 
 def test_a_generator_that_is_open_when_the_interpreter_ends(script):

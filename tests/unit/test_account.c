@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The account that all recordings of an observer share: CPU time is counted once, and equally. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/clock.h"
 #include "recorder/helper/helper.h"
 #include "recorder/sampling/own_cost.h"
@@ -34,7 +28,7 @@ static void nobody(void *context, const struct helper_reply *reply)
 {
 }
 
-static void what_belongs_to_no_recording(void **state)
+TEST(what_belongs_to_no_recording)
 {
     struct account a;
     account_init(&a, 10000, 0);
@@ -47,7 +41,7 @@ static void what_belongs_to_no_recording(void **state)
 }
 
 /* Reading their files costs the helpers CPU time, which is taken once. */
-static void helpers_are_charged_once(void **state)
+TEST(helpers_are_charged_once)
 {
     struct account a;
     int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -102,7 +96,7 @@ static uint64_t cost(const struct recording *r)
 }
 
 /* Two recordings: each has what its own samples cost and half of the rest, and together they have all. */
-static void each_has_its_own_and_an_equal_share(void **state)
+TEST(each_has_its_own_and_an_equal_share)
 {
     struct account a;
     struct recording *r = calloc(2, sizeof(*r));
@@ -131,7 +125,7 @@ static void each_has_its_own_and_an_equal_share(void **state)
 }
 
 /* What the program that executed ours had used, of this process or of the wrapper, is no cost of ours. */
-static void what_was_before_main_is_no_cost(void **state)
+TEST(what_was_before_main_is_no_cost)
 {
     struct account a;
     struct recording *r = calloc(1, sizeof(*r));
@@ -148,15 +142,4 @@ static void what_was_before_main_is_no_cost(void **state)
     assert_true(cost(r) >= before && cost(r) <= used_ns());
     free(r);
     account_done(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_belongs_to_no_recording),
-        cmocka_unit_test(helpers_are_charged_once),
-        cmocka_unit_test(each_has_its_own_and_an_equal_share),
-        cmocka_unit_test(what_was_before_main_is_no_cost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

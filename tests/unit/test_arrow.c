@@ -1,39 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The structs of the Arrow interfaces, walked by hand: types, validity bits, dictionaries, releases, errors. That all
  * values are those of the CSV is the business of tests/e2e/test_arrow.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "tapes.h"
 #include "allocations.h"
 #include "baro/baro.h"
-
-static void path_of(const char *name, char ret[512])
-{
-    snprintf(ret, 512, "%s/../tape/%s", getenv("BARO_FIXTURES"), name);
-}
-
-static struct baro_tape *open_tape(const char *name)
-{
-    char path[512];
-    struct baro_tape *tape;
-    path_of(name, path);
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
-    return tape;
-}
 
 /* The tape is closed at once: a stream does not need it. */
 static struct ArrowArrayStream stream_of(const char *name, int rows, const char *columns,
                                          const struct baro_arrow_options *options)
 {
-    struct baro_tape *tape = open_tape(name);
+    struct baro_tape *tape = kept_tape(name);
     struct ArrowArrayStream s;
     struct baro_error err;
     assert_int_equal(baro_tape_arrow(tape, rows, columns, options, &s, &err), 0);
@@ -92,7 +70,7 @@ static const char *metadata(const struct ArrowSchema *s, const char *key, char r
     return NULL;
 }
 
-static void test_schema(void **state)
+TEST(schema)
 {
     static const struct {
         const char *name, *format, *unit, *semantics, *words;
@@ -148,57 +126,32 @@ static void test_schema(void **state)
     assert_null(schema.release);
 }
 
-/* What the cursor says of the same tape, row by row. */
-static void test_values(void **state)
+TEST(ends)
 {
     struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "t,pid,cpu,name,cpu_absent", NULL);
-    struct baro_tape *tape = open_tape("v1-small.baro");
-    struct baro_record r;
     struct ArrowArray a, end;
     char room[512];
-    int64_t row = 0, nulls = 0;
-    assert_int_equal(s.get_next(&s, &a), 0);
-    assert_int_equal(a.n_children, 5);
-    assert_int_equal(a.n_buffers, 1);
-    assert_int_equal(a.offset, 0);
+    assert_then(s.get_next(&s, &a), a.n_children == 5 && a.n_buffers == 1 && a.offset == 0 && a.length == 32);
+    int64_t nulls = 0;
+    for (int64_t row = 0; row < a.length; row++) {
+        bool valid = is_valid(a.children[2], row);
+        nulls += !valid;
+        assert_int_equal(text(a.children[4], row, room) == NULL, valid);
+    }
+    assert_true(nulls > 0 && nulls == a.children[2]->null_count);
     for (int i = 0; i < 5; i++)
         assert_int_equal(a.children[i]->length, a.length);
-    while (baro_tape_next(tape, &r, NULL) > 0) {
-        for (size_t i = 0; r.kind == BARO_RECORD_SAMPLE && i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS);
-             i++, row++) {
-            const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
-            uint64_t cpu = 0;
-            int absent = baro_row_value(p, baro_metric_find(BARO_KIND_PROCESS, "cpu"), &cpu);
-            nulls += absent != BARO_PRESENT;
-            assert_int_equal(((const int64_t *)data(a.children[0]))[row], r.t_ns);
-            assert_int_equal(((const int32_t *)data(a.children[1]))[row], baro_row_pid(p));
-            assert_int_equal(is_valid(a.children[2], row), absent == BARO_PRESENT);
-            assert_int_equal(((const uint64_t *)data(a.children[2]))[row], cpu);
-            const char *name = text(a.children[3], row, room);
-            assert_string_equal(name, r.t_ns < 6000000047ull ? "cc" : "cc1 \\xff");
-            const char *why = text(a.children[4], row, room);
-            assert_int_equal(why != NULL, absent != BARO_PRESENT);
-            if (why)
-                assert_string_equal(why, baro_absent_name((enum baro_absent)absent));
-        }
-    }
-    assert_int_equal(row, a.length);
-    assert_true(nulls > 0);
-    assert_int_equal(a.children[2]->null_count, nulls);
     assert_int_equal(a.children[3]->dictionary->length, 2);
-    assert_int_equal(s.get_next(&s, &end), 0);
-    assert_null(end.release);
-    assert_int_equal(s.get_next(&s, &end), 0); /* the end stays the end */
-    assert_null(end.release);
+    assert_then(s.get_next(&s, &end), !end.release);
+    assert_then(s.get_next(&s, &end), !end.release); /* the end stays the end */
     assert_null(s.get_last_error(&s));
     s.release(&s);
     a.release(&a); /* an array does not need its stream */
     assert_null(a.release);
-    baro_tape_close(tape);
 }
 
 /* Bits behind the last value are 0: what a program writes to a file has no stale memory of ours in it. */
-static void test_no_stale_bits(void **state)
+TEST(no_stale_bits)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     void *dirt[64];
@@ -212,8 +165,7 @@ static void test_no_stale_bits(void **state)
             free(dirt[i]);
         options.batch_rows = n;
         struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_JOB, "lossy,cpu", &options);
-        assert_int_equal(s.get_next(&s, &a), 0);
-        assert_int_equal(a.length, n);
+        assert_gives(s.get_next(&s, &a), a.length, n);
         for (int c = 0; n % 8 && c < 2; c++) {
             const uint8_t *bits = c ? a.children[c]->buffers[0] : data(a.children[c]);
             if (bits)
@@ -225,7 +177,7 @@ static void test_no_stale_bits(void **state)
 }
 
 /* A consumer takes a child out of a batch: it marks it as released there, and releases it on its own. */
-static void test_moved_child(void **state)
+TEST(moved_child)
 {
     struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "name,pid", NULL);
     struct ArrowArray a, child;
@@ -254,7 +206,7 @@ static int64_t count(struct ArrowArrayStream *s, int64_t most)
     }
 }
 
-static void test_batches(void **state)
+TEST(batches)
 {
     for (size_t n = 1; n < 40; n++) {
         struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
@@ -266,7 +218,7 @@ static void test_batches(void **state)
 }
 
 /* Released before its end, and before it was read at all. */
-static void test_early_release(void **state)
+TEST(early_release)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s;
@@ -282,7 +234,7 @@ static void test_early_release(void **state)
 }
 
 /* Ranges are cut out of the whole, and what is compared with the row before is the same. */
-static void test_range(void **state)
+TEST(range)
 {
     struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
     struct ArrowArrayStream s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t,cores", NULL);
@@ -295,8 +247,7 @@ static void test_range(void **state)
         options.from_ns = (uint64_t)t[from];
         options.to_ns = (uint64_t)t[from < all.length - 2 ? from + 2 : all.length - 1];
         s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t,cores", &options);
-        assert_int_equal(s.get_next(&s, &a), 0);
-        assert_int_equal(a.length, from < all.length - 2 ? 3 : all.length - from);
+        assert_gives(s.get_next(&s, &a), a.length, from < all.length - 2 ? 3 : all.length - from);
         for (int64_t i = 0; i < a.length; i++) {
             assert_int_equal(((const int64_t *)data(a.children[0]))[i], t[from + i]);
             assert_int_equal(is_valid(a.children[1], i), is_valid(all.children[1], from + i));
@@ -318,7 +269,7 @@ static void test_range(void **state)
 }
 
 /* For the job without sums, and for events, processes are not decoded; what is read is the same. */
-static void test_projection(void **state)
+TEST(projection)
 {
     static const char *const tapes[] = {"v1-small.baro", "v1-machine.baro", "v1-entities.baro", "v1-limits.baro"};
     for (size_t i = 0; i < sizeof(tapes) / sizeof(*tapes); i++) {
@@ -326,8 +277,7 @@ static void test_projection(void **state)
         struct ArrowArrayStream all = stream_of(tapes[i], BARO_KIND_JOB, "t,cpu,processes,lossy,cores,rss", NULL);
         struct ArrowArray a, b;
         assert_int_equal(part.get_next(&part, &a), 0);
-        assert_int_equal(all.get_next(&all, &b), 0);
-        assert_int_equal(a.length, b.length);
+        assert_gives(all.get_next(&all, &b), a.length, b.length);
         for (int64_t row = 0; row < a.length; row++) {
             for (int c = 0; c < 5; c++) {
                 assert_int_equal(is_valid(a.children[c], row), is_valid(b.children[c], row));
@@ -343,9 +293,9 @@ static void test_projection(void **state)
     }
 }
 
-static void test_errors(void **state)
+TEST(errors)
 {
-    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct baro_tape *tape = kept_tape("v1-small.baro");
     struct ArrowArrayStream s = {.private_data = tape};
     struct baro_error err;
     assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,no_such", NULL, &s, &err), BARO_E_SYNTAX);
@@ -358,14 +308,12 @@ static void test_errors(void **state)
 }
 
 /* A tape in memory whose rows are cut off: what is whole is read. */
-static void test_torn_tape(void **state)
+TEST(torn_tape)
 {
     static char bytes[1 << 16];
-    char path[512];
     struct baro_tape *tape;
     struct ArrowArrayStream s;
-    path_of("v1-small.baro", path);
-    FILE *f = fopen(path, "rb");
+    FILE *f = fopen(kept("tape/v1-small.baro"), "rb");
     assert_non_null(f);
     size_t size = fread(bytes, 1, sizeof(bytes), f);
     fclose(f);
@@ -388,16 +336,15 @@ static int measure(void *context, const char *text, size_t len)
 
 /* Who ends first: what is made from a tape in memory outlives the caller's bytes, and the cursor that it was made from.
  * Here a sanitizer sees what is read behind its end. */
-static void test_outlives_its_tape(void **state)
+TEST(outlives_its_tape)
 {
-    char path[512], *bytes = malloc(1 << 16);
+    char *bytes = malloc(1 << 16);
     struct baro_tape *tape;
     struct ArrowArrayStream s[2];
     struct baro_fold *fold;
     struct baro_sample *sample;
     size_t length = 0;
-    path_of("v1-small.baro", path);
-    FILE *f = fopen(path, "rb");
+    FILE *f = fopen(kept("tape/v1-small.baro"), "rb");
     assert_non_null(f);
     size_t size = fread(bytes, 1, 1 << 16, f);
     fclose(f);
@@ -426,9 +373,9 @@ static void test_outlives_its_tape(void **state)
 
 #if COUNTS_ALLOCATIONS
 /* Each allocation fails once: a code and a text, and what was there is freed. */
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
-    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct baro_tape *tape = kept_tape("v1-small.baro");
     unsigned failures = 0;
     for (unsigned long n = 1;; n++) {
         struct ArrowArrayStream s;
@@ -461,24 +408,3 @@ static void test_without_memory(void **state)
     baro_tape_close(tape);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_no_stale_bits),
-        cmocka_unit_test(test_moved_child),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_early_release),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_torn_tape),
-        cmocka_unit_test(test_outlives_its_tape),
-#if COUNTS_ALLOCATIONS
-        cmocka_unit_test(test_without_memory),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -3,17 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/array.h"
 #include "base/block_chars.h"
 #include "base/buf.h"
@@ -40,7 +33,7 @@ static void check_second(int64_t seconds)
 }
 
 /* The first and last second of every day of an int64_t of nanoseconds (1677 to 2262), compared with the C library. */
-static void test_utc(void **state)
+TEST(utc)
 {
     for (int64_t day = -106000; day < 106000; day++) {
         check_second(day * 86400);
@@ -48,7 +41,7 @@ static void test_utc(void **state)
     }
 }
 
-static void test_text(void **state)
+TEST(text)
 {
     static const struct {
         int64_t ns;
@@ -70,7 +63,7 @@ static void test_text(void **state)
     }
 }
 
-static void test_words(void **state)
+TEST(words)
 {
     static const char list[] = "cpuset cpu  io\tmemory\npids\n";
     const char *const words[] = {"cpuset", "cpu", "io", "memory", "pids"}, *const others[] = {"",    "cpus",
@@ -87,25 +80,18 @@ static void test_words(void **state)
 
 /* The check value of the catalogue of parametrised CRCs (CRC-32/ISCSI), whole and in pieces, by table and by
  * instruction. */
-static void test_time_namespaces(void **state)
+TEST(time_namespaces)
 {
     int64_t ns = 7;
     assert_int_equal(
         namespace_offset_parse(span_str("monotonic        1000         0\nboottime         2000         0\n"), &ns), 0);
     assert_true(ns == 1000000000000);
-    assert_int_equal(namespace_offset_parse(span_str("boottime 1 2\nmonotonic -3 999999999\n"), &ns), 0);
-    assert_true(ns == -2000000001);
-    static const char *const wrong[] = {"",
-                                        "monotonic",
-                                        "monotonic \n",
-                                        "monotonic x 0\n",
-                                        "monotonic 1\n",
-                                        "monotonic 1 -1\n",
-                                        "monotonic 1 1000000000\n",
-                                        "monotonic 9000000001 0\n",
-                                        "monotonic 1 0 0\n",
-                                        "boottime 1 0\n",
-                                        "monotonic 99999999999999999999 0\n"};
+    assert_then(namespace_offset_parse(span_str("boottime 1 2\nmonotonic -3 999999999\n"), &ns), ns == -2000000001);
+    /* clang-format off */
+    static const char wrong[][40] = {"", "monotonic", "monotonic \n", "monotonic x 0\n", "monotonic 1\n",
+                                     "monotonic 1 -1\n", "monotonic 1 1000000000\n", "monotonic 9000000001 0\n",
+                                     "monotonic 1 0 0\n", "boottime 1 0\n", "monotonic 99999999999999999999 0\n"};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         ns = 7;
         assert_int_equal(namespace_offset_parse(span_str(wrong[i]), &ns), BARO_E_SYNTAX);
@@ -113,7 +99,7 @@ static void test_time_namespaces(void **state)
     }
 }
 
-static void test_own_proc(void **state)
+TEST(own_proc)
 {
     int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_true(namespace_proc_is_own(fd));
@@ -123,7 +109,7 @@ static void test_own_proc(void **state)
     close(root);
 }
 
-static void test_crc(void **state)
+TEST(crc)
 {
     const char *digits = "123456789";
     unsigned char bytes[300];
@@ -136,7 +122,7 @@ static void test_crc(void **state)
 }
 
 /* Eighths of one cell and of two; a small value that is not zero is visible. */
-static void test_blocks(void **state)
+TEST(blocks)
 {
     assert_int_equal(blocks_height(3, 8, 1), 3);
     assert_int_equal(blocks_height(3, 8, 2), 6);
@@ -151,7 +137,7 @@ static void test_blocks(void **state)
     assert_int_equal(blocks_point(8, false), '#');
 }
 
-static void test_points(void **state)
+TEST(points)
 {
     struct buf b = {0};
     buf_point(&b, 'a');
@@ -164,7 +150,7 @@ static void test_points(void **state)
 }
 
 /* As it was set: in MiB, or in MB. */
-static void test_limit(void **state)
+TEST(limit)
 {
     static const struct {
         uint64_t bytes;
@@ -187,14 +173,14 @@ static void test_limit(void **state)
 }
 
 /* Doubles that were made of any numbers, as a damaged tape has them. */
-static void test_whole(void **state)
+TEST(whole)
 {
     assert_true(whole_of(2.9) == 2 && whole_of(-1) == 0 && whole_of(__builtin_nan("")) == 0);
     assert_true(whole_of(18446744073709549568.0) == 18446744073709549568u);
     assert_true(whole_of(18446744073709551616.0) == UINT64_MAX && whole_of(1e300) == UINT64_MAX);
 }
 
-static void test_base_names(void **state)
+TEST(base_names)
 {
     static const char *const names[][2] = {
         {"/usr/bin/mysql", "mysql"}, {"mysql", "mysql"}, {"./a b", "a b"}, {"a/", ""}, {"/", ""}, {"", ""},
@@ -206,20 +192,17 @@ static void test_base_names(void **state)
 }
 
 /* Room for at least what is asked, what was there stays, and nothing is allocated while it suffices. */
-static void test_arrays(void **state)
+TEST(arrays)
 {
     uint32_t *at = NULL, *before;
     size_t cap = 0;
-    assert_int_equal(array_reserve(&at, 10, &cap, sizeof(*at)), 0);
-    assert_true(cap >= 10);
+    assert_then(array_reserve(&at, 10, &cap, sizeof(*at)), cap >= 10);
     for (uint32_t i = 0; i < cap; i++)
         at[i] = i;
     before = at;
     size_t had = cap;
-    assert_int_equal(array_reserve(&at, had, &cap, sizeof(*at)), 0);
-    assert_true(at == before && cap == had);
-    assert_int_equal(array_reserve(&at, had + 1, &cap, sizeof(*at)), 0);
-    assert_true(cap >= had + had / 2);
+    assert_then(array_reserve(&at, had, &cap, sizeof(*at)), at == before && cap == had);
+    assert_then(array_reserve(&at, had + 1, &cap, sizeof(*at)), cap >= had + had / 2);
     for (uint32_t i = 0; i < had; i++)
         assert_int_equal(at[i], i);
     had = cap;
@@ -228,17 +211,4 @@ static void test_arrays(void **state)
     assert_int_equal(array_reserve(&at, SIZE_MAX, &cap, sizeof(*at)), -ENOMEM);
     assert_true(at == before && cap == had);
     free(at);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arrays),   cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_whole),    cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_points),   cmocka_unit_test(test_utc),
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_words),
-        cmocka_unit_test(test_crc),      cmocka_unit_test(test_time_namespaces),
-        cmocka_unit_test(test_own_proc), cmocka_unit_test(test_base_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

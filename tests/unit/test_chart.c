@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ticks, scaling, and that no drawing loses a peak or invents a value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "output/chart/chart.h"
 
 #define SECOND 1000000000ull
@@ -24,7 +15,7 @@ static const char *texts(const struct chart_ticks *t, char *ret, size_t cap)
     return ret;
 }
 
-static void test_value_ticks(void **state)
+TEST(value_ticks)
 {
     static const struct {
         enum chart_unit unit;
@@ -66,7 +57,7 @@ static void test_value_ticks(void **state)
     }
 }
 
-static void test_time_ticks(void **state)
+TEST(time_ticks)
 {
     static const struct {
         uint64_t from, to, start;
@@ -97,40 +88,42 @@ static void test_time_ticks(void **state)
     }
 }
 
+static struct chart c;
+
 /* Ten buckets from 0 to 10 s with this value; bucket 3 is not known, and bucket 7 has a peak within. */
-static void make(struct chart *c, enum chart_unit unit, enum chart_shape shape, const char *name)
+static void make(enum chart_unit unit, enum chart_shape shape, const char *name)
 {
-    *c = (struct chart){.id = strdup("x"),
-                        .title = strdup("Title"),
-                        .help = strdup("Help"),
-                        .unit = unit,
-                        .to_ns = 10 * SECOND,
-                        .buckets = 10};
-    struct chart_curve *curve = chart_add_curve(c, name, shape, 0);
+    chart_done(&c);
+    c = (struct chart){.id = strdup("x"),
+                       .title = strdup("Title"),
+                       .help = strdup("Help"),
+                       .unit = unit,
+                       .to_ns = 10 * SECOND,
+                       .buckets = 10};
+    struct chart_curve *curve = chart_add_curve(&c, name, shape, 0);
     assert_non_null(curve);
     for (size_t i = 0; i < 10; i++)
         curve->at[i] = (struct chart_bucket){.known = true, .min = 2, .max = 2, .mean = 2, .last = 2};
     curve->at[3] = (struct chart_bucket){.known = 0};
     curve->at[7].max = 8;
-    chart_finish(c);
+    chart_finish(&c);
 }
 
 static const struct chart_picture picture = {
     .width = 400, .height = 200, .scale = 2, .has_title = true, .has_time = true, .has_legend = true};
 
-static char *svg_of(const struct chart *c)
+static char *svg_of(void)
 {
     struct buf b = {0};
-    chart_svg(c, &picture, &b);
+    chart_svg(&c, &picture, &b);
     buf_byte(&b, 0);
     assert_false(b.failed);
     return (char *)b.at;
 }
 
-static void test_curve_numbers(void **state)
+TEST(curve_numbers)
 {
-    struct chart c;
-    make(&c, CHART_COUNT, CHART_LINE, "a");
+    make(CHART_COUNT, CHART_LINE, "a");
     assert_true(c.curves[0].known && c.curves[0].max == 8 && c.curves[0].mean == 2 && c.curves[0].last == 2);
     assert_int_equal(c.curves[0].max_ns, 7500000000ull);
     assert_true(chart_top(&c) == 8);
@@ -140,17 +133,15 @@ static void test_curve_numbers(void **state)
     assert_true(chart_top(&c) == 10 && !chart_limit_is_drawn(&c, &c.limits[1]));
     assert_int_equal(chart_add_mark(&c, SECOND, 12, "peak"), 0);
     assert_true(chart_top(&c) == 12);
-    chart_done(&c);
 }
 
 /* 10, of which the first 3 buckets had 4, the next 3 none, then 6, at the end 100, which is far above all values. */
-static void test_limit_that_changed(void **state)
+TEST(limit_that_changed)
 {
     static const double values[10] = {4, 4, 4, 0, 0, 0, 6, 6, 100, 100};
     struct chart_step steps[CHART_STEPS_MOST];
     struct buf b = {0};
-    struct chart c;
-    make(&c, CHART_COUNT, CHART_LINE, "a");
+    make(CHART_COUNT, CHART_LINE, "a");
     assert_int_equal(chart_add_limit(&c, "limit", 100), 0);
     assert_int_equal(chart_limit_steps(&c, &c.limits[0], steps), 0);
     double *at = c.limits[0].at = calloc(10, sizeof(*at));
@@ -167,14 +158,13 @@ static void test_limit_that_changed(void **state)
     chart_limit_text(&c, &c.limits[0], &b);
     buf_byte(&b, 0);
     assert_string_equal((char *)b.at, "4, then none");
-    char *svg = svg_of(&c);
+    char *svg = svg_of();
     assert_non_null(strstr(svg, "data-limit=\"limit\""));
     free(svg);
     buf_done(&b);
-    chart_done(&c);
 }
 
-static void test_phase_colors(void **state)
+TEST(phase_colors)
 {
     struct chart_phase_colors known = {.n = 0};
     unsigned load = chart_phase_color(&known, "load"), epoch = chart_phase_color(&known, "epoch 1");
@@ -186,11 +176,10 @@ static void test_phase_colors(void **state)
 }
 
 /* The plot's upper edge is the axis' end: 8 of 8 is y of the plot, so the band must reach it. */
-static void test_svg_keeps_peaks_and_gaps(void **state)
+TEST(svg_keeps_peaks_and_gaps)
 {
-    struct chart c;
-    make(&c, CHART_COUNT, CHART_LINE, "a");
-    char *svg = svg_of(&c);
+    make(CHART_COUNT, CHART_LINE, "a");
+    char *svg = svg_of();
     double x, y, width, height;
     const char *plot = strstr(svg, "data-plot=\"");
     assert_non_null(plot);
@@ -204,17 +193,15 @@ static void test_svg_keeps_peaks_and_gaps(void **state)
     snprintf(point, sizeof(point), "class=\"l c0\" d=\"M%.4g %.4gh%.4gM", x, y + height * 0.75, width * 0.3);
     assert_non_null(strstr(svg, point));
     free(svg);
-    chart_done(&c);
 }
 
-static void test_svg_escapes(void **state)
+TEST(svg_escapes)
 {
     static const char hostile[] = "</svg><script>alert(1)</script>\"'&\x01\xff\xef\xbf\xbf";
-    struct chart c;
-    make(&c, CHART_BYTES, CHART_STACK, hostile);
+    make(CHART_BYTES, CHART_STACK, hostile);
     chart_add_limit(&c, hostile, 3);
     chart_add_mark(&c, SECOND, 2, hostile);
-    char *svg = svg_of(&c);
+    char *svg = svg_of();
     assert_null(strstr(svg, "<script"));
     assert_null(strchr(svg, 1));
     assert_null(strchr(svg, 0xff));
@@ -222,15 +209,13 @@ static void test_svg_escapes(void **state)
                            "data-curve=\"&lt;/svg&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;\\x01\\xff"
                            "\\xef\\xbf\\xbf\""));
     free(svg);
-    chart_done(&c);
 }
 
-static void test_terminal(void **state)
+TEST(terminal)
 {
-    struct chart c;
     struct buf b = {0};
     struct chart_terminal t = {.width = 40, .height = 12};
-    make(&c, CHART_COUNT, CHART_AREA, "a\033[2J");
+    make(CHART_COUNT, CHART_AREA, "a\033[2J");
     chart_text(&c, &t, &b);
     buf_byte(&b, 0);
     assert_null(strchr((char *)b.at, 033));
@@ -246,11 +231,10 @@ static void test_terminal(void **state)
     buf_byte(&b, 0);
     assert_non_null(strstr((char *)b.at, "\\x1b[2J")); /* escaped; the sequences are our own */
     buf_done(&b);
-    chart_done(&c);
 }
 
 /* 40 columns, of which 37 are the plot's 10 s. */
-static void test_terminal_phases(void **state)
+TEST(terminal_phases)
 {
     char hostile[] = "a\033[2J";
     struct chart_span at[] = {
@@ -264,8 +248,7 @@ static void test_terminal_phases(void **state)
     struct chart_spans spans = {.at = at, .n = sizeof(at) / sizeof(*at), .lanes = 2};
     struct chart_terminal t = {.width = 40, .height = 12};
     struct buf b = {0};
-    struct chart c;
-    make(&c, CHART_COUNT, CHART_AREA, "a");
+    make(CHART_COUNT, CHART_AREA, "a");
     c.spans = &spans;
     chart_text(&c, &t, &b);
     buf_byte(&b, 0);
@@ -279,7 +262,6 @@ static void test_terminal_phases(void **state)
     assert_non_null(strstr((char *)b.at, "\n   ├ building ──────┤├ a\\x1b[2J ───────┤\n"));
     assert_non_null(strstr((char *)b.at, "▲\n"));
     buf_done(&b);
-    chart_done(&c);
 }
 
 static unsigned big_endian(const unsigned char *at)
@@ -287,12 +269,11 @@ static unsigned big_endian(const unsigned char *at)
     return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];
 }
 
-static void test_png(void **state)
+TEST(png)
 {
-    struct chart c;
     struct buf b = {0};
     struct baro_error err = BARO_ERROR_INIT;
-    make(&c, CHART_CORES, CHART_AREA, "a");
+    make(CHART_CORES, CHART_AREA, "a");
     int r = chart_png(&c, &picture, &b, &err);
     if (!chart_has_png()) {
         assert_true(r < 0 && strstr(err.text, "without cairo"));
@@ -303,14 +284,12 @@ static void test_png(void **state)
         assert_int_equal(big_endian(b.at + 20), 400);
     }
     buf_done(&b);
-    chart_done(&c);
 }
 
 /* A peak that no sample has hovers above the curve: the line below it ends at what is drawn there. */
-static void test_flat_and_below_a_mark(void **state)
+TEST(flat_and_below_a_mark)
 {
-    struct chart c;
-    make(&c, CHART_BYTES, CHART_STACK, "a");
+    make(CHART_BYTES, CHART_STACK, "a");
     assert_false(chart_is_flat(&c)); /* bucket 7 */
     c.curves[0].at[7].max = 2;
     chart_finish(&c);
@@ -325,23 +304,4 @@ static void test_flat_and_below_a_mark(void **state)
     assert_true(chart_below_mark(&c, &c.marks[0]) == 2);
     chart_add_limit(&c, "limit", 3.1);
     assert_false(chart_is_flat(&c)); /* a limit is near */
-    chart_done(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value_ticks),
-        cmocka_unit_test(test_time_ticks),
-        cmocka_unit_test(test_curve_numbers),
-        cmocka_unit_test(test_svg_keeps_peaks_and_gaps),
-        cmocka_unit_test(test_svg_escapes),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_png),
-        cmocka_unit_test(test_phase_colors),
-        cmocka_unit_test(test_limit_that_changed),
-        cmocka_unit_test(test_terminal_phases),
-        cmocka_unit_test(test_flat_and_below_a_mark),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

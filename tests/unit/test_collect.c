@@ -2,18 +2,10 @@
 /* The schedule, the overhead budget, and what the recorder reports about itself. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/clock.h"
 #include "files.h"
 #include "recorder/collectors/processes/job_row.h"
@@ -24,7 +16,7 @@
 #include "recorder/sampling/own_cost.h"
 #include "recorder/sampling/schedule.h"
 
-static void auto_interval(void **state)
+TEST(auto_interval)
 {
     assert_int_equal(schedule_interval(0, 0), 10 * NS_PER_MS);
     assert_int_equal(schedule_interval(0, 1 * NS_PER_SEC), 10 * NS_PER_MS);
@@ -34,7 +26,7 @@ static void auto_interval(void **state)
     assert_int_equal(schedule_interval(250 * NS_PER_MS, 5), 250 * NS_PER_MS);
 }
 
-static void grid_does_not_drift(void **state)
+TEST(grid_does_not_drift)
 {
     uint64_t due = 0, missed = 0, late;
     for (uint64_t k = 1; k <= 1000; k++) {
@@ -45,7 +37,7 @@ static void grid_does_not_drift(void **state)
     }
 }
 
-static void stalls_are_counted(void **state)
+TEST(stalls_are_counted)
 {
     uint64_t missed;
     /* due at 1 s, came at 4.35 s: 1.1 ... 4.3 were missed, 4.4 is next */
@@ -57,7 +49,7 @@ static void stalls_are_counted(void **state)
     assert_int_equal(missed, 3600);
 }
 
-static void checks_are_far_apart_while_idle(void **state)
+TEST(checks_are_far_apart_while_idle)
 {
     assert_int_equal(schedule_check(0, 20 * NS_PER_MS), 30 * NS_PER_MS);
     assert_int_equal(schedule_check(NS_PER_SEC, 2 * NS_PER_SEC), 2125 * NS_PER_MS);
@@ -92,7 +84,7 @@ static uint64_t play(struct budget *b, uint64_t interval_ns, uint64_t cost_ns, u
     return spent;
 }
 
-static void samples_wait_until_they_are_paid_for(void **state)
+TEST(samples_wait_until_they_are_paid_for)
 {
     struct budget b;
     uint64_t most, ten = 10 * NS_PER_SEC, costs[] = {50000, 300000, 5000000, 30000000};
@@ -112,7 +104,7 @@ static void samples_wait_until_they_are_paid_for(void **state)
     assert_int_equal(play(&b, 10 * NS_PER_MS, 5000000, ten, &most), 999ull * 5000000);
 }
 
-static void reads_that_cannot_wait_delay_samples_for_a_while(void **state)
+TEST(reads_that_cannot_wait_delay_samples_for_a_while)
 {
     struct budget b;
     budget_init(&b, 10000);
@@ -125,7 +117,7 @@ static void reads_that_cannot_wait_delay_samples_for_a_while(void **state)
 
 /* Two samples of 0.5 ms at the edges of a phase of 10 ms, with an account that is empty: each at once. A flood of edges
  * costs what the budget allows, and half a second's worth of it once. */
-static void samples_at_edges_are_taken_on_credit(void **state)
+TEST(samples_at_edges_are_taken_on_credit)
 {
     struct budget b;
     uint64_t spent = 0, t = NS_PER_SEC;
@@ -145,7 +137,7 @@ static void samples_at_edges_are_taken_on_credit(void **state)
     assert_int_equal(budget_wait_edge(&b, 5), 5);
 }
 
-static void budget_thins_and_recovers(void **state)
+TEST(budget_thins_and_recovers)
 {
     struct budget b;
     uint64_t t = 0;
@@ -171,7 +163,7 @@ static void budget_thins_and_recovers(void **state)
     assert_int_equal(b.level, BUDGET_ALL);
 }
 
-static void no_budget_never_thins(void **state)
+TEST(no_budget_never_thins)
 {
     struct budget b;
     struct read_budget a;
@@ -183,7 +175,7 @@ static void no_budget_never_thins(void **state)
     assert_int_equal(budget_pause(&b, NS_PER_MS, 4), 400 * NS_PER_MS);
 }
 
-static void a_job_of_many_cores_pays_for_its_size(void **state)
+TEST(a_job_of_many_cores_pays_for_its_size)
 {
     static const uint64_t cores[] = {0, 2, 16, 64}, wait_us[] = {100000, 100000, 12500, 3125};
     for (size_t i = 0; i < sizeof(cores) / sizeof(*cores); i++) {
@@ -197,7 +189,7 @@ static void a_job_of_many_cores_pays_for_its_size(void **state)
     }
 }
 
-static void smaps_are_paid_for(void **state)
+TEST(smaps_are_paid_for)
 {
     struct budget b;
     struct read_budget a;
@@ -215,7 +207,7 @@ static void smaps_are_paid_for(void **state)
     assert_false(read_budget_take(&a, &b, 13620 * NS_PER_MS, NS_PER_MS, false));
 }
 
-static void periods_follow_cost_and_budget(void **state)
+TEST(periods_follow_cost_and_budget)
 {
     const uint64_t least = 100 * NS_PER_MS;
     assert_int_equal(schedule_period(least, 0, 10000, BUDGET_ALL), least);
@@ -274,7 +266,7 @@ static void turn(struct collectors *c, uint64_t now_ns, enum budget_level level,
     collectors_tick(c, &t, 10000);
 }
 
-static void collectors_run_in_turn(void **state)
+TEST(collectors_run_in_turn)
 {
     static struct collectors c;
     static const struct collector each = {.name = "each",
@@ -336,7 +328,7 @@ static void collectors_run_in_turn(void **state)
     assert_int_equal(collectors_add(&c, &each, &a), -ENOSPC);
 }
 
-static void collectors_report_what_they_serve_and_leave_out(void **state)
+TEST(collectors_report_what_they_serve_and_leave_out)
 {
     struct collectors c = {0};
     char text[256];
@@ -362,7 +354,7 @@ static void collectors_report_what_they_serve_and_leave_out(void **state)
 
 /* CPU time and memory of barograph's own processes: a process that has ended adds 0, and one that can't be read makes
  * the value absent, which is not 0. Pages of the program count once: 300 + 50 and the larger of 1,204 and 604 kB. */
-static void own_memory(void **state)
+TEST(own_memory)
 {
     char dir[sizeof(FILES_NAME)];
     static struct sampling s;
@@ -408,7 +400,7 @@ static void own_memory(void **state)
 }
 
 /* Where the budget is short, status is read if memory came and went since it was read last. */
-static void a_peak_between_two_readings_is_read(void **state)
+TEST(a_peak_between_two_readings_is_read)
 {
     const uint64_t mb = 1000000;
     assert_true(memory_may_have_peaked(42 * mb, 38 * mb, 20 * mb, 42 * mb));
@@ -422,7 +414,7 @@ static void a_peak_between_two_readings_is_read(void **state)
 
 /* Its end was reported at 1.6 s. It may wait for a CPU before it is a zombie; its first thread is a zombie while others
  * run; and perf lets go of one that executes a file that it can't read. */
-static void a_process_that_is_ending_does_not_live_on(void **state)
+TEST(a_process_that_is_ending_does_not_live_on)
 {
     static struct member m = {.life.end_ns = 1600 * NS_PER_MS};
     m.row.value[PROCESS_state] = 'R';
@@ -437,7 +429,7 @@ static void a_process_that_is_ending_does_not_live_on(void **state)
 }
 
 /* The parts that stat has are whole ticks, rounded down. */
-static void parts_of_cpu_time_are_not_of_one_side(void **state)
+TEST(parts_of_cpu_time_are_not_of_one_side)
 {
     const uint64_t ms = NS_PER_MS, tick = 10 * NS_PER_MS;
     assert_int_equal(process_user_of(3 * ms, 0, 0, tick), 3 * ms);
@@ -450,29 +442,4 @@ static void parts_of_cpu_time_are_not_of_one_side(void **state)
     assert_int_equal(process_user_of(1215 * ms, 100, 20, tick), 10075 * ms / 10);
     assert_int_equal(process_user_of(85 * ms, 6, 3, tick), (uint64_t)(85e6 * (6 / 9.0))); /* it was read before stat */
     assert_int_equal(process_user_of(95 * ms, 6, 3, tick), 625 * ms / 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_interval),
-        cmocka_unit_test(grid_does_not_drift),
-        cmocka_unit_test(stalls_are_counted),
-        cmocka_unit_test(samples_at_edges_are_taken_on_credit),
-        cmocka_unit_test(budget_thins_and_recovers),
-        cmocka_unit_test(no_budget_never_thins),
-        cmocka_unit_test(a_job_of_many_cores_pays_for_its_size),
-        cmocka_unit_test(smaps_are_paid_for),
-        cmocka_unit_test(checks_are_far_apart_while_idle),
-        cmocka_unit_test(samples_wait_until_they_are_paid_for),
-        cmocka_unit_test(reads_that_cannot_wait_delay_samples_for_a_while),
-        cmocka_unit_test(periods_follow_cost_and_budget),
-        cmocka_unit_test(collectors_run_in_turn),
-        cmocka_unit_test(collectors_report_what_they_serve_and_leave_out),
-        cmocka_unit_test(own_memory),
-        cmocka_unit_test(a_peak_between_two_readings_is_read),
-        cmocka_unit_test(a_process_that_is_ending_does_not_live_on),
-        cmocka_unit_test(parts_of_cpu_time_are_not_of_one_side),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of the public API: of one sample in arrays, reasons, and texts that are put together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tapes.h"
 
 #include "baro/baro.h"
 
 enum { ROWS = 7, METRICS = 64 };
-
-static struct baro_tape *open_tape(const char *name)
-{
-    char path[512];
-    struct baro_tape *tape;
-    snprintf(path, sizeof(path), "%s/../tape/%s", getenv("BARO_FIXTURES"), name);
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
-    return tape;
-}
 
 static int value_of(const struct baro_sample *s, int kind, size_t row, int metric, uint64_t *ret)
 {
@@ -72,14 +55,13 @@ static size_t check_kind(const struct baro_tape *tape, const struct baro_sample 
     return row;
 }
 
-static void test_columns_of_a_sample(void **state)
+TEST(columns_of_a_sample)
 {
     static const char *const names[] = {"v1-small.baro", "v1-machine.baro", "v1-entities.baro"};
     struct baro_record r;
     size_t rows = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        struct baro_tape *tape = open_tape(names[i]);
+        struct baro_tape *tape = kept_tape(names[i]);
         while (baro_tape_next(tape, &r, NULL) > 0) {
             for (int kind = 0; r.kind == BARO_RECORD_SAMPLE && kind < baro_tape_kind_count(tape); kind++)
                 rows += kind == BARO_KIND_EXIT ? 0 : check_kind(tape, r.u.sample, kind);
@@ -89,16 +71,15 @@ static void test_columns_of_a_sample(void **state)
     assert_true(rows > 100);
 }
 
-static void test_identities_of_a_sample(void **state)
+TEST(identities_of_a_sample)
 {
     static const int columns[] = {BARO_COLUMN_ID_OF(BARO_COLUMN_PID),  BARO_COLUMN_ID_OF(BARO_COLUMN_START),
                                   BARO_COLUMN_ID_OF(BARO_COLUMN_PPID), BARO_COLUMN_ID_OF(BARO_COLUMN_ID),
                                   BARO_COLUMN_ID_OF(BARO_COLUMN_NAME), 0};
     uint64_t pid[ROWS], start[ROWS], ppid[ROWS], id[ROWS], *values[] = {pid, start, ppid, id, NULL, NULL};
     uint8_t name_absent[ROWS], *reasons[] = {NULL, NULL, NULL, NULL, name_absent, NULL};
-    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct baro_tape *tape = kept_tape("v1-small.baro");
     struct baro_record r;
-    (void)state;
     while (baro_tape_next(tape, &r, NULL) > 0 && r.kind != BARO_RECORD_SAMPLE)
         ;
     const struct baro_sample *s = r.u.sample;
@@ -120,13 +101,12 @@ static void test_identities_of_a_sample(void **state)
     baro_tape_close(tape);
 }
 
-static void test_selection(void **state)
+TEST(selection)
 {
-    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct baro_tape *tape = kept_tape("v1-small.baro");
     struct baro_error err;
     struct baro_columns *c = NULL;
     const char *names[4];
-    (void)state;
     assert_int_equal(baro_columns_new(&c, tape, BARO_KIND_JOB, "t,cpu,rss,pss_absent,cpu_ns_absent,cores", &err), 0);
     static const struct {
         const char *name;
@@ -165,13 +145,12 @@ static void test_selection(void **state)
     baro_tape_close(tape);
 }
 
-static void test_texts(void **state)
+TEST(texts)
 {
-    struct baro_tape *tape = open_tape("v1-attributes.baro");
+    struct baro_tape *tape = kept_tape("v1-attributes.baro");
     struct baro_record r;
     char all[1024], few[4];
     size_t given = 0;
-    (void)state;
     while (baro_tape_next(tape, &r, NULL) > 0) {
         if (r.kind != BARO_RECORD_EVENT)
             continue;
@@ -188,15 +167,4 @@ static void test_texts(void **state)
     }
     assert_true(given > 0);
     baro_tape_close(tape);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns_of_a_sample),
-        cmocka_unit_test(test_identities_of_a_sample),
-        cmocka_unit_test(test_selection),
-        cmocka_unit_test(test_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

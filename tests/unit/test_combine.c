@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The laws of combining values of several recordings (baro/fold.h): for all facts, with random values. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/fold.h"
 
 static uint64_t seed = 42;
@@ -76,9 +70,8 @@ static void check(const struct baro_fact *fact, enum baro_combine how)
         assert_true(left.value.flags & BARO_VALUE_LOWER_BOUND);
 }
 
-static void test_laws(void **state)
+TEST(laws)
 {
-    (void)state;
     for (int f = 0; f < baro_summary_fact_count(); f++) {
         for (int i = 0; i < 200; i++) {
             check(baro_summary_fact(f), BARO_COMBINE_JOIN);
@@ -88,9 +81,8 @@ static void test_laws(void **state)
 }
 
 /* Two ranks: 3 and 4 s of CPU time are 7 s; peaks of 5 and 6 GB are at most 11 GB, and 6 GB one after the other. */
-static void test_example(void **state)
+TEST(example)
 {
-    (void)state;
     struct baro_combined cpu = {{.u64 = 3}, 1, 1, 1}, peak = {{.u64 = 5}, 1, 1, 1}, joined = peak;
     const struct baro_combined more_cpu = {{.u64 = 4}, 1, 1, 1}, more = {{.u64 = 6}, 1, 1, 1};
     const struct baro_fact *of_peak = baro_summary_fact(baro_summary_fact_find("job", "rss_peak_bytes"));
@@ -103,10 +95,4 @@ static void test_example(void **state)
     baro_combine(of_peak, BARO_COMBINE_JOIN, &joined, &more);
     assert_int_equal(joined.value.u64, 6);
     assert_int_equal(joined.value.flags, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_laws), cmocka_unit_test(test_example)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

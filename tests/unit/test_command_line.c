@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "output/text/command_line.h"
 
 static void check(const char *line, const char *program, const char *label)
@@ -18,7 +11,7 @@ static void check(const char *line, const char *program, const char *label)
         fail_msg("%s: %.*s, %.*s", line, (int)c.program.len, c.program.at, (int)got.len, got.at);
 }
 
-static void test_subjects(void **state)
+TEST(subjects)
 {
     check("/root/.rustup/toolchains/x/bin/rustc --crate-name ignore --edition=2021 src/lib.rs -C metadata=1", "rustc",
           "ignore");
@@ -42,7 +35,7 @@ static void test_subjects(void **state)
     check("gcc -c", "gcc", "-c");
 }
 
-static void test_label_is_cut_at_a_character(void **state)
+TEST(label_is_cut_at_a_character)
 {
     struct command_line c;
     command_line_read("x a\xc3\xa4"
@@ -54,7 +47,7 @@ static void test_label_is_cut_at_a_character(void **state)
     assert_true(span_equal(c.rest, " d"));
 }
 
-static void test_skip(void **state)
+TEST(skip)
 {
     struct command_line c;
     const char *line = "gcc -O2 -Wall -Iinclude -Isrc -c src/a.c -o b/a.o";
@@ -64,14 +57,4 @@ static void test_skip(void **state)
     assert_string_equal(c.rest.at + command_line_skip(&c, 20), "src/a.c -o b/a.o");
     command_line_read("rustc --crate-name alpha --edition=2021 src/lib.rs", SIZE_MAX, &c);
     assert_int_equal(command_line_skip(&c, 30), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_subjects),
-        cmocka_unit_test(test_label_is_cut_at_a_character),
-        cmocka_unit_test(test_skip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A recording as a few stretches of time, computed by hand, and the curves that are drawn from them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/summary.h"
 #include "golden.h"
 #include "libbaro/summary/summary.h"
@@ -53,15 +45,16 @@ static void add(struct baro_summary *s, uint64_t t_ns, uint64_t cpu_ns, uint64_t
 static struct baro_summary *of(enum baro_mode mode)
 {
     struct baro_header h = {.version = "0", .cpus = 2, .mode = mode};
-    struct baro_summary *s = summary_new(&h);
+    static struct baro_summary *s; /* the last one; freed with the next one */
+    summary_free(s);
+    s = summary_new(&h);
     assert_non_null(s);
     return s;
 }
 
 /* 0.15 s at one core, of which the first 0.1 s are one step; memory of 10, then 30, then 20. */
-static void test_stretches_of_a_millisecond(void **state)
+TEST(stretches_of_a_millisecond)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     add(s, 10 * MS, 20 * MS, 0, 10);
     add(s, 100 * MS, 100 * MS, 1000, 30);
@@ -82,13 +75,11 @@ static void test_stretches_of_a_millisecond(void **state)
     struct baro_value v;
     assert_int_equal(baro_summary_value(s, baro_summary_fact_find("course", "pss_peak_bytes"), 0, &v),
                      BARO_ABSENT_DENIED);
-    summary_free(s);
 }
 
 /* The sum stays the same however often stretches are joined, and no peak is lost. */
-static void test_stretches_are_joined(void **state)
+TEST(stretches_are_joined)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     for (uint64_t i = 1; i <= 10000; i++) {
         add(s, i * SECOND, i * SECOND / 2, i * 100, i == 5000 ? 999 : 5);
@@ -107,16 +98,14 @@ static void test_stretches_are_joined(void **state)
     near(cpu, 5000);
     near(io, 1000000);
     near(most, 999);
-    summary_free(s);
 }
 
 /*
  * What wait4(2) reports at the end covers more than the last moment: 1 s at 0.6 cores, and 0.1 s of CPU time and 5 MB
  * more in the last 40 ms are 0.7 s and 5 MB in 1.04 s, at most in the last stretch between samples: 0.16 s in 0.14 s.
  */
-static void test_end_of_job(void **state)
+TEST(end_of_job)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     double cpu = 0, io = 0;
     for (uint64_t t = 100; t <= 1000; t += 100)
@@ -133,13 +122,11 @@ static void test_end_of_job(void **state)
     }
     near(cpu, 0.7);
     near(io, 5e6);
-    summary_free(s);
 }
 
 /* A machine of 2 CPUs can't use 3 s of CPU time in 1 s: the third second was used before. */
-static void test_more_than_the_machine(void **state)
+TEST(more_than_the_machine)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     double cpu = 0;
     add(s, 1 * SECOND, SECOND / 2, 0, 1);
@@ -151,14 +138,12 @@ static void test_more_than_the_machine(void **state)
         cpu += value(s, "cores", i) * (width < rest ? width : rest) / SECOND;
     }
     near(cpu, 3.5);
-    summary_free(s);
 }
 
 /* One thread, and in the last 100 ms the total grew by 190 ms: unless another process may have come and gone, a part of
  * it is of the time before. */
-static void test_time_that_comes_late(void **state)
+TEST(time_that_comes_late)
 {
-    (void)state;
     for (uint64_t unseen = 0; unseen <= 1; unseen++) {
         struct baro_summary *s = of(BARO_MODE_RUN);
         struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"perl"}, *one = &p;
@@ -173,26 +158,22 @@ static void test_time_that_comes_late(void **state)
         struct baro_value v;
         baro_summary_value(s, baro_summary_fact_find("job", "cores_peak"), 0, &v);
         near(v.real, unseen ? 1.9 : 1);
-        summary_free(s);
     }
 }
 
 /* Attached: what was used before the first sample is not part of the recording. */
-static void test_attached(void **state)
+TEST(attached)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_ATTACH);
     add(s, 1 * SECOND, 100 * SECOND, 0, 1);
     add(s, 2 * SECOND, 101 * SECOND, 0, 1);
     summary_finish(s);
     near(value(s, "cores", 0), 0);
     near(value(s, "cores", rows(s) - 2), 1);
-    summary_free(s);
 }
 
-static void test_times_without_end(void **state)
+TEST(times_without_end)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     add(s, 1, 1, 1, 1);
     add(s, UINT64_MAX, 2, 2, 2);
@@ -201,22 +182,18 @@ static void test_times_without_end(void **state)
     assert_true(rows(s) <= 192);
     for (size_t i = 0; i < rows(s); i++)
         value(s, "cores", i);
-    summary_free(s);
 }
 
-static void test_none(void **state)
+TEST(none)
 {
-    (void)state;
     struct baro_summary *s = of(BARO_MODE_RUN);
     summary_finish(s);
     assert_int_equal(rows(s), 0);
-    summary_free(s);
 }
 
 /* 60 s: idle for 10 s, one core for 20 s, two for 20 s, idle again; memory grows to 600 MB; 1 MB/s in the last half. */
-static void test_drawn(void **state)
+TEST(drawn)
 {
-    (void)state;
     static const struct {
         const char *name;
         struct report_style style;
@@ -240,21 +217,4 @@ static void test_drawn(void **state)
         expect_golden(styles[i].name, &text);
     }
     buf_done(&text);
-    summary_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stretches_of_a_millisecond),
-        cmocka_unit_test(test_stretches_are_joined),
-        cmocka_unit_test(test_time_that_comes_late),
-        cmocka_unit_test(test_attached),
-        cmocka_unit_test(test_times_without_end),
-        cmocka_unit_test(test_end_of_job),
-        cmocka_unit_test(test_more_than_the_machine),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What barograph's own processes send to the recorder when they are damaged: it is refused, whatever it is. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/clock.h"
 #include "recorder/collectors/directories/state.h"
 #include "recorder/collectors/sockets/state.h"
@@ -34,7 +28,7 @@ static bool is_taken(struct helper_wire_reply w)
     return helper_wire_next(&at, &len, &serial, &r);
 }
 
-static void replies(void **state)
+TEST(replies)
 {
     assert_true(is_taken((struct helper_wire_reply){.name_len = HELPER_NAME_MAX}));
     assert_false(is_taken((struct helper_wire_reply){.name_len = HELPER_NAME_MAX + 1}));
@@ -73,7 +67,7 @@ static uint64_t walks_after(const struct directory_reading *r)
     return walks;
 }
 
-static void walks(void **state)
+TEST(walks)
 {
     const struct directory_reading good = {.begin_ns = 5, .end_ns = 9, .sums = {.used = 4096}, .type = "ext4"};
     struct directory_reading r = good;
@@ -111,7 +105,7 @@ static bool is_answer_taken(const struct sockets_answer *answer)
     return taken;
 }
 
-static void sockets(void **state)
+TEST(sockets)
 {
     static struct sockets_answer a = {.totals = {.n = 2, .any = 77}};
     assert_true(is_answer_taken(&a));
@@ -127,7 +121,7 @@ static void sockets(void **state)
 
 /* ---- the process that selects ---- */
 
-static void changes(void **state)
+TEST(changes)
 {
     const struct watch_change good[] = {{.job = 1, .what = WATCH_JOIN, .task = 1, .pid = 7},
                                         {.job = 1, .what = WATCH_LEAVE, .pid = 7},
@@ -144,11 +138,4 @@ static void changes(void **state)
         assert_true(select_change_check(&good[i]));
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_false(select_change_check(&bad[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(replies), cmocka_unit_test(walks), cmocka_unit_test(sockets),
-                                       cmocka_unit_test(changes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

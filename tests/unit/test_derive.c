@@ -1,38 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rates, sums, closure and JSON's numbers, against values worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/json.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 
-static void test_rate(void **state)
+TEST(rate)
 {
     double r = -1;
-    (void)state;
-    assert_int_equal(derive_rate(0, 0, 1000000000, 500, &r), 0);
-    assert_true(r == 500);
-    assert_int_equal(derive_rate(1000000000, 10, 3000000000, 10, &r), 0);
-    assert_true(r == 0);
+    assert_then(derive_rate(0, 0, 1000000000, 500, &r), r == 500);
+    assert_then(derive_rate(1000000000, 10, 3000000000, 10, &r), r == 0);
     assert_int_equal(derive_rate(0, 10, 1, 9, &r), BARO_ABSENT_UNKNOWN); /* fell: another counter */
     assert_int_equal(derive_rate(5, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);  /* no time passed */
     assert_int_equal(derive_rate(6, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(derive_rate(0, 0, 2000000000, UINT64_MAX, &r), 0);
-    assert_true(r == (double)UINT64_MAX / 2);
+    assert_then(derive_rate(0, 0, 2000000000, UINT64_MAX, &r), r == (double)UINT64_MAX / 2);
 }
 
-static void test_remainder(void **state)
+TEST(remainder)
 {
-    (void)state;
     assert_true(derive_remainder(0, 0) == 0);
     assert_true(derive_remainder(100, 100) == 0);
     assert_true(derive_remainder(75, 100) == 0.25);
@@ -40,12 +27,11 @@ static void test_remainder(void **state)
     assert_true(derive_remainder(1, 0) == -1);
 }
 
-static void test_sum(void **state)
+TEST(sum)
 {
     struct baro_process p[4] = {0};
     struct baro_process *rows[] = {&p[0], &p[1], &p[2], &p[3]};
     struct baro_sample s = {.n = 3, .processes = rows};
-    (void)state;
     p[0].value[PROCESS_pss] = 5;
     p[1].absent[PROCESS_pss] = BARO_ABSENT_DENIED;
     p[2].value[PROCESS_pss] = 7;
@@ -72,10 +58,9 @@ static void test_sum(void **state)
 }
 
 /* 10 ms between samples, and the counter moves in steps of 30 ms: no interval below 100 ms may count. */
-static void test_peak_over_100_ms(void **state)
+TEST(peak_over_100_ms)
 {
     struct derive_peak p = {0};
-    (void)state;
     for (uint64_t i = 0; i <= 30; i++)
         derive_peak_add(&p, i * 10000000, i / 3 * 30000000, NULL);
     assert_true(p.found);
@@ -89,10 +74,9 @@ static void test_peak_over_100_ms(void **state)
     assert_true(few.rate == 10000);
 }
 
-static void test_peak_ring(void **state)
+TEST(peak_ring)
 {
     struct derive_peak p = {0};
-    (void)state;
     /* more samples than the ring holds within 100 ms: some are dropped, none is wrong */
     for (uint64_t i = 0; i < 100000; i++)
         derive_peak_add(&p, i * 1000000, i * 2000000, NULL);
@@ -106,7 +90,7 @@ static const char *text_of(struct buf *b)
     return (const char *)b->at;
 }
 
-static void test_json_numbers(void **state)
+TEST(json_numbers)
 {
     static const double values[] = {0,
                                     0.1,
@@ -124,7 +108,6 @@ static void test_json_numbers(void **state)
                                     2.0 / 3 * 1e-5,
                                     4503599627370497.5,
                                     1e-7};
-    (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         struct buf b = {0};
         struct json j = {.out = &b};
@@ -158,7 +141,7 @@ static void same_as_printf(double v)
     buf_done(&b);
 }
 
-static void test_doubles_as_printf(void **state)
+TEST(doubles_as_printf)
 {
     /* clang-format off */
     static const double values[] = {1e-6, 9.999999999999999e-7, 9.99999999999999e-5, 0.0001, 0.00012345, 0.001, 0.1,
@@ -166,7 +149,6 @@ static void test_doubles_as_printf(void **state)
                                     99999999999999.984, 999999999999999.88, 1e15, 1e300, 5e-324, 2.5, 1024, -0.25, -3e9,
                                     1.0 / 3, 2.0 / 3, 1e-5 / 3};
     /* clang-format on */
-    (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
         same_as_printf(values[i]);
     uint64_t bits = 88172645463325252u;
@@ -181,11 +163,10 @@ static void test_doubles_as_printf(void **state)
     }
 }
 
-static void test_json_text(void **state)
+TEST(json_text)
 {
     struct buf b = {0};
     struct json j = {.out = &b};
-    (void)state;
     json_begin(&j, '{');
     json_key(&j, "a");
     json_text(&j, "q\" b\\ n\n e\x1b u\xc3\xa9 x\xff");
@@ -206,15 +187,4 @@ static void test_json_text(void **state)
                         "{\"a\":\"q\\\" b\\\\\\\\ n\\\\x0a e\\\\x1b u\xc3\xa9 x\\\\xff\","
                         "\"b\":[18446744073709551615,-9223372036854775808,true,null,null,null],\"c\":{}}\n");
     buf_done(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rate),      cmocka_unit_test(test_remainder),
-        cmocka_unit_test(test_sum),       cmocka_unit_test(test_peak_over_100_ms),
-        cmocka_unit_test(test_peak_ring), cmocka_unit_test(test_json_numbers),
-        cmocka_unit_test(test_json_text), cmocka_unit_test(test_doubles_as_printf),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Derived metrics: the table, and values worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/interval.h"
 #include "libbaro/sample/row.h"
 
@@ -30,10 +23,9 @@ static void check_counters(const struct baro_derived *d, const int *id, size_t n
     }
 }
 
-static void test_table(void **state)
+TEST(table)
 {
     int all = 0;
-    (void)state;
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int i = 0; i < baro_derived_count(kind); i++, all++) {
             const struct baro_derived *d = baro_derived_get(kind, i);
@@ -56,7 +48,7 @@ static void test_table(void **state)
 }
 
 /* The unit follows from the units of numerator and denominator. */
-static void test_base_units(void **state)
+TEST(base_units)
 {
     static const struct {
         enum baro_unit unit;
@@ -65,16 +57,14 @@ static void test_base_units(void **state)
                     {BARO_UNIT_RATIO, "ratio", "1"},       {BARO_UNIT_HERTZ, "hertz", "Hz"},
                     {BARO_UNIT_CELSIUS, "celsius", "Cel"}, {BARO_UNIT_JOULES, "joules", "J"},
                     {BARO_UNIT_WATTS, "watts", "W"},       {BARO_UNIT_NONE, "", "1"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
         assert_string_equal(baro_unit_base(expected[i].unit), expected[i].base);
         assert_string_equal(baro_unit_ucum(expected[i].unit), expected[i].ucum);
     }
 }
 
-static void test_units(void **state)
+TEST(units)
 {
-    (void)state;
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int i = 0; i < baro_derived_count(kind); i++) {
             const struct baro_derived *d = baro_derived_get(kind, i);
@@ -95,21 +85,18 @@ static void test_units(void **state)
 }
 
 /* 500 ms of CPU time in 250 ms are 2 cores; 3 MB in 250 ms are 12 MB a second. */
-static void test_process(void **state)
+TEST(process)
 {
     struct baro_process before = {.read_ns = SECOND}, now = {.read_ns = SECOND + SECOND / 4};
     double v = -1;
     int cores = find(BARO_KIND_PROCESS, "cores");
-    (void)state;
     before.value[PROCESS_cpu] = 7 * SECOND;
     now.value[PROCESS_cpu] = 7 * SECOND + SECOND / 2;
     before.value[PROCESS_io_read] = 1000000;
     now.value[PROCESS_io_read] = 4000000;
-    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), cores, &v), 0);
-    assert_true(v == 2);
+    assert_then(baro_row_derived(ROW(&before), ROW(&now), cores, &v), v == 2);
     int io_read = find(BARO_KIND_PROCESS, "io_read_bytes_per_second");
-    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), io_read, &v), 0);
-    assert_true(v == 12000000);
+    assert_then(baro_row_derived(ROW(&before), ROW(&now), io_read, &v), v == 12000000);
 
     v = -1;
     now.absent[PROCESS_io_read] = BARO_ABSENT_DENIED;
@@ -125,34 +112,27 @@ static void test_process(void **state)
     assert_true(v == -1); /* not changed */
 }
 
-static void test_job_and_recorder(void **state)
+static int derived_of(const struct baro_sample *before, const struct baro_sample *now, int kind, int id, double *ret)
+{
+    return (int)baro_row_derived(baro_sample_row(before, kind, 0), baro_sample_row(now, kind, 0), id, ret);
+}
+
+TEST(job_and_recorder)
 {
     struct baro_sample before = {.t_ns = SECOND}, now = {.t_ns = 3 * SECOND};
     double v = -1;
-    (void)state;
     now.job[JOB_cpu] = 3 * SECOND;
     now.self[RECORDER_cpu] = SECOND / 250; /* 4 ms in 2 s */
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_JOB, 0),
-                                      baro_sample_row(&now, BARO_KIND_JOB, 0), find(BARO_KIND_JOB, "cores"), &v),
-                     0);
-    assert_true(v == 1.5);
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_RECORDER, 0),
-                                      baro_sample_row(&now, BARO_KIND_RECORDER, 0), find(BARO_KIND_RECORDER, "cores"),
-                                      &v),
-                     0);
-    assert_true(v == 0.002);
+    assert_then(derived_of(&before, &now, BARO_KIND_JOB, find(BARO_KIND_JOB, "cores"), &v), v == 1.5);
+    assert_then(derived_of(&before, &now, BARO_KIND_RECORDER, find(BARO_KIND_RECORDER, "cores"), &v), v == 0.002);
     v = -1;
     const struct baro_row *job = baro_sample_row(&now, BARO_KIND_JOB, 0);
     assert_int_equal(baro_row_derived(NULL, job, 0, &v), BARO_ABSENT_NOT_YET);
     assert_int_equal(baro_row_derived(job, NULL, 0, &v), BARO_ABSENT_UNKNOWN);
     assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_RECORDER, 0), job, 0, &v),
                      BARO_ABSENT_UNKNOWN);
-    assert_int_equal(
-        baro_row_derived(baro_sample_row(&before, BARO_KIND_CPU, 0), baro_sample_row(&now, BARO_KIND_CPU, 0), 0, &v),
-        BARO_ABSENT_UNKNOWN); /* there is none */
-    assert_int_equal(
-        baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0), baro_sample_row(&now, BARO_KIND_HOST, 0), 0, &v),
-        BARO_ABSENT_UNKNOWN); /* never read */
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_CPU, 0, &v), BARO_ABSENT_UNKNOWN);  /* there is none */
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_HOST, 0, &v), BARO_ABSENT_UNKNOWN); /* never read */
     assert_true(v == -1);
 }
 
@@ -166,11 +146,10 @@ static double host(const struct baro_sample *before, const struct baro_sample *n
 }
 
 /* Four CPUs over 2 s, 8 s in all: user 3 s, system 1 s, guests 1 s are busy; idle 2.5 s, stolen 0.5 s. */
-static void test_host(void **state)
+TEST(host)
 {
     struct baro_sample before = {.has_host = true, .host_ns = 5 * SECOND};
     struct baro_sample now = {.has_host = true, .host_ns = 7 * SECOND};
-    (void)state;
     before.host[HOST_cpu_user] = 100 * SECOND;
     now.host[HOST_cpu_user] = 103 * SECOND;
     now.host[HOST_cpu_system] = SECOND;
@@ -196,18 +175,14 @@ static void test_host(void **state)
     /* Without idle time the total is not known, without user time the busy part is not known. */
     double v;
     now.host_absent[HOST_cpu_idle] = BARO_ABSENT_DENIED;
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0),
-                                      baro_sample_row(&now, BARO_KIND_HOST, 0), find(BARO_KIND_HOST, "cpu_busy_ratio"),
-                                      &v),
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_HOST, find(BARO_KIND_HOST, "cpu_busy_ratio"), &v),
                      BARO_ABSENT_DENIED);
     now.host_absent[HOST_cpu_user] = BARO_ABSENT_TIMEOUT;
-    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0),
-                                      baro_sample_row(&now, BARO_KIND_HOST, 0), find(BARO_KIND_HOST, "cores"), &v),
-                     BARO_ABSENT_TIMEOUT);
+    assert_int_equal(derived_of(&before, &now, BARO_KIND_HOST, find(BARO_KIND_HOST, "cores"), &v), BARO_ABSENT_TIMEOUT);
 }
 
 /* A disk over 2 s: 4 reads that took 12 ms together, no write; requests under way for 0.5 s, 3 of them on average. */
-static void test_disk(void **state)
+TEST(disk)
 {
     uint64_t v0[DISK_MAX] = {0}, v1[DISK_MAX] = {0};
     uint8_t absent[DISK_MAX] = {0};
@@ -225,7 +200,6 @@ static void test_disk(void **state)
         {"read_mean_ns", 3000000},
     };
     double v = -1;
-    (void)state;
     v1[DISK_read] = 16384;
     v1[DISK_reads] = 4;
     v1[DISK_read_time] = 12000000;
@@ -233,8 +207,7 @@ static void test_disk(void **state)
     v1[DISK_queue_time] = 6 * SECOND;
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
         int id = find(BARO_KIND_DISK, expected[i].name);
-        assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), id, &v), 0);
-        assert_true(v == expected[i].value);
+        assert_then(baro_row_derived(ROW(&before), ROW(&now), id, &v), v == expected[i].value);
     }
     v = -1;
     int write_mean = find(BARO_KIND_DISK, "write_mean_ns");
@@ -248,11 +221,10 @@ static void test_disk(void **state)
 }
 
 /* The cores of a process are the rate of its cpu_ns. */
-static void test_agrees_with_rates(void **state)
+TEST(agrees_with_rates)
 {
     struct baro_process before = {.read_ns = 3}, now = {.read_ns = 1000000007};
     double derived, rate;
-    (void)state;
     before.value[PROCESS_cpu] = 11;
     now.value[PROCESS_cpu] = 123456789;
     assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), find(BARO_KIND_PROCESS, "cores"), &derived), 0);
@@ -263,7 +235,7 @@ static void test_agrees_with_rates(void **state)
 
 /* Each GPU is read at a time of its own, a little after the reading began: its growth is over the time between these.
  */
-static void test_own_times(void **state)
+TEST(own_times)
 {
     uint64_t v0[GPU_MAX] = {0}, v1[GPU_MAX] = {0};
     uint8_t absent[GPU_MAX] = {0};
@@ -271,32 +243,13 @@ static void test_own_times(void **state)
     struct baro_entity now = {.id = 4, .kind = KIND_gpu, .value = v1, .absent = absent, .read_ns = 2 * SECOND};
     double v = -1;
     int busy = find(KIND_gpu, "busy_ratio");
-    (void)state;
     v0[GPU_read_at] = SECOND + SECOND / 10;
     v1[GPU_read_at] = 2 * SECOND + SECOND / 2;
     v1[GPU_busy] = SECOND * 7 / 10;
-    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_PRESENT);
-    assert_true(v > 0.4999 && v < 0.5001);
-    assert_int_equal(baro_row_rate(ROW(&before), ROW(&now), GPU_busy, &v), BARO_PRESENT);
-    assert_true(v > 0.4999e9 && v < 0.5001e9);
+    assert_then(baro_row_derived(ROW(&before), ROW(&now), busy, &v), v > 0.4999 && v < 0.5001);
+    assert_then(baro_row_rate(ROW(&before), ROW(&now), GPU_busy, &v), v > 0.4999e9 && v < 0.5001e9);
     v1[GPU_read_at] = v0[GPU_read_at]; /* the kind was read again, this one was not */
     assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_ABSENT_UNKNOWN);
     absent[GPU_read_at] = BARO_ABSENT_NOT_YET;
     assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_ABSENT_NOT_YET);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_base_units),
-        cmocka_unit_test(test_process),
-        cmocka_unit_test(test_job_and_recorder),
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_disk),
-        cmocka_unit_test(test_agrees_with_rates),
-        cmocka_unit_test(test_own_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

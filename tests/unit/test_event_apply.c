@@ -145,23 +145,6 @@ static void another_process_gets_the_pid_much_later(void **state)
     assert_int_equal(started_after_fork_at(g, 5000 * MS), 3);
 }
 
-/* It is reported by its start time, or by the time of its fork, which is up to 20 ms from the start time: that is in
- * whole ticks, rounded down. */
-static void a_process_that_was_selected_is_known_by_its_begin(void **state)
-{
-    static const struct {
-        uint64_t start, begin_ns;
-        bool is_known;
-    } reported[] = {{START, 0, true},          {START + 1, 0, false}, {0, 1230 * MS, true},      {0, 1250 * MS, true},
-                    {0, 1250 * MS + 1, false}, {0, 1210 * MS, true},  {0, 1210 * MS - 1, false}, {0, 0, false}};
-    struct recording *g = *state;
-    for (size_t i = 0; i < sizeof(reported) / sizeof(*reported); i++) {
-        const struct watch_change c = {
-            .what = WATCH_JOIN, .pid = KNOWN, .start = reported[i].start, .begin_ns = reported[i].begin_ns};
-        assert_ptr_equal(label_member(&g->r, &c), reported[i].is_known ? tree_find(&g->r.job.tree, KNOWN) : NULL);
-    }
-}
-
 static void note_killed(struct recording *g, int32_t pid)
 {
     char name[16];
@@ -226,7 +209,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(fork_is_read_after_the_process_has_gone, begin, end),
         cmocka_unit_test_setup_teardown(another_process_gets_the_pid_of_one_that_ended, begin, end),
         cmocka_unit_test_setup_teardown(another_process_gets_the_pid_much_later, begin, end),
-        cmocka_unit_test_setup_teardown(a_process_that_was_selected_is_known_by_its_begin, begin, end),
         cmocka_unit_test_setup_teardown(older_lines_of_the_log_are_of_other_processes, begin, end),
         cmocka_unit_test_setup_teardown(the_last_processes_that_were_killed_are_kept, begin, end),
     };

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fdinfo of GPUs: values by hand from the fixtures, whatever the driver calls its engines and regions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/fd.h"
 #include "kernel/proc/fdinfo.h"
 
@@ -70,7 +63,7 @@ static void others(struct fdinfo *f)
     assert_true(span_equal(f->pdev, "0000:c5:00.1") && engine(f, "npu-amdxdna")->valid == FDINFO_NS);
 }
 
-static void drivers(void **state)
+TEST(drivers)
 {
     static struct fdinfo f;
     assert_int_equal(fdinfo_parse(fixture("i915-6.1"), &f), 0);
@@ -81,8 +74,7 @@ static void drivers(void **state)
     assert_int_equal(engine(&f, "render")->capacity, 1);
     assert_int_equal(engine(&f, "video")->valid, FDINFO_NS);
 
-    assert_int_equal(fdinfo_parse(fixture("xe-6.11"), &f), 0);
-    assert_int_equal(f.n_engines, 5);
+    assert_gives(fdinfo_parse(fixture("xe-6.11"), &f), f.n_engines, 5);
     assert_int_equal(engine(&f, "rcs")->valid, FDINFO_CYCLES | FDINFO_TOTAL_CYCLES);
     assert_true(engine(&f, "rcs")->cycles == 28257900 && engine(&f, "rcs")->total_cycles == 7655183225);
     assert_int_equal(engine(&f, "ccs")->capacity, 4);
@@ -93,29 +85,25 @@ static void drivers(void **state)
     assert_int_equal(region(&f, "gtt")->resident, 8192 * 1024);
     assert_true(engine(&f, "gfx")->ns == 107322799);
 
-    assert_int_equal(fdinfo_parse(fixture("amdgpu-6.13"), &f), 0);
-    assert_int_equal(f.n_regions, 3);
+    assert_gives(fdinfo_parse(fixture("amdgpu-6.13"), &f), f.n_regions, 3);
     assert_int_equal(region(&f, "vram")->resident, 1049000 * 1024ull);
     assert_int_equal(region(&f, "vram")->total, 1049600 * 1024ull);
 
-    assert_int_equal(fdinfo_parse(fixture("amdgpu-6.18"), &f), 0);
-    assert_int_equal(f.n_regions, 8);
+    assert_gives(fdinfo_parse(fixture("amdgpu-6.18"), &f), f.n_regions, 8);
     assert_true(region(&f, "vram")->resident == 1049000 * 1024ull && region(&f, "doorbell")->resident == 8 * 1024);
     assert_true(engine(&f, "vpe")->ns == 5 && engine(&f, "compute")->ns == 900000000);
 
-    assert_int_equal(fdinfo_parse(fixture("panthor-6.10"), &f), 0);
-    assert_int_equal(f.pdev.len, 0);
+    assert_gives(fdinfo_parse(fixture("panthor-6.10"), &f), f.pdev.len, 0);
     assert_true(engine(&f, "panthor")->maxfreq == 1000000000 && engine(&f, "panthor")->ns == 111110952750);
     assert_int_equal(region(&f, "memory")->resident, 16480 * 1024);
 
     others(&f);
-    assert_int_equal(fdinfo_parse(fixture("amdgpu-6.8-idle"), &f), 0);
-    assert_int_equal(f.n_engines, 0);
+    assert_gives(fdinfo_parse(fixture("amdgpu-6.8-idle"), &f), f.n_engines, 0);
     assert_int_equal(fdinfo_parse(fixture("amdgpu-5.14"), &f), BARO_E_SYNTAX); /* before the keys were agreed upon */
     assert_int_equal(fdinfo_parse(fixture("not-a-gpu"), &f), BARO_E_SYNTAX);
 }
 
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
     static struct fdinfo f;
     static const char *const names[] = {"i915-6.8", "xe-6.11", "amdgpu-6.13", "msm-6.6", "v3d-6.12", "panfrost-6.7"};
@@ -135,7 +123,7 @@ static void cut_anywhere(void **state)
 
 #define TEXT(s) span_of(s, sizeof(s) - 1)
 
-static void odd_values(void **state)
+TEST(odd_values)
 {
     static struct fdinfo f;
     assert_int_equal(fdinfo_parse(TEXT("drm-engine-capacity-x: 0\nfuture-key: 1\ndrm-engine-x: 5 ns\n"
@@ -157,25 +145,13 @@ static void odd_values(void **state)
     assert_false(f.has_client || f.is_truncated);
 }
 
-static void more_than_there_is_room_for(void **state)
+TEST(more_than_there_is_room_for)
 {
     static struct fdinfo f;
     char many[4096];
     int n = snprintf(many, sizeof(many), "drm-driver: d\n");
     for (unsigned i = 0; i < FDINFO_ENGINES_MOST + 3; i++)
         n += snprintf(many + n, sizeof(many) - (size_t)n, "drm-engine-e%u: %u ns\n", i, i);
-    assert_int_equal(fdinfo_parse(span_of(many, (size_t)n), &f), 0);
-    assert_int_equal(f.n_engines, FDINFO_ENGINES_MOST);
+    assert_gives(fdinfo_parse(span_of(many, (size_t)n), &f), f.n_engines, FDINFO_ENGINES_MOST);
     assert_true(f.is_truncated);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drivers),
-        cmocka_unit_test(cut_anywhere),
-        cmocka_unit_test(odd_values),
-        cmocka_unit_test(more_than_there_is_room_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

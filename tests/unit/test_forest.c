@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processes of a sample in the order of a printed tree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/sample/sample.h"
 
 #define N 7
@@ -29,30 +23,27 @@ static void expect(const int32_t pid_parent[N][2], const size_t order[N], const 
 }
 
 /* 10 has 11 and 12, 11 has 13 and 14; 20, whose parent is elsewhere, has 21. */
-static void children_stand_below_their_parents(void **state)
+TEST(children_stand_below_their_parents)
 {
-    (void)state;
     expect((const int32_t[N][2]){{10, 1}, {11, 10}, {20, 2}, {12, 10}, {13, 11}, {21, 20}, {14, 11}},
            (const size_t[N]){0, 1, 4, 6, 3, 2, 5}, (const ptrdiff_t[N]){NONE, 0, NONE, 0, 1, 2, 1});
 }
 
 /* A tape may contain anything: a process that is its own parent, two that are each other's, one before its parent. */
-static void circles_are_cut(void **state)
+TEST(circles_are_cut)
 {
-    (void)state;
     expect((const int32_t[N][2]){{10, 10}, {11, 12}, {12, 11}, {13, 15}, {14, 13}, {15, 14}, {16, 0}},
            (const size_t[N]){0, 1, 2, 3, 4, 5, 6}, (const ptrdiff_t[N]){NONE, NONE, 1, NONE, 3, 4, NONE});
 }
 
 /* The parent of 11 was another process with the pid 10, which has ended. */
-static void a_pid_is_no_identity(void **state)
+TEST(a_pid_is_no_identity)
 {
     struct baro_process process[2] = {{.key = {10, 500}}, {.key = {11, 400}, .parent = {10, 300}}};
     struct baro_process *list[2] = {&process[0], &process[1]};
     const struct baro_sample s = {.processes = list, .n = 2};
     size_t order[2];
     ptrdiff_t parent[2];
-    (void)state;
     assert_int_equal(baro_sample_forest(&s, order, parent, NULL), 0);
     assert_int_equal(parent[1], NONE);
     process[1].parent.start = 500;
@@ -60,22 +51,10 @@ static void a_pid_is_no_identity(void **state)
     assert_int_equal(parent[1], 0);
 }
 
-static void no_processes_are_no_forest(void **state)
+TEST(no_processes_are_no_forest)
 {
     const struct baro_sample s = {0};
     size_t none[1];
     ptrdiff_t no_parents[1];
-    (void)state;
     assert_int_equal(baro_sample_forest(&s, none, no_parents, NULL), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(children_stand_below_their_parents),
-        cmocka_unit_test(circles_are_cut),
-        cmocka_unit_test(a_pid_is_no_identity),
-        cmocka_unit_test(no_processes_are_no_forest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

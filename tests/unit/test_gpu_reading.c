@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readings of baro-gpu from a driver that a test is: what it says once, and what becomes of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH setup, teardown
+#include "unit.h"
 #include "files.h"
 #include "programs/baro-gpu/gpu_helper.h"
 
@@ -137,7 +130,7 @@ static void assert_about(uint64_t value, double expected)
 /* ---- counters ---- */
 
 /* 100, a value of rubbish, 103: it has grown by 3. Without a rubbish value one near the largest wraps. */
-static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
+TEST(a_field_of_32_bits_wraps_and_rubbish_does_not)
 {
     static const struct {
         uint64_t value[3];
@@ -149,6 +142,7 @@ static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
                  {{100, 0, 103}, 1, 3},
                  {{100, 5, 7}, 1, 2}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        teardown(NULL);
         setup(NULL);
         h.nv.fields = fields;
         says.field = NVML_FIELD_PCIE_REPLAYS;
@@ -161,14 +155,12 @@ static void a_field_of_32_bits_wraps_and_rubbish_does_not(void **state)
         }
         assert_int_equal(u->out.absent[GPU_pcie_replays], BARO_PRESENT);
         assert_int_equal(u->out.value[GPU_pcie_replays], cases[i].growth);
-        if (i + 1 < sizeof(cases) / sizeof(*cases))
-            teardown(NULL);
     }
 }
 
 /* ---- energy ---- */
 
-static void energy_of_a_call_that_fails_once_counts_once(void **state)
+TEST(energy_of_a_call_that_fails_once_counts_once)
 {
     h.nv.energy = energy;
     h.nv.power = power;
@@ -185,7 +177,7 @@ static void energy_of_a_call_that_fails_once_counts_once(void **state)
     assert_int_equal(u->out.value[GPU_energy_estimated], 0);
 }
 
-static void energy_that_began_anew_stays_an_estimate(void **state)
+TEST(energy_that_began_anew_stays_an_estimate)
 {
     h.nv.energy = energy;
     says.mj = 5000000;
@@ -204,7 +196,7 @@ static void energy_that_began_anew_stays_an_estimate(void **state)
     assert_int_equal(u->out.value[GPU_energy_estimated], 1);
 }
 
-static void energy_without_a_counter_is_power_by_time(void **state)
+TEST(energy_without_a_counter_is_power_by_time)
 {
     h.nv.power = power;
     says.mw = 100000;
@@ -228,7 +220,7 @@ static void energy_without_a_counter_is_power_by_time(void **state)
 
 /* ---- utilisation ---- */
 
-static void utilisation_above_100_is_absent(void **state)
+TEST(utilisation_above_100_is_absent)
 {
     h.nv.utilization = utilization;
     says.percent = 4000;
@@ -238,7 +230,7 @@ static void utilisation_above_100_is_absent(void **state)
 }
 
 /* Values of 1.8 s for each second are no more than a second of each. */
-static void a_clock_that_is_too_fast(void **state)
+TEST(a_clock_that_is_too_fast)
 {
     uint64_t stamp = 1000000000, busy_ns = 0, before = 0;
     h.nv.utilization = utilization;
@@ -260,7 +252,7 @@ static void a_clock_that_is_too_fast(void **state)
 
 /* ---- gauges ---- */
 
-static void temperature_of_a_newer_driver(void **state)
+TEST(temperature_of_a_newer_driver)
 {
     (void)state; /* it has a field, and the call that is deprecated no longer */
     h.nv.fields = fields;
@@ -273,7 +265,7 @@ static void temperature_of_a_newer_driver(void **state)
 }
 
 /* Of one without rows to remap, as before Ampere: pages. */
-static void pages_of_an_older_device(void **state)
+TEST(pages_of_an_older_device)
 {
     h.nv.fields = fields;
     says.field = NVML_FIELD_RETIRED_SBE;
@@ -286,7 +278,7 @@ static void pages_of_an_older_device(void **state)
 
 /* ---- processes ---- */
 
-static void shares_of_processes_are_no_more_than_the_device(void **state)
+TEST(shares_of_processes_are_no_more_than_the_device)
 {
     h.nv.compute = compute;
     h.nv.process_use = process_use;
@@ -312,7 +304,7 @@ static void shares_of_processes_are_no_more_than_the_device(void **state)
 
 /* Each case: the counter at four readings, in microjoules, and what it has grown by. A value of 0 between two others is
  * passed over; a counter that wraps near its range is followed; one that began anew goes on from there. */
-static void a_meter_passes_over_what_cannot_be(void **state)
+TEST(a_meter_passes_over_what_cannot_be)
 {
     static const struct {
         const char *value[4];
@@ -350,7 +342,7 @@ static void a_meter_passes_over_what_cannot_be(void **state)
 }
 
 /* A sensor: what it grew by while it leapt counts when it is plausible again; one that stays where it leapt goes on. */
-static void a_sensor_that_leaps_once_loses_nothing(void **state)
+TEST(a_sensor_that_leaps_once_loses_nothing)
 {
     static const struct {
         const char *value;
@@ -379,7 +371,7 @@ static void a_sensor_that_leaps_once_loses_nothing(void **state)
 }
 
 /* What a process that began a moment ago had used when it was found is no more than it can have used since. */
-static void a_new_client_used_no_more_than_its_time(void **state)
+TEST(a_new_client_used_no_more_than_its_time)
 {
     static const char *const texts[][2] = {
         {"drm-driver:\txe\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-cycles-rcs:\t28257900\n"
@@ -391,6 +383,7 @@ static void a_new_client_used_no_more_than_its_time(void **state)
     static struct drm *kept[2]; /* it has no end but the program's */
     for (size_t i = 0; i < 2; i++) {
         char folder[sizeof(FILES_NAME)], fd[64];
+        teardown(NULL);
         setup(NULL);
         files_make(folder);
         files_put(folder, "7/fd/.keep", "");
@@ -418,14 +411,12 @@ static void a_new_client_used_no_more_than_its_time(void **state)
         assert_true(h.out->process[0].value[GPU_PROCESS_busy] > 0);
         assert_true(h.out->process[0].value[GPU_PROCESS_busy] <= most);
         files_remove(folder);
-        if (i == 0)
-            teardown(NULL);
     }
 }
 
 /* ---- lists of devices ---- */
 
-static void which_are_listed(void **state)
+TEST(which_are_listed)
 {
     static const struct {
         const char *list, *chosen; /* of card1, which has no UUID, and card10 */
@@ -443,7 +434,7 @@ static void which_are_listed(void **state)
 }
 
 /* As CUDA has it: what stands after a number that is no device is none, and the beginning of a UUID is enough. */
-static void which_are_visible(void **state)
+TEST(which_are_visible)
 {
     static const struct {
         const char *list, *chosen; /* of three */
@@ -458,27 +449,4 @@ static void which_are_visible(void **state)
         }
     }
     assert_true(gpu_is_chosen("MIG-GPU-5/1/0", GPU_NONE, 3, "MIG-GPU-5/1/0"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_field_of_32_bits_wraps_and_rubbish_does_not, teardown),
-        TEST(energy_of_a_call_that_fails_once_counts_once),
-        TEST(energy_that_began_anew_stays_an_estimate),
-        TEST(energy_without_a_counter_is_power_by_time),
-        TEST(temperature_of_a_newer_driver),
-        TEST(pages_of_an_older_device),
-        TEST(utilisation_above_100_is_absent),
-        TEST(a_clock_that_is_too_fast),
-        TEST(shares_of_processes_are_no_more_than_the_device),
-        cmocka_unit_test_teardown(a_new_client_used_no_more_than_its_time, teardown),
-        TEST(a_meter_passes_over_what_cannot_be),
-        TEST(a_sensor_that_leaps_once_loses_nothing),
-        TEST(which_are_listed),
-        TEST(which_are_visible),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

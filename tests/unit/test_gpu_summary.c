@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the summary makes of GPUs: of all together, of instances, and the job's share of the energy. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH setup, teardown
+#include "unit.h"
 #include "baro/summary.h"
 #include "base/clock.h"
 #include "libbaro/summary/summary.h"
@@ -23,7 +17,6 @@ static uint8_t absent[MOST][GPU_MAX];
 static int setup(void **state)
 {
     struct baro_header h = {0};
-    (void)state;
     s = summary_new(&h);
     assert_non_null(s);
     memset(value, 0, sizeof(value));
@@ -38,7 +31,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     summary_free(s);
     return 0;
 }
@@ -63,10 +55,9 @@ static struct baro_value fact(const char *section, const char *name, size_t row)
 }
 
 /* A device that lists the processes of its two instances, too; one that lists none; one without instances. */
-static void an_instance_and_its_parent_count_once(void **state)
+TEST(an_instance_and_its_parent_count_once)
 {
     static const uint64_t parents[] = {5000, 0, 2000};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         teardown(NULL);
         setup(NULL);
@@ -87,7 +78,7 @@ static void an_instance_and_its_parent_count_once(void **state)
 }
 
 /* 300 J: of the GPU time the job had 20 s and others 40 s. Alone it has all; where it used nothing, none. */
-static void the_jobs_share_of_the_energy(void **state)
+TEST(the_jobs_share_of_the_energy)
 {
     static const struct {
         uint64_t job_s, others_s, unattributed_s, others;
@@ -101,7 +92,6 @@ static void the_jobs_share_of_the_energy(void **state)
                  {20, 0, 0, 0, 0, 0, 300, 0},
                  {0, 40, 0, 1, 0, 0, 0, 0},
                  {20, 0, 0, 0, BARO_ABSENT_UNSUPPORTED, BARO_ABSENT_UNSUPPORTED, 0, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         teardown(NULL);
         setup(NULL);
@@ -123,9 +113,8 @@ static void the_jobs_share_of_the_energy(void **state)
 }
 
 /* In a container that has PIDs of its own all processes are unattributed: no word that the job did not use it. */
-static void use_that_may_be_the_jobs_is_not_none(void **state)
+TEST(use_that_may_be_the_jobs_is_not_none)
 {
-    (void)state;
     value[0][GPU_memory_unattributed] = 5000;
     take(2, 1);
     assert_int_equal(fact("gpus", "is_used", 0).absent, BARO_ABSENT_UNKNOWN);
@@ -141,9 +130,8 @@ static void use_that_may_be_the_jobs_is_not_none(void **state)
 }
 
 /* A device that was lost at the end had used more than it said. */
-static void what_a_lost_device_used_is_a_lower_bound(void **state)
+TEST(what_a_lost_device_used_is_a_lower_bound)
 {
-    (void)state;
     take(1, 1);
     value[0][GPU_energy] = 5000000;
     take(1, 2);
@@ -152,17 +140,4 @@ static void what_a_lost_device_used_is_a_lower_bound(void **state)
     take(1, 2);
     assert_true(fact("gpu", "energy_joules", 0).real > 4.9);
     assert_int_equal(fact("gpu", "energy_joules", 0).flags, BARO_VALUE_LOWER_BOUND);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_instance_and_its_parent_count_once),
-        TEST(the_jobs_share_of_the_energy),
-        TEST(use_that_may_be_the_jobs_is_not_none),
-        TEST(what_a_lost_device_used_is_a_lower_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people call a control group: by its path, and by the files of engines. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "files.h"
 #include "recorder/collectors/cgroups/names.h"
 
@@ -34,7 +26,7 @@ static void expect(const char *dir, const char *path, bool files, const struct h
     close(fd);
 }
 
-static void by_the_path_alone(void **state)
+TEST(by_the_path_alone)
 {
     static const struct {
         const char *path;
@@ -60,7 +52,7 @@ static void by_the_path_alone(void **state)
     }
 }
 
-static void by_the_files_of_engines(void **state)
+TEST(by_the_files_of_engines)
 {
     static const struct {
         const char *path, *file, *text;
@@ -108,7 +100,7 @@ static void by_the_files_of_engines(void **state)
 }
 
 /* A link, a file that is too large, and each beginning of a file. */
-static void hostile_files(void **state)
+TEST(hostile_files)
 {
     static const struct header_place unknown = {.container = "0123456789ab"};
     static const char text[] = "{\"Name\":\"/a\",\"Config\":{\"Image\":\"b\",\"x\":[1,{\"y\":\"\\u0041\"}]}}";
@@ -136,14 +128,4 @@ static void hostile_files(void **state)
     close(fd);
     free(large);
     files_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_the_path_alone),
-        cmocka_unit_test(by_the_files_of_engines),
-        cmocka_unit_test(hostile_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

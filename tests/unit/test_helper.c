@@ -6,22 +6,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/clock.h"
 #include "files.h"
 #include "kernel/proc/procfs.h"
@@ -90,7 +82,7 @@ static void end(pid_t pid)
 
 /* ---- the packets ---- */
 
-static void wire_is_cut_at_every_byte(void **state)
+TEST(wire_is_cut_at_every_byte)
 {
     unsigned char packet[256] = {0};
     struct helper_wire_reply w = {.serial = 7, .pss = 1, .uss = 2, .spent_ns = 3, .name_len = 4, .cmdline_len = 6};
@@ -116,7 +108,7 @@ static void wire_is_cut_at_every_byte(void **state)
     }
 }
 
-static void wire_without_nul_is_refused(void **state)
+TEST(wire_without_nul_is_refused)
 {
     unsigned char packet[sizeof(struct helper_wire_reply) + 4];
     struct helper_wire_reply w = {.serial = 1, .name_len = 4};
@@ -144,7 +136,7 @@ static void touch_both(void *argument)
 
 /* Two processes map 16 MiB together, and one of them has 4 MiB of its own; a third has neither, and shows their other
  * memory. */
-static void shared_memory_is_halved(void **state)
+TEST(shared_memory_is_halved)
 {
     int proc = open_proc();
     struct helper *h = new_helper(proc, false);
@@ -177,7 +169,7 @@ static void shared_memory_is_halved(void **state)
     close(proc);
 }
 
-static void another_process_is_gone(void **state)
+TEST(another_process_is_gone)
 {
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
@@ -201,7 +193,7 @@ static void another_process_is_gone(void **state)
     close(proc);
 }
 
-static void zombie_has_a_name_and_no_memory(void **state)
+TEST(zombie_has_a_name_and_no_memory)
 {
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
@@ -222,7 +214,7 @@ static void zombie_has_a_name_and_no_memory(void **state)
     close(proc);
 }
 
-static void command_line_is_reported_on_request(void **state)
+TEST(command_line_is_reported_on_request)
 {
     int proc = open_proc();
     for (int want = 0; want < 2; want++) {
@@ -252,7 +244,7 @@ static void command_line_is_reported_on_request(void **state)
     close(proc);
 }
 
-static void many_requests_in_order(void **state)
+TEST(many_requests_in_order)
 {
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
@@ -275,7 +267,7 @@ static void many_requests_in_order(void **state)
 
 /* ---- what the helper has open ---- */
 
-static void helper_holds_nothing_of_ours(void **state)
+TEST(helper_holds_nothing_of_ours)
 {
     int proc = open_proc(), tape = open("/dev/null", O_WRONLY), other = open("/dev/null", O_RDONLY);
     struct helper *h = new_helper(proc, true);
@@ -302,7 +294,7 @@ static void helper_holds_nothing_of_ours(void **state)
     close(proc);
 }
 
-static void killed_helper_is_replaced(void **state)
+TEST(killed_helper_is_replaced)
 {
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
@@ -344,7 +336,7 @@ static void make_process(const char *dir, int32_t pid, bool hangs)
                   "Private_Dirty: 4 kB\nPrivate_Hugetlb: 0 kB\n");
 }
 
-static void hung_read_is_abandoned(void **state)
+TEST(hung_read_is_abandoned)
 {
     char dir[sizeof(FILES_NAME)];
     files_make(dir);
@@ -391,7 +383,7 @@ static void fail_if_asked(void *context, const struct helper_reply *r)
 
 /* Entries are removed and their paths are freed, while the helper hangs in a read for one of them: no reply for them is
  * delivered, replies for all others are. */
-static void replies_for_removed_processes_are_dropped(void **state)
+TEST(replies_for_removed_processes_are_dropped)
 {
     char dir[sizeof(FILES_NAME)], *path[2];
     files_make(dir);
@@ -423,7 +415,7 @@ static void replies_for_removed_processes_are_dropped(void **state)
 }
 
 /* Two callers share a helper, and one of them requests while an answer for the other is on its way. */
-static void each_reply_goes_to_its_own(void **state)
+TEST(each_reply_goes_to_its_own)
 {
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
@@ -441,7 +433,7 @@ static void each_reply_goes_to_its_own(void **state)
     close(proc);
 }
 
-static void reply_read_by_another_reader_ends_the_wait(void **state)
+TEST(reply_read_by_another_reader_ends_the_wait)
 {
     char dir[sizeof(FILES_NAME)];
     int wake[2];
@@ -462,24 +454,4 @@ static void reply_read_by_another_reader_ends_the_wait(void **state)
     close(wake[0]);
     close(wake[1]);
     files_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wire_is_cut_at_every_byte),
-        cmocka_unit_test(wire_without_nul_is_refused),
-        cmocka_unit_test(shared_memory_is_halved),
-        cmocka_unit_test(another_process_is_gone),
-        cmocka_unit_test(zombie_has_a_name_and_no_memory),
-        cmocka_unit_test(command_line_is_reported_on_request),
-        cmocka_unit_test(many_requests_in_order),
-        cmocka_unit_test(helper_holds_nothing_of_ours),
-        cmocka_unit_test(killed_helper_is_replaced),
-        cmocka_unit_test(hung_read_is_abandoned),
-        cmocka_unit_test(replies_for_removed_processes_are_dropped),
-        cmocka_unit_test(each_reply_goes_to_its_own),
-        cmocka_unit_test(reply_read_by_another_reader_ends_the_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

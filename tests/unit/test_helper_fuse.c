@@ -9,14 +9,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -24,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/clock.h"
 #include "recorder/collectors/cgroups/cgroup.h"
 #include "recorder/collectors/host/host.h"
@@ -290,19 +282,12 @@ static void in_a_process(void (*run)(const char *dir))
     assert_int_equal(status, 0);
 }
 
-static void hanging_mounts_delay_no_other_reads(void **state)
+TEST(hanging_mounts_delay_no_other_reads)
 {
     in_a_process(machine_body);
 }
 
-static void hanging_groups_delay_no_other_reads(void **state)
+TEST(hanging_groups_delay_no_other_reads)
 {
     in_a_process(groups_body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hanging_mounts_delay_no_other_reads),
-                                       cmocka_unit_test(hanging_groups_delay_no_other_reads)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

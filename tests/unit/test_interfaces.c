@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sum of what the interfaces of a network namespace have counted: it never falls. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "recorder/collectors/sockets/interfaces.h"
 
 #define HEAD                                                                                                           \
@@ -55,7 +47,7 @@ static const struct {
     {"there is none", {{{{"lo", 7, 7}}, false, 0, 0, 0}}},
 };
 
-static void sums(void **state)
+TEST(sums)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct interfaces t = {0};
@@ -72,10 +64,4 @@ static void sums(void **state)
         assert_int_equal(interfaces_take(&t, span_str("no such text: 1 2"), false), interfaces_any(&t) ? -ENOENT : 0);
         free(t.at);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
 /* What members used between two samples, including members that began or ended between them: values computed by
  * hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/interval.h"
 #include "libbaro/sample/row.h"
 
@@ -49,11 +43,10 @@ static void assert_use(int absent, const struct baro_use *use, uint64_t growth, 
 }
 
 /* The rows of the example in baro/interval.h. */
-static void test_example(void **state)
+TEST(example)
 {
     const int cores = derived("cores");
     struct baro_use use;
-    (void)state;
     struct baro_process make[] = {process(BARO_ORIGIN_TARGET, 100500, 5 * SECOND, 4 * SECOND),
                                   process(BARO_ORIGIN_TARGET, 100500, 5 * SECOND, 5 * SECOND)};
     assert_use(baro_interval_derived(&between, ROW(&make[0]), ROW(&make[1]), cores, &use), &use, SECOND, 0.5, false);
@@ -73,11 +66,10 @@ static void test_example(void **state)
 
 /* A process that did not run is not read again; one that ran for a moment is read once. Both are over all of the 2
  * s. */
-static void test_time_between_samples(void **state)
+TEST(time_between_samples)
 {
     const int cores = derived("cores");
     struct baro_use use;
-    (void)state;
     struct baro_process p[] = {process(BARO_ORIGIN_EVENT, 100100, 1 * SECOND, SECOND),
                                process(BARO_ORIGIN_EVENT, 100100, 1 * SECOND, SECOND)};
     p[0].read_ns = p[1].read_ns = 3 * SECOND;
@@ -93,9 +85,8 @@ static void test_time_between_samples(void **state)
 }
 
 /* The earlier sample was at 10 s, which is tick 101000. */
-static void test_began_after(void **state)
+TEST(began_after)
 {
-    (void)state;
     struct baro_process p = process(BARO_ORIGIN_SCAN, 101000, 11 * SECOND, 1);
     assert_true(baro_row_began_after(&header, ROW(&p), 10 * SECOND)); /* from 10.00 to 10.01 s */
     p.key.start = 100999;
@@ -120,9 +111,8 @@ static uint64_t begin_of(const struct baro_header *h, uint64_t ticks, uint64_t f
 }
 
 /* Tick 101050 is 10.50 to 10.51 s. */
-static void test_begin(void **state)
+TEST(begin)
 {
-    (void)state;
     assert_int_equal(begin_of(&header, 101050, 10504000000), 10504000000);
     assert_int_equal(begin_of(&header, 101050, 10510000000), 10500000000);
     assert_int_equal(begin_of(&header, 101050, 12 * SECOND), 10500000000);
@@ -134,11 +124,10 @@ static void test_begin(void **state)
 }
 
 /* It had used 100 s before `baro record` began, then 4 s up to the sample at 10 s and 1 s more. Its exit has 5 s. */
-static void test_ran_before_the_recording(void **state)
+TEST(ran_before_the_recording)
 {
     const int cores = derived("cores");
     struct baro_use use;
-    (void)state;
     struct baro_process p = process(BARO_ORIGIN_SCAN, 5000, 0, 104 * SECOND);
     struct baro_exit end = exit_of(BARO_EXIT_TASKSTATS, BARO_ORIGIN_SCAN, 5000, 5 * SECOND);
     assert_use(baro_interval_derived(&between, ROW(&p), ROW(&end), cores, &use), &use, 0, 0, true);
@@ -153,11 +142,10 @@ static void test_ran_before_the_recording(void **state)
                false); /* the command */
 }
 
-static void test_bytes(void **state)
+TEST(bytes)
 {
     const int read = derived("io_read_bytes_per_second");
     struct baro_use use;
-    (void)state;
     struct baro_process p = process(BARO_ORIGIN_EVENT, 100900, 9 * SECOND, 0);
     struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 100900, 0);
     p.value[PROCESS_io_read] = 1000;
@@ -169,12 +157,11 @@ static void test_bytes(void **state)
     assert_int_equal(baro_interval_derived(&between, ROW(&p), ROW(&end), read, &use), BARO_ABSENT_DENIED);
 }
 
-static void test_nothing_to_compare_with(void **state)
+TEST(nothing_to_compare_with)
 {
     const int cores = derived("cores");
     const struct baro_interval no_earlier = {&header, NULL, &second}, no_time = {&header, &second, &second};
     struct baro_use use;
-    (void)state;
     struct baro_process p = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 1);
     struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 101150, 1);
     assert_int_equal(baro_interval_derived(&no_earlier, NULL, ROW(&p), cores, &use), BARO_ABSENT_NOT_YET);
@@ -191,9 +178,8 @@ static enum baro_absent since(const struct baro_header *h, const struct baro_row
 }
 
 /* When each counter was 0. */
-static void test_since(void **state)
+TEST(since)
 {
-    (void)state;
     int64_t ns;
     struct baro_header run = header, no_clock = {.mode = BARO_MODE_RUN};
     run.mode = BARO_MODE_RUN;
@@ -201,12 +187,9 @@ static void test_since(void **state)
                         later = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 0),
                         nobody = process(BARO_ORIGIN_SCAN, 0, 3 * SECOND, 0);
     struct baro_exit ended = exit_of(BARO_EXIT_ZOMBIE, BARO_ORIGIN_TARGET, 99050, 0);
-    assert_int_equal(since(&header, ROW(&before), &ns), BARO_PRESENT);
-    assert_int_equal(ns, -9500000000); /* 990.50 s after the start of the machine */
-    assert_int_equal(since(&header, ROW(&ended), &ns), BARO_PRESENT);
-    assert_int_equal(ns, -9500000000);
-    assert_int_equal(since(&header, ROW(&later), &ns), BARO_PRESENT);
-    assert_int_equal(ns, 11500000000);
+    assert_gives(since(&header, ROW(&before), &ns), ns, -9500000000); /* 990.50 s after the start of the machine */
+    assert_gives(since(&header, ROW(&ended), &ns), ns, -9500000000);
+    assert_gives(since(&header, ROW(&later), &ns), ns, 11500000000);
     assert_int_equal(since(&header, ROW(&nobody), &ns), BARO_ABSENT_UNKNOWN);
     assert_int_equal(since(&no_clock, ROW(&before), &ns), BARO_ABSENT_UNKNOWN);
     assert_int_equal(since(NULL, ROW(&before), &ns), BARO_ABSENT_UNKNOWN);
@@ -231,25 +214,8 @@ static void test_since(void **state)
         assert_int_equal(ns, kinds[i].ns);
     }
     struct baro_entity task = {.id = 1, .kind = KIND_task};
-    assert_int_equal(since(&run, ROW(&task), &ns), BARO_PRESENT);
-    assert_int_equal(ns, 0);
+    assert_gives(since(&run, ROW(&task), &ns), ns, 0);
     assert_int_equal(since(&run, baro_sample_row(&first, BARO_KIND_JOB, 0), &ns), BARO_PRESENT);
     assert_int_equal(since(&header, baro_sample_row(&first, BARO_KIND_JOB, 0), &ns), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(since(&header, baro_sample_row(&first, BARO_KIND_RECORDER, 0), &ns), BARO_PRESENT);
-    assert_int_equal(ns, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_since),
-        cmocka_unit_test(test_example),
-        cmocka_unit_test(test_time_between_samples),
-        cmocka_unit_test(test_began_after),
-        cmocka_unit_test(test_begin),
-        cmocka_unit_test(test_ran_before_the_recording),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_nothing_to_compare_with),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_gives(since(&header, baro_sample_row(&first, BARO_KIND_RECORDER, 0), &ns), ns, 0);
 }

@@ -3,18 +3,11 @@
  * are typed by hand. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "files.h"
 #include "recorder/collectors/cgroups/bounds.h"
 #include "recorder/collectors/cgroups/limits.h"
@@ -75,7 +68,7 @@ static void expect_known(const struct baro_limits *l, int memory, int cores, int
 }
 
 /* Where a process's groups are, by machine and pid. */
-static void groups_of_machines(void **state)
+TEST(groups_of_machines)
 {
     static const struct {
         const char *machine;
@@ -118,7 +111,7 @@ static void groups_of_machines(void **state)
 }
 
 /* The golden files of test_machines.c have all values; here is what they have to be. */
-static void limits_of_machines(void **state)
+TEST(limits_of_machines)
 {
     static const struct {
         const char *machine;
@@ -165,7 +158,7 @@ static void limits_of_machines(void **state)
 
 /* While a command is waiting memory.stat is not read: the group's own limit is reported, and that there may be a
  * tighter one. */
-static void kubernetes_v1_quickly(void **state)
+TEST(kubernetes_v1_quickly)
 {
     struct cgroup_hierarchies p;
     struct cgroup_bounds b, all;
@@ -218,7 +211,7 @@ static void expect_bounded(const struct baro_limits *l)
     assert_string_equal(l->pids_source, "RLIMIT_NPROC");
 }
 
-static void hidden(void **state)
+TEST(hidden)
 {
     static const char nothing[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
     struct baro_limits l;
@@ -238,7 +231,7 @@ static void hidden(void **state)
 }
 
 /* A namespace of its own, in which "/" has no limits; the groups above are not visible from here. */
-static void partly_visible(void **state)
+TEST(partly_visible)
 {
     struct baro_limits l;
     put("sys/fs/cgroup/cgroup.procs", "7\n");
@@ -252,7 +245,7 @@ static void partly_visible(void **state)
 }
 
 /* proc(5): Groups precedes Cpus_allowed_list; a user can be in 65536 of them (NGROUPS_MAX). */
-static void many_groups(void **state)
+TEST(many_groups)
 {
     static const size_t many[] = {0, 300, 390, 391, 392, 7000, 65536};
     char *text = malloc(65536 * 11 + 4096);
@@ -286,7 +279,7 @@ static int remove_room(void **state)
     return 0;
 }
 
-static void by_path(void **state)
+TEST(by_path)
 {
     struct cgroup_hierarchies p;
     int fd = machine("6.18-x86_64-hybrid-cgroups");
@@ -330,7 +323,7 @@ static void with_env(const char *const *env, uint32_t affinity, struct baro_limi
     close(fd);
 }
 
-static void slurm(void **state)
+TEST(slurm)
 {
     static const char *const node[] = {"SLURM_CPUS_ON_NODE", "16", "SLURM_MEM_PER_NODE", "4096", NULL};
     static const char *const per_cpu[] = {
@@ -372,7 +365,7 @@ static void slurm(void **state)
     expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN);
 }
 
-static void kubernetes_env(void **state)
+TEST(kubernetes_env)
 {
     static const char *const pod[] = {
         "KUBERNETES_SERVICE_HOST", "10.0.0.1", "MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
@@ -389,16 +382,5 @@ static void kubernetes_env(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_of_machines),
-        cmocka_unit_test(limits_of_machines),
-        cmocka_unit_test(kubernetes_v1_quickly),
-        cmocka_unit_test(by_path),
-        cmocka_unit_test(slurm),
-        cmocka_unit_test(kubernetes_env),
-        cmocka_unit_test(hidden),
-        cmocka_unit_test(partly_visible),
-        cmocka_unit_test(many_groups),
-    };
-    return cmocka_run_group_tests(tests, make_room, remove_room);
+    return cmocka_run_group_tests(unit_tests, make_room, remove_room);
 }

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages from the recorder to the wrapper: lines are printed, the last message is never lost, and the signal that
  * announces them is not passed to the command. Between the wrapper and the view: who has the terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unit.h"
 #include "base/clock.h"
 #include "recorder/wrapper/wrapper.h"
 #include "sleeper.h"
@@ -27,69 +19,68 @@ struct ends {
     int printed; /* what the wrapper printed is read here */
 };
 
-static void begin(struct ends *e)
+static struct ends e;
+
+static void begin(void)
 {
     int link[2], out[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link), 0);
     assert_int_equal(pipe2(out, O_NONBLOCK | O_CLOEXEC), 0);
-    *e = (struct ends){
+    e = (struct ends){
         .wrapper = {.link = link[0], .stderr_fd = out[1]}, .recorder = {.fd = link[1]}, .printed = out[0]};
 }
 
-static void end(struct ends *e, const char *printed)
+static void end(const char *printed)
 {
     char text[256] = "";
-    ssize_t n = read(e->printed, text, sizeof(text) - 1);
+    ssize_t n = read(e.printed, text, sizeof(text) - 1);
     text[n > 0 ? n : 0] = 0;
     assert_string_equal(text, printed);
-    close(e->wrapper.link);
-    close(e->wrapper.stderr_fd);
-    close(e->recorder.fd);
-    close(e->printed);
+    close(e.wrapper.link);
+    close(e.wrapper.stderr_fd);
+    close(e.recorder.fd);
+    close(e.printed);
 }
 
-static void say(const struct ends *e, const char *line)
+static void say(const char *line)
 {
-    link_say(&e->recorder, line, strlen(line), true);
+    link_say(&e.recorder, line, strlen(line), true);
 }
 
 /* Woken by a line, the wrapper may find the last message behind it. */
-static void test_last_message_behind_a_line(void **state)
+TEST(last_message_behind_a_line)
 {
-    struct ends e;
-    begin(&e);
-    say(&e, "one\n");
-    say(&e, "two\n");
+    begin();
+    say("one\n");
+    say("two\n");
     link_done(&e.recorder);
     link_print(&e.wrapper);
     assert_true(link_print_last(&e.wrapper, clock_monotonic_ns()));
-    end(&e, "one\ntwo\n");
+    end("one\ntwo\n");
 }
 
-static void test_last_message_alone(void **state)
+TEST(last_message_alone)
 {
-    struct ends e;
-    begin(&e);
-    say(&e, "one\n");
+    begin();
+    say("one\n");
     link_print(&e.wrapper);
     assert_false(link_print_last(&e.wrapper, clock_monotonic_ns()));
-    say(&e, "two\n");
+    say("two\n");
     link_done(&e.recorder);
     assert_true(link_print_last(&e.wrapper, clock_monotonic_ns() + NS_PER_SEC));
-    end(&e, "one\ntwo\n");
+    end("one\ntwo\n");
 }
 
 /* A recorder that was killed sends nothing: this must not be taken for its end. */
-static void test_no_last_message(void **state)
+TEST(no_last_message)
 {
-    struct ends e;
-    begin(&e);
-    say(&e, "one\n");
+    begin();
+    say("one\n");
     close(e.recorder.fd);
     e.recorder.fd = -1;
     link_print(&e.wrapper);
     assert_false(link_print_last(&e.wrapper, clock_monotonic_ns()));
-    end(&e, "one\n");
+    end("one\n");
 }
 
 /* A process that blocks all signals and waits to be killed. */
@@ -115,11 +106,10 @@ static bool is_pending(pid_t pid, int signal)
 }
 
 /* The recorder announces a message with SIGURG. That is not for the command; the same signal of anybody else is. */
-static void test_the_recorders_signal_is_not_passed_on(void **state)
+TEST(the_recorders_signal_is_not_passed_on)
 {
-    struct ends e;
     struct run_result result = {0};
-    begin(&e);
+    begin();
     pid_t command = sleeper(block_all, NULL);
     e.wrapper.result = &result;
     e.wrapper.self = getpid();
@@ -127,7 +117,7 @@ static void test_the_recorders_signal_is_not_passed_on(void **state)
     e.wrapper.recorder = command + 1;
     siginfo_t info = {.si_signo = SIGURG, .si_code = SI_USER};
     info.si_pid = e.wrapper.recorder;
-    say(&e, "one\n");
+    say("one\n");
     signal_handle(&e.wrapper, &info);
     assert_false(is_pending(command, SIGURG));
     info.si_pid = getppid();
@@ -135,11 +125,11 @@ static void test_the_recorders_signal_is_not_passed_on(void **state)
     assert_true(is_pending(command, SIGURG));
     kill(command, SIGKILL);
     assert_int_equal(waitpid(command, NULL, 0), command);
-    end(&e, "one\n");
+    end("one\n");
 }
 
 /* The view leaves the terminal when it is asked to; an answer to an earlier request is none. */
-static void test_the_view_leaves_the_terminal(void **state)
+TEST(the_view_leaves_the_terminal)
 {
     int ends[2];
     uint8_t got[2] = {0};
@@ -170,16 +160,4 @@ static void test_the_view_leaves_the_terminal(void **state)
     close(ends[0]);
     struct wrapper without = {.beside_fd = -1};
     assert_true(view_leaves(&without));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_last_message_behind_a_line),
-        cmocka_unit_test(test_last_message_alone),
-        cmocka_unit_test(test_no_last_message),
-        cmocka_unit_test(test_the_recorders_signal_is_not_passed_on),
-        cmocka_unit_test(test_the_view_leaves_the_terminal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parsers of files in /proc and /sys about the machine. Values are typed by hand from proc(5), iostats.rst and
  * kernel output. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "cut.h"
 #include "kernel/proc/machine.h"
 #include "kernel/sys/sysfs.h"
@@ -71,12 +63,12 @@ static void check_stat(struct span cut, bool whole)
                 c.at[2].ticks[MODE_SOFTIRQ] == 311);
 }
 
-static void stat_cut_anywhere(void **state)
+TEST(stat_cut_anywhere)
 {
     each_beginning(TEXT(stat_text), check_stat);
 }
 
-static void stat_of_other_kernels(void **state)
+TEST(stat_of_other_kernels)
 {
     struct cpus c = {0};
     struct proc_stat st;
@@ -120,20 +112,17 @@ static void check_uptime(struct span cut, bool whole)
     assert_true(ok || !whole);
 }
 
-static void load_and_uptime(void **state)
+TEST(load_and_uptime)
 {
     struct proc_loadavg l;
     uint64_t ns;
     each_beginning(TEXT("0.28 12.05 3.00 2/891 11735\n"), check_loadavg);
     each_beginning(TEXT("350735.47 234388.90\n"), check_uptime);
-    assert_int_equal(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891 11735\n"), &l), 0);
-    assert_int_equal(l.last_pid, 11735);
-    assert_int_equal(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891\n"), &l), 0);
-    assert_int_equal(l.last_pid, 0); /* not in the file */
+    assert_gives(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891 11735\n"), &l), l.last_pid, 11735);
+    assert_gives(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891\n"), &l), l.last_pid, 0); /* not in the file */
     assert_int_equal(proc_loadavg_parse(TEXT("0.28 0.38 0.88 1 89\n"), &l), BARO_E_SYNTAX);
     assert_int_equal(proc_loadavg_parse(TEXT("18446744073709551615.0 0.38 0.88 1/89 1\n"), &l), BARO_E_SYNTAX);
-    assert_int_equal(proc_uptime_parse(TEXT("18446744073.709551615999 1\n"), &ns), 0);
-    assert_true(ns == UINT64_MAX);
+    assert_then(proc_uptime_parse(TEXT("18446744073.709551615999 1\n"), &ns), ns == UINT64_MAX);
     assert_int_equal(proc_uptime_parse(TEXT("18446744073.709551616 1\n"), &ns), BARO_E_SYNTAX);
     assert_int_equal(proc_uptime_parse(TEXT("-1.0 1\n"), &ns), BARO_E_SYNTAX);
 }
@@ -164,7 +153,7 @@ static void check_meminfo(struct span cut, bool whole)
     assert_false(m.valid >> MEM_ZSWAP & 1 || m.valid >> MEM_BUFFERS & 1);
 }
 
-static void meminfo(void **state)
+TEST(meminfo)
 {
     struct proc_meminfo m;
     each_beginning(TEXT(meminfo_text), check_meminfo);
@@ -194,7 +183,7 @@ static void check_vmstat(struct span cut, bool whole)
     assert_true(!whole || vm.valid == (1u << VM_MAX) - 1);
 }
 
-static void vmstat(void **state)
+TEST(vmstat)
 {
     struct proc_vmstat vm;
     each_beginning(TEXT("nr_free_pages 77\npswpin 1\npswpout 2\npgfault 1000\npgmajfault 30\npgsteal_kswapd "
@@ -240,7 +229,7 @@ static void check_disks(struct span cut, bool whole)
     assert_true(!whole || n == 5);
 }
 
-static void disks(void **state)
+TEST(disks)
 {
     struct proc_disk d;
     struct span text = TEXT("junk\n 8 0 sda\n 8 0 sda x\n 4294967296 0 a 1 2 3 4\n 8 1 b " MOST
@@ -269,7 +258,7 @@ static void check_net(struct span cut, bool whole)
     assert_true(!whole || n == 3);
 }
 
-static void net(void **state)
+TEST(net)
 {
     struct proc_net n;
     struct span bad = TEXT("eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\neth1: "
@@ -302,7 +291,7 @@ static void check_pressure(struct span cut, bool whole)
     assert_true(!whole || p.has_full);
 }
 
-static void pressure(void **state)
+TEST(pressure)
 {
     struct proc_pressure p;
     each_beginning(TEXT("some avg10=0.04 avg60=0.12 avg300=0.11 total=50952626\nfull avg10=0.00 avg60=0.08 avg300=0.07 "
@@ -327,7 +316,7 @@ static void check_kmsg(struct span cut, bool whole)
         assert_int_equal(code, 0);
 }
 
-static void kmsg(void **state)
+TEST(kmsg)
 {
     static const struct {
         const char *text;
@@ -372,7 +361,7 @@ static void check_mounts(struct span cut, bool whole)
     assert_true(n <= 3 && (!whole || n == 3));
 }
 
-static void mounts(void **state)
+TEST(mounts)
 {
     static const char *const escaped[][2] = {{"/a\\040b\\011c\\012d\\134e", "/a b\tc\nd\\e"},
                                              {"/a\\04", "/a\\04"},
@@ -427,7 +416,7 @@ static void is_cpu(struct span text, const char *model, const char *implementer,
         assert_true(c.hertz[n - 1] == hertz && c.cpu[0] == 0);
 }
 
-static void cpuinfo(void **state)
+TEST(cpuinfo)
 {
     struct proc_cpuinfo info;
     is_cpu(TEXT("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD "
@@ -451,7 +440,7 @@ static void add_range(void *context, uint32_t first, uint32_t last)
     *(uint64_t *)context += (uint64_t)first + last;
 }
 
-static void lists(void **state)
+TEST(lists)
 {
     uint64_t sum = 0;
     assert_int_equal(sys_list_parse(TEXT("0-3,8,10-11\n"), add_range, &sum), 7);
@@ -462,23 +451,4 @@ static void lists(void **state)
     static const char *const bad[] = {"3-1", "1,", ",1", "-1", "1-", "x", "0-4294967295", "1 2"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(sys_list_parse(span_of(bad[i], strlen(bad[i])), NULL, NULL), BARO_E_SYNTAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stat_cut_anywhere),
-        cmocka_unit_test(stat_of_other_kernels),
-        cmocka_unit_test(load_and_uptime),
-        cmocka_unit_test(meminfo),
-        cmocka_unit_test(vmstat),
-        cmocka_unit_test(disks),
-        cmocka_unit_test(net),
-        cmocka_unit_test(pressure),
-        cmocka_unit_test(kmsg),
-        cmocka_unit_test(mounts),
-        cmocka_unit_test(cpuinfo),
-        cmocka_unit_test(lists),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the machine: their values and names, and what a CPU second is there. Expected text is typed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/interval/derive.h"
 #include "output/rows/csv_json.h"
 #include "tape_file.h"
 
 #define MS 1000000ull
-
-static char path[64];
 
 struct machine_of_two {
     uint64_t cpu[2][CPU_MAX], disk[2][DISK_MAX], sensor[SENSOR_MAX];
@@ -71,7 +63,7 @@ static void write_machine(void)
 {
     static struct machine_of_two m;
     struct baro_sample s = {.has_host = true};
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     set_up_machine(&m, &s);
     for (unsigned tick = 0; tick < 4; tick++) {
         s.t_ns = tick * 1000 * MS + MS;
@@ -96,20 +88,18 @@ static void write_machine(void)
         } else if (tick == 3) {
             set(m.cpu[1], m.cpu_absent[1], CPU_user, 4000 * MS);
         }
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static void expect_rows(int kind, bool csv, const char *list, const char *expected)
 {
     struct buf text = {0};
     struct columns c;
-    struct baro_tape *t;
     struct baro_record r;
     uint64_t last = UINT64_MAX, at;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(columns_choose(&c, kind, list, t, NULL, NULL), 0);
     struct baro_previous *memory = row_previous_new();
     while (baro_tape_next(t, &r, NULL) > 0) {
@@ -135,9 +125,8 @@ static void expect_rows(int kind, bool csv, const char *list, const char *expect
     buf_done(&text);
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
-    (void)state;
     write_machine();
     expect_rows(BARO_KIND_HOST, true, "t_ns,cores,load_1m,memory_used,cpu_idle",
                 "0,,0.25,18446744073709551615,\n"
@@ -162,33 +151,21 @@ static void test_rows(void **state)
     expect_rows(BARO_KIND_FS, true, NULL, "");
 }
 
-static void test_columns(void **state)
+TEST(columns)
 {
-    (void)state;
-    struct baro_tape *t;
     struct columns c;
-    struct baro_error err = BARO_ERROR_INIT;
     write_machine();
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int kind = BARO_KIND_HOST; kind <= BARO_KIND_CGROUP; kind++) {
         bool cores = kind == BARO_KIND_HOST || kind == BARO_KIND_CPU || kind == BARO_KIND_CGROUP;
-        assert_int_equal(columns_choose(&c, kind, NULL, t, NULL, &err), 0);
+        assert_int_equal(columns_choose(&c, kind, NULL, t, NULL, NULL), 0);
         assert_int_equal(c.n, baro_metric_count((enum baro_kind)kind) + (kind == BARO_KIND_HOST ? 2 : 4) + cores);
         assert_int_equal(c.cores, cores);
         columns_done(&c);
-        assert_int_equal(columns_choose(&c, kind, "pid", t, NULL, &err), BARO_E_SYNTAX);
+        assert_int_equal(columns_choose(&c, kind, "pid", t, NULL, NULL), BARO_E_SYNTAX);
         columns_done(&c);
     }
-    assert_int_equal(columns_choose(&c, BARO_KIND_HOST, "name", t, NULL, &err), BARO_E_SYNTAX);
+    assert_int_equal(columns_choose(&c, BARO_KIND_HOST, "name", t, NULL, NULL), BARO_E_SYNTAX);
     columns_done(&c);
     baro_tape_close(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_columns)};
-    snprintf(path, sizeof path, "/tmp/test_machine_rows.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine around a job, and the job's limits: computed by hand, the same live and from a tape, and as printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
+#include "expect_facts.h"
 #include "baro/summary.h"
 #include "base/json.h"
 #include "golden.h"
@@ -43,7 +37,9 @@ static struct baro_summary *told_with(void (*change)(struct baro_header *h))
     machine_story_header(&h);
     if (change)
         change(&h);
-    struct baro_summary *s = summary_new(&h);
+    static struct baro_summary *s; /* the last one; freed with the next one */
+    summary_free(s);
+    s = summary_new(&h);
     assert_non_null(s);
     m->inner = change == own ? "/pod/baro-100-01234567" : NULL;
     machine_story_play(m, &(struct story_sink){to_summary_sample, to_summary_exit, to_summary_event, s});
@@ -54,9 +50,8 @@ static struct baro_summary *told_with(void (*change)(struct baro_header *h))
 
 /* Perf's count is all there is of some processes, and the hypervisor took 1.2 s meanwhile: the job's CPU time may be
  * too large, if what may be too much is not negligible. */
-static void test_stolen_time_makes_the_jobs_an_estimate(void **state)
+TEST(stolen_time_makes_the_jobs_an_estimate)
 {
-    (void)state;
     struct baro_summary *s = told_with(NULL);
     assert_false(summary_job_cpu_is_estimate(s));
     s->rows.job_absent[JOB_cpu] = s->rows.job_absent[JOB_cpu_excess] = BARO_PRESENT;
@@ -73,51 +68,18 @@ static void test_stolen_time_makes_the_jobs_an_estimate(void **state)
     assert_true(summary_job_cpu_is_estimate(s));
     for (const char *const *name = (const char *const[]){"cpu_ns", "cores_mean", NULL}; *name; name++) {
         struct baro_value v;
-        assert_int_equal(baro_summary_value(s, baro_summary_fact_find("job", *name), 0, &v), BARO_PRESENT);
-        assert_int_equal(v.flags, BARO_VALUE_ESTIMATE);
+        assert_gives(baro_summary_value(s, baro_summary_fact_find("job", *name), 0, &v), v.flags, BARO_VALUE_ESTIMATE);
     }
-    summary_free(s);
-}
-
-static void test_machine(void **state)
-{
-    (void)state;
-    struct baro_summary *s = told_with(NULL);
-    double d;
-    uint64_t v;
-    assert_int_equal(s->fold.readings, 4);
-    assert_int_equal(summary_machine_watched_ns(s), 3000 * MS);
-    assert_int_equal(summary_machine_cores_mean(s, &d), 0);
-    NEAR(d, 2.0);
-    assert_int_equal(summary_machine_cores_peak(s, &d), 0);
-    NEAR(d, 2.0);
-    assert_int_equal(summary_machine_others(s, &d), 0);
-    NEAR(d, 2.0 - 1.4 / 3 - 0.012 / 3);
-    assert_int_equal(summary_machine_share(s, FOLD_HOST_STEAL, &d), 0);
-    NEAR(d, 0.1);
-    assert_int_equal(fold_share(&s->fold, FOLD_HOST_CPU_SOME, &d), 0);
-    NEAR(d, 0.3);
-    assert_int_equal(fold_share(&s->fold, FOLD_HOST_IO_FULL, &d), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(summary_machine_gauge(s, FOLD_MEMORY_AVAILABLE, &v), 0);
-    assert_int_equal(v, 2560 * MB - 3 * 102400000);
-    assert_int_equal(summary_machine_gauge(s, FOLD_LOAD, &v), 0);
-    assert_int_equal(v, 3250000);
-    assert_int_equal(summary_machine_grown(s, FOLD_HOST_OOM_KILLS, &v), 0);
-    assert_int_equal(v, 1);
-    assert_int_equal(summary_machine_grown(s, FOLD_DISK_WRITE, &v), 0);
-    assert_int_equal(v, 3 * 8192000);
-    summary_free(s);
 }
 
 /* 24.6 MB were written to disks: more than the job is charged with, or less; and less than it passed to write(2), or
  * not. */
-static void test_writes_of_whole_folios(void **state)
+TEST(writes_of_whole_folios)
 {
     static const struct {
         uint64_t charged, passed;
         bool is_estimate;
     } of[] = {{240 * MB, 17 * MB, true}, {240 * MB, 230 * MB, false}, {20 * MB, 1 * MB, false}, {9 * MB, 0, false}};
-    (void)state;
     struct baro_summary *s = told_with(NULL);
     int id = baro_summary_fact_find("job", "io_write_bytes");
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
@@ -131,37 +93,6 @@ static void test_writes_of_whole_folios(void **state)
         assert_int_equal(baro_summary_value(s, id, 0, &v), BARO_PRESENT);
         assert_int_equal(v.flags, of[i].is_estimate ? BARO_VALUE_ESTIMATE : BARO_VALUE_LOWER_BOUND);
     }
-    summary_free(s);
-}
-
-static void test_limits(void **state)
-{
-    (void)state;
-    struct baro_summary *s = told_with(NULL);
-    const char *source;
-    enum memory_measure measure;
-    double d;
-    uint64_t v;
-    assert_int_equal(summary_memory_limit(s, &source), 500 * MB);
-    assert_string_equal(source, "cgroup /pod memory.max");
-    NEAR(summary_cores_limit(s, &source), 0.5);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_PROCESSES);
-    assert_int_equal(v, 126 * 1024000 + 2 * (48 << 10) + 2 * (23 << 10)); /* two processes, one with three threads */
-    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
-    NEAR(d, (double)v / (500 * MB));
-    assert_int_equal(summary_memory_group_ratio(s, &d), 0);
-    NEAR(d, 0.98); /* the neighbour's share is in it */
-    assert_int_equal(summary_cores_peak_ratio(s, &d), 0);
-    NEAR(d, 0.604 / 0.5); /* 302 ms from 1502 to 2002 ms: over half a second, which touches more periods of a quota than
-                             fit in */
-    assert_int_equal(summary_throttled(s, &v), 0);
-    assert_int_equal(v, 2100 * MS);
-    assert_int_equal(summary_group_oom_kills(s, &v), 0);
-    assert_int_equal(v, 1);
-    assert_int_equal(summary_fork_refusals(s, &v), 0);
-    assert_int_equal(v, 0);
-    summary_free(s);
 }
 
 static void target(struct baro_header *h)
@@ -193,48 +124,49 @@ static void free_of_limits(struct baro_header *h)
     h->limits = (struct baro_limits){0};
 }
 
-/* What is compared with a limit is what that limit counts. */
-static void test_measures(void **state)
+TEST(facts)
 {
-    (void)state;
-    const char *source;
-    enum memory_measure measure;
-    uint64_t v;
-    double d;
-    struct baro_summary *s = told_with(own);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_CGROUP);
-    assert_int_equal(v, 150 * MB + 2 * (48 << 10) +
-                            2 * (23 << 10)); /* v2 before Linux 5.18 does not say what is the kernel's */
-    assert_int_equal(summary_throttled(s, &v), 0);
-    assert_int_equal(v, 9000 * MS + 2100 * MS); /* made for the job: from nothing */
-    assert_int_equal(summary_group_oom_kills(s, &v), 0);
-    assert_int_equal(v, 3);
-    summary_free(s);
+    struct baro_summary *s = told_with(NULL);
+    expect_facts(
+        s, "host.cores 4", "host.watched_ns 3000000000", "host.cpu_mean_cores 2", "host.cpu_peak_cores 2",
+        "host.cpu_others_mean_cores 1.52933" /* 2 - 1.4 / 3 - 0.012 / 3 */, "host.cpu_steal_ratio 0.1",
+        "host.pressure.cpu_some_ratio 0.3", "host.pressure.io_full_ratio unsupported",
+        "host.memory_available_least_bytes 2252800000" /* 2560 MB - 3 * 102.4 MB */, "host.load_peak 3.25",
+        "host.oom_kills 1", "host.disk_write_bytes 24576000" /* 3 * 8192 kB */, "limits.memory_bytes 500000000",
+        "limits.memory_source cgroup /pod memory.max", "limits.cores 0.5",
+        "limits.cores_source cgroup /pod/job cpu.max", "limits.pids 100", "limits.cores_is_hidden 0",
+        "limits.memory_peak_of processes", "limits.throttled_ns 2100000000", "limits.oom_kills_in_group 1",
+        "limits.forks_refused 0",
+        /* 126 * 1024000; and for two processes and three threads in one of them 2 * 48 + 2 * 23 KiB */
+        "limits.memory_peak_bytes 129169408", "limits.memory_peak_ratio 0.258339",
+        "limits.memory_group_ratio 0.98" /* the neighbour's share is in it */,
+        /* 302 ms from 1502 to 2002 ms: over half a second, which touches more periods of a quota than fit in */
+        "limits.cores_peak_ratio 1.208");
+    s = told_with(own);
+    expect_facts(s, "limits.memory_peak_of cgroup",
+                 /* 150 MB; v2 before Linux 5.18 does not say what is the kernel's: 2 * 48 + 2 * 23 KiB */
+                 "limits.memory_peak_bytes 150145408",
+                 "limits.throttled_ns 11100000000" /* the group is the job's own: */,
+                 "limits.oom_kills_in_group 3" /* from nothing */);
     s = told_with(target);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_CGROUP);
-    assert_int_equal(v, 150 * MB + 2 * (48 << 10) + 2 * (23 << 10));
-    summary_free(s);
+    expect_facts(s, "limits.memory_peak_of cgroup", "limits.memory_peak_bytes 150145408");
     s = told_with(of_data);
-    assert_int_equal(most(s, &v, &measure), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(summary_memory_peak_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(summary_memory_group_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
-    summary_free(s);
-    s = told_with(free_of_limits);
-    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* the kernel's value now, not the header's */
-    assert_string_equal(source, "machine");
-    NEAR(summary_cores_limit(s, &source), 4.0);
-    assert_int_equal(summary_pids_limit(s, &source), 0);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_PROCESSES);
-    summary_free(s);
+    expect_facts(s, "limits.memory_peak_bytes unsupported", "limits.memory_peak_ratio unsupported",
+                 "limits.memory_group_ratio unsupported");
+    s = told_with(free_of_limits); /* the kernel's value now, not the header's */
+    expect_facts(s, "limits.memory_bytes 8192000000", "limits.memory_source machine", "limits.cores 4",
+                 "limits.pids unknown", "limits.memory_peak_of processes");
+    s = told_with(out_of_sight);
+    expect_facts(s, "limits.memory_bytes unknown", "limits.memory_is_hidden 1",
+                 "limits.memory_at_most_bytes 8192000000", "limits.memory_at_most_source machine",
+                 "limits.memory_peak_ratio unknown", "limits.cores unknown", "limits.cores_is_hidden 1",
+                 "limits.cores_at_most 2", "limits.cores_at_most_source affinity", "limits.cores_peak_ratio unknown",
+                 "limits.pids denied");
 }
 
 /* getrlimit(2): RLIMIT_AS is about virtual memory of one process, resident or not. */
-static void test_address_space(void **state)
+TEST(address_space)
 {
-    (void)state;
     struct baro_header h;
     struct baro_process p[2] = {{.id = 7, .key = {50, 5}, .name = "p"}, {.id = 8, .key = {51, 6}, .name = "q"}};
     struct baro_process *rows[] = {&p[0], &p[1]};
@@ -257,29 +189,10 @@ static void test_address_space(void **state)
         summary_add_sample(s, &sample);
     }
     summary_finish(s);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_ADDRESS_SPACE);
+    assert_gives(most(s, &v, &measure), measure, MEMORY_ADDRESS_SPACE);
     assert_int_equal(v, 400 * MB);
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.4);
-    summary_free(s);
-}
-
-static void test_hidden_limits(void **state)
-{
-    (void)state;
-    const char *source;
-    double d;
-    struct baro_summary *s = told_with(out_of_sight);
-    assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* at most */
-    assert_string_equal(source, "machine");
-    assert_int_equal(summary_memory_peak_ratio(s, &d), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(summary_cores_unknown(s), BARO_ABSENT_UNKNOWN);
-    NEAR(summary_cores_limit(s, &source), 2.0);
-    assert_string_equal(source, "affinity");
-    assert_int_equal(summary_cores_peak_ratio(s, &d), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(summary_pids_unknown(s), BARO_ABSENT_DENIED);
     summary_free(s);
 }
 
@@ -299,9 +212,8 @@ static void fill_sample(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struc
 }
 
 /* From a group with 1000 MB, of which it held 900, to one with 100 MB, of which it held 40. */
-static void test_moved(void **state)
+TEST(moved)
 {
-    (void)state;
     static const struct baro_limits before = {.memory_bytes = 1000 * MB, .memory_source = "cgroup /a memory.max"};
     static const struct baro_limits after = {.memory_bytes = 100 * MB,
                                              .memory_source = "cgroup /b memory.max",
@@ -331,11 +243,9 @@ static void test_moved(void **state)
     summary_add_limits(s, &before, 11 * MS); /* found late, and held from the start */
     fill_sample(&sample, 1000 * MS, 20, &a, 4, 700);
     summary_add_sample(s, &sample);
-    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
-    assert_true(d > 0.9 && d < 0.901);
+    assert_then(summary_memory_peak_ratio(s, &d), d > 0.9 && d < 0.901);
     summary_add_limits(s, &before, 1001 * MS); /* unchanged */
-    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
-    assert_true(d > 0.9 && d < 0.901);
+    assert_then(summary_memory_peak_ratio(s, &d), d > 0.9 && d < 0.901);
     summary_add_limits(s, &after, 1002 * MS);
     sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 1, .at = of_b};
     fill_sample(&sample, 1100 * MS, 40, &b, 7, 50);
@@ -345,20 +255,16 @@ static void test_moved(void **state)
     summary_finish(s);
     assert_int_equal(summary_memory_limit(s, &source), 100 * MB);
     assert_string_equal(source, "cgroup /b memory.max");
-    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
-    assert_true(d > 0.4 && d < 0.401);
+    assert_then(summary_memory_peak_ratio(s, &d), d > 0.4 && d < 0.401);
     assert_int_equal(s->peaks.sum[PEAK_RSS].value, 900 * MB); /* the job's value stays */
-    assert_int_equal(summary_group_oom_kills(s, &v), 0);
-    assert_int_equal(v, (4 - 3) + (9 - 7));
-    assert_int_equal(summary_throttled(s, &v), 0);
-    assert_int_equal(v, (700 - 500 + 350 - 50) * MS);
+    assert_gives(summary_group_oom_kills(s, &v), v, (4 - 3) + (9 - 7));
+    assert_gives(summary_throttled(s, &v), v, (700 - 500 + 350 - 50) * MS);
     summary_free(s);
 }
 
 /* A process that was larger than all of them together at any sample was so between two samples. */
-static void test_spike(void **state)
+TEST(spike)
 {
-    (void)state;
     struct baro_header h;
     struct baro_process p = {.id = 7, .key = {50, 5}, .name = "p"};
     struct baro_process *rows[] = {&p};
@@ -371,8 +277,7 @@ static void test_spike(void **state)
     sample.job[JOB_process_rss_peak] = 400 * MB;
     summary_add_sample(s, &sample);
     summary_finish(s);
-    assert_int_equal(most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_PROCESSES);
+    assert_gives(most(s, &v, &measure), measure, MEMORY_PROCESSES);
     assert_int_equal(v / MB, 10);
     struct summary_memory m;
     summary_memory(s, &m);
@@ -384,13 +289,12 @@ static void test_spike(void **state)
 }
 
 /* Counters that fall, readings that are missing, nothing at all. */
-static void test_odd_readings(void **state)
+TEST(odd_readings)
 {
     static const uint64_t read[] = {100, 300, 50, 80, 80};
     struct fold f;
     struct baro_sample s = {.t_ns = 1};
     double d;
-    (void)state;
     fold_init(&f);
     fold_add(&f, &s);
     assert_int_equal(f.readings, 0);
@@ -409,38 +313,35 @@ static void test_odd_readings(void **state)
     fold_done(&f);
 }
 
-static void write_story(const char *path)
+static void write_story(void)
 {
     struct baro_header h;
     machine_story_header(&h);
     struct machine_story *m = calloc(1, sizeof(*m));
-    struct tape_writer *w = tape_begun(path, &h);
+    struct tape_writer *w = tape_begun(tape_path, &h);
     machine_story_play(m, &(struct story_sink){to_tape_sample, to_tape_exit, to_tape_event, w});
     tape_ended(w);
     free(m);
 }
 
-static void test_live_is_replay(void **state)
+TEST(live_is_replay)
 {
-    const char *path = *state;
     struct buf a = {0}, b = {0};
     struct baro_summary *live = told_with(NULL);
-    write_story(path);
-    struct baro_summary *replay = summary_of_file(path);
+    write_story();
+    struct baro_summary *replay = summary_of_file(tape_path);
     summary_json(live, "t", &(struct json){.out = &a, .pretty = true});
     summary_json(replay, "t", &(struct json){.out = &b, .pretty = true});
     buf_byte(&a, 0);
     buf_byte(&b, 0);
     assert_string_equal((char *)a.at, (char *)b.at);
     summary_free(replay);
-    summary_free(live);
     buf_done(&a);
     buf_done(&b);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
-    (void)state;
     static const struct {
         const char *name;
         void (*change)(struct baro_header *h);
@@ -460,27 +361,23 @@ static void test_golden(void **state)
         buf_clear(&text);
         report_block(s, "/t/x.baro", blocks[i].style, &text);
         expect_golden(blocks[i].name, &text);
-        summary_free(s);
     }
     struct baro_summary *s = told_with(NULL);
     buf_clear(&text);
     summary_json(s, "/t/x.baro", &(struct json){.out = &text, .pretty = true});
     expect_golden("machine.json", &text);
-    summary_free(s);
     buf_done(&text);
 }
 
-static void rows(const char *path, const char *name, int kind, struct buf *text)
+static void rows(const char *name, int kind, struct buf *text)
 {
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct baro_record r;
     struct dialect *d;
-    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
-    assert_int_equal(dialect_new(&d, name, kind, baro_tape_header(tape), &err), 0);
+    struct baro_tape *tape = tape_opened(tape_path);
+    assert_int_equal(dialect_new(&d, name, kind, baro_tape_header(tape), NULL), 0);
     buf_clear(text);
     dialect_header(d, text);
-    while (baro_tape_next(tape, &r, &err) > 0)
+    while (baro_tape_next(tape, &r, NULL) > 0)
         dialect_record(d, &r, text);
     dialect_end(d, text);
     assert_false(dialect_silent(d));
@@ -488,7 +385,7 @@ static void rows(const char *path, const char *name, int kind, struct buf *text)
     baro_tape_close(tape);
 }
 
-static void test_dialects(void **state)
+TEST(dialects)
 {
     static const struct {
         const char *name, *golden;
@@ -502,38 +399,34 @@ static void test_dialects(void **state)
         {"oasislmf", "dialect-oasislmf.csv", DIALECT_ANY},
     };
     struct buf text = {0};
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct dialect *d;
-    write_story(*state);
+    write_story();
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        rows(*state, all[i].name, all[i].kind, &text);
+        rows(all[i].name, all[i].kind, &text);
         expect_golden(all[i].golden, &text);
     }
     buf_done(&text);
-    assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
-    assert_int_equal(dialect_new(&d, "spare", DIALECT_ANY, baro_tape_header(tape), &err), BARO_E_SYNTAX);
-    assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, baro_tape_header(tape), &err), BARO_E_SYNTAX);
+    struct baro_tape *tape = tape_opened(tape_path);
+    assert_int_equal(dialect_new(&d, "spare", DIALECT_ANY, baro_tape_header(tape), NULL), BARO_E_SYNTAX);
+    assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, baro_tape_header(tape), NULL), BARO_E_SYNTAX);
     assert_null(d);
     baro_tape_close(tape);
 }
 
 /* A value that was not read is empty, never a zero. */
-static void test_dialect_absent(void **state)
+TEST(dialect_absent)
 {
     static const char *const names[] = {"spare-cores-mended", "pytyche-cpu"};
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
     struct buf text = {0};
-    write_story(*state);
-    assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
+    write_story();
+    struct baro_tape *tape = tape_opened(tape_path);
     for (size_t i = 0; i < 2; i++) {
         struct baro_sample s = {.t_ns = SECOND, .has_host = true, .host_ns = SECOND};
         struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = SECOND, .u.sample = &s};
         struct dialect *d;
         memset(s.host_absent, BARO_ABSENT_DENIED, sizeof(s.host_absent));
         s.host_absent[HOST_uptime] = BARO_PRESENT;
-        assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, baro_tape_header(tape), &err), 0);
+        assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, baro_tape_header(tape), NULL), 0);
         dialect_record(d, &r, &text);
         dialect_record(d, &r, &text); /* the same sample */
         assert_true(dialect_silent(d));
@@ -547,31 +440,4 @@ static void test_dialect_absent(void **state)
     assert_memory_equal(text.at, want, sizeof(want) - 1);
     buf_done(&text);
     baro_tape_close(tape);
-}
-
-int main(void)
-{
-    char path[] = "/tmp/test_machine_summary_XXXXXX";
-    int fd = mkstemp(path);
-    void *at = path;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stolen_time_makes_the_jobs_an_estimate),
-        cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_writes_of_whole_folios),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_measures),
-        cmocka_unit_test(test_address_space),
-        cmocka_unit_test(test_hidden_limits),
-        cmocka_unit_test(test_moved),
-        cmocka_unit_test(test_spike),
-        cmocka_unit_test(test_odd_readings),
-        cmocka_unit_test_prestate(test_live_is_replay, at),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test_prestate(test_dialects, at),
-        cmocka_unit_test_prestate(test_dialect_absent, at),
-    };
-    close(fd);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

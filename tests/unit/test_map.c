@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/map.h against a plain array: keys that come, go all at once, and occur several times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/map.h"
 
 #define PAIRS 2000u
@@ -43,7 +36,7 @@ static void check_key(const struct map *m, const struct pair *all, uint64_t key)
     assert_int_equal(sum, 0);
 }
 
-static void test_random(void **state)
+TEST(random)
 {
     static struct pair all[PAIRS];
     struct map m = {0};
@@ -72,7 +65,7 @@ static void test_random(void **state)
     map_done(&m);
 }
 
-static void test_set(void **state)
+TEST(set)
 {
     struct map m = {0};
     assert_null(map_find(&m, 7));
@@ -84,7 +77,7 @@ static void test_set(void **state)
     map_done(&m);
 }
 
-static void test_hash(void **state)
+TEST(hash)
 {
     static const char text[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
     assert_int_not_equal(map_hash("", 0), 0);
@@ -93,14 +86,4 @@ static void test_hash(void **state)
         for (size_t k = 0; k < i; k++)
             assert_int_not_equal(map_hash(text, i), map_hash(text, k));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_hash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

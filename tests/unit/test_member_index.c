@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The members of several jobs by pid. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH set_up, tear_down
+#include "unit.h"
 #include "recorder/job/member_index.h"
 #include "recorder/job/tree.h"
 
@@ -74,7 +69,7 @@ static void expect_jobs(struct fixture *f, int32_t pid, int32_t also, size_t fro
 }
 
 /* 2520 is a multiple of 1 to 10, so it is in many jobs: no number of them is too large. */
-static void all_jobs_of_a_pid(void **state)
+TEST(all_jobs_of_a_pid)
 {
     struct fixture *f = *state;
     for (int32_t pid = 0; pid <= PIDS + 1; pid++)
@@ -87,7 +82,7 @@ static void all_jobs_of_a_pid(void **state)
     assert_true(member_index_find(&f->d, 2520, 0, &found) > 16);
 }
 
-static void removed(void **state)
+TEST(removed)
 {
     struct fixture *f = *state;
     for (size_t k = 0; k < JOBS / 2; k++) {
@@ -99,7 +94,7 @@ static void removed(void **state)
 }
 
 /* A pid that was used again while the exit of the first process with it was not reported yet. */
-static void two_members_of_a_job(void **state)
+TEST(two_members_of_a_job)
 {
     struct fixture *f = *state;
     struct member again = {.links.tree = &f->tree[3], .row.key.pid = 2520};
@@ -108,12 +103,4 @@ static void two_members_of_a_job(void **state)
     member_index_remove(&f->d, member_of(f, 3, 2520));
     expect_jobs(f, 2520, 0, 0);
     member_index_remove(&f->d, &again);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {TEST(all_jobs_of_a_pid), TEST(removed), TEST(two_members_of_a_job)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,8 @@
 /* Reading a tape while one allocation fails: all records, or an error; never damage that there is not. Not with a
  * sanitizer, which has an allocator of its own. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "allocations.h"
 #include "baro/tape.h"
 
@@ -31,7 +24,7 @@ static int read_all(const char *path)
     return code < 0 ? code : n;
 }
 
-static void one_allocation_fails(void **state)
+TEST(one_allocation_fails)
 {
     static const char *const names[] = {"v1-small", "v1-machine", "v1-entities"};
     const char *fixtures = getenv("BARO_FIXTURES");
@@ -52,10 +45,4 @@ static void one_allocation_fails(void **state)
         }
         assert_true(failed > 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_allocation_fails)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

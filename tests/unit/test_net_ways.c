@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines without network hardware: which interfaces have the routes, and are counted. Trees made by hand after
  * /sys/class/net of such machines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH machine_new, machine_done
+#include "unit.h"
 #include "cut.h"
 #include "host_tree.h"
 #include "kernel/proc/machine.h"
@@ -43,7 +39,7 @@ static void check_routes6(struct span cut)
         assert_true(n < 4 && span_equal(r.name, "eth0") && r.all == rows[n].all && r.network == rows[n].network);
 }
 
-static void routes(void **state)
+TEST(routes)
 {
     struct proc_route r;
     struct span four =
@@ -149,7 +145,7 @@ static void check(const struct interface *all, size_t n, const char *four, const
 }
 #define CHECK(rows, four, six) check(rows, sizeof(rows) / sizeof(*(rows)), four, six)
 
-static void a_host_with_containers(void **state)
+TEST(a_host_with_containers)
 {
     static const struct interface rows[] = {
         {"eth0", 2, 2, {HARDWARE}, true}, {"docker0", 3, 3, {BRIDGE, KIND("bridge")}, false},
@@ -159,7 +155,7 @@ static void a_host_with_containers(void **state)
     CHECK(rows, V4("cali1", "0000000A", "000000FF"), NULL); /* hardware is counted, whatever the routes are */
 }
 
-static void a_container(void **state)
+TEST(a_container)
 {
     static const struct interface one[] = {{"eth0", 2, 9, {NULL}, true}};
     static const struct interface two[] = {{"eth0", 2, 9, {NULL}, true},
@@ -173,7 +169,7 @@ static void a_container(void **state)
 }
 
 /* A container in which containers run: their veth pairs lead only to them. */
-static void a_container_with_containers(void **state)
+TEST(a_container_with_containers)
 {
     static const struct interface docker[] = {{"eth0", 2, 9, {NULL}, true},
                                               {"docker0", 3, 3, {BRIDGE}, false},
@@ -201,7 +197,7 @@ static void a_container_with_containers(void **state)
 }
 
 /* Both ends are here: no traffic leaves the machine, whatever is on top of them. */
-static void a_pair_with_both_ends(void **state)
+TEST(a_pair_with_both_ends)
 {
     static const struct interface rows[] = {{"v0", 2, 3, {NULL}, false},
                                             {"v1", 3, 2, {PORT}, false},
@@ -221,7 +217,7 @@ static void a_pair_with_both_ends(void **state)
 }
 
 /* A virtual machine in a container: its tap and the container's veth are ports of one bridge. */
-static void a_guest(void **state)
+TEST(a_guest)
 {
     static const struct interface bridged[] = {{"nic", 2, 9, {PORT}, true},
                                                {"br0", 3, 3, {BRIDGE}, false},
@@ -234,7 +230,7 @@ static void a_guest(void **state)
 
 /* A container without privileges reaches the network by a tap of slirp4netns or pasta; a namespace for a VPN by the
  * tunnel. */
-static void neither_hardware_nor_pair(void **state)
+TEST(neither_hardware_nor_pair)
 {
     static const struct interface tap[] = {{"tap0", 2, 2, {TAP}, true}};
     static const struct interface tap_and_vpn[] = {{"tap0", 2, 2, {TAP}, true},
@@ -248,7 +244,7 @@ static void neither_hardware_nor_pair(void **state)
     CHECK(nothing, NULL, NULL);
 }
 
-static void a_bond_and_a_vlan(void **state)
+TEST(a_bond_and_a_vlan)
 {
     static const struct interface rows[] = {{"eth0", 2, 9, {"master/bonding/mode\0"}, false},
                                             {"eth1", 3, 11, {"master/bonding/mode\0"}, false},
@@ -264,7 +260,7 @@ static void a_bond_and_a_vlan(void **state)
 }
 
 /* A second network that the container is connected to while it runs: at first it has no route. */
-static void a_route_that_comes_later(void **state)
+TEST(a_route_that_comes_later)
 {
     static const struct interface rows[] = {{"eth0", 2, 9, {NULL}, true}, {"eth1", 3, 12, {NULL}, false}};
     static const char text[] = "eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\neth1: 110 1 0 0 0 0 0 0 110 1 0 0 0 0 0 0\n";
@@ -276,20 +272,4 @@ static void a_route_that_comes_later(void **state)
     host_tree_read();
     is(HOST_net_receive, 101); /* from its last value on */
     assert_int_equal(named(BARO_KIND_NET, "eth1")->value[NET_counted], 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        HOST_TEST(routes),
-        HOST_TEST(a_host_with_containers),
-        HOST_TEST(a_container),
-        HOST_TEST(a_container_with_containers),
-        HOST_TEST(a_pair_with_both_ends),
-        HOST_TEST(a_guest),
-        HOST_TEST(neither_hardware_nor_pair),
-        HOST_TEST(a_bond_and_a_vlan),
-        HOST_TEST(a_route_that_comes_later),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,13 @@
 /* Which groups a recording removes: in any file system, as locks and names are the same there. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "files.h"
 #include "recorder/wrapper/own_cgroup_dir.h"
 
@@ -44,21 +36,14 @@ static int hold(const char *dir, const char *name)
 }
 
 /* The pid in the name proves nothing: 1 lives in every namespace, and a group that it left is removed. */
-static void by_name(void **state)
+TEST(by_name)
 {
     static const char *const ours[] = {"baro-1-0123abcd", "baro-4194304-ffffffff", "baro-1-self", "baro-0-00000000"};
-    static const char *const others[] = {"baro-1-0123abc",
-                                         "baro-1-0123abcde",
-                                         "baro-1-0123abcg",
-                                         "baro-1-0123ABCD",
-                                         "baro--0123abcd",
-                                         "baro-x-0123abcd",
-                                         "baro-1",
-                                         "baro-1-selfish",
-                                         "baro",
-                                         "job",
-                                         "baro-1-",
-                                         "baro-99999999999999999999-0123abcd"};
+    /* clang-format off */
+    static const char *const others[] = {"baro-1-0123abc", "baro-1-0123abcde", "baro-1-0123abcg", "baro-1-0123ABCD",
+                                         "baro--0123abcd", "baro-x-0123abcd", "baro-1", "baro-1-selfish", "baro",
+                                         "job", "baro-1-", "baro-99999999999999999999-0123abcd"};
+    /* clang-format on */
     char dir[sizeof(FILES_NAME)];
     files_make(dir);
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
@@ -75,7 +60,7 @@ static void by_name(void **state)
 }
 
 /* Wrapper and recorder hold one lock together: it is held until the last of them is gone, however it ended. */
-static void by_lock(void **state)
+TEST(by_lock)
 {
     char dir[sizeof(FILES_NAME)];
     files_make(dir);
@@ -99,7 +84,7 @@ static void by_lock(void **state)
 }
 
 /* A folder that can't be locked, or is no control group, is not taken for one that baro made. */
-static void not_made_by_baro(void **state)
+TEST(not_made_by_baro)
 {
     char dir[sizeof(FILES_NAME)], taken[128];
     struct own_dir d = {.v2 = true};
@@ -118,11 +103,4 @@ static void not_made_by_baro(void **state)
     own_dir_remove(taken);
     assert_false(there(dir, "baro-7-00000002"));
     files_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_name), cmocka_unit_test(by_lock),
-                                       cmocka_unit_test(not_made_by_baro)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page of a tape with more processes than are kept: which are shown, and that the others are counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "base/buf.h"
 #include "output/page/moments.h"
 #include "output/page/page.h"
@@ -22,9 +17,9 @@ static bool is_heavy(uint32_t i)
 }
 
 /* "make" lives all the time; the others end in order, 1000 a second. */
-static void write_many(const char *path)
+static void write_many(void)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *all[] = {&make};
     struct baro_sample s = {.n = 1, .processes = all};
     char name[32];
@@ -44,34 +39,24 @@ static void write_many(const char *path)
         if (i % 1000 != 999)
             continue;
         s.t_ns = make.read_ns = e.t_ns;
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static int set_up(void **state)
 {
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/test_page.%d.baro", (int)getpid());
-    write_many(path);
-    *state = path;
+    write_many();
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    return unlink(*state);
-}
-
-static void test_lives_are_thinned(void **state)
+TEST(lives_are_thinned)
 {
     static struct moments m;
     struct lives l;
-    struct baro_tape *t;
     struct baro_record r;
     uint32_t most = 0, heavy = 0, failed = 0;
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     lives_init(&l, baro_tape_header(t));
     moments_init(&m, &l, PROCESSES * (SECOND / 1000));
     while (baro_tape_next(t, &r, NULL) > 0) {
@@ -101,7 +86,7 @@ static void test_lives_are_thinned(void **state)
 }
 
 /* One of two processes has no rss: the sum of that moment is a lower bound. */
-static void test_sum_that_lacks_a_process(void **state)
+TEST(sum_that_lacks_a_process)
 {
     static struct moments m;
     static const struct baro_header header;
@@ -135,13 +120,12 @@ static int into(void *context, const char *at, size_t len)
     return 0;
 }
 
-static void test_page_has_the_heaviest(void **state)
+TEST(page_has_the_heaviest)
 {
     const struct page_options options = {.tape_name = "t"};
     struct buf html = {0};
-    struct baro_tape *t;
     char name[32];
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(page_write(t, &options, into, &html, NULL), 0);
     buf_byte(&html, 0);
     assert_false(html.failed);
@@ -158,10 +142,5 @@ static void test_page_has_the_heaviest(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lives_are_thinned),
-        cmocka_unit_test(test_sum_that_lacks_a_process),
-        cmocka_unit_test(test_page_has_the_heaviest),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Users of a file like /etc/passwd. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/passwd.h"
 
 #define PATH "test_passwd.txt"
@@ -32,14 +25,13 @@ static void assert_name(uint32_t uid, const char *expected)
         assert_non_null(expected);
         assert_string_equal(user.name, expected);
         assert_int_equal(user.uid, uid);
-        assert_int_equal(passwd_by_name(PATH, expected, &user), 1);
-        assert_int_equal(user.uid, uid);
+        assert_one(passwd_by_name(PATH, expected, &user), user.uid, uid);
     } else {
         assert_null(expected);
     }
 }
 
-static void test_users_of_a_file(void **state)
+TEST(users_of_a_file)
 {
     write_file("root:x:0:0:root:/root:/bin/sh\n"
                "toor:x:0:0::/root:/bin/sh\n" /* the first one counts */
@@ -67,8 +59,7 @@ static void test_users_of_a_file(void **state)
     for (uint32_t uid = 1001; uid <= 1008; uid++)
         assert_name(uid, uid == 1002 ? "ann" : NULL);
     struct passwd_user user;
-    assert_int_equal(passwd_by_name(PATH, "toor", &user), 1);
-    assert_int_equal(user.uid, 0);
+    assert_one(passwd_by_name(PATH, "toor", &user), user.uid, 0);
     static const char *const none[] = {"", "b", "bobb", "# old", "+nis", "wrong", "large", "short", NULL};
     for (const char *const *name = none; *name; name++)
         assert_int_equal(passwd_by_name(PATH, *name, &user), 0);
@@ -76,7 +67,7 @@ static void test_users_of_a_file(void **state)
 }
 
 /* A file that can't be opened or read names nobody, and says so. */
-static void test_unreadable_file(void **state)
+TEST(unreadable_file)
 {
     struct passwd_user user;
     assert_int_equal(passwd_by_name("nosuch/passwd", "root", &user), -ENOENT);
@@ -85,7 +76,7 @@ static void test_unreadable_file(void **state)
 }
 
 /* A name that is too long is nobody's, and a line may lie anywhere among the blocks that are read. */
-static void test_long_lines(void **state)
+TEST(long_lines)
 {
     char text[16384], name[PASSWD_NAME_MOST + 1];
     for (size_t before = 4000; before < 4200; before++) {
@@ -102,14 +93,4 @@ static void test_long_lines(void **state)
         assert_name(7, len < PASSWD_NAME_MOST ? name : NULL);
     }
     unlink(PATH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_users_of_a_file),
-        cmocka_unit_test(test_unreadable_file),
-        cmocka_unit_test(test_long_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who a client of baro serve is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
+#include "unit.h"
 #include <sys/socket.h>
 
 #include "programs/baro-serve/peer.h"
 
-static void test_a_unix_socket_has_a_user(void **state)
+TEST(a_unix_socket_has_a_user)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -49,18 +44,18 @@ static void check_loopback(int family)
     close(listener);
 }
 
-static void test_a_connection_within_the_machine(void **state)
+TEST(a_connection_within_the_machine)
 {
     check_loopback(AF_INET);
 }
 
-static void test_a_connection_within_the_machine_by_ipv6(void **state)
+TEST(a_connection_within_the_machine_by_ipv6)
 {
     check_loopback(AF_INET6);
 }
 
 /* The kernel says 0 of a socket that was closed: that would be root. */
-static void test_a_client_that_has_left_has_no_user(void **state)
+TEST(a_client_that_has_left_has_no_user)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(a);
@@ -79,7 +74,7 @@ static void test_a_client_that_has_left_has_no_user(void **state)
     close(listener);
 }
 
-static void test_peers_are_told_apart(void **state)
+TEST(peers_are_told_apart)
 {
     struct peer root = {.is = PEER_USER}, other = {.is = PEER_USER, .uid = 1}, none = {0},
                 near = {.is = PEER_ADDRESS, .address = {10, 0, 0, 1}},
@@ -89,16 +84,4 @@ static void test_peers_are_told_apart(void **state)
                  peer_same(&none, &near));
     none = peer_of(-1);
     assert_int_equal(none.is, PEER_UNKNOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_unix_socket_has_a_user),
-        cmocka_unit_test(test_a_connection_within_the_machine),
-        cmocka_unit_test(test_a_connection_within_the_machine_by_ipv6),
-        cmocka_unit_test(test_a_client_that_has_left_has_no_user),
-        cmocka_unit_test(test_peers_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

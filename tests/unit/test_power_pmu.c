@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of the PMU "power", as in arch/x86/events/rapl.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/error.h"
 #include "kernel/sys/power_pmu.h"
 
-static void scales(void **state)
+TEST(scales)
 {
     static const struct {
         const char *text;
@@ -34,22 +28,14 @@ static void scales(void **state)
     }
 }
 
-static void events(void **state)
+TEST(events)
 {
     static const char *const bad[] = {
         "", "event=", "event=0x", "event=2", "event=0xg", "umask=0x1", "event=0x11111111111111111"};
     uint64_t v = 7;
-    assert_int_equal(power_event_parse(span_str("event=0x02"), &v), 0);
-    assert_int_equal(v, 2);
-    assert_int_equal(power_event_parse(span_str("event=0xfF"), &v), 0);
-    assert_int_equal(v, 255);
+    assert_gives(power_event_parse(span_str("event=0x02"), &v), v, 2);
+    assert_gives(power_event_parse(span_str("event=0xfF"), &v), v, 255);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(power_event_parse(span_str(bad[i]), &v), BARO_E_SYNTAX);
     assert_int_equal(v, 255);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scales), cmocka_unit_test(events)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

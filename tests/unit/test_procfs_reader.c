@@ -2,19 +2,11 @@
 /* The reader: on a captured tree (tests/fixtures/machines) and on the live /proc. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/metric.h"
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
@@ -50,8 +42,7 @@ static struct span read_all(int root, int32_t pid, const char *what)
 static struct pid_stat stat_of(int root, int32_t pid)
 {
     struct pid_stat st;
-    assert_int_equal(pid_stat_parse(read_all(root, pid, "stat"), &st), 0);
-    assert_int_equal(st.pid, pid);
+    assert_gives(pid_stat_parse(read_all(root, pid, "stat"), &st), st.pid, pid);
     return st;
 }
 
@@ -76,7 +67,7 @@ static bool has_id(const struct ids *ids, int32_t id)
     return false;
 }
 
-static void captured_processes(void **state)
+TEST(captured_processes)
 {
     int root = machine_open();
     static struct ids ids;
@@ -97,7 +88,7 @@ static void captured_processes(void **state)
     close(root);
 }
 
-static void captured_files(void **state)
+TEST(captured_files)
 {
     int root = machine_open();
     struct pid_status status;
@@ -107,15 +98,12 @@ static void captured_files(void **state)
     assert_int_equal(pid_status_parse(read_all(root, ZOMBIE, "status"), &status), 0);
     assert_false(status.valid & (1u << STATUS_VM_RSS | 1u << STATUS_RSS_ANON));
     assert_true(status.value[STATUS_PPID] == PARENT && status.value[STATUS_THREADS] == 1);
-    assert_int_equal(pid_status_parse(read_all(root, HOSTILE, "status"), &status), 0);
-    assert_int_equal(status.valid, (1u << STATUS_MAX) - 1);
+    assert_gives(pid_status_parse(read_all(root, HOSTILE, "status"), &status), status.valid, (1u << STATUS_MAX) - 1);
     assert_int_equal(status.value[STATUS_KTHREAD], 0);
-    assert_int_equal(pid_status_parse(read_all(root, KTHREADD, "status"), &status), 0);
-    assert_int_equal(status.value[STATUS_KTHREAD], 1);
+    assert_gives(pid_status_parse(read_all(root, KTHREADD, "status"), &status), status.value[STATUS_KTHREAD], 1);
     assert_int_equal(pid_io_parse(read_all(root, PARENT, "io"), &io), 0);
     assert_true(io.valid == (1u << IO_MAX) - 1 && io.value[IO_RCHAR] == 771651);
-    assert_int_equal(pid_smaps_parse(read_all(root, PARENT, "smaps_rollup"), &sm), 0);
-    assert_int_equal(sm.valid, (1u << SMAPS_MAX) - 1);
+    assert_gives(pid_smaps_parse(read_all(root, PARENT, "smaps_rollup"), &sm), sm.valid, (1u << SMAPS_MAX) - 1);
     assert_true(sm.value[SMAPS_USS] <= sm.value[SMAPS_PSS] && sm.value[SMAPS_PSS] <= sm.value[SMAPS_RSS]);
     assert_int_equal(proc_read(root, ZOMBIE, "smaps_rollup", text, sizeof(text)), -ENOENT);
     ids.n = 0;
@@ -131,7 +119,7 @@ static void captured_files(void **state)
     close(root);
 }
 
-static void reads_at_most_cap(void **state)
+TEST(reads_at_most_cap)
 {
     int root = machine_open();
     char small[8] = "zzzzzzz";
@@ -145,7 +133,7 @@ static void reads_at_most_cap(void **state)
     close(root);
 }
 
-static void live_self(void **state)
+TEST(live_self)
 {
     int root = proc_root();
     int32_t self = getpid();
@@ -155,8 +143,7 @@ static void live_self(void **state)
     struct proc_stat machine;
     struct pid_stat st = stat_of(root, self);
     assert_true(st.ppid == getppid() && st.num_threads >= 1 && st.vsize > 0);
-    assert_int_equal(pid_status_parse(read_all(root, self, "status"), &status), 0);
-    assert_int_equal(status.value[STATUS_TGID], self);
+    assert_gives(pid_status_parse(read_all(root, self, "status"), &status), status.value[STATUS_TGID], self);
     assert_int_equal(status.value[STATUS_UID], getuid());
     assert_true(status.value[STATUS_VM_HWM] >= status.value[STATUS_VM_RSS]);
     assert_int_equal(pid_schedstat_parse(read_all(root, self, "schedstat"), &ss), 0);
@@ -173,7 +160,7 @@ static void live_self(void **state)
     close(root);
 }
 
-static void live_descriptors(void **state)
+TEST(live_descriptors)
 {
     int root = proc_root();
     int32_t self = getpid();
@@ -190,7 +177,7 @@ static void live_descriptors(void **state)
 }
 
 /* A child that has ended and is not yet reaped; then it is, and its files are gone. */
-static void live_zombie(void **state)
+TEST(live_zombie)
 {
     int root = proc_root();
     pid_t child = fork();
@@ -242,7 +229,7 @@ static int read_as_nobody(int root, pid_t target)
     return proc_absent(EACCES) == BARO_ABSENT_DENIED ? 0 : 6;
 }
 
-static void live_denied(void **state)
+TEST(live_denied)
 {
     if (geteuid() != 0)
         skip();
@@ -256,7 +243,7 @@ static void live_denied(void **state)
     close(root);
 }
 
-static void live_hostile_name(void **state)
+TEST(live_hostile_name)
 {
     static const char name[] = ") S 1 1\n\xff\xfe(x";
     char old[16];
@@ -270,21 +257,11 @@ static void live_hostile_name(void **state)
     close(root);
 }
 
-static void reasons(void **state)
+TEST(reasons)
 {
     assert_int_equal(proc_absent(ENOENT), BARO_ABSENT_GONE);
     assert_int_equal(proc_absent(ESRCH), BARO_ABSENT_GONE);
     assert_int_equal(proc_absent(EACCES), BARO_ABSENT_DENIED);
     assert_int_equal(proc_absent(EPERM), BARO_ABSENT_DENIED);
     assert_int_equal(proc_absent(EINVAL), BARO_ABSENT_UNSUPPORTED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(captured_processes), cmocka_unit_test(captured_files),    cmocka_unit_test(reads_at_most_cap),
-        cmocka_unit_test(live_self),          cmocka_unit_test(live_descriptors),  cmocka_unit_test(live_zombie),
-        cmocka_unit_test(live_denied),        cmocka_unit_test(live_hostile_name), cmocka_unit_test(reasons),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro_tape_realtime_ns(): the wall clock after steps and sleep, also of a tape that grows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/arrow.h"
 #include "tape_file.h"
 #include "output/rows/row.h"
@@ -28,7 +20,7 @@ static void put_event(struct tape_writer *w, uint64_t t_ns, enum baro_event_kind
 static void put_sample(struct tape_writer *w, uint64_t t_ns)
 {
     struct baro_sample s = {.t_ns = t_ns};
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
 }
 
 static int64_t ahead_at(struct baro_tape *t, uint64_t t_ns)
@@ -73,15 +65,12 @@ static void check_moments(struct baro_tape *t)
     assert_int_equal(moment_on_tape("noon", t, 0, 7 * SECOND, &m, NULL), BARO_E_SYNTAX);
 }
 
-static void test_steps(void **state)
+TEST(steps)
 {
-    char path[] = "/tmp/realtime-XXXXXX";
-    struct baro_tape *t;
     struct baro_record r;
-    close(mkstemp(path));
-    struct tape_writer *w = new_tape(path, &tape_io_real);
+    struct tape_writer *w = new_tape(tape_path, &tape_io_real);
     put_sample(w, 1 * SECOND);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(ahead_at(t, 0), 0);
     assert_int_equal(ahead_at(t, 100 * SECOND), 0);
     put_event(w, 2 * SECOND, BARO_EVENT_CLOCK_STEP, -5 * (int64_t)SECOND); /* set back by 5 s */
@@ -96,38 +85,31 @@ static void test_steps(void **state)
     assert_int_equal(ahead_at(t, 2 * SECOND - 1), 0);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* it has not moved */
     assert_true(r.kind == BARO_RECORD_SAMPLE && r.t_ns == SECOND);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     assert_int_equal(ahead_at(t, 6 * SECOND), 55 * (int64_t)SECOND);
     check_found(t);
     check_moments(t);
     baro_tape_close(t);
-    unlink(path);
 }
 
 /* Columns and rows have those times. */
-static void test_readers(void **state)
+TEST(readers)
 {
-    char path[] = "/tmp/realtime-XXXXXX";
-    struct baro_tape *t;
     struct ArrowArrayStream rows;
     struct ArrowArray array;
-    close(mkstemp(path));
-    struct tape_writer *w = new_tape(path, &tape_io_real);
+    struct tape_writer *w = new_tape(tape_path, &tape_io_real);
     put_sample(w, 1 * SECOND);
     put_event(w, 2 * SECOND, BARO_EVENT_CLOCK_STEP, 3600 * (int64_t)SECOND);
     put_sample(w, 2 * SECOND);
     put_sample(w, 3 * SECOND);
     put_event(w, 4 * SECOND, BARO_EVENT_SUSPEND, 60 * (int64_t)SECOND);
     put_sample(w, 4 * SECOND);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(tape_path);
     const int64_t begin = baro_header_realtime_ns(baro_tape_header(t), 0);
     const int64_t seconds[] = {1, 3602, 3603, 3664};
     assert_int_equal(baro_tape_arrow(t, BARO_KIND_JOB, "time", NULL, &rows, NULL), 0);
-    assert_int_equal(rows.get_next(&rows, &array), 0);
-    assert_int_equal(array.length, 4);
+    assert_gives(rows.get_next(&rows, &array), array.length, 4);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(((const int64_t *)array.children[0]->buffers[1])[i], begin + seconds[i] * (int64_t)SECOND);
     array.release(&array);
@@ -138,11 +120,4 @@ static void test_readers(void **state)
             assert_int_equal(row_realtime_ns(t, baro_tape_header(t), r.t_ns), begin + seconds[i++] * (int64_t)SECOND);
     assert_int_equal(row_realtime_ns(NULL, baro_tape_header(t), 4 * SECOND), begin + 4 * (int64_t)SECOND);
     baro_tape_close(t);
-    unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps), cmocka_unit_test(test_readers)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regular expressions of users: what they fit, how large they are, and what they take. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <regex.h>
 
 #include "base/regex.h"
@@ -29,7 +23,7 @@ static bool fits(const char *text, unsigned flags, const char *subject)
     return yes;
 }
 
-static void test_size(void **state)
+TEST(size)
 {
     static const struct {
         const char *text;
@@ -58,7 +52,7 @@ static void test_size(void **state)
     }
 }
 
-static void test_errors(void **state)
+TEST(errors)
 {
     char deep[1000];
     memset(deep, '(', sizeof(deep) - 1);
@@ -99,7 +93,7 @@ static void test_errors(void **state)
     }
 }
 
-static void test_fits(void **state)
+TEST(fits)
 {
     static const struct {
         const char *text, *fits, *not ;
@@ -145,7 +139,7 @@ static void test_fits(void **state)
 }
 
 /* Each of these takes the C library more than a second, or gigabytes; one of them, minutes. */
-static void test_hostile(void **state)
+TEST(hostile)
 {
     static const char *const texts[] = {"x.*foo",   "a.*a.{20}c",          "(a|x)*a(a|x){20}c", "(a*)*b",
                                         "(a|aa)+b", "((a?){1,50}){1,50}b", "(a*a*a*a*)*b",      "(x+x+)+y"};
@@ -161,7 +155,7 @@ static void test_hostile(void **state)
 }
 
 /* What is in the literal is in each text that fits, so none that fits is missed. */
-static void test_literals(void **state)
+TEST(literals)
 {
     static const struct {
         const char *text, *literal, *fits;
@@ -245,7 +239,7 @@ static void put_subject(struct text *t)
 }
 
 /* Without ^, $, \b and their like: in groups that are repeated the C library gets them wrong. */
-static void test_as_libc(void **state)
+TEST(as_libc)
 {
     struct text text = {"", 1}, subject = {"", 2};
     for (unsigned i = 0; i < 1500; i++) {
@@ -265,13 +259,4 @@ static void test_as_libc(void **state)
         }
         regex_free(r);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_size),    cmocka_unit_test(test_errors),   cmocka_unit_test(test_fits),
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_literals), cmocka_unit_test(test_as_libc),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

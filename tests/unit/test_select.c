@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "recorder/select/job_wire.h"
-#include "recorder/select/rule.h"
-#include "recorder/select/task_lines.h"
+#include "libbaro/rules/rule.h"
+#include "libbaro/rules/task_lines.h"
 #include "recorder/select/watch.h"
 
 /* ---- rules ---- */

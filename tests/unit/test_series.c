@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rates, sums and series through the public API, on samples typed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/baro.h"
 #include "libbaro/series/series.h"
 #include "tape_file.h"
@@ -25,9 +19,9 @@ static void near(double a, double b)
  * 1 s more up to its end at 3 s; the exit record of "ld", which is in no sample, has 0.2 s. Memory of make: 10, 30, 20,
  * 20.
  */
-static void write_job(const char *path)
+static void write_job(void)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"},
                         cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc"};
     struct baro_process *both[] = {&make, &cc};
@@ -37,7 +31,7 @@ static void write_job(const char *path)
     make.value[PROCESS_cpu] = SECOND / 2;
     make.value[PROCESS_rss] = 10;
     s.job[JOB_cpu] = SECOND / 2;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = make.read_ns = cc.read_ns = 2 * SECOND;
     s.n = 2;
     make.value[PROCESS_cpu] = 1 * SECOND;
@@ -45,7 +39,7 @@ static void write_job(const char *path)
     cc.value[PROCESS_cpu] = SECOND / 2;
     cc.value[PROCESS_rss] = 5;
     s.job[JOB_cpu] = SECOND * 3 / 2;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     struct baro_exit end = {.t_ns = 3 * SECOND, .id = 2, .key = cc.key, .sampled = true, .name = "cc"};
     end.value[EXIT_cpu] = SECOND * 3 / 2;
     tape_writer_exit(w, &end);
@@ -57,23 +51,22 @@ static void write_job(const char *path)
     make.value[PROCESS_cpu] = 2 * SECOND;
     make.value[PROCESS_rss] = 20;
     s.job[JOB_cpu] = SECOND * 37 / 10;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = make.read_ns = 8 * SECOND;
     make.value[PROCESS_cpu] = 4 * SECOND;
     s.job[JOB_cpu] = SECOND * 57 / 10;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
 }
 
-static void test_rates(void **state)
+TEST(rates)
 {
-    struct baro_tape *t;
     struct baro_sample *a, *b;
     uint64_t sum;
     size_t lacking;
     double rate;
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    write_job();
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_at(t, 2 * SECOND, BARO_AT_EXACT, &a, NULL), 1);
     assert_int_equal(baro_tape_at(t, 4 * SECOND, BARO_AT_EXACT, &b, NULL), 1);
     baro_tape_close(t);
@@ -89,128 +82,144 @@ static void test_rates(void **state)
     assert_int_not_equal(baro_row_rate(baro_sample_row(a, BARO_KIND_HOST, 0), baro_sample_row(b, BARO_KIND_HOST, 0),
                                        HOST_cpu_user, &rate),
                          0);
-    assert_int_equal(baro_sample_sum(a, PROCESS_rss, &sum, NULL), 0);
-    assert_int_equal(sum, 35);
-    assert_int_equal(baro_sample_sum(a, PROCESS_pss, &sum, &lacking), 0);
-    assert_int_equal(lacking, 1);
+    assert_gives(baro_sample_sum(a, PROCESS_rss, &sum, NULL), sum, 35);
+    assert_gives(baro_sample_sum(a, PROCESS_pss, &sum, &lacking), lacking, 1);
     assert_int_equal(baro_sample_sum(a, PROCESS_cpu, &sum, &lacking), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_sample_sum(b, PROCESS_pss, &sum, NULL), BARO_ABSENT_DENIED);
     baro_sample_free(a);
     baro_sample_free(b);
 }
 
-static struct baro_series *series(const char *path, uint64_t from, uint64_t to, size_t n, int *ret,
-                                  int (*add)(struct baro_series *))
+struct drawing {
+    enum { VALUE, RATE, DERIVED, COUNT } how;
+    int kind;
+    uint32_t id;
+    const char *name;
+    int metric;
+    const char *derived;
+};
+
+static const struct drawing all_rss = {VALUE, BARO_KIND_PROCESS, 0, NULL, PROCESS_rss, NULL};
+static const struct drawing all_pss = {VALUE, BARO_KIND_PROCESS, 0, NULL, PROCESS_pss, NULL};
+static const struct drawing task_uss = {VALUE, BARO_KIND_TASK, 0, "web", TASK_uss, NULL};
+static const struct drawing task_cpu = {RATE, BARO_KIND_TASK, 0, "web", TASK_cpu, NULL};
+static const struct drawing all_cpu = {RATE, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL};
+static const struct drawing cc_cpu = {RATE, BARO_KIND_PROCESS, 0, "cc", PROCESS_cpu, NULL};
+static const struct drawing ld_cpu = {RATE, BARO_KIND_PROCESS, 0, "ld", PROCESS_cpu, NULL};
+static const struct drawing make_cpu = {RATE, BARO_KIND_PROCESS, 1, NULL, PROCESS_cpu, NULL};
+static const struct drawing job_cpu = {RATE, BARO_KIND_JOB, 0, NULL, JOB_cpu, NULL};
+static const struct drawing make_cores = {DERIVED, BARO_KIND_PROCESS, 0, "make", 0, "cores"};
+static const struct drawing count_of_all = {COUNT, BARO_KIND_PROCESS, 0, NULL, 0, NULL};
+static const struct drawing count_of_cc = {COUNT, BARO_KIND_PROCESS, 0, "cc", 0, NULL};
+static const struct drawing busy = {DERIVED, BARO_KIND_HOST, 0, NULL, 0, "cpu_busy_ratio"};
+static const struct drawing pressure = {DERIVED, BARO_KIND_HOST, 0, NULL, 0, "pressure_cpu_some_ratio"};
+static const struct drawing steal = {DERIVED, BARO_KIND_HOST, 0, NULL, 0, "cpu_steal_ratio"};
+
+static struct baro_series *drawn; /* the last one; freed with the next one */
+static int curve;
+
+/* The curve of the tape, from and to such a time in so many buckets. */
+static void draw(const struct drawing *c, uint64_t from, uint64_t to, size_t n)
 {
-    struct baro_series *s;
-    struct baro_tape *t;
-    assert_int_equal(baro_series_new(&s, from, to, n, NULL), 0);
-    *ret = add(s);
-    assert_true(*ret >= 0);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
-    assert_int_equal(baro_series_read(s, t, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
+    baro_series_free(drawn);
+    assert_int_equal(baro_series_new(&drawn, from, to, n, NULL), 0);
+    switch (c->how) {
+    case VALUE: curve = baro_series_add_value(drawn, c->kind, c->id, c->name, c->metric, NULL); break;
+    case RATE: curve = baro_series_add_rate(drawn, c->kind, c->id, c->name, c->metric, NULL); break;
+    case COUNT: curve = baro_series_add_count(drawn, c->kind, c->name, NULL); break;
+    case DERIVED:
+        curve = baro_series_add_derived(drawn, c->kind, c->id, c->name, baro_derived_find(c->kind, c->derived), NULL);
+        break;
+    }
+    assert_true(curve >= 0);
+    assert_int_equal(baro_series_read(drawn, t, NULL), 0);
     baro_tape_close(t);
-    return s;
 }
 
-static int add_rss(struct baro_series *s)
+static const struct baro_bucket *at(size_t i)
 {
-    return baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_rss, NULL);
+    return baro_series_bucket(drawn, curve, i);
 }
 
-static void test_values(void **state)
+__attribute__((destructor)) static void drawn_free(void)
 {
-    int curve;
-    struct baro_series *s = series(*state, 0, 8 * SECOND, 4, &curve, add_rss);
-    const struct baro_bucket *b = baro_series_bucket(s, curve, 0);
+    baro_series_free(drawn);
+}
+
+TEST(values)
+{
+    write_job();
+    draw(&all_rss, 0, 8 * SECOND, 4);
+    const struct baro_bucket *b = at(0);
     assert_int_equal(b->covered_ns, SECOND); /* nothing is known before the first sample */
     near(b->mean, 10);
-    b = baro_series_bucket(s, curve, 1); /* 2 to 4 s: 35 */
+    b = at(1); /* 2 to 4 s: 35 */
     assert_int_equal(b->covered_ns, 2 * SECOND);
     assert_int_equal(b->points, 1);
     near(b->min, 35);
     near(b->max, 35);
-    b = baro_series_bucket(s, curve, 3); /* no sample lies in it; the value of 4 s holds */
+    b = at(3); /* no sample lies in it; the value of 4 s holds */
     assert_int_equal(b->points, 0);
     near(b->mean, 20);
     near(b->last, 20);
-    assert_null(baro_series_bucket(s, curve, 4));
-    assert_null(baro_series_bucket(s, curve + 1, 0));
-    baro_series_free(s);
+    assert_null(at(4));
+    assert_null(baro_series_bucket(drawn, curve + 1, 0));
     /* One bucket: no peak is lost, the mean is weighted by time. */
-    s = series(*state, 0, 9 * SECOND, 1, &curve, add_rss);
-    b = baro_series_bucket(s, curve, 0);
+    draw(&all_rss, 0, 9 * SECOND, 1);
+    b = at(0);
     near(b->max, 35);
     near(b->min, 10);
     near(b->mean, (10 * 1 + 35 * 2 + 20 * 4) / 7.0);
     assert_int_equal(b->points, 4);
-    baro_series_free(s);
-}
-
-static int add_pss(struct baro_series *s)
-{
-    return baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_pss, NULL);
 }
 
 /* At 1 s "make" has a pss of 40 and "cc", which has just begun, none yet, of 25 resident; at 2 s both have one; at 3 s
  * that of make is older than the end of cc. */
-static void test_bounds_of_a_sum(void **state)
+TEST(bounds_of_a_sum)
 {
-    char path[64];
-    int curve;
     struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"},
                         cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc"};
     struct baro_process *both[] = {&make, &cc};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_series_bounds.%d.baro", (int)getpid());
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     make.value[PROCESS_pss] = 40;
     make.value[PROCESS_rss] = 50;
     cc.value[PROCESS_rss] = 25;
     cc.absent[PROCESS_pss] = BARO_ABSENT_NOT_YET;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 2 * SECOND;
     cc.absent[PROCESS_pss] = BARO_PRESENT;
     cc.value[PROCESS_pss] = 20;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 3 * SECOND;
     s.n = 1;
     s.job[JOB_pss_stale] = 1;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 4 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    struct baro_series *pss = series(path, 1 * SECOND, 4 * SECOND, 3, &curve, add_pss);
-    const struct baro_bucket *b = baro_series_bucket(pss, curve, 0);
+    tape_add(w, &s);
+    tape_ended(w);
+    draw(&all_pss, 1 * SECOND, 4 * SECOND, 3);
+    const struct baro_bucket *b = at(0);
     assert_int_equal(b->covered_ns, 0);
     assert_int_equal(b->unsure_ns, SECOND);
     near(b->low, 40);
     near(b->high, 40 + 25);
     near(b->at_least, 40);
-    b = baro_series_bucket(pss, curve, 1);
+    b = at(1);
     assert_int_equal(b->covered_ns, SECOND);
     assert_int_equal(b->unsure_ns, 0);
     near(b->max, 60);
-    b = baro_series_bucket(pss, curve, 2);
+    b = at(2);
     assert_int_equal(b->unsure_ns, SECOND);
     near(b->low, 40);
     near(b->high, 40);
-    near(b->at_least, 0); /* it may be less */
-    baro_series_free(pss);
-    pss = series(path, 1 * SECOND, 3 * SECOND, 1, &curve, add_pss); /* one bucket: the whole part counts */
-    b = baro_series_bucket(pss, curve, 0);
+    near(b->at_least, 0);                      /* it may be less */
+    draw(&all_pss, 1 * SECOND, 3 * SECOND, 1); /* one bucket: the whole part counts */
+    b = at(0);
     assert_int_equal(b->covered_ns, SECOND);
     assert_int_equal(b->unsure_ns, SECOND);
     near(b->min, 60);
-    baro_series_free(pss);
-    unlink(path);
-}
-
-static int add_task_uss(struct baro_series *s)
-{
-    return baro_series_add_value(s, BARO_KIND_TASK, 0, "web", TASK_uss, NULL);
 }
 
 static struct baro_entity web_task(uint64_t value[TASK_MAX], uint8_t absent[TASK_MAX])
@@ -222,10 +231,8 @@ static struct baro_entity web_task(uint64_t value[TASK_MAX], uint8_t absent[TASK
 
 /* As above for a task: at 1 s it has the uss of one of its two processes; at 2 s a process of no task has none; at 3 s
  * what was read is old. */
-static void test_bounds_of_a_task(void **state)
+TEST(bounds_of_a_task)
 {
-    char path[64];
-    int curve;
     struct baro_process web = {.id = 1, .key = {100, 7}, .name = (char *)"web"},
                         worker = {.id = 2, .key = {101, 8}, .name = (char *)"web"};
     struct baro_process *both[] = {&web, &worker};
@@ -234,104 +241,62 @@ static void test_bounds_of_a_task(void **state)
     struct baro_entity task = web_task(value, absent);
     struct baro_entity *tasks[] = {&task};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_series_task.%d.baro", (int)getpid());
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     s.entities[BARO_KIND_TASK] = (struct baro_entities){.at = tasks, .n = 1, .read_ns = 1 * SECOND};
     web.value[PROCESS_task] = worker.value[PROCESS_task] = 9;
     web.value[PROCESS_uss] = 40;
     worker.value[PROCESS_rss] = 25;
     worker.absent[PROCESS_uss] = BARO_ABSENT_NOT_YET;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 2 * SECOND;
     worker.absent[PROCESS_task] = BARO_ABSENT_UNKNOWN;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 3 * SECOND;
     s.job[JOB_pss_stale] = 1;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 4 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    struct baro_series *uss = series(path, 1 * SECOND, 4 * SECOND, 3, &curve, add_task_uss);
-    const struct baro_bucket *b = baro_series_bucket(uss, curve, 0);
+    tape_add(w, &s);
+    tape_ended(w);
+    draw(&task_uss, 1 * SECOND, 4 * SECOND, 3);
+    const struct baro_bucket *b = at(0);
     assert_int_equal(b->unsure_ns, SECOND);
     near(b->low, 40);
     near(b->high, 40 + 25);
     near(b->at_least, 40);
-    assert_int_equal(baro_series_bucket(uss, curve, 1)->covered_ns, SECOND);
-    b = baro_series_bucket(uss, curve, 2);
+    assert_int_equal(at(1)->covered_ns, SECOND);
+    b = at(2);
     near(b->at_least, 0);
-    baro_series_free(uss);
-    unlink(path);
-}
-
-static int add_task_cpu(struct baro_series *s)
-{
-    return baro_series_add_rate(s, BARO_KIND_TASK, 0, "web", TASK_cpu, NULL);
 }
 
 /* A task had used 0.4 s when it was read for the first time, at 1 s: since the tape began. Another one, which is
  * on the tape from 2 s on, had used 0.1 s since 1 s. */
-static void test_growth_of_a_task(void **state)
+TEST(growth_of_a_task)
 {
-    char path[64];
-    int curve;
     uint64_t value[2][TASK_MAX] = {{[TASK_cpu] = SECOND * 4 / 10}, {[TASK_cpu] = SECOND / 10}};
     uint8_t absent[TASK_MAX] = {0};
     struct baro_entity web = web_task(value[0], absent), late = web;
     struct baro_entity *tasks[] = {&web, &late};
     struct baro_sample s = {.t_ns = 1 * SECOND};
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_series_growth.%d.baro", (int)getpid());
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     late.id = 10;
     late.value = value[1];
     s.entities[BARO_KIND_TASK] = (struct baro_entities){.at = tasks, .n = 1, .read_ns = 1 * SECOND};
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 2 * SECOND;
     s.entities[BARO_KIND_TASK].n = 2;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    struct baro_series *cpu = series(path, 0, 2 * SECOND, 2, &curve, add_task_cpu);
-    assert_int_equal(baro_series_bucket(cpu, curve, 0)->covered_ns, SECOND);
-    near(baro_series_bucket(cpu, curve, 0)->mean / 1e9, 0.4);
-    near(baro_series_bucket(cpu, curve, 1)->mean / 1e9, 0.1);
-    baro_series_free(cpu);
-    unlink(path);
+    tape_add(w, &s);
+    tape_ended(w);
+    draw(&task_cpu, 0, 2 * SECOND, 2);
+    assert_int_equal(at(0)->covered_ns, SECOND);
+    near(at(0)->mean / 1e9, 0.4);
+    near(at(1)->mean / 1e9, 0.1);
 }
 
-static int add_all_cpu(struct baro_series *s)
-{
-    return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);
-}
-
-static int add_cc_cpu(struct baro_series *s)
-{
-    return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc", PROCESS_cpu, NULL);
-}
-
-static int add_ld_cpu(struct baro_series *s)
-{
-    return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "ld", PROCESS_cpu, NULL);
-}
-
-static int add_make_cpu(struct baro_series *s)
-{
-    return baro_series_add_rate(s, BARO_KIND_PROCESS, 1, NULL, PROCESS_cpu, NULL);
-}
-
-static int add_job_cpu(struct baro_series *s)
-{
-    return baro_series_add_rate(s, BARO_KIND_JOB, 0, NULL, JOB_cpu, NULL);
-}
-
-static double total(const struct baro_series *s, int curve, size_t n)
+static double total(size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct baro_bucket *b = baro_series_bucket(s, curve, i);
+        const struct baro_bucket *b = at(i);
         sum += b->mean * (double)b->covered_ns / 1e9;
     }
     return sum;
@@ -339,196 +304,124 @@ static double total(const struct baro_series *s, int curve, size_t n)
 
 /* Whatever the buckets, the area under the curve is what was used: no usage is lost of processes that ended or that are
  * in no sample. */
-static void test_growth(void **state)
+TEST(growth)
 {
     static const struct {
-        int (*add)(struct baro_series *);
+        const struct drawing *curve;
         double seconds;
-    } want[] = {{add_all_cpu, 5.7}, {add_job_cpu, 5.7}, {add_cc_cpu, 1.5}, {add_ld_cpu, 0.2}, {add_make_cpu, 4.0}};
+    } want[] = {{&all_cpu, 5.7}, {&job_cpu, 5.7}, {&cc_cpu, 1.5}, {&ld_cpu, 0.2}, {&make_cpu, 4.0}};
+    write_job();
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         for (size_t n = 1; n < 200; n += 13) {
-            int curve;
-            struct baro_series *s = series(*state, 0, 8 * SECOND, n, &curve, want[i].add);
-            near(total(s, curve, n), want[i].seconds * 1e9);
-            baro_series_free(s);
+            draw(want[i].curve, 0, 8 * SECOND, n);
+            near(total(n), want[i].seconds * 1e9);
         }
     }
-    int curve;
-    struct baro_series *s = series(*state, 0, 8 * SECOND, 8, &curve, add_make_cpu);
+    draw(&make_cpu, 0, 8 * SECOND, 8);
     for (size_t i = 0; i < 8; i++)
-        near(baro_series_bucket(s, curve, i)->max, 5e8);
-    baro_series_free(s);
-    s = series(*state, 4 * SECOND, 8 * SECOND, 2, &curve, add_job_cpu); /* a part of the tape */
-    near(baro_series_bucket(s, curve, 0)->mean, 5e8);
-    near(baro_series_bucket(s, curve, 1)->mean, 5e8);
-    baro_series_free(s);
+        near(at(i)->max, 5e8);
+    draw(&job_cpu, 4 * SECOND, 8 * SECOND, 2); /* a part of the tape */
+    near(at(0)->mean, 5e8);
+    near(at(1)->mean, 5e8);
 }
 
-static int add_make_cores(struct baro_series *s)
+TEST(derived_and_counts)
 {
-    return baro_series_add_derived(s, BARO_KIND_PROCESS, 0, "make", baro_derived_find(BARO_KIND_PROCESS, "cores"),
-                                   NULL);
-}
-
-static int add_count(struct baro_series *s)
-{
-    return baro_series_add_count(s, BARO_KIND_PROCESS, NULL, NULL);
-}
-
-static int add_count_of_cc(struct baro_series *s)
-{
-    return baro_series_add_count(s, BARO_KIND_PROCESS, "cc", NULL);
-}
-
-static void test_derived_and_counts(void **state)
-{
-    int curve;
-    struct baro_series *s = series(*state, 0, 8 * SECOND, 8, &curve, add_make_cores);
+    write_job();
+    draw(&make_cores, 0, 8 * SECOND, 8);
     for (size_t i = 0; i < 8; i++)
-        near(baro_series_bucket(s, curve, i)->mean, 0.5);
-    baro_series_free(s);
-    s = series(*state, 0, 8 * SECOND, 8, &curve, add_count);
+        near(at(i)->mean, 0.5);
+    draw(&count_of_all, 0, 8 * SECOND, 8);
     static const double all[] = {0, 1, 2, 2, 1, 1, 1, 1}, cc[] = {0, 0, 1, 1, 0, 0, 0, 0};
-    assert_int_equal(baro_series_bucket(s, curve, 0)->covered_ns, 0);
+    assert_int_equal(at(0)->covered_ns, 0);
     for (size_t i = 1; i < 8; i++)
-        near(baro_series_bucket(s, curve, i)->mean, all[i]);
-    baro_series_free(s);
-    s = series(*state, 0, 8 * SECOND, 8, &curve, add_count_of_cc);
+        near(at(i)->mean, all[i]);
+    draw(&count_of_cc, 0, 8 * SECOND, 8);
     for (size_t i = 1; i < 8; i++)
-        near(baro_series_bucket(s, curve, i)->mean, cc[i]);
-    baro_series_free(s);
+        near(at(i)->mean, cc[i]);
 }
 
 /* Machine at 1, 2 and 3 s: of 2 s of all CPUs 0.5 s busy, then of 2 s all. PSI of 0.25 s, then 0. */
-static void write_machine(const char *path)
+static void write_machine(void)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_sample s = {.t_ns = 1 * SECOND, .has_host = true, .host_ns = 1 * SECOND};
     for (int i = 0; i < HOST_MAX; i++)
         s.host_absent[i] = BARO_ABSENT_UNKNOWN;
     s.host_absent[HOST_cpu_user] = s.host_absent[HOST_cpu_idle] = s.host_absent[HOST_pressure_cpu_some] = 0;
     s.host[HOST_cpu_user] = 7 * SECOND;
     s.host[HOST_cpu_idle] = 9 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.host_ns = 2 * SECOND;
     s.host[HOST_cpu_user] += SECOND / 2;
     s.host[HOST_cpu_idle] += SECOND * 3 / 2;
     s.host[HOST_pressure_cpu_some] += SECOND / 4;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = s.host_ns = 3 * SECOND;
     s.host[HOST_cpu_user] += 2 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
 }
 
-static int add_busy(struct baro_series *s)
+TEST(shares)
 {
-    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_busy_ratio"),
-                                   NULL);
-}
-
-static int add_pressure(struct baro_series *s)
-{
-    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL,
-                                   baro_derived_find(BARO_KIND_HOST, "pressure_cpu_some_ratio"), NULL);
-}
-
-static int add_steal(struct baro_series *s)
-{
-    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_steal_ratio"),
-                                   NULL);
-}
-
-static void test_shares(void **state)
-{
-    char path[64];
-    int curve;
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_series_machine.%d.baro", (int)getpid());
-    write_machine(path);
-    struct baro_series *s = series(path, 1 * SECOND, 3 * SECOND, 2, &curve, add_busy);
-    near(baro_series_bucket(s, curve, 0)->mean, 0.25);
-    near(baro_series_bucket(s, curve, 1)->mean, 1);
-    baro_series_free(s);
-    s = series(path, 1 * SECOND, 3 * SECOND, 2, &curve, add_pressure);
-    near(baro_series_bucket(s, curve, 0)->mean, 0.25);
-    near(baro_series_bucket(s, curve, 1)->mean, 0);
-    baro_series_free(s);
-    s = series(path, 1 * SECOND, 3 * SECOND, 2, &curve, add_steal); /* its counter is absent */
-    assert_int_equal(baro_series_bucket(s, curve, 0)->covered_ns, 0);
-    baro_series_free(s);
-    unlink(path);
+    write_machine();
+    draw(&busy, 1 * SECOND, 3 * SECOND, 2);
+    near(at(0)->mean, 0.25);
+    near(at(1)->mean, 1);
+    draw(&pressure, 1 * SECOND, 3 * SECOND, 2);
+    near(at(0)->mean, 0.25);
+    near(at(1)->mean, 0);
+    draw(&steal, 1 * SECOND, 3 * SECOND, 2); /* its counter is absent */
+    assert_int_equal(at(0)->covered_ns, 0);
 }
 
 /* Nothing was recorded from 2 to 4 s: rss was 10 before, and is 20 after that; CPU time grew by 3 s in these 3 s. */
-static void test_gap(void **state)
+TEST(gap)
 {
-    char path[64];
-    int curve;
     struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make", .read_ns = SECOND};
     struct baro_process *one[] = {&make};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 1, .processes = one};
     struct baro_event gap = {.t_ns = 4 * SECOND, .kind = BARO_EVENT_GAP, .number = 2 * SECOND, .text = (char *)""};
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_series_gap.%d.baro", (int)getpid());
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     make.value[PROCESS_rss] = 10;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     tape_writer_event(w, &gap);
     s.t_ns = make.read_ns = 4 * SECOND;
     make.value[PROCESS_rss] = 20;
     make.value[PROCESS_cpu] = 3 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = make.read_ns = 5 * SECOND;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    struct baro_series *rss = series(path, 1 * SECOND, 5 * SECOND, 4, &curve, add_rss);
-    near(baro_series_bucket(rss, curve, 0)->mean, 10);
-    assert_int_equal(baro_series_bucket(rss, curve, 0)->covered_ns, SECOND);
-    assert_int_equal(baro_series_bucket(rss, curve, 1)->covered_ns, 0);
-    assert_int_equal(baro_series_bucket(rss, curve, 2)->covered_ns, 0);
-    near(baro_series_bucket(rss, curve, 3)->mean, 20);
-    baro_series_free(rss);
-    struct baro_series *cpu = series(path, 1 * SECOND, 5 * SECOND, 4, &curve, add_all_cpu);
+    tape_add(w, &s);
+    tape_ended(w);
+    draw(&all_rss, 1 * SECOND, 5 * SECOND, 4);
+    near(at(0)->mean, 10);
+    assert_int_equal(at(0)->covered_ns, SECOND);
+    assert_int_equal(at(1)->covered_ns, 0);
+    assert_int_equal(at(2)->covered_ns, 0);
+    near(at(3)->mean, 20);
+    draw(&all_cpu, 1 * SECOND, 5 * SECOND, 4);
     for (size_t i = 0; i < 3; i++)
-        near(baro_series_bucket(cpu, curve, i)->mean, 1e9);
-    baro_series_free(cpu);
-    unlink(path);
+        near(at(i)->mean, 1e9);
 }
 
 /* If samples are 100 ms apart or more, cores_peak of the summary equals the highest value of the job's curve. */
-static double expect_same_peak(const char *path, uint64_t end_ns)
+static double expect_same_peak(uint64_t end_ns)
 {
-    struct baro_summary *summary = summary_of_file(path);
+    struct baro_summary *summary = summary_of_file(tape_path);
     struct baro_value v;
-    int curve;
     double most = 0;
     baro_summary_value(summary, baro_summary_fact_find("job", "cores_peak"), 0, &v);
-    struct baro_series *s = series(path, 0, end_ns, 104, &curve, add_job_cpu);
+    draw(&job_cpu, 0, end_ns, 104);
     for (size_t i = 0; i < 104; i++)
-        most = baro_series_bucket(s, curve, i)->max > most ? baro_series_bucket(s, curve, i)->max : most;
+        most = at(i)->max > most ? at(i)->max : most;
     near(most / 1e9, v.real);
-    baro_series_free(s);
     summary_free(summary);
     return most / 1e9;
 }
 
-static struct tape_writer *tape_of_two_cpus(const char *path)
-{
-    static char *argv[] = {"make", NULL};
-    struct baro_header h = {.version = "0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv, .cpus = 2};
-    struct tape_writer *w;
-    unlink(path);
-    int fd = tape_create(path, NULL);
-    assert_true(fd >= 0);
-    assert_int_equal(tape_writer_new(&w, fd, &h, NULL, NULL), 0);
-    return w;
-}
-
 /* What wait4(2) reports at the end of a job covers more than the last moment. */
-static void test_end_of_job(void **state)
+TEST(end_of_job)
 {
     static const struct {
         uint64_t last_ns, cpu_ns; /* of the last sample, after 1 s of 0.6 cores in steps of 0.1 s */
@@ -538,46 +431,38 @@ static void test_end_of_job(void **state)
         {SECOND + 100000000, 900000000, 2, 0.6},          /* 3 cores: at most all there is */
         {SECOND + 40000000, 602000000, 0.6, 0.6},         /* less than before */
     };
-    char path[64];
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_series_end.%d.baro", (int)getpid());
+    static char *argv[] = {"make", NULL};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct tape_writer *w = tape_of_two_cpus(path);
+        struct baro_header h = {
+            .version = "0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv, .cpus = 2};
+        struct tape_writer *w = tape_begun(tape_path, &h);
         struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *all[] = {&p};
         struct baro_sample s = {.n = 1, .processes = all};
         for (s.t_ns = SECOND / 10; s.t_ns <= SECOND; s.t_ns += SECOND / 10) {
             s.job[JOB_cpu] = p.value[PROCESS_cpu] = s.t_ns * 6 / 10;
-            assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+            tape_add(w, &s);
         }
         s.t_ns = cases[i].last_ns;
         s.n = 0;
         s.job[JOB_processes_ended] = 1;
         s.job[JOB_cpu] = cases[i].cpu_ns;
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-        assert_int_equal(tape_writer_finish(w, NULL), 0);
-        tape_writer_free(w);
-        int curve;
-        near(expect_same_peak(path, cases[i].last_ns), cases[i].peak);
-        struct baro_series *one = series(path, 0, cases[i].last_ns, 104, &curve, add_job_cpu);
-        near(baro_series_bucket(one, curve, 0)->min, cases[i].first * 1e9);
-        near(total(one, curve, 104), (double)cases[i].cpu_ns);
-        baro_series_free(one);
+        tape_add(w, &s);
+        tape_ended(w);
+        near(expect_same_peak(cases[i].last_ns), cases[i].peak);
+        draw(&job_cpu, 0, cases[i].last_ns, 104);
+        near(at(0)->min, cases[i].first * 1e9);
+        near(total(104), (double)cases[i].cpu_ns);
     }
-    unlink(path);
 }
 
 /* A process "sh" executes "cc1" after 2 s: all of its CPU time and memory are counted for cc1, also what it used as
  * "sh". */
-static void test_last_name(void **state)
+TEST(last_name)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/test_series_names.%d.baro", (int)getpid());
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"sh"}, *all[] = {&p};
     struct baro_sample sample = {.n = 1, .processes = all};
     struct baro_series *s;
-    struct baro_tape *t;
-    (void)state;
     for (uint64_t second = 1; second <= 4; second++) {
         p.name = (char *)(second <= 2 ? "sh" : "cc1");
         p.info_version = second <= 2 ? 0 : 1;
@@ -585,11 +470,10 @@ static void test_last_name(void **state)
         p.value[PROCESS_cpu] = second * SECOND;
         p.value[PROCESS_rss] = 10;
         sample.job[JOB_cpu] = second * SECOND;
-        assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+        tape_add(w, &sample);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_series_new(&s, 0, 4 * SECOND, 4, NULL), 0);
     int cc1 = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_cpu, NULL);
     int rss = baro_series_add_value(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_rss, NULL);
@@ -604,21 +488,16 @@ static void test_last_name(void **state)
     }
     baro_series_free(s);
     baro_tape_close(t);
-    unlink(path);
 }
 
 /* A table of the last values has those that are alive and no more, whatever number has ended. */
-static void test_ended_are_not_kept(void **state)
+TEST(ended_are_not_kept)
 {
     const uint32_t MANY = 20000;
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/test_series_ended.%d.baro", (int)getpid());
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_process p = {.name = (char *)"cc1"}, *all[] = {&p};
     struct baro_sample sample = {.processes = all};
     struct baro_series *s;
-    struct baro_tape *t;
-    (void)state;
     for (uint32_t i = 1; i <= MANY; i++) { /* every other one is in a sample before it ends */
         struct baro_exit e = {.t_ns = i * 1000ull + 500, .id = i, .key = {(int32_t)i, i}, .name = "cc1"};
         e.value[EXIT_cpu] = 700;
@@ -627,13 +506,12 @@ static void test_ended_are_not_kept(void **state)
         p.value[PROCESS_cpu] = 300;
         sample.n = i % 2;
         sample.t_ns = p.read_ns = i * 1000ull;
-        assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+        tape_add(w, &sample);
         e.sampled = i % 2;
         tape_writer_exit(w, &e);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_series_new(&s, 0, MANY * 1000ull + 1000, 1, NULL), 0);
     int named = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_cpu, NULL);
     int any = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);
@@ -645,14 +523,12 @@ static void test_ended_are_not_kept(void **state)
     assert_true(s->called.n <= MANY / 2);
     baro_series_free(s);
     baro_tape_close(t);
-    unlink(path);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     struct baro_series *s;
     struct baro_error err = BARO_ERROR_INIT;
-    (void)state;
     assert_int_equal(baro_series_new(&s, 5, 5, 10, NULL), BARO_E_RANGE);
     assert_int_equal(baro_series_new(&s, 0, 5, 0, NULL), BARO_E_RANGE);
     assert_int_equal(baro_series_new(&s, 0, 5, SIZE_MAX, NULL), BARO_E_RANGE);
@@ -670,36 +546,34 @@ static void test_refused(void **state)
     baro_series_free(NULL);
 }
 
-static int set_up(void **state)
+/* A GPU that was busy all the time, and was read 0.3 s late once: no second of it has more than a second. */
+TEST(growth_is_over_the_time_between_its_own_readings)
 {
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/test_series.%d.baro", (int)getpid());
-    write_job(path);
-    *state = path;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    return unlink(*state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_bounds_of_a_sum),
-        cmocka_unit_test(test_bounds_of_a_task),
-        cmocka_unit_test(test_growth_of_a_task),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_derived_and_counts),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_end_of_job),
-        cmocka_unit_test(test_last_name),
-        cmocka_unit_test(test_ended_are_not_kept),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    static const uint64_t at_ms[] = {1000, 2000, 3300, 4000, 5000};
+    static const struct drawing busy_gpu = {RATE, KIND_gpu, 9, NULL, GPU_busy, NULL};
+    uint64_t value[GPU_MAX] = {0};
+    uint8_t absent[GPU_MAX] = {0};
+    struct baro_entity gpu = {.id = 9,
+                              .kind = KIND_gpu,
+                              .name = (char *)"gpu0",
+                              .label = (char *)"",
+                              .n_values = GPU_MAX,
+                              .value = value,
+                              .absent = absent};
+    struct baro_entity *gpus[] = {&gpu};
+    struct baro_sample s = {.t_ns = 0};
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    for (uint64_t i = 0; i < 5; i++) {
+        s.t_ns = (i + 1) * SECOND + SECOND / 2;
+        s.entities[KIND_gpu] = (struct baro_entities){.at = gpus, .n = 1, .read_ns = (i + 1) * SECOND};
+        value[GPU_busy] = value[GPU_read_at] = at_ms[i] * (SECOND / 1000);
+        tape_add(w, &s);
+    }
+    tape_ended(w);
+    draw(&busy_gpu, 1 * SECOND, 5 * SECOND, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(at(i)->covered_ns, SECOND);
+        near(at(i)->mean, 1e9);
+        near(at(i)->max, 1e9);
+    }
 }

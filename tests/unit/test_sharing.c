@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that share memory: what a reply of the helper changes, and whose pss is old when another one gives its
  * files up. Values computed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH begin, end
+#include "unit.h"
 #include "recorder/collectors/processes/pss_sharing.h"
 
 #define MB (1u << 20)
@@ -87,7 +83,7 @@ static struct member *two(struct member **ret_other)
 
 /* smaps was read while the process lived, and the reply comes when stat shows that it has given up its memory: it holds
  * none. For one that has memory, pss is a lower bound of rss, which each CPU counts in batches. */
-static void a_late_reply_gives_no_memory_back(void **state)
+TEST(a_late_reply_gives_no_memory_back)
 {
     struct member *m = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
     m->row.absent[PROCESS_rss] = m->row.absent[PROCESS_rss_peak] = BARO_PRESENT;
@@ -102,7 +98,7 @@ static void a_late_reply_gives_no_memory_back(void **state)
     assert_int_equal(m->row.value[PROCESS_rss], 26000000);
 }
 
-static void an_end_makes_the_pss_of_others_old(void **state)
+TEST(an_end_makes_the_pss_of_others_old)
 {
     struct member *other, *one = two(&other);
     sharing_note_left(&y, other, true);
@@ -110,7 +106,7 @@ static void an_end_makes_the_pss_of_others_old(void **state)
 }
 
 /* As Python does before it ends. The end itself then gives up 5 MB. */
-static void files_that_are_unmapped_make_the_pss_of_others_old(void **state)
+TEST(files_that_are_unmapped_make_the_pss_of_others_old)
 {
     struct member *other, *one = two(&other);
     read_files(other, 5 * MB);
@@ -122,7 +118,7 @@ static void files_that_are_unmapped_make_the_pss_of_others_old(void **state)
 }
 
 /* status was not read since: what rss has lost may be files, or not. It counts once. */
-static void rss_that_falls_may_be_files(void **state)
+TEST(rss_that_falls_may_be_files)
 {
     struct member *other, *one = two(&other);
     other->row.value[PROCESS_rss] = other->reading.stat_rss = 20 * MB;
@@ -134,7 +130,7 @@ static void rss_that_falls_may_be_files(void **state)
 }
 
 /* Of 300 MB it is not known how much is files until status is read, which shows 5 MB: it has given up none. */
-static void rss_that_is_no_file_is_not_given_up_files(void **state)
+TEST(rss_that_is_no_file_is_not_given_up_files)
 {
     struct member *one = mapped(400, 100 * MB), *other = job_add(&j, 500, NULL, BARO_ORIGIN_TARGET, 5);
     ask_and_reply(one, 58 * MB, 8 * MB);
@@ -149,7 +145,7 @@ static void rss_that_is_no_file_is_not_given_up_files(void **state)
 }
 
 /* Memory of its own comes and goes: no other process has any of it. */
-static void memory_that_is_no_file_makes_nothing_old(void **state)
+TEST(memory_that_is_no_file_makes_nothing_old)
 {
     struct member *other, *one = two(&other);
     for (int i = 0; i < 10; i++) {
@@ -161,7 +157,7 @@ static void memory_that_is_no_file_makes_nothing_old(void **state)
 
 /* Most of its own is given up, and its pss, which is not read again, can't be more than rss: that it shared 50 MB is
  * known nevertheless. */
-static void what_is_shared_is_known_when_rss_falls(void **state)
+TEST(what_is_shared_is_known_when_rss_falls)
 {
     struct member *other, *one = two(&other);
     other->row.value[PROCESS_pss] = other->row.value[PROCESS_uss] = 20 * MB;
@@ -170,7 +166,7 @@ static void what_is_shared_is_known_when_rss_falls(void **state)
 }
 
 /* The helper waits for a CPU: it reads when 1 of 100 MB is mapped, and its reply comes when all are. */
-static void a_late_reply_lacks_what_was_mapped_since(void **state)
+TEST(a_late_reply_lacks_what_was_mapped_since)
 {
     struct member *one = mapped(400, 100 * MB), *other = mapped(500, 1 * MB);
     ask_and_reply(one, 58 * MB, 8 * MB);
@@ -183,7 +179,7 @@ static void a_late_reply_lacks_what_was_mapped_since(void **state)
 }
 
 /* status is not read for the budget: it had 1 MB of files, and rss has grown by 99 MB since. */
-static void files_that_status_does_not_show_yet_are_given_up(void **state)
+TEST(files_that_status_does_not_show_yet_are_given_up)
 {
     struct member *one = mapped(400, 100 * MB), *other = mapped(500, 1 * MB);
     ask_and_reply(one, 58 * MB, 8 * MB);
@@ -193,22 +189,4 @@ static void files_that_status_does_not_show_yet_are_given_up(void **state)
     assert_false(sharing_is_stale(&y, one));
     sharing_note_left(&y, other, true);
     assert_true(sharing_is_stale(&y, one));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_late_reply_gives_no_memory_back),
-        TEST(an_end_makes_the_pss_of_others_old),
-        TEST(files_that_are_unmapped_make_the_pss_of_others_old),
-        TEST(rss_that_falls_may_be_files),
-        TEST(rss_that_is_no_file_is_not_given_up_files),
-        TEST(memory_that_is_no_file_makes_nothing_old),
-        TEST(what_is_shared_is_known_when_rss_falls),
-        TEST(a_late_reply_lacks_what_was_mapped_since),
-        TEST(files_that_status_does_not_show_yet_are_given_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,22 +4,14 @@
  * processes, some asleep and some busy, with an allocator that counts its calls.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "allocations.h"
 #include "base/clock.h"
 #include "recorder/collectors/sampler.h"
@@ -48,7 +40,7 @@ static void turn(struct tape_writer *w, struct sampler *s)
     usleep(4000);
 }
 
-static void steady_tick(void **state)
+TEST(steady_tick)
 {
     static struct sampler s;
     static struct job job;
@@ -116,10 +108,4 @@ static void steady_tick(void **state)
     assert_true(s.sampling.sample.has_host && s.sampling.sample.host_ns > s.sampling.sample.t_ns / 2);
     close(o.proc_fd);
     close(o.sys_fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(steady_tick)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

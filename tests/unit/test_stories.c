@@ -5,17 +5,9 @@
  * values are computed by hand from those files.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "libbaro/fold/fold.h"
@@ -118,7 +110,7 @@ static const struct baro_entity *named(const struct story *s, enum baro_kind kin
 
 /* ---- the stories ---- */
 
-static void iowait_falls(void **state)
+TEST(iowait_falls)
 {
     /* ticks; all: the whole line, 2300 in t0 */
     static const struct {
@@ -146,7 +138,7 @@ static void iowait_falls(void **state)
     end(&s);
 }
 
-static void net_wraps(void **state)
+TEST(net_wraps)
 {
     /* eth0 and eth1; a fall adds nothing, and a new interface with an old name begins with its own counters */
     static const uint64_t total[] = {4294967000 + 1000, 4294968000 + 100, 4294968100 + 500 + 100, 4294968700 + 100},
@@ -170,7 +162,7 @@ static void net_wraps(void **state)
     end(&s);
 }
 
-static void hotplug(void **state)
+TEST(hotplug)
 {
     static const uint64_t cpus[] = {3, 2, 3, 3}, user[] = {600, 610, 630, 630};
     /* sectors; of sdb 400 and 500 in t1, 8 and none of the device that follows it */
@@ -206,7 +198,7 @@ static void hotplug(void **state)
     end(&s);
 }
 
-static void cgroup_vanishes(void **state)
+TEST(cgroup_vanishes)
 {
     static const struct {
         uint64_t memory;
@@ -245,11 +237,4 @@ static void cgroup_vanishes(void **state)
             go_on(&s);
     }
     end(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(iowait_falls), cmocka_unit_test(net_wraps),
-                                       cmocka_unit_test(hotplug), cmocka_unit_test(cgroup_vanishes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

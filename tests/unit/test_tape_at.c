@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "libbaro/sample/row.h"
 #include "baro/baro.h"
 #include "libbaro/sample/copy.h"
@@ -24,18 +20,18 @@ struct fixture {
     struct log log; /* samples alone */
 };
 
-static void write_samples(struct fixture *f)
+static struct fixture f;
+
+static void write_samples(void)
 {
-    struct tape_writer *w = new_tape(f->path, NULL);
+    struct tape_writer *w = new_tape(f.path, NULL);
     struct world *world = world_new(11);
-    struct baro_error err = BARO_ERROR_INIT;
     for (int i = 0; i < TICKS; i++) {
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
-        log_sample(&f->log, &world->sample, 0);
+        tape_add(w, &world->sample);
+        log_sample(&f.log, &world->sample, 0);
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
 }
 
@@ -48,40 +44,36 @@ static void expect_sample(const struct item *item, const struct baro_sample *s)
 }
 
 /* A copy does not change while the cursor moves and after it was closed. */
-static void test_copy(void **state)
+TEST(copy)
 {
-    struct fixture *f = *state;
     struct baro_sample *copy[TICKS];
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f.path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
         assert_int_equal(baro_sample_copy(r.u.sample, &copy[n++], NULL), 0);
     }
     baro_tape_close(t);
-    assert_int_equal(n, f->log.n);
+    assert_int_equal(n, f.log.n);
     for (size_t i = 0; i < n; i++) {
         struct snapshot now = snapshot_sample(copy[i], true);
-        assert_true(snapshot_equal(&now, &f->log.at[i].whole));
+        assert_true(snapshot_equal(&now, &f.log.at[i].whole));
         free(now.at);
         baro_sample_free(copy[i]);
     }
     baro_sample_free(NULL);
 }
 
-static void test_previous(void **state)
+TEST(previous)
 {
-    struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f.path);
     assert_int_equal(baro_tape_previous(t, &r, NULL), 0); /* nothing was read yet */
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
-    for (size_t i = f->log.n - 1; i-- > 0;) {
+    for (size_t i = f.log.n - 1; i-- > 0;) {
         assert_int_equal(baro_tape_previous(t, &r, NULL), 1);
-        expect_sample(&f->log.at[i], r.u.sample);
+        expect_sample(&f.log.at[i], r.u.sample);
     }
     assert_int_equal(baro_tape_previous(t, &r, NULL), 0);
     baro_tape_close(t);
@@ -99,13 +91,11 @@ static void expect_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, cons
     baro_sample_free(s);
 }
 
-static void test_at(void **state)
+TEST(at)
 {
-    struct fixture *f = *state;
-    const struct item *at = f->log.at, *last = &at[f->log.n - 1];
-    struct baro_tape *t;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
-    for (size_t i = 0; i + 1 < f->log.n; i += 7) {
+    const struct item *at = f.log.at, *last = &at[f.log.n - 1];
+    struct baro_tape *t = tape_opened(f.path);
+    for (size_t i = 0; i + 1 < f.log.n; i += 7) {
         uint64_t gap = at[i + 1].t_ns - at[i].t_ns;
         assert_true(gap > 4);
         for (int how = BARO_AT_EXACT; how <= BARO_AT_INTERPOLATE; how++)
@@ -142,50 +132,40 @@ static void write_two(const char *path)
     s.job_absent[JOB_io_read] = BARO_ABSENT_DENIED;
     stays.value[PROCESS_rss] = 5000;
     stays.value[PROCESS_state] = 'R';
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
     s.t_ns = 11000000000;
     s.processes = second;
     s.job[JOB_cpu] = 200;
     s.job_absent[JOB_io_read] = BARO_PRESENT;
     stays.value[PROCESS_rss] = 4000;
     stays.value[PROCESS_state] = 'S';
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
+    tape_ended(w);
 }
 
-static void test_interpolate(void **state)
+TEST(interpolate)
 {
-    struct fixture *f = *state;
-    char path[80];
-    struct baro_tape *t;
     struct baro_sample *s;
     uint64_t v = 0;
-    snprintf(path, sizeof path, "%s.two", f->path);
-    write_two(path);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    write_two(tape_path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_at(t, 4000000000, BARO_AT_INTERPOLATE, &s, NULL), 1); /* 3 of 10 seconds */
     assert_int_equal(baro_sample_t_ns(s), 4000000000);
-    assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_cpu, &v), 0);
-    assert_int_equal(v, 130);
+    assert_gives(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_cpu, &v), v, 130);
     assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_io_read, &v), BARO_ABSENT_DENIED);
     assert_int_equal(baro_sample_rows(s, BARO_KIND_PROCESS), 1);
     const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, 0);
     assert_int_equal(baro_row_id(p), 1);
-    assert_int_equal(baro_row_value(p, PROCESS_rss, &v), 0);
-    assert_int_equal(v, 4700);
-    assert_int_equal(baro_row_value(p, PROCESS_state, &v), 0);
-    assert_int_equal(v, 'R');
+    assert_gives(baro_row_value(p, PROCESS_rss, &v), v, 4700);
+    assert_gives(baro_row_value(p, PROCESS_state, &v), v, 'R');
     baro_sample_free(s);
     baro_tape_close(t);
-    unlink(path);
 }
 
 /* On a damaged tape a sample may be no later than the one before it. There is nothing between such two. */
-static void test_interpolate_where_time_runs_back(void **state)
+TEST(interpolate_where_time_runs_back)
 {
     struct baro_sample earlier = {.t_ns = 5000}, later = {.t_ns = 5000}, *s = NULL;
-    (void)state;
     assert_int_equal(sample_interpolate(&earlier, &later, 6000, &s, NULL), 0);
     later.t_ns = 4000;
     assert_int_equal(sample_interpolate(&earlier, &later, 6000, &s, NULL), 0);
@@ -198,15 +178,13 @@ static void test_interpolate_where_time_runs_back(void **state)
 }
 
 /* Several values in one call equal those of the getters of one value. */
-static void test_values(void **state)
+TEST(values)
 {
-    struct fixture *f = *state;
     const int metrics[] = {PROCESS_rss, -1, PROCESS_cpu, PROCESS_pss, PROCESS_rss, 1000, PROCESS_children};
     enum { N = sizeof(metrics) / sizeof(*metrics) };
-    struct baro_tape *t;
     struct baro_record r;
     size_t rows = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f.path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++, rows++) {
             const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
@@ -226,32 +204,27 @@ static void test_values(void **state)
     baro_tape_close(t);
 }
 
-static void test_range(void **state)
+TEST(range)
 {
-    struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
     uint64_t first = 0, last = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f.path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(first, f->log.at[0].t_ns);
-    assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
+    assert_one(baro_tape_range(t, &first, &last, NULL), first, f.log.at[0].t_ns);
+    assert_int_equal(last, f.log.at[f.log.n - 1].t_ns);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* the cursor stayed where it was */
-    assert_int_equal(r.t_ns, f->log.at[1].t_ns);
+    assert_int_equal(r.t_ns, f.log.at[1].t_ns);
     baro_tape_close(t);
 }
 
 /* A limit of CPU time holds for everything that reads the tape, also with a cursor of its own. */
-static void test_limit(void **state)
+TEST(limit)
 {
-    struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_tape_end end = {.size = sizeof(end), .last_ns = 7};
     uint64_t first = 7, last = 7;
     int64_t realtime = 7;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
-    assert_int_equal(baro_tape_realtime_ns(t, f->log.at[0].t_ns, &realtime, NULL), 0);
+    struct baro_tape *t = tape_opened(f.path);
+    assert_int_equal(baro_tape_realtime_ns(t, f.log.at[0].t_ns, &realtime, NULL), 0);
     baro_tape_limit_cpu(t, 1);
     assert_int_equal(baro_tape_range(t, &first, &last, NULL), -ETIME);
     assert_int_equal(first, 7);
@@ -262,35 +235,32 @@ static void test_limit(void **state)
     assert_int_equal(end.last_ns, 7);
     baro_tape_limit_cpu(t, 0);
     assert_int_equal(baro_tape_realtime_ns(t, UINT64_MAX, &realtime, NULL), 0);
-    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(first, f->log.at[0].t_ns);
+    assert_one(baro_tape_range(t, &first, &last, NULL), first, f.log.at[0].t_ns);
     baro_tape_close(t);
 }
 
-static void expect_all(const struct fixture *f, struct baro_tape *t)
+static void expect_all(struct baro_tape *t)
 {
     struct baro_record r;
     uint64_t first, last;
-    for (size_t i = 0; i < f->log.n; i++) {
+    for (size_t i = 0; i < f.log.n; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-        assert_true(same_as(&f->log.at[i], &r, true));
+        assert_true(same_as(&f.log.at[i], &r, true));
     }
     assert_int_equal(baro_tape_next(t, &r, NULL), 0);
     assert_true(baro_tape_complete(t));
-    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
-    assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
+    assert_one(baro_tape_range(t, &first, &last, NULL), last, f.log.at[f.log.n - 1].t_ns);
 }
 
-static void test_sources(void **state)
+TEST(sources)
 {
-    struct fixture *f = *state;
     struct baro_tape *t;
-    int fd = open(f->path, O_RDONLY), pipes[2];
+    int fd = open(f.path, O_RDONLY), pipes[2];
     size_t size = (size_t)lseek(fd, 0, SEEK_END);
     unsigned char *data = malloc(size);
     assert_int_equal(pread(fd, data, size, 0), (ssize_t)size);
     assert_int_equal(baro_tape_open_memory(&t, data, size, NULL), 0);
-    expect_all(f, t);
+    expect_all(t);
     baro_tape_close(t);
     for (size_t n = 0; n < size; n += n < 100 ? 1 : 997) { /* cut off anywhere: an error, or fewer records */
         unsigned char *part = malloc(n ? n : 1);           /* of its own, so that a sanitizer sees a read behind it */
@@ -306,7 +276,7 @@ static void test_sources(void **state)
     assert_int_equal(baro_tape_open_fd(&t, fd, NULL, NULL), 0);
     assert_int_equal(lseek(fd, 0, SEEK_CUR), (off_t)size);
     close(fd);
-    expect_all(f, t);
+    expect_all(t);
     baro_tape_close(t);
     struct baro_error err = BARO_ERROR_INIT;
     assert_int_equal(pipe(pipes), 0);
@@ -318,14 +288,12 @@ static void test_sources(void **state)
 }
 
 /* A process that is not listed as changed has the values of the previous sample. */
-static void test_changed(void **state)
+TEST(changed)
 {
-    struct fixture *f = *state;
-    struct baro_tape *t;
     struct baro_record r;
     struct baro_sample *before = NULL;
     size_t unchanged = 0;
-    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    struct baro_tape *t = tape_opened(f.path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         const struct baro_sample *s = r.u.sample;
         size_t next = baro_sample_next_changed(s, 0);
@@ -354,9 +322,8 @@ static void test_changed(void **state)
     baro_tape_close(t);
 }
 
-static void test_attributes(void **state)
+TEST(attributes)
 {
-    (void)state;
     struct baro_event step = {.kind = BARO_EVENT_CLOCK_STEP,
                               .number = (uint64_t)-5,
                               .text = "the wall clock was set",
@@ -367,17 +334,14 @@ static void test_attributes(void **state)
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(&step)), "clock_step");
     assert_int_equal(baro_event_t_ns(&step), 9);
     assert_int_equal(baro_event_attribute_count(&step), 2);
-    assert_int_equal(baro_event_attribute_find(&step, "step_ns", &a), 0);
-    assert_int_equal(a.type, BARO_ATTRIBUTE_SIGNED);
+    assert_gives(baro_event_attribute_find(&step, "step_ns", &a), a.type, BARO_ATTRIBUTE_SIGNED);
     assert_int_equal(a.i64, -5);
-    assert_int_equal(baro_event_attribute(&step, 1, &a), 0);
-    assert_int_equal(a.type, BARO_ATTRIBUTE_TEXT);
+    assert_gives(baro_event_attribute(&step, 1, &a), a.type, BARO_ATTRIBUTE_TEXT);
     assert_string_equal(a.text, "the wall clock was set");
     assert_int_equal(baro_event_attribute(&step, 2, &a), BARO_E_RANGE);
     assert_int_equal(baro_event_attribute_find(&step, "no_such", &a), BARO_E_RANGE);
     assert_int_equal(baro_event_attribute_count(&cont), 0);
-    assert_int_equal(baro_event_attribute_find(&unknown, "number", &a), 0);
-    assert_int_equal(a.u64, 3);
+    assert_gives(baro_event_attribute_find(&unknown, "number", &a), a.u64, 3);
 }
 
 static size_t read_on(struct baro_tape *t)
@@ -400,10 +364,9 @@ static void follow(const char *path, bool finish)
 {
     struct tape_writer *w = new_tape(path, NULL);
     struct world *world = world_new(3);
-    struct baro_tape *t;
     world_tick(world);
-    assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_add(w, &world->sample);
+    struct baro_tape *t = tape_opened(path);
     assert_int_equal(read_on(t), 1);
     while (baro_tape_wait(t, 0, NULL) == 1)
         assert_int_equal(read_on(t), 0);
@@ -412,7 +375,7 @@ static void follow(const char *path, bool finish)
     for (int i = 0; i < 10; i++) {
         assert_false(is_readable(wakes));
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+        tape_add(w, &world->sample);
         assert_true(wakes < 0 || is_readable(wakes));
         assert_int_equal(baro_tape_wait(t, 10000, NULL), 1);
         assert_int_equal(read_on(t), 1);
@@ -430,14 +393,10 @@ static void follow(const char *path, bool finish)
     baro_tape_close(t);
 }
 
-static void test_follow(void **state)
+TEST(follow)
 {
-    struct fixture *f = *state;
-    char path[80];
-    snprintf(path, sizeof path, "%s.grows", f->path);
-    follow(path, true);
-    follow(path, false);
-    unlink(path);
+    follow(tape_path, true);
+    follow(tape_path, false);
 }
 
 /* A tape without an index that is longer than the part that is walked: a block is found by bisection. */
@@ -449,7 +408,7 @@ static void write_long(const char *path)
     struct world *world = world_new(12);
     for (int i = 0; i < LONG_TICKS; i++) {
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+        tape_add(w, &world->sample);
     }
     tape_writer_free(w);
     world_free(world);
@@ -459,8 +418,7 @@ static void damage(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_int_equal(fstat(fd, &st), 0);
-    assert_true(st.st_size > 4 << 20);
+    assert_then(fstat(fd, &st), st.st_size > 4 << 20);
     static const uint8_t junk[300000];
     assert_int_equal(pwrite(fd, junk, sizeof junk, st.st_size / 2), sizeof junk);
     close(fd);
@@ -474,10 +432,9 @@ struct seen {
 
 static size_t read_all(const char *path, struct seen *ret)
 {
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     while (baro_tape_next(t, &r, NULL) > 0) {
         if (r.kind == BARO_RECORD_SAMPLE)
             ret[n++] = (struct seen){r.t_ns, baro_sample_rows(r.u.sample, BARO_KIND_PROCESS)};
@@ -492,8 +449,7 @@ static void expect_seek(struct baro_tape *t, const struct seen *seen, size_t n, 
     size_t k = 0;
     while (k + 1 < n && seen[k + 1].t_ns <= t_ns)
         k++;
-    assert_int_equal(baro_tape_seek(t, t_ns, &r, NULL), 1);
-    assert_int_equal(r.t_ns, seen[k].t_ns);
+    assert_one(baro_tape_seek(t, t_ns, &r, NULL), r.t_ns, seen[k].t_ns);
     assert_int_equal(baro_sample_rows(r.u.sample, BARO_KIND_PROCESS), seen[k].n);
 }
 
@@ -502,8 +458,7 @@ static void seek_long(const char *path)
     static struct seen seen[LONG_TICKS];
     size_t n = read_all(path, seen);
     uint64_t first = seen[0].t_ns, length = seen[n - 1].t_ns - first, random = 1;
-    struct baro_tape *t;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(path);
     expect_seek(t, seen, n, UINT64_MAX);
     expect_seek(t, seen, n, 0);
     for (int i = 0; i < 60; i++) {
@@ -515,50 +470,28 @@ static void seek_long(const char *path)
     baro_tape_close(t);
 }
 
-static void test_without_index(void **state)
+TEST(without_index)
 {
-    struct fixture *f = *state;
-    char path[80];
-    snprintf(path, sizeof path, "%s.long", f->path);
-    write_long(path);
-    seek_long(path);
-    damage(path);
-    seek_long(path);
-    unlink(path);
+    write_long(tape_path);
+    seek_long(tape_path);
+    damage(tape_path);
+    seek_long(tape_path);
 }
 
 static int set_up(void **state)
 {
-    static struct fixture f;
     snprintf(f.path, sizeof f.path, "/tmp/test_tape_at.%d.baro", (int)getpid());
-    write_samples(&f);
-    *state = &f;
+    write_samples();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *f = *state;
-    log_free(&f->log);
-    return unlink(f->path);
+    log_free(&f.log);
+    return unlink(f.path);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_previous),
-        cmocka_unit_test(test_at),
-        cmocka_unit_test(test_interpolate),
-        cmocka_unit_test(test_interpolate_where_time_runs_back),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_changed),
-        cmocka_unit_test(test_attributes),
-        cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_without_index),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, set_up, tear_down);
 }

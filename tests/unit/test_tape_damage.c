@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Damaged tapes: no wrong value is delivered, and all that is undamaged is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <zstd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/runs.h"
 #include "base/crc32c.h"
 #include "libbaro/tape/format.h"
@@ -31,62 +26,56 @@ static size_t every(void)
     return getenv("BARO_FULL") ? EVERY_FULL : EVERY;
 }
 
-static char path[64];
+/* What write_small() wrote: its samples and its bytes. */
+static struct log l;
+static unsigned char *whole;
+static size_t whole_len;
 
 /* A tape of some blocks with few processes. Samples are a minute apart, so that blocks end soon. */
-static void write_small(struct log *l, unsigned ticks)
+static void write_small(unsigned ticks)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct world *world = world_new(7);
+    log_free(&l);
+    l = (struct log){0};
     world->machine_every = 6;
-    struct baro_error err = BARO_ERROR_INIT;
     for (unsigned i = 0; i < ticks; i++) {
         world->sample.t_ns += 60000000000ull;
         world_tick(world);
         while (world->n > 3)
             world_died(world, 0);
         world->sample.n = world->n;
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
-        log_sample(l, &world->sample, tape_writer_bytes(w));
+        tape_add(w, &world->sample);
+        log_sample(&l, &world->sample, tape_writer_bytes(w));
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
-}
-
-static unsigned char *slurp(size_t *ret_len)
-{
-    int fd = open(path, O_RDONLY);
-    *ret_len = (size_t)lseek(fd, 0, SEEK_END);
-    unsigned char *at = malloc(*ret_len + 1);
-    assert_int_equal(pread(fd, at, *ret_len, 0), *ret_len);
-    close(fd);
-    return at;
+    free(whole);
+    whole = slurp(tape_path, &whole_len);
 }
 
 static void put_file(const unsigned char *at, size_t len)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int fd = open(tape_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_int_equal(write(fd, at, len), len);
     close(fd);
 }
 
 /* Reads all; each sample must be one of the log's, in order. Returns how many, and marks them. */
-static size_t read_all(const struct log *l, bool *seen)
+static size_t read_all(bool *seen)
 {
     struct baro_tape *t;
     struct baro_record r;
-    struct baro_error err = BARO_ERROR_INIT;
     size_t n = 0, at = 0;
-    if (baro_tape_open(&t, path, &err) < 0)
+    if (baro_tape_open(&t, tape_path, NULL) < 0)
         return 0;
-    while (baro_tape_next(t, &r, &err) == 1) {
+    while (baro_tape_next(t, &r, NULL) == 1) {
         if (r.kind != BARO_RECORD_SAMPLE)
             continue;
-        while (at < l->n && l->at[at].t_ns != r.t_ns)
+        while (at < l.n && l.at[at].t_ns != r.t_ns)
             at++;
-        assert_true(at < l->n);
-        assert_true(same_as(&l->at[at], &r, false));
+        assert_true(at < l.n);
+        assert_true(same_as(&l.at[at], &r, false));
         if (seen)
             seen[at] = true;
         n++;
@@ -95,23 +84,17 @@ static size_t read_all(const struct log *l, bool *seen)
     return n;
 }
 
-static void test_cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
-    (void)state;
-    struct log l = {0};
-    size_t len;
-    write_small(&l, SMALL);
-    unsigned char *whole = slurp(&len);
-    assert_int_equal(read_all(&l, NULL), SMALL);
-    for (size_t cut = len; cut-- > 0; cut -= cut % every()) {
-        assert_int_equal(truncate(path, (off_t)cut), 0);
+    write_small(SMALL);
+    assert_int_equal(read_all(NULL), SMALL);
+    for (size_t cut = whole_len; cut-- > 0; cut -= cut % every()) {
+        assert_int_equal(truncate(tape_path, (off_t)cut), 0);
         size_t expected = 0;
         while (expected < l.n && l.at[expected].end <= cut)
             expected++;
-        assert_int_equal(read_all(&l, NULL), expected);
+        assert_int_equal(read_all(NULL), expected);
     }
-    free(whole);
-    log_free(&l);
 }
 
 struct extent {
@@ -119,13 +102,13 @@ struct extent {
 };
 
 /* Positions where blocks begin; the last one ends where the footer begins. */
-static size_t find_blocks(const unsigned char *at, size_t len, struct extent *ret, size_t max, size_t *ret_front)
+static size_t find_blocks(struct extent *ret, size_t max, size_t *ret_front)
 {
     struct frame_head head;
     size_t n = 0;
     *ret_front = 0;
-    for (size_t pos = TAPE_PREAMBLE_SIZE; pos < len; pos += FRAME_HEAD_SIZE + head.len) {
-        assert_true(frame_head_parse(at + pos, &head));
+    for (size_t pos = TAPE_PREAMBLE_SIZE; pos < whole_len; pos += FRAME_HEAD_SIZE + head.len) {
+        assert_true(frame_head_parse(whole + pos, &head));
         if ((head.type == FRAME_BLOCK || head.type == FRAME_FOOTER) && n > 0)
             ret[n - 1].to = pos;
         if (head.type == FRAME_BLOCK) {
@@ -146,48 +129,38 @@ static bool in_block(const struct extent *blocks, size_t n, size_t pos, uint64_t
     return false;
 }
 
-static void test_flip_anywhere(void **state)
+TEST(flip_anywhere)
 {
-    (void)state;
-    struct log l = {0};
     struct extent blocks[64];
-    size_t len, front;
-    write_small(&l, SMALL);
-    unsigned char *whole = slurp(&len);
-    size_t n = find_blocks(whole, len, blocks, 64, &front);
+    size_t front;
+    write_small(SMALL);
+    size_t n = find_blocks(blocks, 64, &front);
     assert_true(n >= 3);
-    int fd = open(path, O_WRONLY);
-    for (size_t pos = 0; pos < len; pos += every()) {
+    int fd = open(tape_path, O_WRONLY);
+    for (size_t pos = 0; pos < whole_len; pos += every()) {
         bool seen[SMALL] = {false};
         unsigned char bad = whole[pos] ^ (unsigned char)(1 + pos * 31 % 255);
         assert_int_equal(pwrite(fd, &bad, 1, (off_t)pos), 1);
-        read_all(&l, seen);
+        read_all(seen);
         for (size_t i = 0; pos >= front && i < l.n; i++)
             if (!in_block(blocks, n, pos, l.at[i].end))
                 assert_true(seen[i]);
         assert_int_equal(pwrite(fd, &whole[pos], 1, (off_t)pos), 1);
     }
     close(fd);
-    free(whole);
-    log_free(&l);
 }
 
-static void test_torn_middle(void **state)
+TEST(torn_middle)
 {
-    (void)state;
-    struct log l = {0};
     struct extent blocks[64];
-    size_t len, front, damaged = 0, samples = 0;
-    struct baro_tape *t;
+    size_t front, damaged = 0, samples = 0;
     struct baro_record r;
-    struct baro_error err = BARO_ERROR_INIT;
-    write_small(&l, SMALL);
-    unsigned char *whole = slurp(&len);
-    find_blocks(whole, len, blocks, 64, &front);
+    write_small(SMALL);
+    find_blocks(blocks, 64, &front);
     memset(whole + blocks[1].from + 5, 0, blocks[1].to - blocks[1].from - 10);
-    put_file(whole, len);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
-    while (baro_tape_next(t, &r, &err) == 1) {
+    put_file(whole, whole_len);
+    struct baro_tape *t = tape_opened(tape_path);
+    while (baro_tape_next(t, &r, NULL) == 1) {
         damaged += r.kind == BARO_RECORD_DAMAGE;
         samples += r.kind == BARO_RECORD_SAMPLE;
     }
@@ -198,7 +171,7 @@ static void test_torn_middle(void **state)
     for (size_t i = 0; i < l.n; i++) {
         bool gone = in_block(blocks, 64, blocks[1].from, l.at[i].end);
         lost += gone;
-        assert_int_equal(baro_tape_seek(t, l.at[i].t_ns, &r, &err), 1);
+        assert_int_equal(baro_tape_seek(t, l.at[i].t_ns, &r, NULL), 1);
         if (!gone)
             assert_true(same_as(&l.at[i], &r, false));
         else
@@ -208,34 +181,27 @@ static void test_torn_middle(void **state)
     /* Damage that seeking finds is not counted again. */
     assert_int_equal(baro_tape_damage(t), blocks[1].to - blocks[1].from);
     baro_tape_close(t);
-    free(whole);
-    log_free(&l);
 }
 
 /* The frames of a block are one stream of zstd: without one of them, the rest of the block is not read. */
-static void test_frame_is_gone(void **state)
+TEST(frame_is_gone)
 {
-    (void)state;
-    struct log l = {0};
     struct extent blocks[64];
     struct frame_head head;
-    size_t len, front;
+    size_t front;
     bool seen[SMALL] = {false};
-    write_small(&l, SMALL);
-    unsigned char *whole = slurp(&len);
-    find_blocks(whole, len, blocks, 64, &front);
+    write_small(SMALL);
+    find_blocks(blocks, 64, &front);
     assert_true(frame_head_parse(whole + blocks[1].from, &head));
     size_t second = blocks[1].from + FRAME_HEAD_SIZE + head.len;
     assert_true(frame_head_parse(whole + second, &head) && head.type != FRAME_BLOCK);
     size_t third = second + FRAME_HEAD_SIZE + head.len;
     assert_true(third < blocks[1].to);
-    memmove(whole + second, whole + third, len - third);
-    put_file(whole, len - (third - second));
-    read_all(&l, seen);
+    memmove(whole + second, whole + third, whole_len - third);
+    put_file(whole, whole_len - (third - second));
+    read_all(seen);
     for (size_t i = 0; i < l.n; i++)
         assert_int_equal(seen[i], !in_block(blocks, 64, blocks[1].from, l.at[i].end) || l.at[i].end <= second);
-    free(whole);
-    log_free(&l);
 }
 
 static int open_code(const char *name)
@@ -251,19 +217,15 @@ static int open_code(const char *name)
 /* A frame in the middle of a block is gone, so the samples before it can be read, and those after it can't. Seeking to
  * the time of a sample finds that one where it can be read, else the last one that can. A nanosecond earlier is the
  * time of the one before. */
-static void test_seek_in_a_damaged_block(void **state)
+TEST(seek_in_a_damaged_block)
 {
-    (void)state;
-    struct log l = {0};
     struct extent blocks[64];
     struct frame_head head;
-    size_t len, front, before = 0, lost = 0;
+    size_t front, before = 0, lost = 0;
     bool seen[SMALL] = {false};
-    struct baro_tape *t;
     struct baro_record r;
-    write_small(&l, SMALL);
-    unsigned char *whole = slurp(&len);
-    find_blocks(whole, len, blocks, 64, &front);
+    write_small(SMALL);
+    find_blocks(blocks, 64, &front);
     size_t at = blocks[1].from;
     for (int i = 0; i < 3; i++) {
         assert_true(frame_head_parse(whole + at, &head));
@@ -271,9 +233,9 @@ static void test_seek_in_a_damaged_block(void **state)
     }
     assert_true(at < blocks[1].to);
     whole[at + FRAME_HEAD_SIZE] ^= 1;
-    put_file(whole, len);
-    read_all(&l, seen);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    put_file(whole, whole_len);
+    read_all(seen);
+    struct baro_tape *t = tape_opened(tape_path);
     for (size_t i = 0; i < l.n; i++) {
         if (i > 0) {
             assert_int_equal(baro_tape_seek(t, l.at[i].t_ns - 1, &r, NULL), 1);
@@ -286,36 +248,29 @@ static void test_seek_in_a_damaged_block(void **state)
     }
     assert_true(seen[0] && lost > 0);
     baro_tape_close(t);
-    free(whole);
-    log_free(&l);
 }
 
-static void test_not_a_tape(void **state)
+TEST(not_a_tape)
 {
-    (void)state;
-    unlink(path);
-    assert_int_equal(open_code(path), -ENOENT);
+    unlink(tape_path);
+    assert_int_equal(open_code(tape_path), -ENOENT);
     put_file((const unsigned char *)"", 0);
-    assert_int_equal(open_code(path), BARO_E_EMPTY);
+    assert_int_equal(open_code(tape_path), BARO_E_EMPTY);
     put_file((const unsigned char *)"time,cpu\n", 9);
-    assert_int_equal(open_code(path), BARO_E_NOT_TAPE);
+    assert_int_equal(open_code(tape_path), BARO_E_NOT_TAPE);
     put_file((const unsigned char *)"\x89PNG", 4);
-    assert_int_equal(open_code(path), BARO_E_NOT_TAPE);
+    assert_int_equal(open_code(tape_path), BARO_E_NOT_TAPE);
     assert_int_equal(open_code("/tmp"), -EISDIR);
     assert_int_equal(open_code("/dev/null"), -EINVAL);
-    unlink(path);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(open_code(path), -EINVAL);
-    unlink(path);
+    unlink(tape_path);
+    assert_int_equal(mkfifo(tape_path, 0600), 0);
+    assert_int_equal(open_code(tape_path), -EINVAL);
+    unlink(tape_path);
 }
 
-static void test_newer(void **state)
+TEST(newer)
 {
-    (void)state;
-    struct log l = {0};
-    size_t len;
-    write_small(&l, 5);
-    unsigned char *whole = slurp(&len);
+    write_small(5);
     uint8_t preamble[TAPE_PREAMBLE_SIZE];
     /* A later format that this reader can still read, with a frame that it does not know ... */
     struct frame_seed seed = frame_seed(whole + 12);
@@ -324,30 +279,27 @@ static void test_newer(void **state)
     size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
     unsigned char unknown[FRAME_HEAD_SIZE + 3] = {0};
     frame_seal(unknown, (enum frame_type)77, 9, 3, seed);
-    unsigned char *newer = malloc(len + sizeof unknown);
+    unsigned char *newer = malloc(whole_len + sizeof unknown);
     memcpy(newer, whole, at);
     memcpy(newer + at, unknown, sizeof unknown);
-    memcpy(newer + at + sizeof unknown, whole + at, len - at);
-    put_file(newer, len + sizeof unknown);
-    assert_int_equal(read_all(&l, NULL), 5);
+    memcpy(newer + at + sizeof unknown, whole + at, whole_len - at);
+    put_file(newer, whole_len + sizeof unknown);
+    assert_int_equal(read_all(NULL), 5);
     free(newer);
     /* ... and one that it can't read. */
     tape_preamble(preamble, whole + 12);
     assert_memory_equal(preamble, whole, sizeof preamble);
     put_le16(whole + 10, TAPE_FORMAT + 1);
-    put_file(whole, len);
-    assert_int_equal(open_code(path), BARO_E_CORRUPT);
+    put_file(whole, whole_len);
+    assert_int_equal(open_code(tape_path), BARO_E_CORRUPT);
     put_le32(whole + 20, crc32c(0, whole, 20));
-    put_file(whole, len);
-    assert_int_equal(open_code(path), BARO_E_VERSION);
-    free(whole);
-    log_free(&l);
+    put_file(whole, whole_len);
+    assert_int_equal(open_code(tape_path), BARO_E_VERSION);
 }
 
 /* Tapes of the time before version 1 was final: one line says what they are. */
-static void test_older(void **state)
+TEST(older)
 {
-    (void)state;
     struct baro_tape *t = NULL;
     struct baro_error err = BARO_ERROR_INIT;
     uint8_t preamble[TAPE_PREAMBLE_SIZE + 40] = {0};
@@ -355,76 +307,14 @@ static void test_older(void **state)
     memcpy(preamble, "\211BARO\r\n\032", TAPE_MAGIC_SIZE);
     put_le32(preamble + 20, crc32c(0, preamble, 20));
     put_file(preamble, sizeof preamble);
-    assert_int_equal(baro_tape_open(&t, path, &err), BARO_E_VERSION);
+    assert_int_equal(baro_tape_open(&t, tape_path, &err), BARO_E_VERSION);
     assert_non_null(strstr(err.text, "development version before 0.1"));
     assert_null(strchr(err.text, '\n'));
 }
 
-static void replace_all(unsigned char *at, size_t len, const char *from, const char *to)
-{
-    for (size_t i = 0; i + strlen(from) <= len; i++)
-        if (memcmp(at + i, from, strlen(from)) == 0)
-            memcpy(at + i, to, strlen(from));
-}
-
-/* A tape of a library that has a metric which this one lacks, and lacks one that this one has. */
-static void test_unknown_metric(void **state)
-{
-    (void)state;
-    struct log l = {0};
-    struct frame_head head;
-    size_t len;
-    write_small(&l, 5);
-    unsigned char *whole = slurp(&len), *newer = malloc(len + 65536), raw[1 << 16];
-    assert_true(frame_head_parse(whole + TAPE_PREAMBLE_SIZE, &head));
-    size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
-    assert_true(frame_head_parse(whole + at, &head) && head.type == FRAME_SCHEMA);
-    size_t n = ZSTD_decompress(raw, sizeof raw, whole + at + FRAME_HEAD_SIZE, head.len);
-    assert_false(ZSTD_isError(n));
-    replace_all(raw, n, "fds", "fdz");
-    memcpy(newer, whole, at);
-    size_t packed = ZSTD_compress(newer + at + FRAME_HEAD_SIZE, 32768, raw, n, 1);
-    assert_false(ZSTD_isError(packed));
-    frame_seal(newer + at, FRAME_SCHEMA, 0, (uint32_t)packed, frame_seed(whole + 12));
-    size_t rest = at + FRAME_HEAD_SIZE + head.len, front = at + FRAME_HEAD_SIZE + packed;
-    memcpy(newer + front, whole + rest, len - rest);
-
-    /* The fds of the last sample, as they were written. */
-    struct baro_tape *t;
-    struct baro_record r;
-    struct baro_error err = BARO_ERROR_INIT;
-    uint64_t expected[8], v;
-    int reason[8];
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
-    for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++)
-        reason[i] = baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i), PROCESS_fds, &expected[i]);
-    baro_tape_close(t);
-
-    put_file(newer, front + len - rest);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
-    int extra = baro_metric_count(BARO_KIND_PROCESS);
-    assert_int_equal(baro_tape_metric_count(t, BARO_KIND_PROCESS), extra + 1);
-    assert_string_equal(baro_tape_metric(t, BARO_KIND_PROCESS, extra)->name, "fdz");
-    assert_null(baro_tape_metric(t, BARO_KIND_PROCESS, extra + 1));
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
-    assert_true(r.t_ns == l.at[4].t_ns);
-    for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++) {
-        const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
-        assert_int_equal(baro_row_value(p, PROCESS_fds, &v), BARO_ABSENT_UNKNOWN);
-        assert_int_equal(baro_row_value(p, extra, &v), reason[i]);
-        if (reason[i] == 0)
-            assert_true(v == expected[i]);
-    }
-    baro_tape_close(t);
-    free(newer);
-    free(whole);
-    log_free(&l);
-}
-
 /* Appends frames of a block to the front of a tape, each with one record of zeros, of a kind that this library does not
  * know, and returns what is read. */
-static int read_zeros(const unsigned char *whole, size_t front, unsigned frames, size_t zeros, int window_log)
+static int read_zeros(size_t front, unsigned frames, size_t zeros, int window_log)
 {
     enum { HEAD = 6 };
     unsigned char *raw = calloc(1, zeros);
@@ -448,9 +338,8 @@ static int read_zeros(const unsigned char *whole, size_t front, unsigned frames,
         at += FRAME_HEAD_SIZE + skip + out.pos;
     }
     put_file(tape, at);
-    struct baro_tape *t;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     int code = baro_tape_next(t, &r, NULL), kind = code == 1 ? (int)r.kind : code;
     assert_true(code <= 0 || baro_tape_next(t, &r, NULL) == 0);
     baro_tape_close(t);
@@ -462,44 +351,36 @@ static int read_zeros(const unsigned char *whole, size_t front, unsigned frames,
 
 /* What decompresses to much more than its size. Each limit is exceeded alone, and the one below it is not: of the
  * window, of a frame, of a block. */
-static void test_bomb(void **state)
+TEST(bomb)
 {
-    (void)state;
     enum { MIB = 1 << 20, LOG = TAPE_WINDOW_LOG };
-    struct log l = {0};
-    size_t len, front;
-    write_small(&l, 5);
-    unsigned char *whole = slurp(&len);
+    size_t front;
+    write_small(5);
     struct extent blocks[8];
-    find_blocks(whole, len, blocks, 8, &front);
-    assert_int_equal(read_zeros(whole, front, 1, MIB, LOG), 0);
-    assert_int_equal(read_zeros(whole, front, 1, MIB, LOG + 1), BARO_RECORD_DAMAGE);
-    assert_int_equal(read_zeros(whole, front, 1, FRAME_RAW_MAX, LOG), 0);
-    assert_int_equal(read_zeros(whole, front, 1, FRAME_RAW_MAX + 1, LOG), BARO_RECORD_DAMAGE);
-    assert_int_equal(read_zeros(whole, front, 2, FRAME_RAW_MAX, LOG), 0);
-    assert_int_equal(read_zeros(whole, front, 3, BLOCK_RAW_MAX / 3 + 1, LOG), BARO_RECORD_DAMAGE);
-    free(whole);
-    log_free(&l);
+    find_blocks(blocks, 8, &front);
+    assert_int_equal(read_zeros(front, 1, MIB, LOG), 0);
+    assert_int_equal(read_zeros(front, 1, MIB, LOG + 1), BARO_RECORD_DAMAGE);
+    assert_int_equal(read_zeros(front, 1, FRAME_RAW_MAX, LOG), 0);
+    assert_int_equal(read_zeros(front, 1, FRAME_RAW_MAX + 1, LOG), BARO_RECORD_DAMAGE);
+    assert_int_equal(read_zeros(front, 2, FRAME_RAW_MAX, LOG), 0);
+    assert_int_equal(read_zeros(front, 3, BLOCK_RAW_MAX / 3 + 1, LOG), BARO_RECORD_DAMAGE);
 }
 
 /* A reader that follows sees the file grow by any number of bytes; it must wait for the rest of each frame, and miss
  * none. */
-static void test_follow(void **state)
+TEST(follow)
 {
-    (void)state;
-    struct log l = {0};
-    size_t len, n = 0;
+    size_t n = 0;
     struct baro_tape *t = NULL;
     struct baro_record r;
     struct baro_error err = BARO_ERROR_INIT;
-    write_small(&l, SMALL);
-    unsigned char *whole = slurp(&len);
+    write_small(SMALL);
     put_file(whole, 0);
-    int fd = open(path, O_WRONLY | O_APPEND);
-    for (size_t at = 0, step = 1; at < len; at += step, step = 1 + at * 7919 % 97) {
-        step = step < len - at ? step : len - at;
+    int fd = open(tape_path, O_WRONLY | O_APPEND);
+    for (size_t at = 0, step = 1; at < whole_len; at += step, step = 1 + at * 7919 % 97) {
+        step = step < whole_len - at ? step : whole_len - at;
         assert_int_equal(write(fd, whole + at, step), step);
-        if (!t && baro_tape_open(&t, path, &err) < 0) {
+        if (!t && baro_tape_open(&t, tape_path, &err) < 0) {
             assert_int_equal(err.code, BARO_E_EMPTY);
             continue;
         }
@@ -516,62 +397,37 @@ static void test_follow(void **state)
     assert_int_equal(baro_tape_damage(t), 0);
     baro_tape_close(t);
     close(fd);
-    free(whole);
-    log_free(&l);
 }
 
 /* Another process cuts the file that a cursor has open, also within the header, and writes it again. All calls return;
  * what they read of the rest is not checked. */
-static void test_cut_while_open(void **state)
+TEST(cut_while_open)
 {
-    (void)state;
-    struct log l = {0};
     struct baro_tape_end end = {.size = sizeof(end)};
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
     struct baro_sample *s;
     uint64_t first, last;
-    size_t len;
-    write_small(&l, SMALL);
-    unsigned char *whole = slurp(&len);
-    const size_t sizes[] = {0, 1, 10, 500, 1374, len / 3, len - TAPE_END_SIZE, len - 1};
+    write_small(SMALL);
+    const size_t sizes[] = {0, 1, 10, 500, 1374, whole_len / 3, whole_len - TAPE_END_SIZE, whole_len - 1};
     alarm(120); /* a call that never returns */
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         struct baro_tape *t = NULL;
-        put_file(whole, len);
-        assert_int_equal(baro_tape_open(&t, path, &err), 0);
-        assert_int_equal(baro_tape_seek(t, l.at[l.n / 2].t_ns, &r, &err), 1);
-        assert_int_equal(truncate(path, (off_t)sizes[i]), 0);
-        (void)baro_tape_read_end(t, &end, &err);
-        (void)baro_tape_range(t, &first, &last, &err);
-        (void)baro_tape_seek(t, l.at[l.n - 1].t_ns, &r, &err);
-        (void)baro_tape_previous(t, &r, &err);
-        if (baro_tape_at(t, l.at[0].t_ns, BARO_AT_BEFORE, &s, &err) == 1)
+        put_file(whole, whole_len);
+        t = tape_opened(tape_path);
+        assert_int_equal(baro_tape_seek(t, l.at[l.n / 2].t_ns, &r, NULL), 1);
+        assert_int_equal(truncate(tape_path, (off_t)sizes[i]), 0);
+        (void)baro_tape_read_end(t, &end, NULL);
+        (void)baro_tape_range(t, &first, &last, NULL);
+        (void)baro_tape_seek(t, l.at[l.n - 1].t_ns, &r, NULL);
+        (void)baro_tape_previous(t, &r, NULL);
+        if (baro_tape_at(t, l.at[0].t_ns, BARO_AT_BEFORE, &s, NULL) == 1)
             baro_sample_free(s);
-        int fd = open(path, O_WRONLY);
-        assert_int_equal(pwrite(fd, whole, len, 0), len);
+        int fd = open(tape_path, O_WRONLY);
+        assert_int_equal(pwrite(fd, whole, whole_len, 0), whole_len);
         close(fd);
         end = (struct baro_tape_end){.size = sizeof(end)};
-        assert_int_equal(baro_tape_read_end(t, &end, &err), 0);
+        assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
         baro_tape_close(t);
     }
     alarm(0);
-    free(whole);
-    log_free(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut_anywhere),   cmocka_unit_test(test_flip_anywhere),
-        cmocka_unit_test(test_frame_is_gone),  cmocka_unit_test(test_torn_middle),
-        cmocka_unit_test(test_not_a_tape),     cmocka_unit_test(test_newer),
-        cmocka_unit_test(test_bomb),           cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_unknown_metric), cmocka_unit_test(test_cut_while_open),
-        cmocka_unit_test(test_older),          cmocka_unit_test(test_seek_in_a_damaged_block),
-    };
-    snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

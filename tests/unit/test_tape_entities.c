@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds that are declared during a recording: what the public API returns for them, their limits, and invalid
  * declarations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <math.h>
 
@@ -16,8 +12,6 @@
 #include "tape_file.h"
 
 enum { SECOND = 1000000000 };
-
-static char path[64];
 
 static uint64_t real(double v)
 {
@@ -82,10 +76,9 @@ static void write_queues(const char *name)
         }
         absent[1][0] = i == 5 ? BARO_ABSENT_TIMEOUT : BARO_PRESENT;
         value[1][0] = absent[1][0] ? 0 : value[1][0];
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static void expect_real(const struct baro_tape *t, const struct baro_row *e, int metric, double expected)
@@ -121,8 +114,7 @@ static void expect_mark(const struct baro_event *e)
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(e)), "mark");
     assert_int_equal(baro_event_attribute_find(e, "name", &a), 0);
     assert_string_equal(a.text, "epoch 3");
-    assert_int_equal(baro_event_attribute_find(e, "weight", &a), 0);
-    assert_true(a.real == 0.5);
+    assert_then(baro_event_attribute_find(e, "weight", &a), a.real == 0.5);
 }
 
 static void expect_high(const struct baro_tape *t, const struct baro_row *e)
@@ -130,8 +122,7 @@ static void expect_high(const struct baro_tape *t, const struct baro_row *e)
     struct baro_attribute a;
     uint64_t v = 0;
     assert_string_equal(baro_row_name(e), "high");
-    assert_int_equal(baro_row_read_ns(e, &v), 0);
-    assert_true(v == 6 * (uint64_t)SECOND - 1000);
+    assert_then(baro_row_read_ns(e, &v), v == 6 * (uint64_t)SECOND - 1000);
     assert_int_equal(baro_row_owner(e), BARO_OWNER_PROCESS);
     assert_int_equal(baro_row_owner_pid(e), 815);
     assert_int_equal(baro_row_owner_start_ticks(e), 4711);
@@ -139,8 +130,7 @@ static void expect_high(const struct baro_tape *t, const struct baro_row *e)
     assert_int_equal(baro_row_attribute(e, 0, &a), 0);
     assert_string_equal(a.name, "host");
     assert_string_equal(a.text, "a");
-    assert_int_equal(baro_row_attribute_find(e, "weight", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_REAL && a.real == 0.5);
+    assert_then(baro_row_attribute_find(e, "weight", &a), a.type == BARO_ATTRIBUTE_REAL && a.real == 0.5);
     assert_int_equal(baro_row_attribute(e, 2, &a), BARO_E_RANGE);
     assert_int_equal(baro_row_attribute_find(e, "none", &a), BARO_E_RANGE);
     expect_real(t, e, 0, 5.5);
@@ -150,23 +140,20 @@ static void expect_high(const struct baro_tape *t, const struct baro_row *e)
 
 static void expect_queues(const char *name)
 {
-    struct baro_tape *t;
     struct baro_record r;
     uint64_t v = 0;
-    assert_int_equal(baro_tape_open(&t, name, NULL), 0);
+    struct baro_tape *t = tape_opened(name);
     expect_kinds(t);
     int kind = baro_tape_kind_find(t, "jobqueue");
     const struct baro_metric *first = baro_tape_metric(t, kind, 0);
-    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(r.kind, BARO_RECORD_EVENT);
+    assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_EVENT);
     expect_mark(r.u.event);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_sample_rows(r.u.sample, kind), 0);
     assert_int_equal(baro_sample_read_ns(r.u.sample, kind, &v), BARO_ABSENT_UNKNOWN);
     assert_int_equal(baro_tape_seek(t, 7 * (uint64_t)SECOND, &r, NULL), 1);
     assert_int_equal(baro_sample_rows(r.u.sample, kind), 2);
-    assert_int_equal(baro_sample_read_ns(r.u.sample, kind, &v), 0);
-    assert_true(v == 6 * (uint64_t)SECOND - 1000);
+    assert_then(baro_sample_read_ns(r.u.sample, kind, &v), v == 6 * (uint64_t)SECOND - 1000);
     const struct baro_row *e = baro_sample_row(r.u.sample, kind, 0);
     assert_int_equal(baro_row_kind(e), kind);
     expect_high(t, e);
@@ -178,25 +165,20 @@ static void expect_queues(const char *name)
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     e = baro_sample_row(r.u.sample, kind, 1);
     expect_real(t, e, 0, -0.25);
-    assert_int_equal(baro_row_value(e, 2, &v), 0);
-    assert_int_equal(v, 19000);
+    assert_gives(baro_row_value(e, 2, &v), v, 19000);
     assert_true(first == baro_tape_metric(t, kind, 0));
     baro_tape_close(t);
 }
 
-static void test_api(void **state)
+TEST(api)
 {
-    (void)state;
-    write_queues(path);
-    expect_queues(path);
+    write_queues(tape_path);
+    expect_queues(tape_path);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
-    (void)state;
-    const char *fixtures = getenv("BARO_FIXTURES");
-    char name[512];
-    snprintf(name, sizeof name, "%s/../tape/v1-entities.baro", fixtures ? fixtures : "tests/fixtures");
+    const char *name = kept("tape/v1-entities.baro");
 #ifdef MAKE_GOLDEN
     write_queues(name);
 #endif
@@ -204,27 +186,23 @@ static void test_golden(void **state)
 }
 
 /* Rates, curves, copies and interpolation of its values. */
-static void test_derived(void **state)
+TEST(derived)
 {
-    (void)state;
-    struct baro_tape *t;
     struct baro_record r;
     struct baro_sample *a, *b;
     struct baro_series *s;
     double rate = 0;
     uint64_t v = 0;
-    write_queues(path);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    write_queues(tape_path);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_seek(t, 12 * (uint64_t)SECOND, &r, NULL), 1);
     assert_int_equal(baro_sample_copy(r.u.sample, &a, NULL), 0);
     assert_int_equal(baro_tape_seek(t, 14 * (uint64_t)SECOND, &r, NULL), 1);
     assert_int_equal(baro_sample_copy(r.u.sample, &b, NULL), 0);
     int kind = baro_tape_kind_find(t, "jobqueue");
     const struct baro_row *before = baro_sample_row(a, kind, 0), *now = baro_sample_row(b, kind, 0);
-    assert_int_equal(baro_row_rate(before, now, 1, &rate), 0);
-    assert_true(rate == 3);
-    assert_int_equal(baro_row_rate(before, now, 2, &rate), 0);
-    assert_true(rate == 1000);
+    assert_then(baro_row_rate(before, now, 1, &rate), rate == 3);
+    assert_then(baro_row_rate(before, now, 2, &rate), rate == 1000);
     assert_int_equal(baro_row_rate(before, now, 0, &rate), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_row_rate(now, before, 1, &rate), BARO_ABSENT_UNKNOWN);
     baro_sample_free(a);
@@ -233,8 +211,8 @@ static void test_derived(void **state)
 
     /* read at 12 s and 14 s less 1 µs: at 13 s less 1 µs it is half-way */
     assert_int_equal(baro_tape_at(t, 13 * (uint64_t)SECOND - 1000, BARO_AT_INTERPOLATE, &a, NULL), 1);
-    assert_int_equal(baro_sample_read_ns(a, kind, &v), 0);
-    assert_true(v == 12 * (uint64_t)SECOND - 1000); /* the sample at 13 s has no newer reading to go towards */
+    assert_then(baro_sample_read_ns(a, kind, &v),
+                v == 12 * (uint64_t)SECOND - 1000); /* the sample at 13 s has no newer reading to go towards */
     expect_real(t, baro_sample_row(a, kind, 0), 0, 11.5);
     baro_sample_free(a);
     assert_int_equal(baro_tape_at(t, 13 * (uint64_t)SECOND + SECOND / 2, BARO_AT_INTERPOLATE, &a, NULL), 1);
@@ -258,9 +236,8 @@ static void test_derived(void **state)
 }
 
 /* A tape of another program may have NaN and infinity. A column of Arrow has a null there, as CSV and JSON do. */
-static void test_numbers_that_are_none(void **state)
+TEST(numbers_that_are_none)
 {
-    (void)state;
     const struct baro_metric *metrics[] = {&depth};
     uint64_t value[1];
     uint8_t absent[1] = {BARO_PRESENT};
@@ -270,25 +247,22 @@ static void test_numbers_that_are_none(void **state)
     struct baro_declared *all[] = {&d};
     struct baro_sample s = {.n_declared = 1, .declared = all};
     const double stored[] = {1.5, NAN, INFINITY, -INFINITY};
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     for (unsigned i = 0; i < 4; i++) {
         s.t_ns = (i + 1) * (uint64_t)SECOND;
         d.rows.read_ns = s.t_ns;
         value[0] = real(stored[i]);
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 
-    struct baro_tape *t;
     struct ArrowArrayStream stream;
     struct ArrowArray a;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
     assert_int_equal(baro_tape_arrow(t, baro_tape_kind_find(t, "jobqueue"), "depth", NULL, &stream, NULL), 0);
     baro_tape_close(t);
-    assert_int_equal(stream.get_next(&stream, &a), 0);
-    assert_int_equal(a.length, 4);
+    assert_gives(stream.get_next(&stream, &a), a.length, 4);
     assert_int_equal(a.children[0]->null_count, 3);
     const uint8_t *valid = a.children[0]->buffers[0];
     assert_int_equal(valid[0] & 15, 1);
@@ -298,9 +272,8 @@ static void test_numbers_that_are_none(void **state)
 }
 
 /* Names of metrics that collide with each other or with a column of the library, or that no output could take. */
-static void test_names_of_columns(void **state)
+TEST(names_of_columns)
 {
-    (void)state;
     static const char *const names[][2] = {
         {"Foo", "Foo"},       {"foo", "foo_3"},         {"time", "time_2"},
         {"Foo_2", "Foo_2"},   {"FOO", "FOO_4"},         {"b\x81\x1b\xe2\x80\xaex", "b\\x81\\x1b\\xe2\\x80\\xaex"},
@@ -321,14 +294,12 @@ static void test_names_of_columns(void **state)
         metric[i].stem = metric[i].name = names[i][0];
         metrics[i] = &metric[i];
     }
-    struct tape_writer *w = new_tape(path, NULL);
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    tape_add(w, &s);
+    tape_ended(w);
 
-    struct baro_tape *t;
     struct baro_columns *c;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
     int kind = baro_tape_kind_find(t, "app");
     assert_int_equal(baro_columns_new(&c, t, kind, NULL, NULL), 0);
@@ -351,7 +322,7 @@ static void test_names_of_columns(void **state)
 static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sample *s, struct baro_declared *d)
 {
     static const struct baro_metric *metrics[COLUMNS_MAX];
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_entity *row = calloc(n, sizeof *row), **rows = calloc(n, sizeof *rows);
     uint64_t *value = calloc(columns + 1, sizeof *value);
     uint8_t *absent = calloc(columns + 1, 1);
@@ -370,10 +341,9 @@ static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sa
     for (unsigned i = 1; i < 4; i++) {
         s->t_ns = i * (uint64_t)SECOND;
         d->rows.read_ns = s->t_ns;
-        assert_int_equal(tape_writer_commit(w, s, NULL), 0);
+        tape_add(w, s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     free(row);
     free(rows);
     free(value);
@@ -383,11 +353,10 @@ static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sa
 
 static size_t count_rows(unsigned expected_samples, const char *kind_name)
 {
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
     unsigned samples = 0;
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     for (; baro_tape_next(t, &r, NULL) == 1; samples++) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
         n = baro_sample_rows(r.u.sample, baro_tape_kind_find(t, kind_name));
@@ -399,9 +368,8 @@ static size_t count_rows(unsigned expected_samples, const char *kind_name)
 }
 
 /* Rows and columns beyond a limit are left out; the sample and all others are on the tape. */
-static void test_limits(void **state)
+TEST(limits)
 {
-    (void)state;
     struct baro_declared d = {.name = "many"};
     struct baro_declared *all[] = {&d};
     struct baro_sample s = {.n_declared = 1, .declared = all};
@@ -416,15 +384,13 @@ static void test_limits(void **state)
 }
 
 /* Names that no reader would accept, and more kinds than there are numbers. */
-static void test_names(void **state)
+TEST(names)
 {
-    (void)state;
     enum { KINDS = 70 };
     struct baro_declared d[KINDS], *all[KINDS];
     char names[KINDS][80];
     struct baro_sample s = {.t_ns = SECOND, .n_declared = KINDS, .declared = all};
     const struct baro_metric *metrics[] = {&depth};
-    struct baro_tape *t;
     struct baro_record r;
     for (unsigned i = 0; i < KINDS; i++) {
         snprintf(names[i], sizeof names[i], "kind%u", i);
@@ -436,11 +402,10 @@ static void test_names(void **state)
     d[5].name = "";
     memset(names[6], 'n', sizeof names[6] - 1);
     names[6][sizeof names[6] - 1] = 0;
-    struct tape_writer *w = new_tape(path, NULL);
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    tape_add(w, &s);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_tape_kind_count(t), baro_kind_count() + 60);
     assert_int_equal(baro_tape_kind_find(t, "kind2"), baro_kind_count() + 2);
@@ -450,9 +415,8 @@ static void test_names(void **state)
 }
 
 /* An event of a kind with attributes of its own, and others beside them. */
-static void test_event_attributes(void **state)
+TEST(event_attributes)
 {
-    (void)state;
     char long_text[ATTRIBUTE_TEXT_MAX + 2];
     memset(long_text, 't', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = 0;
@@ -472,20 +436,17 @@ static void test_event_attributes(void **state)
         {.name = "deep", .type = BARO_ATTRIBUTE_JSON, .text = "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]"},
         {.name = "none", .type = BARO_ATTRIBUTE_JSON},
     };
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_event e = {.kind = BARO_EVENT_MARK, .text = "epoch 3", .n_attributes = 14, .attribute = given};
-    struct baro_tape *t;
     struct baro_record r;
     struct baro_attribute a;
     tape_writer_event(w, &e);
     e.attribute = NULL;
     e.n_attributes = 0;
     tape_writer_event(w, &e);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
-    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(r.kind, BARO_RECORD_EVENT);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(tape_path);
+    assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_EVENT);
     assert_string_equal(baro_event_kind_name(baro_event_kind_of(r.u.event)), "mark");
     assert_int_equal(baro_event_attribute_count(r.u.event), 8);
     assert_int_equal(baro_event_attribute(r.u.event, 0, &a), 0);
@@ -493,49 +454,16 @@ static void test_event_attributes(void **state)
     assert_string_equal(a.text, "epoch 3");
     assert_int_equal(baro_event_attribute(r.u.event, 1, &a), 0);
     assert_true(strcmp(a.name, "step") == 0 && a.type == BARO_ATTRIBUTE_UNSIGNED && a.u64 == 7);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "change", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_SIGNED && a.i64 == -7);
+    assert_then(baro_event_attribute_find(r.u.event, "change", &a), a.type == BARO_ATTRIBUTE_SIGNED && a.i64 == -7);
     assert_int_equal(baro_event_attribute_find(r.u.event, "long", &a), BARO_E_RANGE);
     assert_int_equal(baro_event_attribute_find(r.u.event, "note", &a), 0);
     assert_string_equal(a.text, "half\n");
-    assert_int_equal(baro_event_attribute_find(r.u.event, "loss", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_REAL && a.real == 0.125);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "ok", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 1);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "last", &a), 0);
-    assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 0);
-    assert_int_equal(baro_event_attribute_find(r.u.event, "by", &a), 0);
-    assert_int_equal(a.type, BARO_ATTRIBUTE_JSON);
+    assert_then(baro_event_attribute_find(r.u.event, "loss", &a), a.type == BARO_ATTRIBUTE_REAL && a.real == 0.125);
+    assert_then(baro_event_attribute_find(r.u.event, "ok", &a), a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 1);
+    assert_then(baro_event_attribute_find(r.u.event, "last", &a), a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 0);
+    assert_gives(baro_event_attribute_find(r.u.event, "by", &a), a.type, BARO_ATTRIBUTE_JSON);
     assert_string_equal(a.text, "{\"host\":[null,1e400]}");
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_event_attribute_count(r.u.event), 1);
     baro_tape_close(t);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(path, sizeof path, "/tmp/test_tape_entities.%d.baro", (int)getpid());
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_api),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_derived),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_event_attributes),
-        cmocka_unit_test(test_numbers_that_are_none),
-        cmocka_unit_test(test_names_of_columns),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -3,12 +3,8 @@
  * Limits of a job on a tape: found after it began, changed later, and known wherever a reader starts; and as in
  * tests/tape/v1-limits.baro, which is never written again (`make_golden` shows how it was made).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <zstd.h>
@@ -45,38 +41,32 @@ static void write_tape(const char *path, uint64_t *times)
 {
     char *argv[] = {"true", NULL};
     struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
-    struct baro_error err = BARO_ERROR_INIT;
     struct world *world = world_new(5);
-    struct tape_writer *w;
-    unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, &err), &h, NULL, &err), 0);
+    struct tape_writer *w = tape_begun(path, &h);
     for (unsigned i = 0; i < TICKS; i++) {
         world_tick(world);
         times[i] = world->sample.t_ns;
         if (i == FIRST || i == FIRST + 1 || i == SECOND || i == THIRD)
             tape_writer_limits(w, held(i), world->sample.t_ns - 1);
         if (i == THIRD)
-            assert_int_equal(tape_writer_commit(w, NULL, &err), 0); /* alone */
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+            tape_add(w, NULL); /* alone */
+        tape_add(w, &world->sample);
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
 }
 
-static void test_in_order(void **state)
+TEST(in_order)
 {
     static uint64_t times[TICKS];
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
     struct baro_record r;
-    write_tape(*state, times);
-    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
+    write_tape(tape_path, times);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int round = 0; round < 2; round++) {
         unsigned tick = 0, count = 0;
         static const unsigned when[] = {FIRST, SECOND, THIRD};
         assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
-        while (baro_tape_next(t, &r, &err) > 0) {
+        while (baro_tape_next(t, &r, NULL) > 0) {
             if (r.kind == BARO_RECORD_LIMITS) {
                 assert_true(count < 3 && r.t_ns == times[when[count]] - 1 && tick == when[count]);
                 assert_true(baro_limits_equal(r.u.limits, &at[count++]));
@@ -86,28 +76,25 @@ static void test_in_order(void **state)
         }
         assert_int_equal(count, 3);
         assert_int_equal(tick, TICKS);
-        assert_int_equal(baro_tape_rewind(t, &err), 0);
+        assert_int_equal(baro_tape_rewind(t, NULL), 0);
     }
     baro_tape_close(t);
 }
 
 static void seek_tick(struct baro_tape *t, const uint64_t *times, unsigned tick)
 {
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
-    assert_int_equal(baro_tape_seek(t, times[tick], &r, &err), 1);
+    assert_int_equal(baro_tape_seek(t, times[tick], &r, NULL), 1);
     assert_true(baro_limits_equal(baro_tape_limits(t), held(tick)));
 }
 
 /* Beside a change, and at one tick of so many others; with BARO_FULL (make check-full) at all. */
-static void test_from_anywhere(void **state)
+TEST(from_anywhere)
 {
     static const unsigned changes[] = {FIRST, SECOND, THIRD};
     static uint64_t times[TICKS];
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
-    write_tape(*state, times);
-    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
+    write_tape(tape_path, times);
+    struct baro_tape *t = tape_opened(tape_path);
     for (unsigned i = 0; i < TICKS; i += getenv("BARO_FULL") ? 1 : 11)
         seek_tick(t, times, i * 1009 % TICKS);
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
@@ -127,33 +114,27 @@ static void make_golden(const char *path)
         .id = 1, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
     struct baro_process *list[] = {&p};
     struct baro_sample s = {.n = 1, .processes = list};
-    struct tape_writer *w;
-    unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, NULL), &h, NULL, NULL), 0);
+    struct tape_writer *w = tape_begun(path, &h);
     for (unsigned i = 0; i < GOLDEN_TICKS; i++) {
         s.t_ns = p.read_ns = 1000000007ull * i;
         if (i == GOLDEN_FIRST || i == GOLDEN_SECOND)
             tape_writer_limits(w, &at[i == GOLDEN_SECOND], s.t_ns + 5);
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
     char path[4096];
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
     struct baro_record r;
     unsigned tick = 0, count = 0;
-    (void)state;
     snprintf(path, sizeof path, "%s/../tape/v1-limits.baro", getenv("BARO_FIXTURES"));
     if (getenv("BARO_GOLDEN_WRITE") && access(path, F_OK) != 0)
         make_golden(path);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    struct baro_tape *t = tape_opened(path);
     assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
-    while (baro_tape_next(t, &r, &err) > 0) {
+    while (baro_tape_next(t, &r, NULL) > 0) {
         if (r.kind == BARO_RECORD_LIMITS) {
             assert_true(baro_limits_equal(r.u.limits, &at[count]));
             assert_true(r.t_ns == 1000000007ull * (count ? GOLDEN_SECOND : GOLDEN_FIRST) + 5);
@@ -167,16 +148,13 @@ static void test_golden(void **state)
     baro_tape_close(t);
 }
 
-static void test_getters(void **state)
+TEST(getters)
 {
     const char *source;
     uint64_t v;
-    (void)state;
-    assert_int_equal(baro_limits_get(&at[0], BARO_LIMIT_MEMORY, &v, &source), 0);
-    assert_true(v == 1ull << 33);
+    assert_then(baro_limits_get(&at[0], BARO_LIMIT_MEMORY, &v, &source), v == 1ull << 33);
     assert_string_equal(source, "cgroup /pod memory.max");
-    assert_int_equal(baro_limits_get(&at[0], BARO_LIMIT_PIDS, &v, &source), 0);
-    assert_true(v == 0 && !*source);
+    assert_then(baro_limits_get(&at[0], BARO_LIMIT_PIDS, &v, &source), v == 0 && !*source);
     assert_int_equal(baro_limits_get(&at[1], BARO_LIMIT_CORES, &v, &source), BARO_ABSENT_UNKNOWN);
     assert_int_equal(v, 2000000);
     assert_string_equal(source, "affinity");
@@ -198,40 +176,36 @@ static ssize_t failing(void *context, int fd, const void *from, size_t len)
 }
 
 /* A record that could not be written is written later. */
-static void test_full_disk(void **state)
+TEST(full_disk)
 {
     struct disk disk = {0};
     struct tape_io io = tape_io_real;
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *t;
     struct baro_record r;
     io.write = failing;
     io.context = &disk;
     char *argv[] = {"true", NULL};
     struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
     struct tape_writer *w;
-    unlink(*state);
-    assert_int_equal(tape_writer_new(&w, tape_create(*state, &err), &h, &io, &err), 0);
-    assert_int_equal(tape_writer_start(w, &err), 0);
+    unlink(tape_path);
+    assert_int_equal(tape_writer_new(&w, tape_create(tape_path, NULL), &h, &io, NULL), 0);
+    assert_int_equal(tape_writer_start(w, NULL), 0);
     tape_writer_limits(w, &at[0], 7);
     disk.fails = 2;
-    assert_int_equal(tape_writer_commit(w, NULL, &err), -ENOSPC);
+    assert_int_equal(tape_writer_commit(w, NULL, NULL), -ENOSPC);
     tape_writer_limits(w, &at[1], 9);
-    assert_int_equal(tape_writer_commit(w, NULL, &err), -ENOSPC);
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
-    assert_int_equal(baro_tape_next(t, &r, &err), 1);
-    assert_int_equal(r.kind, BARO_RECORD_LIMITS);
+    assert_int_equal(tape_writer_commit(w, NULL, NULL), -ENOSPC);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(tape_path);
+    assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_LIMITS);
     assert_int_equal(r.t_ns, 9);
     assert_true(baro_limits_equal(r.u.limits, &at[1]));
-    assert_int_equal(baro_tape_next(t, &r, &err), 0);
+    assert_int_equal(baro_tape_next(t, &r, NULL), 0);
     assert_true(baro_tape_complete(t));
     baro_tape_close(t);
 }
 
 /* Typed by hand: field, length, bytes. */
-static void test_fields(void **state)
+TEST(fields)
 {
     static const char text[] = "\x1a\x03\x00\x00\x01" /* 26: 65536 bytes */
                                "\x1b\x09RLIMIT_AS"    /* 27 */
@@ -239,7 +213,6 @@ static void test_fields(void **state)
                                "\x24\x01\x03"         /* 36: denied */
                                "\x25\x01\x63";        /* 37: a reason of a newer writer */
     struct baro_limits l, untouched = {.pids = 5};
-    (void)state;
     assert_true(limits_scan(span_of(text, sizeof(text) - 1), &l));
     assert_int_equal(l.memory_bytes, 65536);
     assert_string_equal(l.memory_source, "RLIMIT_AS");
@@ -253,22 +226,4 @@ static void test_fields(void **state)
     }
     assert_true(limits_scan(span_of("", 0), &l));
     assert_true(baro_limits_equal(&l, &at[2]));
-}
-
-int main(void)
-{
-    char path[64];
-    void *where = path;
-    snprintf(path, sizeof path, "/tmp/test_tape_limits.%d.baro", (int)getpid());
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_in_order, where),
-        cmocka_unit_test_prestate(test_from_anywhere, where),
-        cmocka_unit_test(test_getters),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test_prestate(test_full_disk, where),
-        cmocka_unit_test(test_fields),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

@@ -3,20 +3,13 @@
  * The machine on a tape: as in tests/tape/v1-machine.baro, which is never written again (`make_golden` shows how it was
  * made); as a reader sees it that lacks some of its kinds; and how old its values are in samples that did not read it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <zstd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/tape/format.h"
 #include "libbaro/tape/row_encoding.h"
 #include "tape_file.h"
-
-static char path[64];
 
 /* Every number follows from the tick, the entity's id and the metric. */
 static uint64_t value_at(unsigned tick, unsigned id, unsigned metric)
@@ -141,19 +134,16 @@ static void make_tape(const char *name)
         .id = 100, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
     struct baro_process *list[] = {&p};
     struct baro_sample s = {.n = 1, .processes = list};
-    struct tape_writer *w;
-    unlink(name);
-    assert_int_equal(tape_writer_new(&w, tape_create(name, NULL), &h, NULL, NULL), 0);
+    struct tape_writer *w = tape_begun(name, &h);
     for (unsigned tick = 0; tick < TICKS; tick++) {
         s.t_ns = 1000000007ull * tick + 5;
         p.read_ns = s.t_ns;
         p.value[PROCESS_cpu] = 1000 * tick;
         if (is_read(tick))
             fill_reading(&s, &room, tick);
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 static void expect(int got, const uint64_t *value, unsigned tick, unsigned id, unsigned metric)
@@ -195,8 +185,7 @@ static void expect_host(const struct baro_sample *s, unsigned reading)
         assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), HOST_cpus, &v), BARO_ABSENT_UNKNOWN);
         return;
     }
-    assert_int_equal(baro_sample_read_ns(s, BARO_KIND_HOST, &v), 0);
-    assert_true(v == host_ns_at(reading));
+    assert_then(baro_sample_read_ns(s, BARO_KIND_HOST, &v), v == host_ns_at(reading));
     for (unsigned m = 0; m < V1_HOST; m++)
         expect(baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), (int)m, &v), &v, reading, 0, m);
 }
@@ -208,8 +197,7 @@ static void expect_sample(const struct baro_tape *t, const struct baro_sample *s
     uint64_t v = 0;
     assert_true(s->t_ns == 1000000007ull * tick + 5);
     assert_int_equal(baro_sample_rows(s, BARO_KIND_PROCESS), 1);
-    assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_PROCESS, 0), PROCESS_cpu, &v), 0);
-    assert_true(v == 1000 * tick);
+    assert_then(baro_row_value(baro_sample_row(s, BARO_KIND_PROCESS, 0), PROCESS_cpu, &v), v == 1000 * tick);
     expect_host(s, last_read(tick));
     for (unsigned k = 0; k < KINDS; k++)
         expect_kind(s, last_read(tick), k, k == unknown ? baro_tape_kind_find(t, renamed) : (int)kinds[k].kind);
@@ -221,39 +209,33 @@ static void expect_sample(const struct baro_tape *t, const struct baro_sample *s
 
 static void read_tape(const char *name, unsigned unknown, const char *renamed)
 {
-    struct baro_tape *t;
     struct baro_record r;
-    struct baro_error err = BARO_ERROR_INIT;
     unsigned tick = 0;
-    assert_int_equal(baro_tape_open(&t, name, &err), 0);
+    struct baro_tape *t = tape_opened(name);
     assert_int_equal(baro_tape_kind_count(t), baro_kind_count() + (unknown < KINDS));
     if (unknown < KINDS)
         assert_int_equal(baro_tape_kind_find(t, renamed), baro_kind_count());
-    while (baro_tape_next(t, &r, &err) == 1) {
+    while (baro_tape_next(t, &r, NULL) == 1) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
         expect_sample(t, r.u.sample, tick++, unknown, renamed);
     }
     assert_int_equal(tick, TICKS);
     assert_int_equal(baro_tape_damage(t), 0);
     for (tick = TICKS; tick-- > 0;) {
-        assert_int_equal(baro_tape_seek(t, 1000000007ull * tick + 5, &r, &err), 1);
+        assert_int_equal(baro_tape_seek(t, 1000000007ull * tick + 5, &r, NULL), 1);
         expect_sample(t, r.u.sample, tick, unknown, renamed);
     }
     baro_tape_close(t);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
-    (void)state;
-    const char *fixtures = getenv("BARO_FIXTURES");
-    char name[512];
-    struct baro_tape *t;
-    snprintf(name, sizeof name, "%s/../tape/v1-machine.baro", fixtures ? fixtures : "tests/fixtures");
+    const char *name = kept("tape/v1-machine.baro");
 #ifdef MAKE_GOLDEN
     make_tape(name);
 #endif
     read_tape(name, KINDS, "");
-    assert_int_equal(baro_tape_open(&t, name, NULL), 0);
+    struct baro_tape *t = tape_opened(name);
     const struct baro_header *h = baro_tape_header(t);
     assert_true(h->limits.memory_bytes == 1ull << 33 && h->limits.cores_ppm == 1500000 && h->limits.pids == 4096);
     assert_string_equal(h->limits.memory_source, "cgroup /pod");
@@ -263,16 +245,6 @@ static void test_golden(void **state)
     assert_string_equal(h->cgroup_mode, "own");
     assert_int_equal(h->numa_nodes, 2);
     baro_tape_close(t);
-}
-
-static unsigned char *slurp(const char *name, size_t *ret_len)
-{
-    int fd = open(name, O_RDONLY);
-    *ret_len = (size_t)lseek(fd, 0, SEEK_END);
-    unsigned char *at = malloc(*ret_len);
-    assert_int_equal(pread(fd, at, *ret_len, 0), *ret_len);
-    close(fd);
-    return at;
 }
 
 /* Writes the tape again with a schema in which `from` is called `to`; both have the same length. */
@@ -302,30 +274,27 @@ static void rename_in_schema(const char *name, const char *from, const char *to)
 }
 
 /* A newer writer has a kind that this reader lacks: it is read by the schema, and so is all else. */
-static void test_unknown_kinds(void **state)
+TEST(unknown_kinds)
 {
-    (void)state;
-    make_tape(path);
-    rename_in_schema(path, "\006cgroup", "\006gzroup");
-    read_tape(path, 5, "gzroup");
-    make_tape(path);
-    rename_in_schema(path, "\004disk", "\004dizk");
-    read_tape(path, 1, "dizk");
-    make_tape(path);
-    read_tape(path, KINDS, "");
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "\006cgroup", "\006gzroup");
+    read_tape(tape_path, 5, "gzroup");
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "\004disk", "\004dizk");
+    read_tape(tape_path, 1, "dizk");
+    make_tape(tape_path);
+    read_tape(tape_path, KINDS, "");
 }
 
 /* ... and one that has a metric more. */
-static void test_unknown_metric(void **state)
+TEST(unknown_metric)
 {
-    (void)state;
-    struct baro_tape *t;
     struct baro_record r;
     uint64_t v = 0;
     int cpu = baro_metric_count(BARO_KIND_CPU), host = baro_metric_count(BARO_KIND_HOST);
-    make_tape(path);
-    rename_in_schema(path, "softirq_ns", "softerr_ns"); /* the host's cpu_softirq_ns comes first */
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "softirq_ns", "softerr_ns"); /* the host's cpu_softirq_ns comes first */
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_metric_count(t, BARO_KIND_HOST), host + 1);
     assert_int_equal(baro_tape_metric_count(t, BARO_KIND_CPU), cpu);
     assert_string_equal(baro_tape_metric(t, BARO_KIND_HOST, host)->name, "cpu_softerr_ns");
@@ -335,27 +304,39 @@ static void test_unknown_metric(void **state)
     expect(baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_HOST, 0), host, &v), &v, TICKS - 1, 0,
            HOST_cpu_softirq);
     baro_tape_close(t);
-    make_tape(path);
-    rename_in_schema(path, "\004busy\007busy_ns", "\004bizy\007bizy_ns");
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    make_tape(tape_path);
+    rename_in_schema(tape_path, "\004busy\007busy_ns", "\004bizy\007bizy_ns");
+    t = tape_opened(tape_path);
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     const struct baro_row *e = baro_sample_row(r.u.sample, BARO_KIND_DISK, 0);
     assert_int_equal(baro_row_value(e, DISK_busy, &v), BARO_ABSENT_UNKNOWN);
     expect(baro_row_value(e, DISK_MAX, &v), &v, TICKS - 1, baro_row_id(e), DISK_busy);
     expect(baro_row_value(e, DISK_queue_time, &v), &v, TICKS - 1, baro_row_id(e), DISK_queue_time);
     baro_tape_close(t);
+    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"a", .value[PROCESS_fds] = 5}, *all[] = {&p};
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    tape_add(w, &(struct baro_sample){.t_ns = 1000, .n = 1, .processes = all});
+    tape_ended(w);
+    rename_in_schema(tape_path, "\003fds\003fds", "\003fdz\003fdz");
+    t = tape_opened(tape_path);
+    int process = baro_metric_count(BARO_KIND_PROCESS);
+    assert_string_equal(baro_tape_metric(t, BARO_KIND_PROCESS, process)->name, "fdz");
+    assert_null(baro_tape_metric(t, BARO_KIND_PROCESS, process + 1));
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
+    e = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, 0);
+    assert_int_equal(baro_row_value(e, PROCESS_fds, &v), BARO_ABSENT_UNKNOWN);
+    assert_gives(baro_row_value(e, process, &v), v, 5);
+    baro_tape_close(t);
 }
 
 /* More entities of a kind than a tape may have: the first ones are kept, and the tape stays valid. */
-static void test_too_many(void **state)
+TEST(too_many)
 {
-    (void)state;
     enum { MANY = (1 << 16) + 10 };
     struct baro_entity *e = calloc(MANY, sizeof *e), **at = calloc(MANY, sizeof *at);
     uint64_t value[SENSOR_MAX] = {40000};
     uint8_t absent[SENSOR_MAX] = {0};
     struct baro_sample s = {.has_host = true};
-    struct baro_tape *t;
     struct baro_record r;
     for (uint32_t i = 0; i < MANY; i++) {
         e[i] = (struct baro_entity){
@@ -363,14 +344,14 @@ static void test_too_many(void **state)
         at[i] = &e[i];
     }
     s.entities[BARO_KIND_SENSOR] = (struct baro_entities){.n = MANY, .at = at};
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     for (s.t_ns = 0; s.t_ns < 3; s.t_ns++) {
         s.host_ns = s.t_ns;
         value[0] += 1000;
-        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        tape_add(w, &s);
     }
     tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
         assert_int_equal(baro_sample_rows(r.u.sample, BARO_KIND_SENSOR), 1 << 16);
@@ -380,18 +361,4 @@ static void test_too_many(void **state)
     baro_tape_close(t);
     free(at);
     free(e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_unknown_kinds),
-        cmocka_unit_test(test_unknown_metric),
-        cmocka_unit_test(test_too_many),
-    };
-    snprintf(path, sizeof path, "/tmp/test_tape_machine.%d.baro", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
 }

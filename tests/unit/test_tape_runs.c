@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH set_up, set_up
+#include "unit.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
@@ -45,7 +38,6 @@ static bool there(const char *name)
 static int set_up(void **state)
 {
     char command[160];
-    (void)state;
     snprintf(base, sizeof base, "/tmp/test_tape_runs.%d", (int)getpid());
     snprintf(dir, sizeof dir, "%s/a/b", base);
     snprintf(command, sizeof command, "rm -rf %s", base);
@@ -64,9 +56,8 @@ static void make_dir(void)
     buf_done(&path);
 }
 
-static void test_dir(void **state)
+TEST(dir)
 {
-    (void)state;
     struct stat st;
     make_dir();
     assert_int_equal(stat(dir, &st), 0);
@@ -88,9 +79,8 @@ static void test_dir(void **state)
     buf_done(&path);
 }
 
-static void test_fallback(void **state)
+TEST(fallback)
 {
-    (void)state;
     struct buf path = {0};
     struct baro_error note, err = BARO_ERROR_INIT;
     char expected[200];
@@ -117,19 +107,17 @@ static void test_fallback(void **state)
     buf_done(&path);
 }
 
-static void test_new_path(void **state)
+TEST(new_path)
 {
-    (void)state;
     struct buf a = {0}, b = {0};
-    struct baro_error err = BARO_ERROR_INIT;
-    assert_int_equal(runs_new_path("/d", "/usr/bin/ma\nke it", &a, &err), 0);
+    assert_int_equal(runs_new_path("/d", "/usr/bin/ma\nke it", &a, NULL), 0);
     char expected[64];
     snprintf(expected, sizeof expected, "Z-makeit-%d.baro", (int)getpid());
     assert_int_equal(strncmp((char *)a.at, "/d/20", 5), 0);
     assert_string_equal(strchr((char *)a.at, 'Z'), expected);
     assert_int_equal(strlen((char *)a.at) - strlen(expected), strlen("/d/20261121T043450.123456"));
     usleep(2);
-    assert_int_equal(runs_new_path("/d", "\xff/../", &b, &err), 0);
+    assert_int_equal(runs_new_path("/d", "\xff/../", &b, NULL), 0);
     assert_non_null(strstr((char *)b.at, "Z-run-"));
     assert_true(strcmp((char *)a.at, (char *)b.at) < 0);
     buf_done(&a);
@@ -139,22 +127,19 @@ static void test_new_path(void **state)
 static void expect_resolved(const char *name, const char *expected)
 {
     struct buf path = {0};
-    struct baro_error err = BARO_ERROR_INIT;
-    assert_int_equal(runs_resolve(name, &path, &err), 0);
+    assert_int_equal(runs_resolve(name, &path, NULL), 0);
     const char *at = (char *)path.at;
     size_t skip = strncmp(at, dir, strlen(dir)) == 0 ? strlen(dir) + 1 : 0;
     assert_string_equal(at + skip, expected);
     buf_done(&path);
 }
 
-static void test_list_and_resolve(void **state)
+TEST(list_and_resolve)
 {
-    (void)state;
     struct buf path = {0};
     struct runs_list l;
-    struct baro_error err = BARO_ERROR_INIT;
     make_dir();
-    assert_int_equal(runs_resolve(NULL, &path, &err), -ENOENT);
+    assert_int_equal(runs_resolve(NULL, &path, NULL), -ENOENT);
     put_file("20261121T043450.000001Z-make-7.baro", "123", 0);
     put_file("20261121T043450.000003Z-make-6.baro", "1234", 0);
     put_file("20261121T043450.000002Z-make-8.baro", "1", 0);
@@ -163,8 +148,7 @@ static void test_list_and_resolve(void **state)
     put_file(".20261121T043450.000009Z-make-8.baro", "", 0);
     put_file("20261121T043450.000009Z-make-8.csv", "", 0);
     put_file("zebra.baro", "", 0);
-    assert_int_equal(runs_list(dir, 0, &l, &err), 0);
-    assert_int_equal(l.n, 4);
+    assert_gives(runs_list(dir, 0, &l, NULL), l.n, 4);
     assert_true(l.at[3].untimely);
     assert_string_equal(l.at[0].name, "20261121T043450.000003Z-make-6.baro");
     assert_int_equal(l.at[0].bytes, 4);
@@ -175,10 +159,10 @@ static void test_list_and_resolve(void **state)
     expect_resolved("@1", "20261121T043450.000003Z-make-6.baro");
     expect_resolved("@3", "20261121T043450.000001Z-make-7.baro");
     expect_resolved("some/tape.baro", "some/tape.baro");
-    assert_int_equal(runs_resolve("@5", &path, &err), -ENOENT);
-    assert_int_equal(runs_resolve("@0", &path, &err), BARO_E_SYNTAX);
-    assert_int_equal(runs_resolve("@2x", &path, &err), BARO_E_SYNTAX);
-    assert_int_equal(runs_resolve("@", &path, &err), BARO_E_SYNTAX);
+    assert_int_equal(runs_resolve("@5", &path, NULL), -ENOENT);
+    assert_int_equal(runs_resolve("@0", &path, NULL), BARO_E_SYNTAX);
+    assert_int_equal(runs_resolve("@2x", &path, NULL), BARO_E_SYNTAX);
+    assert_int_equal(runs_resolve("@", &path, NULL), BARO_E_SYNTAX);
     buf_done(&path);
 }
 
@@ -191,9 +175,8 @@ static int prune(struct baro_error *err)
     return removed;
 }
 
-static void test_prune(void **state)
+TEST(prune)
 {
-    (void)state;
     struct baro_error err = BARO_ERROR_INIT;
     make_dir();
     put_file("20261121T000001.000000Z-a-1.baro", "0123456789", 3600);       /* old, torn */
@@ -230,17 +213,4 @@ static void test_prune(void **state)
     assert_int_equal(prune(&err), BARO_E_SYNTAX);
     assert_non_null(strstr(err.text, "lots"));
     unsetenv("BARO_KEEP");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_dir, set_up),      cmocka_unit_test_setup(test_fallback, set_up),
-        cmocka_unit_test_setup(test_new_path, set_up), cmocka_unit_test_setup(test_list_and_resolve, set_up),
-        cmocka_unit_test_setup(test_prune, set_up),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    void *none = NULL;
-    set_up(&none);
-    return failed;
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is written to a tape is read back bit for bit, in order, from the beginning and from any place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <zstd.h>
 
@@ -42,21 +38,19 @@ static void write_extras(struct tape_writer *w, struct world *world, struct log 
     }
 }
 
-static void write_world(const char *path, unsigned ticks, uint64_t seed, struct log *l)
+static void write_world(unsigned ticks, uint64_t seed, struct log *l)
 {
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct world *world = world_new(seed);
-    struct baro_error err = BARO_ERROR_INIT;
     for (unsigned i = 0; i < ticks; i++) {
         write_extras(w, world, l);
         if (i % 50 == 7)
-            assert_int_equal(tape_writer_commit(w, NULL, &err), 0);
+            tape_add(w, NULL);
         world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        tape_add(w, &world->sample);
         log_sample(l, &world->sample, 0);
     }
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
     world_free(world);
 }
 
@@ -65,37 +59,32 @@ static void expect(const struct item *item, const struct baro_record *r, bool wi
     assert_true(same_as(item, r, with_cmdline));
 }
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
-    const char *path = *state;
     struct log l = {0};
-    struct baro_tape *t;
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
-    write_world(path, TICKS, 1, &l);
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    write_world(TICKS, 1, &l);
+    struct baro_tape *t = tape_opened(tape_path);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < l.n; i++) {
-            assert_int_equal(baro_tape_next(t, &r, &err), 1);
+            assert_int_equal(baro_tape_next(t, &r, NULL), 1);
             expect(&l.at[i], &r, true);
         }
         assert_false(baro_tape_complete(t));
-        assert_int_equal(baro_tape_next(t, &r, &err), 0);
+        assert_int_equal(baro_tape_next(t, &r, NULL), 0);
         assert_true(baro_tape_complete(t));
         assert_int_equal(baro_tape_damage(t), 0);
-        assert_int_equal(baro_tape_rewind(t, &err), 0);
+        assert_int_equal(baro_tape_rewind(t, NULL), 0);
     }
     baro_tape_close(t);
     log_free(&l);
 }
 
 /* Seeks one record of so many, in no order; with BARO_FULL (make check-full) all. */
-static void seek_all(const char *path, const struct log *l)
+static void seek_all(const struct log *l)
 {
-    struct baro_tape *t;
-    struct baro_error err = BARO_ERROR_INIT;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     size_t first = 0;
     while (l->at[first].kind != BARO_RECORD_SAMPLE)
         first++;
@@ -104,39 +93,35 @@ static void seek_all(const char *path, const struct log *l)
         const struct item *item = &l->at[at];
         if (item->kind != BARO_RECORD_SAMPLE)
             continue;
-        assert_int_equal(baro_tape_seek(t, item->t_ns + at % 1000, &r, &err), 1);
+        assert_int_equal(baro_tape_seek(t, item->t_ns + at % 1000, &r, NULL), 1);
         expect(item, &r, false);
         if (at + 1 < l->n) {
-            assert_int_equal(baro_tape_next(t, &r, &err), 1);
-            assert_int_equal(r.kind, l->at[at + 1].kind);
+            assert_one(baro_tape_next(t, &r, NULL), r.kind, l->at[at + 1].kind);
             assert_int_equal(r.t_ns, l->at[at + 1].t_ns);
         }
     }
-    assert_int_equal(baro_tape_seek(t, 0, &r, &err), 1);
-    assert_int_equal(r.t_ns, l->at[first].t_ns);
-    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
+    assert_one(baro_tape_seek(t, 0, &r, NULL), r.t_ns, l->at[first].t_ns);
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     assert_int_equal(baro_tape_damage(t), 0);
     baro_tape_close(t);
 }
 
-static void test_seek(void **state)
+TEST(seek)
 {
-    const char *path = *state;
     struct log l = {0};
-    write_world(path, 1500, 2, &l);
-    seek_all(path, &l);
+    write_world(1500, 2, &l);
+    seek_all(&l);
     /* Without a footer, as of a recorder that was killed, blocks are found by walking. */
-    int fd = open(path, O_RDWR);
+    int fd = open(tape_path, O_RDWR);
     assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 1), 0);
     close(fd);
-    seek_all(path, &l);
+    seek_all(&l);
     log_free(&l);
 }
 
 /* The schema that was compressed by the build is this library's. */
-static void test_schema_packed(void **state)
+TEST(schema_packed)
 {
-    (void)state;
     struct buf schema = {0};
     unsigned char raw[1 << 16];
     schema_write(&schema);
@@ -146,39 +131,25 @@ static void test_schema_packed(void **state)
     buf_done(&schema);
 }
 
-static int set_up(void **state)
-{
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/test_tape_trip.%d.baro", (int)getpid());
-    *state = path;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    return unlink(*state);
-}
-
 /* What compresses well becomes more than a block may have, also without a sample: the writer goes on to a new one. */
-static void test_much_in_few_bytes(void **state)
+TEST(much_in_few_bytes)
 {
     enum { LONG = 120 << 10, MANY = 1300 };
-    struct tape_writer *w = new_tape(*state, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     char *text = malloc(LONG);
     struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = text};
-    struct baro_tape *t;
     struct baro_record r;
     size_t n = 0;
     memset(text, 'a', LONG - 1);
     text[LONG - 1] = 0;
     for (e.t_ns = 0; e.t_ns < MANY; e.t_ns++) {
         tape_writer_event(w, &e);
-        assert_int_equal(tape_writer_commit(w, NULL, NULL), 0);
+        tape_add(w, NULL);
     }
     assert_int_equal(tape_writer_finish(w, NULL), 0);
     assert_true(tape_writer_bytes(w) < (uint64_t)LONG * MANY / 100);
     tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    struct baro_tape *t = tape_opened(tape_path);
     for (; baro_tape_next(t, &r, NULL) == 1; n++)
         assert_int_equal(r.kind, BARO_RECORD_EVENT);
     assert_int_equal(n, MANY);
@@ -189,35 +160,29 @@ static void test_much_in_few_bytes(void **state)
 
 /* The exit of a process repeats its texts only if they differ from those of its last sample. Each of these ran another
  * program, or set other arguments, after that sample. */
-static void test_texts_of_an_exit(void **state)
+TEST(texts_of_an_exit)
 {
     static const struct {
         const char *name, *cmdline;
     } texts[] = {{"sh", "sh -c one"}, {"sh", "sh -c two"}, {"sh", "sh -c on"},
                  {"sh", ""},          {"sh", NULL},        {"dash", "sh -c one"}};
     enum { TEXTS = sizeof(texts) / sizeof(*texts) };
-    char path[] = "/tmp/baro-test-tape.XXXXXX";
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"sh", .cmdline = (char *)"sh -c one"};
     struct baro_process *all[] = {&p};
     struct baro_sample sample = {.t_ns = 1000, .n = 1, .processes = all};
-    struct baro_tape *t;
     struct baro_record r;
-    (void)state;
-    close(mkstemp(path));
-    struct tape_writer *w = new_tape(path, NULL);
-    assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    tape_add(w, &sample);
     for (size_t i = 0; i < TEXTS; i++) {
         struct baro_exit e = {
             .t_ns = 2000 + i, .id = 1, .key = p.key, .name = texts[i].name, .cmdline = texts[i].cmdline};
         tape_writer_exit(w, &e);
     }
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    tape_ended(w);
+    struct baro_tape *t = tape_opened(tape_path);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     for (size_t i = 0; i < TEXTS; i++) {
-        assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-        assert_int_equal(r.kind, BARO_RECORD_EXIT);
+        assert_one(baro_tape_next(t, &r, NULL), r.kind, BARO_RECORD_EXIT);
         assert_string_equal(baro_row_name(r.u.exit), texts[i].name);
         const char *cmdline = NULL;
         assert_int_equal(baro_row_cmdline(r.u.exit, &cmdline) != BARO_PRESENT, texts[i].cmdline == NULL);
@@ -225,15 +190,4 @@ static void test_texts_of_an_exit(void **state)
             assert_string_equal(cmdline, texts[i].cmdline);
     }
     baro_tape_close(t);
-    unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_schema_packed),    cmocka_unit_test(test_much_in_few_bytes),
-        cmocka_unit_test(test_texts_of_an_exit),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Harmless text and names of signals: baro/text.h. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/text.h"
 
 static const struct {
@@ -31,7 +25,7 @@ static const struct {
     {"\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"},          /* beyond U+10FFFF */
 };
 
-static void test_escape(void **state)
+TEST(escape)
 {
     char room[64];
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -45,7 +39,7 @@ static void test_escape(void **state)
 }
 
 /* With less room it is truncated between characters and escapes, and no byte after the room is written. */
-static void test_little_room(void **state)
+TEST(little_room)
 {
     static const char text[] = "a\xe2\x82\xac\x1bz"; /* a, U+20AC, ESC, z: 1 + 3 + 4 + 1 bytes */
     static const size_t fits[] = {0, 0, 1, 1, 1, 4, 4, 4, 4, 8, 9, 9};
@@ -61,7 +55,7 @@ static void test_little_room(void **state)
     }
 }
 
-static void test_next(void **state)
+TEST(next)
 {
     char one[BARO_TEXT_NEXT_SIZE];
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -78,7 +72,7 @@ static void test_next(void **state)
     assert_string_equal(one, "");
 }
 
-static void test_signals(void **state)
+TEST(signals)
 {
     assert_string_equal(baro_signal_name(SIGKILL), "SIGKILL");
     assert_string_equal(baro_signal_name(SIGUSR1), "SIGUSR1");
@@ -88,15 +82,4 @@ static void test_signals(void **state)
     assert_null(baro_signal_name(-9));
     assert_null(baro_signal_name(SIGRTMIN));
     assert_null(baro_signal_name(1000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escape),
-        cmocka_unit_test(test_little_room),
-        cmocka_unit_test(test_next),
-        cmocka_unit_test(test_signals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phases, marks and notable events of tapes typed by hand; usage during a phase, computed by hand. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/baro.h"
 #include "tape_file.h"
 
 #define MS 1000000ull
 #define SECOND (1000 * MS)
-
-static const char *path;
 
 static struct baro_attribute text_of(const char *name, const char *text)
 {
@@ -50,22 +44,15 @@ static void sample(struct tape_writer *w, uint64_t t_ns, uint64_t cpu_ns, uint64
     memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
     s.job_absent[JOB_cpu] = BARO_PRESENT;
     s.job[JOB_cpu] = cpu_ns;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
-}
-
-static void finish(struct tape_writer *w)
-{
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_add(w, &s);
 }
 
 static struct baro_fold *fold; /* the last one; freed with the next one */
 
 static const struct baro_timeline *timeline(void)
 {
-    struct baro_tape *tape;
     baro_fold_free(fold);
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    struct baro_tape *tape = tape_opened(tape_path);
     assert_int_equal(baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, NULL), 0);
     baro_tape_close(tape);
     return baro_fold_timeline(fold);
@@ -74,9 +61,8 @@ static const struct baro_timeline *timeline(void)
 /* The same, as a live view makes it. */
 static const struct baro_timeline *live(void)
 {
-    struct baro_tape *tape;
     struct baro_record r;
-    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    struct baro_tape *tape = tape_opened(tape_path);
     baro_fold_free(fold);
     assert_int_equal(baro_fold_new(&fold, baro_tape_header(tape), BARO_FOLD_TIMELINE, NULL), 0);
     while (baro_tape_next(tape, &r, NULL) > 0) {
@@ -153,12 +139,11 @@ static void check_phases(const struct baro_timeline *t)
         assert_int_equal(baro_timeline_phase_at(t, at[i].half_seconds * SECOND / 2), at[i].phase);
 }
 
-static void test_phases(void **state)
+TEST(phases)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     write_phases(w);
-    finish(w);
+    tape_ended(w);
     check_phases(timeline());
     check_phases(live());
 }
@@ -166,10 +151,9 @@ static void test_phases(void **state)
 /* Two phases of one name, distinguished by their id; one that a process reported ends with that process at the latest,
  * also if the process's start is not known: the first exit of its pid since then is its own. An end that comes after
  * the exit record counts. */
-static void test_ids(void **state)
+TEST(ids)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     const struct baro_attribute a[] = {text_of("id", "1"), text_of("file", "a.c")}, b = text_of("id", "2"),
                                 c = text_of("id", "3");
     const struct baro_key key[3] = {{200, 50}, {201, 51}, {202, 52}};
@@ -211,7 +195,7 @@ static void test_ids(void **state)
                             .attribute = &c};
     tape_writer_event(w, &e);
     sample(w, 6 * SECOND, 0, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), 3);
     assert_false(item(t, 2, BARO_TIMELINE_PHASE, "late", 5 * SECOND, 5500 * MS)->is_open);
@@ -292,12 +276,11 @@ static void check_usage(const struct baro_timeline *t)
     expect(t, 2, "samples", 0, 0);
 }
 
-static void test_usage(void **state)
+TEST(usage)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     write_usage(w);
-    finish(w);
+    tape_ended(w);
     check_usage(timeline());
     check_usage(live());
 }
@@ -362,15 +345,14 @@ static void check_exits(const struct baro_timeline *t)
     expect(t, 3, "cpu_system_ns", 16e6, BARO_VALUE_ESTIMATE);
 }
 
-static void test_exits(void **state)
+TEST(exits)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     write_exits(w);
-    finish(w);
+    tape_ended(w);
     check_exits(timeline());
     check_exits(live());
-    w = new_tape(path, NULL);
+    w = new_tape(tape_path, NULL);
     sample_split(w, 1 * SECOND, 0, 0);
     phase(w, true, 1 * SECOND, "a");
     ended(w, 1200 * MS, 1400 * MS, 60 * MS, 0, true);
@@ -378,14 +360,14 @@ static void test_exits(void **state)
     phase(w, false, 2 * SECOND, "a");
     sample_split(w, 2 * SECOND, 50 * MS, 30 * MS); /* the rest of the 100 ms is found later */
     sample_split(w, 3 * SECOND, 80 * MS, 30 * MS);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     expect(t, 0, "cpu_ns", 100e6, 0);
     /* Split as the total is, whatever exits of processes shorter than a few ticks say. */
     expect(t, 0, "cpu_user_ns", 62.5e6, BARO_VALUE_ESTIMATE);
     expect(t, 0, "cpu_system_ns", 37.5e6, BARO_VALUE_ESTIMATE);
     /* Nobody knows when in its life a process used its time, unless next to all of its life is in the phase. */
-    w = new_tape(path, NULL);
+    w = new_tape(tape_path, NULL);
     sample_split(w, 1 * SECOND, 0, 0);
     phase(w, true, 1200 * MS, "a");
     phase(w, false, 1500 * MS, "a");
@@ -395,7 +377,7 @@ static void test_exits(void **state)
     phase(w, false, 2900 * MS, "b");
     ended(w, 2200 * MS, 2900 * MS, 70 * MS, 0, true);
     sample_split(w, 3 * SECOND, 150 * MS, 0);
-    finish(w);
+    tape_ended(w);
     t = timeline();
     expect(t, 0, "cpu_ns", 30e6, BARO_VALUE_ESTIMATE);
     expect(t, 0, "cpu_user_ns", 30e6, BARO_VALUE_ESTIMATE);
@@ -403,17 +385,16 @@ static void test_exits(void **state)
 }
 
 /* A phase that is reported as a whole, at its end: it began long before. */
-static void test_whole(void **state)
+TEST(whole)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
                                         {.name = "loss", .type = BARO_ATTRIBUTE_REAL, .real = 0.125}};
     for (uint64_t i = 1; i <= 600; i++)
         sample(w, i * SECOND / 100, i * SECOND / 100, i);
     event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 2);
     sample(w, 7 * SECOND, 7 * SECOND, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_string_equal(item(t, 0, BARO_TIMELINE_PHASE, "fit", 2 * SECOND, 5 * SECOND)->text, "fit loss=0.125");
     expect(t, 0, "cpu_ns", 3e9, 0);
@@ -423,15 +404,14 @@ static void test_whole(void **state)
 }
 
 /* The recorder's own attributes are apart from those of the job, also from one of the same name. */
-static void test_written(void **state)
+TEST(written)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
                                         {.name = "duration_ns", .type = BARO_ATTRIBUTE_JSON, .text = "7"},
                                         {.name = "by", .type = BARO_ATTRIBUTE_JSON, .text = "{\"a\":[null]}"}};
     event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 3);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "fit", 2 * SECOND, 5 * SECOND);
     assert_string_equal(v->text, "fit duration_ns=7 by={\"a\":[null]}");
@@ -442,10 +422,9 @@ static void test_written(void **state)
 
 /* ---- events ---- */
 
-static void test_events(void **state)
+TEST(events)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_event e = {.t_ns = 10, .kind = BARO_EVENT_START, .key = {100, 7}, .text = "sh"};
     tape_writer_event(w, &e);
     e = (struct baro_event){.t_ns = 20, .kind = BARO_EVENT_EXEC, .key = {100, 7}, .text = "python3"};
@@ -465,7 +444,7 @@ static void test_events(void **state)
         .t_ns = 11 * SECOND, .id = 4, .key = {100, 7}, .name = "python3", .status_known = true, .status = SIGKILL};
     tape_writer_exit(w, &dead);
     event(w, BARO_EVENT_END, 11 * SECOND, SIGKILL, "");
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     static const struct {
         const char *name, *text;
@@ -512,14 +491,13 @@ static void write_group(struct tape_writer *w, uint64_t t_ns, uint64_t throttled
     value[CGROUP_oom_kills] = kills;
     s.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, all, 0};
     s.job[JOB_cpu] = t_ns;
-    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_add(w, &s);
 }
 
 /* Throttled from 1 to 4 s with a quiet second between, and again up to 7 s; a kill between 6 and 7 s. */
-static void test_groups(void **state)
+TEST(groups)
 {
-    (void)state;
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     phase(w, true, 2 * SECOND, "busy");
     write_group(w, 1 * SECOND, 100 * MS, 0);
     write_group(w, 2 * SECOND, 500 * MS, 0);
@@ -532,7 +510,7 @@ static void test_groups(void **state)
         .t_ns = 6500 * MS, .id = 3, .key = {102, 8}, .name = "python3", .status_known = true, .status = SIGKILL};
     tape_writer_exit(w, &dead);
     write_group(w, 7 * SECOND, 1700 * MS, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), 4);
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_EVENT, "throttled", 1 * SECOND, 4 * SECOND);
@@ -547,11 +525,10 @@ static void test_groups(void **state)
 
 /* Many phases that are never ended, of one name and of many; all of them stay, and the order is right. What each of
  * thousands that are open has used is not followed from sample to sample. */
-static void test_many(void **state)
+TEST(many)
 {
-    (void)state;
     enum { MANY = 20000 };
-    struct tape_writer *w = new_tape(path, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     sample(w, 1, 0, 1);
     for (unsigned i = 0; i < MANY; i++) {
         char name[16];
@@ -565,7 +542,7 @@ static void test_many(void **state)
     }
     for (uint64_t s = 3; s < 6; s++)
         sample(w, s * SECOND, (s - 3) * SECOND, 1);
-    finish(w);
+    tape_ended(w);
     const struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), MANY);
     expect(t, 0, "cpu_ns", 2e9, 0);
@@ -581,27 +558,13 @@ static void test_many(void **state)
     assert_int_equal(baro_timeline_lanes(t), 64);
 }
 
-static int set_up(void **state)
-{
-    static char name[64];
-    snprintf(name, sizeof(name), "/tmp/baro-timeline-%d.baro", (int)getpid());
-    *state = name;
-    path = name;
-    return 0;
-}
-
 static int tear_down(void **state)
 {
     baro_fold_free(fold);
-    return unlink(*state);
+    return 0;
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phases), cmocka_unit_test(test_ids),     cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_whole),  cmocka_unit_test(test_events),  cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_many),   cmocka_unit_test(test_written), cmocka_unit_test(test_exits),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(unit_tests, NULL, tear_down);
 }

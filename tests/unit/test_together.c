@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What processes that were alive together can have held: sums by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libbaro/summary/together.h"
 
 #define MB 1000000ull
@@ -22,30 +15,34 @@ struct world {
     struct baro_sample s;
 };
 
-static void begin(struct world *w)
+static struct world w;
+static bool unsure;
+
+static void begin(void)
 {
-    memset(w, 0, sizeof(*w));
-    w->s.processes = w->rows;
+    together_done(&w.t);
+    memset(&w, 0, sizeof(w));
+    w.s.processes = w.rows;
 }
 
-static void put(struct world *w, uint32_t id, uint64_t begin_ns, uint64_t rss, uint64_t mark, uint64_t faults)
+static void put(uint32_t id, uint64_t begin_ns, uint64_t rss, uint64_t mark, uint64_t faults)
 {
-    struct baro_process *p = &w->p[w->s.n];
+    struct baro_process *p = &w.p[w.s.n];
     *p = (struct baro_process){.id = id, .key = {(int32_t)id, 0}, .first_ns = begin_ns};
     p->value[PROCESS_rss] = rss;
     p->value[PROCESS_rss_peak] = mark;
     p->value[PROCESS_faults_minor] = faults;
-    w->rows[w->s.n++] = p;
+    w.rows[w.s.n++] = p;
 }
 
-static void take(struct world *w, uint64_t t_ns)
+static void take(uint64_t t_ns)
 {
-    w->s.t_ns = t_ns;
-    together_add_sample(&w->t, &w->s, &w->ticks, 1 * MB);
-    w->s.n = 0;
+    w.s.t_ns = t_ns;
+    together_add_sample(&w.t, &w.s, &w.ticks, 1 * MB);
+    w.s.n = 0;
 }
 
-static void end(struct world *w, uint32_t id, uint64_t begin_ns, uint64_t end_ns, uint64_t mark, uint64_t cpu_ns)
+static void end(uint32_t id, uint64_t begin_ns, uint64_t end_ns, uint64_t mark, uint64_t cpu_ns)
 {
     struct baro_exit e = {.id = id, .t_ns = end_ns, .source = BARO_EXIT_PERF};
     memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
@@ -53,176 +50,152 @@ static void end(struct world *w, uint32_t id, uint64_t begin_ns, uint64_t end_ns
     e.value[EXIT_rss_peak] = mark;
     e.value[EXIT_cpu] = cpu_ns;
     e.absent[EXIT_elapsed] = e.absent[EXIT_cpu] = BARO_PRESENT;
-    together_add_exit(&w->t, &e, mark > 0, false);
+    together_add_exit(&w.t, &e, mark > 0, false);
 }
 
 /* Ten grow from 1 to 53 MB and back between two samples, beside one that sleeps with 60: 590 MB. It had a mark of 900,
  * but no page fault since. */
-static void test_ten_at_once(void **state)
+TEST(ten_at_once)
 {
-    struct world w;
-    bool unsure;
-    begin(&w);
+    begin();
     for (int second = 1; second <= 2; second++) {
-        put(&w, 1, 0, 60 * MB, 900 * MB, 5000);
+        put(1, 0, 60 * MB, 900 * MB, 5000);
         for (uint32_t i = 2; i < 12; i++)
-            put(&w, i, 0, 1 * MB, (second == 1 ? 1 : 53) * MB, second == 1 ? 100 : 13000);
-        take(&w, (uint64_t)second * SECOND);
+            put(i, 0, 1 * MB, (second == 1 ? 1 : 53) * MB, second == 1 ? 100 : 13000);
+        take((uint64_t)second * SECOND);
     }
     /* in the first second it may have had the 900 MB */
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 910 * MB);
     assert_false(unsure);
-    together_done(&w.t);
-    begin(&w);
+    begin();
     for (int second = 1; second <= 2; second++) {
-        put(&w, 1, 0, 60 * MB, 60 * MB, 5000);
+        put(1, 0, 60 * MB, 60 * MB, 5000);
         for (uint32_t i = 2; i < 12; i++)
-            put(&w, i, 0, 1 * MB, (second == 1 ? 1 : 53) * MB, second == 1 ? 100 : 13000);
-        take(&w, (uint64_t)second * SECOND);
+            put(i, 0, 1 * MB, (second == 1 ? 1 : 53) * MB, second == 1 ? 100 : 13000);
+        take((uint64_t)second * SECOND);
     }
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 590 * MB);
-    together_done(&w.t);
 }
 
 /* A thousand that followed each other never held more than one of them; two of them overlap by 1 ns. */
-static void test_one_after_another(void **state)
+TEST(one_after_another)
 {
-    struct world w;
-    bool unsure;
-    begin(&w);
-    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
-    take(&w, SECOND);
+    begin();
+    put(1, 0, 2 * MB, 2 * MB, 100);
+    take(SECOND);
     for (uint32_t i = 0; i < 1000; i++)
-        end(&w, 2 + i, SECOND + 1000 * i + 10, SECOND + 1000 * (i + 1), 10 * MB, 1);
-    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
-    take(&w, 2 * SECOND);
+        end(2 + i, SECOND + 1000 * i + 10, SECOND + 1000 * (i + 1), 10 * MB, 1);
+    put(1, 0, 2 * MB, 2 * MB, 100);
+    take(2 * SECOND);
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 12 * MB);
-    end(&w, 2000, 2 * SECOND, 2 * SECOND + 100, 10 * MB, 1);
-    end(&w, 2001, 2 * SECOND + 100, 2 * SECOND + 200, 10 * MB, 1);
-    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
-    take(&w, 3 * SECOND);
+    end(2000, 2 * SECOND, 2 * SECOND + 100, 10 * MB, 1);
+    end(2001, 2 * SECOND + 100, 2 * SECOND + 200, 10 * MB, 1);
+    put(1, 0, 2 * MB, 2 * MB, 100);
+    take(3 * SECOND);
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 22 * MB);
-    together_done(&w.t);
 }
 
 /* Ten ended within the same time, and no mark of them is known: 10 ms of CPU time are enough for 160 MB each, but no
  * process had more than 45 MB. */
-static void test_marks_that_are_not_known(void **state)
+TEST(marks_that_are_not_known)
 {
-    struct world w;
-    bool unsure;
-    begin(&w);
-    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
-    take(&w, SECOND);
+    begin();
+    put(1, 0, 2 * MB, 2 * MB, 100);
+    take(SECOND);
     for (uint32_t i = 0; i < 10; i++)
-        end(&w, 2 + i, SECOND + i, SECOND + 1000, 0, 10000000);
-    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
-    take(&w, 2 * SECOND);
+        end(2 + i, SECOND + i, SECOND + 1000, 0, 10000000);
+    put(1, 0, 2 * MB, 2 * MB, 100);
+    take(2 * SECOND);
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 1602 * MB);
     assert_true(unsure);
     assert_int_equal(together_most(&w.t, 45 * MB, &unsure), 452 * MB);
-    together_done(&w.t);
 }
 
 /* Three grow to 126 MB and end; two of them have given up their memory when they are read, and their marks are those of
  * the sample before. */
-static void test_memory_that_was_given_up(void **state)
+TEST(memory_that_was_given_up)
 {
-    struct world w;
-    bool unsure;
-    begin(&w);
+    begin();
     for (int second = 1; second <= 2; second++) {
         for (uint32_t i = 1; i < 4; i++) {
             bool is_ending = second == 2 && i > 1;
             uint64_t mark = (second == 1 || is_ending ? 45 : 126) * MB;
-            put(&w, i, 0, is_ending ? 0 : mark, mark, second == 1 ? 1000 : 40000);
+            put(i, 0, is_ending ? 0 : mark, mark, second == 1 ? 1000 : 40000);
             w.p[w.s.n - 1].value[PROCESS_cpu] = second * 100000000u;
         }
-        take(&w, (uint64_t)second * SECOND);
+        take((uint64_t)second * SECOND);
     }
     assert_int_equal(together_most(&w.t, 126 * MB, &unsure), 3 * 126 * MB);
     assert_true(unsure);
-    together_done(&w.t);
 }
 
 /* One of 2 MB ends in 400 us of CPU time, without a page fault; its parent has not waited for it. It held no more than
  * 2 MB, and counts once: as a zombie, or with its exit. */
-static void test_zombies(void **state)
+TEST(zombies)
 {
     for (int is_known_before = 0; is_known_before < 2; is_known_before++) {
-        struct world w;
-        bool unsure;
-        begin(&w);
+        begin();
         for (uint64_t second = 1; second <= 3; second++) {
-            put(&w, 1, 0, 100 * MB, 100 * MB, 1000);
-            put(&w, 2, 0, second == 1 ? 2 * MB : 0, 2 * MB, 500);
+            put(1, 0, 100 * MB, 100 * MB, 1000);
+            put(2, 0, second == 1 ? 2 * MB : 0, 2 * MB, 500);
             w.p[1].value[PROCESS_cpu] = second == 1 ? 100000 : 500000;
             w.p[1].value[PROCESS_state] = second == 1 ? 'S' : 'Z';
-            take(&w, second * SECOND);
+            take(second * SECOND);
             if ((second == 1) == is_known_before)
-                end(&w, 2, 0, second * SECOND + SECOND / 2, 2 * MB, 500000);
+                end(2, 0, second * SECOND + SECOND / 2, 2 * MB, 500000);
         }
         assert_int_equal(together_most(&w.t, 100 * MB, &unsure), 102 * MB);
-        together_done(&w.t);
     }
 }
 
 /* Two of 2 MB grow by 40 MB between two samples and end. Their clocks were read before that, and their stat after it.
  */
-static void test_zombies_with_an_old_clock(void **state)
+TEST(zombies_with_an_old_clock)
 {
-    struct world w;
-    bool unsure;
-    begin(&w);
+    begin();
     for (uint64_t second = 1; second <= 2; second++) {
-        put(&w, 1, 0, 10 * MB, 10 * MB, 1000);
+        put(1, 0, 10 * MB, 10 * MB, 1000);
         for (uint32_t id = 2; id <= 3; id++) {
-            put(&w, id, 0, second == 1 ? 2 * MB : 0, 2 * MB, second == 1 ? 500 : 10740);
+            put(id, 0, second == 1 ? 2 * MB : 0, 2 * MB, second == 1 ? 500 : 10740);
             w.p[id - 1].value[PROCESS_cpu] = 400000;
             w.p[id - 1].value[PROCESS_state] = second == 1 ? 'S' : 'Z';
         }
-        take(&w, second * SECOND);
+        take(second * SECOND);
     }
     assert_int_equal(together_most(&w.t, 42 * MB, &unsure), (10 + 2 * 42) * MB);
     assert_true(unsure);
-    together_done(&w.t);
 }
 
 /* A child that shares the address space of 100 MB (vfork) adds nothing; one that executes a program of 50 MB after that
  * does. */
-static void test_shared_address_spaces(void **state)
+TEST(shared_address_spaces)
 {
     for (int executes = 0; executes < 2; executes++) {
-        struct world w;
-        bool unsure;
-        begin(&w);
+        begin();
         for (uint64_t second = 1; second <= 3; second++) {
-            put(&w, 1, 0, 100 * MB, 100 * MB, 1000);
+            put(1, 0, 100 * MB, 100 * MB, 1000);
             if (second == 2) {
-                put(&w, 2, SECOND + 1, 100 * MB, 100 * MB, 1);
+                put(2, SECOND + 1, 100 * MB, 100 * MB, 1);
                 w.p[1].parent.pid = 1;
                 w.p[1].absent[PROCESS_rss] = w.p[1].absent[PROCESS_rss_peak] = BARO_ABSENT_SHARED;
             }
-            take(&w, second * SECOND);
+            take(second * SECOND);
             if (second == 2 && executes)
-                end(&w, 2, SECOND + 1, 2 * SECOND + SECOND / 2, 50 * MB, 500000);
+                end(2, SECOND + 1, 2 * SECOND + SECOND / 2, 50 * MB, 500000);
         }
         assert_int_equal(together_most(&w.t, 100 * MB, &unsure), (executes ? 150 : 100) * MB);
         assert_false(unsure);
-        together_done(&w.t);
     }
 }
 
 /* A program of 500 MB forks ten that execute programs of 2 MB between two samples: each held a copy until then, which
  * is in no mark but that of wait4(2). */
-static void test_copies_of_a_parent(void **state)
+TEST(copies_of_a_parent)
 {
-    struct world w;
-    bool unsure;
     for (int is_wait4 = 0; is_wait4 < 2; is_wait4++) {
-        begin(&w);
-        put(&w, 1, 0, 500 * MB, 500 * MB, 100);
-        take(&w, SECOND);
+        begin();
+        put(1, 0, 500 * MB, 500 * MB, 100);
+        take(SECOND);
         for (uint32_t i = 2; i < 12; i++) {
             struct baro_exit e = {.id = i, .t_ns = SECOND + 100, .parent = {1, 0}, .source = BARO_EXIT_TASKSTATS};
             e.source = is_wait4 ? BARO_EXIT_WAIT4 : e.source;
@@ -230,50 +203,29 @@ static void test_copies_of_a_parent(void **state)
             e.value[EXIT_rss_peak] = 2 * MB;
             together_add_exit(&w.t, &e, true, false);
         }
-        put(&w, 1, 0, 500 * MB, 500 * MB, 100);
-        take(&w, 2 * SECOND);
+        put(1, 0, 500 * MB, 500 * MB, 100);
+        take(2 * SECOND);
         assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 520 * MB);
         assert_int_equal(unsure, !is_wait4);
-        together_done(&w.t);
     }
-    begin(&w);
-    put(&w, 1, 0, 500 * MB, 500 * MB, 100);
-    take(&w, SECOND);
-    put(&w, 1, 0, 500 * MB, 500 * MB, 100);
-    put(&w, 2, SECOND + 1, 2 * MB, 2 * MB, 100);
+    begin();
+    put(1, 0, 500 * MB, 500 * MB, 100);
+    take(SECOND);
+    put(1, 0, 500 * MB, 500 * MB, 100);
+    put(2, SECOND + 1, 2 * MB, 2 * MB, 100);
     w.p[1].parent.pid = 1;
-    take(&w, 2 * SECOND);
+    take(2 * SECOND);
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 502 * MB);
     assert_true(unsure);
-    together_done(&w.t);
 }
 
 /* A living process whose status could not be read may have held more than it does now. */
-static void test_living_without_a_mark(void **state)
+TEST(living_without_a_mark)
 {
-    struct world w;
-    bool unsure;
-    begin(&w);
-    put(&w, 1, 0, 50 * MB, 0, 100);
+    begin();
+    put(1, 0, 50 * MB, 0, 100);
     w.p[0].absent[PROCESS_rss_peak] = BARO_ABSENT_DENIED;
-    take(&w, SECOND);
+    take(SECOND);
     assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 50 * MB);
     assert_true(unsure);
-    together_done(&w.t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ten_at_once),
-        cmocka_unit_test(test_one_after_another),
-        cmocka_unit_test(test_marks_that_are_not_known),
-        cmocka_unit_test(test_memory_that_was_given_up),
-        cmocka_unit_test(test_zombies),
-        cmocka_unit_test(test_zombies_with_an_old_clock),
-        cmocka_unit_test(test_shared_address_spaces),
-        cmocka_unit_test(test_copies_of_a_parent),
-        cmocka_unit_test(test_living_without_a_mark),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

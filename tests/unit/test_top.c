@@ -2,114 +2,35 @@
 /* The live view without a terminal: cells, curves, the tree with its totals, keys, and screens of any size. */
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#define UNIT_EACH begin, end
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "baro/baro.h"
 #include "programs/baro-top/view.h"
 #include "tape_file.h"
 
 #define SECOND 1000000000ull
-#define PATH "test_top.baro"
 
-static void assert_row(struct grid *g, int row, const char *expected)
+static struct grid g;
+
+static void grid_of(int rows, int columns, bool utf8)
+{
+    grid_done(&g);
+    assert_int_equal(grid_init(&g, rows, columns, utf8), 0);
+}
+
+static void assert_row(int row, const char *expected)
 {
     struct buf b = {0};
-    struct grid one = *g;
+    struct grid one = g;
     one.rows = 1;
-    one.at += (size_t)row * (size_t)g->columns;
+    one.at += (size_t)row * (size_t)g.columns;
     grid_print(&one, 1, false, &b);
     buf_byte(&b, 0);
     b.at[b.len - 2] = 0; /* the newline */
     assert_string_equal((const char *)b.at, expected);
     buf_done(&b);
-}
-
-/* ---- cells ---- */
-
-static void test_grid(void **state)
-{
-    struct grid g;
-    assert_int_equal(grid_init(&g, 2, 10, true), 0);
-    assert_int_equal(grid_text(&g, 0, 0, 10, STYLE_PLAIN, "a\033[31mb"), 10);
-    assert_row(&g, 0, "a\\x1b[31mb");
-    grid_clear(&g);
-    assert_int_equal(grid_text(&g, 0, 0, 10, STYLE_PLAIN, "\xe2\x80\xae\xff\\"), 8); /* no reordering, no half \xNN */
-    assert_row(&g, 0, "\\xe2\\x80");
-    grid_clear(&g);
-    assert_int_equal(grid_text(&g, 0, 0, 5, STYLE_PLAIN, "日本語"), 4); /* the third has no room */
-    assert_row(&g, 0, "日本");
-    grid_text(&g, 0, 1, 2, STYLE_PLAIN, "x"); /* half of a wide one is a blank */
-    assert_row(&g, 0, " x本");
-    grid_text(&g, 1, 8, 99, STYLE_PLAIN, "語語");
-    assert_row(&g, 1, "        語");
-    grid_text(&g, 7, 0, 5, STYLE_PLAIN, "nowhere");
-    grid_text(&g, -1, -3, 5, STYLE_PLAIN, "nowhere");
-    grid_done(&g);
-    assert_int_equal(grid_init(&g, 1, 12, false), 0);
-    grid_text(&g, 0, 0, 12, STYLE_PLAIN, "5 µs é");
-    assert_row(&g, 0, "5 us");
-    grid_text(&g, 0, 0, 12, STYLE_PLAIN, "é");
-    assert_row(&g, 0, "\\xc3\\xa9");
-    grid_done(&g);
-}
-
-static void test_numbers_stand_at_the_right(void **state)
-{
-    struct grid g;
-    struct buf b = {0};
-    assert_int_equal(grid_init(&g, 1, 10, true), 0);
-    buf_str(&b, "42");
-    grid_take_right(&g, 0, 2, 8, STYLE_PLAIN, &b);
-    assert_row(&g, 0, "      42");
-    buf_str(&b, "123456789");
-    grid_take_right(&g, 0, 2, 8, STYLE_PLAIN, &b);
-    assert_row(&g, 0, "  12345…"); /* not the number 123456 */
-    buf_done(&b);
-    grid_done(&g);
-}
-
-/* ---- curves ---- */
-
-/* A peak of one sample in a day is visible in 20 columns, at its time. */
-static void test_curves_keep_peaks(void **state)
-{
-    static struct curves h;
-    float ret[20];
-    curves_init(&h);
-    for (uint64_t s = 1; s <= 86400; s++) {
-        float value[CURVES] = {0};
-        value[CURVE_CORES] = s == 43000 ? 7 : 1;
-        value[CURVE_READ] = NAN;
-        curves_add(&h, s * SECOND, value);
-    }
-    curves_read(&h, CURVE_CORES, 0, 86400 * SECOND, ret, 20);
-    for (int i = 0; i < 20; i++)
-        assert_true(ret[i] == (i == 9 ? 7 : 1));
-    curves_read(&h, CURVE_READ, 0, 86400 * SECOND, ret, 20);
-    assert_true(isnan(ret[0]) && isnan(ret[19]));
-    curves_read(&h, CURVE_CORES, 86390 * SECOND, 86400 * SECOND, ret, 10); /* one by one */
-    assert_true(ret[0] == 1 && ret[9] == 1);
-}
-
-static void test_spark(void **state)
-{
-    struct grid g;
-    const float value[] = {0, 0.01f, 4, 8, 99, NAN};
-    assert_int_equal(grid_init(&g, 2, 6, true), 0);
-    view_spark(&g, (struct box){0, 0, 1, 6}, STYLE_CPU, value, 6, 8);
-    assert_row(&g, 0, " ▁▄██·");
-    view_spark(&g, (struct box){0, 0, 2, 6}, STYLE_CPU, value, 6, 8);
-    assert_row(&g, 0, "   ██");
-    assert_row(&g, 1, " ▁███·");
-    g.utf8 = false;
-    view_spark(&g, (struct box){0, 0, 1, 6}, STYLE_CPU, value, 6, 8);
-    assert_row(&g, 0, " .=##");
-    grid_done(&g);
 }
 
 /* ---- a job ---- */
@@ -118,7 +39,7 @@ static void commit(struct tape_writer *w, struct baro_sample *s)
 {
     for (size_t i = 0; i < s->n; i++)
         s->processes[i]->read_ns = s->t_ns;
-    assert_int_equal(tape_writer_commit(w, s, NULL), 0);
+    tape_add(w, s);
 }
 
 static void exits(struct tape_writer *w, uint32_t id, int32_t pid, int32_t ppid, const char *name, uint64_t cpu_ns)
@@ -140,7 +61,7 @@ static void exits(struct tape_writer *w, uint32_t id, int32_t pid, int32_t ppid,
  */
 static void write_job(void)
 {
-    struct tape_writer *w = new_tape(PATH, NULL);
+    struct tape_writer *w = new_tape(tape_path, NULL);
     struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make", .cmdline = (char *)"/bin/make -j2"},
                         sh = {.id = 2, .key = {101, 8}, .parent = {100, 7}, .name = (char *)"sh"},
                         cc = {.id = 3, .key = {102, 8}, .parent = {100, 7}, .name = (char *)"cc"},
@@ -169,8 +90,7 @@ static void write_job(void)
     ld.value[PROCESS_cpu] = SECOND * 2 / 5;
     s.job[JOB_cpu] = SECOND * 41 / 10;
     commit(w, &s);
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 struct scene {
@@ -179,29 +99,120 @@ struct scene {
     struct ui ui;
 };
 
-static void begin(struct scene *w)
+static struct scene w;
+
+/* Reads the tape. */
+static void look(void)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    *w = (struct scene){.feed = {.path = PATH}};
-    write_job();
-    ui_init(&w->ui);
-    assert_int_equal(feed_open(&w->feed, &err), 0);
-    assert_int_equal(feed_read(&w->feed, 0, &err), 0);
-    assert_int_equal(baro_fold_finish(w->feed.fold, BARO_FOLD_TIMELINE, &err), 0);
-    assert_int_equal(model_read(&w->model, baro_tape_header(w->feed.tape), &w->feed.newest, &w->feed.metric), 0);
-    assert_int_equal(model_arrange(&w->model, &w->ui.wish), 0);
-    w->ui.first_ns = w->feed.first_ns;
-    w->ui.last_ns = w->feed.last_ns;
-    w->ui.page = 10;
-    ui_settle(&w->ui, &w->model);
+    w = (struct scene){0};
+    snprintf(w.feed.path, sizeof(w.feed.path), "%s", tape_path);
+    ui_init(&w.ui);
+    assert_int_equal(feed_open(&w.feed, &err), 0);
+    assert_int_equal(feed_read(&w.feed, 0, &err), 0);
+    assert_int_equal(baro_fold_finish(w.feed.fold, BARO_FOLD_TIMELINE, &err), 0);
+    assert_int_equal(model_read(&w.model, baro_tape_header(w.feed.tape), &w.feed.newest, &w.feed.metric), 0);
+    assert_int_equal(model_arrange(&w.model, &w.ui.wish), 0);
+    w.ui.first_ns = w.feed.first_ns;
+    w.ui.last_ns = w.feed.last_ns;
+    w.ui.page = 10;
+    ui_settle(&w.ui, &w.model);
 }
 
-static void end(struct scene *w)
+static int end(void **state)
 {
-    feed_close(&w->feed);
-    model_done(&w->model);
-    ui_done(&w->ui);
-    unlink(PATH);
+    feed_close(&w.feed);
+    model_done(&w.model);
+    ui_done(&w.ui);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    write_job();
+    look();
+    return 0;
+}
+
+static struct view view_of(void)
+{
+    return (struct view){.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+}
+
+/* ---- cells ---- */
+
+TEST(grid)
+{
+    grid_of(2, 10, true);
+    assert_int_equal(grid_text(&g, 0, 0, 10, STYLE_PLAIN, "a\033[31mb"), 10);
+    assert_row(0, "a\\x1b[31mb");
+    grid_clear(&g);
+    assert_int_equal(grid_text(&g, 0, 0, 10, STYLE_PLAIN, "\xe2\x80\xae\xff\\"), 8); /* no reordering, no half \xNN */
+    assert_row(0, "\\xe2\\x80");
+    grid_clear(&g);
+    assert_int_equal(grid_text(&g, 0, 0, 5, STYLE_PLAIN, "日本語"), 4); /* the third has no room */
+    assert_row(0, "日本");
+    grid_text(&g, 0, 1, 2, STYLE_PLAIN, "x"); /* half of a wide one is a blank */
+    assert_row(0, " x本");
+    grid_text(&g, 1, 8, 99, STYLE_PLAIN, "語語");
+    assert_row(1, "        語");
+    grid_text(&g, 7, 0, 5, STYLE_PLAIN, "nowhere");
+    grid_text(&g, -1, -3, 5, STYLE_PLAIN, "nowhere");
+    grid_of(1, 12, false);
+    grid_text(&g, 0, 0, 12, STYLE_PLAIN, "5 µs é");
+    assert_row(0, "5 us");
+    grid_text(&g, 0, 0, 12, STYLE_PLAIN, "é");
+    assert_row(0, "\\xc3\\xa9");
+}
+
+TEST(numbers_stand_at_the_right)
+{
+    struct buf b = {0};
+    grid_of(1, 10, true);
+    buf_str(&b, "42");
+    grid_take_right(&g, 0, 2, 8, STYLE_PLAIN, &b);
+    assert_row(0, "      42");
+    buf_str(&b, "123456789");
+    grid_take_right(&g, 0, 2, 8, STYLE_PLAIN, &b);
+    assert_row(0, "  12345…"); /* not the number 123456 */
+    buf_done(&b);
+}
+
+/* ---- curves ---- */
+
+/* A peak of one sample in a day is visible in 20 columns, at its time. */
+TEST(curves_keep_peaks)
+{
+    static struct curves h;
+    float ret[20];
+    curves_init(&h);
+    for (uint64_t s = 1; s <= 86400; s++) {
+        float value[CURVES] = {0};
+        value[CURVE_CORES] = s == 43000 ? 7 : 1;
+        value[CURVE_READ] = NAN;
+        curves_add(&h, s * SECOND, value);
+    }
+    curves_read(&h, CURVE_CORES, 0, 86400 * SECOND, ret, 20);
+    for (int i = 0; i < 20; i++)
+        assert_true(ret[i] == (i == 9 ? 7 : 1));
+    curves_read(&h, CURVE_READ, 0, 86400 * SECOND, ret, 20);
+    assert_true(isnan(ret[0]) && isnan(ret[19]));
+    curves_read(&h, CURVE_CORES, 86390 * SECOND, 86400 * SECOND, ret, 10); /* one by one */
+    assert_true(ret[0] == 1 && ret[9] == 1);
+}
+
+TEST(spark)
+{
+    const float value[] = {0, 0.01f, 4, 8, 99, NAN};
+    grid_of(2, 6, true);
+    view_spark(&g, (struct box){0, 0, 1, 6}, STYLE_CPU, value, 6, 8);
+    assert_row(0, " ▁▄██·");
+    view_spark(&g, (struct box){0, 0, 2, 6}, STYLE_CPU, value, 6, 8);
+    assert_row(0, "   ██");
+    assert_row(1, " ▁███·");
+    g.utf8 = false;
+    view_spark(&g, (struct box){0, 0, 1, 6}, STYLE_CPU, value, 6, 8);
+    assert_row(0, " .=##");
 }
 
 static void near(double a, double b)
@@ -210,43 +221,40 @@ static void near(double a, double b)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-static const char *name_of(const struct scene *w, size_t row)
+static const char *name_of(size_t row)
 {
-    return baro_row_name(w->model.at[w->model.row[row].node].process);
+    return baro_row_name(w.model.at[w.model.row[row].node].process);
 }
 
-static void press(struct scene *w, const char *keys)
+static void press(const char *keys)
 {
     for (; *keys; keys++) {
-        if (ui_key(&w->ui, &w->model, (unsigned char)*keys) == ACTION_ARRANGE)
-            model_arrange(&w->model, &w->ui.wish);
-        ui_settle(&w->ui, &w->model);
+        if (ui_key(&w.ui, &w.model, (unsigned char)*keys) == ACTION_ARRANGE)
+            model_arrange(&w.model, &w.ui.wish);
+        ui_settle(&w.ui, &w.model);
     }
 }
 
 /* Two seconds: make 0.5, ld 0.4 / 2, cc (1.5 - 0.5) / 2, as 0.2 / 2. */
-static void test_totals(void **state)
+TEST(totals)
 {
-    struct scene w;
-    begin(&w);
     assert_int_equal(w.model.n_rows, 3);
     const struct node *make = &w.model.at[w.model.row[0].node];
-    assert_string_equal(name_of(&w, 0), "make");
+    assert_string_equal(name_of(0), "make");
     near(make->own.cores, 0.5);
     near(make->tree.cores, 0.5 + 0.2 + 0.5 + 0.1);
     assert_int_equal(make->tree.rss, 112);
     assert_int_equal(make->below, 2);
-    assert_string_equal(name_of(&w, 2), "ld");
+    assert_string_equal(name_of(2), "ld");
     near(w.model.at[w.model.row[2].node].own.cores, 0.2);
     near(model_command(&w.model, "cc")->cores, 0.5);
     assert_int_equal(model_command(&w.model, "cc")->living, 0);
     assert_int_equal(model_command(&w.model, "ld")->living, 1);
     assert_null(model_command(&w.model, "nobody"));
-    end(&w);
 }
 
 /* 300 processes, some of which use a CPU: each order is correct, whatever the previous order. */
-static void test_order_of_many(void **state)
+TEST(order_of_many)
 {
     enum { MANY = 300 };
     static struct baro_process process[MANY];
@@ -267,8 +275,7 @@ static void test_order_of_many(void **state)
     for (int reversed = 0; reversed < 2; reversed++) {
         u.wish.is_reversed = reversed;
         assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
-        assert_int_equal(model_arrange(&m, &u.wish), 0);
-        assert_int_equal(m.n_rows, MANY);
+        assert_gives(model_arrange(&m, &u.wish), m.n_rows, MANY);
         for (size_t k = 1; k < MANY; k++) {
             const struct node *a = &m.at[m.row[k - reversed].node], *b = &m.at[m.row[k - !reversed].node];
             assert_true(a->own.rss < b->own.rss || (a->own.rss == b->own.rss && a->id > b->id));
@@ -280,7 +287,7 @@ static void test_order_of_many(void **state)
 
 /* A sum is marked if one value in it is not known: of a process that may not be read (denied), but not of a zombie,
  * which has no memory. */
-static void test_sums_that_are_lower_bounds(void **state)
+TEST(sums_that_are_lower_bounds)
 {
     struct baro_process up = {.id = 1, .key = {100, 7}, .name = (char *)"up"},
                         down = {.id = 2, .key = {101, 8}, .parent = {100, 7}, .name = (char *)"down"};
@@ -291,8 +298,7 @@ static void test_sums_that_are_lower_bounds(void **state)
     struct model m = {0};
     up.value[PROCESS_rss] = 100;
     down.absent[PROCESS_rss] = BARO_ABSENT_DENIED;
-    assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
-    assert_true(m.at[0].tree.rss_is_least && !m.at[0].own.rss_is_least);
+    assert_then(model_read(&m, NULL, &i, &metric), m.at[0].tree.rss_is_least && !m.at[0].own.rss_is_least);
     down.value[PROCESS_state] = 'Z';
     assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
     assert_false(m.at[0].tree.rss_is_least);
@@ -300,7 +306,7 @@ static void test_sums_that_are_lower_bounds(void **state)
 }
 
 /* A shell wrote 10 bytes of its own and waited for a child that wrote 1000: the kernel does not tell them apart. */
-static void test_io_of_children_is_not_the_parents(void **state)
+TEST(io_of_children_is_not_the_parents)
 {
     struct baro_process was = {.id = 1, .key = {100, 7}, .name = (char *)"sh"}, is = was;
     struct baro_process *then[] = {&was}, *now[] = {&is};
@@ -313,8 +319,7 @@ static void test_io_of_children_is_not_the_parents(void **state)
     assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
     near(m.at[0].own.write, 1010);
     is.value[PROCESS_children_faults_minor] = 80;
-    assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
-    assert_int_equal(m.at[0].read_absent, BARO_ABSENT_UNKNOWN);
+    assert_gives(model_read(&m, NULL, &i, &metric), m.at[0].read_absent, BARO_ABSENT_UNKNOWN);
     near(m.at[0].own.write, 0);
     model_done(&m);
 }
@@ -332,7 +337,7 @@ static void assert_memory(const struct baro_sample *s, enum top_memory measure, 
 }
 
 /* pss if all processes have it; else rss, whose sum counts shared pages several times. */
-static void test_memory(void **state)
+TEST(memory)
 {
     struct baro_process a = {.id = 1, .key = {100, 7}}, b = {.id = 2, .key = {101, 8}};
     struct baro_process *list[] = {&a, &b};
@@ -354,15 +359,12 @@ static void test_memory(void **state)
 }
 
 /* No machine has 1 EB: a sum of rss above the machine's memory is not shown as a share of it. */
-static void test_memory_in_the_head(void **state)
+TEST(memory_in_the_head)
 {
-    struct scene w;
-    struct grid g;
     struct buf b = {0};
     enum style style = STYLE_PLAIN;
-    begin(&w);
-    assert_int_equal(grid_init(&g, 24, 80, true), 0);
-    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    grid_of(24, 80, true);
+    struct view v = view_of();
     for (size_t i = 0; i < w.feed.newest.now->n; i++) {
         w.feed.newest.now->processes[i]->absent[PROCESS_pss] = BARO_ABSENT_NOT_ASKED;
         w.feed.newest.now->processes[i]->value[PROCESS_rss] = 1ull << 60;
@@ -375,8 +377,6 @@ static void test_memory_in_the_head(void **state)
     assert_int_equal(style, STYLE_PLAIN);
     assert_string_equal(head_memory_label(&v, false), "memory rss");
     buf_done(&b);
-    grid_done(&g);
-    end(&w);
 }
 
 /* ---- tasks ---- */
@@ -396,7 +396,7 @@ static struct baro_entity a_task(uint32_t id, const char *name, uint64_t t_ns, u
 }
 
 /* Between two samples the first of two tasks goes, and another one comes: each has what it has used itself. */
-static void test_cores_of_tasks_that_come_and_go(void **state)
+TEST(cores_of_tasks_that_come_and_go)
 {
     uint64_t value[4][TASK_MAX] = {{0}};
     uint8_t absent[4][TASK_MAX] = {{0}};
@@ -409,141 +409,118 @@ static void test_cores_of_tasks_that_come_and_go(void **state)
     struct instant instant = {.before = &before, .now = &now};
     struct model model = {.between = {.before = &before, .now = &now}};
     struct ui ui;
-    struct grid g;
     before.entities[BARO_KIND_TASK] = (struct baro_entities){.at = early, .n = 2, .read_ns = SECOND};
     now.entities[BARO_KIND_TASK] = (struct baro_entities){.at = late, .n = 2, .read_ns = 2 * SECOND};
     ui_init(&ui);
-    assert_int_equal(grid_init(&g, 3, 30, true), 0);
+    grid_of(3, 30, true);
     struct view v = {.grid = &g, .instant = &instant, .model = &model, .ui = &ui};
     assert_int_equal(view_tasks_count(&v), 2);
     view_tasks(&v, (struct box){0, 0, 3, 30}, true);
-    assert_row(&g, 0, " CORES      RSS TASK");
-    assert_row(&g, 1, "  0.50      0 B stays");
-    assert_row(&g, 2, "     -      0 B comes");
-    grid_done(&g);
+    assert_row(0, " CORES      RSS TASK");
+    assert_row(1, "  0.50      0 B stays");
+    assert_row(2, "     -      0 B comes");
     ui_done(&ui);
 }
 
-static void add_named(struct tape_writer *w, enum baro_event_kind kind, uint64_t t_ns, const char *name)
+static void add_named(struct tape_writer *tape, enum baro_event_kind kind, uint64_t t_ns, const char *name)
 {
     const struct baro_event e = {.t_ns = t_ns, .kind = kind, .text = name};
-    tape_writer_event(w, &e);
+    tape_writer_event(tape, &e);
 }
 
 /* "train" from 2 to 4 s, in it "epoch" from 2.5 s on; marks at the start and the end of the axis. */
 static void write_phases(void)
 {
-    struct tape_writer *w = new_tape(PATH, NULL);
+    struct tape_writer *tape = new_tape(tape_path, NULL);
     struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"work", .cmdline = (char *)"work"};
     struct baro_process *all[] = {&p};
     struct baro_sample s = {.t_ns = SECOND, .n = 1, .processes = all};
-    add_named(w, BARO_EVENT_MARK, SECOND / 100, "first");
-    commit(w, &s);
-    add_named(w, BARO_EVENT_PHASE_BEGIN, 2 * SECOND, "train");
-    add_named(w, BARO_EVENT_PHASE_BEGIN, SECOND * 5 / 2, "epoch");
+    add_named(tape, BARO_EVENT_MARK, SECOND / 100, "first");
+    commit(tape, &s);
+    add_named(tape, BARO_EVENT_PHASE_BEGIN, 2 * SECOND, "train");
+    add_named(tape, BARO_EVENT_PHASE_BEGIN, SECOND * 5 / 2, "epoch");
     s.t_ns = 4 * SECOND;
-    commit(w, &s);
-    add_named(w, BARO_EVENT_MARK, 4 * SECOND, "last");
-    assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w);
+    commit(tape, &s);
+    add_named(tape, BARO_EVENT_MARK, 4 * SECOND, "last");
+    tape_ended(tape);
 }
 
 /* Each lane has a row, with the phase at that moment beside it; a mark covers no digit of the axis. */
-static void test_phases_and_marks(void **state)
+TEST(phases_and_marks)
 {
-    struct scene w = {.feed = {.path = PATH}};
-    struct grid g;
-    struct baro_error err = BARO_ERROR_INIT;
     write_phases();
-    ui_init(&w.ui);
-    assert_int_equal(feed_open(&w.feed, &err), 0);
-    assert_int_equal(feed_read(&w.feed, 0, &err), 0);
-    assert_int_equal(baro_fold_finish(w.feed.fold, BARO_FOLD_TIMELINE, &err), 0);
-    assert_int_equal(model_read(&w.model, NULL, &w.feed.newest, &w.feed.metric), 0);
-    assert_int_equal(model_arrange(&w.model, &w.ui.wish), 0);
-    assert_int_equal(grid_init(&g, 24, 80, true), 0);
-    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    end(NULL);
+    look();
+    grid_of(24, 80, true);
+    struct view v = view_of();
     view_draw(&v);
-    assert_row(&g, 7, " phases     train                               train");
-    assert_row(&g, 8, "            epoch                                  epoch");
-    assert_row(&g, 9, "                          +0.000s ▼────────────────────────▼ +4.000s");
+    assert_row(7, " phases     train                               train");
+    assert_row(8, "            epoch                                  epoch");
+    assert_row(9, "                          +0.000s ▼────────────────────────▼ +4.000s");
     w.ui.live = false;
     w.ui.at_ns = SECOND * 9 / 4;
     view_draw(&v);
-    assert_row(&g, 7, " phases     train                               train");
-    assert_row(&g, 8, "                                                   epoch");
-    grid_done(&g);
-    assert_int_equal(grid_init(&g, 12, 60, true), 0);
+    assert_row(7, " phases     train                               train");
+    assert_row(8, "                                                   epoch");
+    grid_of(12, 60, true);
     view_draw(&v); /* no room for lanes */
-    assert_row(&g, 4, " processes  commands  events                       in train");
-    grid_done(&g);
-    end(&w);
+    assert_row(4, " processes  commands  events                       in train");
 }
 
 /* The sign of the order precedes the title of the column that it is by. */
-static void test_sign_of_the_order(void **state)
+TEST(sign_of_the_order)
 {
-    struct scene w;
-    struct grid g;
-    begin(&w);
-    assert_int_equal(grid_init(&g, 24, 80, false), 0);
-    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    grid_of(24, 80, false);
+    struct view v = view_of();
     view_draw(&v);
-    assert_row(&g, 9, "    PID S CORES v+CORES        CPU     RSS     +RSS COMMAND");
-    press(&w, "Tp");
+    assert_row(9, "    PID S CORES v+CORES        CPU     RSS     +RSS COMMAND");
+    press("Tp");
     view_draw(&v);
-    assert_row(&g, 9, "   ^PID S CORES        CPU     RSS  READ/s WRITE/s COMMAND");
-    press(&w, "rn");
+    assert_row(9, "   ^PID S CORES        CPU     RSS  READ/s WRITE/s COMMAND");
+    press("rn");
     view_draw(&v);
-    assert_row(&g, 9, "    PID S CORES        CPU     RSS  READ/s WRITE/s ^COMMAND");
-    press(&w, "r");
+    assert_row(9, "    PID S CORES        CPU     RSS  READ/s WRITE/s ^COMMAND");
+    press("r");
     view_draw(&v);
-    assert_row(&g, 9, "    PID S CORES        CPU     RSS  READ/s WRITE/s vCOMMAND");
-    grid_done(&g);
-    end(&w);
+    assert_row(9, "    PID S CORES        CPU     RSS  READ/s WRITE/s vCOMMAND");
 }
 
-static void test_filter_and_fold(void **state)
+TEST(filter_and_fold)
 {
-    struct scene w;
-    begin(&w);
-    press(&w, "f");
+    press("f");
     assert_int_equal(w.model.n_rows, 1);
-    press(&w, "f");
+    press("f");
     assert_int_equal(w.model.n_rows, 3);
-    press(&w, "jF"); /* all: make alone is left, and the same process is selected, not the same row */
+    press("jF"); /* all: make alone is left, and the same process is selected, not the same row */
     assert_int_equal(w.model.n_rows, 1);
-    press(&w, "f"); /* make is unfolded; sh, below it, is not */
+    press("f"); /* make is unfolded; sh, below it, is not */
     assert_int_equal(w.model.n_rows, 2);
-    assert_string_equal(name_of(&w, 1), "sh");
-    press(&w, "jf");
+    assert_string_equal(name_of(1), "sh");
+    press("jf");
     assert_int_equal(w.model.n_rows, 3);
-    press(&w, "kf");
+    press("kf");
     assert_int_equal(w.model.n_rows, 1);
-    press(&w, "F");
+    press("F");
     assert_int_equal(w.model.n_rows, 3);
-    press(&w, "/^ld$\n");
+    press("/^ld$\n");
     assert_int_equal(w.model.n_rows, 3); /* with those above it */
     assert_int_equal(w.model.n_matches, 1);
-    press(&w, "T");
+    press("T");
     assert_int_equal(w.model.n_rows, 1);
-    assert_string_equal(name_of(&w, 0), "ld");
-    press(&w, "/\x15(\n"); /* not a regular expression: literal text */
+    assert_string_equal(name_of(0), "ld");
+    press("/\x15(\n"); /* not a regular expression: literal text */
     assert_string_equal(w.ui.filter, "(");
     assert_int_equal(w.model.n_rows, 0);
-    press(&w, "\033");
+    press("\033");
     assert_int_equal(w.model.n_rows, 3);
-    press(&w, "m");
-    assert_string_equal(name_of(&w, 0), "make");
-    press(&w, "r");
-    assert_string_equal(name_of(&w, 0), "sh");
-    end(&w);
+    press("m");
+    assert_string_equal(name_of(0), "make");
+    press("r");
+    assert_string_equal(name_of(0), "sh");
 }
 
-static void test_time_keys(void **state)
+TEST(time_keys)
 {
-    struct scene w;
-    begin(&w);
     assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_RIGHT), ACTION_NONE); /* there is nothing later */
     assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_LEFT), ACTION_MOVE);
     assert_false(w.ui.live);
@@ -568,33 +545,28 @@ static void test_time_keys(void **state)
     assert_int_equal(feed_neighbour(&w.feed, 2 * SECOND, true), 4 * SECOND);
     assert_int_equal(feed_neighbour(&w.feed, 2 * SECOND, false), 2 * SECOND);
     instant_done(&then);
-    end(&w);
 }
 
 /* Whatever the size, no cell outside is written, and the first row has the command. */
-static void test_every_size(void **state)
+TEST(every_size)
 {
     static const char *const keys[] = {"", "\t", "\t", "\n", "?", "/ab"};
-    struct scene w;
-    struct grid g;
-    begin(&w);
-    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    struct view v = view_of();
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
-        press(&w, keys[k]);
+        press(keys[k]);
         if (k == 3)
             w.ui.tab = TAB_PROCESSES;
         for (int rows = 1; rows < 70; rows += rows < 16 ? 1 : 9) {
             for (int columns = 1; columns < 220; columns += columns < 50 ? 3 : 31) {
-                assert_int_equal(grid_init(&g, rows, columns, columns % 2), 0);
+                grid_of(rows, columns, columns % 2);
                 view_draw(&v);
-                grid_done(&g);
             }
         }
     }
     struct buf b = {0};
     const struct printing p = {.width = 100, .out = &b};
     v.is_once = true;
-    assert_int_equal(grid_init(&g, 1, 1, true), 0);
+    grid_of(1, 1, true);
     assert_int_equal(print_head(&v, 8, &p) | print_processes(&v, &w.model, 1, &p) | print_tasks_and_gpus(&v, &p) |
                          print_commands_and_events(&v, &p),
                      0);
@@ -602,31 +574,11 @@ static void test_every_size(void **state)
     assert_memory_equal(b.at, " m", 2);
     assert_non_null(strstr((const char *)b.at, " more, "));
     buf_done(&b);
-    grid_done(&g);
-    end(&w);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_numbers_stand_at_the_right),
-        cmocka_unit_test(test_curves_keep_peaks),
-        cmocka_unit_test(test_spark),
-        cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_order_of_many),
-        cmocka_unit_test(test_sums_that_are_lower_bounds),
-        cmocka_unit_test(test_io_of_children_is_not_the_parents),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_in_the_head),
-        cmocka_unit_test(test_cores_of_tasks_that_come_and_go),
-        cmocka_unit_test(test_phases_and_marks),
-        cmocka_unit_test(test_sign_of_the_order),
-        cmocka_unit_test(test_filter_and_fold),
-        cmocka_unit_test(test_time_keys),
-        cmocka_unit_test(test_every_size),
-    };
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         setlocale(LC_CTYPE, "en_US.UTF-8");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(unit_tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which tapes were written: files and folders of segments. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#define UNIT_OWN_MAIN
+#include "unit.h"
 #include "base/fd.h"
 #include "programs/baro-serve/touched.h"
 
@@ -46,7 +40,7 @@ static int end(void **state)
     return rmdir(folder);
 }
 
-static void test_what_was_written(void **state)
+TEST(what_was_written)
 {
     struct touched t;
     int a = -1, s = -1;
@@ -91,7 +85,7 @@ static void test_what_was_written(void **state)
     touched_done(&t);
 }
 
-static void test_what_can_not_be_watched_counts_as_written(void **state)
+TEST(what_can_not_be_watched_counts_as_written)
 {
     struct touched t;
     int none = -1;
@@ -108,9 +102,5 @@ static void test_what_can_not_be_watched_counts_as_written(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_written),
-        cmocka_unit_test(test_what_can_not_be_watched_counts_as_written),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(unit_tests, begin, end);
 }

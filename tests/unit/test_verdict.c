@@ -4,17 +4,9 @@
  * whose rules and examples are made from the table and from the evidence here (BARO_GOLDEN_WRITE=1 writes them).
  */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/text.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
@@ -24,12 +16,14 @@
 #include "libbaro/verdict/verdict.h"
 #include "verdict_world.h"
 
+static struct world w;
+
 /* ---- applying a rule ---- */
 
-static bool says(const struct world *w, const char *name)
+static bool says(const char *name)
 {
-    struct finding f = {.begin_ns = w->e.job.begin_ns, .end_ns = w->e.job.end_ns};
-    bool is = find_rule(name)->apply(&w->e, &w->e.job, &f);
+    struct finding f = {.begin_ns = w.e.job.begin_ns, .end_ns = w.e.job.end_ns};
+    bool is = find_rule(name)->apply(&w.e, &w.e.job, &f);
     if (is)
         assert_true(f.title.len > 0);
     finding_done(&f);
@@ -38,9 +32,8 @@ static bool says(const struct world *w, const char *name)
 
 /* ---- tests ---- */
 
-static void test_table(void **state)
+TEST(table)
 {
-    (void)state;
     assert_int_equal(baro_verdict_rule_count(), MADE);
     assert_null(baro_verdict_rule(-1));
     assert_null(baro_verdict_rule(MADE));
@@ -58,17 +51,14 @@ static void test_table(void **state)
 }
 
 /* Each rule has a verdict on the evidence made for it, and none on empty evidence. */
-static void test_each(void **state)
+TEST(each)
 {
-    struct world w;
-    (void)state;
     for (int i = 0; i < MADE; i++) {
         world_init(&w);
-        assert_false(says(&w, made[i].rule));
+        assert_false(says(made[i].rule));
         made[i].make(&w);
-        if (!says(&w, made[i].rule))
+        if (!says(made[i].rule))
             fail_msg("%s", made[i].rule);
-        world_done(&w);
     }
 }
 
@@ -97,10 +87,8 @@ static bool is_marked(const struct buf *text)
 }
 
 /* What a sentence quotes has the mark of the number: in the sentence, and in the evidence as text and as flags. */
-static void test_marks_of_quoted_numbers(void **state)
+TEST(marks_of_quoted_numbers)
 {
-    struct world w;
-    (void)state;
     for (int i = 0; i < MADE; i++) {
         struct finding f = {.end_ns = 100 * SECOND};
         bool any = false;
@@ -117,13 +105,11 @@ static void test_marks_of_quoted_numbers(void **state)
         if (any && !is_marked(&f.title))
             fail_msg("%s: %.*s", made[i].rule, (int)f.title.len, f.title.at);
         finding_done(&f);
-        world_done(&w);
     }
 }
 
-static void test_words_with_marks(void **state)
+TEST(words_with_marks)
 {
-    (void)state;
     assert_string_equal(words_duration(9.8e9, BARO_VALUE_LOWER_BOUND).at, "at least 9.80 s");
     assert_string_equal(words_percent(0.5, inverted(BARO_VALUE_LOWER_BOUND)).at, "at most 50 %");
     assert_string_equal(words_cores(2, BARO_VALUE_LOWER_BOUND | inverted(BARO_VALUE_LOWER_BOUND)).at, "about 2");
@@ -135,40 +121,35 @@ static void test_words_with_marks(void **state)
 }
 
 /* Each problem of a job has one cause: no other rule of that weight has a verdict. */
-static void test_no_other(void **state)
+TEST(no_other)
 {
-    struct world w;
-    (void)state;
     for (int i = 0; i < MADE; i++) {
         world_init(&w);
         made[i].make(&w);
         for (int j = 0; j < MADE; j++) {
             const struct baro_rule *r = baro_verdict_rule(j);
-            if (j != i && r->weight != BARO_VERDICT_NOTE && says(&w, r->name))
+            if (j != i && r->weight != BARO_VERDICT_NOTE && says(r->name))
                 fail_msg("%s: %s as well", made[i].rule, r->name);
         }
-        world_done(&w);
     }
 }
 
 /* A number of the evidence, at its threshold and just short of it. */
 static void check_edge(int i, size_t offset, double at, double off)
 {
-    struct world w;
     for (int short_of = 0; short_of < 2; short_of++) {
         world_init(&w);
         made[i].make(&w);
         *(double *)((char *)&w.e + offset) = short_of ? off : at;
-        if (says(&w, made[i].rule) == short_of)
+        if (says(made[i].rule) == short_of)
             fail_msg("%s: %s", made[i].rule, short_of ? "short of its threshold" : "at its threshold");
         /* a value that is not known is no evidence */
         *(double *)((char *)&w.e + offset) = NAN;
-        assert_false(says(&w, made[i].rule));
-        world_done(&w);
+        assert_false(says(made[i].rule));
     }
 }
 
-static void test_thresholds(void **state)
+TEST(thresholds)
 {
 #define OF(member) offsetof(struct evidence, member)
 #define OF_GROWN(curve) (OF(job.grown) + sizeof(double) * (curve))
@@ -211,7 +192,6 @@ static void test_thresholds(void **state)
         {"idle", OF_GROWN(FOLD_CPU), 10e9, 11e9},
         {"dominates", OF(command[0].cpu_ns), 35.2e9, 35.1e9},
     };
-    (void)state;
     for (size_t k = 0; k < sizeof(edges) / sizeof(*edges); k++) {
         int i = 0;
         while (strcmp(made[i].rule, edges[k].rule) != 0)
@@ -221,11 +201,9 @@ static void test_thresholds(void **state)
 }
 
 /* The limit was lowered after the group was read last. */
-static void test_limit_that_was_lowered(void **state)
+TEST(limit_that_was_lowered)
 {
-    struct world w;
     struct finding f = {0};
-    (void)state;
     world_init(&w);
     make_oom(&w);
     w.e.memory_limit_bytes = 1200 * MB;
@@ -233,10 +211,9 @@ static void test_limit_that_was_lowered(void **state)
     buf_byte(&f.title, 0);
     assert_non_null(strstr((char *)f.title.at, "the limit is 1.20 GB (cgroup /job memory.max)"));
     finding_done(&f);
-    world_done(&w);
 }
 
-static void test_group_that_was_not_read_near_its_limit(void **state)
+TEST(group_that_was_not_read_near_its_limit)
 {
     static const struct {
         double anon, file;
@@ -247,8 +224,6 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
         {0.8, 0.1, true},
         {0.1, NAN, false},
     };
-    struct world w;
-    (void)state;
     for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
         world_init(&w);
         struct group *g = add_group(&w, "/job");
@@ -256,14 +231,13 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
         g->memory_limit = w.e.memory_limit_bytes;
         g->anon_most = seen[i].anon * g->memory_limit;
         g->file_most = seen[i].file * g->memory_limit;
-        assert_int_equal(says(&w, "memory-near-limit"), seen[i].says);
-        world_done(&w);
+        assert_int_equal(says("memory-near-limit"), seen[i].says);
     }
 }
 
 /* What the signal means of the command, of the process that failed first, and where a shell's status is all that is
  * known. Only a process that had used up its limit of CPU time was killed for that. */
-static void test_signal_has_its_cause(void **state)
+TEST(signal_has_its_cause)
 {
     static const struct {
         int signal;
@@ -282,7 +256,6 @@ static void test_signal_has_its_cause(void **state)
          "SIGXFSZ at +1.07 s; it wrote a file up to the", "SIGXFSZ ended; it wrote a file up to the limit of its"},
         {SIGUSR1, 0, "SIGUSR1 ended it after 1 min 40 s.", "SIGUSR1 at +1.07 s.", "SIGUSR1 ended. What"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct failure why = {.first = {.process = {4711, 1},
                                         .t_ns = 1070000000,
@@ -293,7 +266,6 @@ static void test_signal_has_its_cause(void **state)
         const char *const wanted[] = {cases[i].killed, cases[i].first, cases[i].not_known};
         for (int way = 0; way < 3; way++) {
             struct finding f = {0};
-            struct world w;
             world_init(&w);
             w.e.failure = &why;
             w.e.exit_signal = way ? "" : baro_signal_name(cases[i].signal);
@@ -304,7 +276,6 @@ static void test_signal_has_its_cause(void **state)
             if (!memmem(f.title.at, f.title.len, wanted[way], strlen(wanted[way])))
                 fail_msg("%.*s", (int)f.title.len, (const char *)f.title.at);
             finding_done(&f);
-            world_done(&w);
         }
     }
 }
@@ -312,7 +283,7 @@ static void test_signal_has_its_cause(void **state)
 /* ---- rules that read the history ---- */
 
 /* 3.8 or 1.4 cores until `from`, and then a tail. What computed can begin earlier or be divided; what waited can't. */
-static void test_tail(void **state)
+TEST(tail)
 {
     static const char first[] = "Start the longest steps first,", find[] = "Find out what it waits for at the end,";
     static const struct {
@@ -325,27 +296,24 @@ static void test_tail(void **state)
         {70, 3.8, 0.2, 0.8, first}, /* one thread that waits for a core is not idle */
         {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, find}, {70, 3.8, 0, 0, find},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct finding f = {.end_ns = 100 * SECOND};
-        struct world w;
         world_init(&w);
         demand(&w, 0, cases[i].from, cases[i].before, 0);
         demand(&w, cases[i].from, 100, cases[i].cores, cases[i].delayed);
         assert_int_equal(find_rule("serial-tail")->apply(&w.e, &w.e.job, &f), cases[i].advice != NULL);
         if (cases[i].advice)
             assert_memory_equal(f.advice.at, cases[i].advice, strlen(cases[i].advice));
-        assert_false(says(&w, "slow-start"));
+        assert_false(says("slow-start"));
         finding_done(&f);
-        world_done(&w);
     }
 }
 
-static double cores_asked(const struct world *w)
+static double cores_asked(void)
 {
     struct finding f = {0};
     double cores = NAN;
-    assert_true(find_rule("right-size")->apply(&w->e, &w->e.job, &f));
+    assert_true(find_rule("right-size")->apply(&w.e, &w.e.job, &f));
     for (size_t i = 0; i < f.n_rows; i++)
         cores = strcmp(f.row[i].name, "ask_cores") == 0 ? f.row[i].value : cores;
     finding_done(&f);
@@ -353,7 +321,7 @@ static double cores_asked(const struct world *w)
 }
 
 /* No more cores are advised than there are, and no more than threads waited for or used at once. */
-static void test_cores_to_ask_for(void **state)
+TEST(cores_to_ask_for)
 {
     static const struct {
         double used, delayed, may_use, machine, peak, asked;
@@ -365,23 +333,20 @@ static void test_cores_to_ask_for(void **state)
         {1.95, 6, 2, 2, 2, 2},  /* few-cores, on a machine that has no more */
         {1.95, 6, 2, 16, 2, 8}, /* few-cores, by a limit */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world w;
         world_init(&w);
         demand(&w, 0, 100, cases[i].used, cases[i].delayed);
         w.e.memory_peak_bytes = w.e.memory_at_most_bytes = 213 * MB;
         w.e.cores = cases[i].may_use;
         w.e.host_cores = cases[i].machine;
         w.e.cores_peak = cases[i].peak;
-        if (cores_asked(&w) != cases[i].asked)
-            fail_msg("case %zu: asks for %g", i, cores_asked(&w));
-        world_done(&w);
+        if (cores_asked() != cases[i].asked)
+            fail_msg("case %zu: asks for %g", i, cores_asked());
     }
 }
 
 /* 3.9 of 4 cores, and 4.1 threads that waited: the advice is to allow the machine's cores that it may not use yet. */
-static void test_few_cores_of_the_machine(void **state)
+TEST(few_cores_of_the_machine)
 {
     static const struct {
         double machine;
@@ -391,9 +356,7 @@ static void test_few_cores_of_the_machine(void **state)
         {6, "Ask for 6 cores; or start at most 4 threads at a time"},
         {4, "Start at most 4 threads at a time, which takes as long and needs less memory; or use a machine with 8 "},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world w;
         struct finding f = {0};
         world_init(&w);
         demand(&w, 0, 100, 3.9, 4.1);
@@ -401,57 +364,40 @@ static void test_few_cores_of_the_machine(void **state)
         assert_true(find_rule("few-cores")->apply(&w.e, &w.e.job, &f));
         assert_memory_equal(f.advice.at, cases[i].advice, strlen(cases[i].advice));
         finding_done(&f);
-        world_done(&w);
     }
 }
 
-static void test_leak(void **state)
+/* Of a hundred readings those in between are changed. */
+TEST(leak)
 {
-    struct world w;
-    (void)state;
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 40; i < w.history.n; i++)
-        set_point(&w, i, FOLD_RSS, 600 * MB); /* it grew and then held */
-    assert_false(says(&w, "leak"));
-    world_done(&w);
-
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 78; i < 84; i++)
-        set_point(&w, i, FOLD_RSS, 200 * MB); /* it gave some back */
-    assert_false(says(&w, "leak"));
-    world_done(&w);
-
-    world_init(&w);
-    make_leak(&w);
-    w.e.job.wall_ns = 60e9;
-    assert_true(says(&w, "leak"));
-    w.e.job.wall_ns = 59e9; /* so short a job fills its memory once */
-    assert_false(says(&w, "leak"));
-    world_done(&w);
-
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 72; i < w.history.n; i++) /* the last third: at a third of the rate */
-        set_point(&w, i, FOLD_RSS, 964 * MB + 4 * MB * (double)(i - 72));
-    assert_false(says(&w, "leak"));
-    world_done(&w);
-
-    world_init(&w);
-    make_leak(&w);
-    for (size_t i = 96; i < w.history.n; i++)
-        set_point(&w, i, FOLD_RSS, NAN); /* its processes had ended at the last samples */
-    assert_true(says(&w, "leak"));
-    world_done(&w);
+    static const struct {
+        size_t from, to;
+        double rss, step, wall_ns;
+        bool is;
+    } cases[] = {
+        {40, 1000, 600 * MB, 0, 100e9, false},      /* it grew and then held */
+        {78, 84, 200 * MB, 0, 100e9, false},        /* it gave some back */
+        {72, 1000, 964 * MB, 4 * MB, 100e9, false}, /* the last third: at a third of the rate */
+        {96, 1000, NAN, 0, 100e9, true},            /* its processes had ended at the last samples */
+        {0, 0, 0, 0, 60e9, true},
+        {0, 0, 0, 0, 59e9, false}, /* so short a job fills its memory once */
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+        world_init(&w);
+        make_leak(&w);
+        w.e.job.wall_ns = cases[k].wall_ns;
+        for (size_t i = cases[k].from; i < cases[k].to && i < w.history.n; i++)
+            set_point(&w, i, FOLD_RSS, cases[k].rss + cases[k].step * (double)(i - cases[k].from));
+        if (says("leak") != cases[k].is)
+            fail_msg("case %zu", k);
+    }
 }
 
 /* A history keeps its first and its last point, and sums do not change. */
-static void test_history(void **state)
+TEST(history)
 {
     struct points h;
     struct fold f;
-    (void)state;
     fold_init(&f);
     assert_int_equal(points_init(&h), 0);
     assert_true(isnan(points_at(&h, FOLD_CPU, 5)));
@@ -475,11 +421,9 @@ static void test_history(void **state)
 /* ---- judging ---- */
 
 /* Storage held up one of two phases: the verdict is about that phase. Then the whole job, and no phase. */
-static void test_phases(void **state)
+TEST(phases)
 {
     struct stretch phases[2];
-    struct world w;
-    (void)state;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
@@ -511,15 +455,12 @@ static void test_phases(void **state)
     assert_int_equal(baro_verdicts_count(v), 1);
     assert_string_equal(baro_verdicts_get(v, 0)->rule, "killed");
     verdicts_free(v);
-    world_done(&w);
 }
 
 /* Epochs: one verdict, with the figures of the longest one that has it. */
-static void test_phases_of_one_name(void **state)
+TEST(phases_of_one_name)
 {
     struct stretch phases[5];
-    struct world w;
-    (void)state;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
@@ -546,34 +487,31 @@ static void test_phases_of_one_name(void **state)
     assert_string_equal(one->phase, "check");
     assert_null(strstr(one->advice, "phases of this name"));
     verdicts_free(v);
-    world_done(&w);
 }
 
 /* 20 epochs of 2 s with 2 s between them, readings each second. In the epochs one process waits for storage. */
-static void make_epochs(struct world *w, struct piece *epoch)
+static void make_epochs(struct piece *epoch)
 {
-    demand(w, 0, 100, 0.5, 0);
-    w->e.exit_status = NAN;
-    for (size_t i = 0; i < w->history.n; i++) {
-        set_point(w, i, FOLD_BLOCKED, (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9);
-        set_point(w, i, FOLD_READ, (double)i * MB);
-        set_point(w, i, FOLD_WRITTEN, 0);
+    demand(&w, 0, 100, 0.5, 0);
+    w.e.exit_status = NAN;
+    for (size_t i = 0; i < w.history.n; i++) {
+        set_point(&w, i, FOLD_BLOCKED, (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9);
+        set_point(&w, i, FOLD_READ, (double)i * MB);
+        set_point(&w, i, FOLD_WRITTEN, 0);
     }
     for (size_t i = 0; i < 20; i++)
         epoch[i] = (struct piece){i * 4 * SECOND, (i * 4 + 2) * SECOND};
 }
 
 /* None of them is a tenth of the time; together they are. */
-static void test_short_phases_together(void **state)
+TEST(short_phases_together)
 {
     struct piece epoch[20];
     struct stretch together;
-    struct world w;
-    (void)state;
     struct baro_verdicts *v = verdicts_new();
     assert_non_null(v);
     world_init(&w);
-    make_epochs(&w, epoch);
+    make_epochs(epoch);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
     w.e.job.grown[FOLD_BLOCKED] = 0; /* not the whole job */
     stretch_fill_pieces(&together, &w.history, "epoch", epoch, 20);
@@ -592,20 +530,17 @@ static void test_short_phases_together(void **state)
     assert_string_equal(one->evidence[one->evidence_count - 1].name, "phases");
     assert_true(one->evidence[one->evidence_count - 1].value == 20);
     verdicts_free(v);
-    world_done(&w);
 }
 
 /* Parts of a stretch that consists of pieces: from 1 to 3 s of it are the second half of the first epoch and the first
  * half of the second. */
-static void test_pieces(void **state)
+TEST(pieces)
 {
     struct piece epoch[20], between[2] = {{10 * SECOND + 400000000, 11 * SECOND - 400000000},
                                           {12 * SECOND + 400000000, 13 * SECOND - 400000000}};
     struct stretch s;
-    struct world w;
-    (void)state;
     world_init(&w);
-    make_epochs(&w, epoch);
+    make_epochs(epoch);
     stretch_fill_pieces(&s, &w.history, "epoch", epoch, 20);
     assert_true(fabs(stretch_growth(&s, &w.history, FOLD_CPU, 1 * SECOND, 3 * SECOND) - 1e9) < 1);
     assert_true(fabs(stretch_growth(&s, &w.history, FOLD_BLOCKED, 1 * SECOND, 3 * SECOND) - 2e9) < 1);
@@ -613,13 +548,12 @@ static void test_pieces(void **state)
     /* Readings at whole seconds say nothing about 0.2 s between them. */
     stretch_fill_pieces(&s, &w.history, "short", between, 2);
     assert_true(isnan(s.grown[FOLD_CPU]) && isnan(s.grown[FOLD_BLOCKED]));
-    world_done(&w);
 }
 
 /* ---- docs/verdicts.md ---- */
 
 /* Only what has others do the work is noted. */
-static void test_clients(void **state)
+TEST(clients)
 {
     static const struct {
         const char *name, *cmdline;
@@ -643,37 +577,10 @@ static void test_clients(void **state)
         {"ssh", "ssh git@host 'git-upload-pack a'", false},
         {"ssh-agent", "ssh-agent", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         if ((client_note(of[i].name, of[i].cmdline) != 0) != of[i].is)
             fail_msg("%s", of[i].cmdline ? of[i].cmdline : of[i].name);
     }
     assert_true(client_note_server("tmux: server") & client_note("tmux: client", "tmux new make"));
     assert_int_equal(client_note_server(""), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_each),
-        cmocka_unit_test(test_no_other),
-        cmocka_unit_test(test_marks_of_quoted_numbers),
-        cmocka_unit_test(test_words_with_marks),
-        cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_signal_has_its_cause),
-        cmocka_unit_test(test_tail),
-        cmocka_unit_test(test_leak),
-        cmocka_unit_test(test_cores_to_ask_for),
-        cmocka_unit_test(test_few_cores_of_the_machine),
-        cmocka_unit_test(test_limit_that_was_lowered),
-        cmocka_unit_test(test_group_that_was_not_read_near_its_limit),
-        cmocka_unit_test(test_history),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_phases_of_one_name),
-        cmocka_unit_test(test_short_phases_together),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_clients),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

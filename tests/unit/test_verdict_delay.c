@@ -2,32 +2,26 @@
 /* Verdicts where it was not read how long threads waited for a core, or not lately; what is not the job's doing; GPUs
  * that can't be read; what ran out of memory. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/tape.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/verdict/gather.h"
 #include "libbaro/verdict/verdict_rule.h"
 #include "verdict_world.h"
 
+static struct world w;
+
 #define MS 1000000ull
 
 /* The title of what the rule finds; "" if nothing. */
-static const char *says(const struct world *w, const char *name)
+static const char *says(const char *name)
 {
     static char title[512];
-    struct finding f = {.begin_ns = w->e.job.begin_ns, .end_ns = w->e.job.end_ns};
+    struct finding f = {.begin_ns = w.e.job.begin_ns, .end_ns = w.e.job.end_ns};
     title[0] = 0;
     for (int i = 0; i < verdict_rule_count; i++) {
-        if (strcmp(verdict_rules[i]->is.name, name) == 0 && verdict_rules[i]->apply(&w->e, &w->e.job, &f))
+        if (strcmp(verdict_rules[i]->is.name, name) == 0 && verdict_rules[i]->apply(&w.e, &w.e.job, &f))
             snprintf(title, sizeof(title), "%.*s", (int)f.title.len, (const char *)f.title.at);
     }
     finding_done(&f);
@@ -35,24 +29,21 @@ static const char *says(const struct world *w, const char *name)
 }
 
 /* 100 s of work for one core, of which `read` s of CPU time have a run delay. */
-static void one_core(struct world *w, double read)
+static void one_core(double read)
 {
-    world_init(w);
-    demand(w, 0, 100, 0.5, 0.5);
-    for (size_t i = 0; i < w->history.n; i++)
-        set_point(w, i, FOLD_DELAY_CPU, (double)w->history.at[i].row.value[FOLD_CPU] * read / 50);
-    stretch_fill(&w->e.job, &w->history, NULL, 0, 100 * SECOND);
+    world_init(&w);
+    demand(&w, 0, 100, 0.5, 0.5);
+    for (size_t i = 0; i < w.history.n; i++)
+        set_point(&w, i, FOLD_DELAY_CPU, (double)w.history.at[i].row.value[FOLD_CPU] * read / 50);
+    stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
 }
 
-static void test_little_work_needs_the_delay(void **state)
+TEST(little_work_needs_the_delay)
 {
-    struct world w;
-    (void)state;
-    one_core(&w, 50);
-    assert_true(*says(&w, "one-core"));
-    world_done(&w);
-    one_core(&w, 39);
-    assert_false(*says(&w, "one-core"));
+    one_core(50);
+    assert_true(*says("one-core"));
+    one_core(39);
+    assert_false(*says("one-core"));
     assert_true(isnan(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND)));
     /* While a quarter of the cores is idle nobody waits. */
     for (size_t i = 0; i < w.history.n; i++) {
@@ -60,34 +51,27 @@ static void test_little_work_needs_the_delay(void **state)
         set_point(&w, i, FOLD_HOST_BUSY, 3 * (double)w.history.at[i].row.t_ns);
     }
     assert_true(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND) == 1);
-    world_done(&w);
-    one_core(&w, 39);
+    one_core(39);
     w.e.job.grown[FOLD_CPU] = w.e.job.grown[FOLD_RUN_DELAY] = 5e9;
     w.e.job.grown[FOLD_DELAY_CPU] = 2e9;
-    assert_false(*says(&w, "idle"));
+    assert_false(*says("idle"));
     w.e.job.grown[FOLD_DELAY_CPU] = 4e9;
-    assert_true(*says(&w, "idle"));
-    world_done(&w);
+    assert_true(*says("idle"));
 }
 
 /* What was read of much work is enough to say that there was much. */
-static void test_much_work_does_not(void **state)
+TEST(much_work_does_not)
 {
-    struct world w;
-    (void)state;
     world_init(&w);
     demand(&w, 0, 100, 4, 4);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
     w.e.job.grown[FOLD_DELAY_CPU] = 100e9;
-    assert_true(*says(&w, "few-cores"));
-    world_done(&w);
+    assert_true(*says("few-cores"));
 }
 
 /* 2 cores of 4 are used and 4 threads can run for 50 s, then one. */
-static void test_service_has_no_steps(void **state)
+TEST(service_has_no_steps)
 {
-    struct world w;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         world_init(&w);
         demand(&w, 0, 50, 2, 2);
@@ -95,32 +79,27 @@ static void test_service_has_no_steps(void **state)
         stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
         w.e.mode = i == 1 ? "attach" : "run";
         w.e.is_running = i == 2;
-        assert_true(!*says(&w, "serial-tail") == (i > 0));
-        world_done(&w);
+        assert_true(!*says("serial-tail") == (i > 0));
     }
 }
 
 /* Its threads waited 200 s; others had 1.2 of 4 cores for 100 s. */
-static void test_neighbours_take_no_more_than_they_use(void **state)
+TEST(neighbours_take_no_more_than_they_use)
 {
-    struct world w;
-    (void)state;
     world_init(&w);
     w.e.job.grown[FOLD_CPU] = 200e9;
     w.e.job.grown[FOLD_RUN_DELAY] = 200e9;
     w.e.host_mean_cores = 3.2;
     w.e.host_others_cores = 1.2;
-    const char *title = says(&w, "cpu-neighbour");
+    const char *title = says("cpu-neighbour");
     assert_non_null(strstr(title, "it waited at least 2 min 00 s for a core"));
     assert_non_null(strstr(title, "Besides, its threads waited for each other at least 80.0 s"));
-    world_done(&w);
 }
 
-static void test_a_curve_that_was_never_read(void **state)
+TEST(a_curve_that_was_never_read)
 {
     struct points h;
     struct fold f;
-    (void)state;
     fold_init(&f);
     assert_int_equal(points_init(&h), 0);
     points_begin(&h, 0); /* all are 0 */
@@ -133,12 +112,11 @@ static void test_a_curve_that_was_never_read(void **state)
 }
 
 /* One reading in ten samples is not lost when points are dropped. */
-static void test_rare_readings_stay(void **state)
+TEST(rare_readings_stay)
 {
     struct points h;
     struct fold f;
     size_t known = 0;
-    (void)state;
     fold_init(&f);
     assert_int_equal(points_init(&h), 0);
     for (uint64_t i = 0; i < 50000; i++) {
@@ -162,18 +140,18 @@ struct tape_world {
     struct baro_sample sample;
 };
 
-static void tape_init(struct tape_world *w)
+static void tape_init(struct tape_world *tape)
 {
-    *w = (struct tape_world){.process = {.id = 1, .key = {100, 1}, .name = (char *)"java"}};
-    w->list[0] = &w->process;
-    memset(w->process.absent, BARO_ABSENT_NOT_YET, sizeof(w->process.absent));
-    memset(w->sample.job_absent, BARO_ABSENT_NOT_YET, sizeof(w->sample.job_absent));
-    memset(w->sample.host_absent, BARO_ABSENT_NOT_YET, sizeof(w->sample.host_absent));
-    w->sample.n = 1;
-    w->sample.processes = w->list;
-    gather_init(&w->g);
-    fold_init(&w->fold);
-    assert_int_equal(points_init(&w->history), 0);
+    *tape = (struct tape_world){.process = {.id = 1, .key = {100, 1}, .name = (char *)"java"}};
+    tape->list[0] = &tape->process;
+    memset(tape->process.absent, BARO_ABSENT_NOT_YET, sizeof(tape->process.absent));
+    memset(tape->sample.job_absent, BARO_ABSENT_NOT_YET, sizeof(tape->sample.job_absent));
+    memset(tape->sample.host_absent, BARO_ABSENT_NOT_YET, sizeof(tape->sample.host_absent));
+    tape->sample.n = 1;
+    tape->sample.processes = tape->list;
+    gather_init(&tape->g);
+    fold_init(&tape->fold);
+    assert_int_equal(points_init(&tape->history), 0);
 }
 
 static void put(struct baro_process *p, enum process_metric id, uint64_t v)
@@ -188,72 +166,67 @@ static void put_job(struct baro_sample *s, enum job_metric id, uint64_t v)
     s->job_absent[id] = BARO_PRESENT;
 }
 
-static void add(struct tape_world *w, uint64_t t_ns)
+static void add(struct tape_world *tape, uint64_t t_ns)
 {
     struct baro_record record = {.kind = BARO_RECORD_SAMPLE, .t_ns = t_ns};
-    w->sample.t_ns = t_ns;
-    record.u.sample = &w->sample;
-    gather_add(&w->g, &record);
-    fold_add(&w->fold, &w->sample);
-    points_add(&w->history, &w->fold);
+    tape->sample.t_ns = t_ns;
+    record.u.sample = &tape->sample;
+    gather_add(&tape->g, &record);
+    fold_add(&tape->fold, &tape->sample);
+    points_add(&tape->history, &tape->fold);
 }
 
 /* A storm of 419 threads made 9,000 switches, 8 threads make 80,000. */
-static void test_threads_that_switch(void **state)
+TEST(threads_that_switch)
 {
-    struct tape_world w;
+    struct tape_world tape;
     struct evidence e;
-    (void)state;
-    tape_init(&w);
-    put(&w.process, PROCESS_state, 'S');
+    tape_init(&tape);
+    put(&tape.process, PROCESS_state, 'S');
     for (uint64_t i = 0; i <= 20; i++) {
-        put(&w.process, PROCESS_threads, i <= 10 ? 419 : 8);
-        put(&w.process, PROCESS_switches_voluntary, i <= 10 ? i * 900 : 9000 + (i - 10) * 8000);
-        add(&w, i * SECOND);
+        put(&tape.process, PROCESS_threads, i <= 10 ? 419 : 8);
+        put(&tape.process, PROCESS_switches_voluntary, i <= 10 ? i * 900 : 9000 + (i - 10) * 8000);
+        add(&tape, i * SECOND);
     }
     evidence_init(&e);
-    e.history = &w.history;
-    gather_finish(&w.g, &e);
+    e.history = &tape.history;
+    gather_finish(&tape.g, &e);
     assert_true(e.contender.threads == 8 && e.contender.switches == 89000);
-    points_done(&w.history);
+    points_done(&tape.history);
 }
 
 /* Two cores are used all the time, and the delay of 2 a second is read every 4 s alone. */
-static void test_old_delay_is_no_reading(void **state)
+TEST(old_delay_is_no_reading)
 {
-    struct tape_world w;
-    (void)state;
-    tape_init(&w);
+    struct tape_world tape;
+    tape_init(&tape);
     for (uint64_t i = 0; i <= 20; i++) {
-        put_job(&w.sample, JOB_cpu, i * 2 * SECOND);
-        put_job(&w.sample, JOB_run_delay, i / 4 * 8 * SECOND);
-        put_job(&w.sample, JOB_run_delay_lag, i % 4 * 2 * SECOND);
-        add(&w, i * SECOND);
+        put_job(&tape.sample, JOB_cpu, i * 2 * SECOND);
+        put_job(&tape.sample, JOB_run_delay, i / 4 * 8 * SECOND);
+        put_job(&tape.sample, JOB_run_delay_lag, i % 4 * 2 * SECOND);
+        add(&tape, i * SECOND);
     }
-    assert_true(points_distance(&w.history, FOLD_RUN_DELAY, 3 * SECOND) == 1e9);
-    assert_true(points_distance(&w.history, FOLD_RUN_DELAY, 4 * SECOND) == 0);
-    assert_true(points_growth(&w.history, FOLD_RUN_DELAY, 1 * SECOND, 3 * SECOND) == 4e9);
-    points_done(&w.history);
+    assert_true(points_distance(&tape.history, FOLD_RUN_DELAY, 3 * SECOND) == 1e9);
+    assert_true(points_distance(&tape.history, FOLD_RUN_DELAY, 4 * SECOND) == 0);
+    assert_true(points_growth(&tape.history, FOLD_RUN_DELAY, 1 * SECOND, 3 * SECOND) == 4e9);
+    points_done(&tape.history);
 }
 
-static void test_gpus_that_cannot_be_read(void **state)
+TEST(gpus_that_cannot_be_read)
 {
-    struct world w;
-    (void)state;
     world_init(&w);
     make_gpu_unused(&w);
-    assert_string_equal(says(&w, "gpu-unused"), "It used 1 of 2 GPUs: gpu1 was never used.");
+    assert_string_equal(says("gpu-unused"), "It used 1 of 2 GPUs: gpu1 was never used.");
     add_gpu(&w, "gpu2")->is_used = NAN;
     w.e.gpu_used = 1;
     w.e.flags.gpu_used = BARO_VALUE_LOWER_BOUND; /* it may have used the third */
-    assert_string_equal(says(&w, "gpu-unused"), "It used at least 1 of 2 GPUs that can be read: gpu1 was never used.");
+    assert_string_equal(says("gpu-unused"), "It used at least 1 of 2 GPUs that can be read: gpu1 was never used.");
     w.e.gpu[1].is_used = NAN;
-    assert_string_equal(says(&w, "gpu-unused"), "");
-    world_done(&w);
+    assert_string_equal(says("gpu-unused"), "");
 }
 
 /* What was in use is said of the group whose limit was hit; who held it, where processes held most. */
-static void test_what_ran_out(void **state)
+TEST(what_ran_out)
 {
     static const struct {
         double killed, rss, memory, cache, ooms; /* shares of the limit; whether the group ran out of memory */
@@ -295,9 +268,7 @@ static void test_what_ran_out(void **state)
         {0, 0.9, 0.98, 0.97, 0, {0, 0, 0}, "98 % full in the last sample, and 900 MB was seen in use"}, /* read before
                                                                                                          */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world w;
         world_init(&w);
         struct group *g = add_group(&w, "/job"), *pod = add_group(&w, "/pod");
         g->memory_limit = w.e.memory_limit_bytes = 1000 * MB;
@@ -319,7 +290,7 @@ static void test_what_ran_out(void **state)
         set_term(&w.fold.row, FOLD_RSS, w.e.rss_peak_bytes);
         points_add(&w.history, &w.fold);
         w.e.history = &w.history;
-        const char *title = says(&w, "oom");
+        const char *title = says("oom");
         if (!cases[i].title ? *title : !strstr(title, cases[i].title))
             fail_msg("case %zu: %s", i, title);
         assert_int_equal(is_out_of_memory(&w.e), *title != 0);
@@ -327,27 +298,9 @@ static void test_what_ran_out(void **state)
         assert_int_equal(is_out_of_memory(&w.e), cases[i].killed);
         w.e.memory_peak_ratio = 0.98;
         w.e.memory_peak_bytes = 980 * MB; /* with what is in tmpfs */
-        assert_int_equal(strstr(says(&w, "memory-near-limit"), "which no process maps") != NULL,
+        assert_int_equal(strstr(says("memory-near-limit"), "which no process maps") != NULL,
                          !cases[i].killed && cases[i].held.shmem > 0.5);
-        assert_int_equal(strstr(says(&w, "memory-near-limit"), "held by a") != NULL,
+        assert_int_equal(strstr(says("memory-near-limit"), "held by a") != NULL,
                          !cases[i].killed && cases[i].rss > 0.5);
-        world_done(&w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_little_work_needs_the_delay),
-        cmocka_unit_test(test_much_work_does_not),
-        cmocka_unit_test(test_service_has_no_steps),
-        cmocka_unit_test(test_neighbours_take_no_more_than_they_use),
-        cmocka_unit_test(test_a_curve_that_was_never_read),
-        cmocka_unit_test(test_rare_readings_stay),
-        cmocka_unit_test(test_threads_that_switch),
-        cmocka_unit_test(test_old_delay_is_no_reading),
-        cmocka_unit_test(test_gpus_that_cannot_be_read),
-        cmocka_unit_test(test_what_ran_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

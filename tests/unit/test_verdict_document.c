@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* docs/verdicts.md has what the rules say of themselves, and a sentence of each made from typed evidence. */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/text.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
@@ -34,7 +26,7 @@ static struct words words_of_threshold(const struct baro_threshold *t)
 
 static void write_rule(struct buf *b, const struct baro_rule *r, const struct made *m)
 {
-    struct world w;
+    static struct world w;
     struct finding f = {.end_ns = 100 * SECOND};
     buf_printf(b, "\n### %s\n\n*%s.* %s\n\n", r->name, baro_verdict_weight_name(r->weight), r->help);
     for (size_t i = 0; i < r->threshold_count; i++)
@@ -47,7 +39,6 @@ static void write_rule(struct buf *b, const struct baro_rule *r, const struct ma
         buf_printf(b, " %.*s", (int)f.advice.len, (const char *)f.advice.at);
     buf_str(b, "\n");
     finding_done(&f);
-    world_done(&w);
 }
 
 static void read_document(const char *path, struct buf *b)
@@ -62,12 +53,11 @@ static void read_document(const char *path, struct buf *b)
     fclose(file);
 }
 
-static void test_document(void **state)
+TEST(document)
 {
     static const char mark[] = "<!-- rules -->\n";
     struct buf text = {0}, made_part = {0};
     char path[4096];
-    (void)state;
     if (!getenv("BARO_FIXTURES"))
         skip();
     snprintf(path, sizeof(path), "%s/../../docs/verdicts.md", getenv("BARO_FIXTURES"));
@@ -88,10 +78,4 @@ static void test_document(void **state)
     }
     buf_done(&text);
     buf_done(&made_part);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_document)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the block of a summary says, for values typed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "baro/summary.h"
 #include "libbaro/summary/summary.h"
 #include "output/text/summary_text.h"
@@ -17,7 +10,9 @@ static struct baro_summary *summary_of(struct baro_header *h, struct baro_sample
 {
     struct baro_event start = {.kind = BARO_EVENT_START, .text = ""},
                       end = {.kind = BARO_EVENT_END, .t_ns = t_ns, .text = ""};
-    struct baro_summary *s = summary_new(h);
+    static struct baro_summary *s; /* the last one; freed with the next one */
+    summary_free(s);
+    s = summary_new(h);
     assert_non_null(s);
     summary_add_event(s, &start);
     summary_add_sample(s, sample);
@@ -41,48 +36,41 @@ static void expect_words(const struct baro_summary *s, struct report_style style
     buf_done(&text);
 }
 
-#define PLAIN                                                                                                          \
-    (struct report_style)                                                                                              \
-    {                                                                                                                  \
-        .width = 100                                                                                                   \
-    }
+static const struct report_style plain = {.width = 100};
 
 /* 12 ms to start and 10 ms in the second after that: more than one percent of a core, and why. */
-static void test_words_of_short_run(void **state)
+TEST(words_of_short_run)
 {
     struct baro_header h = {
         .version = "0", .overhead_ppm = 10000, .host = "here", .kernel = "6.1", .start_realtime_ns = 0};
     struct baro_sample sample = {.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
     struct baro_summary *s = summary_of(&h, &sample, 1001 * MS);
-    expect_words(s, PLAIN, "recorder 2.2 % of a core: 12.0 ms to start, then 1.0 %", true);
-    expect_words(s, PLAIN, "1970-01-01T00:00:00+00:00 on here - Linux 6.1\n", true);
+    expect_words(s, plain, "recorder 2.2 % of a core: 12.0 ms to start, then 1.0 %", true);
+    expect_words(s, plain, "1970-01-01T00:00:00+00:00 on here - Linux 6.1\n", true);
     expect_words(s, (struct report_style){.width = 100, .zone = -12600}, "1969-12-31T20:30:00-03:30 on here", true);
-    summary_free(s);
     h.overhead_ppm = 50000; /* within the budget: nothing to explain */
     sample = (struct baro_sample){.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
     s = summary_of(&h, &sample, 1001 * MS);
-    expect_words(s, PLAIN, "to start", false);
-    summary_free(s);
+    expect_words(s, plain, "to start", false);
 }
 
-static void test_words_without_end(void **state)
+TEST(words_without_end)
 {
     struct baro_header h = {.version = "0"};
     struct baro_sample sample = {
         .t_ns = MS, .job[JOB_faults_minor] = 1234, .job[JOB_faults_major] = 5, .job[JOB_switches_voluntary] = 7};
     struct baro_summary *s = summary_of(&h, &sample, 0);
-    expect_words(s, PLAIN, "cut off, no end on the tape", true);
+    expect_words(s, plain, "cut off, no end on the tape", true);
     expect_words(s, (struct report_style){.width = 100, .running = true}, "running", true);
     expect_words(
-        s, PLAIN,
+        s, plain,
         "pages at least 1,234 minor, at least 5 major\n             context switches at least 7 voluntary, involuntary "
         "not known\n",
         true);
-    summary_free(s);
 }
 
 /* Two processes of 300 MB may share all of it: a sum of 600 MB is no share of the memory. */
-static void test_words_of_sharers(void **state)
+TEST(words_of_sharers)
 {
     struct baro_process p = {.id = 1, .key = {50, 5}, .name = "a"}, q = {.id = 2, .key = {51, 6}, .name = "b"};
     struct baro_process *rows[] = {&p, &q};
@@ -93,13 +81,11 @@ static void test_words_of_sharers(void **state)
     struct baro_header h = {.version = "0", .memory_total = 1000 * MB, .cpus = 1};
     struct baro_sample sample = {.t_ns = MS, .n = 2, .processes = rows};
     struct baro_summary *s = summary_of(&h, &sample, 0);
-    expect_words(s, PLAIN, "peak 600 MB rss at +0.001s", true);
-    expect_words(s, PLAIN, "needed at least 300 MB, at least 30 % of 1.00 GB", true);
-    summary_free(s);
+    expect_words(s, plain, "peak 600 MB rss at +0.001s", true);
+    expect_words(s, plain, "needed at least 300 MB, at least 30 % of 1.00 GB", true);
     sample.n = 1;
     s = summary_of(&h, &sample, 0);
-    expect_words(s, PLAIN, "needed 300 MB, 30 % of 1.00 GB", true);
-    summary_free(s);
+    expect_words(s, plain, "needed 300 MB, 30 % of 1.00 GB", true);
 }
 
 /* 100 samples in 20 s, and what was left out: one sentence, or none where that is little. */
@@ -113,11 +99,10 @@ static void words_of_left_out(uint64_t missed, uint64_t left_out, uint64_t thinn
                                           [RECORDER_left_out] = left_out,
                                           [RECORDER_thinned] = thinned}};
     struct baro_summary *s = summary_of(&h, &sample, 20000 * MS);
-    expect_words(s, PLAIN, words, there);
-    summary_free(s);
+    expect_words(s, plain, words, there);
 }
 
-static void test_words_of_left_out(void **state)
+TEST(words_of_left_out)
 {
     words_of_left_out(3, 20, 100, "note", false);
     words_of_left_out(100, 300, 0,
@@ -129,15 +114,14 @@ static void test_words_of_left_out(void **state)
     words_of_left_out(100, 0, 0, "instead of 100 ms: the recorder was held up", true);
 }
 
-static void test_words_of_mapped_files(void **state)
+TEST(words_of_mapped_files)
 {
     struct baro_header h = {.version = "0"};
     struct baro_sample sample = {.t_ns = MS,
                                  .job = {[JOB_io_rchar] = 45 * MB, [JOB_io_read] = 231 * MB, [JOB_io_write] = 4 * MB}};
     struct baro_summary *s = summary_of(&h, &sample, 2000 * MS);
-    expect_words(s, PLAIN, "read() 45.0 MB", true);
-    expect_words(s, PLAIN, "read 231 MB (mapped files and read-ahead too), wrote 4.00 MB", true);
-    summary_free(s);
+    expect_words(s, plain, "read() 45.0 MB", true);
+    expect_words(s, plain, "read 231 MB (mapped files and read-ahead too), wrote 4.00 MB", true);
 }
 
 /* The kernel charged 2,147 MB while the disk wrote 8.8 MB, and nothing was passed to write(2). Less than 10 MB apart,
@@ -153,11 +137,10 @@ static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, 
     sample.host[HOST_disk_write] = wrote;
     summary_add_sample(s, &sample);
     summary_finish(s);
-    expect_words(s, PLAIN, words, there);
-    summary_free(s);
+    expect_words(s, plain, words, there);
 }
 
-static void test_words_of_disks(void **state)
+TEST(words_of_disks)
 {
     words_of_disks(2147 * MB, 8800000,
                    "storage (kernel's count): read 0 B, wrote about 2.15 GB\n"
@@ -167,14 +150,4 @@ static void test_words_of_disks(void **state)
     words_of_disks(100 * MB, 95 * MB, "disks", false);
     words_of_disks(9 * MB, 0, "disks", false);
     words_of_disks(0, 500 * MB, "disks", false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words_of_short_run), cmocka_unit_test(test_words_without_end),
-        cmocka_unit_test(test_words_of_sharers),   cmocka_unit_test(test_words_of_disks),
-        cmocka_unit_test(test_words_of_left_out),  cmocka_unit_test(test_words_of_mapped_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro_writer_new(): a copy of a tape has all that the tape has; other texts and a stretch are as asked for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tapes.h"
 #include "baro/baro.h"
-
-static char copy_path[] = "/tmp/test_writer.XXXXXX";
-
-static struct baro_tape *open_tape(const char *name)
-{
-    const char *fixtures = getenv("BARO_FIXTURES");
-    struct baro_tape *t;
-    char path[512];
-    snprintf(path, sizeof(path), "%s/../tape/%s", fixtures ? fixtures : "tests/fixtures", name);
-    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
-    return t;
-}
 
 static void same_row(const struct baro_tape *a_tape, const struct baro_row *a, const struct baro_row *b)
 {
@@ -89,8 +69,8 @@ static struct baro_writer *new_writer(const struct baro_tape *t, const struct ba
 {
     struct baro_writer *w = NULL;
     struct baro_error err = BARO_ERROR_INIT;
-    unlink(copy_path);
-    if (baro_writer_new(&w, copy_path, t, options, &err) < 0)
+    unlink(tape_path);
+    if (baro_writer_new(&w, tape_path, t, options, &err) < 0)
         fail_msg("%s", err.text);
     return w;
 }
@@ -99,8 +79,7 @@ static void finish(struct baro_writer *w)
 {
     assert_int_equal(baro_writer_finish(w, NULL), 0);
     struct stat st;
-    assert_int_equal(stat(copy_path, &st), 0);
-    assert_int_equal(st.st_size, baro_writer_bytes(w));
+    assert_gives(stat(tape_path, &st), st.st_size, baro_writer_bytes(w));
     assert_int_equal(st.st_mode & 0777, 0600);
     baro_writer_free(w);
 }
@@ -116,13 +95,6 @@ static void copy_all(struct baro_tape *t, const struct baro_writer_options *opti
     assert_int_equal(baro_tape_rewind(t, NULL), 0);
 }
 
-static struct baro_tape *open_copy(void)
-{
-    struct baro_tape *c;
-    assert_int_equal(baro_tape_open(&c, copy_path, NULL), 0);
-    return c;
-}
-
 /* Limits are repeated, and stand before what else is in their frame. */
 static int next_of(struct baro_tape *t, struct baro_record *r)
 {
@@ -135,10 +107,10 @@ static int next_of(struct baro_tape *t, struct baro_record *r)
 
 static void check_copy(const char *name)
 {
-    struct baro_tape *t = open_tape(name);
+    struct baro_tape *t = kept_tape(name);
     struct baro_record a, b;
     copy_all(t, NULL);
-    struct baro_tape *c = open_copy();
+    struct baro_tape *c = tape_opened(tape_path);
     size_t n = 0;
     while (next_of(t, &a) == 1) {
         assert_int_equal(next_of(c, &b), 1);
@@ -162,9 +134,8 @@ static void check_copy(const char *name)
     baro_tape_close(t);
 }
 
-static void test_copies(void **state)
+TEST(copies)
 {
-    (void)state;
     static const char *const names[] = {"v1-attributes.baro", "v1-entities.baro", "v1-limits.baro", "v1-machine.baro",
                                         "v1-small.baro"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -215,9 +186,9 @@ static void check_texts(const char *name)
     options.text = marked;
     options.uid = more;
     options.context = room;
-    struct baro_tape *t = open_tape(name);
+    struct baro_tape *t = kept_tape(name);
     copy_all(t, &options);
-    struct baro_tape *c = open_copy();
+    struct baro_tape *c = tape_opened(tape_path);
     struct baro_record r;
     begins_marked(baro_header_host(baro_tape_header(c)));
     struct baro_value cwd;
@@ -241,9 +212,8 @@ static void check_texts(const char *name)
     baro_tape_close(t);
 }
 
-static void test_texts(void **state)
+TEST(texts)
 {
-    (void)state;
     check_texts("v1-attributes.baro");
     check_texts("v1-entities.baro");
     check_texts("v1-machine.baro");
@@ -252,10 +222,9 @@ static void test_texts(void **state)
 
 /* ---- a stretch ---- */
 
-static void test_stretch(void **state)
+TEST(stretch)
 {
-    (void)state;
-    struct baro_tape *t = open_tape("v1-small.baro");
+    struct baro_tape *t = kept_tape("v1-small.baro");
     struct baro_writer_options options = BARO_WRITER_OPTIONS_INIT;
     struct baro_record r;
     uint64_t first, last, half;
@@ -267,7 +236,7 @@ static void test_stretch(void **state)
         if (r.t_ns >= half)
             assert_int_equal(baro_writer_add(w, &r, NULL), 0);
     finish(w);
-    struct baro_tape *c = open_copy();
+    struct baro_tape *c = tape_opened(tape_path);
     struct baro_sample *a, *b;
     assert_false(baro_header_has_start(baro_tape_header(c)));
     assert_int_equal(baro_tape_range(c, &first, &last, NULL), 1);
@@ -281,44 +250,26 @@ static void test_stretch(void **state)
     baro_tape_close(t);
 }
 
-static void test_not_finished(void **state)
+TEST(not_finished)
 {
-    (void)state;
-    struct baro_tape *t = open_tape("v1-small.baro");
+    struct baro_tape *t = kept_tape("v1-small.baro");
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_writer *w = new_writer(t, NULL);
-    assert_int_equal(access(copy_path, F_OK), 0);
+    assert_int_equal(access(tape_path, F_OK), 0);
     baro_writer_free(w);
-    assert_int_equal(access(copy_path, F_OK), -1);
+    assert_int_equal(access(tape_path, F_OK), -1);
     copy_all(t, NULL);
-    assert_int_equal(baro_writer_new(&w, copy_path, t, NULL, &err) < 0, 1);
+    assert_int_equal(baro_writer_new(&w, tape_path, t, NULL, &err) < 0, 1);
     assert_non_null(strstr(err.text, "exists"));
     struct baro_writer_options options = BARO_WRITER_OPTIONS_INIT;
     options.force = true;
-    assert_int_equal(baro_writer_new(&w, copy_path, t, &options, &err), 0);
+    assert_int_equal(baro_writer_new(&w, tape_path, t, &options, &err), 0);
     baro_writer_free(w); /* what was there stays */
-    struct baro_tape *c = open_copy();
+    struct baro_tape *c = tape_opened(tape_path);
     assert_int_equal(baro_tape_read_kinds(c, NULL), 0);
     baro_tape_close(c);
     options.size = 1;
-    assert_int_equal(baro_writer_new(&w, copy_path, t, &options, &err), BARO_E_RANGE);
+    assert_int_equal(baro_writer_new(&w, tape_path, t, &options, &err), BARO_E_RANGE);
     baro_tape_close(t);
     baro_writer_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_stretch),
-        cmocka_unit_test(test_not_finished),
-    };
-    int fd = mkstemp(copy_path);
-    if (fd < 0)
-        return 1;
-    close(fd);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(copy_path);
-    return failed;
 }

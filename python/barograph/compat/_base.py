@@ -45,7 +45,7 @@ def record(pid: int | Iterable[int], interval: float, **options: Any) -> Recordi
 
 
 def record_machine(interval: float, *arguments: str) -> Recording:
-    """Begins a recording that has no process, but the machine (--host) or what matches (--name)."""
+    """Begins a recording that has no process, but the machine (--host) or what matches (--task)."""
     options = [*arguments, "--interval", f"{int(within_limits(interval) * 1e9)}ns", "--overhead", "off"]
     return Recording(options, own=False, strict=False, again=None).start()
 

@@ -270,7 +270,7 @@ static enum tape_part part_of(int rows, const struct baro_columns *c)
 {
     if (rows == BARO_ROWS_EVENT)
         return PART_EVENTS;
-    if (rows >= BARO_KIND_HOST)
+    if (rows >= BARO_KIND_HOST && rows != BARO_KIND_TASK) /* tasks are sums over processes */
         return PART_MACHINE;
     bool alone = rows == BARO_KIND_JOB;
     for (size_t i = 0; alone && i < baro_columns_count(c); i++)

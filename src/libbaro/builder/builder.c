@@ -118,10 +118,15 @@ int baro_fold_of_tape(struct baro_tape *tape, enum baro_fold_part most, struct b
     int code = baro_tape_rewind(tape, err);
     if (code >= 0)
         code = baro_fold_new(&f, baro_tape_header(tape), most, err);
-    if (code >= 0)
+    if (code >= 0) {
+        if (f->timeline)
+            f->timeline->is_measured_later = true;
         code = baro_fold_add_tape(f, tape, err);
+    }
     if (code >= 0)
         code = baro_fold_finish(f, most, err);
+    if (f && f->timeline)
+        f->timeline->is_measured_later = false;
     if (code >= 0 && f->timeline && baro_timeline_lanes(f->timeline))
         code = measure_phases(f, tape, err);
     if (code < 0) {

@@ -289,8 +289,11 @@ bool windows_activate(struct fold_windows *all, struct fold_window *w)
     w->is_active = true;
     all->active[all->n_active++] = w;
     size_t first = all->n > WINDOW_ROWS ? all->n - WINDOW_ROWS : 0;
-    for (size_t i = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0; i < all->n_exits; i++)
+    for (size_t i = all->n_exits; i-- > 0 && i + WINDOW_EXITS >= all->n_exits;) {
+        if (all->exit[i % WINDOW_EXITS].end_ns < w->begin_ns)
+            break;
         take_within(w, &all->exit[i % WINDOW_EXITS]);
+    }
     for (size_t i = first + 1; i + ROWS_HELD < all->n; i++) {
         if (row_at(all, i)->t_ns >= w->begin_ns || row_at(all, i)->host_ns >= w->begin_ns)
             feed(all, w, row_at(all, i - 1), row_at(all, i));

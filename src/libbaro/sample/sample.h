@@ -240,7 +240,10 @@ struct baro_header {
     size_t n_targets;
     /* identity among many tapes; empty where the environment says nothing */
     char job_id[64], step_id[64], rank[32];
-    char name[256]; /* the user's name for the recording, if it has tasks; "": none */
+    char name[256]; /* the user's name for the recording; "": none */
+    /* rules by which readers give processes to tasks, as the lines of `baro tasks --json` (libbaro/rules/task_lines.h);
+     * NULL: none */
+    char *task_rules;
     /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
     struct baro_key recorder;
     uint64_t pid_namespace; /* inode of /proc/PID/ns/pid: the namespace in which the recorder's pid is valid */

@@ -161,10 +161,13 @@ static int open_cursor(struct baro_tape **ret, int fd, struct tape_bytes *bytes,
         r = cursor_front(t, name, err);
     else if (t->fd != fd)
         fd_close(fd);
+    if (r == 0 && labels_open(t) < 0)
+        r = error_set(err, -ENOMEM, "no memory to read a tape");
     if (r < 0) {
         baro_tape_close(t);
         return r;
     }
+    t->from_first = true;
     decode_reset(t);
     *ret = t;
     return 0;
@@ -228,7 +231,10 @@ int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum t
         return r;
     (*ret)->part = part;
     (*ret)->cpu_until_ns = tape->cpu_until_ns;
-    return 0;
+    r = labels_copy(*ret, tape, err);
+    if (r < 0)
+        baro_tape_close(*ret);
+    return r;
 }
 
 void baro_tape_close(struct baro_tape *t)
@@ -236,6 +242,7 @@ void baro_tape_close(struct baro_tape *t)
     if (!t)
         return;
     realtime_done(t);
+    labels_done(t);
     decode_done(t);
     fd_close(t->fd);
     fd_close(t->inotify_fd);
@@ -332,7 +339,7 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
         if (r > 0) {
             t->last_t_ns = ret->t_ns;
             t->tell_count += ret->kind != BARO_RECORD_LIMITS; /* limits that are known are not delivered again */
-            return 1;
+            return labels_take(t, ret, err);
         }
         bool end;
         if (t->stop_at && t->pos >= t->stop_at)
@@ -365,5 +372,6 @@ int baro_tape_rewind(struct baro_tape *t, struct baro_error *err)
     t->complete = false;
     t->tell_at = t->first;
     t->tell_count = 0;
+    labels_move(t, true);
     return 0;
 }

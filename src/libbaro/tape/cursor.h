@@ -158,6 +158,8 @@ struct baro_tape {
      * it began. tell_at is UINT64_MAX if it is not known. */
     uint64_t tell_at, tell_count;
     struct tape_clock *clock; /* realtime.c; NULL: not used so far */
+    struct tape_tasks *tasks; /* labels.c */
+    bool from_first;          /* all records were read from the first one on */
     uint64_t last_t_ns, damage;
     bool complete;
 
@@ -179,6 +181,16 @@ void cursor_path(const struct baro_tape *t, char ret[64]);
 
 /* realtime.c: frees what baro_tape_realtime_ns() keeps. */
 void realtime_done(struct baro_tape *t);
+
+/* labels.c: labels_open() takes the rules of the header, and labels_copy() those of another cursor. labels_take() sets
+ * the tasks of the record that was read; returns 1 or a negative code. labels_restore() undoes it before the next
+ * sample is decoded. labels_move(): the cursor was moved. */
+int labels_open(struct baro_tape *t);
+int labels_copy(struct baro_tape *to, const struct baro_tape *from, struct baro_error *err);
+int labels_take(struct baro_tape *t, struct baro_record *ret, struct baro_error *err);
+void labels_restore(struct baro_tape *t);
+void labels_move(struct baro_tape *t, bool to_first);
+void labels_done(struct baro_tape *t);
 
 /* segment_read.c. These functions do nothing if the tape is one file. */
 int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro_error *err); /* takes dir_fd */

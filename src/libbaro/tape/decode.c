@@ -93,6 +93,7 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
 {
     size_t next = 0;
     unsigned tag;
+    labels_restore(t);
     int r = state_sample(t, body);
     while (r == 0 && t->rest.len > 0) {
         struct span before = t->rest;

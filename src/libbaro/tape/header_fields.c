@@ -19,7 +19,7 @@ enum field {
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
     FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP /* not used any more */, FIELD_NAME,
-    FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT,
+    FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT, FIELD_TASK_RULES,
     FIELD_RSS_PEAK = 60, FIELD_RSS_PEAK_AT, FIELD_RSS_PEAK_MEMBERS,
 };
 /* clang-format on */
@@ -130,6 +130,8 @@ void head_write(struct buf *out, const struct baro_header *h)
     write_text(out, FIELD_RANK, h->rank);
     if (h->cwd)
         write_bytes(out, FIELD_CWD, h->cwd, strlen(h->cwd));
+    if (h->task_rules)
+        write_bytes(out, FIELD_TASK_RULES, h->task_rules, strlen(h->task_rules));
     for (char *const *arg = h->argv; arg && *arg; arg++)
         write_bytes(out, FIELD_ARG, *arg, strlen(*arg));
     for (size_t i = 0; i < h->n_targets; i++)
@@ -258,6 +260,8 @@ bool limits_scan(struct span in, struct baro_limits *ret)
 
 static int take_list(uint64_t field, struct span v, struct baro_header *h, size_t *argc)
 {
+    if (field == FIELD_TASK_RULES && !h->task_rules)
+        return (h->task_rules = strndup(v.at, v.len)) ? 0 : -ENOMEM;
     if (field == FIELD_CWD && !h->cwd)
         return (h->cwd = strndup(v.at, v.len)) ? 0 : -ENOMEM;
     if (field == FIELD_ARG)
@@ -338,6 +342,7 @@ void head_done(struct baro_header *h)
         free(*arg);
     free(h->argv);
     free(h->cwd);
+    free(h->task_rules);
     free(h->targets);
     memset(h, 0, sizeof *h);
 }

@@ -14,6 +14,7 @@ static void go_to(struct baro_tape *t, uint64_t offset)
     decode_reset(t);
     t->pos = t->tell_at = offset;
     t->scan_end = t->tell_count = 0;
+    labels_move(t, false);
 }
 
 /* Reads up to the n-th sample from here. If n is 0, counts the samples up to t_ns into *ret_count instead. */

@@ -241,7 +241,8 @@ void timeline_add(struct baro_timeline *t, const struct baro_record *r)
     case BARO_RECORD_DAMAGE: timeline_add_damage(t, t->last_ns); break;
     default: break;
     }
-    measure(t, r, &t->summary->fold.row);
+    if (!t->is_measured_later)
+        measure(t, r, &t->summary->fold.row);
 }
 
 int timeline_finish(struct baro_timeline *t)

@@ -73,7 +73,8 @@ struct baro_timeline {
     struct baro_key command;
     uint64_t last_ns, end_ns; /* ends: of all records, and of the job; 0: the job has not ended */
     struct fold_windows windows;
-    bool failed; /* out of memory: the timeline is incomplete */
+    bool is_measured_later; /* what phases use is measured in a second walk: timeline_measure_again() */
+    bool failed;            /* out of memory: the timeline is incomplete */
 };
 
 /* A timeline of the records that a summary has; add each to the summary first. Returns NULL if out of memory. */

@@ -46,6 +46,7 @@ static int begin(struct baro_writer *w, int fd, const struct baro_header *from, 
 {
     struct baro_header header;
     rename_header(&w->renamer, &header, from);
+    header.task_rules = NULL; /* the copy has the tasks themselves, and may have other commands */
     head_new_id(&header);
     int r = w->renamer.failed ? error_set(err, -ENOMEM, "out of memory")
                               : tape_writer_new(&w->tape, fd, &header, NULL, err);

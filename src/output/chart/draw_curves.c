@@ -6,11 +6,11 @@
 #include "output/chart/drawing.h"
 
 /* A run of known buckets. Each value holds for its whole bucket, so curves are steps. low: NULL stands for 0. */
-struct run {
+struct bucket_run {
     size_t begin, end;
 };
 
-static bool next_run(const struct drawing *d, const bool *known, struct run *run)
+static bool next_run(const struct drawing *d, const bool *known, struct bucket_run *run)
 {
     size_t i = run->end;
     while (i < d->c->buckets && !known[i])
@@ -24,7 +24,7 @@ static bool next_run(const struct drawing *d, const bool *known, struct run *run
 
 static void step_line(const struct drawing *d, const double *value, const bool *known)
 {
-    struct run run = {0, 0};
+    struct bucket_run run = {0, 0};
     while (next_run(d, known, &run)) {
         d->to->move(d->to, drawing_x_of_bucket(d, run.begin), drawing_y(d, value[run.begin]));
         for (size_t i = run.begin; i < run.end; i++) {
@@ -36,7 +36,7 @@ static void step_line(const struct drawing *d, const double *value, const bool *
 
 static void step_area(const struct drawing *d, const double *low, const double *high, const bool *known)
 {
-    struct run run = {0, 0};
+    struct bucket_run run = {0, 0};
     while (next_run(d, known, &run)) {
         d->to->move(d->to, drawing_x_of_bucket(d, run.begin), drawing_y(d, high[run.begin]));
         for (size_t i = run.begin; i < run.end; i++) {

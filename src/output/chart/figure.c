@@ -91,7 +91,7 @@ static void add_names(struct making *m, size_t chart, const struct figure_row *r
             const struct curve_row curve = tasks ? of_task(&row->curve[i]) : row->curve[i];
             int n = snprintf(title, sizeof(title), "%s%s", h.name[k], curve.name);
             if (n > 0)
-                making_curve(m, chart, &curve, title, h.name[k], colors[k]);
+                making_curve(m, chart, &curve, title, 0, h.name[k], colors[k]);
         }
     }
     if (row->curve[0].by_command && !row->others)
@@ -130,7 +130,7 @@ static int add_figure(struct making *m, const struct figure_row *row)
                 return m->failed = -12;
         }
         if (!c->by_command)
-            making_curve(m, (size_t)chart, c, c->name, NULL,
+            making_curve(m, (size_t)chart, c, c->name, 0, NULL,
                          c->shape == CHART_TOTAL ? CHART_COLOR_OTHERS : (unsigned)(colors++ % CHART_COLORS));
     }
     return m->failed;

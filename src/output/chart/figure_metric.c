@@ -33,7 +33,7 @@ static enum chart_unit unit_of_word(const char *word)
     return CHART_COUNT;
 }
 
-static enum chart_unit chart_unit_of(const struct baro_metric *m)
+enum chart_unit chart_unit_of_metric(const struct baro_metric *m)
 {
     bool is_rate = m->semantics == BARO_SEM_COUNTER;
     switch (m->unit) {
@@ -66,7 +66,7 @@ static bool find_in(const struct baro_tape *tape, int kind, const char *name, st
     }
     f->row.how = m->semantics == BARO_SEM_COUNTER ? ROW_RATE : ROW_VALUE;
     f->row.metric = m->name;
-    f->unit = chart_unit_of(m);
+    f->unit = chart_unit_of_metric(m);
     f->help = m->help;
     return true;
 }
@@ -131,7 +131,7 @@ static int add_metric(struct making *m, void *context)
     int chart = making_chart(m, f->id, f->title, f->help, f->unit);
     if (chart < 0)
         return m->failed;
-    if (!making_curve(m, (size_t)chart, &f->row, f->entity ? f->entity : f->row.metric, f->entity, 0) && !m->failed)
+    if (!making_curve(m, (size_t)chart, &f->row, f->entity ? f->entity : f->row.metric, 0, f->entity, 0) && !m->failed)
         return error_set(m->err, BARO_E_RANGE, "%s does not add up over processes: name one, as %s@NAME", f->row.metric,
                          f->row.metric);
     return m->failed;

@@ -112,16 +112,18 @@ struct making {
     size_t n_feeds;
     uint64_t from_ns, to_ns, start_ns;
     size_t buckets;
-    int failed; /* a negative code */
+    bool keeps_empty; /* curves without a value above 0 are kept, and a value that was read once is one */
+    int failed;       /* a negative code */
     struct baro_error *err;
 };
 
+enum chart_unit chart_unit_of_metric(const struct baro_metric *m); /* figure_metric.c; of a counter: of its rate */
 /* Adds a chart without curves. Returns its number, or -1. */
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit);
-/* Adds a curve whose values are a metric of the row's kind. Returns false if there is no such metric. name: a
- * process or an entity; NULL: all of them. */
-bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
-                  unsigned color);
+/* Adds a curve whose values are a metric of the row's kind. Returns false if there is no such metric. id: that of an
+ * entity; 0: any. name: a process or an entity; NULL: all of them. */
+bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, uint32_t id,
+                  const char *name, unsigned color);
 /* Makes the summary and the timeline if they are not given. Returns 0 or a negative code. */
 int making_begin(struct making *m);
 /* Reads the limits of a tape on which they changed. Returns 0 or a negative code. */

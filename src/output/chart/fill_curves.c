@@ -34,13 +34,7 @@ int making_chart(struct making *m, const char *id, const char *title, const char
     return (int)f->n - 1;
 }
 
-static bool is_ns(int kind, int metric, const struct baro_tape *tape)
-{
-    const struct baro_metric *m = baro_tape_metric(tape, kind, metric);
-    return m && m->unit == BARO_UNIT_NS;
-}
-
-/* Returns the factor for gauges, which a series holds in the unit in which they are stored. */
+/* Returns the factor for values and rates, which a series holds in the unit in which they are stored. */
 static double stored_scale(const struct baro_metric *m)
 {
     switch (m ? m->unit : BARO_UNIT_NONE) {
@@ -56,7 +50,8 @@ static double stored_scale(const struct baro_metric *m)
 
 /* Adds the curve to the series and sets scale and most. Returns its number, or a negative code if there is no such
  * metric. */
-static int add_series(struct making *m, const struct curve_row *row, const char *name, struct curve_source *feed)
+static int add_series(struct making *m, const struct curve_row *row, uint32_t id, const char *name,
+                      struct curve_source *feed)
 {
     feed->scale = 1;
     if (row->how == ROW_COUNT)
@@ -71,19 +66,16 @@ static int add_series(struct making *m, const struct curve_row *row, const char 
     int metric = baro_tape_metric_find(m->tape, row->kind, row->metric);
     if (metric < 0)
         return metric;
-    if (row->how == ROW_VALUE) {
-        feed->scale = stored_scale(baro_tape_metric(m->tape, row->kind, metric));
-        return baro_series_add_value(m->series, row->kind, 0, name, metric, NULL);
-    }
-    feed->scale = is_ns(row->kind, metric, m->tape) ? 1e-9 : 1;
-    return baro_series_add_rate(m->series, row->kind, 0, name, metric, NULL);
+    feed->scale = stored_scale(baro_tape_metric(m->tape, row->kind, metric));
+    return row->how == ROW_VALUE ? baro_series_add_value(m->series, row->kind, id, name, metric, NULL)
+                                 : baro_series_add_rate(m->series, row->kind, id, name, metric, NULL);
 }
 
-bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
-                  unsigned color)
+bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, uint32_t id,
+                  const char *name, unsigned color)
 {
     struct curve_source feed = {.chart = chart, .cumulative = row->how == ROW_CUMULATIVE};
-    feed.series = add_series(m, row, name, &feed);
+    feed.series = add_series(m, row, id, name, &feed);
     if (feed.series == -ENOMEM)
         m->failed = -ENOMEM;
     if (feed.series < 0 || m->failed < 0)
@@ -115,7 +107,8 @@ static void fill_curve(const struct making *m, const struct curve_source *feed)
     for (size_t i = 0; i < m->buckets; i++) {
         const struct baro_bucket *from = baro_series_bucket(m->series, feed->series, i);
         struct chart_bucket *to = &curve->at[i];
-        bool known = from && from->covered_ns > 0, unsure = from && !known && from->unsure_ns > 0;
+        bool known = from && (from->covered_ns > 0 || (m->keeps_empty && from->points)),
+             unsure = from && !known && from->unsure_ns > 0;
         if (feed->cumulative) {
             double before = so_far;
             so_far += known ? from->mean * feed->scale * (double)from->covered_ns / 1e9 : 0;
@@ -194,7 +187,7 @@ static void leave_out_empty(struct chart *c)
         c->absent = strdup("no sample has the values");
 }
 
-static void finish_chart(struct chart *c)
+static void finish_chart(struct chart *c, bool keeps_empty)
 {
     struct chart_curve *others = NULL, *total = NULL;
     for (size_t i = 0; i < c->n_curves; i++) {
@@ -206,7 +199,8 @@ static void finish_chart(struct chart *c)
     if (others && total)
         fill_others(c, others, total);
     chart_finish(c);
-    leave_out_empty(c);
+    if (!keeps_empty)
+        leave_out_empty(c);
 }
 
 /* ---- the walk ---- */
@@ -279,7 +273,7 @@ int making_run(struct making *m, int (*add)(struct making *m, void *context), vo
         for (size_t i = 0; i < m->n_feeds; i++)
             fill_curve(m, &m->feeds[i]);
         for (size_t i = 0; i < m->figures->n; i++) {
-            finish_chart(&m->figures->charts[i]);
+            finish_chart(&m->figures->charts[i], m->keeps_empty);
             m->figures->charts[i].spans = &m->figures->spans;
         }
         r = spans_of_timeline(m->timeline, &m->figures->spans);

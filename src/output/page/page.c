@@ -48,7 +48,9 @@ static int make_figures(struct page *p, struct baro_tape *tape, struct baro_erro
         p->from_ns = c->from_ns;
         p->to_ns = c->to_ns > c->from_ns ? c->to_ns : c->from_ns + 1;
         p->start_ns = c->start_ns;
-        code = kinds_make(&p->kinds, tape, c, err);
+        options.from_ns = c->from_ns;
+        options.to_ns = c->to_ns;
+        code = figures_of_kinds(tape, &p->kinds, &options, &p->devices, err);
         if (code >= 0)
             code = figures_of_marks(p->timeline, c, NULL, &p->numbers, err);
     }
@@ -141,6 +143,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
         code = make_figures(&p, tape, err);
     if (code >= 0)
         code = write_page(&p, baro_fold_verdicts(p.fold), err);
+    figures_free(p.devices);
     figures_free(p.numbers);
     figures_free(p.figures);
     bars_done(&p.bars);

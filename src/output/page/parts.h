@@ -6,8 +6,8 @@
 #include "baro/baro.h"
 #include "base/json.h"
 #include "output/chart/figure.h"
+#include "output/chart/kinds.h"
 #include "output/page/bars.h"
-#include "output/page/kinds.h"
 #include "output/page/lives.h"
 #include "output/page/moments.h"
 #include "output/page/page.h"
@@ -29,6 +29,7 @@ struct page {
     struct kinds kinds;
     struct chart_set *figures;
     struct chart_set *numbers;         /* charts of numbers in marks */
+    struct chart_set *devices;         /* charts of kinds; NULL: there are none */
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
     uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */
     baro_sink *sink;

@@ -354,7 +354,7 @@ const struct chart *page_chart_at(const struct page *p, size_t i)
     if (i < first + numbers)
         return figures_chart(p->numbers, i - first);
     i -= numbers;
-    return i < n ? figures_chart(p->figures, i) : i - n < p->kinds.charts ? &p->kinds.chart[i - n] : NULL;
+    return i < n ? figures_chart(p->figures, i) : p->devices ? figures_chart(p->devices, i - n) : NULL;
 }
 
 static bool has_value(const struct chart *c)

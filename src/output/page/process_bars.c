@@ -4,6 +4,7 @@
 
 #include "base/fmt.h"
 #include "output/page/parts.h"
+#include "output/text/lines.h"
 
 #define ROW_HEIGHT 17u
 #define ACROSS 10000.0
@@ -136,9 +137,7 @@ static void label(struct page *p, const struct bar_row *row)
         page_life_label(p, html, &p->lives.at[row->life]);
     buf_str(html, "</span>");
     if (row->life == LIFE_NONE) {
-        buf_str(html, " <b>×");
-        fmt_count(html, row->n);
-        buf_str(html, "</b>");
+        buf_printf(html, " <b>×%s</b>", COUNT(row->n));
     } else {
         buf_printf(html, " <b>%d</b>", p->lives.at[row->life].pid);
     }
@@ -156,21 +155,14 @@ static void caption(struct page *p)
     buf_str(html,
             "<p class=\"hint\">Each bar is a process, below its parent; the darker, the more CPU it used. Red ends: "
             "it failed.");
-    if (merged) {
-        buf_byte(html, ' ');
-        fmt_count(html, merged);
-        buf_str(html, " of ");
-        fmt_count(html, p->lives.n + p->lives.left_out);
+    if (merged)
         buf_printf(html,
-                   " processes are merged into %llu strip%s: by name under their parent, the darker, the more of "
-                   "them lived at that time.",
-                   (unsigned long long)strips, strips == 1 ? "" : "s");
-    }
-    if (p->lives.left_out) {
-        buf_byte(html, ' ');
-        fmt_count(html, p->lives.left_out);
-        buf_str(html, " more are not drawn.");
-    }
+                   " %s of %s processes are merged into %llu strip%s: by name under their parent, the darker, the more "
+                   "of them lived at that time.",
+                   COUNT(merged), COUNT(p->lives.n + p->lives.left_out), (unsigned long long)strips,
+                   strips == 1 ? "" : "s");
+    if (p->lives.left_out)
+        buf_printf(html, " %s more are not drawn.", COUNT(p->lives.left_out));
     buf_str(html, "</p>\n");
 }
 

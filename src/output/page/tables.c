@@ -6,6 +6,7 @@
 
 #include "base/fmt.h"
 #include "output/page/parts.h"
+#include "output/text/lines.h"
 #include "output/text/read_fact.h"
 #include "output/text/tasks.h"
 
@@ -38,13 +39,11 @@ static void end_table(struct page *p, uint64_t shown, uint64_t all, const char *
 {
     struct buf *html = &p->html;
     buf_str(html, "</tbody></table></div>\n");
-    if (shown < all) {
-        buf_str(html, "<p class=\"hint\" data-more>");
-        fmt_count(html, shown);
-        buf_str(html, " of ");
-        fmt_count(html, all);
-        buf_printf(html, " %s are shown; <code>baro export</code> has all of them.</p>\n", what);
-    }
+    if (shown < all)
+        buf_printf(html,
+                   "<p class=\"hint\" data-more>%s of %s %s are shown; <code>baro export</code> has all of "
+                   "them.</p>\n",
+                   COUNT(shown), COUNT(all), what);
     page_end_section(p);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/fmt.h"
 #include "output/page/parts.h"
+#include "output/text/lines.h"
 
 #define ROWS 40u
 
@@ -71,10 +72,8 @@ void page_tree(struct page *p)
     buf_str(html, "</h2>\n<p class=\"tree-at\"><b class=\"tree-sum\" role=\"status\">");
     for (uint32_t k = 0; k < m->n; k++)
         millicores += m->row[k].millicores;
-    fmt_count(html, m->n + m->more);
-    buf_str(html, m->rss_is_bound ? " processes, at least " : " processes, ");
-    fmt_bytes(html, m->rss_bytes);
-    buf_str(html, " rss, ");
+    buf_printf(html, "%s processes, %s%s rss, ", COUNT(m->n + m->more), m->rss_is_bound ? "at least " : "",
+               BYTES(m->rss_bytes));
     fmt_decimal(html, (double)(millicores + m->more_millicores) / 1000, 2);
     buf_str(
         html,
@@ -84,9 +83,7 @@ void page_tree(struct page *p)
         "<th scope=\"col\" class=\"n\">rss</th><th scope=\"col\">command line</th></tr></thead><tbody>\n");
     uint32_t n = rows(p, m);
     buf_str(html, "</tbody></table></div>\n");
-    if (n < m->n + m->more) {
-        fmt_count(html, m->n + m->more - n);
-        buf_str(html, " more.");
-    }
+    if (n < m->n + m->more)
+        buf_printf(html, "%s more.", COUNT(m->n + m->more - n));
     page_end_section(p);
 }

@@ -19,7 +19,7 @@
 #define FS_WAIT_NS (2 * NS_PER_SEC)
 
 /* The values of a row, with which those of the next row are compared. */
-struct instant {
+struct dialect_instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
     double gpu_share;                                  /* share of the time between the last two readings of each GPU */
@@ -34,14 +34,14 @@ struct dialect {
     struct dialect_gpu *gpu;   /* NULL: its rows are not about GPUs */
     struct dialect_each *each; /* NULL: its rows are not about single processes */
     struct shares shares;      /* shares of GPUs */
-    struct instant before;
+    struct dialect_instant before;
     bool begun; /* `before` is valid */
     bool ended; /* the original program would have ended by now */
     bool silent;
     uint64_t vague_samples;
-    uint64_t first_ns;      /* when the machine was read first */
-    bool left_out;          /* the last row was left out, and the next one includes its growth */
-    struct instant waiting; /* the row that was left out: it is written at the end if no other row follows */
+    uint64_t first_ns;              /* when the machine was read first */
+    bool left_out;                  /* the last row was left out, and the next one includes its growth */
+    struct dialect_instant waiting; /* the row that was left out: it is written at the end if no other row follows */
     struct dialect_source source;
     uint64_t tick_ns;
 };
@@ -124,7 +124,7 @@ uint64_t dialect_vague_samples(const struct dialect *d)
 /* ---- instants ---- */
 
 /* Takes the share of the time between the last two readings of each GPU. It holds until the next reading. */
-static void take_share(struct dialect *d, const struct baro_sample *s, int metric, struct instant *ret)
+static void take_share(struct dialect *d, const struct baro_sample *s, int metric, struct dialect_instant *ret)
 {
     const enum baro_kind kind = dialect_kind_of(FROM_GPU);
     for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
@@ -135,9 +135,9 @@ static void take_share(struct dialect *d, const struct baro_sample *s, int metri
     ret->gpu_absent = shares_sum(&d->shares, d->source.as_smi, &ret->gpu_share, &ret->gpus_used);
 }
 
-static void take_instant(struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
+static void take_instant(struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct dialect_instant *ret)
 {
-    *ret = (struct instant){.t_ns = t_ns, .all = dialect_all_cpu(&d->source, s)};
+    *ret = (struct dialect_instant){.t_ns = t_ns, .all = dialect_all_cpu(&d->source, s)};
     for (size_t i = 0; i < d->table->n; i++) {
         ret->column[i] = dialect_column_value(&d->source, i, s);
         if (d->table->columns[i].form == FORM_SHARE)
@@ -162,7 +162,7 @@ static int ticks(const struct dialect *d, const struct dialect_value *now, const
     return growth(&b, &a, ret);
 }
 
-static int put_cores_column(const struct dialect *d, const struct instant *now, struct buf *b)
+static int put_cores_column(const struct dialect *d, const struct dialect_instant *now, struct buf *b)
 {
     double sum = 0;
     for (size_t i = 0; i < d->table->n; i++) {
@@ -184,7 +184,7 @@ static int put_cores_column(const struct dialect *d, const struct instant *now, 
     return BARO_PRESENT;
 }
 
-static int put_percent(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
+static int put_percent(const struct dialect *d, const struct dialect_instant *now, size_t i, struct buf *b)
 {
     uint64_t part, all;
     int absent = growth(&now->column[i], &d->before.column[i], &part);
@@ -212,7 +212,7 @@ static int put_part(struct buf *b, const struct dialect_value *v, double unit, i
 }
 
 /* Writes the value of a column. Returns 0, or enum baro_absent with nothing written. */
-static int put_column(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
+static int put_column(const struct dialect *d, const struct dialect_instant *now, size_t i, struct buf *b)
 {
     const struct dialect_value *v = &now->column[i];
     int64_t realtime_ns = row_realtime_ns(d->tape, d->header, now->t_ns);
@@ -272,7 +272,7 @@ void dialect_header(const struct dialect *d, struct buf *ret)
     buf_str(ret, d->table->end);
 }
 
-static void put_dialect_row(struct dialect *d, const struct instant *now, struct buf *ret)
+static void put_dialect_row(struct dialect *d, const struct dialect_instant *now, struct buf *ret)
 {
     size_t from = ret->len;
     for (size_t i = 0; i < d->table->n; i++) {
@@ -294,7 +294,7 @@ static void put_dialect_row(struct dialect *d, const struct instant *now, struct
  * that was not read yet, such as the PSS of a job that has just begun, is read soon. Until then rows are left out,
  * and the next row includes their growth. Example: samples at 0, 10 and 20 ms, PSS from 20 ms on: one row, with the
  * CPU time of 20 ms. For filesystems, rows wait only at the beginning, because a filesystem may never answer. */
-static bool is_complete(const struct dialect *d, const struct instant *now)
+static bool is_complete(const struct dialect *d, const struct dialect_instant *now)
 {
     for (size_t i = 0; i < d->table->n; i++) {
         enum dialect_from from = d->table->columns[i].from;
@@ -306,7 +306,7 @@ static bool is_complete(const struct dialect *d, const struct instant *now)
     return true;
 }
 
-static bool leave_out_row(struct dialect *d, const struct instant *now)
+static bool leave_out_row(struct dialect *d, const struct dialect_instant *now)
 {
     d->left_out = !is_complete(d, now);
     if (d->left_out)
@@ -316,9 +316,9 @@ static bool leave_out_row(struct dialect *d, const struct instant *now)
 
 /* The row after the end has what was used since the row before. It keeps the memory that there was last: an ended
  * process has none, and a mean over all rows would fall. Example: 5 rows of 54 MiB and one of 0 are 45 MiB. */
-static void keep_memory(const struct dialect *d, struct instant *now)
+static void keep_memory(const struct dialect *d, struct dialect_instant *now)
 {
-    const struct instant *living = d->left_out ? &d->waiting : &d->before;
+    const struct dialect_instant *living = d->left_out ? &d->waiting : &d->before;
     for (size_t i = 0; i < d->table->n; i++) {
         if (d->table->columns[i].from == FROM_SUM || d->table->columns[i].from == FROM_CHILDREN)
             now->column[i] = living->column[i];
@@ -327,7 +327,7 @@ static void keep_memory(const struct dialect *d, struct instant *now)
 
 static void of_processes(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
-    struct instant now;
+    struct dialect_instant now;
     bool any = baro_sample_rows(s, BARO_KIND_PROCESS) > 0;
     d->ended = d->ended || (!any && !d->silent && !d->table->last);
     if (d->ended || (!any && d->silent && !(d->left_out && d->table->last)))
@@ -345,7 +345,7 @@ static void of_processes(struct dialect *d, const struct baro_sample *s, struct 
 
 static void of_machine(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
-    struct instant now;
+    struct dialect_instant now;
     uint64_t host_ns;
     if (baro_sample_read_ns(s, BARO_KIND_HOST, &host_ns) != BARO_PRESENT || (d->begun && host_ns <= d->before.t_ns))
         return;

@@ -9,7 +9,7 @@
 #include "output/rows/csv_json.h"
 #include "output/rows/dialect_form.h"
 
-struct place {
+struct process_place {
     uint32_t id;
     const struct baro_row *process;
 };
@@ -23,12 +23,12 @@ struct dialect_each {
     int of_process[DIALECT_COLUMNS]; /* ids of the columns' metrics; -1: none */
     int state, task, exit_task, process_user, process_system, exit_user, exit_system;
     struct row_names names;
-    struct baro_sample *before; /* NULL: there was none */
-    struct place *places;       /* by id: the place of each process in `before` */
+    struct baro_sample *before;   /* NULL: there was none */
+    struct process_place *places; /* by id: the place of each process in `before` */
     size_t n_places;
     struct baro_row **ended; /* exits since that sample */
     size_t n_ended, cap_ended;
-    struct missed { /* gone from the samples, as a ring: the end may be reported later */
+    struct missed_process { /* gone from the samples, as a ring: the end may be reported later */
         uint32_t id;
         uint64_t user, system;
     } missed[MISSED];
@@ -103,14 +103,14 @@ static bool pair(int user_absent, int system_absent)
 
 static int compare_process_ids(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct process_place *x = a, *y = b;
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static const struct baro_row *process_before(const struct dialect_each *d, uint32_t id)
 {
-    const struct place key = {.id = id};
-    const struct place *found =
+    const struct process_place key = {.id = id};
+    const struct process_place *found =
         d->n_places ? bsearch(&key, d->places, d->n_places, sizeof(key), compare_process_ids) : NULL;
     return found ? found->process : NULL;
 }
@@ -137,7 +137,7 @@ static void note_missed(struct dialect_each *d, const struct baro_sample *s)
     if (ids)
         qsort(ids, n, sizeof(*ids), by_number);
     for (size_t i = 0; i < d->n_places && (ids || !n); i++) {
-        struct missed m = {.id = d->places[i].id};
+        struct missed_process m = {.id = d->places[i].id};
         if (n && bsearch(&m.id, ids, n, sizeof(*ids), by_number))
             continue;
         if (process_cpu(d, d->places[i].process, &m.user, &m.system))
@@ -163,7 +163,7 @@ static bool keep_processes(struct dialect_each *d, const struct baro_sample *s)
     struct baro_sample *copy;
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     note_missed(d, s);
-    struct place *places = realloc(d->places, (n ? n : 1) * sizeof(*places));
+    struct process_place *places = realloc(d->places, (n ? n : 1) * sizeof(*places));
     d->places = places ? places : d->places;
     if (!places || baro_sample_copy(s, &copy, NULL) < 0) {
         d->n_places = 0; /* they may have been moved */
@@ -174,7 +174,7 @@ static bool keep_processes(struct dialect_each *d, const struct baro_sample *s)
     d->n_places = n;
     for (size_t i = 0; i < n; i++) {
         const struct baro_row *p = baro_sample_row(copy, BARO_KIND_PROCESS, i);
-        places[i] = (struct place){baro_row_id(p), p};
+        places[i] = (struct process_place){baro_row_id(p), p};
     }
     if (n)
         qsort(places, n, sizeof(*places), compare_process_ids);
@@ -317,7 +317,7 @@ static bool is_zombie(const struct dialect_each *d, const struct baro_row *p)
     return baro_row_value(p, d->state, &state) == BARO_PRESENT && (state == 'Z' || state == 'X');
 }
 
-/* Is the process left out? If tasks were named, other recorded processes (--pid with --name) have no rows. */
+/* Is the process left out? If tasks were named, other recorded processes (--pid with --task) have no rows. */
 static bool is_left_out(const struct dialect_each *d, const struct subject *of)
 {
     uint64_t id;

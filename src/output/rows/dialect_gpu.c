@@ -14,7 +14,7 @@ struct dialect_gpu {
     const struct baro_header *header;
     struct baro_tape *tape; /* NULL: times are by the header */
     int kind;
-    struct before {
+    struct gpu_before {
         uint32_t id;
         uint64_t read_ns, busy[4];
         int absent[4];
@@ -54,17 +54,17 @@ static int get(const struct dialect_gpu *d, const struct baro_row *e, const char
     return baro_row_value(e, baro_metric_find(d->kind, stem), ret);
 }
 
-static struct before *before_of(struct dialect_gpu *d, uint32_t id)
+static struct gpu_before *before_of(struct dialect_gpu *d, uint32_t id)
 {
     for (size_t i = 0; i < d->n; i++) {
         if (d->before[i].id == id)
             return &d->before[i];
     }
-    struct before *at = array_room(d->before, d->n, &d->cap, sizeof(*at));
+    struct gpu_before *at = array_room(d->before, d->n, &d->cap, sizeof(*at));
     if (!at)
         return NULL;
     d->before = at;
-    d->before[d->n] = (struct before){.id = id};
+    d->before[d->n] = (struct gpu_before){.id = id};
     return &d->before[d->n++];
 }
 
@@ -144,7 +144,7 @@ static void put_dmon(const struct dialect_gpu *d, const struct baro_row *e, cons
 static bool put_gpu_row(struct dialect_gpu *d, const struct baro_row *e, struct buf *ret)
 {
     static const char *const stems[] = {"busy", "memory_busy", "encoder_busy", "decoder_busy"};
-    struct before now = {.id = baro_row_id(e)}, *before = before_of(d, now.id);
+    struct gpu_before now = {.id = baro_row_id(e)}, *before = before_of(d, now.id);
     double percent[4] = {0};
     int absent[4];
     if (!before || get(d, e, "read_at", &now.read_ns) != BARO_PRESENT || now.read_ns <= before->read_ns)

@@ -13,14 +13,13 @@ static void unsampled(struct buf *b, const struct baro_summary *s)
         return;
     if (report_started_range(s, &most)) {
         uint64_t unseen = most - report_u64(s, "job", "processes_started");
-        fmt_count(b, unseen);
-        buf_printf(b, " process%s at most %s not seen", unseen == 1 ? "" : "es", unseen == 1 ? "was" : "were");
+        buf_printf(b, "%s process%s at most %s not seen", COUNT(unseen), unseen == 1 ? "" : "es",
+                   unseen == 1 ? "was" : "were");
     } else if (v.absent || (!v.u64 && (report_fact(s, "job", "processes_started").flags & BARO_VALUE_LOWER_BOUND))) {
         buf_str(b, "how many processes were too short to be sampled is not known");
     } else if (v.u64) {
-        fmt_count(b, v.u64);
-        buf_str(b, v.u64 == 1 ? " process was too short to be sampled, counted all the same"
-                              : " processes were too short to be sampled, counted all the same");
+        buf_printf(b, "%s process%s too short to be sampled, counted all the same", COUNT(v.u64),
+                   v.u64 == 1 ? " was" : "es were");
     }
 }
 
@@ -44,9 +43,7 @@ static void cost_to_start(struct buf *b, const struct baro_summary *s)
     if (!report_has_u64(s, "recorder", "cpu_to_start_ns", &to_start) ||
         !report_has_real(s, "recorder", "cpu_after_start_ratio", &after))
         return;
-    buf_str(b, ": ");
-    fmt_duration(b, to_start);
-    buf_str(b, " to start, then ");
+    buf_printf(b, ": %s to start, then ", DURATION(to_start));
     share(b, after);
 }
 
@@ -63,13 +60,10 @@ static void own_cost(struct buf *b, const struct baro_summary *s)
         if (ratio > (report_has_real(s, "recorder", "cpu_budget_ratio", &budget) ? budget : 0.01))
             cost_to_start(b, s);
     } else {
-        fmt_duration(b, cpu_ns);
-        buf_str(b, " cpu");
+        buf_printf(b, "%s cpu", DURATION(cpu_ns));
     }
-    if (report_has_u64(s, "recorder", "rss_peak_bytes", &rss)) {
-        buf_str(b, ", ");
-        fmt_bytes(b, rss);
-    }
+    if (report_has_u64(s, "recorder", "rss_peak_bytes", &rss))
+        buf_printf(b, ", %s", BYTES(rss));
 }
 
 static void others_cost(struct buf *b, const struct baro_summary *s)
@@ -77,13 +71,9 @@ static void others_cost(struct buf *b, const struct baro_summary *s)
     uint64_t cpu_ns, rss;
     if (!report_has_u64(s, "recorder", "others_cpu_ns", &cpu_ns) || !cpu_ns)
         return;
-    buf_str(b, "other recorders ");
-    fmt_duration(b, cpu_ns);
-    buf_str(b, " cpu");
-    if (report_has_u64(s, "recorder", "others_rss_peak_bytes", &rss) && rss) {
-        buf_str(b, ", ");
-        fmt_bytes(b, rss);
-    }
+    buf_printf(b, "other recorders %s cpu", DURATION(cpu_ns));
+    if (report_has_u64(s, "recorder", "others_rss_peak_bytes", &rss) && rss)
+        buf_printf(b, ", %s", BYTES(rss));
 }
 
 void report_accounted(struct lines *l, const struct baro_summary *s)
@@ -96,9 +86,7 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
         unsigned flags = cpu.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : cpu.flags;
         buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_WORDS));
         share(&b, 1 - remainder);
-        buf_str(&b, " of ");
-        report_marked(&b, cpu, fmt_duration);
-        buf_str(&b, " attributed to processes");
+        buf_printf(&b, " of %s attributed to processes", MARKED(cpu, fmt_duration));
         lines_part(l, &b);
     }
     unsampled(&b, s);
@@ -116,14 +104,10 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
 
 void report_before(struct lines *l, const struct baro_summary *s)
 {
-    struct buf b = {0};
     uint64_t cpu_ns = report_u64(s, "before", "cpu_ns");
     if (!cpu_ns)
         return;
     lines_begin(l, "before", TONE_FAINT);
-    fmt_duration(&b, cpu_ns);
-    buf_str(&b, " cpu used before attaching, counted in nothing above");
-    lines_part(l, &b);
+    lines_say(l, "%s cpu used before attaching, counted in nothing above", DURATION(cpu_ns));
     lines_end(l);
-    buf_done(&b);
 }

@@ -31,24 +31,15 @@ static void cpu_time(struct buf *b, const struct baro_summary *s)
     buf_byte(b, ')');
 }
 
-static void put_block_cores(struct buf *b, struct baro_value v)
-{
-    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
-    fmt_decimal(b, v.real, v.real < 10 ? 2 : 1);
-}
-
 static void cores(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value mean = report_fact(s, "job", "cores_mean"), peak = report_fact(s, "job", "cores_peak");
     if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || mean.absent)
         return;
-    put_block_cores(b, mean);
-    buf_str(b, " cores of ");
+    buf_printf(b, "%s%s cores of ", baro_value_prefix(mean.flags, BARO_PREFIX_WORDS), CORES(mean.real));
     report_cores(b, report_fact(s, "limits", "cores_at_most").real);
-    if (!peak.absent && peak.real > mean.real) {
-        buf_str(b, ", peak ");
-        put_block_cores(b, peak);
-    }
+    if (!peak.absent && peak.real > mean.real)
+        buf_printf(b, ", peak %s%s", baro_value_prefix(peak.flags, BARO_PREFIX_WORDS), CORES(peak.real));
 }
 
 /* Is run delay not known? In a short job, the threads end before anything reads how long they waited. */
@@ -69,14 +60,10 @@ void report_cpu(struct lines *l, const struct baro_summary *s)
     if (is_known)
         cores(&b, s);
     lines_part(l, &b);
-    if (is_known && delay.u64 >= 10 * NS_PER_MS) {
-        buf_str(&b, "waited ");
-        report_marked(&b, delay, fmt_duration);
-        buf_str(&b, " for a core");
-    } else if (is_known && delay_is_unknown(s)) {
-        buf_str(&b, "how long it waited for a core is not known");
-    }
-    lines_part(l, &b);
+    if (is_known && delay.u64 >= 10 * NS_PER_MS)
+        lines_say(l, "waited %s for a core", MARKED(delay, fmt_duration));
+    else if (is_known && delay_is_unknown(s))
+        lines_say(l, "how long it waited for a core is not known");
     lines_end(l);
     buf_done(&b);
 }

@@ -13,7 +13,7 @@
 #define SCALE_COLUMNS 12u /* room for the value of a full block */
 #define CELLS_MOST 128u
 
-struct curve {
+struct text_curve {
     const char *label, *fact;
     enum lines_tone tone;
     bool most;               /* a cell shows the largest value; else the mean over its time */
@@ -38,7 +38,7 @@ static double course_value(const struct baro_value *v, const char *fact)
 }
 
 /* Computes one cell from the stretches that overlap its time, from row *from on. */
-static double cell_of(const struct baro_summary *s, const struct curve *c, struct span_ns cell, size_t *from)
+static double cell_of(const struct baro_summary *s, const struct text_curve *c, struct span_ns cell, size_t *from)
 {
     double sum = 0, most = 0;
     uint64_t covered = 0, width = report_row(s, "course", "duration_ns", 0).u64;
@@ -70,7 +70,7 @@ static struct span_ns shown(const struct baro_summary *s)
 }
 
 /* Returns the largest cell; 0 if there is nothing to draw. */
-static double fill_cells(const struct baro_summary *s, struct curve *c, unsigned cells)
+static double fill_cells(const struct baro_summary *s, struct text_curve *c, unsigned cells)
 {
     struct span_ns all = shown(s);
     uint64_t start = all.from, wall = all.to - all.from;
@@ -93,7 +93,7 @@ static void put_height(struct lines *l, double value, double full)
         buf_point(l->out, blocks_point(blocks_height(value, full, 1), l->style.utf8));
 }
 
-static void draw_curve(struct lines *l, const struct curve *c, unsigned cells, struct buf *full)
+static void draw_curve(struct lines *l, const struct text_curve *c, unsigned cells, struct buf *full)
 {
     lines_begin(l, c->label, TONE_FAINT);
     lines_tone(l, c->tone);
@@ -111,7 +111,7 @@ static void draw_curve(struct lines *l, const struct curve *c, unsigned cells, s
 /* Draws CPU time relative to the cores that the job may use, unless the curve would then be nearly flat. */
 static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
-    struct curve c = {.label = "cpu", .fact = "cores", .tone = TONE_CPU};
+    struct text_curve c = {.label = "cpu", .fact = "cores", .tone = TONE_CPU};
     struct buf full = {0};
     double most = fill_cells(s, &c, cells), cores = report_fact(s, "limits", "cores_at_most").real;
     if (most <= 0)
@@ -128,7 +128,7 @@ static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
 
 static void memory_curve(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
-    struct curve c = {.label = "memory", .fact = "rss_peak_bytes", .tone = TONE_MEMORY, .most = true};
+    struct text_curve c = {.label = "memory", .fact = "rss_peak_bytes", .tone = TONE_MEMORY, .most = true};
     struct buf full = {0};
     c.full = fill_cells(s, &c, cells);
     if (c.full <= 0)
@@ -141,7 +141,7 @@ static void memory_curve(struct lines *l, const struct baro_summary *s, unsigned
 
 static void io(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
-    struct curve c = {.label = "i/o", .fact = "io_bytes_per_second", .tone = TONE_IO};
+    struct text_curve c = {.label = "i/o", .fact = "io_bytes_per_second", .tone = TONE_IO};
     struct buf full = {0};
     c.full = fill_cells(s, &c, cells);
     if (c.full < 1)

@@ -31,17 +31,10 @@ static void sizes(struct lines *l, struct buf *b, const struct baro_summary *s, 
                       peak = directory_fact(s, "used_peak_bytes", i);
     report_marked(b, used, fmt_bytes);
     lines_part(l, b);
-    if (!peak.absent && peak.u64 > used.u64) {
-        buf_str(b, "peak ");
-        report_marked(b, peak, fmt_bytes);
-        lines_part(l, b);
-    }
-    if (!apparent.absent && apparent.u64 > used.u64 + used.u64 / SPARSE) {
-        buf_str(b, "files of ");
-        report_marked(b, apparent, fmt_bytes);
-        buf_str(b, " (sparse)");
-        lines_part(l, b);
-    }
+    if (!peak.absent && peak.u64 > used.u64)
+        lines_say(l, "peak %s", MARKED(peak, fmt_bytes));
+    if (!apparent.absent && apparent.u64 > used.u64 + used.u64 / SPARSE)
+        lines_say(l, "files of %s (sparse)", MARKED(apparent, fmt_bytes));
     put_count(b, directory_fact(s, "files", i), "file", "files");
     buf_str(b, " in ");
     put_count(b, directory_fact(s, "directories", i), "directory", "directories");
@@ -57,12 +50,8 @@ static void notes(struct lines *l, struct buf *b, const struct baro_summary *s, 
         buf_str(b, " not counted");
         lines_part(l, b);
     }
-    if (!read.absent && wall_ns > read.u64 + OLD) {
-        buf_str(b, "as of ");
-        fmt_duration(b, wall_ns - read.u64);
-        buf_str(b, " before the end");
-        lines_part(l, b);
-    }
+    if (!read.absent && wall_ns > read.u64 + OLD)
+        lines_say(l, "as of %s before the end", DURATION(wall_ns - read.u64));
 }
 
 static void directory(struct lines *l, const struct baro_summary *s, size_t i)
@@ -98,10 +87,7 @@ void report_directories(struct lines *l, const struct baro_summary *s)
         directory(l, s, i);
     if (n <= DIRECTORIES_MOST)
         return;
-    struct buf b = {0};
     lines_begin(l, "", TONE_FAINT);
-    buf_printf(&b, "%zu more directories (baro export --entity directory)", n - DIRECTORIES_MOST);
-    lines_part(l, &b);
+    lines_say(l, "%zu more directories (baro export --entity directory)", n - DIRECTORIES_MOST);
     lines_end(l);
-    buf_done(&b);
 }

@@ -45,34 +45,22 @@ static void use(struct lines *l, struct buf *b, const struct baro_summary *s, si
                       job = gpu_fact(s, "busy_job_ratio", i), others = gpu_fact(s, "busy_others_ratio", i),
                       unknown = gpu_fact(s, "busy_unattributed_ratio", i), active = gpu_fact(s, "sm_active_ratio", i);
     if (mean.absent) {
-        buf_printf(b, "use not known: %s", report_reason(mean.absent));
-        lines_part(l, b);
+        lines_say(l, "use not known: %s", report_reason(mean.absent));
         return;
     }
-    lines_percent(b, mean.real);
-    buf_str(b, " busy");
-    if (!peak.absent) {
-        buf_str(b, ", peak ");
-        lines_percent(b, peak.real);
-    }
+    buf_printf(b, "%s busy", PERCENT(mean.real));
+    if (!peak.absent)
+        buf_printf(b, ", peak %s", PERCENT(peak.real));
     lines_part(l, b);
-    if (!active.absent) {
-        buf_str(b, "multiprocessors ");
-        lines_percent(b, active.real);
-        lines_part(l, b);
-    }
+    if (!active.absent)
+        lines_say(l, "multiprocessors %s", PERCENT(active.real));
     bool any = (!others.absent && others.real >= 0.005) || (!unknown.absent && unknown.real >= 0.005);
     if (any && !job.absent) {
-        buf_str(b, "the job ");
-        lines_percent(b, job.real);
-        if (others.real >= 0.005) {
-            buf_str(b, ", others ");
-            lines_percent(b, others.real);
-        }
-        if (unknown.real >= 0.005) {
-            buf_str(b, ", unattributed ");
-            lines_percent(b, unknown.real);
-        }
+        buf_printf(b, "the job %s", PERCENT(job.real));
+        if (others.real >= 0.005)
+            buf_printf(b, ", others %s", PERCENT(others.real));
+        if (unknown.real >= 0.005)
+            buf_printf(b, ", unattributed %s", PERCENT(unknown.real));
         lines_part(l, b);
     }
 }
@@ -84,23 +72,14 @@ static void put_gpu_memory(struct lines *l, struct buf *b, const struct baro_sum
                       unknown = gpu_fact(s, "memory_unattributed_peak_bytes", i);
     if (used.absent)
         return;
-    buf_str(b, "memory ");
-    fmt_bytes(b, used.u64);
-    if (!total.absent) {
-        buf_str(b, " of ");
-        fmt_bytes(b, total.u64);
-    }
+    buf_printf(b, "memory %s", BYTES(used.u64));
+    if (!total.absent)
+        buf_printf(b, " of %s", BYTES(total.u64));
     lines_part(l, b);
-    if (!job.absent && job.u64 && job.u64 + job.u64 / 10 < used.u64) {
-        buf_str(b, "the job's ");
-        fmt_bytes(b, job.u64);
-        lines_part(l, b);
-    }
-    if (!unknown.absent && unknown.u64) {
-        buf_str(b, "unattributed ");
-        fmt_bytes(b, unknown.u64);
-        lines_part(l, b);
-    }
+    if (!job.absent && job.u64 && job.u64 + job.u64 / 10 < used.u64)
+        lines_say(l, "the job's %s", BYTES(job.u64));
+    if (!unknown.absent && unknown.u64)
+        lines_say(l, "unattributed %s", BYTES(unknown.u64));
 }
 
 static void energy(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
@@ -119,7 +98,7 @@ static void energy(struct lines *l, struct buf *b, const struct baro_summary *s,
     lines_part(l, b);
 }
 
-static void throttled(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
+static void throttled(struct lines *l, const struct baro_summary *s, size_t i)
 {
     static const struct {
         const char *fact, *by;
@@ -128,17 +107,12 @@ static void throttled(struct lines *l, struct buf *b, const struct baro_summary 
     uint64_t watched = gpu_fact(s, "watched_ns", i).u64;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
         struct baro_value v = gpu_fact(s, kinds[k].fact, i);
-        if (v.absent || v.u64 < watched / THROTTLED_LEAST || v.u64 < NS_PER_MS)
-            continue;
-        buf_printf(b, "throttled by %s for ", kinds[k].by);
-        fmt_duration(b, v.u64);
-        lines_part(l, b);
+        if (!v.absent && v.u64 >= watched / THROTTLED_LEAST && v.u64 >= NS_PER_MS)
+            lines_say(l, "throttled by %s for %s", kinds[k].by, DURATION(v.u64));
     }
     struct baro_value xids = gpu_fact(s, "xid_errors", i);
-    if (!xids.absent && xids.u64) {
-        buf_printf(b, "%llu Xid error%s", (unsigned long long)xids.u64, xids.u64 == 1 ? "" : "s");
-        lines_part(l, b);
-    }
+    if (!xids.absent && xids.u64)
+        lines_say(l, "%llu Xid error%s", (unsigned long long)xids.u64, xids.u64 == 1 ? "" : "s");
 }
 
 static void put_gpu_line(struct lines *l, const struct baro_summary *s, size_t i)
@@ -153,7 +127,7 @@ static void put_gpu_line(struct lines *l, const struct baro_summary *s, size_t i
     use(l, &b, s, i);
     put_gpu_memory(l, &b, s, i);
     energy(l, &b, s, i);
-    throttled(l, &b, s, i);
+    throttled(l, s, i);
     lines_end(l);
     buf_done(&b);
 }
@@ -176,26 +150,15 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
         text_escaped(&b, model, strlen(model));
         lines_part(l, &b);
     }
-    if (!used.absent) {
-        buf_str(&b, baro_value_prefix(used.flags, BARO_PREFIX_WORDS));
-        buf_printf(&b, "%llu of %llu used", (unsigned long long)used.u64, (unsigned long long)visible.u64);
-        lines_part(l, &b);
-    }
-    if (!busy.absent && busy.u64) {
-        buf_str(&b, baro_value_prefix(busy.flags, BARO_PREFIX_WORDS));
-        buf_printf(&b, "%.3g GPU-seconds", (double)busy.u64 / 1e9);
-        lines_part(l, &b);
-    }
-    if (!memory.absent && memory.u64) {
-        buf_printf(&b, "peak memory %s", baro_value_prefix(memory.flags, BARO_PREFIX_WORDS));
-        fmt_bytes(&b, memory.u64);
-        lines_part(l, &b);
-    }
-    if (!allocator.absent) {
-        buf_str(&b, "allocator's peak ");
-        fmt_bytes(&b, allocator.u64);
-        lines_part(l, &b);
-    }
+    if (!used.absent)
+        lines_say(l, "%s%llu of %llu used", baro_value_prefix(used.flags, BARO_PREFIX_WORDS),
+                  (unsigned long long)used.u64, (unsigned long long)visible.u64);
+    if (!busy.absent && busy.u64)
+        lines_say(l, "%s%.3g GPU-seconds", baro_value_prefix(busy.flags, BARO_PREFIX_WORDS), (double)busy.u64 / 1e9);
+    if (!memory.absent && memory.u64)
+        lines_say(l, "peak memory %s", MARKED(memory, fmt_bytes));
+    if (!allocator.absent)
+        lines_say(l, "allocator's peak %s", BYTES(allocator.u64));
     if (!e.absent && visible.u64 > 1) {
         joules(&b, e);
         put_share_of_job(&b, e, share);
@@ -226,38 +189,30 @@ static void cpu_energy(struct lines *l, const struct baro_summary *s)
     buf_done(&b);
 }
 
-static void put_grams(struct lines *l, struct buf *b, const char *what, struct baro_value v)
+static void put_grams(struct lines *l, const char *what, struct baro_value v)
 {
-    if (v.absent)
-        return;
-    buf_printf(b, "%s ", what);
-    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
-    buf_printf(b,
-               v.real >= 1000 ? "%.3g kg"
-               : v.real >= 1  ? "%.3g g"
-                              : "%.3f g",
-               v.real >= 1000 ? v.real / 1000 : v.real);
-    lines_part(l, b);
+    const char *prefix = baro_value_prefix(v.flags, BARO_PREFIX_WORDS);
+    if (!v.absent && v.real >= 1000)
+        lines_say(l, "%s %s%.3g kg", what, prefix, v.real / 1000);
+    else if (!v.absent)
+        lines_say(l, v.real >= 1 ? "%s %s%.3g g" : "%s %s%.3f g", what, prefix, v.real);
 }
 
 /* Writes the emissions together with their factors, because they are only a product. */
 static void carbon(struct lines *l, const struct baro_summary *s)
 {
-    struct buf b = {0};
     struct baro_value factor = report_fact(s, "carbon", "grams_per_kwh"), gpu = report_fact(s, "carbon", "gpu_grams"),
                       machine = report_fact(s, "carbon", "machine_grams"), job = report_fact(s, "carbon", "job_grams");
     if (factor.absent)
         return;
     lines_begin(l, "carbon", TONE_FAINT);
-    put_grams(l, &b, "GPUs", gpu);
-    put_grams(l, &b, "CPUs and memory", machine);
+    put_grams(l, "GPUs", gpu);
+    put_grams(l, "CPUs and memory", machine);
     if (!report_is_host_only(s))
-        put_grams(l, &b, "the job's share of these", job);
-    buf_printf(&b, "%s%g g/kWh as given, times energy", gpu.absent && machine.absent ? "no energy was recorded: " : "",
-               factor.real);
-    lines_part(l, &b);
+        put_grams(l, "the job's share of these", job);
+    lines_say(l, "%s%g g/kWh as given, times energy", gpu.absent && machine.absent ? "no energy was recorded: " : "",
+              factor.real);
     lines_end(l);
-    buf_done(&b);
 }
 
 void report_gpus(struct lines *l, const struct baro_summary *s)
@@ -268,12 +223,9 @@ void report_gpus(struct lines *l, const struct baro_summary *s)
     for (size_t i = 0; i < n && i < GPUS_MOST; i++)
         put_gpu_line(l, s, i);
     if (n > GPUS_MOST) {
-        struct buf b = {0};
         lines_begin(l, "", TONE_FAINT);
-        buf_printf(&b, "%zu more GPUs and instances (baro export --entity gpu)", n - GPUS_MOST);
-        lines_part(l, &b);
+        lines_say(l, "%zu more GPUs and instances (baro export --entity gpu)", n - GPUS_MOST);
         lines_end(l);
-        buf_done(&b);
     }
     cpu_energy(l, s);
     carbon(l, s);

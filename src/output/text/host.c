@@ -21,14 +21,11 @@ static void cores(struct lines *l, const struct baro_summary *s)
     if (mean.absent) {
         report_not_known(&b, mean.absent);
     } else {
-        fmt_decimal(&b, mean.real, mean.real < 10 ? 2 : 1);
-        buf_str(&b, " cores busy");
+        buf_printf(&b, "%s cores busy", CORES(mean.real));
         if (report_has_u64(s, "host", "cores", &cpus))
             buf_printf(&b, " of %llu", (unsigned long long)cpus);
-        if (report_has_real(s, "host", "cpu_peak_cores", &peak) && peak > mean.real) {
-            buf_str(&b, ", peak ");
-            fmt_decimal(&b, peak, peak < 10 ? 2 : 1);
-        }
+        if (report_has_real(s, "host", "cpu_peak_cores", &peak) && peak > mean.real)
+            buf_printf(&b, ", peak %s", CORES(peak));
     }
     lines_part(l, &b);
     if (report_has_real(s, "host", "load_peak", &load)) {
@@ -36,11 +33,8 @@ static void cores(struct lines *l, const struct baro_summary *s)
         fmt_decimal(&b, load, 2);
         lines_part(l, &b);
     }
-    if (report_has_real(s, "host", "cpu_steal_ratio", &stolen) && stolen >= 0.001) {
-        lines_percent(&b, stolen);
-        buf_str(&b, " stolen");
-        lines_part(l, &b);
-    }
+    if (report_has_real(s, "host", "cpu_steal_ratio", &stolen) && stolen >= 0.001)
+        lines_say(l, "%s stolen", PERCENT(stolen));
     lines_end(l);
     buf_done(&b);
 }
@@ -54,25 +48,15 @@ static void put_host_memory(struct lines *l, const struct baro_summary *s)
     if (used.absent) {
         report_not_known(&b, used.absent);
     } else {
-        buf_str(&b, "peak ");
-        fmt_bytes(&b, used.u64);
-        buf_str(&b, " used");
-        if (report_has_u64(s, "host", "memory_total_bytes", &total)) {
-            buf_str(&b, " of ");
-            fmt_bytes(&b, total);
-        }
+        buf_printf(&b, "peak %s used", BYTES(used.u64));
+        if (report_has_u64(s, "host", "memory_total_bytes", &total))
+            buf_printf(&b, " of %s", BYTES(total));
     }
     lines_part(l, &b);
-    if (report_has_u64(s, "host", "memory_available_least_bytes", &left)) {
-        fmt_bytes(&b, left);
-        buf_str(&b, " available at the lowest");
-        lines_part(l, &b);
-    }
-    if (swapped) {
-        buf_str(&b, "swap peak ");
-        fmt_bytes(&b, swapped);
-        lines_part(l, &b);
-    }
+    if (report_has_u64(s, "host", "memory_available_least_bytes", &left))
+        lines_say(l, "%s available at the lowest", BYTES(left));
+    if (swapped)
+        lines_say(l, "swap peak %s", BYTES(swapped));
     lines_end(l);
     buf_done(&b);
 }
@@ -87,12 +71,9 @@ static void traffic(struct lines *l, const struct baro_summary *s, const char *l
     if (v.absent) {
         report_not_known(&b, v.absent);
     } else {
-        buf_printf(&b, "%s ", verb_in);
-        fmt_bytes(&b, v.u64);
-        if (report_has_u64(s, "host", out, &sent)) {
-            buf_printf(&b, ", %s ", verb_out);
-            fmt_bytes(&b, sent);
-        }
+        buf_printf(&b, "%s %s", verb_in, BYTES(v.u64));
+        if (report_has_u64(s, "host", out, &sent))
+            buf_printf(&b, ", %s %s", verb_out, BYTES(sent));
     }
     lines_part(l, &b);
     lines_end(l);

@@ -35,10 +35,7 @@ static void disks(struct buf *b, const struct baro_summary *s)
         !report_has_u64(s, "host", "disk_write_bytes", &written) ||
         (!differ(read, charged_read) && !differ(written, charged_write)))
         return;
-    buf_str(b, "the machine's disks: read ");
-    fmt_bytes(b, read);
-    buf_str(b, ", wrote ");
-    fmt_bytes(b, written);
+    buf_printf(b, "the machine's disks: read %s, wrote %s", BYTES(read), BYTES(written));
 }
 
 /* Was more fetched from storage than passed to read()? Example: a program maps a file of 200 MB, which read() never

@@ -38,11 +38,9 @@ static void cores(struct lines *l, const struct baro_summary *s, struct buf *b)
         buf_str(b, limit == 1 ? " core" : " cores");
         by(l, b, source);
     }
-    if (throttled >= NS_PER_MS) {
-        buf_str(b, b->len ? ", held back " : "held back ");
-        fmt_duration(b, throttled);
-        buf_str(b, strncmp(source, "cgroup ", 7) == 0 ? "" : " by a quota");
-    }
+    if (throttled >= NS_PER_MS)
+        buf_printf(b, "%sheld back %s%s", b->len ? ", " : "", DURATION(throttled),
+                   strncmp(source, "cgroup ", 7) == 0 ? "" : " by a quota");
     lines_part(l, b);
 }
 
@@ -61,11 +59,8 @@ static void put_memory_limit(struct lines *l, const struct baro_summary *s, stru
         buf_str(b, ", which no sample counts");
     /* the group holds more than the job */
     if (report_has_real(s, "limits", "memory_group_ratio", &group) &&
-        (!report_has_real(s, "limits", "memory_peak_ratio", &job) || group > job)) {
-        buf_str(b, ", ");
-        lines_percent(b, group);
-        buf_str(b, " full");
-    }
+        (!report_has_real(s, "limits", "memory_peak_ratio", &job) || group > job))
+        buf_printf(b, ", %s full", PERCENT(group));
     lines_part(l, b);
 }
 
@@ -79,10 +74,7 @@ static void hidden(struct buf *b, const struct baro_summary *s)
 
 void report_kills(struct buf *b, const char *before, uint64_t n, const char *after)
 {
-    buf_str(b, before);
-    fmt_count(b, n);
-    buf_str(b, n == 1 ? " process" : " processes");
-    buf_str(b, after);
+    buf_printf(b, "%s%s process%s%s", before, COUNT(n), n == 1 ? "" : "es", after);
 }
 
 /* OOM kills: the job's (certain, probable or possible), then those of other processes in its control group. */
@@ -107,12 +99,9 @@ static void forks(struct lines *l, const struct baro_summary *s, struct buf *b, 
     const char *source = report_text(s, "limits", "pids_at_most_source");
     uint64_t pids = report_u64(s, "limits", "pids_at_most");
     if (refused) {
-        fmt_count(b, refused);
-        buf_str(b, refused == 1 ? " fork refused" : " forks refused");
+        buf_printf(b, "%s fork%s refused", COUNT(refused), refused == 1 ? "" : "s");
         if (pids && report_is_limit(source)) {
-            buf_str(b, ": at most ");
-            fmt_count(b, pids);
-            buf_str(b, " threads");
+            buf_printf(b, ": at most %s threads", COUNT(pids));
             by(l, b, source);
         }
     }

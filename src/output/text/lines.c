@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
 #include "output/rows/wrap.h"
+#include "output/text/read_fact.h"
 
 #define WIDTH_MIN 40u
 #define WIDTH_MAX 100u
@@ -33,6 +34,56 @@ void lines_percent(struct buf *b, double ratio)
     double percent = ratio * 100;
     fmt_decimal(b, percent, percent >= 9.95 ? 0 : 1);
     buf_str(b, " %");
+}
+
+static struct number_text text_taken(struct buf *b)
+{
+    struct number_text w = {"?"}; /* out of memory */
+    if (!b->failed && b->len < sizeof(w.at)) {
+        memcpy(w.at, b->at, b->len);
+        w.at[b->len] = 0;
+    }
+    buf_done(b);
+    return w;
+}
+
+struct number_text text_of(void (*format)(struct buf *b, uint64_t v), uint64_t v)
+{
+    struct buf b = {0};
+    format(&b, v);
+    return text_taken(&b);
+}
+
+struct number_text text_of_percent(double ratio)
+{
+    struct buf b = {0};
+    lines_percent(&b, ratio);
+    return text_taken(&b);
+}
+
+struct number_text text_of_cores(double cores)
+{
+    struct buf b = {0};
+    fmt_decimal(&b, cores, cores < 10 ? 2 : 1);
+    return text_taken(&b);
+}
+
+struct number_text text_of_value(struct baro_value v, void (*format)(struct buf *b, uint64_t v))
+{
+    struct buf b = {0};
+    report_marked(&b, v, format);
+    return text_taken(&b);
+}
+
+void lines_say(struct lines *l, const char *format, ...)
+{
+    struct buf b = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    buf_vprintf(&b, format, arguments);
+    va_end(arguments);
+    lines_part(l, &b);
+    buf_done(&b);
 }
 
 void lines_begin(struct lines *l, const char *label, enum lines_tone tone)

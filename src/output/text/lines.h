@@ -34,5 +34,22 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
 void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns);
 void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
 const char *lines_times(const struct lines *l);  /* the sign before a number of processes */
+/* Adds a part that is formatted at once. */
+__attribute__((format(printf, 2, 3))) void lines_say(struct lines *l, const char *format, ...);
+
+/* Numbers as text, for the %s of lines_say() and buf_printf(). They live until the end of the full expression. */
+struct number_text {
+    char at[48];
+};
+struct number_text text_of(void (*format)(struct buf *b, uint64_t v), uint64_t v);
+struct number_text text_of_percent(double ratio);
+struct number_text text_of_cores(double cores); /* two decimals below 10, else one */
+struct number_text text_of_value(struct baro_value v, void (*format)(struct buf *b, uint64_t v)); /* report_marked() */
+#define BYTES(v) text_of(fmt_bytes, v).at
+#define DURATION(v) text_of(fmt_duration, v).at
+#define COUNT(v) text_of(fmt_count, v).at
+#define PERCENT(v) text_of_percent(v).at
+#define CORES(v) text_of_cores(v).at
+#define MARKED(v, format) text_of_value(v, format).at
 
 #endif

@@ -15,25 +15,14 @@
 #define LEAST_SWAPPED 1000000u
 #define LITTLE_LEFT 20u /* a twentieth of the memory */
 
-static void others(struct buf *b, const struct baro_summary *s)
+static void others(struct lines *l, const struct baro_summary *s)
 {
     double cores;
     uint64_t cpus;
     if (!report_has_real(s, "host", "cpu_others_mean_cores", &cores) || !report_has_u64(s, "host", "cores", &cpus) ||
         cores < LEAST_OTHERS || cores < LEAST_OTHERS_SHARE * (double)cpus)
         return;
-    buf_str(b, "others kept ");
-    fmt_decimal(b, cores, cores < 10 ? 2 : 1);
-    buf_printf(b, " of %llu cores busy", (unsigned long long)cpus);
-}
-
-static void steal(struct buf *b, const struct baro_summary *s)
-{
-    double ratio;
-    if (!report_has_real(s, "host", "cpu_steal_ratio", &ratio) || ratio < LEAST_STEAL)
-        return;
-    lines_percent(b, ratio);
-    buf_str(b, " stolen");
+    lines_say(l, "others kept %s of %llu cores busy", CORES(cores), (unsigned long long)cpus);
 }
 
 static void put_pressure(struct buf *b, const struct baro_summary *s)
@@ -48,30 +37,19 @@ static void put_pressure(struct buf *b, const struct baro_summary *s)
     };
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         double ratio;
-        if (!report_has_real(s, "host.pressure", of[i].fact, &ratio) || ratio < of[i].least)
-            continue;
-        buf_printf(b, "%s %s ", b->len ? "," : "pressure:", of[i].what);
-        lines_percent(b, ratio);
+        if (report_has_real(s, "host.pressure", of[i].fact, &ratio) && ratio >= of[i].least)
+            buf_printf(b, "%s %s %s", b->len ? "," : "pressure:", of[i].what, PERCENT(ratio));
     }
 }
 
-static void little_memory(struct lines *l, struct buf *b, const struct baro_summary *s)
+static void little_memory(struct lines *l, const struct baro_summary *s)
 {
     uint64_t left, total, in = report_u64(s, "host", "swap_in_bytes"), out = report_u64(s, "host", "swap_out_bytes");
     if (report_has_u64(s, "host", "memory_available_least_bytes", &left) &&
-        report_has_u64(s, "host", "memory_total_bytes", &total) && left < total / LITTLE_LEFT) {
-        fmt_bytes(b, left);
-        buf_str(b, " of memory available at the lowest");
-        lines_part(l, b);
-    }
-    if (in < LEAST_SWAPPED && out < LEAST_SWAPPED)
-        return;
-    buf_str(b, "swapped ");
-    fmt_bytes(b, in);
-    buf_str(b, " in, ");
-    fmt_bytes(b, out);
-    buf_str(b, " out");
-    lines_part(l, b);
+        report_has_u64(s, "host", "memory_total_bytes", &total) && left < total / LITTLE_LEFT)
+        lines_say(l, "%s of memory available at the lowest", BYTES(left));
+    if (in >= LEAST_SWAPPED || out >= LEAST_SWAPPED)
+        lines_say(l, "swapped %s in, %s out", BYTES(in), BYTES(out));
 }
 
 /* OOM kills that the line of limits does not mention. */
@@ -90,13 +68,13 @@ void report_machine(struct lines *l, const struct baro_summary *s)
     struct buf out = {0}, b = {0};
     struct lines parts = {.out = &out, .style = l->style, .column = LINES_INDENT};
     if (report_u64(s, "host", "watched_ns") >= LEAST_WATCHED) {
-        others(&b, s);
-        lines_part(&parts, &b);
-        steal(&b, s);
-        lines_part(&parts, &b);
+        double stolen;
+        others(&parts, s);
+        if (report_has_real(s, "host", "cpu_steal_ratio", &stolen) && stolen >= LEAST_STEAL)
+            lines_say(&parts, "%s stolen", PERCENT(stolen));
         put_pressure(&b, s);
         lines_part(&parts, &b);
-        little_memory(&parts, &b, s);
+        little_memory(&parts, s);
     }
     kills(&parts, &b, s);
     if (out.len) {

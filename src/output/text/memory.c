@@ -20,14 +20,10 @@ static void holders(struct lines *l, struct buf *b, const struct baro_summary *s
             return;
         buf_str(b, i ? ", " : ": ");
         lines_name(l, b, *name ? name : "(not known)", 24);
-        if (processes > 1) {
-            buf_printf(b, " %s", lines_times(l));
-            fmt_count(b, processes);
-        }
-        if (n > 1) {
-            buf_byte(b, ' ');
-            fmt_bytes(b, report_row(s, table, "bytes", i).u64);
-        }
+        if (processes > 1)
+            buf_printf(b, " %s%s", lines_times(l), COUNT(processes));
+        if (n > 1)
+            buf_printf(b, " %s", BYTES(report_row(s, table, "bytes", i).u64));
     }
 }
 
@@ -43,14 +39,10 @@ static void write_peak(struct lines *l, const struct baro_summary *s)
     struct buf b = {0};
     struct baro_value v = report_fact(s, "job", "rss_peak_bytes");
     if (!v.u64) {
-        buf_printf(&b, "not known: %s", why_not_known(s, v.absent));
-        lines_part(l, &b);
-        buf_done(&b);
+        lines_say(l, "not known: %s", why_not_known(s, v.absent));
         return;
     }
-    buf_str(&b, "peak ");
-    report_marked(&b, v, fmt_bytes);
-    buf_str(&b, " rss");
+    buf_printf(&b, "peak %s rss", MARKED(v, fmt_bytes));
     bool unsampled = report_is(s, "job", "rss_peak_is_unsampled");
     if (!unsampled) {
         buf_str(&b, " at ");
@@ -64,14 +56,9 @@ static void write_peak(struct lines *l, const struct baro_summary *s)
 
 static void measure(struct lines *l, const struct baro_summary *s, const char *fact, const char *name)
 {
-    struct buf b = {0};
     struct baro_value v = report_fact(s, "job", fact);
-    if (v.absent || !v.u64)
-        return;
-    buf_printf(&b, "%s ", name);
-    report_marked(&b, v, fmt_bytes);
-    lines_part(l, &b);
-    buf_done(&b);
+    if (!v.absent && v.u64)
+        lines_say(l, "%s %s", name, MARKED(v, fmt_bytes));
 }
 
 /* Writes "needed 154 MB, 30 % of 512 MB"; without the limit if only the machine limits memory. Then it is left out
@@ -87,16 +74,11 @@ static void share(struct buf *b, const struct baro_summary *s)
         uint64_t rss = report_u64(s, "job", "rss_peak_bytes");
         if (peak.u64 <= rss + rss / 4 && peak.u64 + rss / 4 >= rss)
             return;
-        buf_str(b, "needed ");
-        report_marked(b, peak, fmt_bytes);
+        buf_printf(b, "needed %s", MARKED(peak, fmt_bytes));
         return;
     }
-    buf_str(b, strcmp(of, "address_space") == 0 ? "" : "needed ");
-    report_marked(b, peak, fmt_bytes);
-    buf_str(b, strcmp(of, "address_space") == 0 ? " of address space, " : ", ");
-    buf_str(b, baro_value_prefix(of_limit.flags, BARO_PREFIX_WORDS));
-    lines_percent(b, of_limit.real);
-    buf_str(b, " of ");
+    buf_printf(b, strcmp(of, "address_space") == 0 ? "%s of address space, " : "needed %s, ", MARKED(peak, fmt_bytes));
+    buf_printf(b, "%s%s of ", baro_value_prefix(of_limit.flags, BARO_PREFIX_WORDS), PERCENT(of_limit.real));
     fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
 }
 
@@ -116,11 +98,8 @@ void report_memory(struct lines *l, const struct baro_summary *s)
         measure(l, s, "process_rss_peak_bytes", "largest process");
     share(&b, s);
     lines_part(l, &b);
-    if (swap.u64) {
-        buf_str(&b, "swap ");
-        report_marked(&b, swap, fmt_bytes);
-        lines_part(l, &b);
-    }
+    if (swap.u64)
+        lines_say(l, "swap %s", MARKED(swap, fmt_bytes));
     lines_end(l);
     buf_done(&b);
 }

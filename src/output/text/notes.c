@@ -25,25 +25,19 @@ static void note_count(struct lines *l, struct buf *b, const char *before, uint6
 {
     if (!n)
         return;
-    buf_str(b, before);
-    fmt_count(b, n);
-    buf_str(b, n == 1 ? one : many);
+    buf_printf(b, "%s%s%s", before, COUNT(n), n == 1 ? one : many);
     put_note(l, b);
 }
 
 static void note_times(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     uint64_t suspended = report_u64(s, "", "suspended_ns");
-    if (report_u64(s, "recorder", "gaps")) {
-        buf_str(b, "nothing could be recorded for ");
-        fmt_duration(b, report_u64(s, "recorder", "gap_ns"));
-        put_note(l, b);
-    }
-    if (suspended) {
-        buf_str(b, "the machine slept for ");
-        fmt_duration(b, suspended);
-        put_note(l, b);
-    }
+    if (report_u64(s, "recorder", "gaps"))
+        buf_printf(b, "nothing could be recorded for %s", DURATION(report_u64(s, "recorder", "gap_ns")));
+    put_note(l, b);
+    if (suspended)
+        buf_printf(b, "the machine slept for %s", DURATION(suspended));
+    put_note(l, b);
     if (report_u64(s, "", "clock_steps")) {
         buf_str(b, "the wall clock was set during the run; times here come from another clock");
         put_note(l, b);
@@ -55,10 +49,10 @@ static void note_removed(struct lines *l, struct buf *b, const struct baro_summa
     uint64_t removed;
     if (!report_has_u64(s, "", "removed_ns", &removed))
         return;
-    buf_str(b, "the first ");
-    fmt_duration(b, removed);
-    buf_str(b, " of the recording were removed (--keep, baro trim): totals are of all of it, peaks, curves and "
-               "commands of the rest");
+    buf_printf(b,
+               "the first %s of the recording were removed (--keep, baro trim): totals are of all of it, peaks, "
+               "curves and commands of the rest",
+               DURATION(removed));
     put_note(l, b);
 }
 
@@ -69,10 +63,7 @@ static void put_distance(struct buf *b, const struct baro_summary *s, uint64_t s
     uint64_t wall_ns = report_u64(s, "", "wall_ns"), all;
     if (__builtin_add_overflow(samples, lacking, &all)) /* a damaged tape has any number */
         all = UINT64_MAX;
-    buf_str(b, "sampled every ");
-    fmt_duration(b, wall_ns / samples);
-    buf_str(b, " on average instead of ");
-    fmt_duration(b, wall_ns / all);
+    buf_printf(b, "sampled every %s on average instead of %s", DURATION(wall_ns / samples), DURATION(wall_ns / all));
 }
 
 /* Writes what the reader lacks because samples and reads were left out: nothing, or one sentence. */
@@ -144,11 +135,9 @@ void report_notes(struct lines *l, const struct baro_summary *s)
         buf_str(&b, "the wrapper went away before the job: what it reaped after that is missing");
         put_note(l, &b);
     }
-    if (damaged) {
-        fmt_bytes(&b, damaged);
-        buf_str(&b, " of the tape are damaged and were stepped over");
-        put_note(l, &b);
-    }
+    if (damaged)
+        buf_printf(&b, "%s of the tape are damaged and were stepped over", BYTES(damaged));
+    put_note(l, &b);
     if (report_u64(s, "recorder", "warnings")) {
         lines_name(l, &b, report_text(s, "recorder", "warning"), 160);
         put_note(l, &b);

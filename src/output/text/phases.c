@@ -14,7 +14,7 @@
 #define ROWS 5u
 #define NAMES_MOST 64u /* phases of further names are counted */
 
-struct named {
+struct named_phases {
     const struct baro_timeline_item *first;
     size_t n;
     uint64_t took_ns, end_ns, cpu_ns, rss_bytes;
@@ -22,12 +22,12 @@ struct named {
     bool is_open, has_cpu, has_rss;
 };
 
-struct names {
-    struct named at[NAMES_MOST];
+struct phase_names {
+    struct named_phases at[NAMES_MOST];
     size_t n, left_out; /* n: phases in the table; left_out: phases in no row */
 };
 
-static struct named *named_of(struct names *names, const struct baro_timeline_item *v)
+static struct named_phases *named_of(struct phase_names *names, const struct baro_timeline_item *v)
 {
     for (size_t i = 0; i < names->n; i++) {
         if (strcmp(names->at[i].first->name, v->name) == 0)
@@ -35,11 +35,11 @@ static struct named *named_of(struct names *names, const struct baro_timeline_it
     }
     if (names->n == NAMES_MOST)
         return NULL;
-    names->at[names->n] = (struct named){.first = v, .has_cpu = true};
+    names->at[names->n] = (struct named_phases){.first = v, .has_cpu = true};
     return &names->at[names->n++];
 }
 
-static void add_phase(struct named *d, const struct baro_timeline *t, size_t i)
+static void add_phase(struct named_phases *d, const struct baro_timeline *t, size_t i)
 {
     const struct baro_timeline_item *v = baro_timeline_get(t, i);
     struct baro_value cpu, rss;
@@ -60,11 +60,11 @@ static void add_phase(struct named *d, const struct baro_timeline *t, size_t i)
     d->n++;
 }
 
-static void collect(struct names *names, const struct baro_timeline *t)
+static void collect(struct phase_names *names, const struct baro_timeline *t)
 {
     for (size_t i = 0; i < baro_timeline_count(t); i++) {
         const struct baro_timeline_item *v = baro_timeline_get(t, i);
-        struct named *d = v->kind == BARO_TIMELINE_PHASE ? named_of(names, v) : NULL;
+        struct named_phases *d = v->kind == BARO_TIMELINE_PHASE ? named_of(names, v) : NULL;
         if (d)
             add_phase(d, t, i);
         else
@@ -73,7 +73,7 @@ static void collect(struct names *names, const struct baro_timeline *t)
 }
 
 /* Keeps the ROWS longest ones, in their order, unless there is only one too many. */
-static void keep_longest(struct names *names)
+static void keep_longest(struct phase_names *names)
 {
     while (names->n > ROWS + 1 || (names->left_out && names->n > ROWS)) {
         size_t least = 0;
@@ -85,7 +85,7 @@ static void keep_longest(struct names *names)
     }
 }
 
-static void fill_cells(const struct lines *l, const struct named *d, unsigned name_width, struct cells *ret)
+static void fill_cells(const struct lines *l, const struct named_phases *d, unsigned name_width, struct cells *ret)
 {
     struct buf b = {0}, times = {0};
     if (d->n > 1)
@@ -120,7 +120,7 @@ static void put_explanation(struct lines *l, struct buf *part, bool *begun)
 }
 
 /* Explains the signs, and says where the remaining phases are. */
-static void put_legend(struct lines *l, const struct names *names)
+static void put_legend(struct lines *l, const struct phase_names *names)
 {
     struct buf b = {0};
     unsigned flags = 0;
@@ -153,7 +153,7 @@ void report_phases(struct lines *l, const struct baro_timeline *t)
     static const struct cells titles = {{"phase", "begin", "took", "cpu", "peak rss"}};
     static const unsigned char first_to_go[] = {1, 4, 0};
     struct cells rows[ROWS + 2] = {0};
-    struct names names = {.n = 0};
+    struct phase_names names = {.n = 0};
     unsigned n = 0, name_width = cells_name_width(l);
     collect(&names, t);
     if (!names.n)

@@ -56,10 +56,8 @@ static void started_count(struct buf *b, const struct baro_summary *s, struct ba
     bool both = report_started_range(s, &most);
     v.flags = both ? 0 : v.flags;
     report_marked(b, v, fmt_count);
-    if (!both)
-        return;
-    buf_str(b, " to ");
-    fmt_count(b, most);
+    if (both)
+        buf_printf(b, " to %s", COUNT(most));
 }
 
 static void started(struct buf *b, const struct baro_summary *s)
@@ -72,11 +70,8 @@ static void started(struct buf *b, const struct baro_summary *s)
     }
     started_count(b, s, v);
     buf_str(b, " started");
-    if (!peak.absent) {
-        buf_str(b, ", peak ");
-        report_marked(b, peak, fmt_count);
-        buf_str(b, " at once");
-    }
+    if (!peak.absent)
+        buf_printf(b, ", peak %s at once", MARKED(peak, fmt_count));
 }
 
 void report_processes(struct lines *l, const struct baro_summary *s)
@@ -88,14 +83,10 @@ void report_processes(struct lines *l, const struct baro_summary *s)
     lines_begin(l, "processes", TONE_FAINT);
     started(&b, s);
     lines_part(l, &b);
-    if (threads.u64 > report_u64(s, "job", "processes_peak")) { /* each process has one */
-        report_marked(&b, threads, fmt_count);
-        buf_str(&b, " threads");
-    }
-    lines_part(l, &b);
+    if (threads.u64 > report_u64(s, "job", "processes_peak")) /* each process has one */
+        lines_say(l, "%s threads", MARKED(threads, fmt_count));
     if (survivors) {
-        fmt_count(&b, survivors);
-        buf_str(&b, survivors == 1 ? " outlives it: " : " outlive it: ");
+        buf_printf(&b, "%s outlive%s it: ", COUNT(survivors), survivors == 1 ? "s" : "");
         lines_name(l, &b, survivor.absent ? "(not known)" : survivor.text, 24);
         buf_str(&b, survivors == 1 ? "" : ", ...");
     }

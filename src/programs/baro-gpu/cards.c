@@ -90,14 +90,14 @@ static const struct card_driver *driver_of(const struct sys_gpu *gpu)
     return d;
 }
 
-struct found {
+struct found_cards {
     struct sys_gpu *at;
     size_t n, cap;
 };
 
 static void add(void *context, const struct sys_gpu *gpu)
 {
-    struct found *f = context;
+    struct found_cards *f = context;
     if (f->n == f->cap) {
         size_t cap = f->cap ? 2 * f->cap : 16;
         struct sys_gpu *at = realloc(f->at, cap * sizeof(*at));
@@ -147,7 +147,7 @@ static void describe(struct unit *u, const struct gpu_helper *h, const struct sy
 void cards_find(struct gpu_helper *h)
 {
     char path[GPU_PATH + 16];
-    struct found f = {0};
+    struct found_cards f = {0};
     uint32_t count[sizeof(drivers) / sizeof(*drivers)] = {0}, index[sizeof(drivers) / sizeof(*drivers)] = {0};
     snprintf(path, sizeof(path), "%s/sys", h->shared->root);
     int sys_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -197,8 +197,7 @@ struct nvml {
 
 extern const char *const nvml_names[NVML_FN_COUNT]; /* the newest of each */
 
-/* Loads the library; functions that it lacks are NULL. Returns false if there is none; ret_why is then the text of
- * the dynamic linker. */
+/* Loads the library; functions that it lacks are NULL. Returns false if there is none. */
 bool nvml_load(struct nvml *n);
 
 #endif

@@ -35,21 +35,17 @@ static void ids_as_json(struct json *j, const char *key, int kind, const int *id
     json_end(j, ']');
 }
 
-/* Writes the members of a recorded metric, and what a derived one is computed from. */
-static void derived_as_json(struct json *j, const struct baro_derived *d)
+static void begin_metric(struct json *j, const char *kind, const char *name, const char *stem, const char *unit,
+                         const char *semantics, const char *source, const char *help)
 {
-    const char *const members[][2] = {
-        {"kind", baro_kind_name(d->kind)}, {"name", d->name},     {"stem", d->name}, {"unit", d->unit},
-        {"semantics", "derived"},          {"source", "derived"}, {"help", d->help},
-    };
+    const char *const members[][2] = {{"kind", kind},           {"name", name},     {"stem", stem}, {"unit", unit},
+                                      {"semantics", semantics}, {"source", source}, {"help", help}};
     json_begin(j, '{');
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
         json_key_text(j, members[i][0], members[i][1]);
-    ids_as_json(j, "from", d->kind, d->from, d->n_from);
-    ids_as_json(j, "per", d->kind, d->per, d->n_per);
-    json_end(j, '}');
 }
 
+/* A derived metric has the members of a recorded one, and what it is computed from. */
 static void as_json(const struct baro_tape *tape, struct buf *out)
 {
     struct json j = {.out = out, .pretty = true};
@@ -57,33 +53,31 @@ static void as_json(const struct baro_tape *tape, struct buf *out)
     for (int kind = 0; kind < kinds_of(tape); kind++) {
         for (int id = 0; id < count_of(tape, kind); id++) {
             const struct baro_metric *m = metric_of_kind(tape, kind, id);
-            const char *const members[][2] = {
-                {"kind", kind_name(tape, kind)},
-                {"name", m->name},
-                {"stem", m->stem},
-                {"unit", baro_unit_name(m->unit)},
-                {"semantics", baro_semantics_name(m->semantics)},
-                {"source", m->file},
-                {"help", m->help},
-            };
-            json_begin(&j, '{');
-            for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
-                json_key_text(&j, members[i][0], members[i][1]);
+            begin_metric(&j, kind_name(tape, kind), m->name, m->stem, baro_unit_name(m->unit),
+                         baro_semantics_name(m->semantics), m->file, m->help);
             json_end(&j, '}');
         }
     }
     for (int kind = 0; kind < kinds_of(tape); kind++) {
-        for (int i = 0; i < baro_derived_count(kind); i++)
-            derived_as_json(&j, baro_derived_get(kind, i));
+        for (int i = 0; i < baro_derived_count(kind); i++) {
+            const struct baro_derived *d = baro_derived_get(kind, i);
+            begin_metric(&j, baro_kind_name(kind), d->name, d->name, d->unit, "derived", "derived", d->help);
+            ids_as_json(&j, "from", kind, d->from, d->n_from);
+            ids_as_json(&j, "per", kind, d->per, d->n_per);
+            json_end(&j, '}');
+        }
     }
     json_end(&j, ']');
 }
 
-static void text_cell(struct table *t, const char *text)
+static void put_row(struct table *t, const char *kind, const char *name, const char *semantics, const char *help)
 {
+    const char *const cells[] = {kind, name, semantics, help};
     struct buf b = {0};
-    text_escaped(&b, text, strlen(text));
-    table_take(t, &b);
+    for (size_t i = 0; i < 4; i++) {
+        text_escaped(&b, cells[i], strlen(cells[i]));
+        table_take(t, &b);
+    }
     buf_done(&b);
 }
 
@@ -93,19 +87,13 @@ static void as_text(const struct cli *cli, const struct baro_tape *tape, struct 
     for (int kind = 0; kind < kinds_of(tape); kind++) {
         for (int id = 0; id < count_of(tape, kind); id++) {
             const struct baro_metric *m = metric_of_kind(tape, kind, id);
-            text_cell(&t, kind_name(tape, kind));
-            text_cell(&t, m->name);
-            text_cell(&t, baro_semantics_name(m->semantics));
-            text_cell(&t, m->help);
+            put_row(&t, kind_name(tape, kind), m->name, baro_semantics_name(m->semantics), m->help);
         }
     }
     for (int kind = 0; kind < kinds_of(tape); kind++) {
         for (int i = 0; i < baro_derived_count(kind); i++) {
             const struct baro_derived *d = baro_derived_get(kind, i);
-            text_cell(&t, baro_kind_name(kind));
-            text_cell(&t, d->name);
-            text_cell(&t, "derived");
-            text_cell(&t, d->help);
+            put_row(&t, baro_kind_name(kind), d->name, "derived", d->help);
         }
     }
     table_print(&t, cli->tty ? cli->width : 0, out);

@@ -114,8 +114,8 @@ static int go_to(struct show *w, uint64_t t_ns)
     w->ui.at_ns = t_ns;
     w->ui.first_ns = f->first_ns;
     w->ui.last_ns = f->last_ns;
-    w->ui.wish.is_tree = !w->settings->task;
-    w->ui.wish.task = w->settings->task;
+    w->ui.wish.is_tree = !w->settings->tasks.only;
+    w->ui.wish.task = w->settings->tasks.only;
     baro_previous_free(w->machine_before);
     w->machine_before = row_previous_new();
     int code = baro_fold_finish(f->fold, BARO_FOLD_TIMELINE, &w->err);
@@ -202,7 +202,7 @@ static int no_such_task(struct show *w)
     size_t n = baro_sample_rows(w->instant.now, BARO_KIND_TASK);
     for (size_t i = 0; i < n; i++) {
         const char *name = baro_row_name(baro_sample_row(w->instant.now, BARO_KIND_TASK, i));
-        if (strcmp(name, w->settings->task) == 0) {
+        if (strcmp(name, w->settings->tasks.only) == 0) {
             buf_done(&names);
             return 0;
         }
@@ -211,9 +211,9 @@ static int no_such_task(struct show *w)
     }
     buf_byte(&names, 0);
     int status = names.failed ? cli_failf(w->cli, "out of memory")
-                 : n ? cli_failf(w->cli, "--task %s: there is no such task; the tape has %s", w->settings->task,
+                 : n ? cli_failf(w->cli, "--task %s: there is no such task; the tape has %s", w->settings->tasks.only,
                                  (const char *)names.at)
-                     : cli_failf(w->cli, "--task %s: %s has no tasks", w->settings->task, w->feed.path);
+                     : cli_failf(w->cli, "--task %s: %s has no tasks", w->settings->tasks.only, w->feed.path);
     buf_done(&names);
     return status;
 }
@@ -225,7 +225,7 @@ static int print_sample(struct show *w, uint64_t t_ns)
     int code = go_to(w, t_ns), status = 0;
     if (code <= 0)
         return code < 0 ? cli_fail(w->cli, &w->err) : cli_failf(w->cli, "%s has no sample", w->feed.path);
-    if (w->settings->task && (status = no_such_task(w)) != 0)
+    if (w->settings->tasks.only && (status = no_such_task(w)) != 0)
         return status;
     if (is_screen) {
         cli_resize(w->cli);
@@ -306,6 +306,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
         return status;
     baro_tape_close(tape);
     memcpy(w.feed.path, path.at, sizeof(path.at));
+    w.feed.task_rules = reader_task_rules(s);
     ui_init(&w.ui);
     if (feed_open(&w.feed, &w.err) < 0)
         return cli_fail(cli, &w.err);

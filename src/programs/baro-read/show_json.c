@@ -86,7 +86,7 @@ static void put_which(struct show *w, struct json *j)
 static int put_rows(struct show *w, int kind, struct baro_previous *memory, struct json *j)
 {
     const struct baro_sample *s = w->instant.now;
-    const char *only = w->settings->task;
+    const char *only = w->settings->tasks.only;
     struct buf attributes = {0};
     struct output_row row = row_of(w, kind, s, memory);
     struct columns columns;

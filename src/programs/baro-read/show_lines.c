@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
+#include "output/text/lines.h"
 #include "programs/baro-read/show.h"
 #include "programs/common/zone.h"
 
@@ -34,16 +35,15 @@ void show_which_line(struct show *w, struct buf *b)
         return;
     }
     int64_t off = show_off_by(w);
-    buf_str(b, ": ");
-    if (off)
-        fmt_duration(b, off < 0 ? 0 - (uint64_t)off : (uint64_t)off);
-    buf_str(b, off == 0 ? "the sample at that time" : off < 0 ? " before that time" : " after that time");
-    if (off)
-        buf_str(b, w->settings->pick == PICK_NEAREST ? ", the nearest sample"
-                   : off < 0                         ? ", the last sample until then"
-                   : w->asked_ns < 0                 ? ", the first sample"
-                                                     : ", the first sample from then on");
-    buf_byte(b, '\n');
+    if (off == 0)
+        buf_str(b, ": the sample at that time\n");
+    else
+        buf_printf(b, ": %s %s that time, the %s\n", DURATION(off < 0 ? 0 - (uint64_t)off : (uint64_t)off),
+                   off < 0 ? "before" : "after",
+                   w->settings->pick == PICK_NEAREST ? "nearest sample"
+                   : off < 0                         ? "last sample until then"
+                   : w->asked_ns < 0                 ? "first sample"
+                                                     : "first sample from then on");
 }
 
 static bool job_value(const struct show *w, const char *name, uint64_t *ret)
@@ -58,29 +58,21 @@ static void say_job(const struct show *w, struct buf *b)
     uint64_t v, bound = 0;
     if (!job_value(w, "cpu", &v))
         return;
-    buf_str(b, "so far ");
-    fmt_duration(b, v);
-    buf_str(b, " cpu");
-    if (job_value(w, "cpu_bound", &bound) && bound) {
-        buf_str(b, " (short by less than ");
-        fmt_duration(b, bound);
-        buf_byte(b, ')');
-    }
+    buf_printf(b, "so far %s cpu", DURATION(v));
+    if (job_value(w, "cpu_bound", &bound) && bound)
+        buf_printf(b, " (short by less than %s)", DURATION(bound));
     if (job_value(w, "tcp_sent", &v)) {
         bound = 0;
         job_value(w, "tcp_is_lower_bound", &bound);
         const char *least = baro_value_prefix(bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_WORDS);
-        buf_printf(b, ", tcp sent %s", least);
-        fmt_bytes(b, v);
+        buf_printf(b, ", tcp sent %s%s", least, BYTES(v));
         v = 0;
         job_value(w, "tcp_received", &v);
-        buf_printf(b, ", received %s", least);
-        fmt_bytes(b, v);
+        buf_printf(b, ", received %s%s", least, BYTES(v));
     }
-    if (w->instant.before) {
-        buf_str(b, "; rates over ");
-        fmt_duration(b, baro_sample_t_ns(w->instant.now) - baro_sample_t_ns(w->instant.before));
-    }
+    if (w->instant.before)
+        buf_printf(b, "; rates over %s",
+                   DURATION(baro_sample_t_ns(w->instant.now) - baro_sample_t_ns(w->instant.before)));
     buf_byte(b, '\n');
 }
 
@@ -115,11 +107,8 @@ static void say_phases(const struct show *w, struct buf *b)
 static void say_age(const struct show *w, uint64_t read_ns, struct buf *b)
 {
     uint64_t t_ns = baro_sample_t_ns(w->instant.now);
-    if (read_ns + NS_PER_MS < t_ns) {
-        buf_str(b, "; ");
-        fmt_duration(b, t_ns - read_ns);
-        buf_str(b, " before");
-    }
+    if (read_ns + NS_PER_MS < t_ns)
+        buf_printf(b, "; %s before", DURATION(t_ns - read_ns));
     buf_byte(b, '\n');
 }
 
@@ -162,8 +151,7 @@ static void say_machine(const struct show *w, struct buf *b)
     }
     if (host_value(w, "cpus", &v) != BARO_PRESENT)
         v = baro_header_cpus(row.header);
-    fmt_count(b, v);
-    buf_str(b, row.cores_absent == BARO_PRESENT ? " cores busy" : v == 1 ? " core" : " cores");
+    buf_printf(b, "%s %s", COUNT(v), row.cores_absent == BARO_PRESENT ? "cores busy" : v == 1 ? "core" : "cores");
     if (host_value(w, "load_1m", &v) == BARO_PRESENT) {
         buf_str(b, ", load ");
         fmt_decimal(b, (double)v / 1e6, 2);
@@ -173,11 +161,8 @@ static void say_machine(const struct show *w, struct buf *b)
     buf_str(b, " of ");
     bytes(b, w, "memory_total");
     buf_str(b, " memory used");
-    if (host_value(w, "swap_used", &v) == BARO_PRESENT && v) {
-        buf_str(b, ", ");
-        fmt_bytes(b, v);
-        buf_str(b, " swap");
-    }
+    if (host_value(w, "swap_used", &v) == BARO_PRESENT && v)
+        buf_printf(b, ", %s swap", BYTES(v));
     say_age(w, row.t_ns, b);
 }
 

@@ -57,7 +57,7 @@ int summary_tasks(struct cli *cli, const struct settings *s, struct baro_tape *t
     else if (report_tasks_count(summary))
         report_tasks_text(summary, cli->width, &text);
     else
-        buf_str(&text, "no tasks; `baro help record` says how --match names them\n");
+        buf_str(&text, "no tasks; --task NAME=REGEX makes one (`baro help summary`)\n");
     int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
     buf_done(&text);
     baro_fold_free(fold);

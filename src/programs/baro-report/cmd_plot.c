@@ -28,7 +28,7 @@ struct plotted {
     struct chart_set *figures;
 };
 
-struct plot {
+struct plot_job {
     const struct cli *cli;
     const struct settings *s;
     struct plotted one[TAPES_MAX];
@@ -45,7 +45,7 @@ static uint64_t fact_ns(const struct baro_summary *s, const char *name)
     return baro_summary_value(s, baro_summary_fact_find("", name), 0, &v) == BARO_PRESENT ? v.u64 : 0;
 }
 
-static int open_one(struct plot *p, const char *name)
+static int open_one(struct plot_job *p, const char *name)
 {
     struct plotted *one = &p->one[p->n];
     struct baro_error err = BARO_ERROR_INIT;
@@ -68,7 +68,7 @@ static int open_one(struct plot *p, const char *name)
 
 /* ---- the stretch of time ---- */
 
-static int moment_of(const struct plot *p, const char *option, const char *text, uint64_t otherwise, uint64_t *ret)
+static int moment_of(const struct plot_job *p, const char *option, const char *text, uint64_t otherwise, uint64_t *ret)
 {
     const struct plotted *one = &p->one[0];
     struct baro_error err = BARO_ERROR_INIT;
@@ -87,7 +87,7 @@ static int moment_of(const struct plot *p, const char *option, const char *text,
 }
 
 /* Uses the same stretch for all tapes, counted from the start of each. */
-static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
+static int stretch(const struct plot_job *p, uint64_t *ret_from, uint64_t *ret_to)
 {
     uint64_t longest = 1, earliest = UINT64_MAX;
     for (size_t i = 0; i < p->n; i++) {
@@ -106,7 +106,7 @@ static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
 }
 
 /* what: the figure or metric; NULL: the default figures. */
-static int make_figures(struct plot *p, const char *what)
+static int make_figures(struct plot_job *p, const char *what)
 {
     uint64_t from, to;
     int status = stretch(p, &from, &to);
@@ -146,7 +146,7 @@ static const struct chart_curve *main_curve(const struct chart *c)
     return c->n_curves ? &c->curves[0] : NULL;
 }
 
-static int overlay(const struct plot *p, size_t figure, struct chart *ret)
+static int overlay(const struct plot_job *p, size_t figure, struct chart *ret)
 {
     const struct chart *first = figures_chart(p->one[0].figures, figure);
     *ret = (struct chart){.id = strdup(first->id),
@@ -178,7 +178,7 @@ static int overlay(const struct plot *p, size_t figure, struct chart *ret)
 
 /* ---- drawing ---- */
 
-static int draw_chart(const struct plot *p, const struct chart *c, struct buf *ret)
+static int draw_chart(const struct plot_job *p, const struct chart *c, struct buf *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
     int code = 0;
@@ -193,7 +193,7 @@ static int draw_chart(const struct plot *p, const struct chart *c, struct buf *r
     return code < 0 ? cli_fail(p->cli, &err) : 0;
 }
 
-static int write_out(const struct plot *p, const struct buf *b)
+static int write_out(const struct plot_job *p, const struct buf *b)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct output o = {.fd = -1};
@@ -207,7 +207,7 @@ static int write_out(const struct plot *p, const struct buf *b)
     return code < 0 ? cli_fail(p->cli, &err) : 0;
 }
 
-static int draw_figure(const struct plot *p, size_t figure, struct buf *ret)
+static int draw_figure(const struct plot_job *p, size_t figure, struct buf *ret)
 {
     struct chart c = {0};
     if (figure)
@@ -221,7 +221,7 @@ static int draw_figure(const struct plot *p, size_t figure, struct buf *ret)
     return status;
 }
 
-static int plot(struct plot *p, char **tapes, size_t n, const char *what)
+static int plot(struct plot_job *p, char **tapes, size_t n, const char *what)
 {
     struct buf b = {0};
     int status = n ? 0 : open_one(p, NULL);
@@ -248,7 +248,7 @@ static int list_figures(const struct cli *cli)
 }
 
 /* The output decides the format. */
-static int choose_format(struct plot *p)
+static int choose_format(struct plot_job *p)
 {
     const struct settings *s = p->s;
     unsigned width = s->width;
@@ -323,7 +323,7 @@ int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
         return list_figures(cli);
     put_figure_last(argv, n);
     const char *what = n && !is_tape(argv[n - 1]) ? argv[--n] : NULL;
-    struct plot *p = calloc(1, sizeof(*p));
+    struct plot_job *p = calloc(1, sizeof(*p));
     if (!p)
         return cli_failf(cli, "out of memory");
     p->cli = cli;

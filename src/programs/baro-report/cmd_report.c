@@ -43,23 +43,23 @@ static int to_output(void *context, const char *text, size_t len)
     return output_write(context, text, len, NULL);
 }
 
-struct job {
+struct report_job {
     const struct cli *cli;
     const struct settings *s;
     struct several several;
 };
 
-static int fail_report(const struct job *j, int code, struct baro_error *err, const char *name)
+static int fail_report(const struct report_job *j, int code, struct baro_error *err, const char *name)
 {
     if (code < 0 && !err->text[0])
         error_set(err, code, "can't write %s: %s", name ? name : "to standard output", strerror(-code));
     return code < 0 ? cli_fail(j->cli, err) : 0;
 }
 
-static int write_page(const struct job *j, struct output *o, struct baro_error *err)
+static int write_page(const struct report_job *j, struct output *o, struct baro_error *err)
 {
     const struct listed_tape *t = &j->several.list.at[0];
-    struct document d = {.path = t->path, .name = t->name};
+    struct document d = {.task_rules = j->several.task_rules, .path = t->path, .name = t->name};
     int code = document_open(&d, err);
     struct page_options options = {.tape_name = d.name, .zone = d.zone};
     if (code >= 0)
@@ -68,7 +68,7 @@ static int write_page(const struct job *j, struct output *o, struct baro_error *
     return code;
 }
 
-static int write_file(struct job *j, const struct report_format *format, const char *name)
+static int write_file(struct report_job *j, const struct report_format *format, const char *name)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct output o;
@@ -96,7 +96,7 @@ static bool is_folder(const struct settings *s)
            (span_ends(span_str(s->output), "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
-static int write_report(struct job *j)
+static int write_report(struct report_job *j)
 {
     const struct settings *s = j->s;
     const struct report_format *format = choose_format(s);
@@ -124,7 +124,7 @@ static int write_report(struct job *j)
 }
 
 /* Appends the Markdown to what is already in the job summary of GitHub Actions. */
-static int add_to_github(struct job *j)
+static int add_to_github(struct report_job *j)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct buf text = {0};
@@ -145,7 +145,7 @@ static int add_to_github(struct job *j)
 /* If one of several tapes cannot be read, the report is written, but the command fails. */
 int cmd_report(struct cli *cli, const struct settings *s, char **argv)
 {
-    struct job j = {.cli = cli, .s = s};
+    struct report_job j = {.cli = cli, .s = s, .several.task_rules = reader_task_rules(s)};
     struct tape_list *list = &j.several.list;
     struct baro_error err = BARO_ERROR_INIT;
     int status;

@@ -6,6 +6,8 @@
 int document_open(struct document *d, struct baro_error *err)
 {
     int r = baro_tape_open(&d->tape, d->path, err);
+    if (r >= 0 && d->task_rules)
+        r = baro_tape_set_tasks(d->tape, d->task_rules, err);
     if (r < 0)
         return r;
     d->header = baro_tape_header(d->tape);

@@ -20,7 +20,7 @@
 #define PHASES_SHOWN 40u
 #define CURVES_WIDTH 88u
 
-struct page {
+struct markdown {
     const struct document *d;
     const struct baro_summary *s;
     struct report_style style;
@@ -31,7 +31,7 @@ struct page {
     bool is_cut; /* the heading has a truncated title */
 };
 
-static void put_escaped(struct page *p, const struct buf *b)
+static void put_escaped(struct markdown *p, const struct buf *b)
 {
     if (b->failed)
         p->out->failed = true;
@@ -41,7 +41,7 @@ static void put_escaped(struct page *p, const struct buf *b)
 
 /* ---- head ---- */
 
-static void place_and_time(struct page *p)
+static void place_and_time(struct markdown *p)
 {
     struct buf b = {0};
     const char *host = report_text(p->s, "host", "name"), *kernel = report_text(p->s, "host", "kernel");
@@ -58,7 +58,7 @@ static void place_and_time(struct page *p)
     buf_done(&b);
 }
 
-static void head(struct page *p)
+static void head(struct markdown *p)
 {
     struct buf title = {0}, result = {0};
     report_title(p->s, &title);
@@ -83,7 +83,7 @@ static void head(struct page *p)
 /* ---- verdicts ---- */
 
 /* Writes, folded away, the evidence of the verdicts. */
-static void evidence(struct page *p, size_t n)
+static void evidence(struct markdown *p, size_t n)
 {
     buf_str(p->out, "<details><summary>What this rests on</summary>\n\n| rule | figure | value |\n|---|---|--:|\n");
     for (size_t i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ static void evidence(struct page *p, size_t n)
     buf_str(p->out, "\n</details>\n\n");
 }
 
-static void verdicts(struct page *p)
+static void verdicts(struct markdown *p)
 {
     size_t n = baro_verdicts_count(p->d->verdicts);
     for (size_t i = 0; i < n; i++) {
@@ -127,7 +127,7 @@ static void verdicts(struct page *p)
 
 /* ---- curves and key figures ---- */
 
-static void put_curves(struct page *p)
+static void put_curves(struct markdown *p)
 {
     struct buf b = {0};
     struct report_style style = p->style;
@@ -145,7 +145,7 @@ static void put_curves(struct page *p)
 
 static void one_part(void *context, const char *label, const char *part, size_t len)
 {
-    struct page *p = context;
+    struct markdown *p = context;
     if ((strcmp(label, "note") == 0) != p->in_notes)
         return;
     if (p->in_notes) {
@@ -167,7 +167,7 @@ static void one_part(void *context, const char *label, const char *part, size_t 
     markdown_escaped_text(p->out, part, len);
 }
 
-static void figures(struct page *p)
+static void figures(struct markdown *p)
 {
     struct buf title = {0};
     p->any = p->in_notes = false;
@@ -185,7 +185,7 @@ static void figures(struct page *p)
     buf_done(&title);
 }
 
-static void notes(struct page *p)
+static void notes(struct markdown *p)
 {
     p->any = false;
     p->in_notes = true;
@@ -195,7 +195,7 @@ static void notes(struct page *p)
 
 /* ---- tables ---- */
 
-static void phase_row(struct page *p, size_t i, const struct baro_timeline_item *item)
+static void phase_row(struct markdown *p, size_t i, const struct baro_timeline_item *item)
 {
     static const char *const facts[] = {"cpu_ns", "cores_mean", "rss_peak_bytes", "io_rchar_bytes", "io_wchar_bytes"};
     struct buf b = {0};
@@ -221,7 +221,7 @@ static void phase_row(struct page *p, size_t i, const struct baro_timeline_item 
     buf_done(&b);
 }
 
-static void phases(struct page *p)
+static void phases(struct markdown *p)
 {
     size_t n = 0, shown = 0;
     for (size_t i = 0; i < baro_timeline_count(p->d->timeline); i++) {
@@ -238,7 +238,7 @@ static void phases(struct page *p)
     buf_str(p->out, shown ? "\n" : "");
 }
 
-static void command_row(struct page *p, size_t i)
+static void command_row(struct markdown *p, size_t i)
 {
     const char *name = report_row(p->s, "commands", "name", i).text;
     uint64_t total = report_u64(p->s, "job", "cpu_ns");
@@ -256,7 +256,7 @@ static void command_row(struct page *p, size_t i)
     buf_str(p->out, " |\n");
 }
 
-static void commands(struct page *p)
+static void commands(struct markdown *p)
 {
     size_t n = report_rows(p->s, "commands");
     if (!n)
@@ -272,7 +272,7 @@ static void commands(struct page *p)
     buf_byte(p->out, '\n');
 }
 
-static void foot(struct page *p)
+static void foot(struct markdown *p)
 {
     const char *name = p->d->name;
     buf_str(p->out, "<sub>barograph ");
@@ -285,7 +285,7 @@ static void foot(struct page *p)
 int document_markdown(const struct document *d, void *context, struct buf *ret, struct baro_error *err)
 {
     (void)context;
-    struct page p = {.d = d, .s = d->summary, .out = ret};
+    struct markdown p = {.d = d, .s = d->summary, .out = ret};
     p.style = (struct report_style){
         .width = 400, .utf8 = true, .running = baro_tape_state(d->tape) == BARO_TAPE_RUNNING, .zone = d->zone};
     head(&p);

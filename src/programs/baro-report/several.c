@@ -41,7 +41,8 @@ static void add_to_sums(struct several *s, const struct document *d)
 static int read_tape(struct several *s, size_t i, document_section *section, void *context)
 {
     struct listed_tape *t = &s->list.at[i];
-    struct document d = {.path = t->path, .name = t->name, .number = s->list.is_several ? i + 1 : 0};
+    struct document d = {
+        .task_rules = s->task_rules, .path = t->path, .name = t->name, .number = s->list.is_several ? i + 1 : 0};
     int r = document_read(&d, &t->reason);
     if (r >= 0)
         r = section(&d, context, &t->section, &t->reason);

@@ -16,7 +16,8 @@ struct several_sum {
 
 struct several {
     struct tape_list list;
-    size_t read, running; /* number of tapes; running: among those that were read */
+    size_t read, running;   /* number of tapes; running: among those that were read */
+    const char *task_rules; /* of all tapes; NULL: none */
     struct several_sum cpu, processes;
     struct baro_value rss; /* the highest peak of a tape; if of_rss > 0 */
     size_t of_rss;

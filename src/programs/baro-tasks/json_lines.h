@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks as JSON lines, which recorder/select/task_lines.h reads. */
+/* Tasks as JSON lines, which libbaro/rules/task_lines.h reads. */
 #ifndef PROGRAMS_BARO_TASKS_JSON_LINES_H
 #define PROGRAMS_BARO_TASKS_JSON_LINES_H
 

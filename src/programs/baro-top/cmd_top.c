@@ -166,6 +166,7 @@ static int open_tape(struct top *t, const char *name)
         status = cli_fail(t->cli, &t->err);
     if (status)
         return status;
+    t->feed.task_rules = reader_task_rules(t->cli->settings);
     return feed_open(&t->feed, &t->err) < 0 ? cli_fail(t->cli, &t->err) : 0;
 }
 

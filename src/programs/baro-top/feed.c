@@ -20,6 +20,10 @@ int feed_open(struct feed *f, struct baro_error *err)
     if (code < 0)
         return code;
     code = baro_tape_open(&f->other, f->path, err);
+    if (code >= 0 && f->task_rules)
+        code = baro_tape_set_tasks(f->tape, f->task_rules, err);
+    if (code >= 0 && f->task_rules)
+        code = baro_tape_set_tasks(f->other, f->task_rules, err);
     if (code >= 0)
         code = baro_fold_new(&f->fold, baro_tape_header(f->tape), BARO_FOLD_TIMELINE, err);
     if (code >= 0) {

@@ -31,6 +31,7 @@ struct feed_base {
 
 struct feed {
     char path[PATH_MAX];
+    const char *task_rules; /* for baro_tape_set_tasks(); NULL: none */
     uint64_t rates_over_ns; /* in feed_at(); feed_open() sets FEED_STEP_NS */
     struct metrics metric;
     struct baro_tape *tape, *other;

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
 #include "programs/baro/background.h"
+#include "programs/baro/options_select.h"
 #include "programs/baro/recording.h"
 #include "programs/baro/run_baro_tasks.h"
 #include "recorder/marks/marks_file.h"
@@ -52,18 +53,22 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
     const struct select_settings *select = &s->select;
     bool selects = select->n_rules > 0;
     if (select->file && (selects || select->has_uid || select->under || select->children || select->on))
-        return cli_failf(cli, "--task and --%s: one of them; the tasks of a file have keys for that",
+        return cli_failf(cli, "--tasks and --%s: one of them; the tasks of a file have keys for that",
                          selects         ? "match"
                          : select->under ? "under"
                                          : "user");
     bool alone = s->machine && !s->n_pids && !s->cgroup && !selects && !select->file;
     if (!selects && (select->has_uid || (select->under && !alone) || select->children || select->on))
-        return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --name or --exact");
+        return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --task or --exact");
     if (!s->n_pids && !s->cgroup && !s->machine && !selects && !select->file)
-        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --task FILE, or "
+        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --tasks FILE, or "
                               "--host for the machine alone");
     if (select->file && (s->n_pids || s->cgroup))
-        return cli_failf(cli, "--task and %s: one of them; the tasks of a file have keys for that",
+        return cli_failf(cli, "--tasks and %s: one of them; the tasks of a file have keys for that",
+                         s->n_pids ? "--pid" : "--cgroup");
+    bool reads_later = selects && (s->n_pids || s->cgroup);
+    if (reads_later && (select->under || select->on == MATCH_EXE))
+        return cli_failf(cli, "%s and %s: one of them", select->under ? "--under" : "--match-on exe",
                          s->n_pids ? "--pid" : "--cgroup");
     if (s->n_pids && s->cgroup)
         return cli_failf(cli, "--pid and --cgroup: one of them");
@@ -110,27 +115,11 @@ static int open_events(const char *path, struct marks_file *ret, struct baro_err
     return 0;
 }
 
-static int make_rules(const struct select_settings *s, struct rules *ret, struct baro_error *err)
-{
-    char name[TASK_NAME_MOST + 1];
-    int code = 0;
-    for (int i = 0; i < s->n_rules && code == 0; i++) {
-        const struct rule_setting *rule = &s->rules[i];
-        snprintf(name, sizeof(name), "%.*s", rule->name_len, rule->name ? rule->name : "");
-        const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name,
-                                             (enum match_on)s->on,     s->has_uid, s->uid};
-        code = rules_add(ret, &request, err);
-    }
-    for (size_t i = 0; i < ret->n_tasks; i++)
-        ret->task[i].whole = s->children;
-    return code;
-}
-
 /* Reads the tasks from the options, or from the task file. Returns 0 or a negative code. */
 static int make_selection(const struct select_settings *s, struct task_file *file, struct select_options *ret,
-                          struct baro_error *err)
+                          struct buf *ret_lines, struct baro_error *err)
 {
-    int code = s->file ? task_file_read(file, s->file, err) : make_rules(s, &file->rules, err);
+    int code = s->file ? task_file_read(file, s->file, err) : select_rules(s, &file->rules, ret_lines, err);
     if (code == 0 && s->file)
         code = task_file_find(file, s->file, false, err);
     bool only_pids = !file->rules.n && file->n_pins;
@@ -178,7 +167,7 @@ static int open_marks(const struct record_settings *s, struct marks_file *ret, s
 }
 
 static int record(struct cli *cli, const struct record_settings *s, const char *name,
-                  const struct select_options *selection, struct background *background)
+                  const struct select_options *selection, const char *rules, struct background *background)
 {
     struct recording recording;
     struct record_options options;
@@ -200,7 +189,9 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     options.attach.n_targets = (size_t)s->n_pids;
     options.attach.until_all = s->until_all;
     options.attach.cgroup = s->cgroup;
-    options.attach.select = selection->rules->n_tasks ? selection : NULL;
+    bool is_named = s->n_pids || s->cgroup;
+    options.attach.select = selection->rules->n_tasks && !is_named ? selection : NULL;
+    options.task_rules = selection->rules->n_tasks && is_named ? rules : NULL;
     options.attach.starter = background->starter;
     options.on.accepted = s->background ? accept_targets : NULL;
     options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select;
@@ -230,16 +221,20 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
         return code;
     if (s->record.background && background_begin(&background, &err) < 0)
         return cli_fail(cli, &err);
+    if (s->record.select.old)
+        cli_note(cli, "%s", s->record.select.old);
+    struct buf lines = {0};
     struct task_file *file = calloc(1, sizeof(*file));
     if (!file)
         return cli_failf(cli, "out of memory");
-    if (make_selection(&s->record.select, file, &selection, &err) < 0) {
+    if (make_selection(&s->record.select, file, &selection, &lines, &err) < 0) {
         code = cli_fail(cli, &err);
     } else {
         target_of(&s->record, s->record.select.file ? file : NULL, name, sizeof(name));
-        code = record(cli, &s->record, name, &selection, &background);
+        code = record(cli, &s->record, name, &selection, (const char *)lines.at, &background);
     }
     task_file_done(file);
     free(file);
+    buf_done(&lines);
     return code;
 }

@@ -13,6 +13,7 @@
 #include "programs/baro/inside.h"
 #include "programs/baro/mark_line.h"
 #include "programs/baro/mlflow.h"
+#include "programs/baro/options_select.h"
 #include "programs/baro/recording.h"
 #include "programs/baro/room.h"
 #include "recorder/collectors/sockets/sockets.h"
@@ -210,6 +211,10 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     static struct running run; /* static, because it is large: initializing it would delay a short command */
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
+    static struct rules rules;
+    static struct buf lines;
+    if (select_rules(&s->record.select, &rules, &lines, &err) < 0)
+        return cli_fail(cli, &err);
     bool is_inside = s->record.task && *(getenv("BARO_EVENTS") ?: "");
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
@@ -229,6 +234,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
     fill_options(&run, cli, s, argv, cwd, sizeof(cwd));
+    run.options.task_rules = rules.n ? (const char *)lines.at : NULL;
     const struct run_options options = {
         .argv = argv,
         .becoming = becoming,

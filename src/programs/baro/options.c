@@ -201,15 +201,22 @@ static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the
 
 static int take_task_option(void *at, const char *text, struct baro_error *err)
 {
+    struct record_settings *s = at;
+    if (task_rule_text(text))
+        return select_take_task(s, text, err);
     if (!*text || strlen(text) > TASK_NAME_LONGEST)
         return error_set(err, BARO_E_RANGE, "the name of a task has 1 to %u bytes", TASK_NAME_LONGEST);
-    *(const char **)at = text;
+    s->task = text;
     return 0;
 }
 
 const struct opt options_run[] = {
     RECORDING,
-    PARSED("task", 0, "NAME", record.task, take_task_option, "inside of a recording: the command is a task of it"),
+    NAME_OPTION,
+    PARSED(
+        "task", 0, "NAME[=REGEX]", record, take_task_option,
+        "NAME=REGEX: what fits, and what it starts, is a task; NAME, inside of a recording: the command is a task of "
+        "it"),
     CHOICE("cgroup", 0, "WHICH", record.own_group, own_groups,
            "a control group for the command: auto (the default), own or none"),
     SETS("wait-all", 0, record.wait_all, "return when all that the command started has ended, too"),

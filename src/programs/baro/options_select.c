@@ -15,7 +15,7 @@ const char *const select_match_ons[] = {"cmdline", "exe", "comm", NULL};
 static int take_rule(struct select_settings *s, const struct rule_setting *rule, struct baro_error *err)
 {
     if (s->n_rules == SETTINGS_RULES_MAX)
-        return error_set(err, BARO_E_RANGE, "more than %d of --match, --name and --exact", SETTINGS_RULES_MAX);
+        return error_set(err, BARO_E_RANGE, "more than %d of --match, --task and --exact", SETTINGS_RULES_MAX);
     s->rules[s->n_rules++] = *rule;
     return 0;
 }
@@ -30,13 +30,62 @@ int select_take_exact(void *at, const char *text, struct baro_error *err)
     return take_rule(at, &(struct rule_setting){.text = text, .is_name = true}, err);
 }
 
+static int take_task(struct select_settings *s, const char *text, const char *regex, bool is_task,
+                     struct baro_error *err)
+{
+    return take_rule(
+        s, &(struct rule_setting){.name = text, .name_len = (int)(regex - 1 - text), .text = regex, .is_task = is_task},
+        err);
+}
+
+int select_take_task(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    const char *regex = task_rule_text(text);
+    if (regex)
+        return take_task(&s->select, text, regex, true, err);
+    s->select.old = "--task FILE is --tasks FILE now, and --task is NAME=REGEX";
+    return select_take_file(&s->select, text, err);
+}
+
 int select_take_name(void *at, const char *text, struct baro_error *err)
 {
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        return error_set(err, BARO_E_SYNTAX, "'%.80s' is not NAME=REGEX", text);
-    return take_rule(at, &(struct rule_setting){.name = text, .name_len = (int)(equals - text), .text = equals + 1},
-                     err);
+    struct record_settings *s = at;
+    const char *regex = task_rule_text(text);
+    if (regex) {
+        s->select.old = "--name NAME=REGEX is --task NAME=REGEX now, and --name is the name of the recording";
+        return take_task(&s->select, text, regex, false, err);
+    }
+    s->name = text;
+    return 0;
+}
+
+/* ---- rules ---- */
+
+static enum match_on on_of(const struct select_settings *s, const struct rule_setting *rule)
+{
+    return rule->is_task && s->on == MATCH_CMDLINE ? MATCH_EITHER : (enum match_on)s->on;
+}
+
+int select_rules(const struct select_settings *s, struct rules *ret, struct buf *ret_lines, struct baro_error *err)
+{
+    static const char *const ons[] = {"cmdline", "exe", "comm", "either"};
+    char name[TASK_NAME_MOST + 1];
+    for (int i = 0; i < s->n_rules; i++) {
+        const struct rule_setting *rule = &s->rules[i];
+        snprintf(name, sizeof(name), "%.*s", rule->name_len, rule->name ? rule->name : "");
+        const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name,
+                                             on_of(s, rule),           s->has_uid, s->uid};
+        int code = rules_add(ret, &request, err);
+        if (code < 0)
+            return code;
+        ret->task[ret->at[ret->n - 1].task].whole = s->children;
+        task_lines_add(ret_lines,
+                       &(struct task_line){request.task ? request.task : rule->text, rule->text, ons[request.on],
+                                           rule->is_name, s->children || rule->is_task, s->has_uid, s->uid});
+    }
+    buf_byte(ret_lines, 0);
+    return ret_lines->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 int select_take_under(void *at, const char *text, struct baro_error *err)

@@ -53,8 +53,12 @@ void recording_say(void *recording, const char *line)
 static void on_header(void *context, const struct baro_header *h)
 {
     struct recording *r = context;
-    if (!r->settings->quiet && !r->settings->background)
-        baro_fold_new(&r->fold, h, BARO_FOLD_VERDICTS, NULL);
+    if (r->settings->quiet || r->settings->background)
+        return;
+    r->header = h;
+    baro_fold_new(&r->fold, h, BARO_FOLD_VERDICTS, NULL);
+    if (h->task_rules && task_file_parse(&r->rules, "the tasks", span_str(h->task_rules), NULL) == 0)
+        task_fold_new(&r->tasks, h, &r->rules.rules, 0); /* else the summary has no tasks */
 }
 
 static void on_begun(void *context)
@@ -163,10 +167,28 @@ static void summarize(struct recording *r, struct baro_record record)
     }
 }
 
+/* Sums up tasks, as readers do. */
+static void summarize_sample(struct recording *r, const struct baro_sample *s)
+{
+    struct baro_sample with_tasks;
+    struct baro_record record = {.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s};
+    if (r->fold && !r->tasks && task_fold_is_needed(s))
+        task_fold_new(&r->tasks, r->header, NULL, r->sample_ns);
+    r->sample_ns = s->t_ns;
+    if (r->tasks) {
+        with_tasks = *s;
+        task_fold_sample(r->tasks, &with_tasks);
+        record.u.sample = &with_tasks;
+    }
+    summarize(r, record);
+    if (r->tasks)
+        task_fold_restore(r->tasks, s->processes, s->n);
+}
+
 static void on_sample(void *context, const struct baro_sample *s)
 {
     struct recording *r = context;
-    summarize(r, (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s});
+    summarize_sample(r, s);
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
     publish_tape(r);
@@ -181,7 +203,14 @@ static void on_sample(void *context, const struct baro_sample *s)
 
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
-    summarize(context, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = row_of_exit(e)});
+    struct recording *r = context;
+    if (r->fold && !r->tasks && !e->absent[EXIT_task])
+        task_fold_new(&r->tasks, r->header, NULL, r->sample_ns);
+    if (r->tasks) {
+        struct baro_exit copy = *e;
+        task_fold_exit(r->tasks, &copy);
+    }
+    summarize(r, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = row_of_exit(e)});
 }
 
 static void on_event(void *context, const struct baro_event *e)
@@ -277,6 +306,7 @@ void recording_options(struct recording *r, struct record_options *ret)
     const struct record_settings *s = r->settings;
     *ret = (struct record_options){
         .tape_fd = r->tape_fd,
+        .name = s->name,
         .before = r->cli->before,
         .pace = {.interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm},
         .scope = {.wanted = s->wanted,
@@ -337,6 +367,9 @@ void recording_discard(struct recording *r)
 void recording_done(struct recording *r)
 {
     baro_fold_free(r->fold);
+    task_fold_free(r->tasks);
+    task_file_done(&r->rules);
+    r->tasks = NULL;
     buf_done(&r->path);
     tape_file_done(&r->file);
     segments_writer_done(&r->segments);

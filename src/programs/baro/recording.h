@@ -4,6 +4,8 @@
 #define PROGRAMS_BARO_RECORDING_H
 
 #include "libbaro/builder/builder.h"
+#include "libbaro/rules/task_fold.h"
+#include "libbaro/rules/task_lines.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/segments.h"
 #include "programs/common/cli.h"
@@ -33,6 +35,10 @@ struct recording {
     void *first_sample_context;
     struct baro_fold *fold; /* of what was recorded so far; NULL: nothing is printed at the end */
     bool gave_up;           /* the timeline would take too much memory: there are no verdicts */
+    const struct baro_header *header;
+    struct task_fold *tasks; /* NULL: none so far */
+    struct task_file rules;
+    uint64_t sample_ns; /* of the last sample */
 };
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */

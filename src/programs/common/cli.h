@@ -38,6 +38,7 @@ struct cli_command {
 
 struct cli {
     const struct cli_command *command;
+    const struct settings *settings;     /* the command's; NULL before its options were parsed */
     bool tty;                            /* standard output is a terminal */
     bool tty_err;                        /* standard error is one */
     bool utf8;                           /* the locale can show more than ASCII */

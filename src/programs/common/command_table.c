@@ -24,8 +24,8 @@ const struct cli_command cli_commands[] = {
      .examples = "baro record --pid 1234\trecord process 1234 and its descendants until process 1234 has ended\n"
                  "baro record --pid 1234 --until all\tuntil its descendants have ended, too\n"
                  "baro record --cgroup system.slice/cron.service\trecord a service\n"
-                 "baro record --name sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"
-                 "baro record --cgroup user.slice --name cc='^[^ ]*cc1'\trecord a control group, with a task\n"
+                 "baro record --task sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"
+                 "baro record --cgroup user.slice --task cc=^cc1\trecord a control group, with a task\n"
                  "baro record --host --for 10min -o idle.baro\trecord the machine for ten minutes",
      .options = options_record,
      .function = cmd_record,
@@ -72,7 +72,8 @@ const struct cli_command cli_commands[] = {
      .operands = "[TAPE]",
      .summary = "what the job used, and which commands used it",
      .examples = "baro summary\tthe last run\n"
-                 "baro summary --json @2\tthe run before it, for programs",
+                 "baro summary --json @2\tthe run before it, for programs\n"
+                 "baro summary --by task --task cc=^cc1 --task ld=^ld\twhat compilers and linkers used",
      .options = options_summary,
      .function = cmd_summary,
      .operands_max = 1},

@@ -42,6 +42,7 @@ int cli_run(struct cli *cli, struct settings *settings, char **argv)
     bool help;
     if (!cli->command->stop_early) /* no command inherits it: a limit of the size of files is an error (EFBIG) */
         signal(SIGXFSZ, SIG_IGN);
+    cli->settings = settings;
     int n = opt_parse(cli->command->options, argv, cli->command->stop_early, settings, &help, &err);
     if (n < 0)
         return cli_fail(cli, &err);
@@ -72,5 +73,7 @@ int cli_reader_main(int argc, char **argv)
     cli.command = cli_find(argv[1]);
     if (!cli.command || !cli.command->function)
         return cli_unknown(&cli, argv[1]);
-    return cli_run(&cli, &settings, argv + 2);
+    int status = cli_run(&cli, &settings, argv + 2);
+    buf_done(&settings.tasks.lines);
+    return status;
 }

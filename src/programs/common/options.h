@@ -25,6 +25,19 @@ int take_keep(void *at, const char *text, struct baro_error *err);     /* at: st
 int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
 int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: double, grams for a kWh */
 
+/* task_options.c; at: struct task_settings */
+int take_task_rule(void *at, const char *text, struct baro_error *err);  /* NAME=REGEX */
+int take_task_shown(void *at, const char *text, struct baro_error *err); /* the same, or NAME */
+int take_task_file(void *at, const char *path, struct baro_error *err);
+const char *task_rule_text(const char *option); /* the REGEX of NAME=REGEX; NULL: it is something else */
+/* A rule as lines of JSON, as `baro tasks --json` writes them. */
+struct task_line {
+    const char *name, *text, *on;
+    bool is_name, children, has_uid;
+    uint32_t uid;
+};
+void task_lines_add(struct buf *lines, const struct task_line *line);
+
 #define AT(member) offsetof(struct settings, member)
 /* Rows: the long name, the letter or 0, the argument's name, where in the settings the value goes, the help, and what a
  * few have besides (.completes). What one line can't say is in docs/help.md. */
@@ -40,6 +53,12 @@ int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: do
     OPTION(name, letter, argument, OPT_CHOICE, member, __VA_ARGS__, .choices = words)
 #define PARSED(name, letter, argument, member, function, ...)                                                          \
     OPTION(name, letter, argument, OPT_PARSED, member, __VA_ARGS__, .parse = function)
+#define TASK_OPTIONS                                                                                                   \
+    PARSED("task", 0, "NAME=REGEX", tasks, take_task_rule,                                                             \
+           "what fits REGEX, and what it starts, is the task NAME; may be repeated"),                                  \
+        PARSED("tasks", 0, "FILE", tasks, take_task_file,                                                              \
+               "the same for the tasks of a task file (baro help tasks), by match and exact alone",                    \
+               .completes = OPT_A_FILE)
 #define JSON_OPTION SETS("json", 0, json, "write JSON")
 /* The last rows of each table. */
 #define END                                                                                                            \

@@ -37,6 +37,7 @@ const struct opt options_summary[] = {
            "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"),
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
            "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded"),
+    TASK_OPTIONS,
     JSON_OPTION,
     END,
 };
@@ -50,7 +51,8 @@ const struct opt options_show[] = {
     SETS("follow", 'f', follow, "print the newest sample again and again until the recording ends"),
     PARSED("top", 'n', "N", count, take_count,
            "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"),
-    TEXT("task", 0, "NAME", task, "print the processes of this task alone (baro help record)"),
+    PARSED("task", 0, "NAME[=REGEX]", tasks, take_task_shown,
+           "NAME: print the processes of this task alone; NAME=REGEX: what fits, and what it starts, is the task NAME"),
     JSON_OPTION,
     END,
 };
@@ -60,6 +62,7 @@ const struct opt options_top[] = {
     TEXT("at", 'a', "TIME", at,
          "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601"),
     PARSED("lines", 'n', "N", count, take_count, "print this many processes, or all (default: 25)"),
+    TASK_OPTIONS,
     END,
 };
 
@@ -76,6 +79,7 @@ const struct opt options_export[] = {
     CHOICE("dialect", 'd', "NAME", dialect, dialect_names,
            "CSV as another program writes it, such as spare-cores (of process or host), pytyche-cpu or oasislmf; "
            "--list has all"),
+    TASK_OPTIONS,
     SETS("smi-rounding", 0, smi_rounding,
          "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device"),
     TEXT("columns", 'c', "LIST", columns,
@@ -99,6 +103,7 @@ const struct opt options_report[] = {
          .completes = OPT_A_FILE),
     CHOICE("format", 'F', "FORMAT", report_format, report_format_names,
            "html, markdown or json (default: by the end of FILE)"),
+    TASK_OPTIONS,
     SETS("github", 0, github, "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"),
     SETS("force", 0, force, "replace FILE if it exists"),
     END,
@@ -140,6 +145,7 @@ const struct opt options_plot[] = {
            "lines in the terminal (default: 12), or pixels of a picture (default: 320)"),
     SETS("list", 0, list, "list the figures"),
     SETS("force", 0, force, "replace FILE if it exists"),
+    TASK_OPTIONS,
     END,
 };
 

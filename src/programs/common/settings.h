@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 #define SETTINGS_PIDS_MAX 64
 #define SETTINGS_DIRECTORIES_MAX 64
 
@@ -17,13 +19,15 @@ struct select_settings {
         const char *name, *text; /* name: of the task, not terminated; NULL: the text is its name */
         int name_len;
         bool is_name; /* --exact */
+        bool is_task; /* --task */
     } rules[SETTINGS_RULES_MAX];
     int n_rules;
     int on; /* what is matched: enum match_on */
     bool children, has_uid;
     uint32_t uid;
     int32_t under;    /* 0: any */
-    const char *file; /* --task; NULL: none */
+    const char *file; /* --tasks; NULL: none */
+    const char *old;  /* what to say of an option that has another name now; NULL: nothing */
 };
 
 struct record_settings {
@@ -41,6 +45,7 @@ struct record_settings {
     bool subreaper;               /* run: adopt orphans */
     bool wait_all;                /* run: return when all that the command started has ended */
     const char *task;             /* run: --task NAME; NULL: none */
+    const char *name;             /* of the recording; NULL: none */
     bool host;                    /* the machine is recorded, too */
     bool machine;                 /* record: --host was given: the machine, with no process if none was named */
     uint64_t for_ns;              /* record: for so long; 0: until it is over */
@@ -87,6 +92,12 @@ struct serve_settings {
     bool observes;  /* a control group or a folder of task files is among them */
 };
 
+/* --task and --tasks of commands that read: lines for baro_tape_set_tasks(); empty: none was given. */
+struct task_settings {
+    struct buf lines;
+    const char *only; /* show: the processes of this task alone; NULL: all */
+};
+
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
 
 enum settings_format {
@@ -103,6 +114,7 @@ struct settings {
     struct record_settings record;
     struct observe_settings observe;
     struct serve_settings serve;
+    struct task_settings tasks;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */
@@ -115,7 +127,6 @@ struct settings {
     bool force;
     const char *output;     /* NULL: standard output */
     const char *at;         /* show, top: when */
-    const char *task;       /* show: this one alone; NULL: all */
     bool once;              /* top: print and end */
     int pick;               /* show: enum baro_pick, which sample */
     unsigned width, height; /* plot: in pixels or columns and lines; 0: what fits */

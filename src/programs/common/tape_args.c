@@ -14,7 +14,22 @@ int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret,
         ret_path->at[n - 1] = 0; /* drops the slash of "segments/": otherwise its name would be empty */
     if (code >= 0)
         code = baro_tape_open(ret, ret_path->at, &err);
+    if (code >= 0 && reader_set_tasks(cli->settings, *ret, &err) < 0) {
+        baro_tape_close(*ret);
+        code = -1;
+    }
     return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
+int reader_set_tasks(const struct settings *s, struct baro_tape *tape, struct baro_error *err)
+{
+    const char *rules = reader_task_rules(s);
+    return rules ? baro_tape_set_tasks(tape, rules, err) : 0;
+}
+
+const char *reader_task_rules(const struct settings *s)
+{
+    return s && s->tasks.lines.len ? (const char *)s->tasks.lines.at : NULL;
 }
 
 /* An error is reported by the read that follows. */

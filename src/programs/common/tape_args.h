@@ -17,6 +17,10 @@ struct reader_path {
  * reported. */
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
 
+/* The rules of --task and --tasks, NULL if there are none; gives them to a tape, and returns 0 or a negative code. */
+const char *reader_task_rules(const struct settings *s);
+int reader_set_tasks(const struct settings *s, struct baro_tape *tape, struct baro_error *err);
+
 /* Waits until a growing tape has more to read. Returns false if all of it was read, and the tape is complete, was
  * removed or replaced, or has no writer any more. */
 bool reader_wait(struct baro_tape *tape);

@@ -165,10 +165,7 @@ bool sampler_is_quiet(struct sampler *s)
 
 const struct baro_sample *sampler_repeat(struct sampler *s, uint64_t t_ns)
 {
-    const struct baro_sample *sample = job_row_repeat(&s->job, t_ns);
-    if (sample)
-        task_row_repeat(&s->tasks);
-    return sample;
+    return job_row_repeat(&s->job, t_ns);
 }
 
 /* ---- budget and own cost ---- */

@@ -64,13 +64,6 @@ static inline uint64_t since_base(const struct member *m, unsigned counter, uint
     return v > base ? v - base : 0;
 }
 
-/* The part of v that was used since the member joined its task. */
-static inline uint64_t since_joined(const struct member *m, unsigned counter, uint64_t v)
-{
-    uint64_t base = m->of_task.base ? m->of_task.base[counter] : m->account.base ? m->account.base[counter] : 0;
-    return v > base ? v - base : 0;
-}
-
 /* CPU time that the member used after it was read last, according to an event source. */
 static inline uint64_t reported_cpu(const struct member *m)
 {
@@ -248,12 +241,5 @@ void exits_report(struct job *j, uint64_t now_ns);
 /* late.c: keeps the exit and the member if the member had open connections. Returns whether it keeps them. */
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);
 void late_done(struct job *j);
-
-/* A job metric that is computed from a process metric. The first LEDGER_MAX are in the order of enum ledger_counter. */
-struct totals_sum {
-    enum job_metric job;
-    enum process_metric process;
-};
-const struct totals_sum *totals_sums(size_t *ret_n);
 
 #endif

@@ -303,6 +303,7 @@ static void take_own(struct job *j, const struct member *m, const struct baro_ex
     j->past.counted_ns += e->absent[EXIT_cpu] ? 0 : e->value[EXIT_cpu];
     j->past.unsure_ns += own_unsure(m);
     j->past.vague_ns += perf_cpu(m);
+    j->past.unread_ns += value(m, PROCESS_faults_minor) ? 0 : perf_cpu(m);
     if (is_unreaped(m)) {
         j->past.unreaped++;
         j->past.unreaped_cpu_short |= !ledger_is_whole(j, m);

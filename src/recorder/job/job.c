@@ -51,7 +51,6 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
 void job_note_peak(struct job *j)
 {
     peak_note(j);
-    task_note_peaks(j);
 }
 
 uint64_t job_begin_ns(const struct job *j, uint64_t start)
@@ -79,7 +78,6 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
         state_change(j, m, MEMBER_ENDED);
     if (!m->life.end_ns)
         m->life.end_ns = end_ns;
-    task_ended(j, m, m->life.end_ns);
 }
 
 void job_revive(struct job *j, struct member *m)
@@ -94,7 +92,6 @@ void job_revive(struct job *j, struct member *m)
     m->life.end_reported = m->life.status_known = false;
     m->life.end_ns = 0;
     peak_end_awaited(j, m, false);
-    task_revived(j, m);
 }
 
 void job_set_target(struct job *j, struct member *m, bool target)
@@ -172,7 +169,6 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     if (!m->life.end_ns)
         m->life.end_ns = end_ns;
     j->counts.targets -= m->is_target;
-    task_ended(j, m, m->life.end_ns ? m->life.end_ns : noticed_ns);
     m->account.io_in_parent = m->of_task.number && m->links.parent &&
                               m->links.parent->of_task.number == m->of_task.number && !m->of_task.left;
     totals_leave(j, m);

@@ -134,6 +134,7 @@ struct job_ended_sums {
     uint64_t counted_ns; /* CPU time attributed to them */
     uint64_t unsure_ns;  /* the part of it that may be too much: own_unsure() */
     uint64_t vague_ns;   /* the part of it that perf alone has: perf_cpu() */
+    uint64_t unread_ns;  /* the part of that of processes whose page faults are not known */
     uint64_t excess_ns;  /* of the CPU time of processes that nobody waited for: the part that may be too much */
     /* those that nobody is known to have reaped: how many; is the CPU time, or the I/O, of one not known to its end? */
     uint64_t unreaped;

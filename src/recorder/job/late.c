@@ -33,7 +33,6 @@ static void report_late_exit(struct job *j, struct job_late *one)
 {
     const struct member *m = one->member;
     struct baro_exit *e = &one->exit;
-    task_late(j, m, e);
     e->value[EXIT_tcp_sent] = value(m, PROCESS_tcp_sent);
     e->value[EXIT_tcp_received] = value(m, PROCESS_tcp_received);
     e->value[EXIT_tcp_is_lower_bound] = tcp_is_bound(m);

@@ -58,7 +58,7 @@ static void cease_to_be_other(struct job *j, struct member *m)
     j->others.listed--;
     j->others.alive -= member_state(m) == MEMBER_ALIVE;
     leave_list(j, m);
-    job_label(j, m, m->of_task.of_children, m->row.first_ns, true);
+    job_label(m, j, m->of_task.of_children);
 }
 
 /* Peaks that were reached since the member began include it. */
@@ -78,7 +78,8 @@ static void become_other(struct job *j, struct member *m)
     job_end_unseen(j, m, false);
     peak_end_awaited(j, m, false);
     lower_peaks(j, m);
-    task_drop(j, m);
+    if (m->of_task.number)
+        job_label(m, j, 0);
     m->other.is = true;
     m->other.next = j->others.first;
     j->others.first = m;

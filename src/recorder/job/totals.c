@@ -12,8 +12,13 @@
 
 /* wait4(2) rounds user and system time of each process that the wrapper reaped down to 1 us. */
 #define WAIT4_ROUNDING_NS 2000u
+#define SLACK 40000000u /* of shares, which follow ticks */
 
-static const struct totals_sum sums[] = {
+/* A job metric that is computed from a process metric. The first LEDGER_MAX are in the order of enum ledger_counter. */
+static const struct {
+    enum job_metric job;
+    enum process_metric process;
+} sums[] = {
     {JOB_cpu_user, PROCESS_cpu_user},
     {JOB_cpu_system, PROCESS_cpu_system},
     {JOB_io_read, PROCESS_io_read},
@@ -31,12 +36,6 @@ static const struct totals_sum sums[] = {
 };
 
 #define N_SUMS (sizeof(sums) / sizeof(*sums))
-
-const struct totals_sum *totals_sums(size_t *ret_n)
-{
-    *ret_n = N_SUMS;
-    return sums;
-}
 
 void totals_know(struct job *j, const struct member *m)
 {
@@ -255,7 +254,8 @@ static bool is_blind(const struct job *j)
  * of a PID namespace ends, the kernel kills the others and adds their counters to none (pid_namespaces(7)). Example:
  * ten containers, each with three processes that have used 100 ms when its init ends. wait4(2) has 5 ms, and the single
  * processes have 3,005 ms by taskstats: that is the total. perf's count may be too much by the part that is unsure,
- * which is left out: the total is a lower bound.
+ * which is left out: the total is a lower bound. Of processes that ended before they were read no page faults are known
+ * without taskstats: perf's count alone shows that some are missing, if its error does not explain it.
  */
 static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const struct attributed *a)
 {
@@ -265,6 +265,9 @@ static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const stru
         total[c] = max_u64(total[c], j->past.own[c]);
     }
     is_lost |= closed && j->past.unreaped;
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], read = a->vague - j->past.unread_ns;
+    bool by_perf = closed && !is_lost && j->past.unread_ns && excess(a->cpu, read + a->unsure) > sum + sum / 50 + SLACK;
+    is_lost |= by_perf;
     if (is_lost) {
         j->shortfall.unreaped = true;
         bool others = !j->past.unreaped; /* it is not known which ones */
@@ -272,8 +275,8 @@ static void raise_to_parts(struct job *j, uint64_t total[LEDGER_MAX], const stru
         j->shortfall.cpu |= j->past.unreaped_cpu_short || a->unsure;
         j->shortfall.cpu |= others && (j->past.cpu_is_short || is_blind(j));
     }
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
     uint64_t missing = excess(a->cpu, sum + (is_lost ? a->unsure : a->vague));
+    j->past.excess_ns = by_perf ? missing : j->past.excess_ns;
     bool is_rounding = missing <= j->wrapper.reaped * WAIT4_ROUNDING_NS;
     if (!missing || is_own_alone(j) || (closed && !is_lost && !is_rounding))
         return;

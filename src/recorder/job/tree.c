@@ -37,7 +37,6 @@ static void member_free(struct member *m)
     free(m->row.name);
     free(m->row.cmdline);
     free(m->account.base);
-    free(m->of_task.base);
     free(m->other.base);
     free(m->life.end_usage);
 }
@@ -285,10 +284,9 @@ void tree_release(struct tree *t, struct member *m)
     free(m->row.name);
     free(m->row.cmdline);
     free(m->account.base);
-    free(m->of_task.base);
     free(m->other.base);
     m->row.name = m->row.cmdline = NULL;
-    m->account.base = m->of_task.base = m->other.base = NULL;
+    m->account.base = m->other.base = NULL;
     m->state = MEMBER_FREE;
     m->links.list_next = t->free;
     t->free = m;

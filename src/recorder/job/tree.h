@@ -40,8 +40,6 @@ enum base_counter {
     BASE_SWITCHES_VOLUNTARY,
     BASE_SWITCHES_INVOLUNTARY, /* up to here of the process itself: base_metrics */
     BASE_CHILDREN_CPU,
-    BASE_TCP_SENT, /* only in the base of a task: at attach the base is kept by socket */
-    BASE_TCP_RECEIVED,
     BASE_MAX
 };
 
@@ -214,10 +212,8 @@ struct member_account {
 
 /* Set by task.c; `confirmed` by recorder/loop. */
 struct member_task {
-    uint64_t *base;      /* BASE_MAX values when it joined its task; NULL: those of the account */
     uint8_t number;      /* the task that it belongs to, counted from 1; 0: none */
     uint8_t of_children; /* the task that its children get; 0: none */
-    bool over : 1;       /* it does not count as a living process of its task any more */
     bool left : 1;       /* gone: it did not end, but left the job */
     bool confirmed : 1;  /* matched again since the process that selects was restarted */
 };

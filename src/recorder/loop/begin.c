@@ -39,7 +39,6 @@ void recorder_close(struct recorder *r)
     fd_close(r->sys_fd);
     marks_close(r);
     tasks_close(r);
-    label_close(r);
     limits_close(r);
     if (r->options->run.own_group)
         own_remove(r->options->run.own_group);

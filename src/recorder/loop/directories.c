@@ -7,7 +7,6 @@
 
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
-#include "recorder/select/task_lines.h"
 
 /* Removes "." and empty components, and keeps "..". It does not ask the file system, which may hang. */
 static void put_path(struct buf *b, const char *path)

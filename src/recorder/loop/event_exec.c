@@ -15,7 +15,9 @@
 #include "base/min_max.h"
 #include "recorder/loop/recorder.h"
 
-#define READ_SLACK (20 * NS_PER_MS) /* a time of reading is that of its tick, which begins before */
+/* execve(2) sets the name early and reports the event at its end: on a busy machine the new name was read 25 ms before.
+ */
+#define READ_SLACK (200 * NS_PER_MS)
 /* What a process uses between fork(2) and execve(2) stays with the program that it executes. */
 #define LEAST_NS NS_PER_MS
 

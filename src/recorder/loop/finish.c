@@ -90,10 +90,6 @@ void recorder_finish(struct recorder *r)
     if (r->wrapper.started) {
         event_drain(r->all);
         wait_for_exits(r);
-        if (r->selection.selector && !r->job.selected)
-            label_finish(r);
-        if (r->selection.selector)
-            unread_finish(r);
         tasks_look(r);
         if (r->options->scope.children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */

@@ -222,6 +222,17 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
     return 0;
 }
 
+static int fill_command(struct baro_header *h, const struct record_options *o)
+{
+    if (recorder_selects(o))
+        return fill_tasks(h, o->attach.select);
+    if (o->attach.pinned)
+        return fill_tasks(h, o->attach.pinned);
+    if (o->attach.cgroup)
+        fill_names(h, o);
+    return o->attach.cgroup ? fill_group(h, o->attach.cgroup) : fill_argv(h, o->run.argv, o->scope.cmdline);
+}
+
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
     bool attached =
@@ -254,13 +265,12 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
             memcpy(h->targets, o->attach.targets, o->attach.n_targets * sizeof(*h->targets));
         h->n_targets = h->targets ? o->attach.n_targets : 0;
     }
-    if (recorder_selects(o))
-        return fill_tasks(h, o->attach.select);
-    if (o->attach.pinned)
-        return fill_tasks(h, o->attach.pinned);
-    if (o->attach.cgroup)
-        fill_names(h, o);
-    return o->attach.cgroup ? fill_group(h, o->attach.cgroup) : fill_argv(h, o->run.argv, o->scope.cmdline);
+    if (o->task_rules && !(h->task_rules = strdup(o->task_rules)))
+        return -ENOMEM;
+    int code = fill_command(h, o);
+    if (o->name)
+        redact_name_to(o->name, h->name, sizeof(h->name));
+    return code;
 }
 
 void header_free(struct baro_header *h)
@@ -270,5 +280,6 @@ void header_free(struct baro_header *h)
     free(h->argv);
     free(h->cwd);
     free(h->targets);
+    free(h->task_rules);
     *h = (struct baro_header){0};
 }

@@ -16,7 +16,6 @@
 
 #define ROOT_WAIT (10 * NS_PER_SEC) /* without events, a new process is found by a scan */
 #define START_SLACK (20 * NS_PER_MS)
-#define HELD_MOST 4096u
 
 /* Returns its number, or 0. */
 static unsigned task_named(struct recorder *r, const char *name)
@@ -60,7 +59,7 @@ static struct member *find_root(const struct recorder *r, struct baro_key key)
 static void label_root(struct recorder *r, struct member *root, const struct task_root *one)
 {
     if (one->itself)
-        job_label(&r->job, root, one->task, sampler_now(&r->sampler), true);
+        job_label(root, &r->job, one->task);
     job_label_below(&r->job, root, one->task);
 }
 
@@ -119,18 +118,14 @@ void tasks_look(struct recorder *r)
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
 {
     note_status(r, e);
-    bool labels = r->selection.selector && !r->job.selected && !r->end.finishing, has_task = !e->absent[EXIT_task];
-    bool task_is_new = has_task && r->sampler.tasks.table.n != r->tasks.on_tape;
-    if (!task_is_new && (has_task || !labels || r->tasks.n_held >= HELD_MOST))
+    if (e->absent[EXIT_task] || r->sampler.tasks.table.n == r->tasks.on_tape)
         return false;
-    struct held_exit *grown = array_room(r->tasks.held, r->tasks.n_held, &r->tasks.cap_held, sizeof(*grown));
+    struct baro_row **grown = array_room(r->tasks.held, r->tasks.n_held, &r->tasks.cap_held, sizeof(*grown));
     if (!grown)
         return false;
     r->tasks.held = grown;
-    struct held_exit *held = &r->tasks.held[r->tasks.n_held];
-    if (baro_row_copy(row_of_exit(e), &held->row, NULL) < 0)
+    if (baro_row_copy(row_of_exit(e), &r->tasks.held[r->tasks.n_held], NULL) < 0)
         return false;
-    held->held_ns = sampler_now(&r->sampler);
     r->tasks.n_held++;
     return true;
 }
@@ -141,32 +136,18 @@ void tasks_written(struct recorder *r, const struct baro_sample *s)
     if (n != r->sampler.tasks.table.n)
         return;
     r->tasks.on_tape = n;
-    if (!r->selection.selector || r->end.finishing) /* else label_turn() does it */
-        tasks_release(r, UINT64_MAX);
-}
-
-void tasks_release(struct recorder *r, uint64_t before_ns)
-{
-    size_t kept = 0;
     for (size_t i = 0; i < r->tasks.n_held; i++) {
-        struct held_exit *held = &r->tasks.held[i];
-        const struct baro_exit *e = row_exit(held->row);
-        bool is_early = !e->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks.on_tape;
-        if (is_early || held->held_ns >= before_ns) {
-            r->tasks.held[kept++] = *held;
-            continue;
-        }
-        tape_writer_exit(r->writer, e);
-        baro_row_free(held->row);
+        tape_writer_exit(r->writer, row_exit(r->tasks.held[i]));
+        baro_row_free(r->tasks.held[i]);
         r->writes.pending++;
     }
-    r->tasks.n_held = kept;
+    r->tasks.n_held = 0;
 }
 
 void tasks_close(struct recorder *r)
 {
     while (r->tasks.n_held)
-        baro_row_free(r->tasks.held[--r->tasks.n_held].row);
+        baro_row_free(r->tasks.held[--r->tasks.n_held]);
     free(r->tasks.held);
     r->tasks.held = NULL;
 }

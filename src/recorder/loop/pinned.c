@@ -25,7 +25,7 @@ static int add_pinned(struct recorder *r, const struct pin *pin, struct baro_err
     }
     if (!m)
         return place_error(r, pin, &why, err);
-    job_label(&r->job, m, pin->task, sampler_now(&r->sampler), false);
+    job_label(m, &r->job, pin->task);
     job_label_below(&r->job, m, pin->task);
     return 0;
 }

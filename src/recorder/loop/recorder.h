@@ -95,7 +95,6 @@ struct recorder {
     struct limits_watch *limits;       /* find_limits.c; NULL: there is no job */
     struct cgroup_hierarchies *places; /* the job's control groups; NULL: they are not read */
     struct selection selection;
-    struct label_waits label_waits;
     struct named_tasks tasks;
     struct oom_watch oom;
     struct marks marks;
@@ -106,11 +105,10 @@ struct recorder {
     uint64_t boot_offset_ns; /* boottime minus monotonic */
 };
 
-/* Are the selected processes the members of the recording? If not, it has other members, too, and selected processes
- * only get their tasks (label.c). */
+/* Are the members of the recording processes that are selected by their commands? */
 static inline bool recorder_selects(const struct record_options *o)
 {
-    return o->attach.select && !o->attach.n_targets && !o->attach.cgroup;
+    return o->attach.select;
 }
 
 /* header.c */

@@ -18,7 +18,6 @@ void recorders_done(struct recorders *a)
 {
     select_free(a->select.selector);
     a->select.selector = NULL;
-    unread_close(a);
     event_close(a);
     a->epoll_fd = fd_close(a->epoll_fd);
     a->signal_fd = fd_close(a->signal_fd);

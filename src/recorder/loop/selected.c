@@ -65,7 +65,7 @@ static void join(struct recorder *r, const struct watch_change *c)
     m->life.begin_ns = begin;
     m->events.covered = true;
     m->of_task.confirmed = true; /* by the process that selects now */
-    job_join(&r->job, m, c->task, begin && !c->is_late ? begin : now);
+    job_label(m, &r->job, c->task);
     job_note_late(&r->job, c->is_late ? 0 : begin);
     if (c->has_ended) {
         job_ended(&r->job, m, recorder_since(r, c->end_ns));
@@ -97,6 +97,14 @@ static bool is_whole(const struct recorder *r, unsigned task)
     return whole;
 }
 
+/* A new process selects and did not report the member. Does the member no longer belong to its task? */
+static bool is_unconfirmed(const struct recorder *r, const struct member *m)
+{
+    bool unconfirmed =
+        m->of_task.number && !m->of_task.confirmed && !member_has_ended(m) && !is_whole(r, m->of_task.number);
+    return unconfirmed && !select_is_barred(r->selection.selector, m->row.key);
+}
+
 /* A new process selects and has matched all processes. Members that it did not report executed another program
  * meanwhile, and fit no rule any more. This does not hold for members of a whole task, which need not fit a rule. */
 static void sweep(struct recorder *r)
@@ -106,7 +114,7 @@ static void sweep(struct recorder *r)
     sampler_advance(&r->sampler);
     for (size_t i = r->job.tree.n; i-- > 0;) {
         struct member *m = i < r->job.tree.n ? r->job.tree.at[i] : NULL;
-        if (m && record_select_sweep(r, m))
+        if (m && is_unconfirmed(r, m))
             leave(r, m);
     }
 }
@@ -120,19 +128,8 @@ static void take_first(struct recorder *r)
     recorders_place(r->all, r);
 }
 
-bool record_select_sweep(const struct recorder *r, const struct member *m)
-{
-    bool unconfirmed =
-        m->of_task.number && !m->of_task.confirmed && !m->of_task.over && !is_whole(r, m->of_task.number);
-    return unconfirmed && !select_is_barred(r->selection.selector, m->row.key);
-}
-
 void record_select_change(struct recorder *r, const struct watch_change *c)
 {
-    if (!r->job.selected) {
-        label_change(r, c);
-        return;
-    }
     if (c->what == WATCH_READY && !r->selection.all_matched) {
         sweep(r);
         r->selection.all_matched = true;
@@ -256,10 +253,9 @@ static int await_members(struct recorder *r, struct baro_error *err)
 int record_select_open(struct recorder *r, struct baro_error *err)
 {
     r->selection.options = *r->options->attach.select;
-    bool selects = recorder_selects(r->options);
-    int code = selects ? record_watch_under(r, r->options->attach.select->under, err) : 0;
+    int code = record_watch_under(r, r->options->attach.select->under, err);
     if (code == 0)
-        code = task_row_use(&r->sampler.tasks, &r->selection.options, r->root_fd, selects, err);
+        code = task_row_use(&r->sampler.tasks, &r->selection.options, r->root_fd, true, err);
     if (code == 0)
         code = record_sandboxes(r, &r->selection.options, err);
     r->selection.options.pins = r->sampler.tasks.pins;
@@ -269,8 +265,7 @@ int record_select_open(struct recorder *r, struct baro_error *err)
         code = add_selection(r, err);
     if (code < 0)
         return code;
-    if (selects)
-        hear_all(r);
+    hear_all(r);
     return r->all->only ? await_members(r, err) : 0;
 }
 
@@ -358,9 +353,6 @@ void record_select_turn(struct recorders *a)
     }
     a->select.lost = lost;
     record_select_ready(a);
-    unread_turn(a);
-    if (a->only && !a->only->job.selected)
-        label_turn(a->only);
 }
 
 void record_select_close(struct recorder *r)

@@ -12,20 +12,16 @@
 
 #define TASK_ROOTS_MOST 64u
 
-struct label_wait;
 struct member;
 struct recorder;
 struct recorders;
 struct selector;
-struct unread;
 
 /* selected.c: of all recorders of a process. */
 struct selecting {
     struct selector *selector; /* NULL: no recorder has tasks of selected processes */
     struct recorder *first;    /* those that have */
     uint64_t starts, lost;     /* of its processes, and events that they lost, as reported so far */
-    struct unread *unread;     /* unread.c */
-    size_t n_unread, cap_unread;
 };
 
 /* selected.c: of one recorder. */
@@ -38,12 +34,6 @@ struct selection {
     int under_fd;     /* pidfd of --under; -1: none */
 };
 
-/* label.c: reports about tasks of processes that are not members yet. */
-struct label_waits {
-    struct label_wait *at;
-    size_t n, cap;
-};
-
 /* named_tasks.c */
 struct named_tasks {
     struct task_root {
@@ -53,11 +43,8 @@ struct named_tasks {
         uint64_t since_ns;
     } roots[TASK_ROOTS_MOST]; /* they start a task, and are no members yet */
     size_t n_roots;
-    size_t on_tape; /* tasks that a sample on the tape has */
-    struct held_exit {
-        struct baro_row *row; /* a copy of an exit */
-        uint64_t held_ns;
-    } * held;
+    size_t on_tape;         /* tasks that a sample on the tape has */
+    struct baro_row **held; /* copies of exits */
     size_t n_held, cap_held;
     uint64_t lost; /* lines that named a task and could not be followed */
 };
@@ -72,26 +59,10 @@ int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorders *a); /* takes what the process has reported */
 void record_select_change(struct recorder *r, const struct watch_change *c);
 void record_select_turn(struct recorders *a); /* before each tick, or, of an observer, in each turn */
-/* A new process selects and did not report the member. Does the member no longer belong to its task? */
-bool record_select_sweep(const struct recorder *r, const struct member *m);
 void record_select_close(struct recorder *r);
 
-/* label.c: members that fit a rule get their tasks */
-void label_change(struct recorder *r, const struct watch_change *c); /* from the process that selects */
-void label_turn(struct recorder *r);                                 /* before each tick */
-void label_finish(struct recorder *r); /* reads what is reported of processes that have just ended */
-void label_close(struct recorder *r);
-
-/* Returns the member, which may be gone, or the exit record that is held for the process; NULL: none. */
-struct member *label_member(const struct recorder *r, const struct watch_change *c);
-struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_change *c);
-bool label_was_member(const struct recorder *r, const struct watch_change *c); /* its exit record is on the tape */
-
-/* unread.c: programs that ended before their command was read */
-void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c); /* r NULL: for all */
-void unread_turn(struct recorders *a);  /* before each tick, or, of an observer, in each turn */
-void unread_finish(struct recorder *r); /* this recorder waits for no more reports */
-void unread_close(struct recorders *a);
+/* unread.c: a program ended before its command was read. of: the recorder whose task it may be of; NULL: any */
+void unread_change(struct recorders *a, const struct recorder *of, const struct watch_change *c);
 
 /* named_tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
@@ -101,11 +72,10 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool i
 void tasks_ended(struct recorder *r, const char *name, int wait_status);
 /* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */
 void tasks_look(struct recorder *r);
-/* Holds an exit back, to be written after a later sample, if no sample on the tape has the task of the process, or if
- * its task may still become known (label.c). Returns false if the exit is not held. */
+/* Holds an exit back, to be written after the first sample that has the task of the process. Returns false if the exit
+ * is not held. */
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e);
 void tasks_written(struct recorder *r, const struct baro_sample *s);
-void tasks_release(struct recorder *r, uint64_t before_ns); /* writes the exits that were held before */
 void tasks_close(struct recorder *r);
 
 #endif

@@ -13,7 +13,7 @@ struct jobs_options {
     const char *const *patterns;                              /* patterns of control groups */
     size_t n_patterns;
     const char *tasks_dir; /* the folder of task files; NULL: none */
-    /* Starts the program that reads a task file as a child process. Its lines (recorder/select/task_lines.h) come from
+    /* Starts the program that reads a task file as a child process. Its lines (libbaro/rules/task_lines.h) come from
      * ret_fd. Returns its pid or a negative code. */
     int (*read_tasks)(const char *path, int *ret_fd);
     bool host;                    /* the machine is a job, too */

@@ -11,7 +11,6 @@
 #include "base/map.h"
 #include "recorder/observe/jobs.h"
 #include "recorder/select/select.h"
-#include "recorder/select/task_lines.h"
 
 struct jobs;
 struct lister;

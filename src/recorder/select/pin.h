@@ -10,23 +10,20 @@
 #define RECORDER_SELECT_PIN_H
 
 #include "kernel/cgroup/walk.h"
+#include "libbaro/rules/task_lines.h"
 #include "recorder/select/watch.h"
 
 struct select_shared;
 
-enum pin_kind { PIN_PID, PIN_FILE, PIN_GROUP };
-
-struct pin {
-    enum pin_kind kind;
-    uint8_t task; /* counted from 1 */
-    int32_t pid;  /* PIN_PID, with its start time in ticks; 0: not known */
-    uint64_t start;
-    const char *path;                    /* of a PID file; of a control group, as --cgroup takes it; borrowed */
-    const struct cgroup_location *place; /* PIN_GROUP; borrowed */
-    unsigned line, column;               /* the pin's position in a task file; 0: it is in none */
-};
-
-#define PINS_MOST 1024u
+/* targets_there.c: are the processes and control groups there that are named? Notes the start times of processes, so
+ * that none is taken for another one. goes_on: another recorder has recorded the job before, so a process may have
+ * ended since. Returns 0 or a negative code. */
+int task_file_find(struct task_file *f, const char *path, bool goes_on, struct baro_error *err);
+/* Drops processes that were not found, and those that began after the recording, which did at begin_ns of
+ * CLOCK_BOOTTIME: they have the pid of one that has ended. */
+void task_file_keep(struct task_file *f, uint64_t begin_ns, uint32_t clk_tck);
+/* The same of one process or control group. */
+bool task_file_is_there(const struct pin *pin);
 
 /* The state of the selecting process for the pins of all jobs. */
 struct pins_reading {

@@ -13,7 +13,7 @@
 #include "libbaro/sample/sample.h"
 #include "recorder/helper/worker.h"
 #include "recorder/select/pin.h"
-#include "recorder/select/rule.h"
+#include "libbaro/rules/rule.h"
 #include "recorder/select/watch.h"
 
 /* A job. */
@@ -23,7 +23,7 @@ struct select_options {
     const struct pin *pins;    /* borrowed */
     size_t n_pins;
     int32_t under;                   /* only processes below this one; 0: all */
-    const struct sandbox *sandboxes; /* recorder/select/task_lines.h: directories of tasks; borrowed */
+    const struct sandbox *sandboxes; /* libbaro/rules/task_lines.h: directories of tasks; borrowed */
     size_t n_sandboxes;
     bool ends; /* the recording ends when no process of a task is left */
 };

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
-#include "recorder/select/task_lines.h"
+#include "recorder/select/pin.h"
 
 static int find_pid(struct pin *pin, int proc_fd, struct baro_error *err)
 {

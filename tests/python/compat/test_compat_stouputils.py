@@ -16,7 +16,7 @@ import types
 
 import originals
 import pytest
-from conftest import PATIENCE, poll
+from conftest import PATIENCE, ended, poll
 
 import barograph
 from barograph.compat import _base, stouputils
@@ -231,38 +231,6 @@ def test_a_method_of_a_subclass_is_called(fake_mlflow):
     assert {run for _, run, _ in fake_mlflow.logged} == {"7"} and "x/num_fds" in fake_mlflow.logged[0][2]
 
 
-KILLED = """
-import os, sys, time
-os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
-import mlflow
-from barograph.compat.stouputils import ProcessMetricsMonitor
-mlflow.set_tracking_uri("file:" + sys.argv[1])
-run = mlflow.start_run()
-ProcessMetricsMonitor(sampling_interval=0.1).start()
-print(run.info.run_id, flush=True)
-time.sleep(60)
-"""
-
-
-def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkeypatch, mlflow_library):
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    from mlflow.tracking import MlflowClient
-
-    running = script(KILLED, tmp_path / "store")
-    run = running.line()
-    from barograph import runs
-
-    tape = poll(lambda: runs()[0].tape if len(runs()) else None, "a tape")
-    poll(lambda: len(list(tape)) > 8, "samples")
-    running.process.kill()
-    poll(lambda: tape.state == "ended", "the end of the tape")
-    client = MlflowClient("file:" + str(tmp_path / "store"))
-    samples = len(list(tape))
-    points = poll(lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1],
-                  "all")[0]
-    assert [p.step for p in points] == list(range(len(points)))
-
-
 def test_the_store_has_what_async_with_logged(tmp_path, script, monkeypatch, mlflow_library):
     text = textwrap.dedent("""
         import asyncio, json, os, sys
@@ -374,6 +342,18 @@ def test_a_logger_that_can_keep_no_position_says_so(store, tmp_path, there):
                           env={**os.environ, "XDG_STATE_HOME": tape})
     said = json.loads(done.stdout)
     assert said["step"] == 7 and "Failed to log process metrics at step 7" in said["warning"] and tape in said["warning"]
+
+
+def test_nothing_is_lost_when_the_interpreter_is_killed(script, store):
+    text = DOWN.replace("time.sleep(0.6)", "print(json.dumps([monitor.recording.path, monitor.max_memory_megabytes]), flush=True); time.sleep(60)")
+    running = script(text)
+    path, megabytes = json.loads(running.line())
+    poll(lambda: len(list(barograph.open(path))) > 8, "samples")
+    running.process.kill()
+    ended(path)
+    expected = _points(path, megabytes)
+    poll(lambda: len(_logged(store)) >= len(expected), "all points")
+    assert _logged(store) == collections.Counter(expected)
 
 
 @pytest.mark.parametrize("plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"),

@@ -96,7 +96,7 @@ class ResourceMonitor:
     def _record(self, bash_pid: int) -> Recording:
         if self._original:
             rules = [f"{tool}=\\b{tool}\\b" for tool in sorted(MONITORED_TOOLS)]
-            return _base.record_machine(self.poll_interval, *(part for rule in rules for part in ("--name", rule)))
+            return _base.record_machine(self.poll_interval, *(part for rule in rules for part in ("--task", rule)))
         rules_of = {tool: PROGRAM % tool for tool in sorted(MONITORED_TOOLS)}
         return _base.record(bash_pid, self.poll_interval, tasks=rules_of)
 

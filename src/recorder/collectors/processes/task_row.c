@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "libbaro/rules/task_fold.h"
 #include "recorder/job/task.h"
 
 void task_row_init(struct task_row *r, struct sampling *sampling)
@@ -74,9 +76,7 @@ int task_row_use(struct task_row *r, const struct select_options *o, int root_fd
     struct job *job = r->sampling->job;
     const struct rules *rules = o->rules;
     size_t n = rules->n_tasks;
-    r->value = calloc(n, sizeof(*r->value));
-    r->absent = calloc(n, sizeof(*r->absent));
-    if (!r->value || !r->absent || job_use_tasks(job, n, selects) < 0)
+    if (job_use_tasks(job, n, selects) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < rules->n; i++)
         job->tasks[rules->at[i].task].has_rules = true;
@@ -119,16 +119,6 @@ static void count_groups(struct task_row *r)
     }
 }
 
-static bool grow_tasks(struct task_row *r)
-{
-    size_t n = r->table.n + 1;
-    uint64_t(*value)[TASK_MAX] = realloc(r->value, n * sizeof(*value));
-    r->value = value ? value : r->value;
-    uint8_t(*absent)[TASK_MAX] = realloc(r->absent, n * sizeof(*absent));
-    r->absent = absent ? absent : r->absent;
-    return value && absent;
-}
-
 int task_row_name(struct task_row *r, const char *name)
 {
     struct job *job = r->sampling->job;
@@ -136,7 +126,7 @@ int task_row_name(struct task_row *r, const char *name)
         if (strcmp(r->table.at[i]->name, name) == 0)
             return (int)i + 1;
     }
-    if (job->n_tasks >= JOB_TASKS_MOST || !grow_tasks(r))
+    if (job->n_tasks >= JOB_TASKS_MOST)
         return -ENOMEM;
     struct baro_entity *e = entity_add(&r->table, &r->sampling->entity_ids, name, "");
     if (!e)
@@ -149,6 +139,40 @@ int task_row_name(struct task_row *r, const char *name)
 
 /* ---- the row ---- */
 
+/* The kernel's count of a group includes processes that were never seen. */
+static void put_group(struct baro_entity *e, const struct job_task *t)
+{
+    entity_put(e, TASK_cpu, t->group_now.user_ns + t->group_now.system_ns);
+    entity_put(e, TASK_cpu_user, t->group_now.user_ns);
+    entity_put(e, TASK_cpu_system, t->group_now.system_ns);
+    entity_put(e, TASK_processes_unread, 0);
+}
+
+static void put_unread(struct baro_entity *e, const struct job *j, const struct job_task *t)
+{
+    bool unknown =
+        t->has_rules || j->selected ? j->commands_unknown || t->is_group : !j->source.events || j->source.lossy;
+    if (unknown)
+        entity_lack(e, TASK_commands_unread, BARO_ABSENT_UNKNOWN);
+    else
+        entity_put(e, TASK_commands_unread, t->commands_unread);
+    if (unknown || t->commands_unsized)
+        entity_lack(e, TASK_commands_unread_cpu, BARO_ABSENT_UNKNOWN);
+    else
+        entity_put(e, TASK_commands_unread_cpu, t->commands_unread_cpu);
+}
+
+/* Example: `baro run --task load -- sh -c 'exit 9'`: exit_code 9, exit_signal 0. */
+static void put_status(struct baro_entity *e, const struct job_task *t)
+{
+    bool is_killed = WIFSIGNALED(t->wait_status);
+    if (is_killed)
+        entity_lack(e, TASK_exit_code, BARO_ABSENT_UNKNOWN);
+    else
+        entity_put(e, TASK_exit_code, (uint64_t)WEXITSTATUS(t->wait_status));
+    entity_put(e, TASK_exit_signal, is_killed ? (uint64_t)WTERMSIG(t->wait_status) : 0);
+}
+
 static bool tick_tasks(void *state, const struct collector_tick *t)
 {
     struct task_row *r = state;
@@ -157,32 +181,20 @@ static bool tick_tasks(void *state, const struct collector_tick *t)
     struct job *job = r->sampling->job;
     count_groups(r);
     job->commands_unknown = !r->selector || !select_reports_unread(r->selector);
-    job_task_values(r->sampling->job, t->now_ns, r->value, r->absent);
+    job_count_groups(job);
     for (size_t i = 0; i < r->table.n; i++) {
         struct baro_entity *e = r->table.at[i];
-        for (int k = 0; k < TASK_MAX; k++) {
-            if (r->absent[i][k])
-                entity_lack(e, k, (enum baro_absent)r->absent[i][k]);
-            else
-                entity_put(e, k, r->value[i][k]);
-        }
+        for (int k = 0; k < TASK_MAX; k++)
+            entity_lack(e, k, TASK_OF_READERS);
+        if (job->tasks[i].group_now.known)
+            put_group(e, &job->tasks[i]);
+        put_unread(e, job, &job->tasks[i]);
+        if (job->tasks[i].has_status)
+            put_status(e, &job->tasks[i]);
     }
     t->sample->entities[KIND_task] = entity_view(&r->table);
     t->sample->entities[KIND_task].read_ns = t->now_ns;
     return true;
-}
-
-void task_row_repeat(struct task_row *r)
-{
-    struct baro_sample *sample = &r->sampling->sample;
-    struct job *job = r->sampling->job;
-    if (!r->table.n || !sample->entities[KIND_task].n)
-        return;
-    job_task_repeat(job);
-    for (size_t i = 0; i < r->table.n && i < job->n_tasks; i++)
-        entity_put(r->table.at[i], TASK_process_samples, job->tasks[i].samples);
-    sample->entities[KIND_task] = entity_view(&r->table);
-    sample->entities[KIND_task].read_ns = sample->t_ns;
 }
 
 /* Has no group's count changed? Processes may have run since the last sample, and have ended or left the group. */
@@ -216,10 +228,6 @@ static void close_tasks(void *state)
     free(r->pins);
     r->pins = NULL;
     entity_table_done(&r->table);
-    free(r->value);
-    free(r->absent);
-    r->value = NULL;
-    r->absent = NULL;
 }
 
 const struct collector task_collector = {

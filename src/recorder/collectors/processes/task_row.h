@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector "tasks": what each task of the job has used (recorder/job/task.h). */
+/* The collector "tasks": which tasks the job has, and what of them readers can't sum up: counts of control groups,
+ * commands that were not read, exit statuses (recorder/job/task.h). */
 #ifndef RECORDER_COLLECTORS_PROCESSES_TASK_ROW_H
 #define RECORDER_COLLECTORS_PROCESSES_TASK_ROW_H
 
@@ -22,9 +23,7 @@ struct task_row {
     struct sampling *sampling;
     struct entity_table table;
     struct selector *selector; /* borrowed, and maybe shared with other recordings; NULL: none */
-    uint64_t (*value)[TASK_MAX];
-    uint8_t (*absent)[TASK_MAX];
-    struct pin *pins; /* those of the options, with the places of control groups */
+    struct pin *pins;          /* those of the options, with the places of control groups */
     struct task_group *groups;
 };
 
@@ -39,8 +38,5 @@ int task_row_use(struct task_row *r, const struct select_options *options, int r
 /* The number of the task of this name in a job that has other members, too: a new one, unless there is one. Returns a
  * negative code if there can be no more. */
 int task_row_name(struct task_row *r, const char *name);
-
-/* Counts the rows of the last sample again, because the sample is written once more. */
-void task_row_repeat(struct task_row *r);
 
 #endif

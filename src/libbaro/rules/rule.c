@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recorder/select/rule.h"
+#include "libbaro/rules/rule.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ int rules_task(struct rules *r, const char *name, struct baro_error *err)
     if (!*name)
         return error_set(err, BARO_E_SYNTAX, "a task needs a name");
     if (strlen(name) >= TASK_NAME_MOST)
-        return error_set(err, BARO_E_RANGE, "'%.20s...' is longer than %u bytes: give a name (--name NAME=REGEX)", name,
+        return error_set(err, BARO_E_RANGE, "'%.20s...' is longer than %u bytes: give a name (--task NAME=REGEX)", name,
                          TASK_NAME_MOST - 1);
     for (size_t i = 0; i < r->n_tasks; i++) {
         if (strcmp(r->task[i].name, name) == 0)
@@ -43,11 +43,21 @@ static int make_regex(struct rule *rule, size_t steps, struct baro_error *err)
                      RULES_STEPS_MOST);
 }
 
+/* "^cc1" begins a name, and is matched with the name alone: that is known of every process that was seen, a command
+ * line is not. "^python3 -m unit" and "^/opt/" begin a command line. */
+static enum match_on what_of(const struct rule_request *request)
+{
+    static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_(";
+    const char *text = request->text;
+    bool is_name = text[0] == '^' && text[1] && strchr(of_names, text[1]) && !strpbrk(text, " /");
+    return request->on == MATCH_EITHER && is_name ? MATCH_COMM : request->on;
+}
+
 int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err)
 {
     struct rule rule = {.text = request->text,
                         .is_name = request->is_name,
-                        .on = request->on,
+                        .on = what_of(request),
                         .has_uid = request->has_uid,
                         .uid = request->uid};
     if (r->n == RULES_MOST)
@@ -87,16 +97,23 @@ static bool is_named(const struct known_command *c, const char *name)
            (c->script_name && strcmp(c->script_name, name) == 0);
 }
 
+static bool fits_text(const struct rule *rule, const char *text)
+{
+    return *text && memmem(text, strlen(text), rule->literal.at, rule->literal.len) && regex_fits(rule->regex, text);
+}
+
 static bool fits(const struct rule *rule, const struct known_command *c)
 {
-    const char *text = rule->on == MATCH_CMDLINE ? c->cmdline : rule->on == MATCH_EXE ? c->exe : c->comm;
     if (rule->has_uid && !(c->has_uid && c->uid == rule->uid))
         return false;
     if (rule->is_name)
         return is_named(c, rule->text);
-    if (!*text || !memmem(text, strlen(text), rule->literal.at, rule->literal.len))
-        return false;
-    return regex_fits(rule->regex, text);
+    switch (rule->on) {
+    case MATCH_EITHER: return fits_text(rule, c->comm) || fits_text(rule, c->cmdline);
+    case MATCH_EXE: return fits_text(rule, c->exe);
+    case MATCH_COMM: return fits_text(rule, c->comm);
+    default: return fits_text(rule, c->cmdline);
+    }
 }
 
 unsigned rules_match(const struct rules *r, const struct known_command *c)
@@ -110,22 +127,33 @@ unsigned rules_match(const struct rules *r, const struct known_command *c)
     return found;
 }
 
-/* Returns 2 if the command fits, 1 if it may fit, 0 if it does not. A script has its own name, and the executable of
- * its interpreter. */
+/* May a text that is not known fit? A script has its own name, and the executable of its interpreter. */
+static bool is_undecided(const struct rule *rule, const struct known_command *c)
+{
+    if (!c->comm && (rule->is_name || rule->on == MATCH_COMM || rule->on == MATCH_EITHER))
+        return true;
+    if (rule->is_name || rule->on == MATCH_CMDLINE || rule->on == MATCH_EITHER)
+        return !c->cmdline;
+    return rule->on == MATCH_EXE && !c->exe;
+}
+
+static bool fits_known(const struct rule *rule, const struct known_command *c)
+{
+    struct known_command known = *c;
+    const char **texts[] = {&known.cmdline, &known.exe, &known.comm, &known.exe_name, &known.argv_name};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        *texts[i] = *texts[i] ? *texts[i] : "";
+    return fits(rule, &known);
+}
+
+/* Returns 2 if the command fits, 1 if it may fit, 0 if it does not. */
 static int may_fit(const struct rule *rule, const struct known_command *c)
 {
-    char comm[COMM_MOST + 1];
-    bool user_fits = !rule->has_uid || (c->has_uid && c->uid == rule->uid);
-    if (!user_fits && c->has_uid)
+    if (rule->has_uid && c->has_uid && c->uid != rule->uid)
         return 0;
-    if (!c->comm || !user_fits)
+    if (rule->has_uid && !c->has_uid)
         return 1;
-    if (rule->is_name)
-        return strcmp(c->comm, rule->text) == 0 ? 2 : 1;
-    if (rule->on != MATCH_COMM)
-        return 1;
-    snprintf(comm, sizeof(comm), "%s", c->comm);
-    return *comm && regex_fits(rule->regex, comm) ? 2 : 0;
+    return fits_known(rule, c) ? 2 : is_undecided(rule, c);
 }
 
 unsigned rules_judge(const struct rules *r, const struct known_command *c, bool ret_may[TASKS_MOST])
@@ -152,7 +180,8 @@ unsigned rules_judge(const struct rules *r, const struct known_command *c, bool 
 bool rules_need(const struct rules *r, enum match_on what)
 {
     for (size_t i = 0; i < r->n; i++) {
-        if (r->at[i].is_name || r->at[i].on == what)
+        enum match_on on = r->at[i].on;
+        if (r->at[i].is_name || on == what || (on == MATCH_EITHER && what != MATCH_EXE))
             return true;
     }
     return false;

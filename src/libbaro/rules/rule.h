@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules that say which processes are recorded, and in which task. A process belongs to the first task with a rule that
- * its command fits. Pure functions over text.
+ * Rules that say to which task a process belongs: the first one with a rule that its command fits. A recorder uses them
+ * to choose who is recorded, readers to sum up what tasks used. Pure functions over text.
  */
-#ifndef RECORDER_SELECT_RULE_H
-#define RECORDER_SELECT_RULE_H
+#ifndef LIBBARO_RULES_RULE_H
+#define LIBBARO_RULES_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,8 @@
 enum match_on {
     MATCH_CMDLINE, /* all arguments, joined by single spaces */
     MATCH_EXE,     /* the path of the executable */
-    MATCH_COMM     /* the name that the kernel keeps, of at most 15 bytes */
+    MATCH_COMM,    /* the name that the kernel keeps, of at most 15 bytes */
+    MATCH_EITHER /* this name, or all arguments; this name alone if the expression is ^ and a letter and has no blank */
 };
 
 /* A rule as the user gave it. */
@@ -59,7 +60,7 @@ struct rules {
     size_t steps; /* of all regular expressions */
 };
 
-/* What is known of a process's command. A text that is not known is "". */
+/* What is known of a process's command. A text that is not known is "", for rules_judge() NULL. */
 struct known_command {
     const char *cmdline, *exe, *comm;
     /* the base name of the executable, and of the first argument, without what begins with '-' of a login shell */
@@ -78,9 +79,9 @@ void rules_done(struct rules *r);
 /* Returns the number of the first task with a rule that fits, counted from 1; 0: none. */
 unsigned rules_match(const struct rules *r, const struct known_command *c);
 
-/* Decides the task of a process whose command was not read, from what the kernel reported at its end. comm: NULL if it
- * is not known. Returns the number of the task, counted from 1. If the task can't be determined, returns 0, and ret_may
- * has for each task, counted from 0, whether the process may have belonged to it. */
+/* Decides the task of a process of whose command not all is known: a text that is not known is NULL. Returns the number
+ * of the task, counted from 1; 0: none, or it can't be determined. Then ret_may has for each task, counted from 0,
+ * whether the process may belong to it. */
 unsigned rules_judge(const struct rules *r, const struct known_command *c, bool ret_may[TASKS_MOST]);
 
 /* Does any rule need this text? Does any need the user? */

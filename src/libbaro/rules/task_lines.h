@@ -8,17 +8,30 @@
  *     {"match": "gulpy$", "line": 3, "column": 12}          of the last task
  *     {"error": "FILE:3:12: ..."}                           instead of all these
  *
- * The parser makes no system call; targets_there.c does.
+ * The same lines are the rules that a recording has in its header. The parser makes no system call;
+ * recorder/select/targets_there.c does.
  */
-#ifndef RECORDER_SELECT_TASK_LINES_H
-#define RECORDER_SELECT_TASK_LINES_H
+#ifndef LIBBARO_RULES_TASK_LINES_H
+#define LIBBARO_RULES_TASK_LINES_H
 
 #include "base/buf.h"
 #include "base/span.h"
-#include "recorder/select/pin.h"
-#include "recorder/select/rule.h"
+#include "libbaro/rules/rule.h"
 
 #define SANDBOXES_MOST 256u
+
+/* A process, or several, that belong to a task because they are named (recorder/select/pin.h). */
+struct pin {
+    enum pin_kind { PIN_PID, PIN_FILE, PIN_GROUP } kind;
+    uint8_t task; /* counted from 1 */
+    int32_t pid;  /* PIN_PID, with its start time in ticks; 0: not known */
+    uint64_t start;
+    const char *path;                    /* of a PID file; of a control group, as --cgroup takes it; borrowed */
+    const struct cgroup_location *place; /* PIN_GROUP; borrowed */
+    unsigned line, column;               /* the pin's position in a task file; 0: it is in none */
+};
+
+#define PINS_MOST 1024u
 
 /* Texts belong to the struct. */
 struct task_file {
@@ -46,15 +59,5 @@ void task_file_done(struct task_file *f);
 #define TASK_FILE_NOT_READ 127 /* status: there is no such program */
 int task_file_take(struct task_file *ret, const char *path, const struct buf *lines, int status,
                    struct baro_error *err);
-
-/* targets_there.c: are the processes and control groups there that are named? Notes the start times of processes, so
- * that none is taken for another one. goes_on: another recorder has recorded the job before, so a process may have
- * ended since. Returns 0 or a negative code. */
-int task_file_find(struct task_file *f, const char *path, bool goes_on, struct baro_error *err);
-/* Drops processes that were not found, and those that began after the recording, which did at begin_ns of
- * CLOCK_BOOTTIME: they have the pid of one that has ended. */
-void task_file_keep(struct task_file *f, uint64_t begin_ns, uint32_t clk_tck);
-/* The same of one process or control group. */
-bool task_file_is_there(const struct pin *pin);
 
 #endif

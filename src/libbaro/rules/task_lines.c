@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recorder/select/task_lines.h"
+#include "libbaro/rules/task_lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,6 +100,8 @@ static enum match_on on_of(const char *word)
 {
     if (word && strcmp(word, "exe") == 0)
         return MATCH_EXE;
+    if (word && strcmp(word, "either") == 0)
+        return MATCH_EITHER;
     return word && strcmp(word, "comm") == 0 ? MATCH_COMM : MATCH_CMDLINE;
 }
 
@@ -210,6 +212,8 @@ int task_file_parse(struct task_file *ret, const char *path, struct span lines, 
     while (code == 0 && lines.len) {
         struct line l;
         scan_line(&lines, &text);
+        if (!text.len)
+            continue;
         code = parse_line(&r, text, &l) ? take_line(&r, &l)
                                         : error_set(err, BARO_E_SYNTAX, "baro-tasks wrote what is not understood");
     }

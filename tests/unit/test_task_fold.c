@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tasks have used, by records of a tape: values computed by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "libbaro/rules/task_fold.h"
+
+#define MS NS_PER_MS
+#define MOST 8
+
+struct tape {
+    struct task_fold *fold;
+    struct rules rules;
+    struct baro_header header;
+    struct baro_process row[MOST];
+    struct baro_process *rows[MOST];
+    size_t n;
+    struct baro_sample sample;
+};
+
+static struct tape begin(const struct rule_request *requests, size_t n)
+{
+    struct tape t = {.header = {.mode = BARO_MODE_RUN}};
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(rules_add(&t.rules, &requests[i], NULL), 0);
+        t.rules.task[t.rules.n_tasks - 1].whole = requests[i].on == MATCH_EITHER;
+    }
+    return t;
+}
+
+static void end(struct tape *t)
+{
+    task_fold_free(t->fold);
+    rules_done(&t->rules);
+}
+
+/* A process of the next samples; its id is its pid. */
+static struct baro_process *add(struct tape *t, int32_t pid, int32_t parent, const char *name, const char *cmdline)
+{
+    struct baro_process *p = &t->row[t->n];
+    *p = (struct baro_process){.id = (uint32_t)pid,
+                               .key = {pid, 0},
+                               .parent = {parent, 0},
+                               .uid = 7,
+                               .first_ns = t->sample.t_ns,
+                               .name = (char *)(uintptr_t)name,
+                               .cmdline = (char *)(uintptr_t)cmdline};
+    p->absent[PROCESS_task] = p->absent[PROCESS_tcp_sent] = BARO_ABSENT_NOT_ASKED;
+    t->rows[t->n++] = p;
+    return p;
+}
+
+static void use(struct baro_process *p, uint64_t user_ms, uint64_t system_ms)
+{
+    p->value[PROCESS_cpu] = (user_ms + system_ms) * MS;
+    p->value[PROCESS_cpu_user] = user_ms * MS;
+}
+
+static const struct baro_entity *task(struct tape *t, size_t i)
+{
+    assert_true(i < t->sample.entities[KIND_task].n);
+    return t->sample.entities[KIND_task].at[i];
+}
+
+static uint64_t value(struct tape *t, size_t i, enum task_metric m)
+{
+    return task(t, i)->value[m];
+}
+
+static void sample(struct tape *t, uint64_t t_ms)
+{
+    if (!t->fold)
+        assert_int_equal(task_fold_new(&t->fold, &t->header, t->rules.n ? &t->rules : NULL, 0), 0);
+    task_fold_restore(t->fold, t->rows, t->n);
+    t->sample.t_ns = t_ms * MS;
+    t->sample.n = t->n;
+    t->sample.processes = t->rows;
+    assert_int_equal(task_fold_sample(t->fold, &t->sample), 0);
+}
+
+/* Of the process that was added last, or of one without a row. */
+static struct baro_exit exit_of(struct tape *t, int32_t pid, int32_t parent, const char *name, uint64_t cpu_ms,
+                                uint64_t t_ms)
+{
+    struct baro_exit e = {.t_ns = t_ms * MS,
+                          .id = (uint32_t)pid,
+                          .key = {pid, 0},
+                          .parent = {parent, 0},
+                          .uid = 7,
+                          .source = BARO_EXIT_TASKSTATS,
+                          .name = name};
+    memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
+    e.absent[EXIT_cpu] = e.absent[EXIT_cpu_user] = e.absent[EXIT_elapsed] = e.absent[EXIT_io_rchar] = BARO_PRESENT;
+    e.value[EXIT_cpu] = e.value[EXIT_cpu_user] = cpu_ms * MS;
+    e.value[EXIT_elapsed] = 10 * MS;
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->rows[i]->key.pid != pid)
+            continue;
+        t->n--;
+        memmove(&t->rows[i], &t->rows[i + 1], (t->n - i) * sizeof(t->rows[0]));
+    }
+    return e;
+}
+
+static void ends(struct tape *t, struct baro_exit e)
+{
+    assert_int_equal(task_fold_exit(t->fold, &e), 0);
+}
+
+static const struct rule_request cc = {.task = "cc", .text = "^cc1", .on = MATCH_EITHER};
+static const struct rule_request unit = {.task = "unit", .text = "pytest unit", .on = MATCH_EITHER};
+
+/* make's child cc1 fits, and as has it from its parent. The shell is of no task. */
+static void test_sums(void **state)
+{
+    (void)state;
+    struct tape t = begin(&cc, 1);
+    struct baro_process *make = add(&t, 1, 0, "make", "make -j2"), *c = add(&t, 2, 1, "cc1", "/usr/lib/cc1 -quiet"),
+                        *as = add(&t, 3, 2, "as", NULL);
+    use(make, 100, 0);
+    use(c, 30, 10);
+    use(as, 5, 5);
+    c->value[PROCESS_rss] = 4096;
+    as->value[PROCESS_rss] = 8192;
+    as->absent[PROCESS_uss] = BARO_ABSENT_NOT_YET;
+    sample(&t, 100);
+    assert_int_equal(t.sample.entities[KIND_task].n, 1);
+    assert_string_equal(task(&t, 0)->name, "cc");
+    assert_int_equal(value(&t, 0, TASK_cpu), 50 * MS);
+    assert_int_equal(value(&t, 0, TASK_cpu_user), 35 * MS);
+    assert_int_equal(value(&t, 0, TASK_cpu_system), 15 * MS);
+    assert_int_equal(value(&t, 0, TASK_rss), 12288);
+    assert_int_equal(value(&t, 0, TASK_memory_unread), 1);
+    assert_int_equal(value(&t, 0, TASK_processes), 2);
+    assert_int_equal(c->value[PROCESS_task], task(&t, 0)->id);
+    assert_int_equal(make->absent[PROCESS_task], BARO_ABSENT_NOT_ASKED);
+    task_fold_restore(t.fold, t.rows, t.n);
+    assert_int_equal(c->absent[PROCESS_task], BARO_ABSENT_NOT_ASKED);
+    ends(&t, exit_of(&t, 3, 2, "as", 14, 150));
+    sample(&t, 200);
+    assert_int_equal(value(&t, 0, TASK_cpu), 54 * MS);
+    assert_int_equal(value(&t, 0, TASK_processes_started), 2);
+    assert_int_equal(value(&t, 0, TASK_processes_ended), 1);
+    assert_int_equal(value(&t, 0, TASK_processes_unread), 0);
+    assert_int_equal(value(&t, 0, TASK_process_samples), 3);
+    end(&t);
+}
+
+/* No sample has them. The child is reported before its parent, whose task it has. Both lived at once, for 10 ms. */
+static void test_short_processes(void **state)
+{
+    (void)state;
+    struct tape t = begin(&cc, 1);
+    add(&t, 1, 0, "make", "make");
+    sample(&t, 10);
+    ends(&t, exit_of(&t, 3, 2, "as", 3, 50));
+    ends(&t, exit_of(&t, 2, 1, "cc1", 7, 51));
+    ends(&t, exit_of(&t, 4, 1, "expr", 90, 70));
+    sample(&t, 100);
+    assert_int_equal(value(&t, 0, TASK_cpu), 10 * MS);
+    assert_int_equal(value(&t, 0, TASK_processes_started), 2);
+    assert_int_equal(value(&t, 0, TASK_processes_peak), 2);
+    assert_int_equal(value(&t, 0, TASK_active), 11 * MS);
+    assert_int_equal(value(&t, 0, TASK_begin), 40 * MS);
+    assert_int_equal(value(&t, 0, TASK_end), 51 * MS);
+    assert_int_equal(value(&t, 0, TASK_commands_unread), 0);
+    end(&t);
+}
+
+/* A rule needs the command line, and one python has none: it may belong to the task. true has its parent's. */
+static void test_undecided(void **state)
+{
+    (void)state;
+    struct tape t = begin(&unit, 1);
+    add(&t, 1, 0, "sh", "sh all.sh");
+    use(add(&t, 2, 1, "python3", "python3 -m 'pytest' unit"), 20, 0);
+    sample(&t, 10);
+    assert_int_equal(value(&t, 0, TASK_cpu), 20 * MS);
+    ends(&t, exit_of(&t, 3, 1, "python3", 9, 50));
+    ends(&t, exit_of(&t, 4, 2, "true", 1, 60));
+    sample(&t, 100);
+    assert_int_equal(value(&t, 0, TASK_cpu), 21 * MS);
+    assert_int_equal(value(&t, 0, TASK_commands_unread), 1);
+    assert_int_equal(value(&t, 0, TASK_commands_unread_cpu), 9 * MS);
+    end(&t);
+}
+
+/* More than are held until the next sample. */
+static void test_a_flood_of_exits(void **state)
+{
+    (void)state;
+    struct tape t = begin(&cc, 1);
+    add(&t, 1, 0, "make", "make");
+    sample(&t, 10);
+    for (int i = 0; i < 20000; i++)
+        ends(&t, exit_of(&t, 2 + i, 1, i % 2 ? "cc1" : "as", 1, 20 + (uint64_t)i));
+    sample(&t, 30000);
+    assert_int_equal(value(&t, 0, TASK_cpu), 10000 * MS);
+    assert_int_equal(value(&t, 0, TASK_processes_ended), 10000);
+    end(&t);
+}
+
+/* It executes another program: what it has used by then stays. The third program fits no rule: it is its parent's. */
+static void test_executes(void **state)
+{
+    (void)state;
+    const struct rule_request both[] = {cc, unit};
+    struct tape t = begin(both, 2);
+    struct baro_process *p = add(&t, 1, 0, "cc1", "cc1");
+    use(p, 10, 0);
+    sample(&t, 10);
+    p->name = (char *)(uintptr_t) "python3";
+    p->cmdline = (char *)(uintptr_t) "python3 -m pytest unit";
+    p->info_version++;
+    use(p, 40, 0);
+    sample(&t, 20);
+    assert_int_equal(value(&t, 0, TASK_cpu), 10 * MS);
+    assert_int_equal(value(&t, 0, TASK_processes_ended), 1);
+    assert_int_equal(value(&t, 1, TASK_cpu), 30 * MS);
+    p->name = p->cmdline = (char *)(uintptr_t) "sleep";
+    p->info_version++;
+    use(p, 45, 0);
+    sample(&t, 30);
+    assert_int_equal(value(&t, 1, TASK_cpu), 30 * MS);
+    assert_int_equal(value(&t, 1, TASK_processes), 0);
+    end(&t);
+}
+
+/* make has read 5 MB, and its counter has the 20 MB of the compiler, too, once it has waited for it. */
+static void test_io_of_a_child(void **state)
+{
+    (void)state;
+    struct tape t = begin(&cc, 1);
+    struct baro_process *make = add(&t, 1, 0, "cc1-make", "make"), *c = add(&t, 2, 1, "cc1", "cc1");
+    make->value[PROCESS_io_rchar] = 5;
+    c->value[PROCESS_io_rchar] = 20;
+    sample(&t, 10);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 25);
+    struct baro_exit e = exit_of(&t, 2, 1, "cc1", 0, 15);
+    e.value[EXIT_io_rchar] = 20;
+    ends(&t, e);
+    sample(&t, 20);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 25);
+    make->value[PROCESS_io_rchar] = 25;
+    sample(&t, 30);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 25);
+    assert_int_equal(value(&t, 0, TASK_processes_io_unread), 0);
+    end(&t);
+}
+
+/* taskstats has what the shell read itself, without the compiler that it waited for; its parent's counter has both. */
+static void test_io_of_taskstats(void **state)
+{
+    (void)state;
+    struct tape t = begin(&cc, 1);
+    struct baro_process *make = add(&t, 1, 0, "cc1-make", "make");
+    sample(&t, 10);
+    struct baro_exit c = exit_of(&t, 3, 2, "cc1", 0, 15), sh = exit_of(&t, 2, 1, "cc1-sh", 0, 16);
+    c.value[EXIT_io_rchar] = 2000;
+    sh.value[EXIT_io_rchar] = 4;
+    ends(&t, c);
+    ends(&t, sh);
+    make->value[PROCESS_io_rchar] = 2009;
+    sample(&t, 20);
+    assert_int_equal(value(&t, 0, TASK_io_rchar), 2009);
+    end(&t);
+}
+
+/* Rows say whose they are. The recorder has the count of a control group, which includes what it never saw; and a
+ * second recorder gave the other task another id. */
+static void test_of_the_recorder(void **state)
+{
+    (void)state;
+    struct tape t = begin(NULL, 0);
+    uint64_t v[2][TASK_MAX] = {{0}};
+    uint8_t absent[2][TASK_MAX];
+    memset(absent, TASK_OF_READERS, sizeof(absent));
+    v[0][TASK_cpu] = 99 * MS;
+    absent[0][TASK_cpu] = BARO_PRESENT;
+    struct baro_entity e[] = {{.id = 5, .name = "web", .value = v[0], .absent = absent[0]},
+                              {.id = 6, .name = "db", .value = v[1], .absent = absent[1]}};
+    struct baro_entity *const all[] = {&e[0], &e[1]};
+    struct baro_process *web = add(&t, 1, 0, "nginx", NULL), *db = add(&t, 2, 0, "postgres", NULL);
+    db->key.start = 77;
+    for (int i = 0; i < 2; i++) {
+        web->value[PROCESS_task] = 5;
+        db->value[PROCESS_task] = e[1].id;
+        web->absent[PROCESS_task] = db->absent[PROCESS_task] = BARO_PRESENT;
+        use(web, 40, 0);
+        use(db, 10 + 5 * (uint64_t)i, 0);
+        t.sample.entities[KIND_task] = (struct baro_entities){.n = 2, .at = all};
+        assert_true(task_fold_is_needed(&t.sample));
+        sample(&t, 10 + 10 * (uint64_t)i);
+        assert_int_equal(value(&t, 0, TASK_cpu), 99 * MS);
+        assert_int_equal(value(&t, 0, TASK_processes), 1);
+        assert_int_equal(value(&t, 1, TASK_cpu), (10 + 5 * (uint64_t)i) * MS);
+        assert_int_equal(value(&t, 1, TASK_processes_started), 1);
+        e[1].id = 7; /* as another recorder that goes on numbers tasks and processes */
+        db->id = 70;
+    }
+    end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_short_processes),
+        cmocka_unit_test(test_undecided),
+        cmocka_unit_test(test_a_flood_of_exits),
+        cmocka_unit_test(test_io_of_taskstats),
+        cmocka_unit_test(test_executes),
+        cmocka_unit_test(test_io_of_a_child),
+        cmocka_unit_test(test_of_the_recorder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
