@@ -98,7 +98,8 @@ def flat(value, path=""):
 def test_facts(run, recorded, example):
     """Each value of the JSON is a fact of that name, and an absent one has the same reason."""
     summary = run.summary(recorded)
-    absent = summary.pop("absent")
+    absent, marks = summary.pop("absent"), summary.pop("marks")
+    assert summary.pop("format") == 2
     facts = dict(line.split(" ", 1) for line in example("facts.c", recorded).splitlines())
     for path, value in flat({k: v for k, v in summary.items()
                              if k not in ("tape", "command", "before", "verdicts")}).items():
@@ -108,6 +109,7 @@ def test_facts(run, recorded, example):
         if value is None and path in ("gpu", "energy", "carbon"):  # nothing of that kind was recorded
             assert {words for name, words in facts.items() if name.startswith(path + ".")} <= {"none", "false"}
             continue
+        assert (" (at least)" in facts[path]) <= (marks.get(path) in ("lower_bound", "estimate")), path
         words = facts[path].replace(" (at least)", "").replace(" (estimate)", "")
         if path == "start":
             assert len(words) == 19  # nanoseconds since 1970

@@ -21,10 +21,10 @@ from readers import good as good_bytes
 JOB = "import time\nx = bytearray(30 << 20)\nt = time.monotonic()\nwhile time.monotonic() - t < 1.2: pass\ntime.sleep(1.2)\n"
 
 LIMITS = """memory_bytes memory_source memory_at_most_bytes memory_at_most_source memory_peak_ratio memory_peak_bytes
-    memory_peak_of memory_peak_shared_bytes memory_peak_at_most_bytes memory_peak_doubt memory_peak_is_lower_bound
-    memory_peak_is_upper_bound memory_page_cache_bytes memory_group_ratio
-    oom_kills oom_kills_at_least oom_kills_at_most oom_kills_is_estimate oom_kills_in_group cores cores_source
-    cores_at_most cores_at_most_source cores_peak_ratio cores_peak_is_lower_bound throttled_ns pids pids_source
+    memory_peak_of memory_peak_shared_bytes memory_peak_at_most_bytes memory_peak_doubt
+    memory_page_cache_bytes memory_group_ratio
+    oom_kills oom_kills_at_least oom_kills_at_most oom_kills_in_group cores cores_source
+    cores_at_most cores_at_most_source cores_peak_ratio throttled_ns pids pids_source
     pids_at_most pids_at_most_source forks_refused held_from_ns memory_is_hidden cores_is_hidden""".split()
 HOST = """name kernel machine cpu_model numa_nodes watched_ns cores cpu_mean_cores cpu_peak_cores cpu_others_mean_cores cpu_user_ratio cpu_idle_ratio cpu_steal_ratio load_peak memory_total_bytes
     memory_used_peak_bytes memory_available_least_bytes swap_used_peak_bytes swap_in_bytes swap_out_bytes oom_kills disk_read_bytes
