@@ -17,8 +17,8 @@ static struct fold_row *row_at(const struct fold_windows *all, size_t i)
 
 int windows_init(struct fold_windows *all, bool attached)
 {
-    *all = (struct fold_windows){.row = calloc(WINDOW_ROWS, sizeof(*all->row)),
-                                 .exit = calloc(WINDOW_EXITS, sizeof(*all->exit))};
+    *all = (struct fold_windows){.row = malloc(WINDOW_ROWS * sizeof(*all->row)),
+                                 .exit = malloc(WINDOW_EXITS * sizeof(*all->exit))};
     if (!all->row || !all->exit) {
         windows_done(all);
         return -ENOMEM;
@@ -27,6 +27,7 @@ int windows_init(struct fold_windows *all, bool attached)
         return 0;
     /* A command starts at 0: it had used nothing when the tape began. */
     struct fold_row *first = row_at(all, all->n++);
+    *first = (struct fold_row){0};
     memset(first->absent + FOLD_OF_MACHINE, BARO_ABSENT_NOT_YET, FOLD_ROW - FOLD_OF_MACHINE);
     return 0;
 }

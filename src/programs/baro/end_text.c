@@ -36,7 +36,7 @@ void end_text_summary(struct recording *r, struct buf *ret)
     struct report_style style = {
         .width = r->cli->width_err, .utf8 = r->cli->utf8, .color = r->cli->color_err, .curves = r->cli->tty_err};
     struct baro_value start;
-    if (!r->fold || baro_fold_finish(r->fold, BARO_FOLD_VERDICTS, NULL) < 0)
+    if (!r->fold || baro_fold_finish(r->fold, BARO_FOLD_TIMELINE, NULL) < 0)
         return;
     const struct baro_summary *s = baro_fold_summary(r->fold);
     baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &start);
@@ -44,7 +44,7 @@ void end_text_summary(struct recording *r, struct buf *ret)
     style.timeline = baro_fold_timeline(r->fold);
     report_block(s, recording_named(r) ? (const char *)r->path.at : NULL, style, ret);
     report_tasks_section(s, r->cli->width_err, ret);
-    if (style.timeline && is_judged(r, s))
+    if (style.timeline && is_judged(r, s) && baro_fold_finish(r->fold, BARO_FOLD_VERDICTS, NULL) >= 0)
         report_verdicts(baro_fold_verdicts(r->fold), style, ret);
     else if (r->gave_up && recording_named(r))
         report_no_verdicts(style, ret);
