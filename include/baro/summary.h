@@ -156,6 +156,10 @@ enum baro_prefix {
 /** @return what to print before a value with these flags, a constant; "" for an exact value. */
 BARO_API const char *baro_value_prefix(unsigned flags, enum baro_prefix as);
 
+/** @return the word for these flags in JSON, a constant: "lower_bound", "upper_bound", "estimate"; NULL if the value is
+ * exact. What may be too small and too large is an estimate. */
+BARO_API const char *baro_value_mark(unsigned flags);
+
 /** A value of a fact. The caller allocates the struct; its text is borrowed. */
 struct baro_value {
     enum baro_absent absent; /**< BARO_PRESENT (0), or why the value is absent; all other members are 0 then */

@@ -749,6 +749,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_fact_find": (c_int, (c_char_p,)),
     "baro_header_rows": (c_size_t, (c_void_p, c_int)),
     "baro_value_prefix": (c_char_p, (c_uint, c_int)),
+    "baro_value_mark": (c_char_p, (c_uint,)),
     "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
     "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
     "baro_summary_row_find": (c_ssize_t, (c_void_p, c_int, c_char_p)),

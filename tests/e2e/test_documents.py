@@ -96,7 +96,7 @@ def test_names_that_are_markup(baro, named):
 
 def test_json_has_all_facts(baro, tape):
     whole = json.loads(report(baro, tape, "json"))
-    assert whole["version"] == 1
+    assert whole["format"] == 2
     summary = json.loads(good(baro, "summary", "--json", tape))
     assert whole["summary"] == summary
     cpu = next(f for f in whole["figures"] if f["id"] == "cpu")

@@ -43,7 +43,7 @@ def phases(run, tape):
 
 
 def is_marked(value, item):
-    return value in item["lower_bounds"] or value in item["estimates"] or item[value] is None
+    return value in item.get("marks", {}) or item[value] is None
 
 
 # ---- phases ----------------------------------------------------------------------------------------------------------

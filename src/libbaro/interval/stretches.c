@@ -13,7 +13,9 @@ static double rate(const struct stretch_grown *s)
     return s->growth / (double)length_ns(s);
 }
 
-bool stretches_are_one(const struct stretch_grown *first, const struct stretch_grown *second)
+/* Do both stretches belong together? True if the second follows the first, grew faster, and is too short to stand
+ * alone. */
+static bool stretches_are_one(const struct stretch_grown *first, const struct stretch_grown *second)
 {
     return first->end_ns == second->begin_ns && length_ns(second) < STRETCHES_SHORT_NS && rate(second) > rate(first);
 }

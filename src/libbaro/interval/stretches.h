@@ -26,10 +26,6 @@ struct stretches {
     double most; /* the greatest possible growth per nanosecond: for CPU time the number of CPUs; 0: no limit */
 };
 
-/* Do both stretches belong together? True if the second follows the first, grew faster, and is too short to stand
- * alone. */
-bool stretches_are_one(const struct stretch_grown *first, const struct stretch_grown *second);
-
 /* Appends a stretch. Returns true if there was no room: then the first stretch was removed into *ret. Growth beyond the
  * possible rate goes to earlier stretches. */
 bool stretches_add(struct stretches *s, struct stretch_grown one, struct stretch_grown *ret);

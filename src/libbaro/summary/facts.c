@@ -73,6 +73,14 @@ const char *baro_value_prefix(unsigned flags, enum baro_prefix as)
     return marks[which][as >= BARO_PREFIX_WORDS && as <= BARO_PREFIX_SYMBOL ? as : BARO_PREFIX_WORDS];
 }
 
+const char *baro_value_mark(unsigned flags)
+{
+    bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
+    if ((least && most) || flags & BARO_VALUE_ESTIMATE)
+        return "estimate";
+    return least ? "lower_bound" : most ? "upper_bound" : NULL;
+}
+
 int baro_summary_section_count(void)
 {
     return SECTIONS;

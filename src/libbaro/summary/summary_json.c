@@ -118,13 +118,9 @@ static int write_section(struct json *j, const struct baro_summary *s, int numbe
     return number;
 }
 
-/* Returns NULL for an exact value. */
 static const char *mark_of(const struct baro_value *v)
 {
-    bool least = v->flags & BARO_VALUE_LOWER_BOUND, most = v->flags & BARO_VALUE_UPPER_BOUND;
-    if ((least && most) || v->flags & BARO_VALUE_ESTIMATE)
-        return "estimate";
-    return least ? "lower_bound" : most ? "upper_bound" : NULL;
+    return baro_value_mark(v->flags);
 }
 
 /* Why a value is absent. */

@@ -25,11 +25,9 @@ int json_put_row(void *json, const struct columns *c, const struct output_row *r
 
 /* Adds a fact as a member to an open object; null if it is absent. */
 void json_fact(struct json *json, const struct baro_fact *fact, const struct baro_value *v);
-/* Adds the facts of a phase as members to an open object. Values that are not exact are listed in "lower_bounds",
- * "estimates" and "absent". */
+/* Adds the facts of a phase as members to an open object. Their marks and reasons of absence are the members "marks"
+ * and "absent". */
 void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *json);
-/* Adds an attribute as a member to an open object; null if a later version added its type. */
-void json_attribute(const struct baro_attribute *a, struct json *json);
 /* The attributes of a phase or a mark, as an object. */
 void json_attributes(const struct baro_timeline_item *item, struct json *json);
 

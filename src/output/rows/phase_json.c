@@ -18,26 +18,33 @@ void json_fact(struct json *j, const struct baro_fact *fact, const struct baro_v
     }
 }
 
-/* Writes a list of the facts that have a flag, or an object with the reasons why facts are absent; nothing if there
- * are none. */
-static void put_flagged(struct json *j, const struct baro_timeline *t, size_t item, const char *key, unsigned flag)
+/* Writes an object with what `say` says of the facts of a phase; nothing if it says nothing. */
+static void put_said(struct json *j, const struct baro_timeline *t, size_t item, const char *key,
+                     const char *say(const struct baro_value *v))
 {
     struct baro_value v;
     bool any = false;
     for (int f = 0; f < baro_timeline_fact_count(); f++) {
-        bool absent = baro_timeline_value(t, item, f, &v) != BARO_PRESENT;
-        if (flag ? !(v.flags & flag) : !absent || v.absent == BARO_ABSENT_NONE)
+        baro_timeline_value(t, item, f, &v);
+        if (!say(&v))
             continue;
         if (!any)
-            json_key_begin(j, key, flag ? '[' : '{');
+            json_key_begin(j, key, '{');
         any = true;
-        if (flag)
-            json_text(j, baro_timeline_fact(f)->name);
-        else
-            json_key_text(j, baro_timeline_fact(f)->name, baro_absent_name((enum baro_absent)v.absent));
+        json_key_text(j, baro_timeline_fact(f)->name, say(&v));
     }
     if (any)
-        json_end(j, flag ? ']' : '}');
+        json_end(j, '}');
+}
+
+static const char *mark_of(const struct baro_value *v)
+{
+    return baro_value_mark(v->flags);
+}
+
+static const char *reason_of(const struct baro_value *v)
+{
+    return v->absent == BARO_PRESENT || v->absent == BARO_ABSENT_NONE ? NULL : baro_absent_name(v->absent);
 }
 
 void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *j)
@@ -47,12 +54,12 @@ void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *j
         baro_timeline_value(t, item, f, &v);
         json_fact(j, baro_timeline_fact(f), &v);
     }
-    put_flagged(j, t, item, "lower_bounds", BARO_VALUE_LOWER_BOUND);
-    put_flagged(j, t, item, "estimates", BARO_VALUE_ESTIMATE);
-    put_flagged(j, t, item, "absent", 0);
+    put_said(j, t, item, "marks", mark_of);
+    put_said(j, t, item, "absent", reason_of);
 }
 
-void json_attribute(const struct baro_attribute *a, struct json *j)
+/* Adds an attribute as a member to an open object; null if a later version added its type. */
+static void json_attribute(const struct baro_attribute *a, struct json *j)
 {
     json_key(j, a->name);
     switch (a->type) {

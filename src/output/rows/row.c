@@ -113,7 +113,8 @@ struct baro_previous *row_previous_new(void)
     return baro_previous_new(&m) == 0 ? m : NULL;
 }
 
-int row_derived(const struct output_row *r, int derived, double *ret)
+/* A derived metric of a row: 0 or why it is absent (BARO_ABSENT_NOT_YET in the first row of a process, entity, ...). */
+static int row_derived(const struct output_row *r, int derived, double *ret)
 {
     if (r->kind == BARO_KIND_PROCESS)
         return r->process_before ? baro_row_derived(r->process_before, r->process, derived, ret) : BARO_ABSENT_NOT_YET;

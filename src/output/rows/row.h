@@ -111,9 +111,6 @@ struct cell {
     char room[40];
 };
 
-/* A derived metric of a row: 0 or why it is absent (BARO_ABSENT_NOT_YET in the first row of a process, entity, ...). */
-int row_derived(const struct output_row *r, int derived, double *ret);
-
 /* Reads the cells of a row: call row_read() first, then the other function for each cell. */
 void row_read(const struct output_row *r, const struct columns *c);
 void row_cell(const struct output_row *r, const struct columns *c, size_t i, struct cell *ret);

@@ -6,7 +6,7 @@
 #include "base/escape.h"
 #include "output/rows/wrap.h"
 
-void table_cell(struct table *t, const char *at, size_t len)
+static void table_cell(struct table *t, const char *at, size_t len)
 {
     unsigned column = (unsigned)(t->cells++ % t->columns), n = (unsigned)utf8_columns(at, len);
     if (n > t->width[column])

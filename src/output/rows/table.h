@@ -23,7 +23,6 @@ struct table {
     bool wrap; /* the last column is broken at blanks instead of truncated */
 };
 
-void table_cell(struct table *t, const char *at, size_t len);
 void table_text(struct table *t, const char *text);
 void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
 /* Writes lines of at most `width` columns (0: of any length). If they would be longer, columns are left out, then

@@ -121,6 +121,7 @@ static void print_json(const struct baro_timeline *timeline, const char *path, s
 {
     struct json j = {.out = ret, .pretty = true};
     json_begin(&j, '{');
+    json_key_u64(&j, "format", 2);
     json_key_text(&j, "tape", path);
     put_list(&j, timeline, "phases", BARO_TIMELINE_PHASE);
     put_list(&j, timeline, "marks", BARO_TIMELINE_MARK);

@@ -12,12 +12,8 @@ static void put_marks(struct json *j, const struct baro_summary *s, const struct
     json_key_begin(j, "marks", '{');
     for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
         baro_summary_value(s, i, row, &v);
-        bool least = v.flags & BARO_VALUE_LOWER_BOUND, most = v.flags & BARO_VALUE_UPPER_BOUND;
-        if (v.flags)
-            json_key_text(j, baro_summary_fact(i)->name,
-                          least && !most && !(v.flags & BARO_VALUE_ESTIMATE) ? "lower_bound"
-                          : v.flags == BARO_VALUE_UPPER_BOUND                ? "upper_bound"
-                                                                             : "estimate");
+        if (baro_value_mark(v.flags))
+            json_key_text(j, baro_summary_fact(i)->name, baro_value_mark(v.flags));
     }
     json_end(j, '}');
 }

@@ -72,7 +72,7 @@ int document_json(const struct document *d, void *context, struct buf *ret, stru
     struct json j = {.out = ret};
     (void)context;
     json_begin(&j, '{');
-    json_key_u64(&j, "version", 1);
+    json_key_u64(&j, "format", 2);
     int r = put_summary(&j, d, err);
     put_timeline(&j, d->timeline);
     if (r >= 0)

@@ -23,7 +23,7 @@ void several_json(const struct several *s, struct buf *ret)
 {
     struct json j = {.out = ret};
     json_begin(&j, '{');
-    json_key_u64(&j, "version", 1);
+    json_key_u64(&j, "format", 2);
     json_key_begin(&j, "tapes", '[');
     for (size_t i = 0; i < s->list.n; i++) {
         const struct listed_tape *t = &s->list.at[i];

@@ -36,9 +36,6 @@ void own_cost_charge(struct own_cost *o, bool sampled);
 void own_cost_missed(struct own_cost *o, uint64_t n);
 void own_cost_left_out(struct own_cost *o, uint64_t n);
 
-/* Continues from the values of another recorder's last sample. */
-void own_cost_resume(struct own_cost *o, const struct baro_sample *last);
-
 /* Call it when the control groups are read: their counts include the refused forks of helpers so far. */
 void own_cost_note_refused(struct own_cost *o);
 

@@ -162,7 +162,6 @@ void host_pressure(struct host *h);
 void host_cpus(struct host *h);
 void host_frequencies(struct host *h, uint32_t first, const struct helper_reply *reply);
 /* devices.c */
-typedef void device_read_fn(struct host *h, struct host_device *d);
 struct host_device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new);
 /* Adds the growth of d to the totals. from_start: for a new device, all that its counters show. */
 void devices_count(struct devices *all, struct host_device *d, const uint64_t now[DEVICE_TOTALS], bool from_start);
