@@ -2,9 +2,10 @@
 /*
  * One metric over a time: all that is kept of its readings. The rules are the same for every metric:
  *
- * - Growth is added up from reading to reading. Where a counter falls, it is another counter or has lost a part (a disk
- *   was removed): the growth so far is kept, and the next reading is compared with the lower value. Example: 5, 9, 2, 3
- *   have grown by 4 + 1.
+ * - Growth is added up from reading to reading. Where a counter falls, it is another counter or has lost a part (a
+ *   control group was made again): the growth so far is kept, and the next reading is compared with the lower value.
+ *   Example: 5, 9, 2, 3 have grown by 4 + 1. Totals of disks and interfaces do not fall when one is removed: see
+ *   recorder/collectors/host/devices.c.
  * - A reading without the value changes nothing: growth goes on at the next one that has it.
  * - A value that no reading had is absent, for the reason of the last reading.
  */

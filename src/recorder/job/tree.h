@@ -120,7 +120,7 @@ enum member_state {
     MEMBER_STATES
 };
 
-/* I/O and faults of the children that a process reaped: /proc/PID/io less the io of its only thread. See reaped_io.c.
+/* I/O and faults of the children that a process reaped: /proc/PID/io less the io of its only thread. See own_io.c.
  */
 enum {
     REAPED_IO_READ,
@@ -205,7 +205,7 @@ struct member_account {
     bool had_child : 1;     /* it had a child at some time */
     /* it was seen to ignore SIGCHLD: the kernel adds the counters of its children to no process */
     bool ignores_children : 1;
-    bool io_accounted : 1; /* gone: reaped_io.c has handled it */
+    bool io_accounted : 1; /* gone: own_io.c has handled it */
     /* gone: its parent was a member of the same task, whose I/O includes its own when the parent reaps it */
     bool io_in_parent : 1;
 };
