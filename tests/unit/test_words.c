@@ -138,6 +138,7 @@ static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, 
     summary_add_sample(s, &sample);
     summary_finish(s);
     expect_words(s, plain, words, there);
+    summary_free(s);
 }
 
 TEST(words_of_disks)
