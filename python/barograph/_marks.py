@@ -197,9 +197,8 @@ class Events:
         with lock:
             fd, ours = self._fd, self._is_ours()
             self._fd = -1
-            if _last.get(fd) is self:
-                del _last[fd]
-            if ours:
+            # The handler of a signal may have closed it since the line before: who takes it out of the table closes it.
+            if _last.get(fd) is self and _last.pop(fd, None) is self and ours:
                 os.close(fd)
 
     def _is_ours(self) -> bool:

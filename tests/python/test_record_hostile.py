@@ -3,6 +3,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 import types
@@ -11,7 +12,7 @@ import pytest
 from conftest import ended, in_threads, poll
 
 import barograph
-from barograph import _where, recorder
+from barograph import _marks, _where, recorder
 
 
 # ---- descriptors ----
@@ -334,6 +335,33 @@ def test_stop_in_a_handler_while_it_stops():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("line", range(1, 6))
+def test_marks_are_closed_in_a_handler_while_they_are_closed(tmp_path, line):
+    """Whatever line of close() the handler interrupts, the file that the program opens in it stays open."""
+    path, mine, lines = tmp_path / "events", [], [0]
+    path.touch()
+    events = _marks.Events(str(path))
+    number = events._fd
+
+    def handler(frame, what, _):
+        lines[0] += what == "line"
+        if what == "line" and lines[0] == line:
+            sys.settrace(None)
+            events.close()
+            mine.append(os.open(tmp_path / "mine", os.O_RDWR | os.O_CREAT))
+        return handler
+
+    sys.settrace(lambda frame, *_: handler if frame.f_code is _marks.Events.close.__code__ else None)
+    try:
+        events.close()
+    finally:
+        sys.settrace(None)
+    assert os.path.samestat(os.fstat(mine[0]), os.stat(tmp_path / "mine"))
+    os.close(mine[0])
+    with pytest.raises(OSError):
+        os.fstat(number)  # the one of the marks is closed, too
 
 
 def test_threads_that_mark_while_it_stops(tmp_path):
