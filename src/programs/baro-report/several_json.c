@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several tapes as one JSON object: docs/json.md has its members. */
-#include <stdio.h>
-
 #include "programs/baro-report/several.h"
 
-static void put_sum(struct json *j, const char *name, const char *unit, bool is_known, struct baro_value v)
+static void put_total(struct json *j, const char *key, bool is_known, uint64_t v)
 {
-    char key[64];
-    snprintf(key, sizeof(key), "%s%s", name, unit);
     json_key(j, key);
     if (is_known)
-        json_u64(j, v.u64);
+        json_u64(j, v);
     else
         json_null(j);
-    snprintf(key, sizeof(key), "%s_is_lower_bound", name);
-    json_key_bool(j, key, v.flags & BARO_VALUE_LOWER_BOUND);
-    snprintf(key, sizeof(key), "%s_is_estimate", name);
-    json_key_bool(j, key, v.flags & (BARO_VALUE_ESTIMATE | BARO_VALUE_UPPER_BOUND));
+}
+
+static void put_mark(struct json *j, const char *key, bool is_known, unsigned flags)
+{
+    if (is_known && baro_value_mark(flags))
+        json_key_text(j, key, baro_value_mark(flags));
 }
 
 void several_json(const struct several *s, struct buf *ret)
@@ -42,10 +40,14 @@ void several_json(const struct several *s, struct buf *ret)
     json_key_u64(&j, "tapes", s->list.n);
     json_key_u64(&j, "tapes_read", s->read);
     json_key_u64(&j, "tapes_running", s->running);
-    put_sum(&j, "cpu", "_ns", s->cpu.of, (struct baro_value){.u64 = s->cpu.value, .flags = s->cpu.flags});
-    put_sum(&j, "processes_started", "", s->processes.of,
-            (struct baro_value){.u64 = s->processes.value, .flags = s->processes.flags});
-    put_sum(&j, "rss_peak_most", "_bytes", s->of_rss, s->rss);
+    put_total(&j, "cpu_ns", s->cpu.of, s->cpu.value);
+    put_total(&j, "processes_started", s->processes.of, s->processes.value);
+    put_total(&j, "rss_peak_most_bytes", s->of_rss, s->rss.u64);
+    json_key_begin(&j, "marks", '{');
+    put_mark(&j, "cpu_ns", s->cpu.of, s->cpu.flags);
+    put_mark(&j, "processes_started", s->processes.of, s->processes.flags);
+    put_mark(&j, "rss_peak_most_bytes", s->of_rss, s->rss.flags);
+    json_end(&j, '}');
     json_end(&j, '}');
     json_end(&j, '}');
 }
