@@ -37,9 +37,9 @@ class _Flags:
     def mark(self) -> str:
         """What stands before it in text, as of baro_value_prefix(): "at least ", "about ", "at most " or ""."""
         least, most = self.is_lower_bound, self.is_upper_bound
-        if least and not most:
-            return "at least "
-        return "about " if least or self.is_estimate else "at most " if most else ""
+        if self.is_estimate or (least and most):
+            return "about "
+        return "at least " if least else "at most " if most else ""
 
 
 class Whole(_Flags, int):

@@ -118,6 +118,11 @@ TEST(words_with_marks)
     assert_string_equal(baro_value_prefix(BARO_VALUE_ESTIMATE, BARO_PREFIX_ASCII), "~");
     assert_string_equal(baro_value_prefix(BARO_VALUE_UPPER_BOUND, BARO_PREFIX_SYMBOL), "\342\211\244");
     assert_string_equal(baro_value_prefix(0, BARO_PREFIX_WORDS), "");
+    /* What may be too large is no lower bound, in text as in JSON. */
+    for (unsigned flags = 0; flags < 8; flags++)
+        assert_int_equal(!strcmp(baro_value_prefix(flags, BARO_PREFIX_WORDS), "about "),
+                         baro_value_mark(flags) && !strcmp(baro_value_mark(flags), "estimate"));
+    assert_string_equal(baro_value_prefix(BARO_VALUE_LOWER_BOUND | BARO_VALUE_ESTIMATE, BARO_PREFIX_ASCII), "~");
 }
 
 /* Each problem of a job has one cause: no other rule of that weight has a verdict. */

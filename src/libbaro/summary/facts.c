@@ -62,23 +62,27 @@ static const struct {
 
 /* ---- flags ---- */
 
+enum mark { EXACT, AT_LEAST, ABOUT, AT_MOST };
+
+static enum mark mark_of(unsigned flags)
+{
+    bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
+    return (least && most) || flags & BARO_VALUE_ESTIMATE ? ABOUT : least ? AT_LEAST : most ? AT_MOST : EXACT;
+}
+
 const char *baro_value_prefix(unsigned flags, enum baro_prefix as)
 {
     static const char *const marks[][3] = {{"", "", ""},
                                            {"at least ", ">", "\342\211\245"},
                                            {"about ", "~", "\342\211\210"},
                                            {"at most ", "<", "\342\211\244"}};
-    bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
-    int which = least && !most ? 1 : least || flags & BARO_VALUE_ESTIMATE ? 2 : most ? 3 : 0;
-    return marks[which][as >= BARO_PREFIX_WORDS && as <= BARO_PREFIX_SYMBOL ? as : BARO_PREFIX_WORDS];
+    return marks[mark_of(flags)][as >= BARO_PREFIX_WORDS && as <= BARO_PREFIX_SYMBOL ? as : BARO_PREFIX_WORDS];
 }
 
 const char *baro_value_mark(unsigned flags)
 {
-    bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
-    if ((least && most) || flags & BARO_VALUE_ESTIMATE)
-        return "estimate";
-    return least ? "lower_bound" : most ? "upper_bound" : NULL;
+    static const char *const marks[] = {NULL, "lower_bound", "estimate", "upper_bound"};
+    return marks[mark_of(flags)];
 }
 
 int baro_summary_section_count(void)

@@ -13,9 +13,6 @@ static void sum_fact(struct several_sum *sum, struct baro_value v)
     sum->of++;
     sum->value += v.u64;
     sum->flags |= v.flags;
-    /* An estimate may be too large; then the sum is no lower bound. */
-    if (v.flags & BARO_VALUE_ESTIMATE && !(v.flags & BARO_VALUE_LOWER_BOUND))
-        sum->flags |= BARO_VALUE_UPPER_BOUND;
 }
 
 static void add_to_sums(struct several *s, const struct document *d)
