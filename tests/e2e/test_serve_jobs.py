@@ -44,7 +44,10 @@ def test_jobs_and_their_summary(s, run, folder):
     assert {j["state"] for j in jobs} == {"ended"} and s.json("/healthz")["jobs"]["ended"] == 3
     told, got = run.summary(folder / "fails.baro"), s.json("/api/v1/jobs/fails")
     assert got["summary"]["job"] == told["job"] and got["job"]["cpu_ns"] == told["job"]["cpu_ns"]
+    marks = {name.removeprefix("job."): mark for name, mark in told["marks"].items() if name.startswith("job.")}
+    assert got["job"]["marks"] == {name: mark for name, mark in marks.items() if name in got["job"]}
     assert got["summary"]["verdicts"] == told["verdicts"] != []
+    assert {e["mark"] for v in told["verdicts"] for e in v["evidence"]} <= {None, "lower_bound", "upper_bound", "estimate"}
     assert s.json("/api/v1/jobs/fails/verdicts") == {"verdicts": told["verdicts"]}
     first, rest = s.json("/api/v1/jobs?limit=2"), s.json("/api/v1/jobs?limit=2&offset=2")
     assert first["total"] == rest["total"] == 3 and first["jobs"] + rest["jobs"] == jobs

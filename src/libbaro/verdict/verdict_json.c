@@ -10,7 +10,6 @@
 
 static void write_evidence(struct json *j, const struct baro_evidence *e)
 {
-    const unsigned either = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND; /* it may be wrong either way */
     bool is_text = e->unit == BARO_UNIT_NONE && isnan(e->value);
     json_begin(j, '{');
     json_key_text(j, "name", e->name);
@@ -19,9 +18,7 @@ static void write_evidence(struct json *j, const struct baro_evidence *e)
         json_null(j);
     else
         json_double(j, e->value);
-    json_key_bool(j, "is_lower_bound", (e->flags & either) == BARO_VALUE_LOWER_BOUND);
-    json_key_bool(j, "is_upper_bound", (e->flags & either) == BARO_VALUE_UPPER_BOUND);
-    json_key_bool(j, "is_estimate", (e->flags & BARO_VALUE_ESTIMATE) || (e->flags & either) == either);
+    json_key_text(j, "mark", baro_value_mark(e->flags));
     json_key_text(j, "unit", baro_unit_name(e->unit));
     json_key_text(j, "text", e->text);
     json_end(j, '}');

@@ -41,12 +41,12 @@ static void write_facts(struct json *j, const struct baro_summary *s)
         else
             json_u64(j, v[i].u64);
     }
-    json_key_begin(j, "lower_bounds", '[');
+    json_key_begin(j, "marks", '{');
     for (size_t i = 0; i < IN_ROW; i++) {
-        if (!v[i].absent && (v[i].flags & BARO_VALUE_LOWER_BOUND))
-            json_text(j, in_row[i]);
+        if (!v[i].absent && baro_value_mark(v[i].flags))
+            json_key_text(j, in_row[i], baro_value_mark(v[i].flags));
     }
-    json_end(j, ']');
+    json_end(j, '}');
     json_key_begin(j, "absent", '{');
     for (size_t i = 0; i < IN_ROW; i++) {
         if (v[i].absent == BARO_PRESENT || v[i].absent == BARO_ABSENT_NONE)

@@ -109,9 +109,9 @@ function newJob(row) {
   return job;
 }
 
-function showValue(v, text, lower, unit) {
-  v.big.className = "big" + (lower ? " lower" : "");
-  v.big.title = lower ? "at least: a part of it could not be read" : "";
+function showValue(v, text, mark, unit) {
+  v.big.className = "big" + (mark ? " " + mark : "");
+  v.big.title = mark ? MARKS[mark][1] : "";
   v.big.replaceChildren(text || "\u2013", unit ? make("small", {text: " " + unit}) : "");
 }
 
@@ -147,14 +147,14 @@ async function readTasks(job) {
 }
 
 function showJob(row) {
-  const job = jobs.get(row.id) || newJob(row), now = row.now, low = new Set(row.lower_bounds || []);
+  const job = jobs.get(row.id) || newJob(row), now = row.now, marks = row.marks || {};
   job.row = row;
   job.since.replaceChildren(make("span", {text: "since "}), when(row.start) + " \u00b7 " + duration(row.wall_ns));
-  showValue(job.values.cpu, duration(row.cpu_ns), low.has("cpu_ns"));
+  showValue(job.values.cpu, duration(row.cpu_ns), marks.cpu_ns);
   if (now) {
-    showValue(job.values.cores, cores(now.cores), false);
-    showValue(job.values.memory, bytes(now.rss_bytes), now.rss_is_lower_bound);
-    showValue(job.values.processes, count(now.processes), false, row.processes_started > now.processes ? count(row.processes_started) + " so far" : "");
+    showValue(job.values.cores, cores(now.cores));
+    showValue(job.values.memory, bytes(now.rss_bytes), now.rss_is_lower_bound ? "lower_bound" : "");
+    showValue(job.values.processes, count(now.processes), "", row.processes_started > now.processes ? count(row.processes_started) + " so far" : "");
     if (now.cores !== null && (!job.curve.length || now.t_ns > job.curve[job.curve.length - 1][0])) job.curve.push([now.t_ns, now.cores]);
     if (job.curve.length > 3 * POINTS) job.curve = job.curve.slice(-2 * POINTS);
     drawCurve(job);
@@ -195,10 +195,10 @@ async function readRunning() {
 
 /* ---- jobs that have ended ---- */
 
-function cell(row, text, name, absent) {
-  const low = row.lower_bounds && row.lower_bounds.includes(absent);
-  const reason = !text && row.absent && row.absent[absent];
-  return make("td", {class: "n" + (low && text ? " lower" : "") + (text ? "" : " soft"), "data-name": name, title: reason ? "not known: " + reason : null, text: text || "\u2013"});
+function cell(row, text, name, figure) {
+  const mark = text && row.marks && row.marks[figure];
+  const reason = !text && row.absent && row.absent[figure];
+  return make("td", {class: "n" + (mark ? " " + mark : "") + (text ? "" : " soft"), "data-name": name, title: reason ? "not known: " + reason : mark ? MARKS[mark][1] : null, text: text || "\u2013"});
 }
 
 function pills(row) {

@@ -15,7 +15,7 @@ const curves = [
   {title: "Processes", metric: "job.processes", of: s => s.job.processes, text: count, least: 2},
   {title: "Cores of the machine", metric: "host.cores", of: s => s.host && s.host.cores, text: cores, least: 0.1, isOfCpus: true},
 ].map(c => ({...c, points: []}));
-let newest = 0, isOver = false, cpus = 0, rowLow = [];
+let newest = 0, isOver = false, cpus = 0, rowMarks = {};
 
 /* ---- curves ---- */
 
@@ -67,13 +67,16 @@ async function readCurves() {
 /* ---- now ---- */
 
 function put(sample) {
-  const job = sample.job, low = new Set([...(job.lower_bounds || "").split(/[^a-z_]+/), ...rowLow]);
-  const least = (name, text) => (text && low.has(name) ? "\u2265\u2009" : "") + (text || "\u2013");
+  const job = sample.job, low = new Set((job.lower_bounds || "").split(/[^a-z_]+/));
+  const marked = (name, text) => {
+    const mark = rowMarks[name] || (low.has(name) ? "lower_bound" : "");
+    return (text && mark ? MARKS[mark][0] : "") + (text || "\u2013");
+  };
   $("now").replaceChildren(
-    figure("Cores", least("cores", cores(job.cores)), "", null),
-    figure("Memory", least("rss_bytes", bytes(job.rss_bytes)), "rss", null),
-    figure("Processes", count(job.processes) || "\u2013", job.processes_started > job.processes ? least("processes_started", count(job.processes_started)) + " so far" : "", null),
-    figure("CPU time", least("cpu_ns", duration(job.cpu_ns)), "", null));
+    figure("Cores", marked("cores", cores(job.cores)), "", null),
+    figure("Memory", marked("rss_bytes", bytes(job.rss_bytes)), "rss", null),
+    figure("Processes", count(job.processes) || "\u2013", job.processes_started > job.processes ? marked("processes_started", count(job.processes_started)) + " so far" : "", null),
+    figure("CPU time", marked("cpu_ns", duration(job.cpu_ns)), "", null));
 }
 
 let due = 0;
@@ -127,7 +130,7 @@ async function readTree() {
 
 function putRow(row) {
   isOver = row.state !== "running";
-  rowLow = [...(row.lower_bounds || []), ...(row.now && row.now.rss_is_lower_bound ? ["rss_bytes"] : [])];
+  rowMarks = {...row.marks, ...(row.now && row.now.rss_is_lower_bound ? {rss_bytes: "lower_bound"} : {})};
   document.title = plain(row.title) + " - barograph";
   $("title").textContent = plain(row.title);
   $("since").textContent = "since " + when(row.start);

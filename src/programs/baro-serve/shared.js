@@ -100,6 +100,9 @@ async function get(path) {
 /* Makes points of the buckets of a range: the highest value of each, at its end, so that peaks are visible. */
 const pointsOf = (range, k) => range.series[k].max.map((v, i) => [range.from_ns + (i + 1) * (range.to_ns - range.from_ns) / range.buckets, v]);
 
+/* What a mark means: before the value, and in words. */
+const MARKS = {lower_bound: ["\u2265\u2009", "at least"], estimate: ["\u2248\u2009", "about"], upper_bound: ["\u2264\u2009", "at most"]};
+
 /* ---- the theme ---- */
 
 function setTheme(theme) {
