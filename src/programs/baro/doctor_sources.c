@@ -242,7 +242,7 @@ static bool any_outstanding(const struct tried *t)
 }
 
 /* Finds a process of another user that has memory: a kernel thread would prove nothing. */
-static bool look(void *context, int32_t pid)
+static bool find_other(void *context, int32_t pid)
 {
     struct tried *t = context;
     struct pid_status st;
@@ -330,7 +330,7 @@ struct tried *doctor_try(void)
     if (t->root_fd >= 0)
         cgroup_find(t->root_fd, 0, &t->places);
     if (t->is_own_proc)
-        proc_each_process(t->proc_fd, look, t);
+        proc_each_process(t->proc_fd, find_other, t);
     take_samples(t);
     return t;
 }
@@ -412,8 +412,8 @@ struct list {
     char text[200];
 };
 
-/* Adds a word unless the list has it, also within another one: a total has "disk_read", each disk "read". most: the
- * list is cut after so many bytes. */
+/* Adds a word that is not in the list, nor a part of one that is: a total has "disk_read", each disk "read". A list of
+ * more than `most` bytes gets "..." in its place. */
 static void list_add(struct list *l, const char *separator, const char *word, size_t most)
 {
     size_t len = strlen(l->text);
@@ -434,7 +434,7 @@ static bool is_of(const struct source *s, enum baro_kind kind, int id)
     return metric_source(kind, id) & s->sources && !s->controllers && (kind == BARO_KIND_PROCESS) == is_of_processes;
 }
 
-/* Of a kind without entities it is said only if nothing else is known of the source. */
+/* Adds a row for a source. That there are no entities is said only where nothing else is known of it. */
 static enum finding_state add_source(struct findings *f, const struct tried *t, const struct source *s, int32_t pid)
 {
     struct list have = {""}, lack = {""}, why = {""}, grant = {""};
