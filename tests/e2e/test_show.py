@@ -23,6 +23,8 @@ def test_show_says_which_sample(baro, tape):
     middle = samples[len(samples) // 2]
     at = json.loads(good(baro, "show", "--at", f"+{middle}ns", "--json", tape))
     assert (at["t_ns"], at["sample"]) == (middle, "at")
+    assert (at["job"]["lower_bounds"] or "") == rows[len(samples) // 2]["lower_bounds"]
+    assert "lower_bounds" not in at["job"]["absent"]
     before = json.loads(good(baro, "show", "--at", f"+{middle + 1}ns", "--json", tape))
     assert (before["t_ns"], before["sample"]) == (middle, "before")
     after = json.loads(good(baro, "show", "--at", f"+{middle - 1}ns", "--pick", "after", "--json", tape))

@@ -139,12 +139,15 @@ static void put_phases(const struct show *w, struct json *j)
 static int put_one(struct show *w, struct output_row *row, struct json *j)
 {
     struct columns columns;
+    struct buf text = {0};
     int code = columns_choose(&columns, row->kind, NULL, w->feed.tape, NULL, &w->err);
     if (code < 0)
         return code;
+    row->attributes = &text; /* of a job these are its lower_bounds */
     row_begin(row);
     json_row(&columns, row, j);
     columns_done(&columns);
+    buf_done(&text);
     return 0;
 }
 
