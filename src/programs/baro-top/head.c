@@ -132,7 +132,7 @@ static void value_write(const struct view *v, struct buf *b, enum style *ret_sty
 /* Writes the end of a line: the total of the whole recording, at whatever moment. */
 static void in_all(const struct view *v, struct buf *b)
 {
-    buf_str(b, v->ui->live ? "so far " : "in all ");
+    buf_str(b, v->feed->state == BARO_TAPE_RUNNING ? "so far " : "in all ");
 }
 
 static void note_io(const struct view *v, struct buf *b, const char *name)

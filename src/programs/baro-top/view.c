@@ -44,7 +44,7 @@ static void draw_bar(struct view *v, struct box box)
         fmt_count(&b, v->model->n);
         buf_printf(&b, " by %s%s", sort_names[u->wish.sort], u->wish.is_reversed ? ", reversed" : "");
     } else if (u->tab == TAB_COMMANDS) {
-        buf_printf(&b, "%s, by CPU time", u->live ? "so far" : "of all that was recorded");
+        buf_printf(&b, "%s, by CPU time", v->feed->state == BARO_TAPE_RUNNING ? "so far" : "of all that was recorded");
     }
     if (*u->filter && u->tab == TAB_PROCESSES)
         buf_printf(&b, ", filter %s%s", u->filter, u->wish.regex ? "" : " (as text)");
