@@ -19,7 +19,7 @@ int64_t show_off_by(const struct show *w)
     return off > 0 && (uint64_t)off <= w->tolerance_ns ? 0 : off;
 }
 
-/* "+0.409s, 2026-11-28T19:22:21.561+00:00: 26.5 ms before that time, the last sample until then" */
+/* "+0.409s, 2026-11-28T19:22:21.561+00:00: the last sample until the time asked for, 26.5 ms before it" */
 void show_which_line(struct show *w, struct buf *b)
 {
     const struct baro_header *header = baro_tape_header(w->feed.tape);
@@ -38,12 +38,11 @@ void show_which_line(struct show *w, struct buf *b)
     if (off == 0)
         buf_str(b, ": the sample at that time\n");
     else
-        buf_printf(b, ": %s %s that time, the %s\n", DURATION(off < 0 ? 0 - (uint64_t)off : (uint64_t)off),
-                   off < 0 ? "before" : "after",
-                   w->settings->pick == PICK_NEAREST ? "nearest sample"
-                   : off < 0                         ? "last sample until then"
-                   : w->asked_ns < 0                 ? "first sample"
-                                                     : "first sample from then on");
+        buf_printf(b, ": the %s the time asked for, %s %s it\n",
+                   w->settings->pick == PICK_NEAREST ? "sample nearest to"
+                   : off < 0                         ? "last sample until"
+                                                     : "first sample after",
+                   DURATION(off < 0 ? 0 - (uint64_t)off : (uint64_t)off), off < 0 ? "before" : "after");
 }
 
 static bool job_value(const struct show *w, const char *name, uint64_t *ret)
