@@ -42,9 +42,8 @@ void job_label(struct member *m, const struct job *j, unsigned task)
     member_moved(m);
 }
 
-void job_leave(struct job *j, struct member *m)
+void job_leave(struct member *m)
 {
-    (void)j;
     m->of_task.left = true;
 }
 
