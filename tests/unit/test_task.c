@@ -129,7 +129,7 @@ static void test_ended_outside_of_the_group(void **state)
     use(inside, 30, 10);
     use(outside, 10, 7);
     assert_int_equal(job_cpu(r), 40 * MS);
-    job_leave(&r->job, outside);
+    job_leave(outside);
     job_ended(&r->job, outside, 150 * MS);
     job_gone(&r->job, outside, 150 * MS, 150 * MS);
     assert_int_equal(job_cpu(r), 40 * MS);
@@ -143,7 +143,7 @@ static void test_leaves(void **state)
     struct recording *r = *state;
     struct member *a = join(r, 11, 1, 0);
     use(a, 20, 0);
-    job_leave(&r->job, a);
+    job_leave(a);
     job_gone(&r->job, a, 50 * MS, 50 * MS);
     job_settle(&r->job, 50 * MS, read_again, r);
     assert_int_equal(r->exits, 0);

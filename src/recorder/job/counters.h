@@ -98,6 +98,12 @@ static inline uint64_t own_since_base(const struct member *m, enum base_counter 
     return since_base(m, c, value(m, base_metrics[c]));
 }
 
+/* Page faults of its own since the recording attached: as read last, or as reported at its end. */
+static inline uint64_t own_faults(const struct member *m, enum ledger_counter c)
+{
+    return since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR), max_u64(own_of(m, c), member_usage(m)->own[c]));
+}
+
 /* Its own CPU time up to the moment when its run delay was read. */
 static inline uint64_t delay_cpu_of(const struct member *m)
 {

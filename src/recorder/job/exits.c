@@ -296,8 +296,7 @@ static void take_own(struct job *j, const struct member *m, const struct baro_ex
         j->past.own[c] += own_io(j, m, c, &own, &whole) ? own : 0;
     }
     for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c <= LEDGER_FAULTS_MAJOR; c++)
-        j->past.own[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
-                                     max_u64(own_of(m, c), member_usage(m)->own[c]));
+        j->past.own[c] += own_faults(m, c);
     bool known = m->life.cpu_final || member_usage(m)->source == BARO_EXIT_TASKSTATS;
     j->past.cpu_is_short |= !member_is_final(m) && (e->absent[EXIT_cpu] || !known);
     j->past.counted_ns += e->absent[EXIT_cpu] ? 0 : e->value[EXIT_cpu];

@@ -71,10 +71,10 @@ void peak_end(struct job *j, struct member *m, uint64_t end_ns)
         return;
     j->at_once.last_end_ns = max_u64(j->at_once.last_end_ns, end_ns);
     bool is_reported = j->source.events && !j->selected && (!j->source.attaches || !m->life.end_unseen);
-    if (!is_reported)
+    if (!is_reported) {
         j->at_once.unreported_end_ns = max_u64(j->at_once.unreported_end_ns, end_ns);
-    if (!is_reported)
         j->at_once.most = max_u64(j->at_once.most, j->counts.started - j->others.started);
+    }
     job_end_unseen(j, m, false);
     peak_end_awaited(j, m, is_reported);
 }

@@ -42,9 +42,8 @@ void job_label(struct member *m, const struct job *j, unsigned task)
     member_moved(m);
 }
 
-void job_leave(struct job *j, struct member *m)
+void job_leave(struct member *m)
 {
-    (void)j;
     m->of_task.left = true;
 }
 
@@ -114,11 +113,6 @@ static bool cpu_is_whole(const struct member *m)
     return m->of_task.left || member_is_final(m) || m->life.cpu_final || member_usage(m)->has_cpu;
 }
 
-static uint64_t reported_faults(const struct member *m, enum ledger_counter c)
-{
-    return member_usage(m)->own[c];
-}
-
 void task_settle(struct job *j)
 {
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
@@ -130,8 +124,7 @@ void task_settle(struct job *j)
         for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->account.io_in_parent; c++)
             j->carried[c] += since_base(m, c, reaped_of(m, c));
         for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c < LEDGER_MAX; c++)
-            j->carried[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
-                                        max_u64(own_of(m, c), reported_faults(m, c)));
+            j->carried[c] += own_faults(m, c);
     }
 }
 

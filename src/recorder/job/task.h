@@ -30,7 +30,7 @@ int job_use_tasks(struct job *j, size_t n, bool selects);
 /* The command of the task, counted from 1, has ended with this wait status. */
 void job_task_status(struct job *j, unsigned task, int wait_status);
 /* The member is alive and leaves the job: what it has used by now, according to its row, stays with its task. */
-void job_leave(struct job *j, struct member *m);
+void job_leave(struct member *m);
 
 /* Tasks of a job that has other members, too. A task is a label of some members and does not change the job's totals.
  * job_add_task() returns the number of the new task, or a negative code.

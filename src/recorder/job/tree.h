@@ -240,7 +240,8 @@ struct member_events {
     bool touched : 1;         /* it is in that list */
     bool named : 1;           /* its name is from an event */
     bool name_is_late : 1;    /* when it was forked, its parent had executed a program whose name was not read yet */
-    bool followed : 1;        /* perf was attached to it, or reported its fork */
+    bool followed : 1;        /* perf was attached to it, or reported its fork; or it is unattached */
+    bool unattached : 1;      /* perf could not be attached to it: no event reports the program that it executes */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;
     bool unheard : 1; /* perf was attached to it, and no event that it caused has been read since */
@@ -269,7 +270,7 @@ struct member_reading {
     bool in_sample : 1;                  /* a sample has a row with its values */
     bool is_exiting : 1;                 /* it, or its first thread, is ending or has ended */
     bool has_no_memory : 1;              /* it is ending and has given up its memory, or is a kernel thread */
-    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
+    bool name_is_parents : 1;            /* when it was read last it may have been about to execute a program */
     char comm[16];
 };
 

@@ -32,8 +32,9 @@ static void attach(struct recorder *r, struct member *m)
     m->events.followed = true;
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->all->events.usage, m->row.key.pid, NULL);
-    r->events.perf_is_partial |= code > 0 || (code < 0 && code != -ESRCH);
-    r->events.perf_code = code < 0 && code != -ESRCH ? code : r->events.perf_code;
+    m->events.unattached = code < 0 && code != -ESRCH;
+    r->events.perf_is_partial |= code > 0 || m->events.unattached;
+    r->events.perf_code = m->events.unattached ? code : r->events.perf_code;
     /* no event is going to report its end, and until it is read it counts as alive beside the processes that are forked
      */
     if (code == -ESRCH && !member_has_ended(m) && sampler_read_member(&r->sampler, m) == 0 && member_is_zombie(m))

@@ -27,7 +27,7 @@ static void leave(struct recorder *r, struct member *m)
     uint64_t now = sampler_now(&r->sampler);
     if (sampler_read_member(&r->sampler, m) < 0)
         return; /* it has ended */
-    job_leave(&r->job, m);
+    job_leave(m);
     sampler_gone(&r->sampler, m, now);
 }
 

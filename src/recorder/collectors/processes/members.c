@@ -107,7 +107,7 @@ void members_leave(struct processes *p, struct member *m)
         m->group.missing = 0;
         return;
     }
-    job_leave(p->sampling->job, m);
+    job_leave(m);
     members_gone(p, m, p->sampling->now_ns);
 }
 

@@ -164,16 +164,19 @@ static bool is_released(const struct pid_stat *st)
 
 /* May the process still execute a program, so that its name is not final? A child has its parent's name until then,
  * mostly for less than a millisecond. Example: a shell forks at 100.0 ms. Its child is read at 100.2 ms as `sh`, is
- * `true` from 100.5 ms on, and has ended when it is read again at 110 ms: its name is not known. If an event reported
- * the fork, events report its programs, too. */
+ * `true` from 100.5 ms on, and has ended when it is read again at 110 ms: its name is not known. On a busy machine the
+ * child waits for a CPU longer than that; one that sleeps keeps its name. If an event reported the fork, events report
+ * its programs, too. */
 #define PF_FORKNOEXEC 0x40u              /* it has not executed a program since it was forked */
 #define EXECUTES_WITHIN (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
 #define EXECUTES_BEFORE (2 * NS_PER_MS)  /* a process that has used more CPU time is not about to execute a program */
 static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
-    return !m->events.followed && (st->flags & PF_FORKNOEXEC) && st->state != 'Z' && begin_ns &&
-           p->sampling->now_ns < begin_ns + EXECUTES_WITHIN && clock_ns < EXECUTES_BEFORE;
+    bool runs = st->state == 'R' || st->state == 'D', is_young = p->sampling->now_ns < begin_ns + EXECUTES_WITHIN;
+    bool is_reported = m->events.followed && !m->events.unattached;
+    return !is_reported && (st->flags & PF_FORKNOEXEC) && st->state != 'Z' && begin_ns && (runs || is_young) &&
+           clock_ns < EXECUTES_BEFORE;
 }
 
 static const enum process_metric memory_metrics[] = {

@@ -57,7 +57,6 @@ struct sockets;
 /* Takes the list of options->before over; if it has none, it lists the network namespaces that there are now, which is
  * too late if the job may have made some. */
 int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);
-/* Adds to all that is counted what another recorder has counted. Before the first reading. */
 /* Asks for a reading of n processes, which are written in between; there is room for OWNERS_MOST. known_ns: the forks
  * until then are known, on CLOCK_MONOTONIC. */
 struct owner_asked *sockets_ask_begin(struct sockets *s);
