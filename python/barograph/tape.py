@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import datetime
 import json
@@ -111,7 +112,11 @@ class Tape:
             return ()
         if not os.path.isdir(self.path):
             return (status.st_ino, status.st_size, status.st_mtime_ns)
-        return tuple(sorted((e.name, e.stat().st_size) for e in os.scandir(self.path)))
+        sizes = {}
+        for segment in os.scandir(self.path):
+            with contextlib.suppress(FileNotFoundError):  # its recorder has removed it meanwhile (--keep)
+                sizes[segment.name] = segment.stat().st_size
+        return tuple(sorted(sizes.items()))
 
     # ---- the recording as a whole ----
 

@@ -12,7 +12,8 @@ import sys
 import tempfile
 
 import pytest
-from conftest import PATIENCE, Cgroup, unshared
+from conftest import PATIENCE, unshared
+from control_group import Cgroup
 from jobs import after_mounts, script
 from wrapping import comm
 

@@ -7,7 +7,8 @@ import resource
 import subprocess
 
 import pytest
-from conftest import Cgroup, unshared
+from conftest import unshared
+from control_group import Cgroup
 from test_cgroup import attach, mount_of, v1, waiting  # noqa: F401 (v1 is a fixture)
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")

@@ -12,7 +12,8 @@ import signal
 import subprocess
 
 import pytest
-from conftest import FULL, Cgroup, needs_connector
+from conftest import FULL, needs_connector
+from control_group import Cgroup
 from jobs import PYTHON
 from readers import call, one_line
 

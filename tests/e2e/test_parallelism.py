@@ -101,14 +101,6 @@ def spin(compiled):
     return compiled("spin", SPIN)
 
 
-@pytest.fixture
-def cores():
-    n = len(os.sched_getaffinity(0))
-    if n < 2:
-        pytest.skip("one CPU")
-    return n
-
-
 def contradictions(verdicts, least, most, cores):
     """The verdicts that can't be true of a program of which `least` to `most` threads could run at a time."""
     found = {v["rule"]: v for v in verdicts}

@@ -14,16 +14,16 @@ from serving import SOURCE, Document, Server, running, serve  # noqa: F401 (fixt
 
 
 # Four processes that live for a second, one that computes, and the peak of memory.
-WORK = "sleep 1 & sleep 1 & sleep 1 & sleep 1 & i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sort -S 1M /bin/sh | wc; wait"
+BUILD = "sleep 1 & sleep 1 & sleep 1 & sleep 1 & i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sort -S 1M /bin/sh | wc; wait"
 
 
 @pytest.fixture(scope="module")
 def folder(baro, tmp_path_factory):
-    """Recordings called fails, true and work, in that order."""
+    """Recordings called fails, true and build, in that order."""
     folder = tmp_path_factory.mktemp("serve") / "tapes"
     folder.mkdir()
     for name, script, status in (("fails", "for i in 1 2 3 4 5; do cat /proc/self/stat; done; exit 3", 3), ("true", "true", 0),
-                                 ("work", WORK, 0)):
+                                 ("build", BUILD, 0)):
         argv = [baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", folder / f"{name}.baro", "--", "sh", "-c", script]
         assert subprocess.run(argv, stdout=subprocess.DEVNULL).returncode == status
     return folder
@@ -40,7 +40,7 @@ def s(baro, folder):
 
 def test_jobs_and_their_summary(s, run, folder):
     jobs = s.jobs()
-    assert [j["id"] for j in jobs] == ["work", "true", "fails"] and [j["exit_status"] for j in jobs] == [0, 0, 3]
+    assert [j["id"] for j in jobs] == ["build", "true", "fails"] and [j["exit_status"] for j in jobs] == [0, 0, 3]
     assert {j["state"] for j in jobs} == {"ended"} and s.json("/healthz")["jobs"]["ended"] == 3
     told, got = run.summary(folder / "fails.baro"), s.json("/api/v1/jobs/fails")
     assert got["summary"]["job"] == told["job"] and got["job"]["cpu_ns"] == told["job"]["cpu_ns"]
@@ -56,7 +56,7 @@ def test_jobs_and_their_summary(s, run, folder):
 
 
 def test_rows_are_those_of_export(s, run, folder):
-    job, tape = "/api/v1/jobs/work", folder / "work.baro"
+    job, tape = "/api/v1/jobs/build", folder / "build.baro"
     for kind, columns in (("process", "t_ns,pid,name,rss,cpu,cores,io_read_bytes_per_second"), ("job", "t_ns,rss,cores"),
                           ("host", "t_ns,cores"), ("cpu", "t_ns,name,cores,busy_ratio"), ("disk", "t_ns,name,read_bytes"),
                           ("exit", ""), ("event", "")):
@@ -78,11 +78,11 @@ def test_rows_are_those_of_export(s, run, folder):
 
 
 def test_a_moment(s, run, folder):
-    job = "/api/v1/jobs/work"
+    job = "/api/v1/jobs/build"
     peak_ns = s.json(job)["summary"]["job"]["memory_peak_t_ns"]
     assert s.json(f"{job}/sample?at=peak") == s.json(f"{job}/sample?at={peak_ns}")
     assert s.json(f"{job}/sample?at=peak&pick=exact")["t_ns"] == peak_ns
-    times = [row["t_ns"] for row in run.export(folder / "work.baro", "process", "-c", "t_ns")]
+    times = [row["t_ns"] for row in run.export(folder / "build.baro", "process", "-c", "t_ns")]
     most = f"{job}/processes?at={max(times, key=times.count)}&sort=pid&columns=pid"
     down, up = (s.json(most + order) for order in ("", "&order=up"))
     pids = [p["pid"] for p in down["processes"]]
@@ -99,12 +99,12 @@ def test_a_moment(s, run, folder):
 
 
 def test_range_adds_up_to_the_job(s):
-    r = s.json("/api/v1/jobs/work/range?metric=job.cores&metric=job.processes&from=0&buckets=20")
+    r = s.json("/api/v1/jobs/build/range?metric=job.cores&metric=job.processes&from=0&buckets=20")
     assert [x["unit"] for x in r["series"]] == ["cores", ""]
     cores = [v or 0 for v in r["series"][0]["mean"]]
     assert len(cores) == 20
     used = sum(cores) * (r["to_ns"] - r["from_ns"]) / 20
-    assert used == pytest.approx(s.json("/api/v1/jobs/work")["job"]["cpu_ns"], rel=0.1)
+    assert used == pytest.approx(s.json("/api/v1/jobs/build")["job"]["cpu_ns"], rel=0.1)
 
 
 def test_rows_without_a_value_come_last(serve, run, work):
@@ -182,7 +182,7 @@ def test_answers_fit_openapi(s):
     document = Document(s)
     assert document.all == json.loads((SOURCE / "docs/openapi.json").read_text())
     assert sorted(document.all["paths"]) == sorted(s.json("/api/v1")["paths"])
-    given = {"id": "work", "kind": "cpu", "metric": "job.cores"}
+    given = {"id": "build", "kind": "cpu", "metric": "job.cores"}
     asked = 0
     for path, operations in document.all["paths"].items():
         if "application/json" not in operations["get"]["responses"].get("200", {}).get("content", {}):

@@ -18,7 +18,7 @@ import textwrap
 import threading
 
 import pytest
-from conftest import Cgroup, _cgroup2_mounts
+from control_group import Cgroup, cgroup2_mounts
 from jobs import PYTHON, script
 
 pytestmark = pytest.mark.not_sanitized(
@@ -63,7 +63,7 @@ class Groups:
             for words in map(str.split, mounts):
                 if words[2] == "cgroup" and controller in words[3].split(","):
                     return pathlib.Path(words[1]), 1
-        for mount in _cgroup2_mounts():
+        for mount in cgroup2_mounts():
             if controller in (pathlib.Path(mount) / "cgroup.subtree_control").read_text().split():
                 return pathlib.Path(mount), 2
         return None, 0
@@ -107,14 +107,6 @@ def groups():
         found.set("cpu", ("cpu.shares", 262144), ("cpu.weight", 10000), needed=False)
     yield found
     found.remove()
-
-
-@pytest.fixture
-def cores():
-    n = len(os.sched_getaffinity(0))
-    if n < 2:
-        pytest.skip("one CPU")
-    return n
 
 
 @pytest.fixture

@@ -564,3 +564,9 @@ def test_wrong_names():
     for given in ({"every": float("nan")}, {"patience": float("nan")}, {"patience": -1}):
         with pytest.raises(ValueError, match="no number of seconds"):
             barograph.mlflow.record(**given)
+
+
+def test_a_recorder_that_the_tape_does_not_name_is_not_ended():
+    """kill(2) of 0 would end all processes of the caller's group; of 1 the start time is known, and is another one."""
+    code = "from barograph.mlflow._follow import end_recorder\nfor pid in (0, 1): end_recorder(pid, 0)"
+    assert subprocess.run([sys.executable, "-c", code], start_new_session=True, check=False).returncode == 0

@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -92,6 +93,38 @@ def test_values_know_how_exact_they_are(tape):
     assert repr(Whole(3, LOWER_BOUND)) == "at least 3" and str(Real(0.5)) == "0.5"
     assert repr(Whole(3, LOWER_BOUND | UPPER_BOUND)) == "about 3", "as baro_value_prefix()"
     assert json.dumps(Whole(3, LOWER_BOUND)) == "3"
+
+
+@pytest.mark.skipif(INSTALLED, reason="the tapes are in the checkout")
+@pytest.mark.parametrize("name", ["v1-small.baro", "v1-tasks.baro", "v2-series"])
+def test_values_have_the_marks_of_the_json(name):
+    """Each number of each section, and no other."""
+    summary, found = barograph.open(SOURCE / "tests" / "tape" / name).summary, {}
+    for section in summary.sections:
+        rows = summary[section]
+        for i, row in enumerate(rows if isinstance(rows, list) else [rows]):
+            where = (section, str(i) if isinstance(rows, list) else "")
+            found.update({".".join(filter(None, (*where, fact))): value for fact, value in row if isinstance(value, (int, float))})
+    marks = summary.to_dict()["marks"]
+    assert marks and set(marks) == {path for path, value in found.items() if not getattr(value, "is_exact", True)}
+    for path, mark in marks.items():
+        value = found[path]
+        either = value.is_estimate or (value.is_lower_bound and value.is_upper_bound)
+        assert mark == ("estimate" if either else "lower_bound" if value.is_lower_bound else "upper_bound"), path
+
+
+@pytest.mark.skipif(INSTALLED, reason="the tapes are in the checkout")
+def test_a_segment_that_is_removed_while_the_folder_is_read(tmp_path, monkeypatch):
+    folder = shutil.copytree(SOURCE / "tests" / "tape" / "v2-series", tmp_path / "t.baro")
+    tape, scandir = barograph.open(folder), os.scandir
+
+    def scan(path):
+        found = list(scandir(path))
+        (folder / "000001.baro").unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(os, "scandir", scan)
+    assert tape.summary.job.cpu_ns > 0
 
 
 def test_processes_and_exits(tape, path):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The structs of the Arrow interfaces, walked by hand: types, validity bits, dictionaries, releases, errors. That all
- * values are those of the CSV is the business of tests/e2e/test_arrow.py. */
+ * values are those of the CSV is the business of tests/e2e/test_formats.py. */
 #include <errno.h>
 
 #include "tapes.h"
@@ -264,6 +264,26 @@ TEST(range)
     options.size = 8; /* a program that knew no other member */
     s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t", &options);
     assert_int_equal(count(&s, 100), all.length);
+    s.release(&s);
+    all.release(&all);
+}
+
+/* The last exit of the tape happened before all others. */
+TEST(range_of_exits)
+{
+    struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
+    struct ArrowArrayStream s = stream_of("v1-tasks.baro", BARO_KIND_EXIT, "t_ns", NULL);
+    struct ArrowArray all, a;
+    assert_int_equal(s.get_next(&s, &all), 0);
+    s.release(&s);
+    const int64_t *t = data(all.children[0]);
+    assert_true(all.length == 9 && t[8] < t[0]);
+    options.from_ns = (uint64_t)t[1];
+    options.to_ns = (uint64_t)t[6];
+    s = stream_of("v1-tasks.baro", BARO_KIND_EXIT, "t_ns", &options);
+    assert_gives(s.get_next(&s, &a), a.length, 6);
+    assert_memory_equal(data(a.children[0]), &t[1], (size_t)a.length * sizeof(*t));
+    a.release(&a);
     s.release(&s);
     all.release(&all);
 }

@@ -6,13 +6,7 @@
  * wrapper's messages wait in two queues, as they do while a recorder gets no CPU; messages that do not fit are dropped,
  * and each message has the running totals.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "lives.h"
 
@@ -425,9 +419,8 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
 }
 
 /* All combinations of what the seed decides are among 48 seeds. */
-static void random_lives(void **state)
+TEST(random_lives)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= (getenv("BARO_FULL") ? 240u : 48u); seed++) {
         static struct kernel k;
         uint64_t last = 0;
@@ -470,10 +463,9 @@ static void random_lives(void **state)
 
 /* A parent that ignores SIGCHLD: the kernel adds the child's CPU time to no process, the ledger keeps what was
  * sampled. */
-static void ignored_child_is_carried(void **state)
+TEST(ignored_child_is_carried)
 {
     static struct kernel k;
-    (void)state;
     begin(&k, 7);
     k.at[0].ignores = true;
     int child = fork_from(&k, 0);
@@ -492,10 +484,9 @@ static void ignored_child_is_carried(void **state)
     job_done(&k.job);
 }
 
-static void same_pid_other_process(void **state)
+TEST(same_pid_other_process)
 {
     static struct kernel k;
-    (void)state;
     begin(&k, 3);
     int child = fork_from(&k, 0);
     k.at[child].own_user = 40000000;
@@ -524,7 +515,7 @@ static void count_exit(void *context, const struct baro_exit *e)
 
 /* Assumed gone and found again: one process, reported once and counted once. The third has another start time; the
  * fourth has that of the third, in ticks of 10 ms, and was forked after the third had ended. */
-static void found_again_is_reported_once(void **state)
+TEST(found_again_is_reported_once)
 {
     static const struct {
         uint64_t start, begin_ns, end_ns;
@@ -533,7 +524,6 @@ static void found_again_is_reported_once(void **state)
     struct job_sink sink = {.exit = count_exit};
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     reports = 0;
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     for (int i = 0; i < 4; i++) {
@@ -552,11 +542,10 @@ static void found_again_is_reported_once(void **state)
 }
 
 /* Beside other forks the pids of a job are far apart. A fork event that is read late is of one of these processes. */
-static void the_last_exits_are_known_by_any_pid(void **state)
+TEST(the_last_exits_are_known_by_any_pid)
 {
     static struct job j;
     struct job_sink sink = {.exit = count_exit};
-    (void)state;
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     for (int i = 0; i < 2000; i++) {
         struct member *m = job_add(&j, 1000 + 256 * i, NULL, BARO_ORIGIN_EVENT, 10 * i);
@@ -573,7 +562,7 @@ static void the_last_exits_are_known_by_any_pid(void **state)
 }
 
 /* All possible transitions, by hand. */
-static void states_of_a_member(void **state)
+TEST(states_of_a_member)
 {
     static const enum member_state allowed[][2] = {
         {MEMBER_FREE, MEMBER_ALIVE},         {MEMBER_ALIVE, MEMBER_ENDED},        {MEMBER_ALIVE, MEMBER_GONE},
@@ -582,7 +571,6 @@ static void states_of_a_member(void **state)
         {MEMBER_REAPED, MEMBER_GONE_REAPED}, {MEMBER_GONE, MEMBER_GONE_REAPED},   {MEMBER_GONE, MEMBER_FREE},
         {MEMBER_GONE_REAPED, MEMBER_FREE},
     };
-    (void)state;
     for (int from = MEMBER_FREE; from <= MEMBER_STATES; from++) {
         for (int to = MEMBER_FREE; to <= MEMBER_STATES; to++) {
             bool expected = false;
@@ -594,11 +582,10 @@ static void states_of_a_member(void **state)
 }
 
 /* The states that a member can have, as the functions of job.h make them, and which members are counted when. */
-static void lives_of_a_member(void **state)
+TEST(lives_of_a_member)
 {
     static struct job j;
     struct job_sink sink = {.exit = count_exit};
-    (void)state;
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     j.wrapper.pid = WRAPPER;
     j.adopts = true;
@@ -650,11 +637,10 @@ static void lives_of_a_member(void **state)
     job_done(&j);
 }
 
-static void attach_leaves_the_past_out(void **state)
+TEST(attach_leaves_the_past_out)
 {
     static struct kernel k;
     uint64_t value[JOB_MAX];
-    (void)state;
     begin(&k, 5);
     k.at[0].own_user = 70000000;
     k.at[0].reaped_system = 20000000;
@@ -689,19 +675,4 @@ static void attach_leaves_the_past_out(void **state)
     assert_int_equal(k.last_exit.value[EXIT_faults_major], 14);
     assert_int_equal(k.last_exit.value[EXIT_children_cpu], 0);
     job_done(&k.job);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_lives),
-        cmocka_unit_test(ignored_child_is_carried),
-        cmocka_unit_test(same_pid_other_process),
-        cmocka_unit_test(found_again_is_reported_once),
-        cmocka_unit_test(the_last_exits_are_known_by_any_pid),
-        cmocka_unit_test(states_of_a_member),
-        cmocka_unit_test(lives_of_a_member),
-        cmocka_unit_test(attach_leaves_the_past_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,52 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a job: the command and its child are found gone in one tick or in the next, and the wrapper's report about
  * them comes after that. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "recorder/job/job.h"
-
-static void ignore_exit(void *context, const struct baro_exit *e)
-{
-    (void)context;
-    (void)e;
-}
-
-static void put(struct member *m, enum process_metric id, uint64_t v)
-{
-    member_moved(m);
-    m->row.value[id] = v;
-    m->row.absent[id] = BARO_PRESENT;
-}
-
-static bool is_there(void *context, struct member *m)
-{
-    (void)context;
-    (void)m;
-    return true;
-}
-
-#define MS 1000000u
-
-/* The command 400 and its child 401, which used 80 ms and is gone. */
-static void begin_pair(struct job *j, struct member **ret_command, struct member **ret_child)
-{
-    static const struct job_sink sink = {.exit = ignore_exit};
-    assert_int_equal(job_init(j, &sink, false, 0, 100), 0);
-    j->wrapper.pid = 4000;
-    j->adopts = j->source.events = true;
-    *ret_command = job_add(j, 400, NULL, BARO_ORIGIN_TARGET, 5);
-    *ret_child = job_add(j, 401, *ret_command, BARO_ORIGIN_EVENT, 6);
-    put(*ret_child, PROCESS_cpu, 80 * MS);
-    put(*ret_child, PROCESS_cpu_user, 80 * MS);
-    put(*ret_command, PROCESS_threads, 1);
-    put(*ret_command, PROCESS_io_rchar, 0);
-    (*ret_child)->life.end_reported = true;
-}
+#include "pair.h"
 
 /* The wrapper reaped the command, and its totals since the start are `total_ns`. */
 static void end_command(struct job *j, struct member *command, uint64_t total_ns)
@@ -71,12 +26,11 @@ static void close_pair(struct job *j, uint64_t value[JOB_MAX])
 
 /* A tick finds the child gone and the command a zombie that shows what it took over; the wrapper's report comes later.
  * The child waits for that report, and its usage counts once. */
-static void child_of_a_zombie_counts_once(void **state)
+TEST(child_of_a_zombie_counts_once)
 {
     static struct job j;
     struct member *command, *child;
     uint64_t value[JOB_MAX];
-    (void)state;
     begin_pair(&j, &command, &child);
     job_gone(&j, child, 10 * MS, 11 * MS);
     command->life.end_ns = 12 * MS;
@@ -96,11 +50,10 @@ static void child_of_a_zombie_counts_once(void **state)
 /* perf reported 88 ms for the child, of which 12 may be a hypervisor's. The wrapper's wait4(2) has 82 ms. If it has
  * none, the child was added to no process: 80 ms were read, and 88 - 12 are sure. If the command was seen to ignore
  * SIGCHLD, what perf reported is the best that is known. */
-static void stolen_time_is_not_of_the_job(void **state)
+TEST(stolen_time_is_not_of_the_job)
 {
     static struct job j;
     uint64_t value[JOB_MAX];
-    (void)state;
     for (int way = 0; way < 3; way++) {
         bool waited = way == 1, settled_before = way == 2;
         struct member *command, *child;
@@ -129,12 +82,11 @@ static void stolen_time_is_not_of_the_job(void **state)
 
 /* What a parent took over shows in ticks. taskstats has 80 ms of the child, the parent 90, and the 10 ms are taken for
  * the child's teardown. wait4(2) has 81 ms in the end: that is the total, and no process is missing from it. */
-static void a_share_shows_no_missing_process(void **state)
+TEST(a_share_shows_no_missing_process)
 {
     static struct job j;
     uint64_t value[JOB_MAX];
     struct member *command, *child;
-    (void)state;
     begin_pair(&j, &command, &child);
     put(child, PROCESS_rss_peak, 80u << 20);
     struct member_usage *u = member_make_usage(child);
@@ -156,19 +108,13 @@ static void a_share_shows_no_missing_process(void **state)
     job_done(&j);
 }
 
-static void keep_exit(void *context, const struct baro_exit *e)
-{
-    *(struct baro_exit *)context = *e;
-}
-
 /* taskstats has 80 ms of the child, and the parent gained 110. The 30 ms are taken for the child's teardown. 4.3 ms are
  * expected for its 80 MB; the rest may be of a process that ended beside it unseen. The record of its exit says so. */
-static void a_share_is_unsure(void **state)
+TEST(a_share_is_unsure)
 {
     static struct job j;
     struct baro_exit e = {0};
     struct member *command, *child;
-    (void)state;
     begin_pair(&j, &command, &child);
     const struct job_sink sink = {.exit = keep_exit, .context = &e};
     j.sink = sink;
@@ -194,11 +140,10 @@ static void a_share_is_unsure(void **state)
 /* The child was read last with 57 page faults, 10 ms of children and a peak of 80 MB, and is gone: there may be more.
  * Not if it was read as a zombie, which shows no peak, nor of the faults and the peak if taskstats reports them, nor of
  * children if it had none. */
-static void what_was_read_last_may_be_too_little(void **state)
+TEST(what_was_read_last_may_be_too_little)
 {
     enum { READ_LAST, ZOMBIE, TASKSTATS, CHILDLESS, WAYS };
     static struct job j;
-    (void)state;
     for (int way = 0; way < WAYS; way++) {
         struct baro_exit e = {0};
         struct member *command, *child;
@@ -234,12 +179,11 @@ static void what_was_read_last_may_be_too_little(void **state)
 /* perf reported 200 ms for the child, far more than it may be wrong by as assumed: 80 were read, and wait4(2) has 82.
  * The page faults show that it was waited for. So 82 ms is the total. `seen_by`: its parent, while that lives, or the
  * wrapper. */
-static void much_stolen_time_is_not_of_the_job(void **state)
+TEST(much_stolen_time_is_not_of_the_job)
 {
     enum { PARENT, WRAPPER, WAYS };
     static struct job j;
     uint64_t value[JOB_MAX];
-    (void)state;
     for (int seen_by = 0; seen_by < WAYS; seen_by++) {
         struct member *command, *child;
         begin_pair(&j, &command, &child);
@@ -270,12 +214,11 @@ static void much_stolen_time_is_not_of_the_job(void **state)
 /* The recorder is late: the command and its child are found gone at the same time. The command ignored SIGCHLD, so the
  * kernel added the counters of the child to no process. The values known of it are added to the job, and the rest is
  * marked. */
-static void ignored_child_found_at_the_end(void **state)
+TEST(ignored_child_found_at_the_end)
 {
     static struct job j;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     for (int whole = 0; whole < 2; whole++) {
         struct member *command, *child;
         begin_pair(&j, &command, &child);
@@ -299,13 +242,12 @@ static void ignored_child_found_at_the_end(void **state)
 }
 
 /* The same, but the command just did not wait for its child: the wrapper reaps it, and reports it after the command. */
-static void left_child_is_reported_by_the_wrapper(void **state)
+TEST(left_child_is_reported_by_the_wrapper)
 {
     static struct job j;
     struct member *command, *child;
     bool reported;
     uint64_t value[JOB_MAX];
-    (void)state;
     begin_pair(&j, &command, &child);
     job_absorbed(&j, child);
     job_gone(&j, child, 10 * MS, 19 * MS);
@@ -325,13 +267,12 @@ static void left_child_is_reported_by_the_wrapper(void **state)
 /* Two children are gone, and the parent shows 130 ms for both. 80 ms were reported of one; of the other no more is
  * known than the 10 ms that were read. The 40 ms that nobody has may all be the other one's, so neither gets a share.
  */
-static void nothing_is_shared_with_an_unknown_child(void **state)
+TEST(nothing_is_shared_with_an_unknown_child)
 {
     static struct job j;
     struct member *command, *child;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     begin_pair(&j, &command, &child);
     struct member *other = job_add(&j, 402, command, BARO_ORIGIN_EVENT, 6);
     put(other, PROCESS_cpu, 10 * MS);
@@ -354,12 +295,11 @@ static void nothing_is_shared_with_an_unknown_child(void **state)
 /* ld, a child of collect2, had read 73 MB; collect2 waited for it and is about to end: its stat shows the faults of ld,
  * and its io could not be read since. cc shows all of it when it has reaped collect2: the 73 MB count once. If collect2
  * shows no faults of ld, it has not waited for it: nobody has the 73 MB. */
-static void io_that_is_not_read_yet_counts_once(void **state)
+TEST(io_that_is_not_read_yet_counts_once)
 {
     static struct job j;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     for (int waited = 0; waited < 2; waited++) {
         struct member *cc, *collect2;
         begin_pair(&j, &cc, &collect2);
@@ -390,13 +330,12 @@ static void io_that_is_not_read_yet_counts_once(void **state)
 /* A server and its child are there when the recording begins: the child has used 20 ms by then, and ends with 30. The
  * server takes over all of it, or nothing if it ignores SIGCHLD: the job has used 10 ms. So it is at each moment: while
  * the event of the end is awaited, too. */
-static void what_a_child_used_before_is_left_out(void **state)
+TEST(what_a_child_used_before_is_left_out)
 {
     static const struct job_sink sink = {.exit = ignore_exit};
     static struct job j;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     for (int ignores = 0; ignores < 2; ignores++) {
         assert_int_equal(job_init(&j, &sink, true, 0, 100), 0);
         j.source.events = true;
@@ -444,13 +383,12 @@ static void what_a_child_used_before_is_left_out(void **state)
 
 /* The job is one process without its children. A shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then
  * wrote 3 kB: 7 kB are known, and it may have written more between the readings before and after it waited. */
-static void a_reaped_child_is_not_of_the_process(void **state)
+TEST(a_reaped_child_is_not_of_the_process)
 {
     static const struct job_sink sink = {.exit = ignore_exit};
     static struct job j;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     assert_int_equal(job_init(&j, &sink, true, 0, 100), 0);
     j.alone = true;
     struct member *shell = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
@@ -478,13 +416,12 @@ static void a_reaped_child_is_not_of_the_process(void **state)
 /* The command waits for 401, which is the first process of a PID namespace. When 401 ends, the kernel kills its child
  * 402, and adds what that one had used to no process: wait4(2) has the 80 ms of 401, and 300 ms are missing. The ends
  * are reported, by taskstats or perf, or not at all; or it is the page faults alone that show it. */
-static void child_of_the_first_of_a_namespace(void **state)
+TEST(child_of_the_first_of_a_namespace)
 {
     enum { TASKSTATS, PERF, NOTHING, FAULTS, WAYS };
     static struct job j;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     for (int way = 0; way < WAYS; way++) {
         struct member *command, *first;
         begin_pair(&j, &command, &first);
@@ -533,7 +470,7 @@ static void note_exit(void *context, const struct baro_exit *e)
 
 /* Children that have ended since their parent was read last are found gone in the order of its list of children, which
  * begins with the newest. Their exits are reported in the order in which they ended. */
-static void exits_in_their_order(void **state)
+TEST(exits_in_their_order)
 {
     static const uint64_t end_ms[] = {10, 15, 12, 12, 11, 18, 17, 9};
     enum { N = sizeof(end_ms) / sizeof(*end_ms) };
@@ -541,7 +478,6 @@ static void exits_in_their_order(void **state)
     static struct job j;
     int32_t got[N + 1], *last = got;
     const struct job_sink sink = {.exit = note_exit, .context = &last};
-    (void)state;
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     struct member *parent = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
     for (int32_t i = 0; i < N; i++)
@@ -557,12 +493,11 @@ static void exits_in_their_order(void **state)
 }
 
 /* The command's own control group counted 30 ms, and the wrapper 100 ms: the child had moved to another group. */
-static void what_left_the_own_group_counts(void **state)
+TEST(what_left_the_own_group_counts)
 {
     static struct job j;
     struct member *command, *child;
     uint64_t value[JOB_MAX];
-    (void)state;
     begin_pair(&j, &command, &child);
     j.group = (struct job_group){.known = true, .user_ns = 20 * MS, .system_ns = 10 * MS};
     job_gone(&j, child, 19 * MS, 20 * MS);
@@ -575,7 +510,7 @@ static void what_left_the_own_group_counts(void **state)
 /* If a group is the target, its count is the job's, whatever its processes did elsewhere. One that is gone was read at
  * 10 ms, and removed before it was read again: the total is what its processes have used, if that is more. Some
  * milliseconds may be missing, and without events all that others used. At 20 ms it was read after their end. */
-static void what_a_target_has_used(void **state)
+TEST(what_a_target_has_used)
 {
     static const struct {
         bool gone, events;
@@ -586,7 +521,6 @@ static void what_a_target_has_used(void **state)
                  {true, false, 10 * MS, 30 * MS, 1000 * MS, 1000 * MS, 1},
                  {true, false, 20 * MS, 130 * MS, 100 * MS, 130 * MS, 0},
                  {true, true, 10 * MS, 1300 * MS, 1000 * MS, 1300 * MS, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         static struct job j;
         struct member *command, *child;
@@ -613,12 +547,11 @@ static void what_a_target_has_used(void **state)
 }
 
 /* wait4(2) and the child's own stat scale the split from ticks apart: the job has wait4's. */
-static void the_split_is_that_of_wait4(void **state)
+TEST(the_split_is_that_of_wait4)
 {
     static struct job j;
     struct member *command, *child;
     uint64_t value[JOB_MAX];
-    (void)state;
     begin_pair(&j, &command, &child);
     put(child, PROCESS_cpu_user, 70 * MS);
     put(child, PROCESS_cpu_system, 10 * MS);
@@ -633,7 +566,7 @@ static void the_split_is_that_of_wait4(void **state)
 }
 
 /* A process that was attached to: the job and the record of its exit have what it used since. */
-static void an_exit_has_what_was_used_since(void **state)
+TEST(an_exit_has_what_was_used_since)
 {
     static const struct {
         enum process_metric process;
@@ -657,7 +590,6 @@ static void an_exit_has_what_was_used_since(void **state)
     const struct job_sink sink = {.exit = keep_exit, .context = &e};
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     struct member *m = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
     put(m, PROCESS_threads, 1);
@@ -680,29 +612,4 @@ static void an_exit_has_what_was_used_since(void **state)
         assert_int_equal(e.value[used[i].exit], used[i].since);
     }
     job_done(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_of_a_zombie_counts_once),
-        cmocka_unit_test(stolen_time_is_not_of_the_job),
-        cmocka_unit_test(a_share_shows_no_missing_process),
-        cmocka_unit_test(a_share_is_unsure),
-        cmocka_unit_test(what_was_read_last_may_be_too_little),
-        cmocka_unit_test(much_stolen_time_is_not_of_the_job),
-        cmocka_unit_test(ignored_child_found_at_the_end),
-        cmocka_unit_test(left_child_is_reported_by_the_wrapper),
-        cmocka_unit_test(child_of_the_first_of_a_namespace),
-        cmocka_unit_test(exits_in_their_order),
-        cmocka_unit_test(what_left_the_own_group_counts),
-        cmocka_unit_test(what_a_target_has_used),
-        cmocka_unit_test(the_split_is_that_of_wait4),
-        cmocka_unit_test(an_exit_has_what_was_used_since),
-        cmocka_unit_test(nothing_is_shared_with_an_unknown_child),
-        cmocka_unit_test(io_that_is_not_read_yet_counts_once),
-        cmocka_unit_test(what_a_child_used_before_is_left_out),
-        cmocka_unit_test(a_reaped_child_is_not_of_the_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

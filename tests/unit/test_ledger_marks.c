@@ -1,55 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of the totals is marked when a child ends that lives beside its parent: how much CPU time run delay covers, and
- * what is a lower bound; whether it had used up its limit of CPU time; and
- * what a process gets whose clock was polled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+ * what is a lower bound; whether it had used up its limit of CPU time; and what a process gets whose clock was polled.
+ */
+#include "pair.h"
 
-#include <cmocka.h>
-
-#include "base/clock.h"
-#include "recorder/job/job.h"
-
-#define MS NS_PER_MS
-
-static void ignore_exit(void *context, const struct baro_exit *e)
+/* The child read 1000 bytes, and had page faults. */
+static void begin_reading_pair(struct job *j, struct member **ret_command, struct member **ret_child)
 {
-    (void)context;
-    (void)e;
-}
-
-static void put(struct member *m, enum process_metric id, uint64_t v)
-{
-    member_moved(m);
-    m->row.value[id] = v;
-    m->row.absent[id] = BARO_PRESENT;
-}
-
-static bool is_there(void *context, struct member *m)
-{
-    (void)context;
-    (void)m;
-    return true;
-}
-
-/* The command 400, which lives on, and its child 401, which used 80 ms, and read 1000 bytes. */
-static void begin_pair(struct job *j, struct member **ret_command, struct member **ret_child)
-{
-    static const struct job_sink sink = {.exit = ignore_exit};
-    assert_int_equal(job_init(j, &sink, false, 0, 100), 0);
-    j->wrapper.pid = 4000;
-    j->adopts = j->source.events = true;
-    *ret_command = job_add(j, 400, NULL, BARO_ORIGIN_TARGET, 5);
-    *ret_child = job_add(j, 401, *ret_command, BARO_ORIGIN_EVENT, 6);
-    put(*ret_child, PROCESS_cpu, 80 * MS);
-    put(*ret_child, PROCESS_cpu_user, 80 * MS);
+    begin_pair(j, ret_command, ret_child);
     put(*ret_child, PROCESS_faults_minor, 57);
     put(*ret_child, PROCESS_io_rchar, 1000);
-    put(*ret_command, PROCESS_threads, 1);
-    put(*ret_command, PROCESS_io_rchar, 0);
-    (*ret_child)->life.end_reported = true;
 }
 
 /* The child ends. If the command waits for it, it takes over what the child used. */
@@ -66,15 +26,14 @@ static void end_child(struct job *j, struct member *command, struct member *chil
 
 /* The child had used 50 ms when its run delay was read, and 80 ms when it ended. If taskstats reports its run delay,
  * that covers all of its CPU time; if not, 30 ms of it are not covered. */
-static void run_delay_covers_what_was_used_when_it_was_read(void **state)
+TEST(run_delay_covers_what_was_used_when_it_was_read)
 {
     static struct job j;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     for (int reported = 0; reported < 2; reported++) {
         struct member *command, *child;
-        begin_pair(&j, &command, &child);
+        begin_reading_pair(&j, &command, &child);
         put(child, PROCESS_run_delay, 4 * MS);
         put(child, PROCESS_run_delay_lag, 30 * MS);
         job_totals(&j, value, absent);
@@ -93,15 +52,14 @@ static void run_delay_covers_what_was_used_when_it_was_read(void **state)
 /* The command does not ignore SIGCHLD, but it has SA_NOCLDWAIT, which no file in /proc shows: the kernel adds the child
  * to no process. The page faults of reaped children show it: they did not grow. What the child read after it was read
  * last is lost. */
-static void a_child_that_nobody_reaped_shows_in_the_faults(void **state)
+TEST(a_child_that_nobody_reaped_shows_in_the_faults)
 {
     static struct job j;
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
-    (void)state;
     for (int is_waited_for = 0; is_waited_for < 2; is_waited_for++) {
         struct member *command, *child;
-        begin_pair(&j, &command, &child);
+        begin_reading_pair(&j, &command, &child);
         end_child(&j, command, child, is_waited_for, value, absent);
         assert_int_equal(value[JOB_io_rchar], 1000);
         assert_int_equal(absent[JOB_io_is_lower_bound], BARO_PRESENT);
@@ -110,13 +68,8 @@ static void a_child_that_nobody_reaped_shows_in_the_faults(void **state)
     }
 }
 
-static void keep_exit(void *context, const struct baro_exit *e)
-{
-    *(struct baro_exit *)context = *e;
-}
-
 /* The limit is 1 s, by ticks: as many as would be 0.99 s had hit the process when its clock was at 0.88 s. */
-static void ticks_reach_the_limit_of_cpu_time(void **state)
+TEST(ticks_reach_the_limit_of_cpu_time)
 {
     static const struct {
         uint64_t cpu_ms, limit_ms; /* limit_ms 0: it was not read */
@@ -125,12 +78,11 @@ static void ticks_reach_the_limit_of_cpu_time(void **state)
     } cases[] = {{880, 1000, 1.125f, 1000, 0},     {880, 1000, 0, 0, 0},
                  {1000, 1000, 0.9f, 0, 0},         {980, 1000, 0, 1000, 0},
                  {980, 0, 0, 0, BARO_ABSENT_GONE}, {880, 0, 0, 0, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         static struct job j;
         struct baro_exit e = {0};
         struct member *command, *child;
-        begin_pair(&j, &command, &child);
+        begin_reading_pair(&j, &command, &child);
         j.sink = (struct job_sink){.exit = keep_exit, .context = &e};
         put(child, PROCESS_cpu, cases[i].cpu_ms * MS);
         child->limit.cpu_limit_ns = child->limit.limit_at_ns = cases[i].limit_ms * MS;
@@ -146,13 +98,12 @@ static void ticks_reach_the_limit_of_cpu_time(void **state)
 /* The clock of the child was polled: found at 100 ms, 8 ms at 109 ms, and the parent gained 11 ms until it was gone at
  * 112 ms. 8/9 of the 3 ms since, 2.67 ms, and 0.2 ms for its end are expected, and it gets that. All of it is unsure.
  */
-static void a_share_of_a_polled_process(void **state)
+TEST(a_share_of_a_polled_process)
 {
     static struct job j;
     struct baro_exit e = {0};
     struct member *command, *child;
-    (void)state;
-    begin_pair(&j, &command, &child);
+    begin_reading_pair(&j, &command, &child);
     const struct job_sink sink = {.exit = keep_exit, .context = &e};
     j.sink = sink;
     j.source.events = false;
@@ -172,15 +123,4 @@ static void a_share_of_a_polled_process(void **state)
     assert_int_equal(e.value[EXIT_cpu], 8 * MS + 2666666 + 200000);
     assert_int_equal(e.value[EXIT_cpu_unsure], 2666666 + 200000);
     job_done(&j);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_delay_covers_what_was_used_when_it_was_read),
-        cmocka_unit_test(a_child_that_nobody_reaped_shows_in_the_faults),
-        cmocka_unit_test(ticks_reach_the_limit_of_cpu_time),
-        cmocka_unit_test(a_share_of_a_polled_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,6 +384,53 @@ TEST(exits)
     expect(t, 1, "cpu_ns", 69.9e6, 0);
 }
 
+/* The process lived from 0.5 to 1.5 s, and used 50 of its 100 ms after the first sample. The other 30 ms are its own,
+ * too, if no process was left at 2 s; else another one may have used them at any time. */
+TEST(nobody_is_left)
+{
+    for (uint64_t left = 0; left < 2; left++) {
+        struct tape_writer *w = new_tape(tape_path, NULL);
+        sample_split(w, 1 * SECOND, 50 * MS, 0);
+        phase(w, true, 1 * SECOND, "a");
+        phase(w, false, 1500 * MS, "a");
+        struct baro_exit e = {.t_ns = 1500 * MS, .id = 5, .key = {500, 5}, .name = "cc1", .sampled = true};
+        memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
+        e.absent[EXIT_elapsed] = e.absent[EXIT_cpu] = BARO_PRESENT;
+        e.value[EXIT_elapsed] = SECOND;
+        e.value[EXIT_cpu] = 100 * MS;
+        tape_writer_exit(w, &e);
+        struct baro_sample s = {.t_ns = 2 * SECOND};
+        memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
+        s.job_absent[JOB_cpu] = s.job_absent[JOB_processes] = BARO_PRESENT;
+        s.job[JOB_cpu] = 130 * MS;
+        s.job[JOB_processes] = left;
+        tape_add(w, &s);
+        tape_ended(w);
+        expect(timeline(), 0, "cpu_ns", left ? 65e6 : 80e6, left ? BARO_VALUE_ESTIMATE : 0);
+    }
+}
+
+/* The sum of pss has values that were read long before: it is an estimate, and rss is not. */
+TEST(stale)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    phase(w, true, SECOND / 2, "a");
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"work", .read_ns = i * SECOND};
+        struct baro_process *all[] = {&p};
+        struct baro_sample s = {.t_ns = i * SECOND, .n = 1, .processes = all};
+        p.value[PROCESS_rss] = 200;
+        p.value[PROCESS_pss] = 100;
+        s.job[JOB_pss_stale] = 1;
+        tape_add(w, &s);
+    }
+    phase(w, false, 3 * SECOND, "a");
+    tape_ended(w);
+    const struct baro_timeline *t = timeline();
+    expect(t, 0, "pss_peak_bytes", 100, BARO_VALUE_LOWER_BOUND | BARO_VALUE_ESTIMATE);
+    expect(t, 0, "rss_peak_bytes", 200, BARO_VALUE_LOWER_BOUND);
+}
+
 /* A phase that is reported as a whole, at its end: it began long before. */
 TEST(whole)
 {

@@ -207,8 +207,9 @@ class Follower:
 
 
 def end_recorder(pid: int, ticks: int) -> None:
+    """Ends nothing where the tape does not say who its recorder is: it has 0 then, as what is not there any more."""
     try:
-        if _marks.start_ticks(pid) == ticks:
+        if pid and ticks and _marks.start_ticks(pid) == ticks:
             os.kill(pid, signal.SIGTERM)
     except OSError:
         pass

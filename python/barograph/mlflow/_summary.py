@@ -36,7 +36,8 @@ def metrics_of(tape: Tape) -> dict[str, float]:
 
 def params_of(tape: Tape) -> dict[str, str]:
     header, limits = tape.header, tape.summary["limits"]
-    found: dict[str, Any] = {"cpus": header.cpus, "cpu_model": header.cpu_model, "memory_bytes": header.memory_bytes}
+    found: dict[str, Any] = {"cpu_model": header.cpu_model}
+    found |= {"cpus": header.cpus or None, "memory_bytes": header.memory_bytes or None}  # 0: the tape does not say
     for name in ("memory_bytes", "cores", "pids"):
         found[f"limit_{name}"] = limits.get(name)
     return {f"baro.{k}": utf8(str(v))[:_LONGEST_PARAM] for k, v in found.items() if v not in (None, "")}

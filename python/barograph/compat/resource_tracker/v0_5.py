@@ -13,8 +13,6 @@ from .. import _base
 from . import _gpu, _proc, _track
 from .tiny_data_frame import TinyDataFrame
 
-
-
 # ---- once ----
 
 
