@@ -32,7 +32,8 @@ struct fold_process {
     uint32_t info_version;
     unsigned missing; /* samples since its last row, while its exit has not come */
     uint64_t begin_ns;
-    uint64_t base[FOLD_COUNTERS];    /* in its first row, if it ran before the recording */
+    uint64_t base[FOLD_COUNTERS];    /* in the first row that had it, if it ran before the recording */
+    bool lacks_base[FOLD_COUNTERS];  /* it ran before the recording, and no row had the counter so far */
     uint64_t used[FOLD_COUNTERS];    /* since then; I/O with that of children that it has waited for */
     uint64_t counted[FOLD_COUNTERS]; /* the part of it that is none of its task's */
     uint64_t reaped[FOLD_IO];        /* I/O of its children that have ended */

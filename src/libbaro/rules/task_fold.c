@@ -360,8 +360,17 @@ static void begin_process(struct task_fold *f, struct fold_process *p, const str
     if (!ran_before(f, row, p->begin_ns))
         return;
     p->begin_ns = max_u64(row->first_ns, f->t_ns);
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        p->base[c] = row->value[fold_metrics[c].process];
+    memset(p->lacks_base, true, sizeof(p->lacks_base));
+}
+
+static void take_counter(struct fold_process *p, enum fold_counter c, const struct baro_process *row)
+{
+    enum process_metric m = fold_metrics[c].process;
+    if (row->absent[m] != BARO_PRESENT)
+        return;
+    p->base[c] = p->lacks_base[c] ? row->value[m] : p->base[c];
+    p->lacks_base[c] = false;
+    p->used[c] = max_u64(p->used[c], excess(row->value[m], p->base[c]));
 }
 
 static void take_row(struct task_fold *f, struct fold_process *p, const struct baro_process *row)
@@ -372,7 +381,7 @@ static void take_row(struct task_fold *f, struct fold_process *p, const struct b
         fold_edge(f, f->t_ns, p, 1);
     p->missing = 0;
     for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        p->used[c] = max_u64(p->used[c], excess(row->value[fold_metrics[c].process], p->base[c]));
+        take_counter(p, c, row);
 }
 
 /* A recorder that goes on with the tape of another one gives its processes other ids. */
