@@ -523,6 +523,37 @@ TEST(groups)
     expect(t, 1, "throttled_ns", 500e6, 0);
 }
 
+static void write_pressure(struct tape_writer *w, uint64_t t_ns, uint64_t pressure_ns, int absent)
+{
+    struct baro_sample s = {.t_ns = t_ns, .has_host = true, .host_ns = t_ns};
+    memset(s.host_absent, BARO_ABSENT_UNSUPPORTED, sizeof(s.host_absent));
+    s.host_absent[HOST_pressure_io_some] = (uint8_t)absent;
+    s.host[HOST_pressure_io_some] = absent ? 0 : pressure_ns;
+    tape_add(w, &s);
+}
+
+/* A reading at 3 s lacks the value: it is not known how much belongs to the second before, and to the one after. */
+TEST(reading_without_the_value)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    write_pressure(w, 1 * SECOND, 100 * MS, 0);
+    for (uint64_t i = 1; i < 5; i++) {
+        phase(w, true, i * SECOND, "second");
+        phase(w, false, (i + 1) * SECOND, "second");
+        write_pressure(w, (i + 1) * SECOND, (i + 1) * 100 * MS, i == 2 ? BARO_ABSENT_DENIED : 0);
+    }
+    phase(w, true, 1 * SECOND, "all");
+    phase(w, false, 5 * SECOND, "all");
+    write_pressure(w, 6 * SECOND, 600 * MS, 0);
+    tape_ended(w);
+    const struct baro_timeline *t = timeline();
+    expect(t, 0, "host_pressure_io_some_ns", 200e6, BARO_VALUE_LOWER_BOUND);
+    expect(t, 1, "host_pressure_io_some_ns", 100e6, 0);
+    expect_absent(t, 2, "host_pressure_io_some_ns", BARO_ABSENT_DENIED);
+    expect_absent(t, 3, "host_pressure_io_some_ns", BARO_ABSENT_DENIED);
+    expect(t, 4, "host_pressure_io_some_ns", 100e6, 0);
+}
+
 /* Many phases that are never ended, of one name and of many; all of them stay, and the order is right. What each of
  * thousands that are open has used is not followed from sample to sample. */
 TEST(many)

@@ -178,7 +178,7 @@ void fold_add(struct fold *f, const struct baro_sample *s)
         add_reading(f, s);
     for (int i = FOLD_OF_MACHINE; i < FOLD_COUNTERS; i++) {
         r->value[i] = f->cell[i].grown;
-        r->absent[i] = f->cell[i].absent;
+        r->absent[i] = f->cell[i].absent_now; /* growth is not known until a reading has it again */
     }
     r->t_ns = s->t_ns;
     if (r->absent[FOLD_CPU] == BARO_PRESENT)
