@@ -310,6 +310,23 @@ static void ended(struct tape_writer *w, uint64_t begin_ns, uint64_t end_ns, uin
     tape_writer_exit(w, &e);
 }
 
+/* The first process ended after the phase; the end of the other one was found later, and the end of the phase last. */
+TEST(exit_that_was_found_late)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    sample_split(w, 1 * SECOND, 0, 0);
+    phase(w, true, 2 * SECOND, "computes");
+    sample_split(w, 2 * SECOND, 0, 0);
+    ended(w, 3550 * MS, 3800 * MS, 60 * MS, 0, true);
+    ended(w, 2500 * MS, 3000 * MS, 30 * MS, 0, true);
+    phase(w, false, 3500 * MS, "computes");
+    sample_split(w, 4 * SECOND, 90 * MS, 0);
+    sample_split(w, 5 * SECOND, 90 * MS, 0);
+    tape_ended(w);
+    expect(timeline(), 0, "cpu_ns", 30e6, 0);
+    expect(live(), 0, "cpu_ns", 30e6, 0);
+}
+
 /* Two processes between two samples: one computes, the other one is in the kernel. Each has a phase around it. Then the
  * same with exits that do not say how their time is split. */
 static void write_exits(struct tape_writer *w)

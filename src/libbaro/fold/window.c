@@ -15,6 +15,12 @@ static struct fold_row *row_at(const struct fold_windows *all, size_t i)
     return &all->row[i % WINDOW_ROWS];
 }
 
+/* Exits are in the order of time, but for a few that were found late. */
+static size_t first_exit(const struct fold_windows *all)
+{
+    return all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0;
+}
+
 int windows_init(struct fold_windows *all, bool attached)
 {
     *all = (struct fold_windows){.row = malloc(WINDOW_ROWS * sizeof(*all->row)),
@@ -79,12 +85,12 @@ static double take_exits(const struct fold_windows *all, const struct fold_windo
                          struct of_exits *across)
 {
     uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
-    size_t first = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0;
+    size_t first = first_exit(all);
     double no_split = 0, job = growth_of(a, b, metric) / growth_of(a, b, FOLD_CPU);
     for (size_t i = all->n_exits; i-- > first;) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
         if (e->end_ns < a->t_ns)
-            break; /* exits are in the order of time, but for a few that were found late */
+            break; /* the time of what was found before a late one is spread evenly */
         bool has_split = metric == FOLD_CPU || e->has_split;
         double cpu = has_split ? (double)e->cpu_ns[metric - FOLD_CPU] : (double)e->cpu_ns[0] * job;
         uint64_t here_ns = overlap_ns(e->begin_ns, e->end_ns, a->t_ns, b->t_ns);
@@ -290,11 +296,8 @@ bool windows_activate(struct fold_windows *all, struct fold_window *w)
     w->is_active = true;
     all->active[all->n_active++] = w;
     size_t first = all->n > WINDOW_ROWS ? all->n - WINDOW_ROWS : 0;
-    for (size_t i = all->n_exits; i-- > 0 && i + WINDOW_EXITS >= all->n_exits;) {
-        if (all->exit[i % WINDOW_EXITS].end_ns < w->begin_ns)
-            break;
+    for (size_t i = first_exit(all); i < all->n_exits; i++)
         take_within(w, &all->exit[i % WINDOW_EXITS]);
-    }
     for (size_t i = first + 1; i + ROWS_HELD < all->n; i++) {
         if (row_at(all, i)->t_ns >= w->begin_ns || row_at(all, i)->host_ns >= w->begin_ns)
             feed(all, w, row_at(all, i - 1), row_at(all, i));
@@ -304,11 +307,9 @@ bool windows_activate(struct fold_windows *all, struct fold_window *w)
 
 void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t end_ns)
 {
-    for (size_t i = all->n_exits; i-- > 0 && i + WINDOW_EXITS >= all->n_exits;) {
+    for (size_t i = first_exit(all); i < all->n_exits; i++) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
-        if (e->end_ns <= end_ns)
-            break;
-        if (is_within(w, e))
+        if (is_within(w, e) && e->end_ns > end_ns)
             w->within_ns -= (double)e->cpu_ns[0];
     }
     w->end_ns = end_ns;
