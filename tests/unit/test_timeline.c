@@ -327,6 +327,22 @@ TEST(exit_that_was_found_late)
     expect(live(), 0, "cpu_ns", 30e6, 0);
 }
 
+/* The job's CPU time did not grow, by an odd tape, and its part in user mode did. */
+TEST(split_without_growth)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    phase(w, true, 1500 * MS, "half");
+    sample_split(w, 1 * SECOND, 0, 90 * MS);
+    ended(w, 1500 * MS, 1700 * MS, 10 * MS, 0, false);
+    ended(w, 1500 * MS, 1700 * MS, 0, 0, false);
+    phase(w, false, 2 * SECOND, "half");
+    sample_split(w, 2 * SECOND, 90 * MS, 0);
+    sample_split(w, 3 * SECOND, 90 * MS, 0);
+    tape_ended(w);
+    expect(timeline(), 0, "cpu_ns", 10e6, 0);
+    expect(timeline(), 0, "cpu_user_ns", 45e6, BARO_VALUE_ESTIMATE);
+}
+
 /* Two processes between two samples: one computes, the other one is in the kernel. Each has a phase around it. Then the
  * same with exits that do not say how their time is split. */
 static void write_exits(struct tape_writer *w)

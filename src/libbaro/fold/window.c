@@ -106,7 +106,8 @@ static struct exits_between take_exits(const struct fold_windows *all, const str
     struct exits_between found = {0};
     uint64_t from = v->a->t_ns, to = v->b->t_ns, lo = from > w->begin_ns ? from : w->begin_ns,
              hi = to < w->end_ns ? to : w->end_ns;
-    double job = growth_of(v->a, v->b, metric) / growth_of(v->a, v->b, FOLD_CPU);
+    double cpu_grown = growth_of(v->a, v->b, FOLD_CPU);
+    double job = cpu_grown > 0 ? growth_of(v->a, v->b, metric) / cpu_grown : 0;
     for (size_t i = all->n_exits, first = first_exit(all); i-- > first;) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
         if (e->end_ns < from)
