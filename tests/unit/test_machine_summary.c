@@ -313,6 +313,29 @@ TEST(odd_readings)
     fold_done(&f);
 }
 
+/* The machine was read once: nothing is known of growth. After the second reading it is 0, or more. */
+TEST(one_reading)
+{
+    struct baro_header h;
+    struct baro_sample sample = {.t_ns = MS, .has_host = true, .host_ns = MS};
+    struct baro_value v;
+    int read = baro_summary_fact_find("host", "disk_read_bytes"), kills = baro_summary_fact_find("host", "oom_kills");
+    story_header(&h);
+    struct baro_summary *s = summary_new(&h);
+    sample.host[HOST_disk_read] = 5000;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_int_equal(baro_summary_value(s, read, 0, &v), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_summary_value(s, kills, 0, &v), BARO_ABSENT_UNKNOWN);
+    sample.t_ns = sample.host_ns = 2 * MS;
+    sample.host[HOST_disk_read] = 5700;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_gives(baro_summary_value(s, read, 0, &v), v.u64, 700);
+    assert_gives(baro_summary_value(s, kills, 0, &v), v.u64, 0);
+    summary_free(s);
+}
+
 static void write_story(void)
 {
     struct baro_header h;
