@@ -313,6 +313,53 @@ TEST(odd_readings)
     fold_done(&f);
 }
 
+/* The machine was read once: nothing is known of growth. After the second reading it is 0, or more. */
+TEST(one_reading)
+{
+    struct baro_header h;
+    struct baro_sample sample = {.t_ns = MS, .has_host = true, .host_ns = MS};
+    struct baro_value v;
+    int read = baro_summary_fact_find("host", "disk_read_bytes"), kills = baro_summary_fact_find("host", "oom_kills");
+    story_header(&h);
+    struct baro_summary *s = summary_new(&h);
+    sample.host[HOST_disk_read] = 5000;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_int_equal(baro_summary_value(s, read, 0, &v), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_summary_value(s, kills, 0, &v), BARO_ABSENT_UNKNOWN);
+    sample.t_ns = sample.host_ns = 2 * MS;
+    sample.host[HOST_disk_read] = 5700;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_gives(baro_summary_value(s, read, 0, &v), v.u64, 700);
+    assert_gives(baro_summary_value(s, kills, 0, &v), v.u64, 0);
+    summary_free(s);
+}
+
+/* An interface goes to another network namespace and comes back with its counters.
+ * Nothing was received but 10 + 7 packets. */
+TEST(interface_that_comes_back)
+{
+    static const uint64_t lo[] = {100, 110, 110, 110}, other[] = {1000000, 0, 1000000, 1000007};
+    uint64_t value[2][NET_MAX] = {{0}};
+    uint8_t absent[NET_MAX] = {0};
+    struct baro_entity e[2] = {{.id = 1, .kind = KIND_net, .name = "lo", .value = value[0], .absent = absent},
+                               {.id = 2, .kind = KIND_net, .name = "eth0", .value = value[1], .absent = absent}};
+    struct baro_entity *const all[] = {&e[0], &e[1]};
+    struct fold f;
+    struct baro_sample s = {.has_host = true};
+    fold_init(&f);
+    for (size_t i = 0; i < 4; i++) {
+        s.t_ns = s.host_ns = i + 1;
+        value[0][NET_receive_packets] = lo[i];
+        value[1][NET_receive_packets] = other[i];
+        s.entities[KIND_net] = (struct baro_entities){.n = other[i] ? 2 : 1, .at = all};
+        fold_add(&f, &s);
+    }
+    assert_int_equal(f.cell[FOLD_PACKETS].grown, 10 + 7);
+    fold_done(&f);
+}
+
 static void write_story(void)
 {
     struct baro_header h;

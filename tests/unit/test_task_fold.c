@@ -355,3 +355,30 @@ TEST(of_the_recorder)
     }
     end(&t);
 }
+
+/* A recorder attaches to a process whose run delay and I/O are not in its first row: what they have when they are first
+ * read is of before the recording, too. */
+TEST(attached)
+{
+    struct tape t = begin(&cc, 1);
+    t.header = (struct baro_header){.mode = BARO_MODE_ATTACH, .start_boottime_ns = 10 * NS_PER_SEC, .clk_tck = 100};
+    struct baro_process *c = add(&t, 2, 1, "cc1", "/usr/lib/cc1 -quiet");
+    c->key.start = 500; /* 5 s after boot */
+    use(c, 3000, 0);
+    c->absent[PROCESS_run_delay] = c->absent[PROCESS_io_read] = BARO_ABSENT_NOT_YET;
+    sample(&t, 10);
+    use(c, 3010, 0);
+    c->absent[PROCESS_run_delay] = c->absent[PROCESS_io_read] = BARO_PRESENT;
+    c->value[PROCESS_run_delay] = 700 * MS;
+    c->value[PROCESS_io_read] = 5000;
+    sample(&t, 30);
+    assert_int_equal(value(&t, 0, TASK_cpu), 10 * MS);
+    assert_int_equal(value(&t, 0, TASK_run_delay), 0);
+    assert_int_equal(value(&t, 0, TASK_io_read), 0);
+    c->value[PROCESS_run_delay] = 702 * MS;
+    c->value[PROCESS_io_read] = 5300;
+    sample(&t, 40);
+    assert_int_equal(value(&t, 0, TASK_run_delay), 2 * MS);
+    assert_int_equal(value(&t, 0, TASK_io_read), 300);
+    end(&t);
+}

@@ -310,6 +310,39 @@ static void ended(struct tape_writer *w, uint64_t begin_ns, uint64_t end_ns, uin
     tape_writer_exit(w, &e);
 }
 
+/* The first process ended after the phase; the end of the other one was found later, and the end of the phase last. */
+TEST(exit_that_was_found_late)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    sample_split(w, 1 * SECOND, 0, 0);
+    phase(w, true, 2 * SECOND, "computes");
+    sample_split(w, 2 * SECOND, 0, 0);
+    ended(w, 3550 * MS, 3800 * MS, 60 * MS, 0, true);
+    ended(w, 2500 * MS, 3000 * MS, 30 * MS, 0, true);
+    phase(w, false, 3500 * MS, "computes");
+    sample_split(w, 4 * SECOND, 90 * MS, 0);
+    sample_split(w, 5 * SECOND, 90 * MS, 0);
+    tape_ended(w);
+    expect(timeline(), 0, "cpu_ns", 30e6, 0);
+    expect(live(), 0, "cpu_ns", 30e6, 0);
+}
+
+/* The job's CPU time did not grow, by an odd tape, and its part in user mode did. */
+TEST(split_without_growth)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    phase(w, true, 1500 * MS, "half");
+    sample_split(w, 1 * SECOND, 0, 90 * MS);
+    ended(w, 1500 * MS, 1700 * MS, 10 * MS, 0, false);
+    ended(w, 1500 * MS, 1700 * MS, 0, 0, false);
+    phase(w, false, 2 * SECOND, "half");
+    sample_split(w, 2 * SECOND, 90 * MS, 0);
+    sample_split(w, 3 * SECOND, 90 * MS, 0);
+    tape_ended(w);
+    expect(timeline(), 0, "cpu_ns", 10e6, 0);
+    expect(timeline(), 0, "cpu_user_ns", 45e6, BARO_VALUE_ESTIMATE);
+}
+
 /* Two processes between two samples: one computes, the other one is in the kernel. Each has a phase around it. Then the
  * same with exits that do not say how their time is split. */
 static void write_exits(struct tape_writer *w)
@@ -568,6 +601,37 @@ TEST(groups)
     v = item(t, 3, BARO_TIMELINE_EVENT, "oom_kill", 6500 * MS, 6500 * MS);
     assert_string_equal(v->text, "likely OOM kill of python3");
     expect(t, 1, "throttled_ns", 500e6, 0);
+}
+
+static void write_pressure(struct tape_writer *w, uint64_t t_ns, uint64_t pressure_ns, int absent)
+{
+    struct baro_sample s = {.t_ns = t_ns, .has_host = true, .host_ns = t_ns};
+    memset(s.host_absent, BARO_ABSENT_UNSUPPORTED, sizeof(s.host_absent));
+    s.host_absent[HOST_pressure_io_some] = (uint8_t)absent;
+    s.host[HOST_pressure_io_some] = absent ? 0 : pressure_ns;
+    tape_add(w, &s);
+}
+
+/* A reading at 3 s lacks the value: it is not known how much belongs to the second before, and to the one after. */
+TEST(reading_without_the_value)
+{
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    write_pressure(w, 1 * SECOND, 100 * MS, 0);
+    for (uint64_t i = 1; i < 5; i++) {
+        phase(w, true, i * SECOND, "second");
+        phase(w, false, (i + 1) * SECOND, "second");
+        write_pressure(w, (i + 1) * SECOND, (i + 1) * 100 * MS, i == 2 ? BARO_ABSENT_DENIED : 0);
+    }
+    phase(w, true, 1 * SECOND, "all");
+    phase(w, false, 5 * SECOND, "all");
+    write_pressure(w, 6 * SECOND, 600 * MS, 0);
+    tape_ended(w);
+    const struct baro_timeline *t = timeline();
+    expect(t, 0, "host_pressure_io_some_ns", 200e6, BARO_VALUE_LOWER_BOUND);
+    expect(t, 1, "host_pressure_io_some_ns", 100e6, 0);
+    expect_absent(t, 2, "host_pressure_io_some_ns", BARO_ABSENT_DENIED);
+    expect_absent(t, 3, "host_pressure_io_some_ns", BARO_ABSENT_DENIED);
+    expect(t, 4, "host_pressure_io_some_ns", 100e6, 0);
 }
 
 /* Many phases that are never ended, of one name and of many; all of them stay, and the order is right. What each of

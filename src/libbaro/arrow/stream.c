@@ -65,15 +65,14 @@ static bool is_of_samples(int rows)
 
 static size_t rows_of(struct stream *s, const struct baro_record *r)
 {
-    const bool wanted = r->t_ns >= s->from_ns && r->t_ns <= s->to_ns;
     s->t_ns = r->t_ns;
     s->keep = false;
     if (r->kind == BARO_RECORD_SAMPLE)
         note_tasks(&s->filling, r->u.sample);
     if (r->kind == BARO_RECORD_EXIT)
-        return s->rows == BARO_KIND_EXIT && wanted;
+        return s->rows == BARO_KIND_EXIT;
     if (r->kind == BARO_RECORD_EVENT)
-        return s->rows == BARO_ROWS_EVENT && wanted;
+        return s->rows == BARO_ROWS_EVENT;
     if (r->kind != BARO_RECORD_SAMPLE || !is_of_samples(s->rows))
         return 0;
     if (s->rows != BARO_KIND_PROCESS && s->rows != BARO_KIND_JOB)

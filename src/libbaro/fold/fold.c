@@ -26,6 +26,7 @@ void fold_init(struct fold *f)
 void fold_done(struct fold *f)
 {
     fold_groups_done(&f->groups);
+    fold_entities_done(&f->interfaces);
     fold_entities_done(&f->gpus);
     fold_entities_done(&f->meters);
     fold_entities_done(&f->directories);
@@ -57,20 +58,23 @@ static uint64_t user_time(const struct baro_sample *s)
     return sum;
 }
 
-static int packets(const struct baro_sample *s, uint64_t *ret)
+/* Adds up what each interface has received: the sum of their counters falls when one is removed, and rises when it
+ * comes back. */
+static int packets(const struct fold *f, uint64_t *ret)
 {
-    const struct baro_entities *all = &s->entities[BARO_KIND_NET];
     *ret = 0;
-    for (size_t i = 0; i < all->n; i++)
-        *ret += all->at[i]->absent[NET_receive_packets] ? 0 : all->at[i]->value[NET_receive_packets];
-    return all->n ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
+    for (size_t i = 0; i < f->interfaces.n; i++)
+        *ret += f->interfaces.at[i].cell[NET_receive_packets].grown;
+    return f->interfaces.n ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
 }
 
 /* A reading of the machine counts once, even if several samples have it. */
 static void add_reading(struct fold *f, const struct baro_sample *s)
 {
     uint64_t t = s->host_ns, busy, all, received;
-    int no_busy = derive_host_busy(s, &busy), no_all = host_all(s, &all), no_packets = packets(s, &received);
+    if (!fold_entities_add(&f->interfaces, KIND_net, &s->entities[KIND_net], t))
+        f->failed = true;
+    int no_busy = derive_host_busy(s, &busy), no_all = host_all(s, &all), no_packets = packets(f, &received);
     f->readings++;
     f->row.host_ns = t;
     for (int i = FOLD_OF_MACHINE; i < FOLD_TERMS; i++) {
@@ -178,7 +182,7 @@ void fold_add(struct fold *f, const struct baro_sample *s)
         add_reading(f, s);
     for (int i = FOLD_OF_MACHINE; i < FOLD_COUNTERS; i++) {
         r->value[i] = f->cell[i].grown;
-        r->absent[i] = f->cell[i].absent;
+        r->absent[i] = f->cell[i].absent_now; /* growth is not known until a reading has it again */
     }
     r->t_ns = s->t_ns;
     if (r->absent[FOLD_CPU] == BARO_PRESENT)

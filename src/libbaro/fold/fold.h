@@ -51,7 +51,7 @@ struct fold {
     struct derive_sum sum[FOLD_SUMS];     /* of the last sample */
     struct fold_row row;                  /* the same */
     struct fold_groups groups;            /* control groups that the job is in */
-    struct fold_entities gpus, meters, directories, tasks;
+    struct fold_entities interfaces, gpus, meters, directories, tasks;
     uint64_t blocked_ns, late_ns;          /* late_ns: as in struct derive_able */
     char name[FOLD_NAMES][FOLD_NAME_ROOM]; /* names of processes that ran when a sample was taken */
     unsigned n_names;

@@ -15,6 +15,12 @@ static struct fold_row *row_at(const struct fold_windows *all, size_t i)
     return &all->row[i % WINDOW_ROWS];
 }
 
+/* Exits are in the order of time, but for a few that were found late. */
+static size_t first_exit(const struct fold_windows *all)
+{
+    return all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0;
+}
+
 int windows_init(struct fold_windows *all, bool attached)
 {
     *all = (struct fold_windows){.row = malloc(WINDOW_ROWS * sizeof(*all->row)),
@@ -72,63 +78,83 @@ static void add_of_exit(struct of_exits *to, const struct window_exit *e, double
     to->unsure += cpu < most ? cpu : most;
 }
 
-/* Takes the exits between a and b: of processes that lived in this interval alone, and of those that lived beyond it.
- * Returns how much time they have whose exit does not say how it is split: as that of the job is. */
-static double take_exits(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
-                         const struct fold_row *b, enum fold_term metric, struct of_exits *within,
-                         struct of_exits *across)
+/* Two rows after each other, and the share of the time between them that is the window's. */
+struct interval {
+    const struct fold_row *a, *b;
+    double part;
+    double most; /* the largest error of a share: all growth may lie on one side of the window's edge */
+};
+
+static struct interval interval_of(const struct fold_row *a, const struct fold_row *b, double part)
 {
-    uint64_t lo = a->t_ns > w->begin_ns ? a->t_ns : w->begin_ns, hi = b->t_ns < w->end_ns ? b->t_ns : w->end_ns;
-    size_t first = all->n_exits > WINDOW_EXITS ? all->n_exits - WINDOW_EXITS : 0;
-    double no_split = 0, job = growth_of(a, b, metric) / growth_of(a, b, FOLD_CPU);
-    for (size_t i = all->n_exits; i-- > first;) {
+    return (struct interval){a, b, part, part >= 1 ? 0 : part > 0.5 ? part : 1 - part};
+}
+
+/* The share of an interval's growth that belongs to the window, and how far it may be off. */
+struct share {
+    double part, error;
+};
+
+struct exits_between {
+    struct of_exits within, across; /* of processes that lived in this interval alone; of those that lived beyond it */
+    double no_split;                /* time whose exits do not say how it is split: as that of the job is */
+};
+
+static struct exits_between take_exits(const struct fold_windows *all, const struct fold_window *w,
+                                       const struct interval *v, enum fold_term metric)
+{
+    struct exits_between found = {0};
+    uint64_t from = v->a->t_ns, to = v->b->t_ns, lo = from > w->begin_ns ? from : w->begin_ns,
+             hi = to < w->end_ns ? to : w->end_ns;
+    double cpu_grown = growth_of(v->a, v->b, FOLD_CPU);
+    double job = cpu_grown > 0 ? growth_of(v->a, v->b, metric) / cpu_grown : 0;
+    for (size_t i = all->n_exits, first = first_exit(all); i-- > first;) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
-        if (e->end_ns < a->t_ns)
-            break; /* exits are in the order of time, but for a few that were found late */
+        if (e->end_ns < from)
+            break; /* the time of what was found before a late one is spread evenly */
         bool has_split = metric == FOLD_CPU || e->has_split;
         double cpu = has_split ? (double)e->cpu_ns[metric - FOLD_CPU] : (double)e->cpu_ns[0] * job;
-        uint64_t here_ns = overlap_ns(e->begin_ns, e->end_ns, a->t_ns, b->t_ns);
+        uint64_t here_ns = overlap_ns(e->begin_ns, e->end_ns, from, to);
         uint64_t in_ns = overlap_ns(e->begin_ns, e->end_ns, lo, hi);
-        bool is_short = e->begin_ns >= a->t_ns && e->end_ns <= b->t_ns;
+        bool is_short = e->begin_ns >= from && e->end_ns <= to;
         /* It may have used all of it in this interval, unless a sample has it. Then it used it evenly. */
         if (!is_short && (e->is_sampled || !here_ns))
             cpu = here_ns ? cpu * (double)here_ns / (double)(e->end_ns - e->begin_ns) : 0;
-        add_of_exit(is_short ? within : across, e, cpu, in_ns, here_ns - in_ns);
-        no_split += has_split ? 0 : cpu;
+        add_of_exit(is_short ? &found.within : &found.across, e, cpu, in_ns, here_ns - in_ns);
+        found.no_split += has_split ? 0 : cpu;
     }
-    return no_split;
+    return found;
 }
 
-/* Returns the share of the CPU time between a and b that belongs to the window, of all or in one mode. even: the share
- * of the time. *ret_error: how far it may be off. */
-static double cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct fold_row *a,
-                        const struct fold_row *b, enum fold_term metric, double even, double *ret_error)
+/* Returns the window's share of the CPU time of an interval, of all or in one mode. */
+static struct share cpu_share(const struct fold_windows *all, const struct fold_window *w, const struct interval *v,
+                              enum fold_term metric)
 {
-    struct of_exits within = {0}, across = {0};
-    double growth = growth_of(a, b, metric), most = even > 0.5 ? even : 1 - even;
-    double no_split = growth > 0 ? take_exits(all, w, a, b, metric, &within, &across) : 0;
-    *ret_error = most;
-    if (within.all + across.all <= 0)
-        return even;
+    double growth = growth_of(v->a, v->b, metric);
+    struct exits_between found = {0};
+    if (v->part < 1 && growth > 0)
+        found = take_exits(all, w, v, metric);
+    const struct of_exits *within = &found.within, *across = &found.across;
+    if (within->all + across->all <= 0)
+        return (struct share){v->part, v->most};
     /* Processes that lived in this interval alone have their time; those that lived beyond it, and then what no exit
      * accounts for, share the rest. If nobody is left, nobody else can have used it. */
-    bool is_last = across.all > 0 && b->absent[FOLD_PROCESSES] == BARO_PRESENT && !b->value[FOLD_PROCESSES];
-    double scale = within.all > growth ? growth / within.all : 1, rest = growth - within.all * scale;
-    double spread = across.all < rest && !is_last ? across.all : rest;
-    double of_across = across.all > 0 ? spread / across.all : 0;
-    double unsure = within.unsure * scale + across.unsure * of_across + (rest - spread) * most + no_split;
-    *ret_error = unsure / growth;
-    return (within.here * scale + across.here * of_across + (rest - spread) * even) / growth;
+    bool is_last = across->all > 0 && v->b->absent[FOLD_PROCESSES] == BARO_PRESENT && !v->b->value[FOLD_PROCESSES];
+    double scale = within->all > growth ? growth / within->all : 1, rest = growth - within->all * scale;
+    double spread = across->all < rest && !is_last ? across->all : rest;
+    double of_across = across->all > 0 ? spread / across->all : 0;
+    double here = within->here * scale + across->here * of_across + (rest - spread) * v->part;
+    double unsure = within->unsure * scale + across->unsure * of_across + (rest - spread) * v->most + found.no_split;
+    return (struct share){here / growth, unsure / growth};
 }
 
 /* ---- a window, and two rows after each other ---- */
 
 /* Adds the part of an interval's growth that belongs to the window. Example: of an interval from 2 to 4 s, a phase
- * that begins at 3 s gets one half. The error is the largest possible one: all of the growth may lie on one side of
- * the edge. */
-static void count_part(struct fold_window *w, int i, const struct fold_row *a, const struct fold_row *b, double part,
-                       double error)
+ * that begins at 3 s gets one half. */
+static void count_part(struct fold_window *w, int i, const struct interval *v, struct share share)
 {
+    const struct fold_row *a = v->a, *b = v->b;
     int absent = b->absent[i] ? b->absent[i] : a->absent[i];
     if (absent == BARO_PRESENT && b->value[i] < a->value[i])
         absent = BARO_ABSENT_UNKNOWN;
@@ -138,8 +164,8 @@ static void count_part(struct fold_window *w, int i, const struct fold_row *a, c
     }
     double growth = (double)(b->value[i] - a->value[i]);
     w->counted[i] = true;
-    w->grown[i] += growth * part;
-    w->error[i] += growth * error;
+    w->grown[i] += growth * share.part;
+    w->error[i] += growth * share.error;
 }
 
 /* Returns the share of an interval that overlaps the window. */
@@ -191,13 +217,10 @@ static void feed(const struct fold_windows *all, struct fold_window *w, const st
                  const struct fold_row *b)
 {
     double part = a->t_ns < b->t_ns ? overlap(w, a->t_ns, b->t_ns, &w->covered_ns[0]) : 0;
-    double most = part > 0.5 ? part : 1 - part;
-    for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++) {
-        double share = part, error = part < 1 ? most : 0;
-        if (i <= FOLD_CPU_SYSTEM && part < 1)
-            share = cpu_share(all, w, a, b, (enum fold_term)i, part, &error);
-        count_part(w, i, a, b, share, error);
-    }
+    struct interval v = interval_of(a, b, part);
+    for (int i = 0; part > 0 && i < FOLD_OF_MACHINE; i++)
+        count_part(w, i, &v,
+                   i <= FOLD_CPU_SYSTEM ? cpu_share(all, w, &v, (enum fold_term)i) : (struct share){part, v.most});
     if (w->begin_ns > a->t_ns && w->begin_ns < b->t_ns)
         reach_edge(w, a, b, w->begin_ns);
     if (w->end_ns > a->t_ns && w->end_ns < b->t_ns)
@@ -205,9 +228,9 @@ static void feed(const struct fold_windows *all, struct fold_window *w, const st
     if (b->t_ns >= w->begin_ns && b->t_ns <= w->end_ns)
         reach_row(w, b);
     part = a->host_ns && a->host_ns < b->host_ns ? overlap(w, a->host_ns, b->host_ns, &w->covered_ns[1]) : 0;
-    most = part > 0.5 ? part : 1 - part;
+    v = interval_of(a, b, part);
     for (int i = FOLD_OF_MACHINE; part > 0 && i < FOLD_COUNTERS; i++)
-        count_part(w, i, a, b, part, part < 1 ? most : 0);
+        count_part(w, i, &v, (struct share){part, v.most});
 }
 
 /* ---- all windows ---- */
@@ -290,11 +313,8 @@ bool windows_activate(struct fold_windows *all, struct fold_window *w)
     w->is_active = true;
     all->active[all->n_active++] = w;
     size_t first = all->n > WINDOW_ROWS ? all->n - WINDOW_ROWS : 0;
-    for (size_t i = all->n_exits; i-- > 0 && i + WINDOW_EXITS >= all->n_exits;) {
-        if (all->exit[i % WINDOW_EXITS].end_ns < w->begin_ns)
-            break;
+    for (size_t i = first_exit(all); i < all->n_exits; i++)
         take_within(w, &all->exit[i % WINDOW_EXITS]);
-    }
     for (size_t i = first + 1; i + ROWS_HELD < all->n; i++) {
         if (row_at(all, i)->t_ns >= w->begin_ns || row_at(all, i)->host_ns >= w->begin_ns)
             feed(all, w, row_at(all, i - 1), row_at(all, i));
@@ -304,11 +324,9 @@ bool windows_activate(struct fold_windows *all, struct fold_window *w)
 
 void windows_end(const struct fold_windows *all, struct fold_window *w, uint64_t end_ns)
 {
-    for (size_t i = all->n_exits; i-- > 0 && i + WINDOW_EXITS >= all->n_exits;) {
+    for (size_t i = first_exit(all); i < all->n_exits; i++) {
         const struct window_exit *e = &all->exit[i % WINDOW_EXITS];
-        if (e->end_ns <= end_ns)
-            break;
-        if (is_within(w, e))
+        if (is_within(w, e) && e->end_ns > end_ns)
             w->within_ns -= (double)e->cpu_ns[0];
     }
     w->end_ns = end_ns;

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/min_max.h"
-#include "libbaro/rules/fold_state.h"
+#include "libbaro/rules/task_state.h"
 
 #define ANCESTORS_MOST 64
 #define MISSING_MOST 1000u            /* samples after which no exit is waited for */
@@ -17,24 +17,24 @@
 #define TASK_IDS UINT32_C(0xfffe0000) /* ids of tasks of rules; those of a tape are numbered from 1 on */
 #define LATE_NS NS_PER_SEC            /* as WATCH_LATE of a recorder */
 
-const struct fold_metric fold_metrics[FOLD_COUNTERS] = {
-    [FOLD_CPU] = {PROCESS_cpu, EXIT_cpu, TASK_cpu},
-    [FOLD_USER] = {PROCESS_cpu_user, EXIT_cpu_user, TASK_cpu_user},
-    [FOLD_DELAY] = {PROCESS_run_delay, EXIT_run_delay, TASK_run_delay},
-    [FOLD_READ] = {PROCESS_io_read, EXIT_io_read, TASK_io_read},
-    [FOLD_WRITE] = {PROCESS_io_write, EXIT_io_write, TASK_io_write},
-    [FOLD_RCHAR] = {PROCESS_io_rchar, EXIT_io_rchar, TASK_io_rchar},
-    [FOLD_WCHAR] = {PROCESS_io_wchar, EXIT_io_wchar, TASK_io_wchar},
+const struct used_metric used_metrics[USED_COUNTERS] = {
+    [USED_CPU] = {PROCESS_cpu, EXIT_cpu, TASK_cpu},
+    [USED_USER] = {PROCESS_cpu_user, EXIT_cpu_user, TASK_cpu_user},
+    [USED_DELAY] = {PROCESS_run_delay, EXIT_run_delay, TASK_run_delay},
+    [USED_READ] = {PROCESS_io_read, EXIT_io_read, TASK_io_read},
+    [USED_WRITE] = {PROCESS_io_write, EXIT_io_write, TASK_io_write},
+    [USED_RCHAR] = {PROCESS_io_rchar, EXIT_io_rchar, TASK_io_rchar},
+    [USED_WCHAR] = {PROCESS_io_wchar, EXIT_io_wchar, TASK_io_wchar},
 };
 
 /* ---- tasks ---- */
 
-static struct fold_task *add_task(struct task_fold *f, const struct baro_entity *entity)
+static struct task_sums *add_task(struct task_fold *f, const struct baro_entity *entity)
 {
-    struct fold_task **grown =
+    struct task_sums **grown =
         f->n_tasks < TASKS_MOST ? array_room(f->task, f->n_tasks, &f->cap_tasks, sizeof(*grown)) : NULL;
     f->task = grown ? grown : f->task;
-    struct fold_task *t = grown ? calloc(1, sizeof(*t)) : NULL;
+    struct task_sums *t = grown ? calloc(1, sizeof(*t)) : NULL;
     if (!t)
         return NULL;
     t->entity = *entity;
@@ -42,7 +42,7 @@ static struct fold_task *add_task(struct task_fold *f, const struct baro_entity 
     return f->task[f->n_tasks++] = t;
 }
 
-struct fold_task *fold_task(struct task_fold *f, uint32_t id)
+struct task_sums *task_sums_get(struct task_fold *f, uint32_t id)
 {
     for (size_t i = 0; i < f->n_tasks; i++) {
         if (f->task[i]->entity.id == id)
@@ -52,9 +52,9 @@ struct fold_task *fold_task(struct task_fold *f, uint32_t id)
 }
 
 /* A recorder that goes on with the tape of another one gives the task another id. */
-static struct fold_task *task_of_entity(struct task_fold *f, const struct baro_entity *e)
+static struct task_sums *task_of_entity(struct task_fold *f, const struct baro_entity *e)
 {
-    struct fold_task *t = NULL;
+    struct task_sums *t = NULL;
     for (size_t i = 0; i < f->n_tasks && !t; i++)
         t = f->task[i]->entity.id == e->id || strcmp(f->task[i]->name, e->name) == 0 ? f->task[i] : NULL;
     for (int m = 0; t && t->entity.id != e->id && m < TASK_MAX; m++) {
@@ -62,7 +62,7 @@ static struct fold_task *task_of_entity(struct task_fold *f, const struct baro_e
         t->carried[m] += baro_metric_get(KIND_task, m)->semantics == BARO_SEM_COUNTER ? t->own[m] : 0;
         t->own[m] = 0;
     }
-    t = t ? t : fold_task(f, e->id);
+    t = t ? t : task_sums_get(f, e->id);
     if (t)
         snprintf(t->name, sizeof(t->name), "%s", e->name);
     return t;
@@ -71,7 +71,7 @@ static struct fold_task *task_of_entity(struct task_fold *f, const struct baro_e
 /* The number of the task of a row, counted from 1; 0: none. */
 static uint8_t number_of(struct task_fold *f, uint64_t id, uint8_t absent)
 {
-    if (absent || id > UINT32_MAX || !fold_task(f, (uint32_t)id))
+    if (absent || id > UINT32_MAX || !task_sums_get(f, (uint32_t)id))
         return 0;
     size_t i = 0;
     while (f->task[i]->entity.id != id)
@@ -169,33 +169,33 @@ bool task_fold_is_needed(const struct baro_sample *s)
 
 /* ---- processes ---- */
 
-static bool index_process(struct task_fold *f, const struct fold_process *p, size_t i)
+static bool index_process(struct task_fold *f, const struct task_process *p, size_t i)
 {
     return (!p->id || map_add(&f->by_id, p->id, i)) &&
            (p->key.pid <= 0 || map_set(&f->by_pid, (uint64_t)p->key.pid, i));
 }
 
-static struct fold_process *find_id(const struct task_fold *f, uint32_t id)
+static struct task_process *find_id(const struct task_fold *f, uint32_t id)
 {
     const uint64_t *i = id ? map_find(&f->by_id, id) : NULL;
     return i ? f->at[*i] : NULL;
 }
 
-struct fold_process *fold_find(const struct task_fold *f, struct baro_key key)
+struct task_process *task_process_find(const struct task_fold *f, struct baro_key key)
 {
     const uint64_t *i = key.pid > 0 ? map_find(&f->by_pid, (uint64_t)key.pid) : NULL;
-    struct fold_process *p = i ? f->at[*i] : NULL;
+    struct task_process *p = i ? f->at[*i] : NULL;
     return p && (!key.start || !p->key.start || p->key.start == key.start) ? p : NULL;
 }
 
-static struct fold_process *add_process(struct task_fold *f, uint32_t id, struct baro_key key, struct baro_key parent)
+static struct task_process *add_process(struct task_fold *f, uint32_t id, struct baro_key key, struct baro_key parent)
 {
-    struct fold_process **grown = array_room(f->at, f->n, &f->cap, sizeof(*grown));
+    struct task_process **grown = array_room(f->at, f->n, &f->cap, sizeof(*grown));
     f->at = grown ? grown : f->at;
-    struct fold_process *p = grown ? calloc(1, sizeof(*p)) : NULL;
+    struct task_process *p = grown ? calloc(1, sizeof(*p)) : NULL;
     if (!p)
         return NULL;
-    *p = (struct fold_process){.id = id, .key = key, .parent = parent, .is_new = true};
+    *p = (struct task_process){.id = id, .key = key, .parent = parent, .is_new = true};
     if (!index_process(f, p, f->n)) {
         free(p);
         return NULL;
@@ -203,66 +203,66 @@ static struct fold_process *add_process(struct task_fold *f, uint32_t id, struct
     return f->at[f->n++] = p;
 }
 
-uint64_t fold_part(const struct fold_process *p, enum fold_counter c)
+uint64_t task_part(const struct task_process *p, enum used_counter c)
 {
-    uint64_t own = c < FOLD_READ ? p->used[c] : excess(p->used[c], p->reaped[c - FOLD_READ]);
+    uint64_t own = c < USED_READ ? p->used[c] : excess(p->used[c], p->reaped[c - USED_READ]);
     return excess(own, p->counted[c]);
 }
 
-void fold_edge(struct task_fold *f, uint64_t t_ns, struct fold_process *p, int8_t change)
+void task_edge_add(struct task_fold *f, uint64_t t_ns, struct task_process *p, int8_t change)
 {
-    struct fold_edge *at = array_room(f->edge, f->n_edges, &f->cap_edges, sizeof(*at));
+    struct task_edge *at = array_room(f->edge, f->n_edges, &f->cap_edges, sizeof(*at));
     if (!at) {
         f->failed = true;
         return;
     }
     f->edge = at;
-    at[f->n_edges++] = (struct fold_edge){t_ns, p->task, change};
+    at[f->n_edges++] = (struct task_edge){t_ns, p->task, change};
     p->is_running = change > 0;
 }
 
 /* ---- membership ---- */
 
 /* What it has used by now stays with its task. */
-static void leave(struct task_fold *f, struct fold_process *p, uint64_t t_ns)
+static void leave(struct task_fold *f, struct task_process *p, uint64_t t_ns)
 {
-    struct fold_task *t = fold_task_of(f, p);
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++) {
-        uint64_t part = fold_part(p, c);
+    struct task_sums *t = sums_of_process(f, p);
+    for (enum used_counter c = 0; c < USED_COUNTERS; c++) {
+        uint64_t part = task_part(p, c);
         t->ended[c] += part;
         p->counted[c] += part;
     }
     t->gone++;
     if (p->is_running)
-        fold_edge(f, t_ns, p, -1);
+        task_edge_add(f, t_ns, p, -1);
 }
 
-static void join(struct task_fold *f, struct fold_process *p, uint8_t task, uint64_t t_ns)
+static void join(struct task_fold *f, struct task_process *p, uint8_t task, uint64_t t_ns)
 {
-    struct fold_task *t = f->task[task - 1];
+    struct task_sums *t = f->task[task - 1];
     p->task = task;
     if (!t->started || t_ns < t->begin_ns)
         t->begin_ns = t_ns;
     t->started++;
-    fold_edge(f, t_ns, p, 1);
+    task_edge_add(f, t_ns, p, 1);
 }
 
 /* was_open: its task was not known so far, so all that it has used since it began, or left another task, counts. */
-static void set_task(struct task_fold *f, struct fold_process *p, uint8_t task, bool was_open)
+static void set_task(struct task_fold *f, struct task_process *p, uint8_t task, bool was_open)
 {
     if (p->task == task)
         return;
     bool from_now = p->task || !(p->is_new || was_open);
     if (p->task)
         leave(f, p, f->t_ns);
-    for (enum fold_counter c = 0; from_now && c < FOLD_COUNTERS; c++)
-        p->counted[c] += fold_part(p, c);
+    for (enum used_counter c = 0; from_now && c < USED_COUNTERS; c++)
+        p->counted[c] += task_part(p, c);
     p->task = 0;
     if (task)
         join(f, p, task, from_now ? f->t_ns : p->begin_ns);
 }
 
-static bool may_be_other(const struct task_fold *f, const struct fold_process *p)
+static bool may_be_other(const struct task_fold *f, const struct task_process *p)
 {
     for (size_t t = 0; t < f->rules->n_tasks; t++) {
         if (p->may[t] && t + 1 != p->otherwise)
@@ -272,18 +272,18 @@ static bool may_be_other(const struct task_fold *f, const struct fold_process *p
 }
 
 /* A child that has executed nothing has its parent's command. */
-static bool is_fork(const struct fold_process *p, const struct fold_process *parent)
+static bool is_fork(const struct task_process *p, const struct task_process *parent)
 {
     return !p->has_cmdline && (!*p->name || strcmp(p->name, parent->name) == 0);
 }
 
-static void resolve(struct task_fold *f, struct fold_process *p, int depth)
+static void resolve(struct task_fold *f, struct task_process *p, int depth)
 {
     if (p->is_resolved || !f->rules)
         return;
     p->is_resolved = true;
     const struct rule_task *task = f->rules->task;
-    struct fold_process *parent = p->is_new ? fold_find(f, p->parent) : NULL;
+    struct task_process *parent = p->is_new ? task_process_find(f, p->parent) : NULL;
     bool was_open = p->is_open;
     if (parent && parent != p && depth < ANCESTORS_MOST) {
         resolve(f, parent, depth + 1);
@@ -327,7 +327,7 @@ static const char *without_quotes(struct buf *to, const char *quoted, const char
     return (const char *)to->at;
 }
 
-static void judge(struct task_fold *f, struct fold_process *p, const char *name, const char *cmdline, uint32_t uid)
+static void judge(struct task_fold *f, struct task_process *p, const char *name, const char *cmdline, uint32_t uid)
 {
     struct known_command c = {.comm = name && *name ? name : NULL, .has_uid = uid != UINT32_MAX, .uid = uid};
     if (!f->rules || (f->cpu_until_ns && clock_thread_cpu_ns() > f->cpu_until_ns))
@@ -353,32 +353,41 @@ static bool ran_before(const struct task_fold *f, const struct baro_process *p, 
     return before || had_none || (f->selects && begin_ns + LATE_NS < p->first_ns);
 }
 
-static void begin_process(struct task_fold *f, struct fold_process *p, const struct baro_process *row)
+static void begin_process(struct task_fold *f, struct task_process *p, const struct baro_process *row)
 {
     /* Start times are rounded down to 10 ms: one that begins after the end of another one is not beside it. */
     p->begin_ns = min_u64(derive_tick_ns(&f->ticks, row->key.start, 1), row->first_ns);
     if (!ran_before(f, row, p->begin_ns))
         return;
     p->begin_ns = max_u64(row->first_ns, f->t_ns);
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        p->base[c] = row->value[fold_metrics[c].process];
+    memset(p->lacks_base, true, sizeof(p->lacks_base));
 }
 
-static void take_row(struct task_fold *f, struct fold_process *p, const struct baro_process *row)
+static void take_counter(struct task_process *p, enum used_counter c, const struct baro_process *row)
+{
+    enum process_metric m = used_metrics[c].process;
+    if (row->absent[m] != BARO_PRESENT)
+        return;
+    p->base[c] = p->lacks_base[c] ? row->value[m] : p->base[c];
+    p->lacks_base[c] = false;
+    p->used[c] = max_u64(p->used[c], excess(row->value[m], p->base[c]));
+}
+
+static void take_row(struct task_fold *f, struct task_process *p, const struct baro_process *row)
 {
     if (!f->rules)
         set_task(f, p, number_of(f, row->value[PROCESS_task], row->absent[PROCESS_task]), false);
     if (p->task && !p->is_running)
-        fold_edge(f, f->t_ns, p, 1);
+        task_edge_add(f, f->t_ns, p, 1);
     p->missing = 0;
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        p->used[c] = max_u64(p->used[c], excess(row->value[fold_metrics[c].process], p->base[c]));
+    for (enum used_counter c = 0; c < USED_COUNTERS; c++)
+        take_counter(p, c, row);
 }
 
 /* A recorder that goes on with the tape of another one gives its processes other ids. */
-static struct fold_process *find_again(struct task_fold *f, const struct baro_process *row)
+static struct task_process *find_again(struct task_fold *f, const struct baro_process *row)
 {
-    struct fold_process *p = row->key.start ? fold_find(f, row->key) : NULL;
+    struct task_process *p = row->key.start ? task_process_find(f, row->key) : NULL;
     const uint64_t *i = p ? map_find(&f->by_pid, (uint64_t)row->key.pid) : NULL;
     if (!p || p->has_ended || p->key.start != row->key.start || !map_add(&f->by_id, row->id, *i))
         return NULL;
@@ -386,9 +395,9 @@ static struct fold_process *find_again(struct task_fold *f, const struct baro_pr
     return p;
 }
 
-static struct fold_process *meet(struct task_fold *f, const struct baro_process *row)
+static struct task_process *meet(struct task_fold *f, const struct baro_process *row)
 {
-    struct fold_process *p = find_id(f, row->id);
+    struct task_process *p = find_id(f, row->id);
     if (!p && row->id)
         p = find_again(f, row);
     if (!p && !(p = add_process(f, row->id, row->key, row->parent)))
@@ -410,7 +419,7 @@ static void compact(struct task_fold *f)
     map_clear(&f->by_id);
     map_clear(&f->by_pid);
     for (size_t i = 0; i < f->n; i++) {
-        struct fold_process *p = f->at[i];
+        struct task_process *p = f->at[i];
         if (p->missing >= most && p->task) {
             leave(f, p, f->t_ns);
             f->task[p->task - 1]->unread++;
@@ -438,11 +447,11 @@ static void show_labels(struct task_fold *f, const struct baro_sample *s)
     }
     for (size_t i = 0; i < s->n; i++) {
         struct baro_process *row = s->processes[i];
-        const struct fold_process *p = find_id(f, row->id);
+        const struct task_process *p = find_id(f, row->id);
         uint64_t *value = &row->value[PROCESS_task];
         uint8_t *absent = &row->absent[PROCESS_task];
-        f->own[f->n_own++] = (struct fold_own){*value, *absent};
-        *value = p && p->task ? fold_task_of(f, p)->entity.id : 0;
+        f->own[f->n_own++] = (struct task_own){*value, *absent};
+        *value = p && p->task ? sums_of_process(f, p)->entity.id : 0;
         *absent = p && p->task ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
     }
 }
@@ -462,7 +471,7 @@ static void note_own_tasks(struct task_fold *f, const struct baro_sample *s)
     for (size_t i = 0; !f->rules && i < f->n_tasks; i++)
         f->task[i]->entity = (struct baro_entity){.id = f->task[i]->entity.id};
     for (size_t i = 0; !f->rules && i < own->n; i++) {
-        struct fold_task *t = task_of_entity(f, own->at[i]);
+        struct task_sums *t = task_of_entity(f, own->at[i]);
         if (t)
             t->entity = *own->at[i];
     }
@@ -479,13 +488,13 @@ int task_fold_sample(struct task_fold *f, struct baro_sample *s)
     for (size_t i = 0; i < f->n; i++)
         resolve(f, f->at[i], 0);
     for (size_t i = 0; i < s->n; i++) {
-        struct fold_process *p = find_id(f, s->processes[i]->id);
+        struct task_process *p = find_id(f, s->processes[i]->id);
         if (p)
             take_row(f, p, s->processes[i]);
     }
-    fold_exits(f);
+    task_exits_take(f);
     f->t_ns = s->t_ns;
-    fold_values(f, s);
+    task_values_make(f, s);
     compact(f);
     show_labels(f, s);
     f->samples++;
@@ -494,9 +503,9 @@ int task_fold_sample(struct task_fold *f, struct baro_sample *s)
 
 /* ---- an exit ---- */
 
-static struct fold_process *end_process(struct task_fold *f, const struct baro_exit *e)
+static struct task_process *end_process(struct task_fold *f, const struct baro_exit *e)
 {
-    struct fold_process *p = find_id(f, e->id);
+    struct task_process *p = find_id(f, e->id);
     if (!p && !(p = add_process(f, e->id, e->key, e->parent)))
         return NULL;
     if (p->is_new)
@@ -512,23 +521,23 @@ static void settle(struct task_fold *f)
 {
     for (size_t i = 0; i < f->n; i++)
         resolve(f, f->at[i], 0);
-    fold_exits(f);
+    task_exits_take(f);
 }
 
 int task_fold_exit(struct task_fold *f, struct baro_exit *e)
 {
     if (f->n_exits == HELD_MOST) {
         settle(f);
-        fold_sweep(f, e->t_ns);
+        task_edges_sweep(f, e->t_ns);
         compact(f);
     }
-    struct fold_process *p = end_process(f, e);
-    struct fold_exit *held = p ? array_room(f->exit, f->n_exits, &f->cap_exits, sizeof(*held)) : NULL;
+    struct task_process *p = end_process(f, e);
+    struct task_exit *held = p ? array_room(f->exit, f->n_exits, &f->cap_exits, sizeof(*held)) : NULL;
     if (!held)
         return -ENOMEM;
     f->exit = held;
     held += f->n_exits++;
-    *held = (struct fold_exit){.of = p, .t_ns = e->t_ns, .source = e->source};
+    *held = (struct task_exit){.of = p, .t_ns = e->t_ns, .source = e->source};
     memcpy(held->value, e->value, sizeof(held->value));
     memcpy(held->absent, e->absent, sizeof(held->absent));
     if (!f->rules) {

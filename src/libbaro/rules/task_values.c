@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/min_max.h"
-#include "libbaro/rules/fold_state.h"
+#include "libbaro/rules/task_state.h"
 
 static const struct {
     enum task_metric task;
@@ -18,13 +18,13 @@ static const struct {
 
 /* ---- exits ---- */
 
-static bool is_present(const struct fold_exit *e, enum exit_metric m)
+static bool is_present(const struct task_exit *e, enum exit_metric m)
 {
     return e->absent[m] == BARO_PRESENT;
 }
 
 /* Is its CPU time known up to its end? If all its page faults are, a zombie was read, which has both. */
-static bool cpu_is_whole(const struct fold_exit *e)
+static bool cpu_is_whole(const struct task_exit *e)
 {
     bool was_zombie = is_present(e, EXIT_faults_is_lower_bound) && !e->value[EXIT_faults_is_lower_bound];
     bool is_read = e->source != BARO_EXIT_LAST_SAMPLE && e->source != BARO_EXIT_EVENT;
@@ -33,47 +33,47 @@ static bool cpu_is_whole(const struct fold_exit *e)
 
 /* Its I/O is in the counters of its parent, too, once that has waited for it. Example: a make of no task has read 5 MB,
  * and a compiler of a task 20 MB, which make's counter has as well: 25 MB are there, and 5 MB are make's own. */
-static bool give_io_to_parent(struct task_fold *f, const struct fold_process *p)
+static bool give_io_to_parent(struct task_fold *f, const struct task_process *p)
 {
-    struct fold_process *parent = fold_find(f, p->parent);
+    struct task_process *parent = task_process_find(f, p->parent);
     if (!parent || parent == p)
         return false;
-    for (int i = 0; i < FOLD_IO; i++)
-        parent->reaped[i] += max_u64(p->used[FOLD_READ + i], p->reaped[i]); /* taskstats has its own alone */
+    for (int i = 0; i < USED_IO; i++)
+        parent->reaped[i] += max_u64(p->used[USED_READ + i], p->reaped[i]); /* taskstats has its own alone */
     return parent->task == p->task;
 }
 
-static void take_end(struct fold_exit *e, struct task_fold *f)
+static void take_end(struct task_exit *e, struct task_fold *f)
 {
-    struct fold_process *p = e->of;
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        p->used[c] = max_u64(p->used[c], is_present(e, fold_metrics[c].exit) ? e->value[fold_metrics[c].exit] : 0);
+    struct task_process *p = e->of;
+    for (enum used_counter c = 0; c < USED_COUNTERS; c++)
+        p->used[c] = max_u64(p->used[c], is_present(e, used_metrics[c].exit) ? e->value[used_metrics[c].exit] : 0);
     e->io_in_parent = give_io_to_parent(f, p);
 }
 
 /* Its task is not known. That of one that lives may still become known. */
-static void count_open(struct task_fold *f, const struct fold_process *p, bool has_ended, bool has_cpu)
+static void count_open(struct task_fold *f, const struct task_process *p, bool has_ended, bool has_cpu)
 {
     for (size_t i = 0; i < f->n_tasks; i++) {
-        struct fold_task *t = f->task[i];
+        struct task_sums *t = f->task[i];
         if (!p->may[i] && i + 1 != p->otherwise)
             continue;
         *(has_ended ? &t->commands_unread : &t->value[TASK_commands_unread]) += 1;
-        *(has_ended ? &t->commands_unread_cpu : &t->value[TASK_commands_unread_cpu]) += p->used[FOLD_CPU];
+        *(has_ended ? &t->commands_unread_cpu : &t->value[TASK_commands_unread_cpu]) += p->used[USED_CPU];
         t->commands_unsized += !has_cpu;
     }
 }
 
-static void count_exit(struct task_fold *f, const struct fold_exit *e)
+static void count_exit(struct task_fold *f, const struct task_exit *e)
 {
-    struct fold_process *p = e->of;
-    struct fold_task *t = fold_task_of(f, p);
+    struct task_process *p = e->of;
+    struct task_sums *t = sums_of_process(f, p);
     if (p->is_open)
         count_open(f, p, true, cpu_is_whole(e));
     if (!t)
         return;
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        t->ended[c] += fold_part(p, c);
+    for (enum used_counter c = 0; c < USED_COUNTERS; c++)
+        t->ended[c] += task_part(p, c);
     t->gone++;
     t->unread += !cpu_is_whole(e);
     t->io_unread += !e->io_in_parent && (!is_present(e, EXIT_io_rchar) || e->value[EXIT_io_is_lower_bound]);
@@ -85,10 +85,10 @@ static void count_exit(struct task_fold *f, const struct fold_exit *e)
     t->tcp[0] += has_tcp ? e->value[EXIT_tcp_sent] : 0;
     t->tcp[1] += has_tcp ? e->value[EXIT_tcp_received] : 0;
     if (p->is_running)
-        fold_edge(f, e->t_ns, p, -1);
+        task_edge_add(f, e->t_ns, p, -1);
 }
 
-void fold_exits(struct task_fold *f)
+void task_exits_take(struct task_fold *f)
 {
     for (size_t i = 0; i < f->n_exits; i++)
         take_end(&f->exit[i], f);
@@ -101,20 +101,20 @@ void fold_exits(struct task_fold *f)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct fold_edge *x = a, *y = b;
+    const struct task_edge *x = a, *y = b;
     if (x->t_ns != y->t_ns)
         return x->t_ns < y->t_ns ? -1 : 1;
     return x->change - y->change; /* one that ends as another one begins is not beside it */
 }
 
-static void advance(struct fold_task *t, uint64_t t_ns)
+static void advance(struct task_sums *t, uint64_t t_ns)
 {
     t->active_ns += t->running ? excess(t_ns, t->swept_ns) : 0;
     t->swept_ns = max_u64(t->swept_ns, t_ns);
 }
 
 /* Of an exit that came after the next sample: what else ran then was counted. Its time counts if nothing did. */
-static void sweep_late(struct fold_task *t, const struct fold_edge *e)
+static void sweep_late(struct task_sums *t, const struct task_edge *e)
 {
     t->active_ns += t->late > 0 && !t->running ? excess(e->t_ns, t->late_ns) : 0;
     t->late_ns = e->t_ns;
@@ -122,14 +122,14 @@ static void sweep_late(struct fold_task *t, const struct fold_edge *e)
     t->peak = t->late > 0 ? max_u64(t->peak, (uint64_t)t->late) : t->peak;
 }
 
-static void sweep_one(struct fold_task *t, const struct fold_edge *e, uint64_t now_ns)
+static void sweep_one(struct task_sums *t, const struct task_edge *e, uint64_t now_ns)
 {
     advance(t, min_u64(e->t_ns, now_ns));
     t->running += (uint64_t)(int64_t)e->change;
     t->peak = max_u64(t->peak, t->running);
 }
 
-void fold_sweep(struct task_fold *f, uint64_t now_ns)
+void task_edges_sweep(struct task_fold *f, uint64_t now_ns)
 {
     size_t i = 0;
     if (f->n_edges)
@@ -143,12 +143,12 @@ void fold_sweep(struct task_fold *f, uint64_t now_ns)
     for (; i < f->n_edges; i++)
         sweep_one(f->task[f->edge[i].task - 1], &f->edge[i], now_ns);
     for (i = 0; i < f->n_edges; i++) {
-        struct fold_task *t = f->task[f->edge[i].task - 1];
+        struct task_sums *t = f->task[f->edge[i].task - 1];
         t->end_ns = f->edge[i].change < 0 ? max_u64(t->end_ns, f->edge[i].t_ns) : t->end_ns;
     }
     f->n_edges = 0;
     for (i = 0; i < f->n_tasks; i++) {
-        struct fold_task *t = f->task[i];
+        struct task_sums *t = f->task[i];
         advance(t, now_ns);
         t->end_ns = t->running ? now_ns : t->end_ns;
     }
@@ -157,7 +157,7 @@ void fold_sweep(struct task_fold *f, uint64_t now_ns)
 
 /* ---- the living ---- */
 
-static void add_gauges(struct fold_task *t, const struct baro_process *row)
+static void add_gauges(struct task_sums *t, const struct baro_process *row)
 {
     bool ended = row->value[PROCESS_state] == 'Z'; /* stat has 1 thread for a zombie */
     for (size_t i = 0; i < GAUGES; i++) {
@@ -186,7 +186,7 @@ static void add_rows(struct task_fold *f, const struct baro_sample *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         const uint64_t *at = map_find(&f->by_id, s->processes[i]->id);
-        struct fold_task *t = at ? fold_task_of(f, f->at[*at]) : NULL;
+        struct task_sums *t = at ? sums_of_process(f, f->at[*at]) : NULL;
         if (t)
             add_gauges(t, s->processes[i]);
     }
@@ -196,18 +196,18 @@ static void add_rows(struct task_fold *f, const struct baro_sample *s)
 static void add_counters(struct task_fold *f)
 {
     for (size_t i = 0; i < f->n; i++) {
-        struct fold_process *p = f->at[i];
-        struct fold_task *t = fold_task_of(f, p);
+        struct task_process *p = f->at[i];
+        struct task_sums *t = sums_of_process(f, p);
         if (p->has_ended)
             continue;
         if (p->is_open)
             count_open(f, p, false, true);
         if (!t)
             continue;
-        for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-            t->value[fold_metrics[c].task] += fold_part(p, c);
+        for (enum used_counter c = 0; c < USED_COUNTERS; c++)
+            t->value[used_metrics[c].task] += task_part(p, c);
         if (p->missing && p->is_running)
-            fold_edge(f, f->t_ns, p, -1);
+            task_edge_add(f, f->t_ns, p, -1);
         t->value[TASK_processes_ended] += p->missing > 0;
         t->value[TASK_processes_unread] += p->missing > 1; /* it has left, or its exit is not known */
         t->value[TASK_processes_io_unread] += p->missing > 1;
@@ -219,7 +219,7 @@ static void add_counters(struct task_fold *f)
 static void begin_values(struct task_fold *f)
 {
     for (size_t i = 0; i < f->n_tasks; i++) {
-        struct fold_task *t = f->task[i];
+        struct task_sums *t = f->task[i];
         memset(t->value, 0, sizeof(t->value));
         memset(t->absent, BARO_PRESENT, sizeof(t->absent));
         for (size_t k = 0; k < GAUGES; k++)
@@ -230,21 +230,21 @@ static void begin_values(struct task_fold *f)
 /* Keeps sums from falling: a child has ended, and its parent's counter does not have its I/O so far; and the split of
  * an exit is another one than that of samples. Example: 1.0 ms in user mode and 0.4 ms in the kernel were shown, and
  * the exit has 0 and 2 ms: the result is 1.0 and 1.0 ms. */
-static void keep_sums(struct fold_task *t)
+static void keep_sums(struct task_sums *t)
 {
     uint64_t *v = t->value;
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++) {
-        if (c != FOLD_USER)
-            v[fold_metrics[c].task] = t->published[c] = max_u64(t->published[c], v[fold_metrics[c].task]);
+    for (enum used_counter c = 0; c < USED_COUNTERS; c++) {
+        if (c != USED_USER)
+            v[used_metrics[c].task] = t->published[c] = max_u64(t->published[c], v[used_metrics[c].task]);
     }
     uint64_t cpu = v[TASK_cpu], user = min_u64(v[TASK_cpu_user], cpu);
-    if (cpu >= t->published[FOLD_USER] + t->system_published)
-        user = max_u64(min_u64(user, cpu - t->system_published), t->published[FOLD_USER]);
-    v[TASK_cpu_user] = t->published[FOLD_USER] = user;
+    if (cpu >= t->published[USED_USER] + t->system_published)
+        user = max_u64(min_u64(user, cpu - t->system_published), t->published[USED_USER]);
+    v[TASK_cpu_user] = t->published[USED_USER] = user;
     v[TASK_cpu_system] = t->system_published = cpu - user;
 }
 
-static void finish_tcp(struct fold_task *t)
+static void finish_tcp(struct task_sums *t)
 {
     t->value[TASK_tcp_sent] += t->tcp[0];
     t->value[TASK_tcp_received] += t->tcp[1];
@@ -255,13 +255,13 @@ static void finish_tcp(struct fold_task *t)
     t->absent[TASK_tcp_sent] = t->absent[TASK_tcp_received] = t->absent[TASK_processes_tcp_unread] = why;
 }
 
-static void finish_values(const struct task_fold *f, struct fold_task *t)
+static void finish_values(const struct task_fold *f, struct task_sums *t)
 {
     uint64_t *v = t->value;
     for (size_t k = 0; k < GAUGES && !v[TASK_processes]; k++)
         t->absent[gauges[k].task] = BARO_PRESENT; /* the sum of none */
-    for (enum fold_counter c = 0; c < FOLD_COUNTERS; c++)
-        v[fold_metrics[c].task] += t->ended[c];
+    for (enum used_counter c = 0; c < USED_COUNTERS; c++)
+        v[used_metrics[c].task] += t->ended[c];
     keep_sums(t);
     v[TASK_process_rss_peak] = t->rss_peak;
     v[TASK_process_uss_peak] = t->uss_peak;
@@ -290,7 +290,7 @@ static void finish_values(const struct task_fold *f, struct fold_task *t)
 
 /* What the recorder has summed up stays: all of an old tape; the kernel's count of a control group; how many commands
  * it could not read; how the command of a task has ended. */
-static void keep_own_values(struct fold_task *t)
+static void keep_own_values(struct task_sums *t)
 {
     const struct baro_entity *own = &t->entity;
     for (size_t m = 0; own->value && m < TASK_MAX; m++) {
@@ -304,17 +304,17 @@ static void keep_own_values(struct fold_task *t)
         t->value[TASK_processes_unread] += 1; /* what a group used between two recorders is missing */
 }
 
-void fold_values(struct task_fold *f, struct baro_sample *s)
+void task_values_make(struct task_fold *f, struct baro_sample *s)
 {
     begin_values(f);
     add_rows(f, s);
     add_counters(f);
-    fold_sweep(f, s->t_ns);
+    task_edges_sweep(f, s->t_ns);
     size_t n = 0;
     if (array_reserve(&f->shown, f->n_tasks, &f->cap_shown, sizeof(*f->shown)) < 0)
         f->failed = true;
     for (size_t i = 0; i < f->n_tasks && i < f->cap_shown; i++) {
-        struct fold_task *t = f->task[i];
+        struct task_sums *t = f->task[i];
         finish_values(f, t);
         if (!f->rules)
             keep_own_values(t);

@@ -271,6 +271,8 @@ int summary_machine_grown(const struct baro_summary *s, enum fold_term counter, 
 {
     const struct fold_cell *g = &s->fold.cell[counter];
     *ret = g->seen ? g->grown : 0;
+    if (g->seen && g->to_ns <= g->from_ns)
+        return BARO_ABSENT_UNKNOWN; /* seen once: nothing to compare with */
     return g->seen ? BARO_PRESENT : g->absent;
 }
 

@@ -91,7 +91,7 @@ static void add_last(struct series_part *p, const struct baro_sample *last, cons
         p->job[i] = last->job_absent[i] ? p->job[i] : job[i];
     for (int i = 0; i < RECORDER_MAX; i++)
         p->self[i] = last->self_absent[i] ? p->self[i] : self[i];
-    p->job[JOB_processes_started] -= both;
+    p->job[JOB_processes_started] -= both < p->job[JOB_processes_started] ? both : p->job[JOB_processes_started];
     p->job[JOB_processes_ended] = p->job[JOB_processes_started]; /* of those that the next part does not have again */
     uint32_t id = p->id_base + (uint32_t)last->job[JOB_processes_started];
     for (size_t i = 0; i < last->n; i++)

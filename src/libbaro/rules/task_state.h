@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What task_fold.c and task_values.c share. */
-#ifndef LIBBARO_RULES_FOLD_STATE_H
-#define LIBBARO_RULES_FOLD_STATE_H
+#ifndef LIBBARO_RULES_TASK_STATE_H
+#define LIBBARO_RULES_TASK_STATE_H
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -9,15 +9,15 @@
 #include "libbaro/rules/task_fold.h"
 
 /* The counters of a process that its task adds up. */
-enum fold_counter { FOLD_CPU, FOLD_USER, FOLD_DELAY, FOLD_READ, FOLD_WRITE, FOLD_RCHAR, FOLD_WCHAR, FOLD_COUNTERS };
-#define FOLD_IO (FOLD_COUNTERS - FOLD_READ)
-extern const struct fold_metric {
+enum used_counter { USED_CPU, USED_USER, USED_DELAY, USED_READ, USED_WRITE, USED_RCHAR, USED_WCHAR, USED_COUNTERS };
+#define USED_IO (USED_COUNTERS - USED_READ)
+extern const struct used_metric {
     enum process_metric process;
     enum exit_metric exit;
     enum task_metric task;
-} fold_metrics[FOLD_COUNTERS];
+} used_metrics[USED_COUNTERS];
 
-struct fold_process {
+struct task_process {
     uint32_t id;
     struct baro_key key, parent;
     uint8_t task;         /* that it belongs to, counted from 1; 0: none, or not known */
@@ -32,14 +32,15 @@ struct fold_process {
     uint32_t info_version;
     unsigned missing; /* samples since its last row, while its exit has not come */
     uint64_t begin_ns;
-    uint64_t base[FOLD_COUNTERS];    /* in its first row, if it ran before the recording */
-    uint64_t used[FOLD_COUNTERS];    /* since then; I/O with that of children that it has waited for */
-    uint64_t counted[FOLD_COUNTERS]; /* the part of it that is none of its task's */
-    uint64_t reaped[FOLD_IO];        /* I/O of its children that have ended */
+    uint64_t base[USED_COUNTERS];    /* in the first row that had it, if it ran before the recording */
+    bool lacks_base[USED_COUNTERS];  /* it ran before the recording, and no row had the counter so far */
+    uint64_t used[USED_COUNTERS];    /* since then; I/O with that of children that it has waited for */
+    uint64_t counted[USED_COUNTERS]; /* the part of it that is none of its task's */
+    uint64_t reaped[USED_IO];        /* I/O of its children that have ended */
     uint64_t tcp[2];
 };
 
-struct fold_task {
+struct task_sums {
     struct baro_entity entity;
     char name[TASK_NAME_MOST];
     uint64_t value[TASK_MAX];
@@ -47,8 +48,8 @@ struct fold_task {
     /* the recorder's own values, and those of recorders before it, which had another id for the task */
     uint64_t own[TASK_MAX], carried[TASK_MAX];
     bool is_joined;
-    uint64_t ended[FOLD_COUNTERS];     /* of processes that have ended or left */
-    uint64_t published[FOLD_COUNTERS]; /* no sum falls */
+    uint64_t ended[USED_COUNTERS];     /* of processes that have ended or left */
+    uint64_t published[USED_COUNTERS]; /* no sum falls */
     uint64_t system_published;
     uint64_t started, gone, unread, io_unread, samples, tcp[2], tcp_unread, rss_peak, uss_peak;
     uint64_t running, peak, active_ns, begin_ns, end_ns, swept_ns, late_ns;
@@ -59,8 +60,8 @@ struct fold_task {
 };
 
 /* An exit as it came, until the next sample. */
-struct fold_exit {
-    struct fold_process *of;
+struct task_exit {
+    struct task_process *of;
     uint64_t t_ns, value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
     enum baro_exit_source source;
@@ -68,7 +69,7 @@ struct fold_exit {
 };
 
 /* A process of a task began or ended. */
-struct fold_edge {
+struct task_edge {
     uint64_t t_ns;
     uint8_t task;
     int8_t change;
@@ -82,14 +83,14 @@ struct task_fold {
     bool is_unsure; /* not every process is on the tape */
     bool failed;    /* out of memory */
     uint64_t samples, t_ns, swept_ns, cpu_until_ns;
-    struct fold_process **at; /* the living, and those whose exits have come, or will */
+    struct task_process **at; /* the living, and those whose exits have come, or will */
     struct map by_id, by_pid; /* places in `at` */
-    struct fold_exit *exit;
-    struct fold_edge *edge;
-    struct fold_task **task;
+    struct task_exit *exit;
+    struct task_edge *edge;
+    struct task_sums **task;
     struct baro_entity **shown;
     size_t n, cap, n_exits, cap_exits, n_edges, cap_edges, n_tasks, cap_tasks, n_shown, cap_shown;
-    struct fold_own {
+    struct task_own {
         uint64_t value;
         uint8_t absent;
     } * own; /* PROCESS_task of the sample's processes as it was */
@@ -97,22 +98,22 @@ struct task_fold {
     struct buf text; /* a command line without quotes, and the base name of its first word */
 };
 
-static inline struct fold_task *fold_task_of(const struct task_fold *f, const struct fold_process *p)
+static inline struct task_sums *sums_of_process(const struct task_fold *f, const struct task_process *p)
 {
     return p->task ? f->task[p->task - 1] : NULL;
 }
 
 /* The part of a counter that is its task's, without children that the process has waited for. */
-uint64_t fold_part(const struct fold_process *p, enum fold_counter c);
+uint64_t task_part(const struct task_process *p, enum used_counter c);
 /* A process joins its task, or leaves it. */
-void fold_edge(struct task_fold *f, uint64_t t_ns, struct fold_process *p, int8_t change);
+void task_edge_add(struct task_fold *f, uint64_t t_ns, struct task_process *p, int8_t change);
 
 /* task_values.c: takes the exits that have come; then the processes of the sample, and makes the tasks' values. */
-void fold_exits(struct task_fold *f);
-void fold_sweep(struct task_fold *f, uint64_t now_ns); /* how many at once, up to now */
-void fold_values(struct task_fold *f, struct baro_sample *s);
+void task_exits_take(struct task_fold *f);
+void task_edges_sweep(struct task_fold *f, uint64_t now_ns); /* how many at once, up to now */
+void task_values_make(struct task_fold *f, struct baro_sample *s);
 /* task_fold.c */
-struct fold_process *fold_find(const struct task_fold *f, struct baro_key key);
-struct fold_task *fold_task(struct task_fold *f, uint32_t id); /* NULL: out of memory, or too many */
+struct task_process *task_process_find(const struct task_fold *f, struct baro_key key);
+struct task_sums *task_sums_get(struct task_fold *f, uint32_t id); /* NULL: out of memory, or too many */
 
 #endif
