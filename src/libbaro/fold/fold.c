@@ -2,7 +2,10 @@
 #include "libbaro/fold/fold.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 
 enum from { FROM_JOB, FROM_SUM, FROM_HOST, FROM_HERE };
 static const struct {
@@ -26,7 +29,8 @@ void fold_init(struct fold *f)
 void fold_done(struct fold *f)
 {
     fold_groups_done(&f->groups);
-    fold_entities_done(&f->interfaces);
+    free(f->packets.at);
+    free(f->packets.next);
     fold_entities_done(&f->gpus);
     fold_entities_done(&f->meters);
     fold_entities_done(&f->directories);
@@ -58,23 +62,50 @@ static uint64_t user_time(const struct baro_sample *s)
     return sum;
 }
 
-/* Adds up what each interface has received: the sum of their counters falls when one is removed, and rises when it
- * comes back. */
-static int packets(const struct fold *f, uint64_t *ret)
+static uint64_t received_before(const struct fold_packets *p, size_t i, uint32_t id, uint64_t received)
 {
-    *ret = 0;
-    for (size_t i = 0; i < f->interfaces.n; i++)
-        *ret += f->interfaces.at[i].cell[NET_receive_packets].grown;
-    return f->interfaces.n ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
+    for (size_t k = 0; k < p->n; k++) {
+        size_t at = (i + k) % p->n; /* mostly where it was */
+        if (p->at[at].id == id)
+            return p->at[at].received;
+    }
+    return received;
+}
+
+/* Adds up the growth of each interface: the sum of their counters falls when one is removed, and rises by all that it
+ * has ever received when it comes back. */
+static int packets(struct fold *f, const struct baro_sample *s, uint64_t *ret)
+{
+    const struct baro_entities *all = &s->entities[KIND_net];
+    struct fold_packets *p = &f->packets, was;
+    size_t n = 0;
+    *ret = p->grown;
+    if (!all->n)
+        return BARO_ABSENT_UNSUPPORTED;
+    if (array_reserve(&p->next, all->n, &p->cap_next, sizeof(*p->next)) < 0) {
+        f->failed = true;
+        return BARO_ABSENT_UNKNOWN;
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        const struct baro_entity *e = all->at[i];
+        if (e->absent[NET_receive_packets])
+            continue;
+        uint64_t received = e->value[NET_receive_packets], before = received_before(p, n, e->id, received);
+        p->grown += received > before ? received - before : 0;
+        p->next[n++] = (struct fold_interface){e->id, received};
+    }
+    was = *p;
+    *p = (struct fold_packets){
+        .at = was.next, .next = was.at, .n = n, .cap = was.cap_next, .cap_next = was.cap, .grown = was.grown};
+    *ret = p->grown;
+    return BARO_PRESENT;
 }
 
 /* A reading of the machine counts once, even if several samples have it. */
 static void add_reading(struct fold *f, const struct baro_sample *s)
 {
     uint64_t t = s->host_ns, busy, all, received;
-    if (!fold_entities_add(&f->interfaces, KIND_net, &s->entities[KIND_net], t))
-        f->failed = true;
-    int no_busy = derive_host_busy(s, &busy), no_all = host_all(s, &all), no_packets = packets(f, &received);
+    int no_busy = derive_host_busy(s, &busy), no_all = host_all(s, &all), no_packets = packets(f, s, &received);
     f->readings++;
     f->row.host_ns = t;
     for (int i = FOLD_OF_MACHINE; i < FOLD_TERMS; i++) {

@@ -44,6 +44,16 @@ struct fold_row {
     struct derive_able able;
 };
 
+/* Packets that the machine has received: those of the interfaces of the last reading, and the growth of all. */
+struct fold_packets {
+    struct fold_interface {
+        uint32_t id;
+        uint64_t received;
+    } * at, *next; /* next: room for those of the next reading */
+    size_t n, cap, cap_next;
+    uint64_t grown;
+};
+
 struct fold {
     uint64_t readings;                    /* how often the machine was read */
     struct fold_cell cell[FOLD_TERMS];    /* over the whole recording */
@@ -51,7 +61,8 @@ struct fold {
     struct derive_sum sum[FOLD_SUMS];     /* of the last sample */
     struct fold_row row;                  /* the same */
     struct fold_groups groups;            /* control groups that the job is in */
-    struct fold_entities interfaces, gpus, meters, directories, tasks;
+    struct fold_packets packets;
+    struct fold_entities gpus, meters, directories, tasks;
     uint64_t blocked_ns, late_ns;          /* late_ns: as in struct derive_able */
     char name[FOLD_NAMES][FOLD_NAME_ROOM]; /* names of processes that ran when a sample was taken */
     unsigned n_names;
