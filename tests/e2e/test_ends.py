@@ -27,7 +27,7 @@ def test_peak_between_samples(run_both, tape):
     assert job["pss_peak_bytes"] is None or job["pss_peak_is_lower_bound"]
     text = run_both("summary", tape, status=0).stdout
     line = next(l for l in text.splitlines() if l.lstrip().startswith("memory"))
-    assert ("peak at least 2" if job["rss_peak_is_lower_bound"] else "peak 2") in line and "between samples" in line, (
+    assert ("peak ≥2" if job["rss_peak_is_lower_bound"] else "peak 2") in line and "between samples" in line, (
         line
     )
     largest = max(run_both.export(tape, "exit"), key=lambda e: e["rss_peak_bytes"] or 0)
@@ -180,7 +180,7 @@ def test_io_not_reported_is_marked_as_lower_bound(run_both, tape, where):
         assert s["job"]["io_rchar_bytes"] >= 90 * MIB and run_both.uid is None
         return
     line = next(l for l in run_both("summary", tape, status=0).stdout.splitlines() if l.lstrip().startswith("i/o"))
-    assert "read() at least " in line and ("write() at least " in line or "write() not known" in line), line
+    assert "read() ≥" in line and ("write() ≥" in line or "write() not known" in line), line
 
 
 def test_last_sample_is_a_lower_bound(run_ordinary, tape, started, wait_until):

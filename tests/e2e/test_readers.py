@@ -432,4 +432,4 @@ def test_full_output(baro, tape):
 def test_a_part_of_cpu_that_is_not_known_is_left_out(run):
     """The tape has no system time of the job."""
     text = run("summary", SOURCE / "tests/tape/v1-small.baro", status=0).stdout
-    assert "660 ms (user at least 1.05 ms) ·" in text
+    assert "660 ms (user ≥1.05 ms) ·" in text

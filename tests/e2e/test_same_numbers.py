@@ -18,13 +18,13 @@ AMOUNT = r"([\d.]+)(?: (B|kB|MB|GB|ns|µs|ms|s)\b)?"
 # What is shown of the job: its label in the text, and the fact.
 SHOWN = [
     (r"(?m)exit 0 · " + AMOUNT + r"(?: ·|$)", "wall_ns"),
-    (r"cpu\W+(?:at least )?" + AMOUNT + r" \(user", "job.cpu_ns"),
-    (r"\(user (?:about )?" + AMOUNT, "job.cpu_user_ns"),
+    (r"cpu\W+≥?" + AMOUNT + r" \(user", "job.cpu_ns"),
+    (r"\(user ≈?" + AMOUNT, "job.cpu_user_ns"),
     (r"([\d.]+)() cores of", "job.cores_mean"),
-    (r"memory\W+peak (?:at least )?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
-    (r"memory\W+peak (?:at least )?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),
-    (r"(?i)i/o\W+read\(\) (?:at least )?" + AMOUNT + r", write\(\)", "job.io_rchar_bytes"),
-    (r"(?i)write\(\) (?:at least )?" + AMOUNT, "job.io_wchar_bytes"),
+    (r"memory\W+peak ≥?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
+    (r"memory\W+peak ≥?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),
+    (r"(?i)i/o\W+read\(\) ≥?" + AMOUNT + r", write\(\)", "job.io_rchar_bytes"),
+    (r"(?i)write\(\) ≥?" + AMOUNT, "job.io_wchar_bytes"),
     (r"pages ([\d,]+)() minor", "job.faults_minor"),
     (r"([\d,]+)() started", "job.processes_started"),
 ]
@@ -86,7 +86,7 @@ def test_markdown_has_no_lower_bound_of_zero(run_ordinary, baro, tape):
     run_ordinary.record(tape, "sleep 0; sleep 0.5 & sleep 0; sleep 0; wait", "-i", "100ms", "--overhead", "off")
     text = good(baro, "report", "-F", "markdown", "-o", "-", tape).decode().replace("\u00a0", " ")
     table = text.partition("### Commands\n")[2]
-    assert "| command | processes |" in table and "at least 0 B" not in table, text
+    assert "| command | processes |" in table and "≥0 B" not in table, text
     assert (" | - |" in table) == ("\n`-`: not known" in table), text  # what the dash means is said, where there is one
 
 

@@ -103,11 +103,11 @@ def test_a_transfer(run_both, tape, work, pair, version, wait_until):
     job = run_both.summary(tape)["job"]
     assert job["tcp_sent_bytes"] == SIZE + 2
     assert SIZE + 2 <= job["tcp_received_bytes"] <= SIZE + 4, "the end of a stream counts as a byte"
-    assert re.search(r"network +tcp sent (at least )?5.00 MB, received (at least )?5.00 MB", text)
+    assert re.search(r"network +tcp sent ≥?5.00 MB, received ≥?5.00 MB", text)
     # It may be one for other reasons: a busy machine reads the sockets late.
     assert job["tcp_is_lower_bound"] or job["tcp_unattributed_sent_bytes"] + job["tcp_unattributed_received_bytes"] == 0
     shown = run_both("show", "--at", "peak", tape).stdout
-    assert re.search(r"^so far .*, tcp sent (at least )?\d.*, received ", shown, re.M)
+    assert re.search(r"^so far .*, tcp sent ≥?\d.*, received ", shown, re.M)
     assert re.search(r"^ *PID .* SENT +RECVD +COMMAND$", shown, re.M)
     assert "tcp_sent" in run_both("plot", tape, "job.tcp_sent").stdout
 
@@ -295,7 +295,7 @@ def test_an_interface_that_is_removed(run, tape, work, uplink, wait_until):
     job = ended(run, tape, p)
     assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE
     assert job["net_is_lower_bound"], "it may have sent more after the last reading"
-    assert "its own namespace: sent at least 5." in run("summary", tape).stdout
+    assert "its own namespace: sent ≥5." in run("summary", tape).stdout
 
 
 def test_a_namespace_that_was_there_before(run, tape, work, uplink, started, wait_until):
@@ -464,7 +464,7 @@ def test_exits_tasks_and_commands(run_both, tape, work, pair):
         assert re.search(r"network +tcp sent (at least|not known)", text), text
         return
     assert re.search(r"command +processes .*tcp sent +received", text)
-    assert re.search(r"python3.* >?[0-9.]+ [kM]?B +>?[0-9.]+ [kM]?B\n", text)
+    assert re.search(r"python3.* ≥?[0-9.]+ [kM]?B +≥?[0-9.]+ [kM]?B\n", text)
     page = work / "report.html"
     run_both("report", tape, "-o", page, status=0)
     assert "TCP of the job" in page.read_text() and "tcp received" in page.read_text()

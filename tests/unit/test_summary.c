@@ -276,10 +276,10 @@ TEST(line_of_which_a_part_is_absent)
         sample.job[JOB_switches_involuntary] = switches ? 4 : 0;
         summary_add_sample(s, &sample);
         summary_finish(s);
-        report_block(s, "t", (struct report_style){.width = 100}, &text);
+        report_block(s, "t", (struct report_style){.width = 100, .utf8 = true}, &text);
         buf_byte(&text, 0);
-        assert_int_equal(strstr((char *)text.at, " 200 minor, ") != NULL, faults);
-        assert_int_equal(strstr((char *)text.at, " 50 voluntary, ") != NULL, switches);
+        assert_int_equal(strstr((char *)text.at, "200 minor, ") != NULL, faults);
+        assert_int_equal(strstr((char *)text.at, "50 voluntary, ") != NULL, switches);
         assert_int_equal(strstr((char *)text.at, "\n  faults ") != NULL, faults || switches);
         buf_done(&text);
         summary_free(s);

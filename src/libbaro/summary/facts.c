@@ -73,9 +73,9 @@ static enum mark mark_of(unsigned flags)
 const char *baro_value_prefix(unsigned flags, enum baro_prefix as)
 {
     static const char *const marks[][3] = {{"", "", ""},
-                                           {"at least ", ">", "\342\211\245"},
+                                           {"at least ", ">=", "\342\211\245"},
                                            {"about ", "~", "\342\211\210"},
-                                           {"at most ", "<", "\342\211\244"}};
+                                           {"at most ", "<=", "\342\211\244"}};
     return marks[mark_of(flags)][as >= BARO_PREFIX_WORDS && as <= BARO_PREFIX_SYMBOL ? as : BARO_PREFIX_WORDS];
 }
 

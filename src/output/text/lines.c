@@ -110,6 +110,8 @@ void lines_part(struct lines *l, struct buf *part)
         buf_clear(part);
         return;
     }
+    if (!l->style.utf8)
+        text_ascii(part, 0);
     unsigned n = (unsigned)utf8_columns((const char *)part->at, part->len);
     if (l->parts && l->column + 3 + n > l->style.width) {
         buf_byte(l->out, '\n');
@@ -225,26 +227,4 @@ void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned
     }
     b->failed = b->failed || whole.failed;
     buf_done(&whole);
-}
-
-void report_ascii(struct buf *b, size_t from)
-{
-    static const char digits[] = "0123456789abcdef";
-    struct buf out = {0};
-    for (size_t i = from; i < b->len; i++) {
-        unsigned char c = b->at[i];
-        if (c < 0x80) {
-            buf_byte(&out, c);
-        } else if (c == 0xc2 && i + 1 < b->len && b->at[i + 1] == 0xb5) {
-            buf_byte(&out, 'u');
-            i++;
-        } else {
-            const char code[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
-            buf_add(&out, code, 4);
-        }
-    }
-    b->len = from;
-    b->failed = b->failed || out.failed;
-    buf_add(b, out.at, out.len);
-    buf_done(&out);
 }

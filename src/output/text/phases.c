@@ -96,14 +96,14 @@ static void fill_cells(const struct lines *l, const struct named_phases *d, unsi
     cells_put(ret, 0, &b);
     fmt_moment(&b, d->first->begin_ns);
     cells_put(ret, 1, &b);
-    buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_ASCII));
+    buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     fmt_duration(&b, d->took_ns);
     cells_put(ret, 2, &b);
-    buf_str(&b, d->has_cpu ? baro_value_prefix(d->cpu_flags, BARO_PREFIX_ASCII) : "-");
+    buf_str(&b, d->has_cpu ? baro_value_prefix(d->cpu_flags, BARO_PREFIX_SYMBOL) : "-");
     if (d->has_cpu)
         fmt_duration(&b, d->cpu_ns);
     cells_put(ret, 3, &b);
-    buf_str(&b, d->has_rss ? baro_value_prefix(d->rss_flags, BARO_PREFIX_ASCII) : "-");
+    buf_str(&b, d->has_rss ? baro_value_prefix(d->rss_flags, BARO_PREFIX_SYMBOL) : "-");
     if (d->has_rss)
         fmt_bytes(&b, d->rss_bytes);
     cells_put(ret, 4, &b);
@@ -131,10 +131,10 @@ static void put_legend(struct lines *l, const struct phase_names *names)
         is_grouped = is_grouped || names->at[i].n > 1;
     }
     if (flags & BARO_VALUE_ESTIMATE)
-        buf_str(&b, "~ estimated");
+        buf_str(&b, "≈ about");
     put_explanation(l, &b, &begun);
     if (is_open || (flags & BARO_VALUE_LOWER_BOUND))
-        buf_str(&b, "> at least, or not ended");
+        buf_str(&b, "≥ at least, or not ended");
     put_explanation(l, &b, &begun);
     if (names->left_out) {
         fmt_count(&b, names->left_out);

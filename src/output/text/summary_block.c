@@ -2,6 +2,7 @@
 /* The block at the end of a run. */
 #include "base/fmt.h"
 #include "base/escape.h"
+#include "output/rows/escaped.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
@@ -168,7 +169,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     path(&l, tape);
     lines_about_recording(&l, s);
     if (!style.utf8)
-        report_ascii(ret, from);
+        text_ascii(ret, from);
 }
 
 void report_words(const struct baro_summary *s, struct report_style style, report_visit *visit, void *context)

@@ -49,10 +49,6 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
 /* What would allow perf, for `accounting.perf_refused`: a phrase. */
 const char *report_perf_grant(const char *refused);
 
-/* For terminals that show only ASCII: from this position of the text on, replaces the micro sign by u and all other
- * characters by \xNN. */
-void report_ascii(struct buf *b, size_t from);
-
 /* Writes one argument as a POSIX shell would read it, as raw bytes. If it has several lines: the first one that is
  * not empty, and " ...". report_arguments() puts single blanks between several arguments. */
 void report_argument(const char *argument, struct buf *ret);

@@ -35,7 +35,7 @@ static int print_summary(const struct cli *cli, const struct settings *s, struct
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
     report_block(summary, path, style, &text);
-    report_tasks_section(summary, cli->width, &text);
+    report_tasks_section(summary, cli->width, cli->utf8, &text);
     report_verdicts(baro_fold_verdicts(fold), style, &text);
     int status = cli_out(cli, &text);
     buf_done(&text);

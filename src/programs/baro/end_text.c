@@ -43,7 +43,7 @@ void end_text_summary(struct recording *r, struct buf *ret)
     style.zone = zone_east(start.i64);
     style.timeline = baro_fold_timeline(r->fold);
     report_block(s, recording_named(r) ? (const char *)r->path.at : NULL, style, ret);
-    report_tasks_section(s, r->cli->width_err, ret);
+    report_tasks_section(s, r->cli->width_err, r->cli->utf8, ret);
     if (style.timeline && is_judged(r, s) && baro_fold_finish(r->fold, BARO_FOLD_VERDICTS, NULL) >= 0)
         report_verdicts(baro_fold_verdicts(r->fold), style, ret);
     else if (r->gave_up && recording_named(r))
