@@ -49,7 +49,7 @@ def test_verdicts_of_a_run_equal_those_of_its_tape(run, tape, started, job, stat
         pid = started([PYTHON, "-S", "-c", "while True: pass"]).pid
         said = run("record", "--pid", pid, "--for", "2s", "-o", tape, status=0).stderr
         assert "  tape " in said
-    again = run("summary", tape, status=0).stdout
+    again = run("summary", "-v", tape, status=0).stdout
     assert verdicts(said) == verdicts(again) and words in verdicts(said)
     assert "phases" not in said + again
 
@@ -64,7 +64,7 @@ def test_more_phases_than_are_kept(run, tape):
     """), status=0).stderr
     assert "baro summary" in verdicts(said)
     assert table(said) == []
-    assert table(run("summary", tape, status=0).stdout)[-1].endswith(" more: baro summary --by phase")
+    assert table(run("summary", "-v", tape, status=0).stdout)[-1].endswith(" more: baro summary --by phase")
 
 
 def test_phases_as_a_table(run, tape):
@@ -80,7 +80,7 @@ def test_phases_as_a_table(run, tape):
         event(begin="save")
         time.sleep(2.5)
     """), status=0).stderr
-    for text in said, run("summary", tape, status=0).stdout:
+    for text in said, run("summary", "-v", tape, status=0).stdout:
         rows = table(text)
         assert [row.split("  ")[0] for row in rows[:4]] == ["load rows=12", "epoch ×3", "both ×2", "save"], text
         assert rows[2].split()[-3] == "-", "its CPU time would be counted twice"
@@ -93,7 +93,7 @@ def test_many_phase_names(run, tape):
         for i in range(9):
             event(begin=f"p{i}"); time.sleep(0.3 if i in (1, 7) else 0.01); event(end=f"p{i}")
     """), status=0)
-    rows = table(run("summary", tape, status=0).stdout)
+    rows = table(run("summary", "-v", tape, status=0).stdout)
     names = [row.split()[0] for row in rows[:-1]]
     assert len(names) == 5 and names == sorted(names) and {"p1", "p7"} <= set(names)
     assert rows[-1].endswith("4 more: baro summary --by phase")

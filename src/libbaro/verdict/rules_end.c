@@ -429,13 +429,28 @@ static void find_failure_numbers(struct finding *f, const struct failure *why, b
     find_text(f, "failed_after", why->after);
 }
 
+/* What a status means by convention, in a few words; "". */
+static struct words meaning_of_status(int status)
+{
+    struct words w = {""};
+    const char *means = status == 127   ? ": command not found"
+                        : status == 126 ? ": it could not be executed"
+                        : status == 124 ? ": timeout(1) ended it"
+                                        : "";
+    if (status > 128 && status < 128 + 65)
+        snprintf(w.at, sizeof(w.at), ": %.40s", of_signal(status - 128).at);
+    else
+        snprintf(w.at, sizeof(w.at), "%s", means);
+    return w;
+}
+
 /* "in phase test/flaky: `sh tests/flaky.sh`, status 1" */
 static void find_failed_brief(const struct evidence *e, const struct failure *why, bool is_known, struct finding *f)
 {
     if (*e->failed_phase)
         find_brief(f, "in phase %s: ", e->failed_phase);
     if (!why || !why->is_of_child || !is_known) {
-        find_brief(f, "status %s", words_count(FACT(e, exit_status)).at);
+        find_brief(f, "status %s%s", words_count(FACT(e, exit_status)).at, meaning_of_status((int)e->exit_status).at);
         return;
     }
     const struct failure_end *first = &why->first;
@@ -443,7 +458,7 @@ static void find_failed_brief(const struct evidence *e, const struct failure *wh
     if (WIFSIGNALED(first->status))
         find_brief(f, "%s", of_signal(WTERMSIG(first->status)).at);
     else
-        find_brief(f, "status %d", WEXITSTATUS(first->status));
+        find_brief(f, "status %d%s", WEXITSTATUS(first->status), meaning_of_status(WEXITSTATUS(first->status)).at);
 }
 
 static bool is_oom_kill(const struct evidence *e)
