@@ -7,7 +7,7 @@
 #include "output/text/glance.h"
 #include "output/text/read_fact.h"
 
-#define USED_BYTES 1000000   /* less I/O than that is not worth a row */
+#define USED_BYTES 10000000  /* less I/O than that is not worth a row */
 #define APART 10u            /* a tenth */
 #define APART_BYTES 16000000 /* a program and its libraries */
 
@@ -15,7 +15,7 @@
 static void put_row(struct glance *g, enum glance_drop drop, const char *label, const char *fact, double full,
                     enum lines_tone tone, struct buf *text)
 {
-    struct lines l = glance_row(g, drop, "", TONE_FAINT, label);
+    struct lines l = glance_row(g, drop, "", TONE_FAINT, label, g->label);
     if (g->axis.columns) {
         lines_tone(&l, tone);
         if (!fact || !report_curve(&l, g->s, fact, &g->axis, full))
@@ -147,5 +147,14 @@ void glance_resources(struct glance *g)
     if (report_rows(g->s, "gpus") && (gpus.absent || gpus.u64))
         put_line(g, DROP_NEVER, "gpu", "gpu", report_gpus);
     put_line(g, DROP_RESOURCE, "network", NULL, report_network);
+    put_line(g, DROP_RESOURCE, "disk of", NULL, report_directories);
+}
+
+void glance_host(struct glance *g)
+{
+    static const char *const labels[] = {"cpu", "memory", "disks", "network"};
+    for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
+        put_line(g, DROP_NEVER, labels[i], labels[i], report_host);
+    put_line(g, DROP_NEVER, "gpu", "gpu", report_gpus);
     put_line(g, DROP_RESOURCE, "disk of", NULL, report_directories);
 }
