@@ -80,6 +80,8 @@ BARO_API int baro_series_add_value(struct baro_series *s, baro_kind_id kind, uin
  * Adds a curve of the growth of a counter per second, in the unit of the metric per second. Parameters and results are
  * those of baro_series_add_value().
  *
+ * Where a counter fell, its growth is not known, and the curve has no value: it is not the same counter as before.
+ *
  * A curve of processes includes what they used between their last sample and their end, also processes that are in no
  * sample: their exits have it.
  *

@@ -6,11 +6,11 @@
 #include "baro/interval.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/growth.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/series/series.h"
 
-#define RATE_OVER STRETCHES_SHORT_NS
 #define FORGET_NS (7200 * NS_PER_SEC)
 #define ENDED 0   /* stands for the time of the last value: the process has ended */
 #define ONE_ID 1u /* the id of a kind with one row: the job, the recorder, the machine */
@@ -82,6 +82,8 @@ static bool is_of(const struct curve *c, const struct who *who)
     return !c->name || strcmp(c->name, who->name) == 0;
 }
 
+/* Adds growth to the curves of a counter. It is negative if the counter fell: base/growth.h. A derived metric's counter
+ * is the sum of several: only the first of them may not fall, and at the end their sum. */
 static void take_growth(struct baro_series *s, const struct counter *counter, const struct who *who, double growth)
 {
     for (size_t i = 0; i < counter->n_terms; i++) {
@@ -92,6 +94,7 @@ static void take_growth(struct baro_series *s, const struct counter *counter, co
         if (!is_of(c, who))
             continue;
         c->known = c->known || term->first;
+        c->fell = c->fell || (c->has && term->first && growth < 0);
         if (c->has && term->per)
             c->per += growth;
         else if (c->has)
@@ -102,10 +105,10 @@ static void take_growth(struct baro_series *s, const struct counter *counter, co
 static double counter_growth(const struct counter *c, uint64_t before, uint64_t value)
 {
     static const struct baro_metric real = {.unit = BARO_UNIT_REAL};
-    if (!c->real)
-        return value > before ? (double)(value - before) : 0;
-    double growth = baro_metric_real(&real, value) - baro_metric_real(&real, before);
-    return growth > 0 ? growth : 0;
+    uint64_t growth;
+    if (c->real)
+        return baro_metric_real(&real, value) - baro_metric_real(&real, before);
+    return growth_between(before, value, &growth) ? (double)growth : -(double)(before - value);
 }
 
 /* Takes one reading of a counter. fresh: if it is the first reading, its value has grown from 0 since the previous
@@ -344,18 +347,20 @@ static void spread_growth(const struct baro_series *s, struct curve *c, const st
                   grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
 }
 
-/* Turns the growth since since_ns into a rate over that time. */
+/* Turns the growth since since_ns into a rate over that time. If a counter fell, none is known. */
 static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_ns, bool at_once)
 {
-    if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
+    if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < GROWTH_SHORT_NS))
         return;
     struct stretch_grown one = {c->since_ns, t_ns, c->value}, ready;
-    if (!c->share && stretches_add(&c->held, one, &ready))
+    bool is_known = !c->fell && c->value >= 0;
+    if (is_known && !c->share && stretches_add(&c->held, one, &ready))
         spread_growth(s, c, &ready);
-    else if (c->share && c->per > 0)
+    else if (is_known && c->share && c->per > 0)
         series_spread(s, c, c->since_ns, t_ns, c->value * c->scale / c->per);
     c->since_ns = t_ns;
     c->value = c->per = 0;
+    c->fell = false;
 }
 
 /* Adds the value of the last sample, which held until t_ns, to the buckets. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/fmt.h"
-#include "libbaro/interval/stretches.h"
+#include "base/growth.h"
 #include "libbaro/summary/facts.h"
 
 #define OLD_NS 60000000000ull /* a process that had no row for a minute is forgotten when room is needed */
@@ -63,12 +63,16 @@ static void add_process(struct tasks *t, struct task_more *one, const struct bar
         return;
     if (added) /* CPU time of before the sample before belongs to no interval */
         *b = begin_ns > t->before_ns ? (struct last){p->id, begin_ns, 0} : (struct last){p->id, t_ns, cpu};
-    if (t_ns < b->t_ns + STRETCHES_SHORT_NS || cpu < b->value)
+    uint64_t growth;
+    bool is_known = growth_between(b->value, cpu, &growth);
+    if (is_known && t_ns < b->t_ns + GROWTH_SHORT_NS)
         return;
-    double used = (double)(cpu - b->value), time = (double)(t_ns - b->t_ns);
-    one->one_peak = used / time > one->one_peak ? used / time : one->one_peak;
-    one->one_used_ns += used;
-    one->one_time_ns += time;
+    if (is_known) {
+        double used = (double)growth, time = (double)(t_ns - b->t_ns);
+        one->one_peak = used / time > one->one_peak ? used / time : one->one_peak;
+        one->one_used_ns += used;
+        one->one_time_ns += time;
+    }
     b->t_ns = t_ns;
     b->value = cpu;
 }
