@@ -188,6 +188,42 @@ TEST(summary_and_phases)
     baro_tape_close(tape);
 }
 
+/* The total of a task whose recorder was started again: what it had, and what it has grown by since. */
+TEST(task)
+{
+    uint64_t value[TASK_MAX] = {0};
+    uint8_t absent[TASK_MAX] = {0};
+    struct baro_entity web = {.id = 9,
+                              .kind = KIND_task,
+                              .name = (char *)"web",
+                              .label = (char *)"",
+                              .n_values = TASK_MAX,
+                              .value = value,
+                              .absent = absent};
+    struct baro_entity *all[] = {&web};
+    const struct baro_header h = {.version = "0", .cpus = 2};
+    struct baro_summary *s = summary_new(&h);
+    struct baro_value v;
+    for (size_t i = 0; i < 4; i++) {
+        struct baro_sample one = {.t_ns = (i + 1) * SECOND};
+        value[TASK_cpu] = value[TASK_processes_unread] = readings[i];
+        value[TASK_processes_peak] = readings[i];
+        one.entities[KIND_task] = (struct baro_entities){.at = all, .n = 1, .read_ns = one.t_ns};
+        summary_add_sample(s, &one);
+    }
+    value[TASK_processes_unread] = 0;
+    struct baro_sample last = {.t_ns = 5 * SECOND};
+    last.entities[KIND_task] = (struct baro_entities){.at = all, .n = 1, .read_ns = last.t_ns};
+    summary_add_sample(s, &last);
+    summary_finish(s);
+    assert_gives(baro_summary_value(s, baro_summary_fact_find("tasks", "cpu_ns"), 0, &v), v.u64, 5 + 5);
+    assert_int_equal(v.flags, BARO_VALUE_LOWER_BOUND);
+    assert_gives(baro_summary_value(s, baro_summary_fact_find("tasks", "processes_peak"), 0, &v), v.u64, 9);
+    assert_gives(baro_summary_value(s, baro_summary_fact_find("tasks", "processes_unread"), 0, &v), v.u64, 0);
+    assert_int_equal(v.flags, 0);
+    summary_free(s);
+}
+
 /* A step that fell is remembered where its point is dropped. */
 TEST(points)
 {
