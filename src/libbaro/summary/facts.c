@@ -137,9 +137,13 @@ static void get_value(const struct baro_summary *s, int fact, size_t row, struct
 /* Is the name one of the words of `covers`? A word that ends with _ covers all names that begin with it. */
 static bool is_covered(const char *covers, const char *name)
 {
-    for (size_t n; (n = strcspn(covers, " ")); covers += n + (covers[n] == ' '))
-        if (strncmp(covers, name, n) == 0 && (covers[n - 1] == '_' || !name[n]))
+    for (const char *word = covers; *word; word += strcspn(word, " "), word += *word == ' ') {
+        size_t n = 0;
+        while (name[n] && word[n] == name[n])
+            n++;
+        if ((!word[n] || word[n] == ' ') && (!name[n] || (n && word[n - 1] == '_')))
             return true;
+    }
     return false;
 }
 
@@ -148,9 +152,11 @@ static void get_marks(const struct baro_summary *s, int fact, size_t row, struct
     const struct command *command = summary_command(s, row);
     union got got;
 #define UNLESS_ESTIMATE(when) !(ret->flags & BARO_VALUE_ESTIMATE) && (when)
+#define SECTION(id, name, is_table, help) if (facts[fact].section == SECTION_##id) {
 #define MARK(id, covers, flag, when, help)                                                                             \
-    if (facts[fact].section == SECTION_##id && is_covered(covers, facts[fact].name) && (when))                         \
+    if (is_covered(covers, facts[fact].name) && (when))                                                                \
         ret->flags |= BARO_VALUE_##flag;
+#define END(id) }
 #include "libbaro/summary/facts.def"
 }
 

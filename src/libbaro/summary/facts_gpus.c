@@ -131,8 +131,9 @@ static bool is_used_itself(const struct fold_entity *t)
 }
 
 /* A device is used if one of its instances is. */
-static bool is_used(const struct fold_entities *g, const struct fold_entity *t)
+static bool is_used(const struct baro_summary *s, const struct fold_entity *t)
 {
+    const struct fold_entities *g = &s->fold.gpus;
     bool any = is_used_itself(t);
     for (size_t i = 0; !any && i < g->n; i++)
         any = is_instance(&g->at[i]) && g->at[i].owner == t->id && is_used_itself(&g->at[i]);
@@ -142,7 +143,7 @@ static bool is_used(const struct fold_entities *g, const struct fold_entity *t)
 int gpu_is_used(const struct baro_summary *s, size_t row, uint64_t *ret)
 {
     const struct fold_entity *t = &s->fold.gpus.at[row];
-    *ret = is_used(&s->fold.gpus, t);
+    *ret = is_used(s, t);
     if (!*ret && has_unattributed(t))
         return BARO_ABSENT_UNKNOWN;
     return !*ret && !is_use_known(t) ? absent_of(t, GPU_busy_job) : BARO_PRESENT;
@@ -180,7 +181,7 @@ struct baro_value gpu_job_energy(const struct baro_summary *s, const struct fold
     }
     bool is_alone =
         !absent && growth(t, GPU_busy_others) + growth(t, GPU_busy_unattributed) <= 0 && !most(t, GPU_processes_others);
-    bool may_be_more = !absent && has_unattributed(t), used = is_used(&s->fold.gpus, t);
+    bool may_be_more = !absent && has_unattributed(t), used = is_used(s, t);
     bool none_computed = !is_alone && all <= 0; /* both held memory */
     if (!absent && (used ? none_computed : may_be_more))
         absent = BARO_ABSENT_UNKNOWN;
@@ -196,23 +197,9 @@ struct baro_value gpu_job_energy(const struct baro_summary *s, const struct fold
 
 /* ---- of all together ---- */
 
-static bool is_whole(const struct fold_entity *t)
-{
-    return !is_instance(t);
-}
-
-/* Is the memory of the device known? That of a divided device is known if that of its instances is. */
-static bool has_all_memory(const struct fold_entities *g, const struct fold_entity *t)
-{
-    bool has = !gpu_memory_absent(t);
-    for (size_t i = 0; !has && i < g->n; i++)
-        has = is_instance(&g->at[i]) && g->at[i].owner == t->id && !absent_of(&g->at[i], GPU_memory_job_peak);
-    return has && !t->lacks && !has_unattributed(t);
-}
-
 bool gpu_lacks_use(const struct baro_summary *s, const struct fold_entity *t)
 {
-    return !is_use_known(t) && !is_used(&s->fold.gpus, t);
+    return !is_use_known(t) && !is_used(s, t);
 }
 
 bool gpu_lacks_busy(const struct baro_summary *s, const struct fold_entity *t)
@@ -221,9 +208,14 @@ bool gpu_lacks_busy(const struct baro_summary *s, const struct fold_entity *t)
     return t->cell[GPU_busy_job].absent_now || has_unattributed(t);
 }
 
+/* The memory of a divided device is known if that of its instances is. */
 bool gpu_lacks_memory(const struct baro_summary *s, const struct fold_entity *t)
 {
-    return !has_all_memory(&s->fold.gpus, t);
+    const struct fold_entities *g = &s->fold.gpus;
+    bool has = !gpu_memory_absent(t);
+    for (size_t i = 0; !has && i < g->n; i++)
+        has = is_instance(&g->at[i]) && g->at[i].owner == t->id && !gpu_memory_absent(&g->at[i]);
+    return !has || t->lacks || has_unattributed(t);
 }
 
 bool gpu_lacks_energy(const struct baro_summary *s, const struct fold_entity *t)
@@ -236,7 +228,7 @@ bool gpus_lack(const struct baro_summary *s, gpu_lacks *lacks)
 {
     bool any = false;
     for (size_t i = 0; !any && i < s->fold.gpus.n; i++)
-        any = is_whole(&s->fold.gpus.at[i]) && lacks(s, &s->fold.gpus.at[i]);
+        any = !is_instance(&s->fold.gpus.at[i]) && lacks(s, &s->fold.gpus.at[i]);
     return any;
 }
 
@@ -253,7 +245,7 @@ struct baro_value gpus_job_energy(const struct baro_summary *s)
     const struct fold_entities *g = &s->fold.gpus;
     struct baro_value all = {.absent = g->n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE};
     for (size_t i = 0; i < g->n; i++) {
-        if (!is_whole(&g->at[i]))
+        if (is_instance(&g->at[i]))
             continue;
         struct baro_value one = gpu_job_energy(s, &g->at[i]);
         all.flags |= one.absent ? BARO_VALUE_LOWER_BOUND : one.flags;
@@ -279,10 +271,10 @@ void gpus_sum(const struct baro_summary *s, struct gpus_sum *ret)
             ret->has_memory = true;
             ret->memory_most_of_one = largest(ret->memory_most_of_one, last(t, GPU_memory_job_peak));
         }
-        if (!is_whole(t))
+        if (is_instance(t))
             continue;
         ret->n++;
-        ret->used += is_used(&s->fold.gpus, t);
+        ret->used += is_used(s, t);
         ret->has_use |= !gpu_lacks_use(s, t);
         ret->watched_ns = largest(ret->watched_ns, gpu_watched_ns(t));
         ret->has_busy |= !absent_of(t, GPU_busy_job);
