@@ -149,7 +149,7 @@ enum baro_value_flag {
 /** How to show the flags of a value, before it. */
 enum baro_prefix {
     BARO_PREFIX_WORDS, /**< "at least ", "about ", "at most " */
-    BARO_PREFIX_ASCII, /**< ">", "~", "<" */
+    BARO_PREFIX_ASCII, /**< ">=", "~", "<=" */
     BARO_PREFIX_SYMBOL /**< the same as UTF-8: U+2265, U+2248, U+2264 */
 };
 

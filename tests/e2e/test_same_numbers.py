@@ -18,13 +18,13 @@ AMOUNT = r"([\d.]+)(?: (B|kB|MB|GB|ns|µs|ms|s)\b)?"
 # What is shown of the job: its label in the text, and the fact.
 SHOWN = [
     (r"(?m)exit 0 · " + AMOUNT + r"(?: ·|$)", "wall_ns"),
-    (r"cpu\W+(?:at least )?" + AMOUNT + r" \(user", "job.cpu_ns"),
-    (r"\(user (?:about )?" + AMOUNT, "job.cpu_user_ns"),
+    (r"cpu\W+≥?" + AMOUNT + r" \(user", "job.cpu_ns"),
+    (r"\(user ≈?" + AMOUNT, "job.cpu_user_ns"),
     (r"([\d.]+)() cores of", "job.cores_mean"),
-    (r"memory\W+peak (?:at least )?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
-    (r"memory\W+peak (?:at least )?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),
-    (r"(?i)i/o\W+read\(\) (?:at least )?" + AMOUNT + r", write\(\)", "job.io_rchar_bytes"),
-    (r"(?i)write\(\) (?:at least )?" + AMOUNT, "job.io_wchar_bytes"),
+    (r"memory\W+peak ≥?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
+    (r"memory\W+peak ≥?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),
+    (r"(?i)i/o\W+read\(\) ≥?" + AMOUNT + r", write\(\)", "job.io_rchar_bytes"),
+    (r"(?i)write\(\) ≥?" + AMOUNT, "job.io_wchar_bytes"),
     (r"pages ([\d,]+)() minor", "job.faults_minor"),
     (r"([\d,]+)() started", "job.processes_started"),
 ]
@@ -60,7 +60,7 @@ def check_text(text, summary):
 
 def test_text_and_documents(baro, recorded, tmp_path):
     path, summary = recorded
-    check_text(good(baro, "summary", path).decode(), summary)
+    check_text(good(baro, "summary", "-v", path).decode(), summary)
     good(baro, "report", "-o", f"{tmp_path}/all/", path)
     for text in (good(baro, "report", "-F", "markdown", "-o", "-", path).decode(), (tmp_path / "all" / "report.md").read_text()):
         check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), summary)
@@ -69,7 +69,7 @@ def test_text_and_documents(baro, recorded, tmp_path):
 
 
 def test_terminal(baro, recorded, ptys):
-    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {recorded[0]}"
+    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary -v {recorded[0]}"
     done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60)
     text = done.stdout.decode().replace("\r\n", "\n")
     assert "█" in text
@@ -86,7 +86,7 @@ def test_markdown_has_no_lower_bound_of_zero(run_ordinary, baro, tape):
     run_ordinary.record(tape, "sleep 0; sleep 0.5 & sleep 0; sleep 0; wait", "-i", "100ms", "--overhead", "off")
     text = good(baro, "report", "-F", "markdown", "-o", "-", tape).decode().replace("\u00a0", " ")
     table = text.partition("### Commands\n")[2]
-    assert "| command | processes |" in table and "at least 0 B" not in table, text
+    assert "| command | processes |" in table and "≥0 B" not in table, text
     assert (" | - |" in table) == ("\n`-`: not known" in table), text  # what the dash means is said, where there is one
 
 

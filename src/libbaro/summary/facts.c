@@ -65,22 +65,29 @@ union got {
 #define JOB_HAS(metric) summary_job_has(s, JOB_##metric)
 #define RECORDER(metric) s->rows.self_absent[RECORDER_##metric], s->rows.self[RECORDER_##metric]
 #define TERM(term, how) s->fold.cell[FOLD_##term].absent, s->fold.cell[FOLD_##term].how
-#define GROWN(term) summary_machine_grown(s, FOLD_##term, &got.u64), got.u64
-#define SHARE(term) fold_share(&s->fold, FOLD_##term, &got.real), got.real
-#define CPU_SHARE(term) summary_machine_share(s, FOLD_##term, &got.real), got.real
+/* The value is made of the growth of this cell: for `fell` in the rows of marks. */
+#define NOTE_FALL(cell) (fell = fell || (cell).fell)
+#define NOTE_TERM(term) NOTE_FALL(s->fold.cell[FOLD_##term])
+#define GREW(cell) (NOTE_FALL(cell), (cell).absent)
+#define GROWN(term) (NOTE_TERM(term), summary_machine_grown(s, FOLD_##term, &got.u64)), got.u64
+#define SHARE(term) (NOTE_TERM(term), fold_share(&s->fold, FOLD_##term, &got.real)), got.real
+#define CPU_SHARE(term)                                                                                                \
+    (NOTE_TERM(term), NOTE_TERM(HOST_ALL), summary_machine_share(s, FOLD_##term, &got.real)), got.real
+#define BUSY(function) (NOTE_TERM(HOST_BUSY), function(s, &got.real)), got.real
 
 #define CELL(kind, metric) s->fold.kind.at[row].cell[metric]
 #define NOW(kind, metric) CELL(kind, metric).absent_now, CELL(kind, metric).last
 #define DIRECTORY(metric) NOW(directories, DIRECTORY_##metric)
 #define TASK(metric, how) CELL(tasks, TASK_##metric).absent, CELL(tasks, TASK_##metric).how
-#define TASK_MEMORY(metric, how)                                                                                       \
-    task_memory_absent(s, row, TASK_##metric, CELL(tasks, TASK_##metric).how), CELL(tasks, TASK_##metric).how
+#define TASK_COUNT(metric) GREW(CELL(tasks, TASK_##metric)), task_counted(&CELL(tasks, TASK_##metric))
+#define TASK_MEMORY(metric) task_memory_absent(s, row, TASK_##metric), CELL(tasks, TASK_##metric).most
 #define GPU_ROW &s->fold.gpus.at[row]
 #define GPU(metric, how) CELL(gpus, GPU_##metric).absent, CELL(gpus, GPU_##metric).how
+#define GPU_GROWN(metric) GREW(CELL(gpus, GPU_##metric)), CELL(gpus, GPU_##metric).grown
 #define GPU_REAL(metric)                                                                                               \
     CELL(gpus, GPU_##metric).absent,                                                                                   \
         baro_metric_real(baro_metric_get(KIND_gpu, GPU_##metric), CELL(gpus, GPU_##metric).most)
-#define GPU_SHARE(metric) gpu_share(GPU_ROW, GPU_##metric, &got.real), got.real
+#define GPU_SHARE(metric) (NOTE_FALL(CELL(gpus, GPU_##metric)), gpu_share(GPU_ROW, GPU_##metric, &got.real)), got.real
 #define GPUS_OF(member) (gpus_sum(s, &got.gpus), got.gpus.member)
 #define GPUS(has, member)                                                                                              \
     GPUS_OF(has) ? BARO_PRESENT : got.gpus.n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE, got.gpus.member
@@ -121,10 +128,12 @@ union got {
 #define MEMBER_TEXT text
 #define MEMBER_TIME i64
 
-static void get_value(const struct baro_summary *s, int fact, size_t row, struct baro_value *ret)
+/* Returns whether a counter fell of whose growth the value is made. */
+static bool get_value(const struct baro_summary *s, int fact, size_t row, struct baro_value *ret)
 {
     const struct command *command = summary_command(s, row);
     union got got;
+    bool fell = false;
     switch (fact) {
 #define FACT(id, name, type, unit, semantics, trend, value, help)                                                      \
     case FACT_##id##_##name:                                                                                           \
@@ -132,22 +141,23 @@ static void get_value(const struct baro_summary *s, int fact, size_t row, struct
         break;
 #include "libbaro/summary/facts.def"
     }
+    return fell;
 }
 
-/* Is the name one of the words of `covers`? A word that ends with _ covers all names that begin with it. */
+/* Is the name one of the words of `covers`? A word that ends with _ covers all names that begin with it, * all. */
 static bool is_covered(const char *covers, const char *name)
 {
     for (const char *word = covers; *word; word += strcspn(word, " "), word += *word == ' ') {
         size_t n = 0;
         while (name[n] && word[n] == name[n])
             n++;
-        if ((!word[n] || word[n] == ' ') && (!name[n] || (n && word[n - 1] == '_')))
+        if (*word == '*' || ((!word[n] || word[n] == ' ') && (!name[n] || (n && word[n - 1] == '_'))))
             return true;
     }
     return false;
 }
 
-static void get_marks(const struct baro_summary *s, int fact, size_t row, struct baro_value *ret)
+static void get_marks(const struct baro_summary *s, int fact, size_t row, bool fell, struct baro_value *ret)
 {
     const struct command *command = summary_command(s, row);
     union got got;
@@ -173,9 +183,9 @@ static enum mark mark_of(unsigned flags)
 const char *baro_value_prefix(unsigned flags, enum baro_prefix as)
 {
     static const char *const marks[][3] = {{"", "", ""},
-                                           {"at least ", ">", "\342\211\245"},
+                                           {"at least ", ">=", "\342\211\245"},
                                            {"about ", "~", "\342\211\210"},
-                                           {"at most ", "<", "\342\211\244"}};
+                                           {"at most ", "<=", "\342\211\244"}};
     return marks[mark_of(flags)][as >= BARO_PREFIX_WORDS && as <= BARO_PREFIX_SYMBOL ? as : BARO_PREFIX_WORDS];
 }
 
@@ -254,9 +264,9 @@ enum baro_absent baro_summary_value(const struct baro_summary *s, int fact, size
     if (fact < 0 || fact >= FACTS || row >= baro_summary_rows(s, facts[fact].section))
         return ret->absent;
     *ret = (struct baro_value){0};
-    get_value(s, fact, row, ret);
+    bool fell = get_value(s, fact, row, ret);
     if (ret->absent == BARO_PRESENT)
-        get_marks(s, fact, row, ret);
+        get_marks(s, fact, row, fell, ret);
     return ret->absent;
 }
 

@@ -95,8 +95,10 @@ int energy_of_job(const struct baro_summary *s, double *ret);
 int carbon_of(const struct baro_summary *s, const char *section, const char *fact, double *ret_grams);
 
 /* tasks.c */
+/* What all parts of a recording counted: a recorder that was started again counts from 0, a fall (base/growth.h). */
+uint64_t task_counted(const struct fold_cell *counter);
 /* Why a value of memory is absent. */
-int task_memory_absent(const struct baro_summary *s, size_t row, enum task_metric metric, uint64_t value);
+int task_memory_absent(const struct baro_summary *s, size_t row, enum task_metric metric);
 int task_uss_mean(const struct baro_summary *s, size_t row, uint64_t *ret);
 int task_cores_mean(const struct baro_summary *s, size_t row, double *ret);
 int task_cores_peak(const struct baro_summary *s, size_t row, double *ret);

@@ -191,7 +191,7 @@ struct baro_value gpu_job_energy(const struct baro_summary *s, const struct fold
         share = growth(t, GPU_busy_job) / all;
     value_real(&ret, absent, growth(t, GPU_energy) / 1e6 * share);
     value_flag(&ret, BARO_VALUE_ESTIMATE, is_estimated(t) || (share > 0 && !is_alone));
-    value_flag(&ret, BARO_VALUE_LOWER_BOUND, may_be_more);
+    value_flag(&ret, BARO_VALUE_LOWER_BOUND, may_be_more || t->cell[GPU_energy].fell);
     return ret;
 }
 
@@ -202,10 +202,15 @@ bool gpu_lacks_use(const struct baro_summary *s, const struct fold_entity *t)
     return !is_use_known(t) && !is_used(s, t);
 }
 
+static bool lacks_growth(const struct fold_cell *c)
+{
+    return c->absent_now || c->fell;
+}
+
 bool gpu_lacks_busy(const struct baro_summary *s, const struct fold_entity *t)
 {
     (void)s;
-    return t->cell[GPU_busy_job].absent_now || has_unattributed(t);
+    return lacks_growth(&t->cell[GPU_busy_job]) || has_unattributed(t);
 }
 
 /* The memory of a divided device is known if that of its instances is. */
@@ -221,7 +226,7 @@ bool gpu_lacks_memory(const struct baro_summary *s, const struct fold_entity *t)
 bool gpu_lacks_energy(const struct baro_summary *s, const struct fold_entity *t)
 {
     (void)s;
-    return t->cell[GPU_energy].absent_now;
+    return lacks_growth(&t->cell[GPU_energy]);
 }
 
 bool gpus_lack(const struct baro_summary *s, gpu_lacks *lacks)
@@ -297,7 +302,7 @@ int meters_sum(const struct baro_summary *s, struct meters_sum *ret)
         if (!cell[ENERGY_counted].last || !cell[ENERGY_energy].seen || !at->seen)
             continue;
         ret->joules += (double)cell[ENERGY_energy].grown / 1e6;
-        ret->has_gap |= cell[ENERGY_energy].lapsed;
+        ret->has_gap |= cell[ENERGY_energy].lapsed || cell[ENERGY_energy].fell;
         first_ns = at->first < first_ns ? at->first : first_ns;
         last_ns = largest(last_ns, at->last);
     }

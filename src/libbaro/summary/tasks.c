@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/fmt.h"
-#include "libbaro/interval/stretches.h"
+#include "base/growth.h"
 #include "libbaro/summary/facts.h"
 
 #define OLD_NS 60000000000ull /* a process that had no row for a minute is forgotten when room is needed */
@@ -63,12 +63,16 @@ static void add_process(struct tasks *t, struct task_more *one, const struct bar
         return;
     if (added) /* CPU time of before the sample before belongs to no interval */
         *b = begin_ns > t->before_ns ? (struct last){p->id, begin_ns, 0} : (struct last){p->id, t_ns, cpu};
-    if (t_ns < b->t_ns + STRETCHES_SHORT_NS || cpu < b->value)
+    uint64_t growth;
+    bool is_known = growth_between(b->value, cpu, &growth);
+    if (is_known && t_ns < b->t_ns + GROWTH_SHORT_NS)
         return;
-    double used = (double)(cpu - b->value), time = (double)(t_ns - b->t_ns);
-    one->one_peak = used / time > one->one_peak ? used / time : one->one_peak;
-    one->one_used_ns += used;
-    one->one_time_ns += time;
+    if (is_known) {
+        double used = (double)growth, time = (double)(t_ns - b->t_ns);
+        one->one_peak = used / time > one->one_peak ? used / time : one->one_peak;
+        one->one_used_ns += used;
+        one->one_time_ns += time;
+    }
     b->t_ns = t_ns;
     b->value = cpu;
 }
@@ -105,16 +109,21 @@ void tasks_done(struct tasks *t)
 
 /* ---- facts ---- */
 
+/* Example: a task has used 159 ms when its observer is killed, and 30 ms in the next part of the tape: 189 ms. */
+uint64_t task_counted(const struct fold_cell *counter)
+{
+    return counter->first + counter->grown;
+}
+
 /* A living process holds some rss, pss and uss, so a peak of 0 means that no sample has a process of the task, or that
  * it ended before anything was read. Example: three processes of 100 ms, and a sample each second. */
-int task_memory_absent(const struct baro_summary *s, size_t row, enum task_metric metric, uint64_t value)
+int task_memory_absent(const struct baro_summary *s, size_t row, enum task_metric metric)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
     bool of_part = metric == TASK_pss || metric == TASK_uss || metric == TASK_process_uss_peak;
-    bool was_unread = of_part && cell[TASK_memory_unread].most > 0, any = cell[TASK_processes_started].last > 0;
-    return cell[metric].absent             ? cell[metric].absent
-           : !value && (any || was_unread) ? BARO_ABSENT_NOT_YET
-                                           : BARO_PRESENT;
+    bool was_unread = of_part && cell[TASK_memory_unread].most > 0;
+    bool any = was_unread || task_counted(&cell[TASK_processes_started]) > 0;
+    return cell[metric].absent ? cell[metric].absent : any && !cell[metric].most ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
 }
 
 /* The peak of rss comes from samples, so it is a lower bound if a process had a much higher mark. Example: the task had
@@ -123,7 +132,7 @@ int task_memory_absent(const struct baro_summary *s, size_t row, enum task_metri
 bool task_rss_is_bound(const struct baro_summary *s, size_t row)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
-    return cell[TASK_process_rss_peak].last > cell[TASK_rss].most + cell[TASK_rss].most / 20;
+    return cell[TASK_process_rss_peak].most > cell[TASK_rss].most + cell[TASK_rss].most / 20;
 }
 
 bool task_started_is_bound(const struct baro_summary *s, size_t row)
@@ -136,8 +145,9 @@ bool task_started_is_bound(const struct baro_summary *s, size_t row)
 bool task_processes_peak_is_bound(const struct baro_summary *s, size_t row)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    uint64_t started = task_counted(&cell[TASK_processes_started]);
     return task_started_is_bound(s, row) ||
-           (summary_processes_peak_is_bound(s) && cell[TASK_processes_peak].last < cell[TASK_processes_started].last);
+           (summary_processes_peak_is_bound(s) && cell[TASK_processes_peak].most < started);
 }
 
 bool task_tcp_is_bound(const struct baro_summary *s, size_t row)
@@ -162,8 +172,8 @@ static double at_most_all(const struct baro_summary *s, double cores)
 int task_cores_mean(const struct baro_summary *s, size_t row, double *ret)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
-    uint64_t active_ns = cell[TASK_active].last;
-    *ret = active_ns ? at_most_all(s, (double)cell[TASK_cpu].last / (double)active_ns) : 0;
+    uint64_t active_ns = task_counted(&cell[TASK_active]), cpu_ns = task_counted(&cell[TASK_cpu]);
+    *ret = active_ns ? at_most_all(s, (double)cpu_ns / (double)active_ns) : 0;
     return cell[TASK_cpu].seen && active_ns ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
 }
 

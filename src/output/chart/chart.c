@@ -177,7 +177,7 @@ static double values_top(const struct chart *c)
 
 void chart_max_text(enum chart_unit unit, const struct chart_curve *curve, struct buf *ret)
 {
-    buf_str(ret, baro_value_prefix(curve->max_is_bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_WORDS));
+    buf_str(ret, baro_value_prefix(curve->max_is_bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     chart_value_text(unit, curve->max, ret);
 }
 

@@ -51,7 +51,7 @@ static void add_peak(struct chart *c, uint64_t t_ns, double value, unsigned flag
     double sampled = 0;
     for (size_t i = 0; i < c->n_curves; i++)
         sampled = c->curves[i].known && c->curves[i].max > sampled ? c->curves[i].max : sampled;
-    buf_printf(&b, "peak %s", baro_value_prefix(flags, BARO_PREFIX_WORDS));
+    buf_printf(&b, "peak %s", baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
     chart_value_text(c->unit, value, &b);
     if (sampled > 0 && value > OFF_CURVE * sampled)
         buf_str(&b, " between samples");

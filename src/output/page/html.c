@@ -123,9 +123,9 @@ void page_end_section(struct page *p)
 
 void page_mark(struct buf *html, unsigned flags)
 {
-    const char *mark = baro_value_prefix(flags, BARO_PREFIX_WORDS);
+    const char *mark = baro_value_prefix(flags, BARO_PREFIX_SYMBOL);
     if (*mark)
-        buf_printf(html, "<small>%.*s</small> ", (int)strlen(mark) - 1, mark);
+        buf_printf(html, "<small title=\"%s\">%s</small>", baro_value_prefix(flags, BARO_PREFIX_WORDS), mark);
 }
 
 static void value_text(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
@@ -165,7 +165,7 @@ void page_value(struct buf *html, const struct baro_fact *fact, const struct bar
         buf_printf(html, "<span class=\"absent\" title=\"%s\">%s</span>", report_reason(v->absent),
                    baro_absent_name((enum baro_absent)v->absent));
     } else if (fact->type == BARO_FACT_UNSIGNED && report_says_nothing(*v)) {
-        buf_str(html, "<span class=\"absent\" title=\"at least 0\">not known</span>");
+        buf_str(html, "<span class=\"absent\" title=\"≥0\">not known</span>");
     } else {
         present(html, fact, v);
     }

@@ -61,7 +61,7 @@ void page_flush(struct page *p, bool all);
 /* ---- values ---- */
 /* A value as text for people, with "at least" and "about"; the reason where it is absent. */
 void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
-void page_mark(struct buf *html, unsigned flags); /* "at least " in small; nothing before an exact value */
+void page_mark(struct buf *html, unsigned flags); /* "≥" in small; nothing before an exact value */
 /* <td data-v="..."> of a value: the number that a table is sorted by. */
 void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 /* The colour of a command in all charts: 0 to CHART_COLORS. */

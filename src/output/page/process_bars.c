@@ -46,7 +46,7 @@ static void title(struct page *p, const struct bar_row *row)
         }
         if (life->has & LIFE_RSS) {
             unsigned flags = life->has & LIFE_RSS_IS_BOUND ? BARO_VALUE_LOWER_BOUND : 0;
-            buf_printf(html, ", peak %s", baro_value_prefix(flags, BARO_PREFIX_WORDS));
+            buf_printf(html, ", peak %s", baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
             fmt_bytes(html, life->rss_peak_bytes);
         }
     }

@@ -72,7 +72,7 @@ void page_tree(struct page *p)
     buf_str(html, "</h2>\n<p class=\"tree-at\"><b class=\"tree-sum\" role=\"status\">");
     for (uint32_t k = 0; k < m->n; k++)
         millicores += m->row[k].millicores;
-    buf_printf(html, "%s processes, %s%s rss, ", COUNT(m->n + m->more), m->rss_is_bound ? "at least " : "",
+    buf_printf(html, "%s processes, %s%s rss, ", COUNT(m->n + m->more), m->rss_is_bound ? "≥" : "",
                BYTES(m->rss_bytes));
     fmt_decimal(html, (double)(millicores + m->more_millicores) / 1000, 2);
     buf_str(

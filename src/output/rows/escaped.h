@@ -8,4 +8,8 @@
 /* Adds text, escaped by baro_text_escape(). */
 void text_escaped(struct buf *b, const char *at, size_t len);
 
+/* For terminals that show only ASCII: from this position on, replaces signs by plain ones ("≥" by ">=", "µ" by "u"),
+ * and the bytes of all other characters by \xNN. */
+void text_ascii(struct buf *b, size_t from);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "output/rows/escaped.h"
 #include "output/rows/wrap.h"
 
 static void table_cell(struct table *t, const char *at, size_t len)
@@ -22,6 +23,8 @@ void table_text(struct table *t, const char *text)
 
 void table_take(struct table *t, struct buf *cell)
 {
+    if (t->ascii)
+        text_ascii(cell, 0);
     table_cell(t, cell->len ? (const char *)cell->at : "", cell->len);
     t->text.failed = t->text.failed || cell->failed;
     buf_clear(cell);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "output/rows/escaped.h"
 
 #define NARROW 70u /* columns; in a narrower block the table stands below its label */
 
@@ -30,19 +31,25 @@ unsigned cells_name_width(const struct lines *l)
     return l->style.width > 90 ? 36 : is_narrow(l) ? 15 : 24;
 }
 
-static unsigned columns_of(const char *text)
+/* Puts the text of a cell, as the terminal can show it, in place of what the buffer has, and returns its width. */
+static unsigned put_text(const struct lines *l, const char *text, struct buf *ret)
 {
-    return (unsigned)utf8_columns(text, strlen(text));
+    buf_clear(ret);
+    buf_str(ret, text);
+    if (!l->style.utf8)
+        text_ascii(ret, 0);
+    return ret->len ? (unsigned)utf8_columns((const char *)ret->at, ret->len) : 0;
 }
 
 /* 0: not shown. */
-static void widths(const struct cells *rows, unsigned n, unsigned room, const unsigned char *first_to_go,
-                   unsigned width[CELLS])
+static void widths(const struct lines *l, const struct cells *rows, unsigned n, unsigned room,
+                   const unsigned char *first_to_go, unsigned width[CELLS])
 {
+    struct buf text = {0};
     unsigned all = 0;
     for (unsigned c = 0; c < CELLS; c++) {
         for (unsigned r = 0; r < n; r++) {
-            unsigned w = columns_of(rows[r].text[c]);
+            unsigned w = put_text(l, rows[r].text[c], &text);
             width[c] = w > width[c] ? w : width[c];
         }
         all += width[c] + (c && width[c] ? 2 : 0);
@@ -51,25 +58,28 @@ static void widths(const struct cells *rows, unsigned n, unsigned room, const un
         all -= width[*first_to_go] + (width[*first_to_go] ? 2 : 0);
         width[*first_to_go] = 0;
     }
+    buf_done(&text);
 }
 
 static void print_row(struct lines *l, const struct cells *row, const unsigned width[CELLS])
 {
+    struct buf text = {0};
     for (unsigned c = 0; c < CELLS; c++) {
         if (!width[c])
             continue;
-        unsigned pad = width[c] - columns_of(row->text[c]);
+        unsigned pad = width[c] - put_text(l, row->text[c], &text);
         buf_spaces(l->out, c ? pad + 2 : 0);
-        buf_str(l->out, row->text[c]);
+        buf_add(l->out, text.at, text.len);
         buf_spaces(l->out, c ? 0 : pad);
     }
+    buf_done(&text);
 }
 
 void cells_print(struct lines *l, const char *label, const struct cells *rows, unsigned n,
                  const unsigned char *first_to_go)
 {
     unsigned width[CELLS] = {0}, indent = indent_of(l);
-    widths(rows, n, l->style.width - indent, first_to_go, width);
+    widths(l, rows, n, l->style.width - indent, first_to_go, width);
     for (unsigned r = 0; r < n; r++) {
         if (r == 0 && is_narrow(l)) {
             lines_tone(l, TONE_FAINT);

@@ -36,10 +36,10 @@ static void cores(struct buf *b, const struct baro_summary *s)
     struct baro_value mean = report_fact(s, "job", "cores_mean"), peak = report_fact(s, "job", "cores_peak");
     if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || mean.absent)
         return;
-    buf_printf(b, "%s%s cores of ", baro_value_prefix(mean.flags, BARO_PREFIX_WORDS), CORES(mean.real));
+    buf_printf(b, "%s%s cores of ", baro_value_prefix(mean.flags, BARO_PREFIX_SYMBOL), CORES(mean.real));
     report_cores(b, report_fact(s, "limits", "cores_at_most").real);
     if (!peak.absent && peak.real > mean.real)
-        buf_printf(b, ", peak %s%s", baro_value_prefix(peak.flags, BARO_PREFIX_WORDS), CORES(peak.real));
+        buf_printf(b, ", peak %s%s", baro_value_prefix(peak.flags, BARO_PREFIX_SYMBOL), CORES(peak.real));
 }
 
 /* Is run delay not known? In a short job, the threads end before anything reads how long they waited. */

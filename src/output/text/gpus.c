@@ -25,7 +25,7 @@ static void joules(struct buf *b, struct baro_value v)
     size_t i = 0;
     for (; n >= 1000 && i < 3; i++)
         n /= 1000;
-    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
+    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_SYMBOL));
     buf_printf(b, n >= 100 ? "%.0f %s" : n >= 10 ? "%.1f %s" : "%.2f %s", n, units[i]);
     if (v.real >= 36000)
         buf_printf(b, " (%.3g Wh)", v.real / 3600);
@@ -151,10 +151,10 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
         lines_part(l, &b);
     }
     if (!used.absent)
-        lines_say(l, "%s%llu of %llu used", baro_value_prefix(used.flags, BARO_PREFIX_WORDS),
+        lines_say(l, "%s%llu of %llu used", baro_value_prefix(used.flags, BARO_PREFIX_SYMBOL),
                   (unsigned long long)used.u64, (unsigned long long)visible.u64);
     if (!busy.absent && busy.u64)
-        lines_say(l, "%s%.3g GPU-seconds", baro_value_prefix(busy.flags, BARO_PREFIX_WORDS), (double)busy.u64 / 1e9);
+        lines_say(l, "%s%.3g GPU-seconds", baro_value_prefix(busy.flags, BARO_PREFIX_SYMBOL), (double)busy.u64 / 1e9);
     if (!memory.absent && memory.u64)
         lines_say(l, "peak memory %s", MARKED(memory, fmt_bytes));
     if (!allocator.absent)
@@ -191,7 +191,7 @@ static void cpu_energy(struct lines *l, const struct baro_summary *s)
 
 static void put_grams(struct lines *l, const char *what, struct baro_value v)
 {
-    const char *prefix = baro_value_prefix(v.flags, BARO_PREFIX_WORDS);
+    const char *prefix = baro_value_prefix(v.flags, BARO_PREFIX_SYMBOL);
     if (!v.absent && v.real >= 1000)
         lines_say(l, "%s %s%.3g kg", what, prefix, v.real / 1000);
     else if (!v.absent)

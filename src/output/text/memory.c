@@ -78,7 +78,7 @@ static void share(struct buf *b, const struct baro_summary *s)
         return;
     }
     buf_printf(b, strcmp(of, "address_space") == 0 ? "%s of address space, " : "needed %s, ", MARKED(peak, fmt_bytes));
-    buf_printf(b, "%s%s of ", baro_value_prefix(of_limit.flags, BARO_PREFIX_WORDS), PERCENT(of_limit.real));
+    buf_printf(b, "%s%s of ", baro_value_prefix(of_limit.flags, BARO_PREFIX_SYMBOL), PERCENT(of_limit.real));
     fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
 }
 

@@ -58,7 +58,7 @@ void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf
         buf_str(b, "not known");
         return;
     }
-    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
+    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_SYMBOL));
     format(b, v.u64);
 }
 
@@ -70,7 +70,7 @@ void (*report_format(const struct baro_fact *fact))(struct buf *b, uint64_t v)
 unsigned report_table_cell(struct table *t, const struct baro_fact *fact, const struct baro_value *v)
 {
     struct buf cell = {0};
-    buf_str(&cell, v->absent ? "?" : baro_value_prefix(v->flags, BARO_PREFIX_ASCII));
+    buf_str(&cell, v->absent ? "?" : baro_value_prefix(v->flags, BARO_PREFIX_SYMBOL));
     if (!v->absent && fact->type == BARO_FACT_REAL)
         fmt_decimal(&cell, v->real, 2);
     else if (!v->absent)

@@ -2,6 +2,7 @@
 /* The block at the end of a run. */
 #include "base/fmt.h"
 #include "base/escape.h"
+#include "output/rows/escaped.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
@@ -57,7 +58,7 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
     return running ? REPORT_OTHER : REPORT_CUT_OFF;
 }
 
-static void head(struct lines *l, const struct baro_summary *s)
+void report_head(struct lines *l, const struct baro_summary *s)
 {
     static const enum lines_tone tones[] = {
         [REPORT_GOOD] = TONE_GOOD, [REPORT_BAD] = TONE_BAD, [REPORT_CUT_OFF] = TONE_WARN, [REPORT_OTHER] = TONE_PLAIN};
@@ -71,7 +72,7 @@ static void head(struct lines *l, const struct baro_summary *s)
     bool apart = taken + 2 + 20 > width; /* too little room for the command on this line */
     lines_tone(l, TONE_STRONG);
     size_t from = l->out->len;
-    lines_name(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
+    lines_command(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
     unsigned n = l->out->failed ? 0 : (unsigned)utf8_columns((const char *)l->out->at + from, l->out->len - from);
     lines_tone(l, TONE_PLAIN);
     if (apart)
@@ -157,7 +158,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     style = lines_fit(style);
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
-    head(&l, s);
+    report_head(&l, s);
     bool drawn = style.curves && report_curves(&l, s); /* with the phases */
     lines_before_table(&l, s);
     if (style.timeline && !drawn)
@@ -168,7 +169,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     path(&l, tape);
     lines_about_recording(&l, s);
     if (!style.utf8)
-        report_ascii(ret, from);
+        text_ascii(ret, from);
 }
 
 void report_words(const struct baro_summary *s, struct report_style style, report_visit *visit, void *context)

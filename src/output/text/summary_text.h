@@ -21,6 +21,10 @@ struct report_style {
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
 
+/* The short block: at most 15 lines. verdicts: NULL if it was not judged. tape: its path or a name such as "@1". */
+void report_glance(const struct baro_summary *s, const struct baro_verdicts *verdicts, const char *tape,
+                   struct report_style style, struct buf *ret);
+
 /* Writes the two heaviest verdicts above notes, one line each; nothing if there are none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 
@@ -48,10 +52,6 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
 
 /* What would allow perf, for `accounting.perf_refused`: a phrase. */
 const char *report_perf_grant(const char *refused);
-
-/* For terminals that show only ASCII: from this position of the text on, replaces the micro sign by u and all other
- * characters by \xNN. */
-void report_ascii(struct buf *b, size_t from);
 
 /* Writes one argument as a POSIX shell would read it, as raw bytes. If it has several lines: the first one that is
  * not empty, and " ...". report_arguments() puts single blanks between several arguments. */

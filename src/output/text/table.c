@@ -42,7 +42,7 @@ static void add_figures(struct command_figures *f, const struct baro_summary *s,
 
 static void put_marked(struct buf *b, unsigned flags, uint64_t v, void (*format)(struct buf *, uint64_t))
 {
-    buf_str(b, baro_value_prefix(flags, BARO_PREFIX_ASCII));
+    buf_str(b, baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
     format(b, v);
 }
 
@@ -125,11 +125,11 @@ static void put_note(struct lines *l, const char *text)
 }
 
 /* Does any number of the table begin with this mark? Names and titles do not count. */
-static bool any_has(const struct cells *rows, unsigned n, char mark)
+static bool any_has(const struct cells *rows, unsigned n, const char *mark)
 {
     for (unsigned i = 1; i < n; i++) {
         for (unsigned k = 1; k < CELLS; k++) {
-            if (rows[i].text[k][0] == mark)
+            if (strncmp(rows[i].text[k], mark, strlen(mark)) == 0)
                 return true;
         }
     }
@@ -160,10 +160,10 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     }
     static const unsigned char first_to_go[] = {3, 1, 4, 0};
     cells_print(l, "heaviest", rows, n, first_to_go);
-    if (any_has(rows, n, '?'))
+    if (any_has(rows, n, "?"))
         put_note(l, "? not known: ended before it was read");
-    if (any_has(rows, n, '>'))
-        put_note(l, "> at least: without processes that were not seen, and what others used after they were read last");
-    if (any_has(rows, n, '~'))
-        put_note(l, "~ about: perf or taskstats may have counted a little more or less");
+    if (any_has(rows, n, "≥"))
+        put_note(l, "≥ at least: without processes that were not seen, and what others used after they were read last");
+    if (any_has(rows, n, "≈"))
+        put_note(l, "≈ about: perf or taskstats may have counted a little more or less");
 }

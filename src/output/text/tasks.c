@@ -126,11 +126,12 @@ static void put_failures(const struct baro_summary *s, struct buf *ret)
     }
 }
 
-void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
+void report_tasks_text(const struct baro_summary *s, int width, bool utf8, struct buf *ret)
 {
     /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean, active, peak, uss, cores and procs go
      * first. */
-    struct table t = {.columns = COLUMNS + 1, .drop = {1, 11, 6, 7, 5, 4, 10, 9, 13, 3, 12, 0}, .n_drop = 12};
+    struct table t = {
+        .columns = COLUMNS + 1, .drop = {1, 11, 6, 7, 5, 4, 10, 9, 13, 3, 12, 0}, .n_drop = 12, .ascii = !utf8};
     size_t n = report_tasks_count(s), *order = calloc(n + 1, sizeof(*order));
     bool bound = false;
     for (unsigned i = 0; i + 1 < t.columns; i++)
@@ -145,19 +146,21 @@ void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
     size_t from = ret->len;
     put_failures(s, ret);
     if (bound) {
-        buf_str(ret, "> at least: some processes were missed, or ended before this was known of them\n");
+        buf_str(ret, "≥ at least: some processes were missed, or ended before this was known of them\n");
         put_unread(s, ret);
     }
+    if (!utf8)
+        text_ascii(ret, from);
     if (width > 0 && ret->len > from)
         wrap_lines(ret, from, (unsigned)width);
     table_done(&t);
     free(order);
 }
 
-void report_tasks_section(const struct baro_summary *s, int width, struct buf *ret)
+void report_tasks_section(const struct baro_summary *s, int width, bool utf8, struct buf *ret)
 {
     if (!report_tasks_count(s))
         return;
     buf_byte(ret, '\n');
-    report_tasks_text(s, width, ret);
+    report_tasks_text(s, width, utf8, ret);
 }

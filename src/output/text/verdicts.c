@@ -36,7 +36,7 @@ void report_verdicts(const struct baro_verdicts *verdicts, struct report_style s
     }
     buf_done(&b);
     if (!style.utf8)
-        report_ascii(ret, from);
+        text_ascii(ret, from);
 }
 
 void report_no_verdicts(struct report_style style, struct buf *ret)
@@ -50,5 +50,5 @@ void report_no_verdicts(struct report_style style, struct buf *ret)
     lines_end(&l);
     buf_done(&b);
     if (!style.utf8)
-        report_ascii(ret, from);
+        text_ascii(ret, from);
 }

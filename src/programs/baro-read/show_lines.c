@@ -63,7 +63,7 @@ static void say_job(const struct show *w, struct buf *b)
     if (job_value(w, "tcp_sent", &v)) {
         bound = 0;
         job_value(w, "tcp_is_lower_bound", &bound);
-        const char *least = baro_value_prefix(bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_WORDS);
+        const char *least = baro_value_prefix(bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL);
         buf_printf(b, ", tcp sent %s%s", least, BYTES(v));
         v = 0;
         job_value(w, "tcp_received", &v);

@@ -34,7 +34,7 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
     unsigned flags = 0;
     fmt_moment(&cell, v->begin_ns);
     table_take(t, &cell);
-    buf_str(&cell, baro_value_prefix(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_ASCII));
+    buf_str(&cell, baro_value_prefix(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     fmt_duration(&cell, v->end_ns - v->begin_ns);
     table_take(t, &cell);
     for (size_t k = 0; k < SHOWN; k++) {
@@ -54,7 +54,7 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
 
 static void print_table(struct cli *cli, const struct baro_timeline *timeline, struct buf *ret)
 {
-    struct table t = {.columns = 3 + SHOWN, .drop = {9, 8, 7, 6}, .n_drop = 4};
+    struct table t = {.columns = 3 + SHOWN, .ascii = !cli->utf8, .drop = {9, 8, 7, 6}, .n_drop = 4};
     unsigned flags = 0;
     size_t phases = 0;
     for (unsigned i = 0; i < 2 + SHOWN; i++)
@@ -75,9 +75,9 @@ static void print_table(struct cli *cli, const struct baro_timeline *timeline, s
     else
         buf_str(ret, "no phases; `baro help phase` says how a job names them\n");
     if (flags & BARO_VALUE_LOWER_BOUND)
-        buf_str(ret, "> at least, or not ended\n");
+        buf_str(ret, "≥ at least, or not ended\n");
     if (flags & BARO_VALUE_ESTIMATE)
-        buf_str(ret, "~ an estimate: samples are far apart for a phase so short\n");
+        buf_str(ret, "≈ about: samples are far apart for a phase so short\n");
     table_done(&t);
 }
 

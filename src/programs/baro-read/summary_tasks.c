@@ -51,7 +51,7 @@ int summary_tasks(struct cli *cli, const struct settings *s, struct baro_tape *t
     if (s->json)
         print_json(summary, path, &text);
     else if (report_tasks_count(summary))
-        report_tasks_text(summary, cli->width, &text);
+        report_tasks_text(summary, cli->width, cli->utf8, &text);
     else
         buf_str(&text, "no tasks; --task NAME=REGEX makes one (`baro help summary`)\n");
     int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);

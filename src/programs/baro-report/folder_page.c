@@ -31,7 +31,7 @@ static void curve_cell(const struct folder_page *p, const char *figure, const ch
     const struct chart_curve *curve = curve_of(p, figure, name, suffix);
     buf_str(ret, " | ");
     if (curve && !mean && curve->max_is_bound)
-        buf_str(ret, "at least ");
+        buf_str(ret, baro_value_prefix(BARO_VALUE_LOWER_BOUND, BARO_PREFIX_SYMBOL));
     if (curve)
         chart_value_text(c->unit, mean ? curve->mean : curve->max, ret);
     else

@@ -30,7 +30,7 @@ void markdown_cell(struct buf *out, const struct baro_fact *fact, struct baro_va
     if (v.absent) {
         buf_str(out, v.absent == BARO_ABSENT_NONE ? "" : baro_absent_name(v.absent));
     } else if (fact->type == BARO_FACT_REAL) {
-        buf_str(&b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
+        buf_str(&b, baro_value_prefix(v.flags, BARO_PREFIX_SYMBOL));
         fmt_decimal(&b, v.real, v.real < 10 ? 2 : 1);
     } else if (report_says_nothing(v)) { /* the process was too short to be read */
         buf_byte(out, '-');
@@ -118,7 +118,7 @@ static void all_tasks(const struct baro_summary *s, struct buf *out)
         report_marked(out, uss, fmt_bytes);
     }
     if (uss.absent == BARO_PRESENT && memory.absent == BARO_PRESENT && memory.u64) {
-        buf_printf(out, ", %s", baro_value_prefix(uss.flags, BARO_PREFIX_WORDS));
+        buf_printf(out, ", %s", baro_value_prefix(uss.flags, BARO_PREFIX_SYMBOL));
         fmt_decimal(out, 100.0 * (double)uss.u64 / (double)memory.u64, 1);
         buf_str(out, " % of the machine's memory");
     }

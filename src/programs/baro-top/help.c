@@ -39,7 +39,7 @@ static void draw_line(struct view *v, int row, int column, int end, int i)
         return;
     }
     grid_text(v->grid, row, column + 1, column + 19, STYLE_KEY,
-              lines[i].key == marks && !v->grid->utf8 ? "> ~" : lines[i].key);
+              lines[i].key == marks && !v->grid->utf8 ? ">= ~" : lines[i].key);
     grid_text(v->grid, row, column + 20, end, STYLE_PLAIN, lines[i].text);
 }
 

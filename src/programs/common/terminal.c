@@ -9,8 +9,8 @@
 
 #include "base/fd.h"
 #include "base/span.h"
+#include "output/rows/escaped.h"
 #include "output/rows/wrap.h"
-#include "output/text/summary_text.h"
 #include "programs/common/cli.h"
 
 #define WIDTH_DEFAULT 100u
@@ -136,6 +136,6 @@ int cli_out(const struct cli *cli, struct buf *b)
 int cli_out_text(const struct cli *cli, struct buf *b)
 {
     if (!cli->utf8)
-        report_ascii(b, 0);
+        text_ascii(b, 0);
     return cli_out(cli, b);
 }
