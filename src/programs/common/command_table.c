@@ -115,6 +115,18 @@ const struct cli_command cli_commands[] = {
      .function = cmd_report,
      .operands_max = -1,
      .program = "baro-report"},
+    {.name = "diff",
+     .operands = "[BEFORE [AFTER]]",
+     .summary = "what changed between two runs, or two groups of runs",
+     .examples =
+         "baro diff\tthe run before the last, and the last\n"
+         "baro diff old.baro new.baro\ttwo tapes\n"
+         "baro diff --before 'main-*.baro' --after 'pr-*.baro'\ttwo groups: with four and more runs on each side "
+         "small changes are told from noise",
+     .options = options_diff,
+     .function = cmd_diff,
+     .operands_max = 2,
+     .program = "baro-report"},
     {.name = "plot",
      .operands = "[TAPE...] [FIGURE|METRIC]",
      .summary = "draw CPU and memory, or any figure or metric, of one or several tapes",

@@ -30,6 +30,13 @@ struct select_settings {
     const char *old;  /* what to say of an option that has another name now; NULL: nothing */
 };
 
+/* diff: patterns of the tapes of both sides */
+#define SIDES_MOST 64u
+struct diff_settings {
+    const char *before[SIDES_MOST], *after[SIDES_MOST];
+    size_t n_before, n_after;
+};
+
 struct record_settings {
     const char *output;           /* -o FILE; NULL: a new one among the kept runs */
     bool force;                   /* replace an existing output */
@@ -116,6 +123,7 @@ struct settings {
     struct observe_settings observe;
     struct serve_settings serve;
     struct task_settings tasks;
+    struct diff_settings diff;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */
@@ -138,6 +146,7 @@ struct settings {
     const char *key;        /* anonymize: the file of the key; NULL: a random key */
     bool list;              /* plot: the figures */
     int format;             /* export */
+    bool markdown;          /* diff: write Markdown */
     bool github;            /* report: append to the job summary of GitHub Actions */
     int report_format;      /* -1: by the end of the output's name */
     const char *entity;     /* export: the name of a kind; NULL: process, or what the dialect is of */
