@@ -27,7 +27,7 @@ static const struct compared of_phases[] = {
     {"phase", "", "cpu_ns", 0.01, 5e6, 0.15, 100e6, false},
     {"phase", "", "rss_peak_bytes", 0.02, 1e6, 0.10, 8e6, false},
 };
-static const struct compared phase_wall = {"phase", "", "wall_ns", 0.02, 10e6, 0.25, 200e6, false};
+static const struct compared phase_wall = {"phase", "", "wall_ns", 0.02, 10e6, 1, 1e9, false};
 
 const char *const circumstance_names[] = {"machine",        "CPU model",     "architecture", "kernel", "cores allowed",
                                           "memory allowed", "control group", "event source", NULL};

@@ -94,7 +94,7 @@ static void put_advice(const struct baro_runset *set, size_t before, unsigned wi
     if (before > 1 && after > 1)
         return;
     buf_str(ret,
-            "\nOf one run only a large change can be told (10 % of CPU time, 25 % of wall time). Several runs on each "
+            "\nOf one run only a large change can be told (10 % of CPU time, twice the wall time). Several runs on each "
             "side tell more: --before, --after.\n");
     wrap_lines(ret, from, width);
 }
