@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/fd.h"
+#include "output/rows/csv_json.h"
 #include "output/text/summary_text.h"
 #include "output/text/tasks.h"
 #include "programs/baro-read/summary_phases.h"
@@ -9,23 +9,17 @@
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 
-static int to_stdout(void *context, const char *text, size_t len)
-{
-    (void)context;
-    return fd_write_all(STDOUT_FILENO, text, len, NULL);
-}
-
-static int print_summary(const struct cli *cli, const struct settings *s, struct baro_tape *tape,
+static int print_summary(struct cli *cli, const struct settings *s, struct baro_tape *tape,
                          const struct baro_fold *fold, const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
     const struct baro_summary *summary = baro_fold_summary(fold);
     struct buf text = {0};
     if (s->json) {
-        int code = baro_verdicts_json(baro_fold_verdicts(fold), summary, path, to_stdout, NULL, &err);
-        if (code < 0 && !err.text[0])
-            return cli_failf(cli, "can't write to standard output: %s", strerror(-code));
-        return code < 0 ? cli_fail(cli, &err) : 0;
+        int code = json_summary(fold, path, &text, &err),
+            failure = code < 0 ? cli_fail(cli, &err) : cli_out(cli, &text);
+        buf_done(&text);
+        return failure;
     }
     struct report_style style = {.width = cli->width,
                                  .utf8 = cli->utf8,
