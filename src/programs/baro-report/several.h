@@ -5,7 +5,7 @@
 #define PROGRAMS_BARO_REPORT_SEVERAL_H
 
 #include "programs/baro-report/document.h"
-#include "programs/baro-report/tape_list.h"
+#include "programs/common/tape_list.h"
 
 /* The sum of a fact over tapes. */
 struct several_sum {
