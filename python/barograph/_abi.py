@@ -295,6 +295,7 @@ BARO_TEXT_EVENT = 16
 BARO_TEXT_KIND = 17
 BARO_TEXT_METRIC = 18
 BARO_TEXT_HELP = 19
+BARO_TEXT_TAG = 20
 
 baro_sink = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
@@ -617,6 +618,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_mode": (c_int, (c_void_p,)),
     "baro_header_argv": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_name": (c_char_p, (c_void_p,)),
+    "baro_header_tags": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_uid": (c_uint32, (c_void_p,)),
     "baro_header_target_count": (c_size_t, (c_void_p,)),
     "baro_header_target": (c_int32, (c_void_p, c_size_t)),

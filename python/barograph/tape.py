@@ -130,6 +130,11 @@ class Tape:
         return text(lib.baro_tape_state_name(state))
 
     @property
+    def tags(self) -> dict[str, str]:
+        """What the user gave with `--tag KEY=VALUE`."""
+        return dict(self.header.tags)
+
+    @property
     def summary(self) -> Summary:
         return self._of_all("summary", lambda at: Summary(at, self.path))  # type: ignore[no-any-return]
 

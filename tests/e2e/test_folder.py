@@ -290,3 +290,41 @@ def test_tapes_with_names_among_kept_runs(run, work, monkeypatch):
     assert [(r["number"], r["result"]) for r in rows] == [(1, "exit 4"), (2, "exit 3"), (None, "exit 0"), (None, "exit 0")]
     assert [r["number"] for r in json.loads(run("ls", "--json", "-n", "3", status=0).stdout)] == [1, 2, None]
     assert "exit 4" in run("summary", "@1", status=0).stdout.splitlines()[0]
+
+
+def test_tags(run, work, monkeypatch):
+    """On the tape, in lists and their filters, in JSON; in copies; anonymous in an anonymized one."""
+    monkeypatch.setenv("BARO_DIR", str(work / "runs"))
+    (work / "tapes").mkdir()
+    plain, tagged = work / "tapes/1.baro", work / "tapes/2.baro"
+    run("run", "-q", "-o", plain, "--", "true", status=0)
+    assert "tags" not in run("ls", plain, status=0).stdout and json.loads(run("ls", "--json", plain).stdout)[0]["tags"] == {}
+    run("run", "-q", "-o", tagged, "--name", "my job", "--tag", "ci/branch=old", "--tag", "note=a=b \x1b[31mµ", "--tag",
+        "ci/branch=main", "--tag", "token=hunter2hunter2", "--", "true", status=0)
+    with subprocess.Popen(["sleep", "100"]) as job:
+        run("record", "-q", "--pid", str(job.pid), "--for", "50ms", "--tag", "a=1", status=0)
+        job.kill()
+    want = {"ci/branch": "main", "note": "a=b \\x1b[31mµ"}
+    for command in (("summary", "--json", tagged), ("ls", "--json", tagged)):
+        found = json.loads(run(*command, status=0).stdout)
+        tags = (found if isinstance(found, dict) else found[0])["tags"]
+        assert "hunter2" not in tags.pop("token") and tags == want
+    assert "my job" in run("summary", tagged, status=0).stdout.splitlines()[0]
+    lines = run("ls", work / "tapes", status=0).stdout.splitlines()
+    assert "ci/branch=main note=a=b" in lines[1] and "my job" in lines[1] and "ci/" not in lines[0]
+    assert "\x1b" not in lines[1]
+
+    def listed(*args):
+        return [line.split()[0] for line in run("ls", *args, status=0).stdout.splitlines()]
+
+    assert listed("--tag", "ci/branch=main", work / "tapes") == [str(tagged)] and listed("--tag", "a=1") == ["@1"]
+    assert listed("--tag", "ci/branch=main", "--tag", "a=1", work / "tapes") == listed("--tag", "ci/branch=old") == []
+
+    run("trim", tagged, "--from", "0s", "-o", work / "part.baro", status=0)
+    run("anonymize", tagged, "-o", work / "other.baro", status=0)
+    assert json.loads(run("ls", "--json", work / "part.baro").stdout)[0]["tags"]["ci/branch"] == "main"
+    (other,) = json.loads(run("ls", "--json", work / "other.baro").stdout)
+    assert len(other["tags"]) == 3 and all(other["tags"].values()) and "main" not in str(other) and "branch" not in str(other)
+    for wrong in ("=x", "no", "a b=c", "k" * 64 + "=x", "k=" + "v" * 1024):
+        said = run("run", "-q", "--tag", wrong, "--", "true", status=125).stderr
+        assert said.count("\n") == 1 and "--tag" in said

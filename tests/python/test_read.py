@@ -46,6 +46,14 @@ def baro(*arguments):
     return subprocess.run([_where.baro(), *arguments], capture_output=True, text=True, check=True).stdout
 
 
+def test_names_and_tags(tmp_path):
+    done = barograph.run(["true"], tape=tmp_path / "t.baro", name="a job", tags={"k": "v=w", "empty": ""})
+    assert done.tape.tags == done.tape.header.tags == {"k": "v=w", "empty": ""} and done.tape.header.name == "a job"
+    assert done.tape.summary.to_dict()["tags"] == done.tape.tags
+    with pytest.raises(barograph.RecordingError, match="a=b"):
+        barograph.run(["true"], tags={"a=b": "c"}, strict=True)
+
+
 def test_header(tape):
     header = tape.header
     assert header.argv[0] == sys.executable and header.mode == "run" and header.has_start

@@ -92,9 +92,25 @@ static int list_named(struct listing *l, char **argv, struct baro_error *err)
     return code;
 }
 
-static void note_empty(const struct cli *cli, const struct listing *l, char **argv)
+static void keep_with_tags(struct listing *l, const struct tag_settings *wanted)
 {
-    if (argv[0])
+    size_t n = 0, named = 0;
+    for (size_t i = 0; wanted->n && i < l->rows.n; i++) {
+        if (!tape_row_has_tags(&l->rows.at[i], wanted))
+            continue;
+        named += i < l->named_count;
+        l->rows.at[n++] = l->rows.at[i];
+    }
+    l->rows.n = wanted->n ? n : l->rows.n;
+    l->named_count = wanted->n ? named : l->named_count;
+}
+
+static void note_empty(const struct cli *cli, const struct settings *s, const struct listing *l, char **argv)
+{
+    if (s->tags.n)
+        cli_note(cli, "no tape in %s has %s", argv[0] ? argv[0] : baro_runs_folder(l->kept),
+                 s->tags.n > 1 ? "these tags" : s->tags.at[0]);
+    else if (argv[0])
         cli_note(cli, "no tapes in %s", argv[0]);
     else
         cli_note(cli, "no tapes in %s; `baro run -- COMMAND` makes one", baro_runs_folder(l->kept));
@@ -128,8 +144,10 @@ int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
     struct buf out = {0};
     struct baro_error err = BARO_ERROR_INIT;
     struct listing l = {0};
-    int status;
-    if ((argv[0] ? list_named(&l, argv, &err) : list_kept(cli, &l, &err)) < 0) {
+    int status, code = argv[0] ? list_named(&l, argv, &err) : list_kept(cli, &l, &err);
+    if (code >= 0)
+        keep_with_tags(&l, &s->tags);
+    if (code < 0) {
         status = cli_fail(cli, &err);
     } else if (s->json) {
         write_json(s, &l, &out);
@@ -137,7 +155,7 @@ int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
     } else {
         write_table(cli, s, &l, &out);
         if (!l.rows.n)
-            note_empty(cli, &l, argv);
+            note_empty(cli, s, &l, argv);
         status = cli_out_text(cli, &out);
     }
     tape_rows_done(&l.rows);

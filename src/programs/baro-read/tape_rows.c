@@ -20,8 +20,8 @@
 #define TARGET_SAMPLES 32u          /* samples that are searched for the command line of a target */
 #define EACH_MOST (200 * NS_PER_MS) /* CPU time for one tape; an emulated CPU took more than 50 ms for 6 kB */
 
-/* The columns of the list, but for the last one, the command. */
-enum { CELL_NAME, CELL_START, CELL_WALL, CELL_STATE, CELL_BYTES, CELL_COMMAND, CELLS };
+/* The columns of the list. That of tags is there if any tape has one. */
+enum { CELL_NAME, CELL_START, CELL_WALL, CELL_STATE, CELL_BYTES, CELL_TAGS, CELL_COMMAND, CELLS };
 
 struct cells_of_tape {
     struct buf at[CELLS];
@@ -113,6 +113,14 @@ static void find_target(struct run *r, struct baro_tape *tape)
     }
 }
 
+static void write_tags(struct buf *b, const struct baro_header *h)
+{
+    for (const char *const *tag = baro_header_tags(h); *tag; tag++) {
+        buf_str(b, tag == baro_header_tags(h) ? "" : " ");
+        text_escaped(b, *tag, strlen(*tag));
+    }
+}
+
 static void fill_cells(const struct run *r, struct cells_of_tape *c)
 {
     if (r->row->number)
@@ -129,6 +137,7 @@ static void fill_cells(const struct run *r, struct cells_of_tape *c)
     fmt_time_zone(&c->at[CELL_START], start, zone_east(start), false);
     fmt_duration(&c->at[CELL_WALL], r->end.last_ns);
     write_state(&c->at[CELL_STATE], r);
+    write_tags(&c->at[CELL_TAGS], r->header);
     write_command(&c->at[CELL_COMMAND], r);
 }
 
@@ -159,6 +168,11 @@ static void put_object(const struct run *r, struct json *j)
         for (const char *const *a = baro_header_argv(r->header); *a; a++)
             json_text(j, *a);
         json_end(j, ']');
+        json_key_text(j, "title", *baro_header_name(r->header) ? baro_header_name(r->header) : NULL);
+        json_key_begin(j, "tags", '{');
+        for (const char *const *tag = baro_header_tags(r->header); *tag; tag++)
+            json_key_pair(j, *tag);
+        json_end(j, '}');
     }
     json_end(j, '}');
     buf_done(&time);
@@ -206,23 +220,55 @@ void tape_row_json(const struct tape_row *row, struct json *j)
     read_row(row, NULL, j);
 }
 
+static bool has_tag(const struct baro_header *h, const char *wanted)
+{
+    for (const char *const *tag = baro_header_tags(h); *tag; tag++) {
+        if (strcmp(*tag, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool tape_row_has_tags(const struct tape_row *row, const struct tag_settings *wanted)
+{
+    struct baro_tape *tape = NULL;
+    bool all = open_row(row, &tape, NULL) >= 0;
+    for (int i = 0; i < wanted->n && all; i++)
+        all = has_tag(baro_tape_header(tape), wanted->at[i]);
+    baro_tape_close(tape);
+    return all;
+}
+
+static struct table table_with(const struct cli *cli, bool has_tags)
+{
+    struct table t = {.columns = has_tags ? CELLS : CELLS - 1,
+                      .right = {[CELL_WALL] = true, [CELL_BYTES] = true},
+                      .drop = {CELL_BYTES, CELL_WALL, CELL_START, CELL_TAGS},
+                      .n_drop = has_tags ? 4 : 3,
+                      .ascii = !cli->utf8};
+    return t;
+}
+
 void tape_rows_table(const struct cli *cli, const struct tape_row *rows, size_t n, struct buf *ret)
 {
-    struct table t = {.columns = CELLS,
-                      .right = {[CELL_WALL] = true, [CELL_BYTES] = true},
-                      .drop = {CELL_BYTES, CELL_WALL, CELL_START},
-                      .n_drop = 3,
-                      .ascii = !cli->utf8};
-    for (size_t i = 0; i < n; i++) {
-        struct cells_of_tape cells = {0};
-        read_row(&rows[i], &cells, NULL);
+    struct cells_of_tape *cells = calloc(n + 1, sizeof(*cells));
+    bool has_tags = false;
+    for (size_t i = 0; cells && i < n; i++) {
+        read_row(&rows[i], &cells[i], NULL);
+        has_tags = has_tags || cells[i].at[CELL_TAGS].len;
+    }
+    struct table t = table_with(cli, has_tags);
+    for (size_t i = 0; cells && i < n; i++) {
         for (size_t k = 0; k < CELLS; k++) {
-            table_take(&t, &cells.at[k]);
-            buf_done(&cells.at[k]);
+            if (k != CELL_TAGS || has_tags)
+                table_take(&t, &cells[i].at[k]);
+            buf_done(&cells[i].at[k]);
         }
     }
     table_print(&t, cli->tty ? cli->width : 0, ret);
     table_done(&t);
+    ret->failed = ret->failed || !cells;
+    free(cells);
 }
 
 /* ---- what is in a list ---- */

@@ -25,6 +25,8 @@ int tape_rows_add(struct tape_rows *l, const struct tape_row *row, struct baro_e
 int tape_rows_of_list(struct tape_rows *ret, const struct tape_list *list, struct baro_error *err);
 void tape_rows_done(struct tape_rows *l);
 
+/* Opens the tape: has it all of these tags? */
+bool tape_row_has_tags(const struct tape_row *row, const struct tag_settings *wanted);
 /* Opens the tapes, and writes a line for each. */
 void tape_rows_table(const struct cli *cli, const struct tape_row *rows, size_t n, struct buf *ret);
 void tape_row_json(const struct tape_row *row, struct json *json);

@@ -30,6 +30,12 @@ struct select_settings {
     const char *old;  /* what to say of an option that has another name now; NULL: nothing */
 };
 
+#define SETTINGS_TAGS_MAX 64
+struct tag_settings {
+    const char *at[SETTINGS_TAGS_MAX]; /* KEY=VALUE each; no two have the same key */
+    int n;
+};
+
 struct record_settings {
     const char *output;           /* -o FILE; NULL: a new one among the kept runs */
     bool force;                   /* replace an existing output */
@@ -112,6 +118,7 @@ extern const char *const export_formats[]; /* their names; ended by NULL */
 
 struct settings {
     struct record_settings record;
+    struct tag_settings tags; /* --tag: of the recording; ls: which are listed */
     struct observe_settings observe;
     struct serve_settings serve;
     struct task_settings tasks;
