@@ -36,7 +36,7 @@ def recorded(baro, tmp_path_factory):
     work = tmp_path_factory.mktemp("same")
     path = work / "t.baro"
     script = (
-        "python3 -c 'import time; x = bytearray(60 << 20); time.sleep(1)';"
+        "python3 -c 'import time; x = bytearray(60 << 20); sum(range(9000000)); time.sleep(1)';"
         f"dd if=/dev/zero of={work}/f bs=1M count=20 2>/dev/null; cat {work}/f >/dev/null; true"
     )
     subprocess.run([baro, "run", "-q", "-o", path, "--", "sh", "-c", script], check=True, timeout=120)
@@ -60,7 +60,7 @@ def check_text(text, summary):
 
 def test_text_and_documents(baro, recorded, tmp_path):
     path, summary = recorded
-    check_text(good(baro, "summary", path).decode(), summary)
+    check_text(good(baro, "summary", "-v", path).decode(), summary)
     good(baro, "report", "-o", f"{tmp_path}/all/", path)
     for text in (good(baro, "report", "-F", "markdown", "-o", "-", path).decode(), (tmp_path / "all" / "report.md").read_text()):
         check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), summary)
@@ -69,7 +69,7 @@ def test_text_and_documents(baro, recorded, tmp_path):
 
 
 def test_terminal(baro, recorded, ptys):
-    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {recorded[0]}"
+    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary -v {recorded[0]}"
     done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60)
     text = done.stdout.decode().replace("\r\n", "\n")
     assert "█" in text

@@ -98,7 +98,7 @@ def test_every_reader(tools, work, tape):
     by_task = list(tasks_by_name(t.json("summary", "--by", "task", "--json", tape)).values())
     assert by_task == t.json("summary", "--json", tape)["tasks"]
     assert [x["name"] for x in by_task] == ["gul", "fmp"]
-    assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", tape), re.M)
+    assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", "-v", tape), re.M)
     check_reports(t, tape, work, by_task)
     check_plots(t, tape)
     top = t.out("top", "--once", "--at", f"+{living / 1e9:.3f}s", tape)
@@ -322,7 +322,7 @@ def test_every_command_takes_rules(run, build, work):
 def test_rules_of_a_recording(run, tape, work):
     """run and record write them to the header: all who read the tape have the tasks; so has a copy, as rows."""
     script = "sh -c 'i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done'; sleep 0.05; true"
-    out = run("run", "-i", "20ms", "--task", "loop=while .*90000 ", "--task", "nap=^sleep", "--name", "rules", "-o", tape,
+    out = run("run", "-v", "-i", "20ms", "--task", "loop=while .*90000 ", "--task", "nap=^sleep", "--name", "rules", "-o", tape,
               "--", "bash", "-c", script, status=0)
     tasks = by_task(run, tape)
     assert tasks["nap"]["processes_started"] == 1 and tasks["loop"]["cpu_ns"] > 10e6

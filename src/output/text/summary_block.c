@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block at the end of a run. */
+#include <string.h>
+
 #include "base/fmt.h"
 #include "base/escape.h"
 #include "output/rows/escaped.h"
@@ -70,7 +72,7 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
     return running ? REPORT_OTHER : REPORT_CUT_OFF;
 }
 
-static void head(struct lines *l, const struct baro_summary *s)
+void report_head(struct lines *l, const struct baro_summary *s)
 {
     static const enum lines_tone tones[] = {
         [REPORT_GOOD] = TONE_GOOD, [REPORT_BAD] = TONE_BAD, [REPORT_CUT_OFF] = TONE_WARN, [REPORT_OTHER] = TONE_PLAIN};
@@ -84,7 +86,7 @@ static void head(struct lines *l, const struct baro_summary *s)
     bool apart = taken + 2 + 20 > width; /* too little room for the command on this line */
     lines_tone(l, TONE_STRONG);
     size_t from = l->out->len;
-    lines_name(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
+    lines_command(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
     unsigned n = l->out->failed ? 0 : (unsigned)utf8_columns((const char *)l->out->at + from, l->out->len - from);
     lines_tone(l, TONE_PLAIN);
     if (apart)
@@ -157,6 +159,20 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     report_machine(l, s);
 }
 
+/* Explains the signs before values, if there are any. */
+static void explain_marks(struct lines *l, size_t from)
+{
+    static const char *const signs[] = {"≥", ">=", "≤", "<=", "≈", "~"};
+    bool any = false;
+    for (size_t i = 0; !l->out->failed && i < sizeof(signs) / sizeof(*signs); i++)
+        any = any || memmem(l->out->at + from, l->out->len - from, signs[i], strlen(signs[i]));
+    if (!any)
+        return;
+    lines_begin(l, "marks", TONE_FAINT);
+    lines_say(l, "≥ at least, ≤ at most, ≈ about: it may be off by more than 2 %%");
+    lines_end(l);
+}
+
 /* Writes how complete the recording is, and what it cost: after the figures that the user asked for. */
 static void lines_about_recording(struct lines *l, const struct baro_summary *s)
 {
@@ -170,7 +186,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     style = lines_fit(style);
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
-    head(&l, s);
+    report_head(&l, s);
     bool drawn = style.curves && report_curves(&l, s); /* with the phases */
     lines_before_table(&l, s);
     if (style.timeline && !drawn)
@@ -180,6 +196,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     place_and_time(&l, s);
     path(&l, tape);
     lines_about_recording(&l, s);
+    explain_marks(&l, from);
     if (!style.utf8)
         text_ascii(ret, from);
 }

@@ -11,8 +11,8 @@
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 
-static int print_summary(struct cli *cli, const struct settings *s, struct baro_tape *tape,
-                         const struct baro_fold *fold, const char *path)
+static int print_summary(const struct cli *cli, const struct settings *s, struct baro_tape *tape,
+                         const struct baro_fold *fold, const char *path, const char *name)
 {
     struct baro_error err = BARO_ERROR_INIT;
     const struct baro_summary *summary = baro_fold_summary(fold);
@@ -30,15 +30,20 @@ static int print_summary(struct cli *cli, const struct settings *s, struct baro_
                                  .timeline = baro_fold_timeline(fold),
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
-    report_block(summary, path, style, &text);
-    report_tasks_section(summary, cli->width, cli->utf8, &text);
-    report_verdicts(baro_fold_verdicts(fold), style, &text);
+    if (s->verbose) {
+        report_block(summary, path, style, &text);
+        report_tasks_section(summary, cli->width, cli->utf8, &text);
+        report_verdicts(baro_fold_verdicts(fold), style, &text);
+    } else {
+        report_glance(summary, baro_fold_verdicts(fold), name, style, &text);
+    }
     int status = cli_out(cli, &text);
     buf_done(&text);
     return status;
 }
 
-static int summarize_one(struct cli *cli, const struct settings *s, const char *name)
+/* shown: what the user may call the tape. */
+static int summarize_one(struct cli *cli, const struct settings *s, const char *name, const char *shown)
 {
     struct baro_tape *tape;
     struct baro_fold *fold = NULL;
@@ -55,7 +60,7 @@ static int summarize_one(struct cli *cli, const struct settings *s, const char *
         status = cli_fail(cli, &err);
     else {
         baro_summary_set_carbon(baro_fold_summary(fold), s->carbon);
-        status = print_summary(cli, s, tape, fold, path.at);
+        status = print_summary(cli, s, tape, fold, path.at, shown);
     }
     baro_fold_free(fold);
     baro_tape_close(tape);
@@ -95,7 +100,7 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
     struct baro_error err = BARO_ERROR_INIT;
     int status;
     if (!argv[0])
-        return summarize_one(cli, s, NULL);
+        return summarize_one(cli, s, NULL, "@1");
     if (tape_list_read(&list, argv, &err) < 0)
         status = cli_fail(cli, &err);
     else if (list.n > 1)
@@ -103,7 +108,7 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
     else if (list.at[0].is_unread)
         status = cli_fail(cli, &list.at[0].reason);
     else
-        status = summarize_one(cli, s, list.at[0].path);
+        status = summarize_one(cli, s, list.at[0].path, *argv[0] == '@' ? argv[0] : list.at[0].path);
     tape_list_done(&list);
     return status;
 }
