@@ -274,6 +274,13 @@ BARO_RUNS_EMPTY = 1
 # enum baro_remove_flags
 BARO_REMOVE_RUNNING = 1
 
+# enum baro_answer
+BARO_ANSWER_UNKNOWN = 0
+BARO_ANSWER_SAME = 1
+BARO_ANSWER_CHANGED = 2
+BARO_ANSWER_NEW = 3
+BARO_ANSWER_GONE = 4
+
 # enum baro_text_kind
 BARO_TEXT_HOST = 0
 BARO_TEXT_KERNEL = 1
@@ -555,6 +562,42 @@ class baro_tape_end(Structure):
     ]
 
 
+class baro_runset_row(Structure):
+    _fields_ = [
+        ("scope", c_char_p),
+        ("name", c_char_p),
+        ("fact", POINTER(baro_fact)),
+    ]
+
+
+class baro_difference(Structure):
+    _fields_ = [
+        ("scope", c_char_p),
+        ("name", c_char_p),
+        ("fact", POINTER(baro_fact)),
+        ("answer", c_int),
+        ("n_before", c_size_t),
+        ("n_after", c_size_t),
+        ("before", c_double),
+        ("after", c_double),
+        ("shift", c_double),
+        ("low", c_double),
+        ("high", c_double),
+        ("floor", c_double),
+        ("flags", c_uint),
+        ("more_runs", c_uint),
+        ("row", c_size_t),
+    ]
+
+
+class baro_circumstance(Structure):
+    _fields_ = [
+        ("what", c_char_p),
+        ("before", c_char_p),
+        ("after", c_char_p),
+    ]
+
+
 class baro_bucket(Structure):
     _fields_ = [
         ("covered_ns", c_uint64),
@@ -824,6 +867,20 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runs_watch_free": (None, (c_void_p,)),
     "baro_runs_remove": (c_int, (c_char_p, c_uint, POINTER(baro_error))),
     "baro_tape_read_end": (c_int, (c_void_p, POINTER(baro_tape_end), POINTER(baro_error))),
+    "baro_runset_new": (c_int, (POINTER(c_void_p), POINTER(baro_error))),
+    "baro_runset_free": (None, (c_void_p,)),
+    "baro_runset_add": (c_int, (c_void_p, c_char_p, c_void_p, POINTER(baro_error))),
+    "baro_runset_runs": (c_size_t, (c_void_p,)),
+    "baro_runset_name": (c_char_p, (c_void_p, c_size_t)),
+    "baro_runset_rows": (c_size_t, (c_void_p,)),
+    "baro_runset_row": (POINTER(baro_runset_row), (c_void_p, c_size_t)),
+    "baro_runset_value": (c_int, (c_void_p, c_size_t, c_size_t, POINTER(baro_value))),
+    "baro_answer_name": (c_char_p, (c_int,)),
+    "baro_runset_compare": (c_int, (c_void_p, c_size_t, POINTER(baro_error))),
+    "baro_difference_count": (c_size_t, (c_void_p,)),
+    "baro_difference_get": (POINTER(baro_difference), (c_void_p, c_size_t)),
+    "baro_circumstance_count": (c_size_t, (c_void_p,)),
+    "baro_circumstance_get": (POINTER(baro_circumstance), (c_void_p, c_size_t)),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
     "baro_series_free": (None, (c_void_p,)),
     "baro_series_add_value": (c_int, (c_void_p, c_int, c_uint32, c_char_p, c_int, POINTER(baro_error))),
