@@ -29,6 +29,7 @@ from typing import Any
 BARO_VERSION = "0.1.0"
 BARO_POSITION_SIZE = 64
 BARO_ROWS_EVENT = 1000000
+BARO_ROWS_PHASE = 1000001
 BARO_MARK_MAX = 4096
 BARO_TEXT_NEXT_SIZE = 5
 BARO_VERSION_MAJOR = 0
@@ -207,6 +208,14 @@ BARO_COLUMN_SUM = 28
 BARO_COLUMN_DERIVED = 29
 BARO_COLUMN_REASON = 30
 BARO_COLUMN_SUM_REASON = 31
+BARO_COLUMN_PATH = 32
+BARO_COLUMN_PARENT = 33
+BARO_COLUMN_END = 34
+BARO_COLUMN_OPEN = 35
+BARO_COLUMN_DEPTH = 36
+BARO_COLUMN_FACT = 37
+BARO_COLUMN_FACT_REASON = 38
+BARO_COLUMN_ESTIMATES = 39
 
 # enum baro_fact_type
 BARO_FACT_UNSIGNED = 0
@@ -293,6 +302,7 @@ BARO_TEXT_EVENT = 16
 BARO_TEXT_KIND = 17
 BARO_TEXT_METRIC = 18
 BARO_TEXT_HELP = 19
+BARO_TEXT_TAG = 20
 
 baro_sink = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
@@ -653,6 +663,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_mode": (c_int, (c_void_p,)),
     "baro_header_argv": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_name": (c_char_p, (c_void_p,)),
+    "baro_header_tags": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_uid": (c_uint32, (c_void_p,)),
     "baro_header_target_count": (c_size_t, (c_void_p,)),
     "baro_header_target": (c_int32, (c_void_p, c_size_t)),
@@ -805,10 +816,14 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_timeline_get": (POINTER(baro_timeline_item), (c_void_p, c_size_t)),
     "baro_timeline_phase_at": (c_ssize_t, (c_void_p, c_uint64)),
     "baro_timeline_lanes": (c_int, (c_void_p,)),
+    "baro_timeline_path": (c_size_t, (c_void_p, c_size_t, c_char_p, c_size_t)),
+    "baro_timeline_status": (c_int, (c_void_p, c_size_t, POINTER(c_int))),
+    "baro_timeline_given_json": (c_size_t, (c_void_p, c_size_t, c_char_p, c_size_t)),
     "baro_timeline_fact_count": (c_int, ()),
     "baro_timeline_fact": (POINTER(baro_fact), (c_int,)),
     "baro_timeline_fact_find": (c_int, (c_char_p,)),
     "baro_timeline_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_timeline_marked": (c_size_t, (c_void_p, c_size_t, c_uint, c_char_p, c_size_t)),
     "baro_verdict_weight_name": (c_char_p, (c_int,)),
     "baro_verdict_rule_count": (c_int, ()),
     "baro_verdict_rule": (POINTER(baro_rule), (c_int,)),

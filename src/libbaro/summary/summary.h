@@ -93,7 +93,8 @@ struct summary_held {
 struct summary_subject {
     enum baro_mode mode;
     char **argv;
-    size_t n_argv;
+    char **tags; /* KEY=VALUE each */
+    size_t n_argv, n_tags;
     char name[256];
     char host[65], kernel[65], machine_type[65], cpu_model[128];
     uint32_t numa_nodes; /* 0: not known */

@@ -185,6 +185,7 @@ const struct opt options_plot[] = {
 const struct opt options_ls[] = {
     PARSED("lines", 'n', "N", count, take_count,
            "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"),
+    PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "list those with this tag; given again, those with all of them"),
     JSON_OPTION,
     END,
 };
