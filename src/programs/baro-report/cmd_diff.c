@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changed between two runs, or two groups of runs. */
 #include <errno.h>
-#include <glob.h>
 #include <string.h>
 
 #include "baro/fold.h"
 #include "programs/baro-report/diff.h"
-#include "programs/baro-report/tape_list.h"
+#include "programs/common/tape_list.h"
 #include "programs/common/tape_args.h"
-
-/* Adds the tapes that a pattern names: a tape, a folder of tapes, or what a quoted pattern with * or ? fits. */
-static int list_tapes(struct tape_list *l, const char *pattern, struct baro_error *err)
-{
-    glob_t found;
-    char *one[] = {(char *)pattern, NULL};
-    if (*pattern == '@' || !strpbrk(pattern, "*?[") || glob(pattern, 0, NULL, &found) != 0)
-        return tape_list_read(l, one, err);
-    int code = tape_list_read(l, found.gl_pathv, err);
-    globfree(&found);
-    return code;
-}
 
 static int add_tape(const struct cli *cli, struct baro_runset *set, const char *path, const char *name)
 {
@@ -44,7 +31,8 @@ static int add_side(const struct cli *cli, struct baro_runset *set, const char *
     for (size_t i = 0; i < n && !status; i++) {
         struct tape_list list = {0};
         struct baro_error err = BARO_ERROR_INIT;
-        if (list_tapes(&list, patterns[i], &err) < 0)
+        char *one[] = {(char *)patterns[i], NULL};
+        if (tape_list_read(&list, one, &err) < 0)
             status = cli_fail(cli, &err);
         for (size_t k = 0; k < list.n && !status; k++)
             status = list.at[k].is_unread
