@@ -59,9 +59,9 @@ esac""",
     as_root = ["ldconfig "] if os.geteuid() == 0 else []
     assert found == ["ninja -C", "meson install", *as_root, "ldconfig -p"]
     assert out == "install: /usr/local/bin/baro, /usr/local/lib/libbaro.so\n"
-    assert ran("install.sh", "/usr", DESTDIR=f"{work}/root") == (
+    assert ran("install.sh", "/usr", DESTDIR=f"{work}/stage") == (
         ["ninja -C", "meson configure", "ninja -C", "meson install"],
-        f"install: {work}/root/usr/bin/baro, {work}/root/usr/lib/libbaro.so\n")
+        f"install: {work}/stage/usr/bin/baro, {work}/stage/usr/lib/libbaro.so\n")
     found, out = ran("install.sh", "/opt/b")
     assert "meson setup" not in found and out.splitlines()[1] == (
         "install: the loader does not search /opt/b/lib: link your programs with -Wl,-rpath,/opt/b/lib")
