@@ -92,6 +92,8 @@ struct baro_verdict {
     uint64_t end_ns;                      /**< end of that time */
     const struct baro_evidence *evidence; /**< the numbers that it is based on */
     size_t evidence_count;                /**< how many numbers these are */
+    const char *brief; /**< what was found, in a few words: "others kept 1.2 of 2 cores busy; waited ≥4.0 s" */
+    const char *hint;  /**< what to do, in a few words: "measure on a quiet machine"; or "" */
 };
 
 struct baro_verdicts; /**< the verdicts of one recording: baro_fold_verdicts() of baro/fold.h */

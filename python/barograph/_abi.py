@@ -489,6 +489,8 @@ class baro_verdict(Structure):
         ("end_ns", c_uint64),
         ("evidence", POINTER(baro_evidence)),
         ("evidence_count", c_size_t),
+        ("brief", c_char_p),
+        ("hint", c_char_p),
     ]
 
 

@@ -181,10 +181,11 @@ class Verdict:
     """What held the job up, what it came near to, what ended it, what to ask for next time: a sentence and its
     evidence."""
 
-    __slots__ = ("advice", "begin_ns", "end_ns", "evidence", "phase", "rule", "title", "weight")
+    __slots__ = ("advice", "begin_ns", "brief", "end_ns", "evidence", "hint", "phase", "rule", "title", "weight")
 
     def __init__(self, row: Any) -> None:
         self.rule, self.title, self.advice = text(row.rule), text(row.title), text(row.advice)
+        self.brief, self.hint = text(row.brief), text(row.hint)
         self.weight = text(lib.baro_verdict_weight_name(row.weight))
         self.phase = None if row.phase is None else text(row.phase)
         self.begin_ns, self.end_ns = int(row.begin_ns), int(row.end_ns)

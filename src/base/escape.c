@@ -72,10 +72,33 @@ void buf_escaped(struct buf *b, const char *at, size_t len)
     }
 }
 
+/* Characters that take two columns of a terminal (East Asian Width W and F of Unicode, in blocks), and those that take
+ * none because they combine with the one before. */
+static const struct {
+    uint32_t first, last;
+    unsigned columns;
+} widths[] = {{0x300, 0x36f, 0},     {0x1100, 0x115f, 2},   {0x20d0, 0x20ff, 0},   {0x2e80, 0x303e, 2},
+              {0x3041, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
+              {0xfe20, 0xfe2f, 0},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},
+              {0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2}};
+
+static unsigned columns_of(uint32_t point)
+{
+    for (size_t i = 0; point >= widths[0].first && i < sizeof(widths) / sizeof(*widths); i++) {
+        if (point >= widths[i].first && point <= widths[i].last)
+            return widths[i].columns;
+    }
+    return 1;
+}
+
 size_t utf8_columns(const char *at, size_t len)
 {
     size_t n = 0;
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)at[i] & 0xc0) != 0x80;
+    for (size_t i = 0; i < len;) {
+        uint32_t point = 0;
+        size_t step = (unsigned char)at[i] < 0x80 ? 0 : utf8_next(span_of(at + i, len - i), &point);
+        n += step ? columns_of(point) : 1;
+        i += step ? step : 1;
+    }
     return n;
 }

@@ -18,7 +18,7 @@ size_t utf8_next(struct span s, uint32_t *ret_point);
 /* Does this character control a terminal or reorder text, so that it is written escaped? */
 bool escape_needed(uint32_t point);
 
-/* Returns how many columns escaped text takes: one for each character. */
+/* Returns how many columns of a terminal escaped text takes. */
 size_t utf8_columns(const char *at, size_t len);
 
 #endif

@@ -485,7 +485,7 @@ class Runner:
 
 @pytest.fixture
 def run(baro, work):
-    """run("summary", tape, status=0), run.record(tape, ["make"]), run.summary(tape), run.export(tape),
+    """run("summary", "-v", tape, status=0), run.record(tape, ["make"]), run.summary(tape), run.export(tape),
     run.popen(...)"""
     return Runner(baro, work)
 

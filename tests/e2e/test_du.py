@@ -158,7 +158,7 @@ def test_one_that_is_not_there(run, tape, work):
     lines = [line for line in r.stderr.splitlines() if line.startswith("baro run: disk of")]
     assert lines == [f"baro run: disk of {work}/{none}: No such file or directory",
                      f"baro run: disk of {work}/file: Not a directory"]
-    assert "not a directory, or it could not be read" in " ".join(run("summary", tape, status=0).stdout.split())
+    assert "not a directory, or it could not be read" in " ".join(run("summary", "-v", tape, status=0).stdout.split())
 
 
 def test_files_that_come_and_go(run, tape, work):

@@ -44,18 +44,18 @@ def table(text):
                           (None, 0, "")], ids=["run", "killed at once", "killed", "attached"])
 def test_verdicts_of_a_run_equal_those_of_its_tape(run, tape, started, job, status, words):
     if job:
-        said = run("run", "-o", tape, "--", *job, status=status).stderr
+        said = run("run", "-v", "-o", tape, "--", *job, status=status).stderr
     else:
         pid = started([PYTHON, "-S", "-c", "while True: pass"]).pid
-        said = run("record", "--pid", pid, "--for", "2s", "-o", tape, status=0).stderr
+        said = run("record", "-v", "--pid", pid, "--for", "2s", "-o", tape, status=0).stderr
         assert "  tape " in said
-    again = run("summary", tape, status=0).stdout
+    again = run("summary", "-v", tape, status=0).stdout
     assert verdicts(said) == verdicts(again) and words in verdicts(said)
     assert "phases" not in said + again
 
 
 def test_more_phases_than_are_kept(run, tape):
-    said = run("run", "-o", tape, "--", *phased("""
+    said = run("run", "-v", "-o", tape, "--", *phased("""
         time.sleep(0.1)
         with open(os.environ["BARO_EVENTS"], "a") as f:
             for i in range(3000):
@@ -64,11 +64,11 @@ def test_more_phases_than_are_kept(run, tape):
     """), status=0).stderr
     assert "baro summary" in verdicts(said)
     assert table(said) == []
-    assert table(run("summary", tape, status=0).stdout)[-1].endswith(" more: baro summary --by phase")
+    assert table(run("summary", "-v", tape, status=0).stdout)[-1].endswith(" more: baro summary --by phase")
 
 
 def test_phases_as_a_table(run, tape):
-    said = run("run", "-o", tape, "--", *phased("""
+    said = run("run", "-v", "-o", tape, "--", *phased("""
         event(begin="load"); time.sleep(0.1); event(end="load", rows=12)
         for i in range(3):
             event(begin="epoch", number=i); time.sleep(0.1); event(end="epoch")
@@ -80,11 +80,11 @@ def test_phases_as_a_table(run, tape):
         event(begin="save")
         time.sleep(2.5)
     """), status=0).stderr
-    for text in said, run("summary", tape, status=0).stdout:
+    for text in said, run("summary", "-v", tape, status=0).stdout:
         rows = table(text)
         assert [row.split("  ")[0] for row in rows[:4]] == ["load rows=12", "epoch ×3", "both ×2", "save"], text
         assert rows[2].split()[-3] == "-", "its CPU time would be counted twice"
-        assert "> at least, or not ended" in rows[4]
+        assert "≥ at least, or not ended" in rows[4]
         assert rows[4].endswith("each: baro summary --by phase")
 
 
@@ -93,7 +93,7 @@ def test_many_phase_names(run, tape):
         for i in range(9):
             event(begin=f"p{i}"); time.sleep(0.3 if i in (1, 7) else 0.01); event(end=f"p{i}")
     """), status=0)
-    rows = table(run("summary", tape, status=0).stdout)
+    rows = table(run("summary", "-v", tape, status=0).stdout)
     names = [row.split()[0] for row in rows[:-1]]
     assert len(names) == 5 and names == sorted(names) and {"p1", "p7"} <= set(names)
     assert rows[-1].endswith("4 more: baro summary --by phase")
@@ -103,7 +103,7 @@ def test_tape_path_is_the_shortest(run, tape, work):
     (work / "a" / "b").mkdir(parents=True)
     (work / "link").symlink_to(work / "a" / "b")
     for given, there in (("a/../x.baro", "x.baro"), ("link/../y.baro", "a/y.baro"), ("./a//b/./z.baro", "a/b/z.baro")):
-        said = run("run", "-o", given, "--", "true", status=0, cwd=work).stderr
+        said = run("run", "-v", "-o", given, "--", "true", status=0, cwd=work).stderr
         assert f"  tape       {(work / there).resolve()}\n" in said
         assert (work / there).exists()
 

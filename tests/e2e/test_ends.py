@@ -25,7 +25,7 @@ def test_peak_between_samples(run_both, tape):
     assert job["rss_peak_is_unsampled"]
     assert job["rss_peak_is_lower_bound"] == bool(job["rss_peak_at_most_bytes"])
     assert job["pss_peak_bytes"] is None or job["pss_peak_is_lower_bound"]
-    text = run_both("summary", tape, status=0).stdout
+    text = run_both("summary", "-v", tape, status=0).stdout
     line = next(l for l in text.splitlines() if l.lstrip().startswith("memory"))
     assert ("peak ≥2" if job["rss_peak_is_lower_bound"] else "peak 2") in line and "between samples" in line, (
         line
@@ -63,7 +63,7 @@ def test_io_of_a_job_is_complete(run_both, work, tape, interval):
     shell = next(e for e in run_both.export(tape, "exit") if e["source"] == "wait4" and e["io_rchar_bytes"])
     assert shell["io_rchar_bytes"] == job["io_rchar_bytes"] and shell["io_wchar_bytes"] == job["io_wchar_bytes"]
     assert shell["io_is_lower_bound"] == 0
-    assert "i/o        read() 1" in run_both("summary", tape, status=0).stdout
+    assert "i/o        read() 1" in run_both("summary", "-v", tape, status=0).stdout
 
 
 def test_io_is_attributed_to_the_only_child(run_ordinary, work, tape):
@@ -179,7 +179,7 @@ def test_io_not_reported_is_marked_as_lower_bound(run_both, tape, where):
     if not s["job"]["io_is_lower_bound"]:
         assert s["job"]["io_rchar_bytes"] >= 90 * MIB and run_both.uid is None
         return
-    line = next(l for l in run_both("summary", tape, status=0).stdout.splitlines() if l.lstrip().startswith("i/o"))
+    line = next(l for l in run_both("summary", "-v", tape, status=0).stdout.splitlines() if l.lstrip().startswith("i/o"))
     assert "read() ≥" in line and ("write() ≥" in line or "write() not known" in line), line
 
 

@@ -71,7 +71,7 @@ def test_what_is_added_up(run, tape, powercap):
     energy = run.summary(tape)["energy"]
     assert energy["machine_joules"] == pytest.approx(19)
     assert energy["job_is_estimate"] is True and 0 < energy["job_joules"] <= 19
-    assert "CPUs and memory 19.0 J" in run("summary", tape, status=0).stdout
+    assert "CPUs and memory 19.0 J" in run("summary", "-v", tape, status=0).stdout
 
 
 def test_denied(run_ordinary, tape, powercap):
@@ -96,10 +96,10 @@ def test_carbon_is_arithmetic(run, tape, powercap):
         assert carbon["machine_grams"] == pytest.approx(0.035)
         assert 0 < carbon["job_grams"] <= carbon["machine_grams"] and found["marks"]["carbon.job_grams"] == "estimate"
         assert carbon["gpu_grams"] is None
-    text = run("summary", "--carbon", "350g/kWh", tape, status=0).stdout
+    text = run("summary", "-v", "--carbon", "350g/kWh", tape, status=0).stdout
     assert "CPUs and memory 0.035 g" in text and "350 g/kWh as given, times energy" in text
     for wrong in ("", "x", "5g/Wh", "0", "20000", "-1"):
-        assert "carbon" in run("summary", "--carbon", wrong, tape, status=2).stderr
+        assert "carbon" in run("summary", "-v", "--carbon", wrong, tape, status=2).stderr
 
 
 def test_sensors_that_leap(run, tape, powercap):

@@ -104,7 +104,7 @@ def test_of_the_machine_alone_there_is_no_job(run, tape, gpus):
     row = readings(rows(run, tape))[-1]
     assert row["memory_used_bytes"] == 3 * GIB
     assert {row[k] for k in ("memory_job_bytes", "busy_job_ns", "processes_job")} == {None}
-    summary = run("summary", tape).stdout
+    summary = run("summary", "-v", tape).stdout
     assert "gpu" in summary and " used" not in summary.split("gpu", 1)[1].split("\n")[0], summary
 
 

@@ -181,7 +181,7 @@ def test_text_that_has_no_end(run, tape, gpus):
     gpus.write("0 name " + "x" * 480, "0 uuid \x1b[31m;\x07", "0 bus ../../../../etc")
     found = record(run, tape, gpus)
     assert set(readings(found)[-1]["label"]) == {"x"}
-    shown = run("summary", tape).stdout + run("show", tape).stdout
+    shown = run("summary", "-v", tape).stdout + run("show", tape).stdout
     assert "\x1b[31m" not in shown and "\x07" not in shown
 
 

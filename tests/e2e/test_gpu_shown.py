@@ -101,9 +101,9 @@ def test_allocators_peak_beside_the_devices(run, tape, gpus, baro):
     job = "".join(f"{baro} mark {mark}; " for mark in marks) + "sleep 2"
     done = run("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", job, env=gpus.env)
     assert done.returncode == 0 and run.summary(tape)["gpu"]["allocator_peak_bytes"] == 61000000000
-    assert "allocator's peak 61.0 GB" in run("summary", tape).stdout
+    assert "allocator's peak 61.0 GB" in run("summary", "-v", tape).stdout
     run("run", "-q", "-i", "200ms", "-o", tape, "--force", "--", "sleep", "2", env=gpus.env)
-    assert run.summary(tape)["gpu"]["allocator_peak_bytes"] is None and "allocator" not in run("summary", tape).stdout
+    assert run.summary(tape)["gpu"]["allocator_peak_bytes"] is None and "allocator" not in run("summary", "-v", tape).stdout
 
 
 # ---- other accelerators ----------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_each_cause_has_its_verdict(run, training, work):
     assert "throttled by its power limit" in rules["gpu-throttled"]
 
     # the terminal
-    text = run("summary", tape, status=0).stdout
+    text = run("summary", "-v", tape, status=0).stdout
     assert re.search(r"gpu +2 × NVIDIA H100 80GB HBM3 · 1 of 2 used · .* GPU-seconds", text), text
     assert re.search(r"gpu0 +(2\d|3[01]) % busy, peak 30 % · multiprocessors", text) and "1 Xid error" in text
     assert re.search(r"gpu1 +0\.0 % busy", text)

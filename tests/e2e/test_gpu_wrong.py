@@ -42,7 +42,7 @@ def test_devices_that_are_not_given(run, tape, gpus):
     total = run.summary(tape)["gpu"]
     assert (total["visible"], total["used"], total["memory_job_peak_bytes"]) == (4, 1, 2147483648)
     assert all(total[f"{f}_is_lower_bound"] for f in ("used", "busy_job", "memory_job", "energy", "job_energy")), total
-    text = run("summary", tape).stdout
+    text = run("summary", "-v", tape).stdout
     said = (r"≥1 of 4 used .* ≥[\d.]+ GPU-seconds .* peak memory ≥2\.15 GB\s.*"
             r"\s≥[\d.]+ k?J")
     assert re.search(said, text, re.S), text

@@ -137,7 +137,7 @@ def test_address_space(run, tape):
     assert found["memory_peak_of"] == "address_space"
     assert 562 << 20 < found["memory_peak_bytes"] < 2000000 << 10
     assert found["memory_peak_ratio"] == pytest.approx(found["memory_peak_bytes"] / (2000000 << 10))
-    assert "of address space" in run("summary", tape, status=0).stdout
+    assert "of address space" in run("summary", "-v", tape, status=0).stdout
 
 
 def test_data_size(run, tape):

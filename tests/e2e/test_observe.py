@@ -468,7 +468,7 @@ def test_stopped_and_started_again(run, jobs, observer, wait_until):
     observer.stop()
     before = run.instants(tape)
     assert run.summary(tape)["exit"] == {"status": None, "signal": None, "is_core_dumped": None, "is_detached": True}
-    assert "recording stopped, the job was running" in run("summary", tape).stdout
+    assert "recording stopped, the job was running" in run("summary", "-v", tape).stdout
     assert listed(run, tape) == ("ended", "detached", True)
     observer.start()
     wait_until(lambda: len(run.instants(tape)) > len(before), "a sample of the second observer")
@@ -477,7 +477,7 @@ def test_stopped_and_started_again(run, jobs, observer, wait_until):
     observer.p.kill()
     observer.p.communicate()
     assert run.summary(tape)["exit"]["is_detached"] is False
-    assert "cut off" in run("summary", tape).stdout
+    assert "cut off" in run("summary", "-v", tape).stdout
     assert listed(run, tape) == ("cut off", "no end", False)
     observer.start()
     wait_until(lambda: listed(run, tape)[0] == "running", "the third observer")

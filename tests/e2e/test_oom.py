@@ -89,7 +89,7 @@ def record(run, tape, group, via, argv, status):
     said = done.communicate()[1]
     assert done.returncode == status
     run.await_end(tape)
-    text = run("summary", tape, status=0).stdout + said
+    text = run("summary", "-v", tape, status=0).stdout + said
     # Other processes of the machine may be OOM-killed meanwhile; the lines on the machine count all of them.
     own = re.sub(r"^  machine .*\n(?:   .*\n)*", "", text, flags=re.M)
     return run.summary(tape)["limits"], own
@@ -221,5 +221,5 @@ def test_recorder_that_is_killed_with_the_job(run_both, work, full, big):
     found = verdict(run_both, tape)
     assert found["title"].startswith("Memory probably ran out, and the recorder was killed as well: ")
     assert " % full in the last sample" in found["title"]
-    text = run_both("summary", tape, status=0).stdout
+    text = run_both("summary", "-v", tape, status=0).stdout
     assert "cut off" in text and "probably ran out" in " ".join(text.split())

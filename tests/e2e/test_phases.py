@@ -380,7 +380,7 @@ def test_truncated_and_removed_while_it_is_recorded(run, tape, work, wait_until)
     assert [m["name"] for m in phases(run, tape)["marks"]] == ["a first line", "anew", "after a hole"]
     [warning] = [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"]
     assert "was removed" in warning and "lines that were not read before the file was truncated" in warning
-    assert "$BARO_EVENTS: left out: lines that were not read" in run("summary", tape, status=0).stdout
+    assert "$BARO_EVENTS: left out: lines that were not read" in run("summary", "-v", tape, status=0).stdout
     wait_until(lambda: not events_in(work))
 
 

@@ -62,7 +62,7 @@ def test_summary_json(baro, tape):
 def test_block_is_the_same_live_and_later(baro, work):
     live = subprocess.run([baro, "run", "-o", str(work / "l.baro"), "sh", "-c", "sleep 0.1; true"], capture_output=True)
     assert live.returncode == 0 and live.stdout == b""
-    assert live.stderr == good(baro, "summary", work / "l.baro")
+    assert live.stderr == good(baro, "summary", "-v", work / "l.baro")
 
 
 MACHINE = pathlib.Path(__file__).parents[1] / "tape" / "v1-machine.baro"
@@ -173,7 +173,7 @@ def test_states_of_tapes(baro, started, wait_until):
         == 1
     )
     for r in runs:
-        text = good(baro, "summary", f"@{r['number']}").decode().splitlines()[0]
+        text = good(baro, "summary", "-v", f"@{r['number']}").decode().splitlines()[0]
         assert {"ended": "exit 0", "running": "running", "cut off": "cut off"}[r["state"]] in text
         d = json.loads(good(baro, "summary", "--json", f"@{r['number']}"))
         if r["state"] == "running":
@@ -431,5 +431,5 @@ def test_full_output(baro, tape):
 
 def test_a_part_of_cpu_that_is_not_known_is_left_out(run):
     """The tape has no system time of the job."""
-    text = run("summary", SOURCE / "tests/tape/v1-small.baro", status=0).stdout
+    text = run("summary", "-v", SOURCE / "tests/tape/v1-small.baro", status=0).stdout
     assert "660 ms (user ≥1.05 ms) ·" in text

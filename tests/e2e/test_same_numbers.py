@@ -60,7 +60,7 @@ def check_text(text, summary):
 
 def test_text_and_documents(baro, recorded, tmp_path):
     path, summary = recorded
-    check_text(good(baro, "summary", path).decode(), summary)
+    check_text(good(baro, "summary", "-v", path).decode(), summary)
     good(baro, "report", "-o", f"{tmp_path}/all/", path)
     for text in (good(baro, "report", "-F", "markdown", "-o", "-", path).decode(), (tmp_path / "all" / "report.md").read_text()):
         check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), summary)

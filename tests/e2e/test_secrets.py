@@ -29,7 +29,7 @@ def everything(run, tape):
     for entity in ENTITIES:
         for fmt in ("csv", "jsonl"):
             out[f"{entity} {fmt}"] = run("export", "--format", fmt, "--entity", entity, tape, status=0).stdout
-    out["summary"] = run("summary", tape, status=0).stdout
+    out["summary"] = run("summary", "-v", tape, status=0).stdout
     out["summary --json"] = run("summary", "--json", tape, status=0).stdout
     for at in ("+0s", "+0.4s"):
         out[f"show {at}"] = run("show", tape, "--at", at).stdout

@@ -80,7 +80,7 @@ def test_show_finds_moments_that_are_printed(baro, work):
     assert call(baro, "run", "-q", "-i", "10ms", "-o", path, "--", sys.executable, "-c", grow).returncode == 0
     env = dict(os.environ, TZ="XXX-5:45")
     samples = [int(r["t_ns"]) for r in csv.DictReader(io.StringIO(good(baro, "export", "-e", "job", path).decode()))]
-    text = good(baro, "summary", path, env=env).decode()
+    text = good(baro, "summary", "-v", path, env=env).decode()
     moment = re.search(r"peak .* at (\+\S+s)[:\n ]", text)
     peak = json.loads(good(baro, "show", "--json", "--at", "peak", path))
     assert peak["sample"] == "at"

@@ -104,7 +104,7 @@ def test_a_sandbox_is_shown_with_its_task(run, tape, task_file, work, started):
     run("record", "-q", "-o", tape, "--tasks", task_file(f"tasks: {{a: {{pid: {p.pid}, sandbox: box}}}}"), status=0)
     summary = run.summary(tape)
     assert [(d["path"], d["task"]) for d in summary["directories"]] == [(str(work / "box"), "a")]
-    assert f"{work}/box (a): " in run("summary", tape).stdout
+    assert f"{work}/box (a): " in run("summary", "-v", tape).stdout
     rows = [r for r in run.export(tape, "process") if r["task"] == "a"]
     assert summary["tasks"][0]["process_samples"] == len(rows) > 0
 

@@ -98,7 +98,7 @@ def test_every_reader(tools, work, tape):
     by_task = list(tasks_by_name(t.json("summary", "--by", "task", "--json", tape)).values())
     assert by_task == t.json("summary", "--json", tape)["tasks"]
     assert [x["name"] for x in by_task] == ["gul", "fmp"]
-    assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", tape), re.M)
+    assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", "-v", tape), re.M)
     check_reports(t, tape, work, by_task)
     check_plots(t, tape)
     top = t.out("top", "--once", "--at", f"+{living / 1e9:.3f}s", tape)

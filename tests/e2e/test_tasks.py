@@ -439,7 +439,7 @@ def test_text_of_the_summary(recording, tool, run, tape, wait_until):
     narrow = run("summary", "--by", "task", tape, status=0, env={**os.environ, "COLUMNS": "40"}).stdout.splitlines()
     assert max(map(len, narrow)) <= 40 and narrow[1].split()[-1] == "gul"
     assert {t["label"] for t in r.values()} == {f"{gul.name}, no such program"}
-    assert "gul" in run("summary", tape, status=0).stdout.splitlines()[0]
+    assert "gul" in run("summary", "-v", tape, status=0).stdout.splitlines()[0]
 
 
 @needs_connector
@@ -508,7 +508,7 @@ def test_cpu_of_commands_is_whole_or_marked(run_both, tape, wait_until):
         assert s["job"]["processes_started_is_lower_bound"]
         return
     assert burned["cpu_is_lower_bound"] or burned["cpu_ns"] >= (truth - 0.03 - 0.05 * truth) * 1e9
-    line = next(text for text in run_both("summary", tape, status=0).stdout.splitlines() if f" {name[:15]} " in text)
+    line = next(text for text in run_both("summary", "-v", tape, status=0).stdout.splitlines() if f" {name[:15]} " in text)
     # "?": nothing is known of it; the count of processes and the peak of memory have their own marks
     marked = any(burned[f"{key}_is_lower_bound"] for key in ("processes", "cpu", "rss_peak"))
     assert (">" in line or "?" in line) == marked

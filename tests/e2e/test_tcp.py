@@ -295,7 +295,7 @@ def test_an_interface_that_is_removed(run, tape, work, uplink, wait_until):
     job = ended(run, tape, p)
     assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE
     assert job["net_is_lower_bound"], "it may have sent more after the last reading"
-    assert "its own namespace: sent ≥5." in run("summary", tape).stdout
+    assert "its own namespace: sent ≥5." in run("summary", "-v", tape).stdout
 
 
 def test_a_namespace_that_was_there_before(run, tape, work, uplink, started, wait_until):
@@ -428,7 +428,7 @@ while a.recv(65536):
     job = run.summary(tape)["job"]
     assert job["tcp_sent_bytes"] is None and job["tcp_received_bytes"] is None
     assert job["tcp_unattributed_sent_bytes"] == 1000
-    text = run("summary", tape).stdout
+    text = run("summary", "-v", tape).stdout
     assert "tcp not known: its sockets ended before they were read" in text and "sent 1.00 kB" in text
 
 
@@ -458,7 +458,7 @@ def test_exits_tasks_and_commands(run_both, tape, work, pair):
         assert one["tcp_received_bytes"] == sum(exits[pid]["tcp_received_bytes"] for pid in truth)
         if not one["tcp_is_lower_bound"]:
             assert one["tcp_sent_bytes"] == SIZE + 2 == whole["job"]["tcp_sent_bytes"]
-    text = run_both("summary", tape).stdout
+    text = run_both("summary", "-v", tape).stdout
     if not command["tcp_sent_bytes"] and not command["tcp_received_bytes"]:
         assert command["tcp_is_lower_bound"]  # a busy machine: nothing was read after the connection was made
         assert re.search(r"network +tcp sent (at least|not known)", text), text

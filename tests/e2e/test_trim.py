@@ -83,13 +83,13 @@ def test_a_stretch_of_time(run, work, recorded):
         del row["cores"]  # of two samples: the first one of a tape has none
     assert one == [r for r in other if int(r["t_ns"]) >= middle]
     assert rows(run, part, "exit") == [r for r in rows(run, recorded, "exit") if int(r["t_ns"]) >= middle]
-    summary = run("summary", part, status=0).stdout
+    summary = run("summary", "-v", part, status=0).stdout
     assert "were removed (--keep, baro trim)" in " ".join(summary.split())
     assert tape_reader.read(part).header[41] == [b"\2"]
     run("trim", recorded, "--to", f"{middle / 1e9:.9f}s", "-o", work / "front.baro", status=0)
     assert samples(run, work / "front.baro") == [t for t in all_of_it if t <= middle]
     assert 41 not in tape_reader.read(work / "front.baro").header
-    assert "recording stopped" in run("summary", work / "front.baro", status=0).stdout
+    assert "recording stopped" in run("summary", "-v", work / "front.baro", status=0).stdout
     for command in (
         ["show"],
         ["report", "-o", work / "page.html"],
@@ -216,7 +216,7 @@ def test_values_stay(run, work, recorded):
     assert len(numbers) > 10 and all(summary["job"][k] == v for k, v in numbers.items())
     phases = [e for e in rows(run, work / "a.baro", "event") if e["event"] in ("phase_begin", "phase_end")]
     assert (phases[0]["text"] == phases[1]["text"]
-            and "unmatched" not in run("summary", work / "a.baro", status=0).stdout)
+            and "unmatched" not in run("summary", "-v", work / "a.baro", status=0).stdout)
     mark = [e for e in rows(run, work / "a.baro", "event") if e["event"] == "mark"][0]
     assert 0.25 in json.loads(mark["attributes"]).values()
     for command in (["show"], ["report", "-o", work / "page.html"], ["export", "-F", "trace"], ["top", "--once"]):

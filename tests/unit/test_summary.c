@@ -3,6 +3,7 @@
 #include "unit.h"
 #include "libbaro/sample/row.h"
 #include "baro/summary.h"
+#include "base/escape.h"
 #include "golden.h"
 #include "libbaro/summary/facts.h"
 #include "libbaro/summary/summary.h"
@@ -399,6 +400,29 @@ TEST(golden_report)
     summary_json(s, "/t/x.baro", &json);
     expect_golden("summary.json", &text);
     buf_done(&text);
+}
+
+/* The short block has at most 15 lines, none of them too long, for a job with hostile names as well. */
+TEST(glance)
+{
+    struct baro_summary *s = summary_of_story();
+    for (unsigned width = 40; width <= 200; width++) {
+        for (int way = 0; way < 4; way++) {
+            struct report_style style = {.width = width, .utf8 = way & 1, .curves = way & 2};
+            struct buf text = {0};
+            unsigned lines = 0;
+            report_glance(s, NULL, "/tmp/a/long/path/of/a/tape/that/goes/on/and/on.baro", style, &text);
+            if (way == 3 && (width == 80 || width == 40))
+                expect_golden(width == 80 ? "glance-80.txt" : "glance-40.txt", &text);
+            buf_byte(&text, 0);
+            for (char *rest = (char *)text.at, *line; (line = strtok_r(rest, "\n", &rest)) != NULL; lines++) {
+                if (utf8_columns(line, strlen(line)) > width)
+                    fail_msg("%u columns: %s", width, line);
+            }
+            assert_true(lines >= 4 && lines <= 15);
+            buf_done(&text);
+        }
+    }
 }
 
 /* A control byte becomes four. */

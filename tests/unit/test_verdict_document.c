@@ -34,7 +34,12 @@ static void write_rule(struct buf *b, const struct baro_rule *r, const struct ma
     world_init(&w);
     m->make(&w);
     assert_true(find_rule(r->name)->apply(&w.e, &w.e.job, &f));
-    buf_printf(b, "%s> %.*s", r->threshold_count ? "\n" : "", (int)f.title.len, (const char *)f.title.at);
+    assert_true(f.brief.len > 0);
+    buf_printf(b, "%s> **%s**: %.*s", r->threshold_count ? "\n" : "", r->name, (int)f.brief.len,
+               (const char *)f.brief.at);
+    if (f.hint.len)
+        buf_printf(b, " → %.*s", (int)f.hint.len, (const char *)f.hint.at);
+    buf_printf(b, "\n>\n> %.*s", (int)f.title.len, (const char *)f.title.at);
     if (f.advice.len)
         buf_printf(b, " %.*s", (int)f.advice.len, (const char *)f.advice.at);
     buf_str(b, "\n");

@@ -133,11 +133,12 @@ struct evidence {
 #define MEMBER(member, section, name) const char *member;
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
-    bool is_running;     /* the tape has no end yet */
-    bool is_cut_off;     /* the tape has no end, and no recorder is writing it any more */
-    const char *holder;  /* the command that held the most at the peak of memory; "": not known */
-    uint32_t clients;    /* those that had others do the work (client.h) */
-    const char *victims; /* names of OOM-killed processes; "" */
+    bool is_running;          /* the tape has no end yet */
+    bool is_cut_off;          /* the tape has no end, and no recorder is writing it any more */
+    const char *holder;       /* the command that held the most at the peak of memory; "": not known */
+    uint32_t clients;         /* those that had others do the work (client.h) */
+    const char *failed_phase; /* path of the phase in which what failed first ended: "test/flaky"; "": none */
+    const char *victims;      /* names of OOM-killed processes; "" */
     struct heavy command[COMMANDS_MOST];
     size_t n_commands, n_all_commands;
     struct gpu_seen gpu[GPUS_MOST];

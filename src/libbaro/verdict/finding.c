@@ -23,6 +23,22 @@ void find_advice(struct finding *f, const char *format, ...)
     va_end(args);
 }
 
+void find_brief(struct finding *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&f->brief, format, args);
+    va_end(args);
+}
+
+void find_hint(struct finding *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&f->hint, format, args);
+    va_end(args);
+}
+
 /* ---- words ---- */
 
 double whole_down(double value)
@@ -47,7 +63,7 @@ static struct words words_of(struct buf *b)
 static struct buf marked(unsigned flags)
 {
     struct buf b = {0};
-    buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_WORDS));
+    buf_str(&b, baro_value_prefix(flags & ~SIGNS, flags & SIGNS ? BARO_PREFIX_SYMBOL : BARO_PREFIX_WORDS));
     return b;
 }
 
@@ -152,6 +168,8 @@ void finding_done(struct finding *f)
 {
     buf_done(&f->title);
     buf_done(&f->advice);
+    buf_done(&f->brief);
+    buf_done(&f->hint);
     for (size_t i = 0; i < f->n_rows; i++)
         buf_done(&f->row[i].text);
     memset(f, 0, sizeof(*f));

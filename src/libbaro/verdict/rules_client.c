@@ -90,6 +90,7 @@ static bool client(const struct evidence *e, const struct stretch *s, struct fin
     c += __builtin_ctz(e->clients);
     find_title(f, "%.*s left work to %s, which is not in this recording.", (int)strcspn(c->name, ":"), c->name, c->of);
     find_advice(f, "%s", c->advice);
+    find_brief(f, "%.*s left work to %s, which is not recorded", (int)strcspn(c->name, ":"), c->name, c->of);
     find_text(f, "command", c->name);
     return true;
 }

@@ -65,6 +65,10 @@ static bool cpu_quota(const struct evidence *e, const struct stretch *s, struct 
     find_title(f, ".");
     find_advice(f, "Ask for %s core%s, or start fewer threads at a time.", words_cores(cores_wanted(e, s), 0).at,
                 cores_wanted(e, s) >= 2 ? "s" : "");
+    find_brief(f, "throttled for %s", words_duration(throttled_ns(e, s), flags | SIGNS).at);
+    if (g && g->quota_cores > 0)
+        find_brief(f, " by the quota of %s cores (cgroup %s)", words_cores(g->quota_cores, 0).at, g->name);
+    find_hint(f, "ask for %s core%s", words_cores(cores_wanted(e, s), 0).at, cores_wanted(e, s) >= 2 ? "s" : "");
     find_number(f, s->phase ? "throttled_ns" : "limits.throttled_ns", throttled_ns(e, s), flags, BARO_UNIT_NS);
     find_number(f, "cpu_ns", GROWN(s, FOLD_CPU), BARO_UNIT_NS);
     find_number(f, "quota_cores", g ? g->quota_cores : NAN, 0, BARO_UNIT_REAL);
@@ -136,6 +140,9 @@ static bool cpu_neighbour(const struct evidence *e, const struct stretch *s, str
                    words_duration(own, s->flags[FOLD_RUN_DELAY]).at, words_cores(e->cores, 0).at,
                    e->cores > 1 ? "s" : "");
     find_advice(f, "Measure it again on a quiet machine, or give it cores of its own (cpuset, a higher cpu.weight).");
+    find_brief(f, "others kept %s of %s cores busy; waited %s", words_cores(others, of_others | SIGNS).at,
+               words_cores(e->host_cores, 0).at, words_duration(lost, of_lost | SIGNS).at);
+    find_hint(f, "measure on a quiet machine");
     find_number(f, s->phase ? "others_cores" : "host.cpu_others_mean_cores", others, of_others, BARO_UNIT_REAL);
     find_number(f, s->phase ? "run_delay_ns" : "job.run_delay_ns", GROWN(s, FOLD_RUN_DELAY), BARO_UNIT_NS);
     find_number(f, "lost_to_others_ns", lost, of_lost, BARO_UNIT_NS);
@@ -169,6 +176,8 @@ static bool cpu_steal(const struct evidence *e, const struct stretch *s, struct 
     find_title(f, "The hypervisor gave %s of this machine's CPU time to other machines.",
                words_percent(FACT(e, host_steal_ratio)).at);
     find_advice(f, "Use a machine whose cores are not shared, or measure it again at another time.");
+    find_brief(f, "the hypervisor took %s of the CPU time", words_percent(FACT(e, host_steal_ratio) | SIGNS).at);
+    find_hint(f, "use a machine that is not shared");
     find_number(f, "host.cpu_steal_ratio", FACT(e, host_steal_ratio), BARO_UNIT_RATIO);
     return true;
 }
@@ -219,6 +228,10 @@ static bool few_cores(const struct evidence *e, const struct stretch *s, struct 
                words_cores(e->cores, 0).at, words_duration(GROWN(s, FOLD_RUN_DELAY)).at,
                words_cores(demand, stretch_demand_flags(s)).at);
     advise_on_cores(e, s, f);
+    find_brief(f, "all %s cores busy; had work for %s", words_cores(e->cores, 0).at,
+               words_cores(demand, stretch_demand_flags(s) | SIGNS).at);
+    find_hint(f, cores_wanted(e, s) > e->cores ? "ask for %s cores" : "start at most %s threads at a time",
+              words_cores(cores_wanted(e, s) > e->cores ? cores_wanted(e, s) : whole_up(e->cores), 0).at);
     find_number(f, s->phase ? "cores" : "job.cores_mean", s->phase ? used : e->cores_mean,
                 s->phase ? s->flags[FOLD_CPU] : e->flags.cores_mean, BARO_UNIT_REAL);
     find_number(f, "demand_cores", demand, stretch_demand_flags(s), BARO_UNIT_REAL);

@@ -101,6 +101,23 @@ static void find_killed(const struct evidence *e, struct finding *f)
     find_number(f, "limits.oom_kills", FACT(e, oom_kills), BARO_UNIT_NONE);
 }
 
+/* "out of memory: limit 126 MB (cgroup /job), most held by python3" */
+static void find_oom_brief(const struct evidence *e, double limit, const struct group *g, struct finding *f)
+{
+    bool certain = e->oom_kills_at_least >= OOM_KILLS;
+    find_brief(f, "%sout of memory", certain ? "" : "probably ");
+    if (limit > 0)
+        find_brief(f, ": limit %s", words_limit(limit).at);
+    if (limit > 0 && g)
+        find_brief(f, " (cgroup %s)", g->name);
+    if (*e->holder)
+        find_brief(f, ", most held by %s", e->holder);
+    else if (*e->victims)
+        find_brief(f, ", killed %s", e->victims);
+    if (limit > 0)
+        find_hint(f, "ask for more: %s", words_limit(g ? 2 * limit : limit).at);
+}
+
 static void find_limit(const struct evidence *e, double limit, const struct group *g, struct finding *f)
 {
     bool of_group = limit != e->memory_limit_bytes;
@@ -152,6 +169,7 @@ static bool oom(const struct evidence *e, const struct stretch *s, struct findin
     find_title(f, ".");
     if (limit > 0)
         find_more(limit, g, f);
+    find_oom_brief(e, limit, g, f);
     return true;
 }
 
@@ -183,6 +201,11 @@ static bool pids_limit(const struct evidence *e, const struct stretch *s, struct
         find_title(f, ": the limit is %s (%s)", words_count(FACT(e, pids)).at, e->pids_source);
     find_title(f, ".");
     find_advice(f, "Ask for a higher limit on processes and threads, or start fewer at a time.");
+    find_brief(f, "%s fork%s refused", words_count(FACT(e, forks_refused) | SIGNS).at,
+               e->forks_refused >= 2 ? "s" : "");
+    if (e->pids > 0)
+        find_brief(f, " at the limit of %s (%s)", words_count(FACT(e, pids)).at, e->pids_source);
+    find_hint(f, "ask for a higher limit, or start fewer at a time");
     find_number(f, "limits.forks_refused", FACT(e, forks_refused), BARO_UNIT_NONE);
     find_number(f, "limits.pids", FACT(e, pids), BARO_UNIT_NONE);
     return true;
@@ -255,6 +278,9 @@ static bool killed(const struct evidence *e, const struct stretch *s, struct fin
                           : ": no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a "
                             "user");
     find_title(f, ".");
+    find_brief(f, "%s after %s", e->exit_signal, words_duration(FACT(e, wall_ns) | SIGNS).at);
+    if (meaning_of(e->exit_signal))
+        find_brief(f, ": %s", meaning_of(e->exit_signal));
     find_text(f, "exit.signal", e->exit_signal);
     find_number(f, "wall_ns", FACT(e, wall_ns), BARO_UNIT_NS);
     return true;
@@ -403,6 +429,38 @@ static void find_failure_numbers(struct finding *f, const struct failure *why, b
     find_text(f, "failed_after", why->after);
 }
 
+/* What a status means by convention, in a few words; "". */
+static struct words meaning_of_status(int status)
+{
+    struct words w = {""};
+    const char *means = status == 127   ? ": command not found"
+                        : status == 126 ? ": it could not be executed"
+                        : status == 124 ? ": timeout(1) ended it"
+                                        : "";
+    if (status > 128 && status < 128 + 65)
+        snprintf(w.at, sizeof(w.at), ": %.40s", of_signal(status - 128).at);
+    else
+        snprintf(w.at, sizeof(w.at), "%s", means);
+    return w;
+}
+
+/* "in phase test/flaky: `sh tests/flaky.sh`, status 1" */
+static void find_failed_brief(const struct evidence *e, const struct failure *why, bool is_known, struct finding *f)
+{
+    if (*e->failed_phase)
+        find_brief(f, "in phase %s: ", e->failed_phase);
+    if (!why || !why->is_of_child || !is_known) {
+        find_brief(f, "status %s%s", words_count(FACT(e, exit_status)).at, meaning_of_status((int)e->exit_status).at);
+        return;
+    }
+    const struct failure_end *first = &why->first;
+    find_brief(f, *first->command ? "`%s`, " : "%s, ", *first->command ? first->command : first->name);
+    if (WIFSIGNALED(first->status))
+        find_brief(f, "%s", of_signal(WTERMSIG(first->status)).at);
+    else
+        find_brief(f, "status %d%s", WEXITSTATUS(first->status), meaning_of_status(WEXITSTATUS(first->status)).at);
+}
+
 static bool is_oom_kill(const struct evidence *e)
 {
     const struct failure *why = e->failure;
@@ -419,7 +477,11 @@ static bool apply_failed(const struct evidence *e, const struct stretch *s, stru
     if (!(e->exit_status >= FAILED_STATUS) || is_oom_kill(e))
         return false;
     find_title(f, "It ended with status %s", words_count(FACT(e, exit_status)).at);
+    if (*e->failed_phase)
+        find_title(f, " in phase %s", e->failed_phase);
     find_number(f, "exit.status", FACT(e, exit_status), BARO_UNIT_NONE);
+    find_text(f, "phase", e->failed_phase);
+    find_failed_brief(e, why, why && first_is_known(e, why), f);
     bool is_itself = !why || !why->is_of_child;
     if (is_itself) {
         find_custom(f, e->exit_status);

@@ -47,6 +47,11 @@ static bool gpu_error(const struct evidence *e, const struct stretch *s, struct 
                    g->ecc_uncorrected);
     find_advice(f, "13, 31, 43 and 45 are mostly the program's own mistakes; 48, 63, 64, 79, 94 and 95 are the "
                    "hardware's: have it checked, and exclude this GPU until then.");
+    if (g->xid_errors >= 1)
+        find_brief(f, "Xid %.0f of %s", g->xid_last, g->name);
+    else
+        find_brief(f, "%.0f memory errors of %s not corrected", g->ecc_uncorrected, g->name);
+    find_hint(f, "have it checked if it comes again");
     find_number(f, "gpus.xid_errors", g->xid_errors, 0, BARO_UNIT_NONE);
     find_number(f, "gpus.ecc_uncorrected", g->ecc_uncorrected, 0, BARO_UNIT_NONE);
     return true;
@@ -97,6 +102,8 @@ static bool gpu_idle(const struct evidence *e, const struct stretch *s, struct f
         find_advice(f,
                     "See what it waited for: phases (baro phase) show when. Larger batches keep it busier; a smaller "
                     "GPU may do.");
+    find_brief(f, "%s idle %s of the time%s", g->name, idle.at, is_one ? ", while one thread prepared data" : "");
+    find_hint(f, is_one ? "prepare data with several workers" : "larger batches, or a smaller GPU");
     find_number(f, "gpus.busy_ratio", g->busy, 0, BARO_UNIT_RATIO);
     if (is_one)
         find_number(f, "demand_cores", demand, stretch_demand_flags(s), BARO_UNIT_REAL);
@@ -143,6 +150,10 @@ static bool gpu_throttled(const struct evidence *e, const struct stretch *s, str
                        "board and the room allow it; a lower clock costs less energy for nearly the same work.");
     else
         find_advice(f, "See to its cooling: fans, air flow, and what stands beside it.");
+    find_brief(f, "%s throttled by its %s for %s", g->name, by_power ? "power limit" : "temperature",
+               words_duration(by_power ? g->throttled_power_ns : g->throttled_thermal_ns, 0).at);
+    if (!by_power)
+        find_hint(f, "see to its cooling");
     find_number(f, "gpus.throttled_power_ns", g->throttled_power_ns, 0, BARO_UNIT_NS);
     find_number(f, "gpus.throttled_thermal_ns", g->throttled_thermal_ns, 0, BARO_UNIT_NS);
     find_number(f, "gpus.power_limit_watts", g->power_limit, 0, BARO_UNIT_REAL);
@@ -176,6 +187,9 @@ static bool gpu_memory(const struct evidence *e, const struct stretch *s, struct
                words_bytes(g->memory_used_peak, 0).at, words_bytes(g->memory_total, 0).at);
     find_advice(f, "Some frameworks take nearly all of it at once, whatever they need. If yours does not: a smaller "
                    "batch, or a GPU with more memory, before it runs out.");
+    find_brief(f, "%s filled to %s: %s of %s", g->name, words_percent(filled(g), 0).at,
+               words_bytes(g->memory_used_peak, 0).at, words_bytes(g->memory_total, 0).at);
+    find_hint(f, "a smaller batch, before it runs out");
     find_number(f, "gpus.memory_used_peak_bytes", g->memory_used_peak, 0, BARO_UNIT_BYTES);
     find_number(f, "gpus.memory_total_bytes", g->memory_total, 0, BARO_UNIT_BYTES);
     return true;
@@ -206,6 +220,8 @@ static bool gpu_shared(const struct evidence *e, const struct stretch *s, struct
     find_title(f, "Processes that are not the job's used %s of %s.", words_percent(g->busy_others, 0).at, g->name);
     find_advice(f, "Use another GPU (CUDA_VISIBLE_DEVICES), or see who they are with nvidia-smi; times are not to be "
                    "compared with those of a GPU of its own.");
+    find_brief(f, "others used %s of %s", words_percent(g->busy_others, 0).at, g->name);
+    find_hint(f, "use another GPU");
     find_number(f, "gpus.busy_others_ratio", g->busy_others, 0, BARO_UNIT_RATIO);
     find_number(f, "gpus.busy_job_ratio", g->busy_job, 0, BARO_UNIT_RATIO);
     return true;
@@ -237,6 +253,8 @@ static bool gpu_unused(const struct evidence *e, const struct stretch *s, struct
     find_title(f, "It used %s of %.0f GPUs%s: %s was never used.", words_count(FACT(e, gpu_used)).at, known,
                known < e->gpu_visible ? " that can be read" : "", g->name);
     find_advice(f, "Ask for as many as it uses, or let it use all (DistributedDataParallel, pmap, --gpus).");
+    find_brief(f, "used %s of %.0f GPUs; %s never", words_count(FACT(e, gpu_used) | SIGNS).at, known, g->name);
+    find_hint(f, "ask for as many as it uses");
     find_number(f, "gpu.used", FACT(e, gpu_used), BARO_UNIT_NONE);
     find_number(f, "gpu.visible", e->gpu_visible, 0, BARO_UNIT_NONE);
     return true;

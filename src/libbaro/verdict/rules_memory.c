@@ -98,6 +98,10 @@ static bool memory_limit(const struct evidence *e, const struct stretch *s, stru
                words_percent(memory_pressure(s), pressure_flags(s)).at, words_bytes(limit_of(g), 0).at, g->name,
                words_count(g->limit_hits > 0 ? g->limit_hits : g->high_hits, 0).at);
     find_advice(f, "Ask for more than %s of memory, or let it hold less at a time.", words_bytes(limit_of(g), 0).at);
+    find_brief(f, "waited %s of the time at its limit of %s (cgroup %s)",
+               words_percent(memory_pressure(s), pressure_flags(s) | SIGNS).at, words_bytes(limit_of(g), 0).at,
+               g->name);
+    find_hint(f, "ask for more than %s", words_bytes(limit_of(g), 0).at);
     find_limit(e, s, g, f);
     return true;
 }
@@ -129,6 +133,10 @@ static bool page_cache(const struct evidence *e, const struct stretch *s, struct
                g->name,
                words_percent(waited, waited > memory_pressure(s) ? s->flags[FOLD_BLOCKED] : pressure_flags(s)).at);
     find_advice(f, "Ask for memory for its files as well, or let it read each file once.");
+    find_brief(f, "read %s with a limit of %s (cgroup %s): files were read again",
+               words_bytes(s->grown[FOLD_READ], s->flags[FOLD_READ] | SIGNS).at, words_bytes(limit_of(g), 0).at,
+               g->name);
+    find_hint(f, "ask for memory for its files");
     find_limit(e, s, g, f);
     find_number(f, "faults_major", GROWN(s, FOLD_FAULTS), BARO_UNIT_NONE);
     return true;
@@ -159,6 +167,9 @@ static bool swap(const struct evidence *e, const struct stretch *s, struct findi
     find_title(f, "At its peak %s of its memory was swapped out, and the machine read %s back from swap.",
                words_bytes(FACT(e, swap_peak_bytes)).at, words_bytes(FACT(e, host_swap_in_bytes)).at);
     find_advice(f, "Ask for more memory: it held %s besides.", words_bytes(FACT(e, rss_peak_bytes)).at);
+    find_brief(f, "%s swapped out, %s read back from swap", words_bytes(FACT(e, swap_peak_bytes) | SIGNS).at,
+               words_bytes(FACT(e, host_swap_in_bytes) | SIGNS).at);
+    find_hint(f, "ask for more memory");
     find_number(f, "job.swap_peak_bytes", FACT(e, swap_peak_bytes), BARO_UNIT_BYTES);
     find_number(f, "host.swap_in_bytes", FACT(e, host_swap_in_bytes), BARO_UNIT_BYTES);
     find_number(f, "host.swap_out_bytes", FACT(e, host_swap_out_bytes), BARO_UNIT_BYTES);
@@ -207,6 +218,11 @@ static bool near_limit(const struct evidence *e, const struct stretch *s, struct
     find_title(f, ".");
     find_advice(f, "Ask for %s, so that a little more does not end it.",
                 words_bytes(e->memory_peak_bytes * 1.25, 0).at);
+    find_brief(f, "%s of %s used, %s", words_bytes(FACT(e, memory_peak_bytes) | SIGNS).at,
+               words_limit(e->memory_limit_bytes).at, words_percent(FACT(e, memory_peak_ratio) | SIGNS).at);
+    if (*e->holder && !(e->rss_peak_bytes < e->memory_peak_bytes / 2))
+        find_brief(f, ", most held by %s", e->holder);
+    find_hint(f, "ask for %s", words_bytes(e->memory_peak_bytes * 1.25, 0).at);
     find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
     find_number(f, "limits.memory_bytes", FACT(e, memory_limit_bytes), BARO_UNIT_BYTES);
     find_number(f, "limits.memory_peak_ratio", FACT(e, memory_peak_ratio), BARO_UNIT_RATIO);
@@ -233,6 +249,7 @@ const struct verdict_rule rule_near_limit = {
 #define LEAK_STEADY 0.75
 #define LEAK_LAST 0.2
 #define LEAK_TIME_NS (60 * SECOND_NS)
+#define LEAK_POINTS 10 /* of a shorter time, which is worth a note */
 
 /* Reads the memory at the ends of the windows, which divide the time from LEAK_FROM to the last sample with a living
  * process. Returns the length of that time; 0 if the memory is not known, or if the time ends long before the job
@@ -243,6 +260,7 @@ static double memory_history(const struct evidence *e, const struct stretch *s, 
     if (!e->history)
         return 0;
     end_ns = points_last_ns(e->history, FOLD_RSS);
+    end_ns = end_ns > s->end_ns ? s->end_ns : end_ns;
     if (end_ns < s->begin_ns + whole_of(LEAK_TO * s->wall_ns))
         return 0;
     for (int i = 0; i <= LEAK_WINDOWS; i++) {
@@ -272,7 +290,9 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
 {
     double memory[LEAK_WINDOWS + 1];
     double length_ns = memory_history(e, s, memory);
-    if (!(length_ns > 0 && s->wall_ns >= LEAK_TIME_NS)) /* a short job fills its memory once */
+    bool is_long = s->wall_ns >= LEAK_TIME_NS; /* else it may fill its memory once */
+    if (!(length_ns > 0) || s->phases > 1 ||
+        (!is_long && points_within(e->history, s->begin_ns, s->end_ns) < LEAK_POINTS))
         return false;
     double growth = memory[LEAK_WINDOWS] - memory[0], rate = growth / length_ns * SECOND_NS;
     if (!(growth >= LEAK_BYTES && growth >= LEAK_GROWTH * memory[0]) || !grows_steadily(memory))
@@ -282,8 +302,17 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
     if (*e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");
-    find_advice(f,
-                "If it runs longer it needs more: look for a leak, or for data that is collected and never dropped.");
+    if (is_long)
+        find_advice(
+            f, "If it runs longer it needs more: look for a leak, or for data that is collected and never dropped.");
+    else
+        f->weight = BARO_VERDICT_NOTE;
+    find_brief(f, "grew to its end, by %s/s to %s", words_bytes(rate, BARO_VALUE_ESTIMATE | SIGNS).at,
+               words_bytes(memory[LEAK_WINDOWS], BARO_VALUE_ESTIMATE | SIGNS).at);
+    if (*e->holder)
+        find_brief(f, ", most held by %s", e->holder);
+    if (is_long)
+        find_hint(f, "look for a leak");
     find_number(f, "growth_bytes", growth, BARO_VALUE_ESTIMATE, BARO_UNIT_BYTES);
     find_number(f, "growth_bytes_per_second", rate, BARO_VALUE_ESTIMATE, BARO_UNIT_BYTES);
     find_number(f, "job.rss_peak_bytes", FACT(e, rss_peak_bytes), BARO_UNIT_BYTES);
@@ -293,7 +322,7 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
 }
 
 static const struct baro_threshold leak_thresholds[] = {
-    {"time that the job took", LEAK_TIME_NS, BARO_UNIT_NS},
+    {"time that the job took; it is a note if it took less", LEAK_TIME_NS, BARO_UNIT_NS},
     {"growth in the last three quarters of the time", LEAK_BYTES, BARO_UNIT_BYTES},
     {"the same as a share of the memory before it", LEAK_GROWTH, BARO_UNIT_RATIO},
     {"share of twenty windows in which it grew by a quarter to three times of what is even", LEAK_STEADY,
@@ -304,4 +333,4 @@ const struct verdict_rule rule_leak = {{"leak", BARO_VERDICT_ADVICE,
                                         "The memory of the job grew steadily up to its end, and never fell.",
                                         THRESHOLDS(leak_thresholds)},
                                        leak,
-                                       RULE_NEEDS_HISTORY};
+                                       RULE_OF_PHASES | RULE_NEEDS_HISTORY};

@@ -56,6 +56,8 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
                words_percent(one, BARO_VALUE_ESTIMATE).at, words_cores(FACT(e, cores)).at);
     find_advice(f, "Run its steps in parallel (make -j%s, xargs -P%s, threads), or ask for 1 core.",
                 words_cores(whole_down(e->cores), 0).at, words_cores(whole_down(e->cores), 0).at);
+    find_brief(f, "one thread at a time for %s of the time", words_percent(one, BARO_VALUE_ESTIMATE | SIGNS).at);
+    find_hint(f, "run steps in parallel, or ask for 1 core");
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
     find_number(f, "one_thread_ratio", one, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);
     find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, FOLD_CPU), BARO_UNIT_NS);
@@ -147,10 +149,17 @@ static bool find_edge(const struct evidence *e, const struct stretch *s, bool at
     else if (*runner && serial)
         find_title(f, "; what ran then was mostly %s", runner);
     find_title(f, ".");
-    find_advice(f, !at_end ? "Begin with what can run in parallel, or find out what it waits for at the start."
-                   : mean(&w, WINDOWS - n, WINDOWS) >= EDGE_WORK
-                       ? "Start the longest steps first, or divide the last one."
-                       : "Find out what it waits for at the end, or do that while other steps run.");
+    bool worked = at_end ? mean(&w, WINDOWS - n, WINDOWS) >= EDGE_WORK : mean(&w, 0, n) >= EDGE_WORK;
+    if (worked)
+        find_advice(f, at_end ? "Start the longest steps first, or divide the last one."
+                              : "Begin with what can run in parallel.");
+    find_brief(f, "%s %s (%s) %s", at_end ? "last" : "first", words_duration(length, BARO_VALUE_ESTIMATE | SIGNS).at,
+               words_percent(length / s->wall_ns, 0).at, serial ? "on one core" : "idle");
+    if (*runner && serial)
+        find_brief(f, ", %s", runner);
+    if (worked)
+        find_hint(f,
+                  at_end ? "start the longest steps first, or divide the last" : "begin with what can run in parallel");
     find_number(f, at_end ? "tail_ns" : "start_ns", length, BARO_VALUE_ESTIMATE, BARO_UNIT_NS);
     find_number(f, "rest_demand_cores", rest, BARO_VALUE_ESTIMATE, BARO_UNIT_REAL);
     find_number(f, "io_wait_ratio", blocked, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);

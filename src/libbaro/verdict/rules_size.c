@@ -30,6 +30,9 @@ static bool many_processes(const struct evidence *e, const struct stretch *s, st
     find_title(f, ".");
     find_advice(f, "Let each process do more: a builtin instead of a command, xargs instead of a loop, one interpreter "
                    "instead of one per file.");
+    find_brief(f, "started %s processes of %s CPU each", words_count(FACT(e, processes_started) | SIGNS).at,
+               words_duration(each, flags | SIGNS).at);
+    find_hint(f, "use builtins, xargs, one interpreter for all");
     find_number(f, "job.processes_started", FACT(e, processes_started), BARO_UNIT_NONE);
     find_number(f, "cpu_per_process_ns", each, flags, BARO_UNIT_NS);
     find_number(f, "job.cpu_ns", FACT(e, cpu_ns), BARO_UNIT_NS);
@@ -64,6 +67,8 @@ static bool dominates(const struct evidence *e, const struct stretch *s, struct 
                words_percent(first->cpu_ns / e->cpu_ns, first->flags | inverted(e->flags.cpu_ns)).at,
                words_duration(first->cpu_ns, first->flags).at, words_count(first->processes, first->processes_flags).at,
                first->processes >= 2 ? "es" : "");
+    find_brief(f, "%s used %s of the CPU time", first->name,
+               words_percent(first->cpu_ns / e->cpu_ns, first->flags | inverted(e->flags.cpu_ns) | SIGNS).at);
     find_number(f, "commands.0.cpu_ns", first->cpu_ns, first->flags, BARO_UNIT_NS);
     find_number(f, "commands.0.processes", first->processes, first->processes_flags, BARO_UNIT_NONE);
     find_number(f, "job.cpu_ns", FACT(e, cpu_ns), BARO_UNIT_NS);
@@ -228,6 +233,13 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
         size_with_cores(e, f, cores, mib, minutes);
     else
         size_without_cores(e, f, mib, minutes);
+    find_brief(f, "needed %s", words_bytes(FACT(e, memory_peak_bytes) | SIGNS).at);
+    if (cores >= 1)
+        find_brief(f, " and %s core%s", words_cores(cores, SIGNS).at, cores >= 2 ? "s" : "");
+    find_brief(f, " for %s", words_duration(FACT(e, wall_ns) | SIGNS).at);
+    if (cores >= 1)
+        find_hint(f, "--cpus-per-task=%s ", words_cores(cores, 0).at);
+    find_hint(f, "--mem=%.0fM --time=%.0f", mib, minutes);
     find_number(f, "ask_cores", cores, 0, BARO_UNIT_REAL);
     find_number(f, "ask_memory_bytes", memory, 0, BARO_UNIT_BYTES);
     find_number(f, "ask_time_ns", minutes * 60 * SECOND_NS, 0, BARO_UNIT_NS);

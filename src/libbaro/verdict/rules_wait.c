@@ -46,6 +46,10 @@ static bool io_wait(const struct evidence *e, const struct stretch *s, struct fi
     find_advice(f,
                 "Use faster or local storage (a tmpfs, a local disk), read or write less, or let several threads read "
                 "at a time.");
+    find_brief(f, "waited %s of the time for storage: read %s, wrote %s",
+               words_percent(io_share(e, s), io_flags(e, s) | SIGNS).at, words_bytes(GROWN(s, FOLD_READ) | SIGNS).at,
+               words_bytes(GROWN(s, FOLD_WRITTEN) | SIGNS).at);
+    find_hint(f, "use faster storage, or read in parallel");
     find_number(f, "io_wait_ratio", io_share(e, s), io_flags(e, s), BARO_UNIT_RATIO);
     find_number(f, "io_read_bytes", GROWN(s, FOLD_READ), BARO_UNIT_BYTES);
     find_number(f, "io_write_bytes", GROWN(s, FOLD_WRITTEN), BARO_UNIT_BYTES);
@@ -106,6 +110,9 @@ static bool lock_contention(const struct evidence *e, const struct stretch *s, s
                words_cores(stretch_demand(s), stretch_demand_flags(s)).at);
     find_advice(f, "Hold the lock for a shorter time, or divide what it protects; fewer threads may be faster "
                    "(perf lock, or perf trace -s, shows which lock).");
+    find_brief(f, "%s threads of %s gave up their CPU %s times/s: a lock?", words_count(c->threads, 0).at, c->name,
+               words_count(per_second(s, c->switches), c->flags | SIGNS).at);
+    find_hint(f, "hold the lock shorter, or fewer threads");
     find_number(f, "switches_per_second", per_second(s, c->switches), c->flags, BARO_UNIT_NONE);
     find_number(f, "threads", c->threads, 0, BARO_UNIT_NONE);
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
@@ -158,6 +165,9 @@ static bool network_wait(const struct evidence *e, const struct stretch *s, stru
                words_cores(stretch_demand(s), stretch_demand_flags(s)).at, words_count(GROWN(s, FOLD_SWITCHES)).at,
                words_count(GROWN(s, FOLD_PACKETS)).at);
     find_advice(f, "Ask for several things at a time, or find out why the other side is slow.");
+    find_brief(f, "had work for %s cores, and probably waited for the network",
+               words_cores(stretch_demand(s), stretch_demand_flags(s) | SIGNS).at);
+    find_hint(f, "ask for several things at a time");
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
     find_number(f, "switches_voluntary", GROWN(s, FOLD_SWITCHES), BARO_UNIT_NONE);
     find_number(f, "packets_received", GROWN(s, FOLD_PACKETS), BARO_UNIT_NONE);
@@ -171,6 +181,8 @@ static bool idle(const struct evidence *e, const struct stretch *s, struct findi
     find_title(f, "It did next to nothing: %s of CPU time in %s, and it waited neither for storage nor for memory.",
                words_duration(GROWN(s, FOLD_CPU)).at, words_duration(s->wall_ns, 0).at);
     find_advice(f, "It slept, or waited for something outside: a timer, another process, the network.");
+    find_brief(f, "%s of CPU time in %s", words_duration(GROWN(s, FOLD_CPU) | SIGNS).at,
+               words_duration(s->wall_ns, 0).at);
     find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, FOLD_CPU), BARO_UNIT_NS);
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
     find_number(f, "switches_voluntary", GROWN(s, FOLD_SWITCHES), BARO_UNIT_NONE);

@@ -36,6 +36,8 @@ static void free_verdict(struct baro_verdict *v)
     free((struct baro_evidence *)v->evidence);
     free((char *)v->title);
     free((char *)v->advice);
+    free((char *)v->brief);
+    free((char *)v->hint);
     free((char *)v->phase);
 }
 
@@ -47,7 +49,7 @@ static void clear_verdicts(struct baro_verdicts *v)
 
 static bool has_failed(const struct finding *f)
 {
-    bool any = f->title.failed || f->advice.failed;
+    bool any = f->title.failed || f->advice.failed || f->brief.failed || f->hint.failed;
     for (size_t i = 0; i < f->n_rows; i++)
         any = any || f->row[i].text.failed;
     return any;
@@ -78,13 +80,15 @@ static int keep_finding(struct baro_verdicts *v, const struct verdict_rule *rule
     v->verdict = more;
     struct baro_verdict *one = &v->verdict[v->n++];
     *one = (struct baro_verdict){.rule = rule->is.name,
-                                 .weight = rule->is.weight,
+                                 .weight = f->weight,
                                  .title = copy_buf(&f->title),
                                  .advice = copy_buf(&f->advice),
                                  .phase = s->phase ? strdup(s->phase) : NULL,
                                  .begin_ns = f->begin_ns,
-                                 .end_ns = f->end_ns};
-    if (has_failed(f) || !one->title || !one->advice || (s->phase && !one->phase))
+                                 .end_ns = f->end_ns,
+                                 .brief = copy_buf(&f->brief),
+                                 .hint = copy_buf(&f->hint)};
+    if (has_failed(f) || !one->title || !one->advice || !one->brief || !one->hint || (s->phase && !one->phase))
         return -ENOMEM;
     return keep_rows(one, f);
 }
@@ -110,7 +114,7 @@ static bool finds(const struct verdict_rule *rule, const struct evidence *e, con
 static int apply(struct baro_verdicts *v, const struct verdict_rule *rule, const struct evidence *e,
                  const struct stretch *s, size_t alike)
 {
-    struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
+    struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns, .weight = rule->is.weight};
     int code = is_worth(rule, e, s) && rule->apply(e, s, &f);
     if (code && s->phases > 1) {
         find_advice(&f, "%sThe figures are those of all %zu phases of this name together.", f.advice.len ? " " : "",
@@ -168,6 +172,18 @@ static int apply_everywhere(struct baro_verdicts *v, const struct verdict_rule *
     return code;
 }
 
+/* Moves verdicts with less weight than their rule behind the others. */
+static void order(struct baro_verdicts *v)
+{
+    for (size_t i = 1; i < v->n; i++) {
+        struct baro_verdict one = v->verdict[i];
+        size_t k = i;
+        for (; k && v->verdict[k - 1].weight > one.weight; k--)
+            v->verdict[k] = v->verdict[k - 1];
+        v->verdict[k] = one;
+    }
+}
+
 int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const struct stretch *phases, size_t n_phases)
 {
     clear_verdicts(v);
@@ -178,6 +194,7 @@ int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const stru
                 return -ENOMEM;
         }
     }
+    order(v);
     return 0;
 }
 
@@ -205,18 +222,35 @@ void verdicts_add(struct baro_verdicts *v, const struct baro_record *record)
     gather_add(&v->gather, record);
 }
 
+/* Writes the names of a phase and of the phases around it: "test/flaky". */
+static void put_path(const struct baro_timeline *t, ptrdiff_t phase, struct buf *ret)
+{
+    const struct baro_timeline_item *item = phase < 0 ? NULL : baro_timeline_get(t, (size_t)phase);
+    if (!item)
+        return;
+    put_path(t, item->parent, ret);
+    buf_str(ret, ret->len ? "/" : "");
+    buf_str(ret, item->name);
+}
+
 int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary, const struct baro_timeline *timeline)
 {
     struct evidence e;
     struct phases phases = {0};
+    struct buf path = {0};
     evidence_init(&e);
     evidence_of_summary(&e, summary);
     gather_finish(&v->gather, &e);
     evidence_agree(&e);
+    if (e.failure)
+        put_path(timeline, baro_timeline_phase_at(timeline, e.failure->first.t_ns), &path);
+    buf_byte(&path, 0);
+    e.failed_phase = path.failed ? "" : (const char *)path.at;
     int code = phases_collect(&phases, timeline, &e);
     if (code >= 0)
         code = verdicts_judge(v, &e, phases.at, phases.n);
     phases_done(&phases);
+    buf_done(&path);
     return code < 0 ? -ENOMEM : 0;
 }
 

@@ -29,6 +29,8 @@ static void write_verdict(struct json *j, const struct baro_verdict *v)
     json_begin(j, '{');
     json_key_text(j, "rule", v->rule);
     json_key_text(j, "weight", baro_verdict_weight_name(v->weight));
+    json_key_text(j, "brief", v->brief);
+    json_key_text(j, "hint", *v->hint ? v->hint : NULL);
     json_key_text(j, "title", v->title);
     json_key_text(j, "advice", *v->advice ? v->advice : NULL);
     json_key_text(j, "phase", v->phase);

@@ -15,8 +15,10 @@
 #define FINDING_ROWS_MOST 10u
 
 struct finding {
-    struct buf title, advice;
-    uint64_t begin_ns, end_ns; /* preset to the stretch */
+    struct buf title, advice;        /* sentences */
+    struct buf brief, hint;          /* the same in a few words, for a list */
+    uint64_t begin_ns, end_ns;       /* preset to the stretch */
+    enum baro_verdict_weight weight; /* preset to that of the rule */
     struct finding_row {
         const char *name;
         double value;
@@ -61,6 +63,9 @@ bool is_waiting_for_storage(const struct evidence *e, const struct stretch *s);
 /* ---- finding.c: sentences and numbers ---- */
 __attribute__((format(printf, 2, 3))) void find_title(struct finding *f, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void find_advice(struct finding *f, const char *format, ...);
+/* What was found in at most 60 columns, and what to do in at most 30. Numbers have signs: flags | SIGNS. */
+__attribute__((format(printf, 2, 3))) void find_brief(struct finding *f, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void find_hint(struct finding *f, const char *format, ...);
 /* Adds a number of the evidence with its flags; leaves it out if it is not known. */
 void find_number(struct finding *f, const char *name, double value, unsigned flags, enum baro_unit unit);
 /* rules_end.c: what the bytes that a group used were, if most were of one kind, and who held them, if processes did.
@@ -85,7 +90,8 @@ static inline unsigned inverted(unsigned flags)
 }
 
 /* A number as words, after words for its flags: words_duration(9.8e9, BARO_VALUE_LOWER_BOUND).at is "at least 9.8
- * s". */
+ * s"; with SIGNS among the flags "≥9.8 s". */
+#define SIGNS (1u << 31)
 struct words {
     char at[48];
 };

@@ -3,6 +3,8 @@
  * The course of CPU, memory and I/O as rows of block characters over one time axis, from the start to the end of the
  * command. The number after a row is the value of a full block.
  */
+#include <string.h>
+
 #include "base/block_chars.h"
 #include "base/clock.h"
 #include "base/fmt.h"
@@ -11,7 +13,6 @@
 
 #define WIDTH_LEAST 80u
 #define SCALE_COLUMNS 12u /* room for the value of a full block */
-#define CELLS_MOST 128u
 
 struct text_curve {
     const char *label, *fact;
@@ -91,6 +92,24 @@ static void put_height(struct lines *l, double value, double full)
         buf_str(l->out, l->style.utf8 ? "·" : "?");
     else
         buf_point(l->out, blocks_point(blocks_height(value, full, 1), l->style.utf8));
+}
+
+void report_axis(const struct baro_summary *s, unsigned columns, struct axis *ret)
+{
+    struct span_ns all = shown(s);
+    bool is_long = report_u64(s, "", "wall_ns") >= NS_PER_SEC && report_rows(s, "course") >= 8;
+    *ret = (struct axis){all.from, all.to - all.from, is_long ? columns : 0};
+}
+
+bool report_curve(struct lines *l, const struct baro_summary *s, const char *fact, const struct axis *axis, double full)
+{
+    struct text_curve c = {.fact = fact, .most = strcmp(fact, "rss_peak_bytes") == 0};
+    double most = fill_cells(s, &c, axis->columns);
+    if (most <= 0)
+        return false;
+    for (unsigned i = 0; i < axis->columns; i++)
+        put_height(l, c.cell[i], full > 0 ? full : most);
+    return true;
 }
 
 static void draw_curve(struct lines *l, const struct text_curve *c, unsigned cells, struct buf *full)

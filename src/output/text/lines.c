@@ -163,17 +163,16 @@ static size_t next_character(const struct lines *l, const char *at, size_t len, 
     return n;
 }
 
-void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+void lines_cut(const struct lines *l, struct buf *b, const char *at, size_t len, unsigned columns)
 {
-    struct buf escaped = {0}, cut = {0};
+    struct buf cut = {0};
     const char *more = l->style.utf8 ? "…" : "...";
     unsigned used = 0, room = columns > 3 ? columns - (unsigned)utf8_columns(more, strlen(more)) : columns;
     size_t fits = 0;
-    text_escaped(&escaped, name, strlen(name));
-    for (size_t i = 0; i < escaped.len && used <= columns;) {
+    for (size_t i = 0; i < len && used <= columns;) {
         char c[32];
         size_t n;
-        i += next_character(l, (const char *)escaped.at + i, escaped.len - i, c, &n);
+        i += next_character(l, at + i, len - i, c, &n);
         used += (unsigned)utf8_columns(c, n);
         buf_add(&cut, c, n);
         if (used <= room)
@@ -182,10 +181,17 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
     buf_add(b, cut.at, used > columns ? fits : cut.len);
     if (used > columns)
         buf_str(b, more);
-    if (escaped.failed || cut.failed)
-        b->failed = true;
-    buf_done(&escaped);
+    b->failed = b->failed || cut.failed;
     buf_done(&cut);
+}
+
+void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+{
+    struct buf escaped = {0};
+    text_escaped(&escaped, name, strlen(name));
+    lines_cut(l, b, escaped.len ? (const char *)escaped.at : "", escaped.len, columns);
+    b->failed = b->failed || escaped.failed;
+    buf_done(&escaped);
 }
 
 /* Returns the bytes of the last characters that fit into this many columns. */
@@ -202,7 +208,8 @@ static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigne
     return len - from;
 }
 
-void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+/* tail: thirds of the room that its end gets */
+static void put_both_ends(const struct lines *l, struct buf *b, const char *name, unsigned columns, unsigned tail)
 {
     struct buf whole = {0};
     const char *more = l->style.utf8 ? "…" : "...";
@@ -212,8 +219,8 @@ void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned
     if (!whole.len || (unsigned)utf8_columns(at, whole.len) <= columns || columns < dots + 8) {
         buf_add(b, whole.at, whole.len);
     } else {
-        unsigned last = (columns - dots) * 2 / 3; /* its end (file, innermost group) says more than its beginning */
-        size_t tail = tail_of(l, at, whole.len, last), head = 0;
+        unsigned last = (columns - dots) * tail / 3;
+        size_t end = tail_of(l, at, whole.len, last), head = 0;
         while (head < whole.len) {
             char c[32];
             size_t n, step = next_character(l, at + head, whole.len - head, c, &n);
@@ -223,8 +230,21 @@ void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned
         }
         buf_add(b, at, head);
         buf_str(b, more);
-        buf_add(b, at + whole.len - tail, tail);
+        buf_add(b, at + whole.len - end, end);
     }
     b->failed = b->failed || whole.failed;
     buf_done(&whole);
+}
+
+void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+{
+    put_both_ends(l, b, name, columns, 2); /* the file, the innermost group */
+}
+
+void lines_command(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+{
+    if (columns < 12) /* too little for two ends */
+        lines_name(l, b, name, columns);
+    else
+        put_both_ends(l, b, name, columns, 1);
 }

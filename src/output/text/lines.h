@@ -30,7 +30,11 @@ void lines_part(struct lines *l, struct buf *part);
 void lines_end(struct lines *l);
 /* Adds text, escaped and truncated to `columns` with an ellipsis. */
 void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns);
-/* Does the same, but leaves out the middle: both ends of a path are the most useful parts. */
+/* Does the same, but leaves out the middle: both ends are the most useful parts. */
+void lines_command(const struct lines *l, struct buf *b, const char *name,
+                   unsigned columns); /* more of its beginning */
+/* Adds text that is escaped already, truncated to `columns` with an ellipsis. */
+void lines_cut(const struct lines *l, struct buf *b, const char *at, size_t len, unsigned columns);
 void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns);
 void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
 const char *lines_times(const struct lines *l);  /* the sign before a number of processes */

@@ -91,7 +91,6 @@ static void note_samples(struct lines *l, struct buf *b, const struct baro_summa
     note_count(l, b, "events were lost in ", report_u64(s, "accounting", "lossy_intervals"),
                " interval: counts of processes are lower bounds, totals are not touched",
                " intervals: counts of processes are lower bounds, totals are not touched");
-    note_left_out(l, b, s);
 }
 
 const char *report_perf_grant(const char *refused)
@@ -123,7 +122,7 @@ static void note_refused(struct lines *l, struct buf *b, const struct baro_summa
     put_note(l, b);
 }
 
-void report_notes(struct lines *l, const struct baro_summary *s)
+void report_gaps(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     uint64_t damaged = report_u64(s, "recorder", "damaged_bytes");
@@ -146,5 +145,13 @@ void report_notes(struct lines *l, const struct baro_summary *s)
         buf_str(&b, "out of memory: parts of this summary are missing");
         put_note(l, &b);
     }
+    buf_done(&b);
+}
+
+void report_notes(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    report_gaps(l, s);
+    note_left_out(l, &b, s);
     buf_done(&b);
 }

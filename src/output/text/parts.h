@@ -9,10 +9,17 @@
  * than a second. */
 bool report_curves(struct lines *l, const struct baro_summary *s);
 /* The time axis of the curves. */
+#define CELLS_MOST 128u
 struct axis {
     uint64_t from_ns, wall_ns;
-    unsigned columns;
+    unsigned columns; /* CELLS_MOST at most */
 };
+/* The axis from the start to the end of the command; without columns if the recording is too short for a curve. */
+void report_axis(const struct baro_summary *s, unsigned columns, struct axis *ret);
+/* Writes one curve over the axis. full: the value of a full block, 0: the largest. Returns false, and writes nothing,
+ * if there is nothing to draw. */
+bool report_curve(struct lines *l, const struct baro_summary *s, const char *fact, const struct axis *axis,
+                  double full);
 unsigned axis_column(const struct axis *axis, uint64_t t_ns);
 /* lanes.c: phases over that axis */
 void report_lanes(struct lines *l, const struct baro_timeline *t, const struct axis *axis);
@@ -33,7 +40,10 @@ void report_not_known(struct buf *b, int absent); /* "not known: ..." */
 void report_memory(struct lines *l, const struct baro_summary *s);
 /* table.c: the commands with most CPU time, as a table */
 void report_commands(struct lines *l, const struct baro_summary *s);
-/* notes.c: what makes the figures incomplete */
+/* summary_block.c: the line with the command and how it ended */
+void report_head(struct lines *l, const struct baro_summary *s);
+/* notes.c: what makes the figures incomplete; then all notes, how often it was sampled among them */
+void report_gaps(struct lines *l, const struct baro_summary *s);
 void report_notes(struct lines *l, const struct baro_summary *s);
 /* limits.c: the limits of the job, and what they refused; nothing if none is below what the machine has */
 void report_limits(struct lines *l, const struct baro_summary *s);

@@ -58,7 +58,7 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
     return running ? REPORT_OTHER : REPORT_CUT_OFF;
 }
 
-static void head(struct lines *l, const struct baro_summary *s)
+void report_head(struct lines *l, const struct baro_summary *s)
 {
     static const enum lines_tone tones[] = {
         [REPORT_GOOD] = TONE_GOOD, [REPORT_BAD] = TONE_BAD, [REPORT_CUT_OFF] = TONE_WARN, [REPORT_OTHER] = TONE_PLAIN};
@@ -72,7 +72,7 @@ static void head(struct lines *l, const struct baro_summary *s)
     bool apart = taken + 2 + 20 > width; /* too little room for the command on this line */
     lines_tone(l, TONE_STRONG);
     size_t from = l->out->len;
-    lines_name(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
+    lines_command(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
     unsigned n = l->out->failed ? 0 : (unsigned)utf8_columns((const char *)l->out->at + from, l->out->len - from);
     lines_tone(l, TONE_PLAIN);
     if (apart)
@@ -158,7 +158,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     style = lines_fit(style);
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
-    head(&l, s);
+    report_head(&l, s);
     bool drawn = style.curves && report_curves(&l, s); /* with the phases */
     lines_before_table(&l, s);
     if (style.timeline && !drawn)

@@ -21,6 +21,10 @@ struct report_style {
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
 
+/* The short block: at most 15 lines. verdicts: NULL if it was not judged. tape: its path or a name such as "@1". */
+void report_glance(const struct baro_summary *s, const struct baro_verdicts *verdicts, const char *tape,
+                   struct report_style style, struct buf *ret);
+
 /* Writes the two heaviest verdicts above notes, one line each; nothing if there are none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 

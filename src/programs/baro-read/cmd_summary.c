@@ -16,7 +16,7 @@ static int to_stdout(void *context, const char *text, size_t len)
 }
 
 static int print_summary(const struct cli *cli, const struct settings *s, struct baro_tape *tape,
-                         const struct baro_fold *fold, const char *path)
+                         const struct baro_fold *fold, const char *path, const char *name)
 {
     struct baro_error err = BARO_ERROR_INIT;
     const struct baro_summary *summary = baro_fold_summary(fold);
@@ -34,9 +34,13 @@ static int print_summary(const struct cli *cli, const struct settings *s, struct
                                  .timeline = baro_fold_timeline(fold),
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
-    report_block(summary, path, style, &text);
-    report_tasks_section(summary, cli->width, cli->utf8, &text);
-    report_verdicts(baro_fold_verdicts(fold), style, &text);
+    if (s->verbose) {
+        report_block(summary, path, style, &text);
+        report_tasks_section(summary, cli->width, cli->utf8, &text);
+        report_verdicts(baro_fold_verdicts(fold), style, &text);
+    } else {
+        report_glance(summary, baro_fold_verdicts(fold), name, style, &text);
+    }
     int status = cli_out(cli, &text);
     buf_done(&text);
     return status;
@@ -59,7 +63,7 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
         status = cli_fail(cli, &err);
     else {
         baro_summary_set_carbon(baro_fold_summary(fold), s->carbon);
-        status = print_summary(cli, s, tape, fold, path.at);
+        status = print_summary(cli, s, tape, fold, path.at, argv[0] ? argv[0] : "@1");
     }
     baro_fold_free(fold);
     baro_tape_close(tape);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro/end_text.h"
 
+#include <dirent.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -31,6 +33,22 @@ static bool is_judged(const struct recording *r, const struct baro_summary *s)
            baro_timeline_lanes(baro_fold_timeline(r->fold)) > 0;
 }
 
+/* Writes how a reader names the tape: "@1" if it is the newest of the kept runs, else what was given with -o. */
+static void put_name(const struct recording *r, struct buf *ret)
+{
+    unsigned newer = 1;
+    DIR *dir = r->dir.len ? opendir((const char *)r->dir.at) : NULL;
+    for (const struct dirent *d; dir && (d = readdir(dir)) != NULL;)
+        newer += *d->d_name != '.' && strcmp(d->d_name, r->file.name) > 0;
+    if (dir)
+        buf_printf(ret, "@%u", newer);
+    else
+        buf_str(ret, r->settings->output ? r->settings->output : (const char *)r->path.at);
+    buf_byte(ret, 0);
+    if (dir)
+        closedir(dir);
+}
+
 void end_text_summary(struct recording *r, struct buf *ret)
 {
     struct report_style style = {
@@ -42,10 +60,21 @@ void end_text_summary(struct recording *r, struct buf *ret)
     baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &start);
     style.zone = zone_east(start.i64);
     style.timeline = baro_fold_timeline(r->fold);
-    report_block(s, recording_named(r) ? (const char *)r->path.at : NULL, style, ret);
-    report_tasks_section(s, r->cli->width_err, r->cli->utf8, ret);
+    bool is_named = recording_named(r);
+    const struct baro_verdicts *verdicts = NULL;
     if (style.timeline && is_judged(r, s) && baro_fold_finish(r->fold, BARO_FOLD_VERDICTS, NULL) >= 0)
-        report_verdicts(baro_fold_verdicts(r->fold), style, ret);
-    else if (r->gave_up && recording_named(r))
+        verdicts = baro_fold_verdicts(r->fold);
+    if (!r->settings->verbose) {
+        struct buf name = {0};
+        put_name(r, &name);
+        report_glance(s, verdicts, is_named && !name.failed ? (const char *)name.at : NULL, style, ret);
+        buf_done(&name);
+    } else {
+        report_block(s, is_named ? (const char *)r->path.at : NULL, style, ret);
+        report_tasks_section(s, r->cli->width_err, r->cli->utf8, ret);
+        if (verdicts)
+            report_verdicts(verdicts, style, ret);
+    }
+    if (!verdicts && r->gave_up && is_named)
         report_no_verdicts(style, ret);
 }

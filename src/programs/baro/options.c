@@ -179,6 +179,7 @@ void settings_init(struct settings *s)
         PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of the tape, e.g. 1h or 512MB"),  \
         SETS("force", 0, record.force, "replace FILE if it exists"),                                                   \
         SETS("quiet", 'q', record.quiet, "print no summary at the end"),                                               \
+        SETS("verbose", 'v', record.verbose, "print all of the summary at the end, not 15 lines at most"),             \
         PARSED("interval", 'i', "TIME", record.interval_ns, take_interval,                                             \
                "time between samples: auto (the default), or 10ms to 1h"),                                             \
         PARSED("metrics", 'm', "LIST", record.wanted, take_metrics,                                                    \

@@ -33,6 +33,7 @@ static const char *const kinds[] = {
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {
+    SETS("verbose", 'v', verbose, "print all that is known, not 15 lines at most"),
     CHOICE("by", 0, "WHAT", by, bys,
            "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"),
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,

@@ -35,6 +35,7 @@ struct record_settings {
     bool force;                   /* replace an existing output */
     uint64_t keep_ns, keep_bytes; /* --keep; 0: not given */
     bool quiet;                   /* no summary at the end */
+    bool verbose;                 /* all of the summary */
     bool background;              /* record: the recorder is a process that nobody waits for */
     bool top;                     /* run: the live view beside the command */
     bool mlflow;                  /* run: sent to MLflow by the Python package */
@@ -121,6 +122,7 @@ struct settings {
     int by;            /* summary: enum settings_by */
     bool follow;
     bool yes, all;
+    bool verbose;   /* summary: all of it */
     double carbon;  /* summary: grams for a kWh; 0: nothing was said */
     bool metrics;   /* doctor: each of them */
     uint32_t count; /* ls, show: at most this many lines; UINT32_MAX: all; 0: as many as fit */

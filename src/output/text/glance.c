@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The short block: what a person wants to know first, in at most 15 lines. One line with the command and how it ended,
+ * up to three verdicts, a line for each resource that was used, up to three phases, the two heaviest commands, and
+ * where to find the rest. If that is too much, rows go in this order: "N more", network and directories, the second
+ * command, verdicts after the first, phases.
+ */
+#include "output/text/glance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/fmt.h"
+#include "output/rows/escaped.h"
+#include "output/text/read_fact.h"
+
+#define LINES_MOST 15u
+#define LABEL_LEAST 7u
+#define LABEL_MOST 20u
+#define CURVE_LEAST 12u
+#define CURVE_MOST 48u
+#define FIGURES_COLUMNS 38u /* room for "5.54 s · 0.76 of 2 cores, peak 1.03" */
+#define VERDICTS_MOST 3u
+#define EFFICIENCY_LABEL 10u
+#define SMALL_CPU_NS (100 * NS_PER_MS)
+
+/* ---- rows ---- */
+
+struct lines glance_row(struct glance *g, enum glance_drop drop, const char *mark, enum lines_tone tone,
+                        const char *label, unsigned columns)
+{
+    struct glance_row *row = &g->row[g->n < GLANCE_ROWS_MOST ? g->n++ : g->n - 1];
+    struct lines l = {.out = &row->text, .style = g->style, .column = 1 + columns + 2};
+    unsigned used = (unsigned)utf8_columns(mark, strlen(mark));
+    buf_clear(&row->text);
+    row->drop = drop;
+    buf_byte(l.out, ' ');
+    lines_tone(&l, tone);
+    size_t from = l.out->len;
+    buf_str(l.out, mark);
+    if (!g->style.utf8)
+        text_ascii(l.out, from);
+    lines_command(&l, l.out, label, columns - used);
+    used = l.out->failed ? columns : (unsigned)utf8_columns((const char *)l.out->at + from, l.out->len - from);
+    lines_tone(&l, TONE_PLAIN);
+    buf_spaces(l.out, (used < columns ? columns - used : 0) + 2);
+    return l;
+}
+
+void glance_end(struct glance *g, struct lines *l, struct buf *text)
+{
+    unsigned width = g->style.width;
+    if (!g->style.utf8)
+        text_ascii(text, 0);
+    lines_cut(l, l->out, text->len ? (const char *)text->at : "", text->len, width > l->column ? width - l->column : 1);
+    buf_byte(l->out, '\n');
+    l->out->failed = l->out->failed || text->failed;
+    buf_done(text);
+}
+
+/* ---- verdicts ---- */
+
+/* Is it how the job ended? */
+static bool is_end(const struct baro_verdict *v)
+{
+    return strcmp(v->rule, "oom") == 0 || strcmp(v->rule, "killed") == 0 || strcmp(v->rule, "failed") == 0;
+}
+
+static size_t worth_showing(const struct baro_verdicts *all)
+{
+    size_t n = 0;
+    for (size_t i = 0; all && i < baro_verdicts_count(all); i++)
+        n += baro_verdicts_get(all, i)->weight <= BARO_VERDICT_ADVICE;
+    return n;
+}
+
+static void put_verdict(struct glance *g, const struct baro_verdict *v, bool is_first, unsigned label)
+{
+    struct buf b = {0}, text = {0};
+    struct lines l = glance_row(g, is_first ? DROP_NEVER : DROP_VERDICT, is_end(v) ? "✗ " : "! ",
+                                is_end(v) ? TONE_BAD : TONE_WARN, v->rule, label);
+    if (v->phase)
+        buf_printf(&b, "in %s: ", v->phase);
+    buf_str(&b, v->brief);
+    size_t n = utf8_columns(b.len ? (const char *)b.at : "", b.len);
+    if (*v->hint && l.column + n + 3 + utf8_columns(v->hint, strlen(v->hint)) <= g->style.width)
+        buf_printf(&b, " → %s", v->hint);
+    text_escaped(&text, b.len ? (const char *)b.at : "", b.len);
+    glance_end(g, &l, &text);
+    buf_done(&b);
+}
+
+/* Returns how many are not shown. */
+static size_t put_verdicts(struct glance *g, const struct baro_verdicts *all)
+{
+    size_t n = worth_showing(all), shown = n < VERDICTS_MOST ? n : VERDICTS_MOST;
+    unsigned widest = 0;
+    for (size_t i = 0; i < shown; i++) {
+        unsigned width = 2 + (unsigned)strlen(baro_verdicts_get(all, i)->rule);
+        widest = width > widest ? width : widest;
+    }
+    for (size_t i = 0; i < shown; i++)
+        put_verdict(g, baro_verdicts_get(all, i), i == 0, widest);
+    return n - shown;
+}
+
+static void take_note(void *context, const char *label, const char *part, size_t len)
+{
+    struct buf *first = context;
+    (void)label;
+    if (!first->len)
+        buf_add(first, part, len);
+}
+
+/* Writes the first of what makes the figures incomplete. */
+static void put_incomplete(struct glance *g)
+{
+    struct buf none = {0}, note = {0};
+    struct lines quiet = {.out = &none, .style = g->style, .visit = take_note, .context = &note};
+    report_gaps(&quiet, g->s);
+    if (note.len) {
+        struct lines l = glance_row(g, DROP_NEVER, "! ", TONE_WARN, "incomplete", sizeof("! incomplete") - 1);
+        glance_end(g, &l, &note);
+    }
+    buf_done(&note);
+    buf_done(&none);
+}
+
+/* ---- what to ask for ---- */
+
+/* Does a batch system or Kubernetes set the limits? */
+static bool is_batch(const struct baro_summary *s)
+{
+    static const char *const facts[] = {"cores_at_most_source", "memory_at_most_source"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *source = report_text(s, "limits", facts[i]);
+        if (strncmp(source, "SLURM_", 6) == 0 || strstr(source, "slurm") || strstr(source, "kubepods"))
+            return true;
+    }
+    return false;
+}
+
+/* Writes the shares of what it was given, and the lines to ask for next time. Returns false if it has no limits of a
+ * batch system. */
+static bool put_efficiency(struct glance *g, const struct baro_verdicts *verdicts)
+{
+    struct buf b = {0};
+    double mean, ratio, most = report_fact(g->s, "limits", "cores_at_most").real;
+    if (!is_batch(g->s))
+        return false;
+    if (report_has_real(g->s, "job", "cores_mean", &mean) && most > 0)
+        buf_printf(&b, "cpu %s", PERCENT(mean / most));
+    if (report_has_real(g->s, "limits", "memory_peak_ratio", &ratio))
+        buf_printf(&b, "%smemory %s", b.len ? " · " : "", PERCENT(ratio));
+    struct lines l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "efficiency", EFFICIENCY_LABEL);
+    glance_end(g, &l, &b);
+    for (size_t i = 0; verdicts && i < baro_verdicts_count(verdicts); i++) {
+        const struct baro_verdict *v = baro_verdicts_get(verdicts, i);
+        if (strcmp(v->rule, "right-size") != 0)
+            continue;
+        buf_printf(&b, "#SBATCH %s", v->hint);
+        l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "next time", EFFICIENCY_LABEL);
+        glance_end(g, &l, &b);
+    }
+    return true;
+}
+
+/* ---- the block ---- */
+
+/* Writes the name of the tape, and what to type next, as far as there is room. */
+static void put_foot(struct glance *g, const char *tape, size_t more)
+{
+    static const char *const next[] = {" · all: baro summary -v", " · page: baro report", " · live: baro top"};
+    struct buf text = {0}, name = {0};
+    bool is_last = tape && strcmp(tape, "@1") == 0;
+    if (!tape)
+        return;
+    text_escaped(&name, tape, strlen(tape));
+    buf_byte(&name, 0);
+    struct lines l = {.style = g->style};
+    lines_path(&l, &text, tape, g->style.width - 1);
+    if (more)
+        buf_printf(&text, " · %zu more verdict%s", more, more == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof(next) / sizeof(*next); i++) {
+        size_t from = text.len;
+        buf_printf(&text, "%s%s%s", next[i], is_last ? "" : " ", is_last || name.failed ? "" : (const char *)name.at);
+        if (text.failed || utf8_columns((const char *)text.at, text.len) >= g->style.width)
+            text.len = from;
+    }
+    l = glance_row(g, DROP_NEVER, "", TONE_PLAIN, "", 0);
+    l.out->len = 0;
+    l.column = 1;
+    buf_byte(l.out, ' ');
+    lines_tone(&l, TONE_FAINT);
+    glance_end(g, &l, &text);
+    l.out->len--; /* before the end of the line */
+    lines_tone(&l, TONE_PLAIN);
+    buf_byte(l.out, '\n');
+    buf_done(&name);
+}
+
+/* Drops rows until the block fits, those with the largest enum glance_drop first, from the last one. */
+static void fit_rows(struct glance *g, unsigned most)
+{
+    while (g->n > most) {
+        unsigned found = g->n;
+        for (unsigned i = 0; i < g->n; i++)
+            found = g->row[i].drop && (found == g->n || g->row[i].drop >= g->row[found].drop) ? i : found;
+        if (found == g->n)
+            return;
+        buf_done(&g->row[found].text);
+        memmove(&g->row[found], &g->row[found + 1], (g->n - found - 1) * sizeof(*g->row));
+        g->n--;
+        memset(&g->row[g->n], 0, sizeof(*g->row));
+    }
+}
+
+/* Writes one line for a command that did next to nothing: "sleep 1   exit 0 · 1.00 s · cpu 1 ms · 1.9 MB · @1". Returns
+ * false if there is more to say, or if the line would be too long. */
+static bool put_one_line(const struct glance *g, const struct baro_verdicts *verdicts, const char *tape,
+                         struct buf *ret)
+{
+    struct buf title = {0}, text = {0};
+    struct lines l = {.out = &text, .style = g->style};
+    struct baro_value cpu = report_fact(g->s, "job", "cpu_ns"), rss = report_fact(g->s, "job", "rss_peak_bytes"),
+                      status = report_fact(g->s, "exit", "wait_status");
+    uint64_t wall = report_u64(g->s, "", "wall_ns");
+    bool is_small = !status.absent && !status.u64 && !cpu.absent && cpu.u64 < SMALL_CPU_NS &&
+                    (cpu.u64 < wall / 100 || wall < NS_PER_SEC) && report_rows(g->s, "commands") < 2 &&
+                    report_u64(g->s, "job", "io_rchar_bytes") + report_u64(g->s, "job", "io_wchar_bytes") < 1000000;
+    if (!is_small || worth_showing(verdicts) || report_rows(g->s, "directories") || report_rows(g->s, "gpus") ||
+        (g->style.timeline && baro_timeline_lanes(g->style.timeline)))
+        return false;
+    report_title(g->s, &title);
+    buf_byte(&title, 0);
+    lines_name(&l, &text, title.failed ? "" : (const char *)title.at, 4096);
+    buf_str(&text, "   ");
+    lines_tone(&l, TONE_GOOD);
+    report_result(g->s, false, &text);
+    lines_tone(&l, TONE_PLAIN);
+    buf_printf(&text, " · %s · cpu %s", DURATION(wall), MARKED(cpu, fmt_duration));
+    if (!rss.absent && rss.u64)
+        buf_printf(&text, " · %s", MARKED(rss, fmt_bytes));
+    buf_str(&text, tape ? " · " : "");
+    lines_path(&l, &text, tape ? tape : "", 4096);
+    unsigned tones = g->style.color ? 9 : 0; /* columns of "\033[32m" and "\033[0m" */
+    if (!g->style.utf8)
+        text_ascii(&text, 0);
+    bool fits = !text.failed && utf8_columns((const char *)text.at, text.len) <= g->style.width + tones;
+    if (fits) {
+        buf_add(ret, text.at, text.len);
+        buf_byte(ret, '\n');
+    }
+    buf_done(&title);
+    buf_done(&text);
+    return fits;
+}
+
+/* Divides the line: labels, curves, figures. */
+static void divide(struct glance *g)
+{
+    unsigned width = g->style.width, label = g->style.timeline ? glance_phases_label(g->style.timeline) : 0;
+    label = label < LABEL_LEAST ? LABEL_LEAST : label > LABEL_MOST ? LABEL_MOST : label;
+    g->label = label > width / 4 ? width / 4 : label;
+    unsigned rest = width - g->label - 3, room = rest > FIGURES_COLUMNS + 2 ? rest - FIGURES_COLUMNS - 2 : 0;
+    if (g->style.curves && room >= CURVE_LEAST)
+        report_axis(g->s, room > CURVE_MOST ? CURVE_MOST : room, &g->axis);
+}
+
+void report_glance(const struct baro_summary *s, const struct baro_verdicts *verdicts, const char *tape,
+                   struct report_style style, struct buf *ret)
+{
+    struct glance *g = calloc(1, sizeof(*g));
+    if (!g) {
+        ret->failed = true;
+        return;
+    }
+    g->s = s;
+    g->style = lines_fit(style);
+    if (!put_one_line(g, verdicts, tape, ret)) {
+        struct lines l = {.out = ret, .style = g->style};
+        size_t from = ret->len;
+        report_head(&l, s);
+        if (!g->style.utf8)
+            text_ascii(ret, from);
+        divide(g);
+        size_t more = put_verdicts(g, verdicts);
+        put_incomplete(g);
+        if (report_is_host_only(s)) {
+            glance_host(g);
+        } else {
+            glance_resources(g);
+            if (!put_efficiency(g, verdicts)) {
+                if (style.timeline)
+                    glance_phases(g);
+                glance_commands(g);
+            }
+        }
+        put_foot(g, tape, more);
+        fit_rows(g, LINES_MOST - 1);
+    }
+    for (unsigned i = 0; i < g->n; i++) {
+        buf_add(ret, g->row[i].text.at, g->row[i].text.len);
+        ret->failed = ret->failed || g->row[i].text.failed;
+        buf_done(&g->row[i].text);
+    }
+    free(g);
+}
