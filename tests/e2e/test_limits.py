@@ -162,7 +162,7 @@ def test_data_size(run, tape):
 def test_hidden_limits(baro, tape, run, v1, how):
     group = v1("memory")
     group.write("memory.limit_in_bytes", 300 << 20)
-    r = subprocess.run([*how, baro, "run", "-o", str(tape), "--", "sleep", "0.3"], preexec_fn=group.enter,
+    r = subprocess.run([*how, baro, "run", "-v", "-o", str(tape), "--", "sleep", "0.3"], preexec_fn=group.enter,
                        capture_output=True, text=True, timeout=60)
     if r.returncode and ("Operation not permitted" in r.stderr or "failed" in r.stderr):
         pytest.skip(r.stderr)

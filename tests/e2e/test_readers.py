@@ -60,7 +60,7 @@ def test_summary_json(baro, tape):
 
 
 def test_block_is_the_same_live_and_later(baro, work):
-    live = subprocess.run([baro, "run", "-o", str(work / "l.baro"), "sh", "-c", "sleep 0.1; true"], capture_output=True)
+    live = subprocess.run([baro, "run", "-v", "-o", str(work / "l.baro"), "sh", "-c", "sleep 0.1; true"], capture_output=True)
     assert live.returncode == 0 and live.stdout == b""
     assert live.stderr == good(baro, "summary", "-v", work / "l.baro")
 
@@ -312,7 +312,7 @@ def made_of_tables(baro, *what):
 def test_help_and_docs(baro):
     overview = good(baro, "--help").decode()
     assert overview == good(baro, "help").decode() == good(baro).decode()
-    for command in re.findall(r"^  ([a-z]+) ", overview, re.M):
+    for command in re.findall(r"^  ([a-z]+)  ", overview, re.M):
         text = good(baro, "help", command).decode()
         if b"is not installed" not in call(baro, command, "--help").stderr:  # the build lacked its library
             assert good(baro, command, "--help").decode() == text

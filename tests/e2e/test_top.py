@@ -294,12 +294,12 @@ def test_what_a_job_leaves_on_the_terminal(screen, run, work):
     beside(screen, run, work, "sleep 1.11; exit 8", quiet=())
     text = screen.until("status=8")
     assert "└─sleep 1.11" in text and "CORES" in text and "q quit" not in text, text
-    assert re.search(r"^ +cpu +\S+ .*user", text, re.M) and re.search(r"^ +started +20", text, re.M), text
-    assert re.search(r"^ +cpu +\S+ .*user", (work / "log").read_text(), re.M)
+    assert re.search(r"^ cpu .* of \d+ core", text, re.M) and re.search(r"^ ✗ failed +status 8", text, re.M), text
+    assert re.search(r"^ cpu .* of \d+ core", (work / "log").read_text(), re.M)
     screen.line("clear")
     beside(screen, run, work, "sleep 0.61; exit 9", "--force")
     text = screen.until("status=9")
-    assert "CORES" in text and not re.search(r"^ +started +20", text, re.M), text
+    assert "CORES" in text and "✗" not in text, text
 
 
 def stop_with_a_late_view(screen):

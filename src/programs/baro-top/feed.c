@@ -25,7 +25,7 @@ int feed_open(struct feed *f, struct baro_error *err)
     if (code >= 0 && f->task_rules)
         code = baro_tape_set_tasks(f->other, f->task_rules, err);
     if (code >= 0)
-        code = baro_fold_new(&f->fold, baro_tape_header(f->tape), BARO_FOLD_TIMELINE, err);
+        code = baro_fold_new(&f->fold, baro_tape_header(f->tape), BARO_FOLD_VERDICTS, err);
     if (code >= 0) {
         f->summary = baro_fold_summary(f->fold);
         f->timeline = baro_fold_timeline(f->fold);

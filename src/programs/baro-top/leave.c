@@ -37,10 +37,10 @@ static void put_summary(struct top *t, struct buf *ret)
                                  .color = t->cli->color,
                                  .curves = true,
                                  .timeline = t->feed.timeline};
-    baro_fold_finish(t->feed.fold, BARO_FOLD_TIMELINE, NULL);
+    bool is_judged = baro_fold_finish(t->feed.fold, BARO_FOLD_VERDICTS, NULL) >= 0;
     baro_summary_value(t->feed.summary, baro_summary_fact_find("", "start"), 0, &start);
     style.zone = zone_east(start.i64);
-    report_block(t->feed.summary, NULL, style, ret);
+    report_glance(t->feed.summary, is_judged ? baro_fold_verdicts(t->feed.fold) : NULL, NULL, style, ret);
 }
 
 int beside_leave(struct top *t)
