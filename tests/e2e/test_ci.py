@@ -83,7 +83,7 @@ def test_what_else_it_says(project, run, work):
     """Several tapes are one report; the limit fails where it is passed."""
     (project / "tapes").mkdir()
     for name in ("build", "other"):
-        run("run", "-q", "-o", project / "tapes" / f"{name}.baro", "--", "true", status=0)
+        run("run", "-q", "-o", project / "tapes" / f"{name}.baro", "--", "sleep", "0.3", status=0)
     (command,) = re.findall(r"`(baro report --github tapes)`", TEXT)
     assert ran(command).returncode == 0
     assert (work / "step.md").read_text().startswith("# 2 tapes")

@@ -56,6 +56,8 @@ def test_hostile_names_in_metrics(serve, running, work):
 
 def test_a_tape_without_the_machine_never_wins(serve, run, work, started):
     """It has a control group, which is read more often than the machine on the other tape."""
+    if " cgroup" not in open("/proc/self/mounts").read():
+        pytest.skip("no control groups are mounted here")
     (work / "tapes").mkdir()
     pid = started(["sleep", "600"]).pid
     recordings = [run.popen("record", "-q", *options, "--overhead", "off", "-o", work / "tapes" / f"{name}.baro")
