@@ -81,7 +81,7 @@ TEST(words_of_sharers)
     struct baro_sample sample = {.t_ns = MS, .n = 2, .processes = rows};
     struct baro_summary *s = summary_of(&h, &sample, 0);
     expect_words(s, plain, "peak 600 MB rss at +0.001s", true);
-    expect_words(s, plain, "needed >=300 MB, >=30 % of 1.00 GB", true);
+    expect_words(s, plain, "needed >=300 MB of 1.00 GB", true);
     sample.n = 1;
     s = summary_of(&h, &sample, 0);
     expect_words(s, plain, "needed 300 MB, 30 % of 1.00 GB", true);
