@@ -63,7 +63,8 @@ class Rows:
         call(lib.baro_tape_read_kinds, tape)
         number = int(lib.baro_rows_find(tape, raw(self.kind)))
         if number < 0:
-            raise ArgumentError(f"a tape has no rows of {self.kind!r}", _abi.BARO_E_RANGE)
+            names = ", ".join(self.tape.row_kinds)
+            raise ArgumentError(f"a tape has no rows of {self.kind!r}; there are {names}", _abi.BARO_E_RANGE)
         return number
 
     def _selected(self, tape: int) -> list[str]:

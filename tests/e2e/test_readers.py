@@ -409,8 +409,9 @@ def test_bad_tapes(baro, tape, work):
         path.write_bytes(content)
         for command in ("summary", "show", "export"):
             one_line(call(baro, command, path), 2, name)
+    (work / "folder").mkdir()
     for command in ("summary", "show", "export"):
-        one_line(call(baro, command, work), 2)  # a folder
+        one_line(call(baro, command, work / "folder"), 2, "no tapes in", "folder")
 
 
 def test_truncated_tape_is_readable(baro, tape, work):

@@ -18,12 +18,24 @@ static void put_target(struct buf *b, const struct baro_summary *s)
         buf_printf(b, " and %zu more", n - 1);
 }
 
+/* Adds the control group that is the job: "cgroup /system.slice/nginx.service". */
+static void put_group(struct buf *b, const struct baro_summary *s)
+{
+    static const char mount[] = "/sys/fs/cgroup";
+    const char *path = report_row(s, "command", "argument", 0).text;
+    bool is_whole = strncmp(path, mount, strlen(mount)) == 0 && path[strlen(mount)] == '/';
+    buf_printf(b, "cgroup %s", path + (is_whole ? strlen(mount) : 0));
+}
+
 void report_title(const struct baro_summary *s, struct buf *ret)
 {
     size_t from = ret->len;
     const char *host = report_text(s, "host", "name"), *name = report_text(s, "", "name");
+    bool is_group = !*name && report_text_is(s, "", "cgroup", "target") && report_rows(s, "command");
     buf_str(ret, name);
-    for (size_t i = 0; !*name && i < report_rows(s, "command"); i++) {
+    if (is_group)
+        put_group(ret, s);
+    for (size_t i = 0; !*name && !is_group && i < report_rows(s, "command"); i++) {
         buf_str(ret, i ? " " : "");
         report_argument(report_row(s, "command", "argument", i).text, ret);
     }

@@ -30,6 +30,19 @@ struct select_settings {
     const char *old;  /* what to say of an option that has another name now; NULL: nothing */
 };
 
+/* diff: patterns of the tapes of both sides */
+#define SIDES_MOST 64u
+struct diff_settings {
+    const char *before[SIDES_MOST], *after[SIDES_MOST];
+    size_t n_before, n_after;
+};
+
+#define SETTINGS_TAGS_MAX 64
+struct tag_settings {
+    const char *at[SETTINGS_TAGS_MAX]; /* KEY=VALUE each; no two have the same key */
+    int n;
+};
+
 struct record_settings {
     const char *output;           /* -o FILE; NULL: a new one among the kept runs */
     bool force;                   /* replace an existing output */
@@ -113,9 +126,11 @@ extern const char *const export_formats[]; /* their names; ended by NULL */
 
 struct settings {
     struct record_settings record;
+    struct tag_settings tags; /* --tag: of the recording; ls: which are listed */
     struct observe_settings observe;
     struct serve_settings serve;
     struct task_settings tasks;
+    struct diff_settings diff;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */
@@ -138,6 +153,7 @@ struct settings {
     const char *key;        /* anonymize: the file of the key; NULL: a random key */
     bool list;              /* plot: the figures */
     int format;             /* export */
+    bool markdown;          /* diff: write Markdown */
     bool github;            /* report: append to the job summary of GitHub Actions */
     int report_format;      /* -1: by the end of the output's name */
     const char *entity;     /* export: the name of a kind; NULL: process, or what the dialect is of */
