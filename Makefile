@@ -64,9 +64,8 @@ api-docs: ## pages of libbaro's functions from its headers, in build-api/html (t
 	@doxygen docs/api/Doxyfile
 	@echo build-api/html/index.html
 
-install: ## install below PREFIX=/usr/local (DESTDIR is respected)
-	@tools/build.sh build-install --prefix=$(PREFIX) --buildtype=release
-	@meson install -C build-install --no-rebuild
+install: ## install what `make` built below PREFIX=/usr/local (DESTDIR is respected)
+	@DESTDIR='$(DESTDIR)' tools/install.sh $(BUILD) $(PREFIX) $(OPTIONS)
 
 release: ## what is released, into dist: source and static archives, Debian packages (RELEASING.md)
 	@tools/release

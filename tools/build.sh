@@ -11,10 +11,20 @@ mark="$source $* ${CC-} $(pkg-config --modversion cmocka libzstd 2>/dev/null | t
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# A folder made for another path (a moved or copied tree) or with other options or packages is made again.
-if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/.made-for" 2>/dev/null)" != "$mark" ]; then
+# A folder made for another path (a moved or copied tree) or with other options or packages is made again. With AS_MADE=1
+# the packages and the compiler are not compared.
+made_for=$(cat "$folder/.made-for" 2>/dev/null || :)
+case $made_for in "$source $* "*) [ -z "${AS_MADE-}" ] || mark=$made_for ;; esac
+if [ ! -f "$folder/build.ninja" ] || [ "$made_for" != "$mark" ]; then
     # Tapes stay: they belong to the user (./demo).
     find "$folder" -mindepth 1 -maxdepth 1 ! -name '*.baro' -exec rm -rf {} + 2>/dev/null || :
+    # Without dpkg-dev meson installs Debian's libraries into lib64, where nothing searches.
+    case $* in
+    *libdir=*) ;;
+    *)
+        triplet=$(${CC:-cc} -print-multiarch 2>/dev/null || :)
+        [ -z "$triplet" ] || [ ! -d "/usr/lib/$triplet" ] || set -- "-Dlibdir=lib/$triplet" "$@" ;;
+    esac
     meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { tail -n 12 "$log" >&2; exit 1; }
     printf '%s' "$mark" >"$folder/.made-for"
 fi

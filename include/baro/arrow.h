@@ -92,11 +92,14 @@ struct ArrowArrayStream {
 };
 #endif
 
-/** Options of a stream. Later versions may add members at the end. */
+/**
+ * Options of a stream. Later versions may add members at the end. Members that are 0 limit nothing:
+ * `struct baro_arrow_options o = {.size = sizeof(o)}` is the same as BARO_ARROW_OPTIONS_INIT.
+ */
 struct baro_arrow_options {
     size_t size;       /**< set by the caller: sizeof(struct baro_arrow_options) */
     uint64_t from_ns;  /**< time (column `t_ns`) of the first rows */
-    uint64_t to_ns;    /**< time of the last rows; UINT64_MAX: to the end */
+    uint64_t to_ns;    /**< time of the last rows; 0 or UINT64_MAX: to the end */
     size_t batch_rows; /**< most rows of an array; 0: 65536. An array has fewer if their text takes more than 16 MiB */
     /** Returns the name of a user, borrowed until the next call; NULL if there is none: then the column `user` has the
      * uid, as it has if this function is NULL. The stream calls it in the thread that calls get_next(), until it is

@@ -51,7 +51,7 @@ class Rows:
         self._options = _abi.baro_arrow_options(
             size=ctypes.sizeof(_abi.baro_arrow_options),
             from_ns=instant_ns(start or 0),
-            to_ns=(1 << 64) - 1 if end is None else instant_ns(end),
+            to_ns=0 if end is None else max(1, instant_ns(end)),  # 0: to the end
             batch_rows=batch_rows,
         )
         with tape._cursor() as cursor:

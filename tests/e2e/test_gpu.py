@@ -233,6 +233,27 @@ def test_nothing_is_started_where_there_is_no_gpu(run, tape, gpus, options):
     assert not gpus.calls.exists() and not run.export(tape, "gpu")
 
 
+def test_no_driver_for_a_gpu_that_was_named(run, tape, gpus):
+    """One line says so at the start, also with -q. The job runs."""
+    (gpus.root / "dev" / "nvidiactl").unlink()
+    for gpu in ("0", "auto", "off"):
+        given = ["-q", "--force", "-o", tape, "--gpu", gpu]
+        for argv in (["run", *given, "--", "true"], ["record", *given, "--host", "--for", "1ms"]):
+            done = run(*argv, status=0, env=gpus.env)
+            assert done.stderr == (f"baro {argv[0]}: --gpu 0: no GPU is recorded: there is no driver of NVIDIA, AMD, "
+                                   "Intel or others here\n" if gpu == "0" else "")
+
+
+def test_a_gpu_that_is_not_among_those_there(run, tape, gpus):
+    gpus.write()
+    p = start(run, tape, gpus, "--gpu", "7")
+    try:
+        poll(lambda: warnings(run, tape), "a warning")
+    finally:
+        end(run, p)
+    assert warnings(run, tape) == ["no GPU is read: --gpu names none of those that are here"]
+
+
 WRONG = ["", "a b", "0;1", "nope", "0,nope", "0,,1", "0,", "-1", "card", "cardX", "gpu0", "GPU-a;b", "auto,0",
          "GPU-" + "0" * 400]
 

@@ -3,6 +3,7 @@
 same values as baro.
 """
 
+import collections
 import csv
 import json
 import pathlib
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 import pytest
 from conftest import SOURCE
@@ -70,6 +72,9 @@ def test_small_examples(run, recorded, example, tape):
     lines = example("follow.c", recorded).splitlines()
     assert [line.split()[0] for line in lines] == [f"{row['t_ns'] / 1e9:.2f}" for row in samples]
     assert any("cores" in line for line in lines) and any("MB" in line for line in lines)
+    lines = [line.split() for line in example("samples.c", recorded).splitlines()]
+    processes = collections.Counter(row["t_ns"] for row in run.export(recorded, "process"))
+    assert [(w[0], int(w[2])) for w in lines] == [(f"{row['t_ns'] / 1e9:.3f}", processes[row["t_ns"]]) for row in samples]
     lines = [line.split() for line in example("curve.c", recorded).splitlines()]
     times, cores = [float(w[0]) for w in lines], [float(w[2]) for w in lines]
     assert times[0] == 0 and times == sorted(times)
@@ -85,6 +90,22 @@ def test_small_examples(run, recorded, example, tape):
     assert {"job.cpu_ns", "commands[sh].processes", "commands[sleep]"} <= set(names), names
     for name in ("heaviest.c", "facts.c", "curve.c", "dump.cc", "job_csv.py"):
         assert "No such file" in example(name, tape.with_name("no.baro"), status=1)
+
+
+def test_the_manual_page_has_an_example_and_all_headers(baro):
+    page = pathlib.Path(baro).parent / "docs" / "libbaro.3"
+    if not page.exists() or not shutil.which("mandoc"):
+        pytest.skip("no scdoc, or no mandoc")
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-mandoc", "-ww", "-Tascii", page], check=True, capture_output=True, text=True)
+        assert done.stderr == ""
+    text = subprocess.check_output(["mandoc", "-Tascii", "-Owidth=160", page], text=True)
+    text = re.sub(".\b", "", text)
+    code = (EXAMPLES / "samples.c").read_text().split("*/\n", 2)[2]
+    assert textwrap.indent(code, " ").split() == text.split("at each sample:")[1].split("More are in")[0].split()
+    assert len(code.splitlines()) <= 30
+    named = set(re.findall(r"<(baro/\w+\.h)>", text))
+    assert named == {f"baro/{path.name}" for path in (SOURCE / "include/baro").glob("*.h")}
 
 
 def flat(value, path=""):

@@ -54,8 +54,9 @@ def test_summary_json(baro, tape):
     assert d["accounting"]["cpu_kernel_ns"] == d["job"]["cpu_ns"]
     closure = 1 - d["accounting"]["cpu_counted_ns"] / d["accounting"]["cpu_kernel_ns"]
     assert abs(closure - d["accounting"]["remainder_ratio"]) < 1e-9
+    # Without events what nobody saw is shared out, and each command's part is a whole number of nanoseconds.
     counted = sum(c["cpu_ns"] or 0 for c in d["commands"])
-    assert d["accounting"]["cpu_counted_ns"] == min(counted, d["job"]["cpu_ns"])
+    assert 0 <= d["accounting"]["cpu_counted_ns"] - min(counted, d["job"]["cpu_ns"]) <= len(d["commands"])
     assert all(re.fullmatch(r"[a-z_]+(\.\d+)?\.?[a-z_]*", path) for path in d["absent"])
 
 

@@ -3,6 +3,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -177,9 +178,8 @@ def test_memory_of_the_starting_process_is_not_counted(run, tape):
 
 def test_long_name_is_not_truncated(run, work, tape):
     long = work / "a-program-with-a-rather-long-name"
-    long.write_bytes(open("/bin/sleep", "rb").read())
-    long.chmod(0o755)
-    run.record(tape, [str(long), "0.4"])
+    shutil.copy(shutil.which("head"), long)
+    run.record_gated(tape, [str(long), "-c1", "gate"], lambda: run.instants(tape) and any(r["name"] == long.name for r in run.export(tape)))
     assert "a-program-with-a-rather-long-name" in commands(run.summary(tape))
 
 
@@ -266,6 +266,8 @@ def test_until_all(run_both, tape, started, wait_until):
     p.communicate(b"\n")
     err = r.communicate(timeout=60)[1]
     assert r.returncode == 0 and p.returncode == 7, err
+    if run_both.summary(tape)["accounting"]["event_source"] == "scan":
+        pytest.skip("no events of others' processes here: a descendant may be missed")
     assert "outlive" not in err and "sleep" in {e["name"] for e in run_both.export(tape, "exit")}
 
 

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from conftest import Runner
 from readers import Page, good
 
 UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "cores": 1, "": 1}
@@ -40,6 +41,7 @@ def recorded(baro, tmp_path_factory):
         f"dd if=/dev/zero of={work}/f bs=1M count=20 2>/dev/null; cat {work}/f >/dev/null; true"
     )
     subprocess.run([baro, "run", "-q", "-o", path, "--", "sh", "-c", script], check=True, timeout=120)
+    Runner.await_end(path)  # on a busy machine the wrapper does not wait until all is on the tape
     summary = json.loads(good(baro, "summary", "--json", path))
     return path, summary
 

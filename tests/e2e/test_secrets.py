@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import pytest
+from conftest import unshared
 from test_cgroup import v1  # noqa: F401 (v1 is a fixture)
 
 ENTITIES = ["process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
@@ -84,7 +85,7 @@ def test_mounts_and_host(run, tape, work):
         f"mount -t tmpfs 'https://bob:{CANARY.format('URL')}@cloud.test/dav' {point} && echo token={CANARY.format('H')} > /proc/sys/kernel/hostname && "
         f'exec "$@"'
     )
-    argv = ["unshare", "-m", "-u", "--propagation", "private", "sh", "-c", script, "sh", run.binary, "run", "-o", tape,
+    argv = [*unshared("-m", "-u", "--propagation", "private"), "sh", "-c", script, "sh", run.binary, "run", "-o", tape,
             "--", "sleep", "1.2"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     if done.returncode and ("ermitted" in done.stderr or "denied" in done.stderr):

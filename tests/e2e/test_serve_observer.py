@@ -56,7 +56,7 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
     metrics = s.ask("/metrics")[2]
     assert b"\nbaro_observer_up 1\n" in metrics and b"\nbaro_observer_starts_total 2\n" in metrics
     for family in ("cgroup_cpu_seconds_total", "job_info"):
-        assert re.search(rf'\nbaro_{family}{{job="{job}",.*unit="job.service"}} \d'.encode(), metrics)
+        assert re.search(rf'\nbaro_{family}{{baro_job="{job}",.*unit="job.service"}} \d'.encode(), metrics)
     (second,) = children(s.process.pid)
     r = subprocess.run([baro, "observe", "--dir", folder, "--cgroup", "none"], capture_output=True, text=True)
     assert r.returncode == 2 and "another baro observe records into" in r.stderr and len(r.stderr.splitlines()) == 1
@@ -99,7 +99,7 @@ def test_it_records_task_files(serve, baro, work, started):
     (job,) = poll(running)
     (task,) = s.json(f"/api/v1/jobs/{job}/tasks")["tasks"]
     assert task["name"] == "web" and task["processes"] == 1
-    assert f'baro_task_processes{{job="{job}",task="web"}} 1\n' in s.ask("/metrics")[2].decode()
+    assert f'baro_task_processes{{baro_job="{job}",task="web"}} 1\n' in s.ask("/metrics")[2].decode()
     status, _, page = s.ask(f"/jobs/{job}/report")
     assert status == 200 and b"web" in page
     (observer,) = children(s.process.pid)

@@ -98,7 +98,7 @@ def test_every_reader(tools, work, tape):
     by_task = list(tasks_by_name(t.json("summary", "--by", "task", "--json", tape)).values())
     assert by_task == t.json("summary", "--json", tape)["tasks"]
     assert [x["name"] for x in by_task] == ["gul", "fmp"]
-    assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", "-v", tape), re.M)
+    assert re.search(r"^ .* ≥?[\d.]+  (gul|fmp)$", t.out("summary", "-v", tape), re.M)
     check_reports(t, tape, work, by_task)
     check_plots(t, tape)
     top = t.out("top", "--once", "--at", f"+{living / 1e9:.3f}s", tape)
@@ -291,7 +291,7 @@ def test_rules_of_a_reader(run, build, work):
     assert abs(everything["cpu_ns"] - sum(e["cpu_ns"] for e in exits)) <= 1e6
     # the shells that no sample has may have had such a command line, and say so
     unsure = by_task(run, "--task", "x=while .*true", build)["x"]
-    assert unsure["commands_unread"] > 0 and unsure["processes_started_is_lower_bound"]
+    assert unsure["commands_unread"] != 0 and unsure["processes_started_is_lower_bound"]
     (work / "tasks.yaml").write_text("tasks: {leaf: {exact: 'true'}}")
     assert by_task(run, "--tasks", work / "tasks.yaml", build)["leaf"]["cpu_ns"] == tasks["leaf"]["cpu_ns"]
 

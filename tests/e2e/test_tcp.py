@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import needs_strace, poll
+from conftest import needs_strace, poll, unshared
 from wrapping import helpers
 
 SIZE = 5_000_000
@@ -333,7 +333,7 @@ def test_a_namespace_that_is_entered_again(run, tape, work, uplink, wait_until, 
     reads it was killed meanwhile, and replaced."""
     inside = uplink("uplink; transfer; await left")
     again = uplink("await end")
-    p = run.popen("run", "-q", "-o", tape, *TCP, "--", "unshare", "-m", "sh", "-ec", """
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", *unshared("-m"), "sh", "-ec", """
         touch ns && unshare --net=ns true
         nsenter --net=ns sh -ec "$1"
         until [ -e enter ]; do sleep 0.02; done

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pwd
+import re
 import socket
 import subprocess
 import textwrap
@@ -185,7 +186,9 @@ def test_no_text_is_left(run, work, recorded):
     run("anonymize", recorded, "-o", work / "a.baro", status=0)
     after = everything(work / "a.baro")
     left = {word for word in words if word in after}
-    assert left <= {b"memory", b"none", b"perf", b"scan"}, left  # words of baro's own
+    own = {b"memory", b"none", b"perf", b"scan"}  # words of baro's own
+    roles = {b"path", b"group", b"mark", b"phase", b"value", b"host", b"label", b"message", b"entity"}
+    assert left <= own | roles, left
     assert b"secret" not in after
     header = tape_reader.read(work / "a.baro").header
     for field in (3, 6, 18, 19):
@@ -218,6 +221,33 @@ def test_values_stay(run, work, recorded):
     assert 0.25 in json.loads(mark["attributes"]).values()
     for command in (["show"], ["report", "-o", work / "page.html"], ["export", "-F", "trace"], ["top", "--once"]):
         run(*command, work / "a.baro", status=0)
+
+
+def test_names_say_what_they_are(run, work, recorded):
+    """Words are counted in each role."""
+    run("anonymize", recorded, "-o", work / "a.baro", status=0)
+    header = tape_reader.read(work / "a.baro").header
+    assert header[3] == [b"host-1"]
+    commands = {row["name"]: row["cmdline"] for row in rows(run, work / "a.baro", "process")}
+    assert "cmd-1" in commands and all(name.startswith("cmd-") for name in commands)
+    assert sorted(int(name[4:]) for name in {*commands, *(r["name"] for r in rows(run, work / "a.baro", "exit"))})[:2] == [1, 2]
+    events = {e["event"]: e for e in rows(run, work / "a.baro", "event")}
+    assert events["start"]["text"] == "cmd-1" and events["mark"]["text"].startswith("mark-")
+    assert [e["text"] for e in rows(run, work / "a.baro", "event") if e["event"] == "phase_begin"] == ["phase-1", "phase-2"]
+    assert all(row["name"] == "/" or row["name"].startswith("/path-") for row in rows(run, work / "a.baro", "fs"))
+
+
+def test_a_key_on_two_tapes(run, work):
+    """Whatever comes before a name, it has the same pseudonym."""
+    (work / "key").write_bytes(os.urandom(16))
+    found = {}
+    for name, job in (("a", "sleep 0.3 & sh -c 'sleep 0.2; true'; cat /proc/self/stat; wait"), ("b", "cat /dev/null; sh -c 'sleep 0.2; true'")):
+        run("run", "-q", "-i", "20ms", "--overhead", "off", "-o", work / name, "--", "sh", "-c", job, status=0, stdout=subprocess.DEVNULL)
+        run("anonymize", work / name, "--key", work / "key", "-o", work / f"{name}.baro", status=0)
+        found[name] = {a["name"]: b["name"] for a, b in zip(rows(run, work / name, "exit"), rows(run, work / f"{name}.baro", "exit"))}
+    both = found["a"].keys() & found["b"].keys()
+    assert {"sleep", "sh"} <= both and all(found["a"][name] == found["b"][name] for name in both)
+    assert all(re.fullmatch("cmd-[a-z2-7]{6}", name) for name in found["a"].values())
 
 
 def test_a_key(run, work, recorded):

@@ -265,6 +265,14 @@ TEST(range)
     s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t", &options);
     assert_int_equal(count(&s, 100), all.length);
     s.release(&s);
+    options = (struct baro_arrow_options){.size = sizeof(options)}; /* what is not named limits nothing */
+    s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t", &options);
+    assert_int_equal(count(&s, 100), all.length);
+    s.release(&s);
+    options.from_ns = (uint64_t)t[1];
+    s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t", &options);
+    assert_int_equal(count(&s, 100), all.length - 1);
+    s.release(&s);
     all.release(&all);
 }
 

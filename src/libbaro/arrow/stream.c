@@ -355,7 +355,7 @@ static void take_options(struct stream *s, const struct baro_arrow_options *opti
     if (options)
         memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
     s->from_ns = o.from_ns;
-    s->to_ns = o.to_ns;
+    s->to_ns = o.to_ns ? o.to_ns : UINT64_MAX;
     s->batch_rows = o.batch_rows ? o.batch_rows : BATCH_ROWS;
     s->filling.user = o.user;
     s->filling.user_context = o.user_context;

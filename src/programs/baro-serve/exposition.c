@@ -19,6 +19,9 @@
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
 
+/* The label of a job: Prometheus gives each series a `job` of its own. */
+#define JOB "baro_job"
+
 #define JOBS 2000u    /* most jobs: the newest */
 #define TASKS 256u    /* most tasks of each job */
 #define ENTITIES 512u /* most entities of each kind */
@@ -195,7 +198,7 @@ static void add_entities(struct families *k, const struct baro_sample *sample, c
     size_t distinct = names ? first_of_each_name(names, n) : 0;
     for (size_t i = 0; i < distinct; i++) {
         if (job)
-            set_labels(k->s, "job", job, k->name, names[i].name, NULL);
+            set_labels(k->s, JOB, job, k->name, names[i].name, NULL);
         else
             set_labels(k->s, k->name, names[i].name, NULL);
         add_row(k, baro_sample_row(sample, k->kind, names[i].i), NULL);
@@ -255,7 +258,7 @@ static void add_busiest(struct families *k, const struct job *job, size_t most)
     for (size_t i = 0; now && i < n && i < most; i++) {
         char pid[16];
         snprintf(pid, sizeof(pid), "%d", baro_row_pid(now[i].process));
-        set_labels(k->s, "job", job->id, "pid", pid, "name", baro_row_name(now[i].process), NULL);
+        set_labels(k->s, JOB, job->id, "pid", pid, "name", baro_row_name(now[i].process), NULL);
         add_row(k, now[i].process, NULL);
     }
     free(now);
@@ -298,7 +301,7 @@ static void add_kind(struct scrape *s, const char *name, int kind)
         } else if (job->now && strcmp(name, "process") == 0) {
             add_busiest(&k, job, busiest);
         } else if (job->now && (kind != BARO_KIND_CGROUP || is_group(job))) {
-            set_labels(s, "job", job->id, NULL);
+            set_labels(s, JOB, job->id, NULL);
             if (kind == BARO_KIND_CGROUP)
                 label_names(s, job);
             add_row(&k, kind == BARO_KIND_PROCESS ? NULL : baro_sample_row(job->now, kind, 0), job->now);
@@ -340,7 +343,7 @@ static void add_missing(struct scrape *s)
             size_t lacking = 0;
             if (!baro_metric_adds_up(id) || baro_sample_sum(job->now, id, &sum, &lacking) != BARO_PRESENT || !lacking)
                 continue;
-            set_labels(s, "job", job->id, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name, NULL);
+            set_labels(s, JOB, job->id, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name, NULL);
             put_value(s->out, s, name, false, (double)lacking);
         }
         pthread_mutex_unlock(&job->lock);
@@ -354,7 +357,7 @@ static void add_job_info(struct scrape *s)
     for (size_t i = 0; i < s->jobs.n; i++) {
         int64_t start_ns;
         char *title = job_title(c, s->jobs.at[i], &start_ns);
-        set_labels(s, "job", s->jobs.at[i]->id, "command", title ? title : "", NULL);
+        set_labels(s, JOB, s->jobs.at[i]->id, "command", title ? title : "", NULL);
         pthread_mutex_lock(&s->jobs.at[i]->lock);
         label_names(s, s->jobs.at[i]);
         pthread_mutex_unlock(&s->jobs.at[i]->lock);
@@ -364,7 +367,7 @@ static void add_job_info(struct scrape *s)
     begin(s, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
     for (size_t i = 0; i < s->jobs.n; i++) {
         uint64_t bytes;
-        set_labels(s, "job", s->jobs.at[i]->id, NULL);
+        set_labels(s, JOB, s->jobs.at[i]->id, NULL);
         put_value(s->out, s, "baro_job_running", false, job_version(c, s->jobs.at[i], &bytes) == JOB_RUNNING);
     }
     begin(s, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
@@ -373,7 +376,7 @@ static void add_job_info(struct scrape *s)
         pthread_mutex_lock(&job->lock);
         int64_t at_ns = job->now_ns;
         pthread_mutex_unlock(&job->lock);
-        set_labels(s, "job", job->id, NULL);
+        set_labels(s, JOB, job->id, NULL);
         if (at_ns)
             put_value(s->out, s, "baro_job_sample_timestamp_seconds", false, (double)at_ns / 1e9);
     }
@@ -389,7 +392,7 @@ static void add_exit_status(struct scrape *s)
         pthread_mutex_lock(&job->lock);
         const struct baro_tape_end end = job->end;
         pthread_mutex_unlock(&job->lock);
-        set_labels(s, "job", job->id, NULL);
+        set_labels(s, JOB, job->id, NULL);
         if (end.ended && end.status_known)
             put_value(s->out, s, "baro_job_exit_status", false,
                       WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));

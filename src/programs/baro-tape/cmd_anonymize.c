@@ -106,12 +106,12 @@ static const char *limit_of(struct pseudonyms *p, const char *text)
     if (text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_")] == 0 || strcmp(text, "affinity") == 0)
         return text;
     if (strncmp(text, group, sizeof(group) - 1) != 0)
-        return pseudonym_whole(p, text);
+        return pseudonym_whole(p, "limit", text);
     const char *path = text + sizeof(group) - 1;
     bool has_file = file >= path && file[1 + strspn(file + 1, "abcdefghijklmnopqrstuvwxyz._")] == 0;
     char copy[256];
     snprintf(copy, sizeof(copy), "%.*s", (int)(has_file ? file - path : (ptrdiff_t)strlen(path)), path);
-    if (!pseudonym_words(p, copy))
+    if (!pseudonym_words(p, "group", "group", copy))
         return NULL;
     struct buf words = p->text;
     p->text = (struct buf){0};
@@ -127,7 +127,7 @@ static const char *json_of(struct pseudonyms *p, const char *text)
 {
     buf_clear(&p->text);
     buf_byte(&p->text, '"');
-    pseudonym_add(&p->text, p->key, text, strlen(text));
+    pseudonym_add(p, "value", text, strlen(text));
     buf_byte(&p->text, '"');
     buf_byte(&p->text, 0);
     return p->text.failed ? NULL : (const char *)p->text.at;
@@ -151,15 +151,16 @@ static const char *event_of(struct pseudonyms *p, int kind, const char *text)
                                       "no observer was running",
                                       "no recorder was running",
                                       NULL};
+    if (is_one_of(text, own))
+        return text;
     switch (kind) {
     case BARO_EVENT_EXEC:
     case BARO_EVENT_SURVIVOR:
-    case BARO_EVENT_OOM:
-    case BARO_EVENT_MARK:
+    case BARO_EVENT_START: return pseudonym_whole(p, "cmd", text);
+    case BARO_EVENT_MARK: return pseudonym_words(p, "mark", "mark", text);
     case BARO_EVENT_PHASE_BEGIN:
-    case BARO_EVENT_PHASE_END: return pseudonym_words(p, text);
-    case BARO_EVENT_START: return is_one_of(text, own) ? text : pseudonym_words(p, text);
-    default: return is_one_of(text, own) ? text : pseudonym_whole(p, text);
+    case BARO_EVENT_PHASE_END: return pseudonym_words(p, "phase", "phase", text);
+    default: return pseudonym_whole(p, "message", text);
     }
 }
 
@@ -169,12 +170,12 @@ static const char *tag_of(struct pseudonyms *p, const char *text)
     const char *value = strchr(text, '=');
     char key[256];
     snprintf(key, sizeof(key), "%.*s", (int)(value ? value - text : (ptrdiff_t)strlen(text)), text);
-    if (!value || !pseudonym_whole(p, key))
-        return pseudonym_whole(p, text);
+    if (!value || !pseudonym_whole(p, "key", key))
+        return pseudonym_whole(p, "key", text);
     snprintf(key, sizeof(key), "%s", (const char *)p->text.at);
     if (!*++value)
         value = "-";
-    if (!pseudonym_words(p, value))
+    if (!pseudonym_words(p, "value", "value", value))
         return NULL;
     struct buf words = p->text;
     p->text = (struct buf){0};
@@ -191,37 +192,74 @@ static const char *attribute_name_of(struct pseudonyms *p, int kind, const char 
     static const char *const own[] = {"id",      "duration_ns", "time_error_ns",  "status",
                                       "program", "cpu_ns",      "rss_peak_bytes", NULL};
     bool is_own = kind >= 0 ? kind < baro_kind_count() : is_one_of(text, own);
-    return is_own ? text : pseudonym_whole(p, text);
+    return is_own ? text : pseudonym_whole(p, "key", text);
 }
+
+/* What the entities of a kind are called: those whose names are paths have parts. */
+static const char *entity_of(struct pseudonyms *p, int kind, const char *text)
+{
+    const char *name = kind >= 0 && kind < baro_kind_count() ? baro_kind_name(kind) : "entity";
+    if (is_of_hardware(kind, text))
+        return text;
+    if (strcmp(name, "fs") == 0 || strcmp(name, "directory") == 0)
+        return pseudonym_words(p, "path", "path", text);
+    name = strcmp(name, "cgroup") == 0 ? "group" : name;
+    return pseudonym_words(p, name, name, text);
+}
+
+static const char *batch_of(struct pseudonyms *p, const char *name, const char *text)
+{
+    if (strcmp(name, "rank") == 0 && text[strspn(text, DIGITS)] == 0)
+        return text;
+    return pseudonym_whole(p, strcmp(name, "job_id") == 0 ? "job" : strcmp(name, "step_id") == 0 ? "step" : name, text);
+}
+
+static const char *argument_of(struct pseudonyms *p, bool *is_later, const char *text)
+{
+    bool is_first = !*is_later;
+    *is_later = true;
+    return pseudonym_cmdline(p, text, is_first);
+}
+
+struct renaming {
+    struct pseudonyms p;
+    bool is_later; /* the command of the header was replaced; what comes are its arguments */
+};
 
 static const char *other_text(void *context, const struct baro_text *t)
 {
-    struct pseudonyms *p = context;
+    struct renaming *r = context;
+    struct pseudonyms *p = &r->p;
     switch (t->what) {
     case BARO_TEXT_CPU_MODEL: return t->text;
     case BARO_TEXT_KERNEL: return kernel_of(p, t->text);
     case BARO_TEXT_BOOT_ID: return boot_id_of(p, t->text);
+    case BARO_TEXT_HOST: return pseudonym_whole(p, "host", t->text);
+    case BARO_TEXT_RECORDING: return pseudonym_words(p, t->name ? t->name : "run", t->name ? t->name : "run", t->text);
+    case BARO_TEXT_BATCH: return batch_of(p, t->name, t->text);
+    case BARO_TEXT_ARGUMENT: return argument_of(p, &r->is_later, t->text);
+    case BARO_TEXT_DIRECTORY: return pseudonym_words(p, "path", "path", t->text);
     case BARO_TEXT_LIMIT: return limit_of(p, t->text);
-    case BARO_TEXT_BATCH:
-        return strcmp(t->name, "rank") == 0 && t->text[strspn(t->text, DIGITS)] == 0 ? t->text
-                                                                                     : pseudonym_whole(p, t->text);
-    case BARO_TEXT_ENTITY: return is_of_hardware(t->kind, t->text) ? t->text : pseudonym_words(p, t->text);
+    case BARO_TEXT_NAME: return pseudonym_whole(p, "cmd", t->text);
+    case BARO_TEXT_CMDLINE: return pseudonym_cmdline(p, t->text, true);
+    case BARO_TEXT_ENTITY: return entity_of(p, t->kind, t->text);
+    case BARO_TEXT_LABEL: return pseudonym_words(p, "label", "path", t->text);
     case BARO_TEXT_EVENT: return event_of(p, t->kind, t->text);
     case BARO_TEXT_ATTRIBUTE_NAME: return attribute_name_of(p, t->kind, t->text);
-    case BARO_TEXT_ATTRIBUTE: return pseudonym_words(p, t->text);
+    case BARO_TEXT_ATTRIBUTE: return pseudonym_words(p, "value", "value", t->text);
     case BARO_TEXT_JSON: return json_of(p, t->text);
-    case BARO_TEXT_KIND:
-    case BARO_TEXT_METRIC: return pseudonym_whole(p, t->text);
+    case BARO_TEXT_KIND: return pseudonym_whole(p, "kind", t->text);
+    case BARO_TEXT_METRIC: return pseudonym_whole(p, "metric", t->text);
     case BARO_TEXT_HELP: return "";
     case BARO_TEXT_TAG: return tag_of(p, t->text);
-    default: return pseudonym_words(p, t->text);
+    default: return pseudonym_whole(p, "text", t->text);
     }
 }
 
 static uint32_t other_uid(void *context, uint32_t uid)
 {
-    const struct pseudonyms *p = context;
-    return uid == 0 ? 0 : (uint32_t)(100000 + pseudonym_hash(p->key, &uid, sizeof(uid)) % 1000000000);
+    struct renaming *r = context;
+    return pseudonym_uid(&r->p, uid);
 }
 
 /* ---- the command ---- */
@@ -246,14 +284,14 @@ int cmd_anonymize(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_writer_options options = BARO_WRITER_OPTIONS_INIT;
     struct baro_error err = BARO_ERROR_INIT;
-    struct pseudonyms p = {0};
+    struct renaming r = {.p.is_given = s->key != NULL};
     struct baro_tape *tape;
     struct reader_path path;
     if (!s->output)
         return cli_failf(cli, "-o FILE is missing");
-    if (s->key && read_key(s->key, p.key, &err) < 0)
+    if (s->key && read_key(s->key, r.p.key, &err) < 0)
         return cli_fail(cli, &err);
-    if (!s->key && getrandom(p.key, sizeof(p.key), 0) != (ssize_t)sizeof(p.key))
+    if (!s->key && getrandom(r.p.key, sizeof(r.p.key), 0) != (ssize_t)sizeof(r.p.key))
         return cli_failf(cli, "the kernel gives no random bytes for a key; give one with --key");
     int status = reader_open(cli, argv[0], &tape, &path);
     if (status)
@@ -261,9 +299,9 @@ int cmd_anonymize(struct cli *cli, const struct settings *s, char **argv)
     options.force = s->force;
     options.text = other_text;
     options.uid = other_uid;
-    options.context = &p;
+    options.context = &r;
     status = copy_tape(cli, tape, s->output, &options, NULL, NULL);
-    buf_done(&p.text);
+    pseudonyms_done(&r.p);
     baro_tape_close(tape);
     return status;
 }

@@ -53,13 +53,58 @@ uint64_t pseudonym_hash(const uint64_t key[2], const void *at, size_t len)
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-void pseudonym_add(struct buf *out, const uint64_t key[2], const char *at, size_t len)
+void pseudonyms_done(struct pseudonyms *p)
+{
+    map_done(&p->words);
+    map_done(&p->count);
+    buf_done(&p->text);
+}
+
+/* The key of a map: never 0. */
+static uint64_t in_role(const char *role, uint64_t value)
+{
+    const uint64_t both[2] = {map_hash(role, strlen(role)), value};
+    return map_hash(both, sizeof(both));
+}
+
+/* Returns the number of a word among those of its role, from 1 on. */
+static uint64_t number_of(struct pseudonyms *p, const char *role, uint64_t hash)
+{
+    uint64_t key = in_role(role, hash), *known = map_find(&p->words, key), *count = NULL;
+    if (known)
+        return *known;
+    uint64_t role_key = map_hash(role, strlen(role));
+    count = map_find(&p->count, role_key);
+    uint64_t number = count ? *count + 1 : 1;
+    if (!map_set(&p->count, role_key, number) || !map_set(&p->words, key, number))
+        p->text.failed = true;
+    return number;
+}
+
+#define SHORT_LEN 6
+#define SHORT_MASK ((1u << 5 * SHORT_LEN) - 1)
+
+/* How many characters of the hash tell the word from those before it? */
+static int length_of(struct pseudonyms *p, const char *role, uint64_t hash)
+{
+    uint64_t key = in_role(role, hash & SHORT_MASK), *known = map_find(&p->words, key);
+    if (!known && !map_set(&p->words, key, hash))
+        p->text.failed = true;
+    return !known || *known == hash ? SHORT_LEN : 2 * SHORT_LEN;
+}
+
+void pseudonym_add(struct pseudonyms *p, const char *role, const char *at, size_t len)
 {
     static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
-    uint64_t hash = pseudonym_hash(key, at, len);
-    buf_byte(out, 'x');
-    for (int i = 1; i < PSEUDONYM_LEN; i++, hash >>= 5)
-        buf_byte(out, (uint8_t)digits[hash & 31]);
+    uint64_t hash = pseudonym_hash(p->key, at, len);
+    buf_str(&p->text, role);
+    buf_byte(&p->text, '-');
+    if (!p->is_given) {
+        buf_u64(&p->text, number_of(p, role, hash));
+        return;
+    }
+    for (int i = length_of(p, role, hash); i > 0; i--, hash >>= 5)
+        buf_byte(&p->text, (uint8_t)digits[hash & 31]);
 }
 
 static const char *finished(struct pseudonyms *p)
@@ -68,24 +113,71 @@ static const char *finished(struct pseudonyms *p)
     return p->text.failed ? NULL : (const char *)p->text.at;
 }
 
-const char *pseudonym_words(struct pseudonyms *p, const char *text)
+const char *pseudonym_whole(struct pseudonyms *p, const char *role, const char *text)
 {
-    static const char between_words[] = " /,";
     buf_clear(&p->text);
-    while (*text) {
-        size_t between = strspn(text, between_words), len = strcspn(text + between, between_words);
-        buf_add(&p->text, text, between);
-        text += between;
-        if (len)
-            pseudonym_add(&p->text, p->key, text, len);
+    pseudonym_add(p, role, text, strlen(text));
+    return finished(p);
+}
+
+/* Adds what stands between two blanks. last: the role of the last part; NULL: as the others. */
+static void add_word(struct pseudonyms *p, const char *role, const char *path, const char *last, const char *at,
+                     size_t len)
+{
+    const char *end = at + len;
+    if (memchr(at, '/', len))
+        role = path;
+    while (at < end) {
+        size_t between = strspn(at, "/,"), rest = (size_t)(end - at);
+        between = between < rest ? between : rest;
+        buf_add(&p->text, at, between);
+        at += between;
+        size_t part = strcspn(at, "/,");
+        part = part < (size_t)(end - at) ? part : (size_t)(end - at);
+        if (part)
+            pseudonym_add(p, last && at + part == end ? last : role, at, part);
+        at += part;
+    }
+}
+
+static size_t add_blanks(struct pseudonyms *p, const char *text)
+{
+    size_t n = strspn(text, " ");
+    buf_add(&p->text, text, n);
+    return n;
+}
+
+const char *pseudonym_words(struct pseudonyms *p, const char *role, const char *path, const char *text)
+{
+    buf_clear(&p->text);
+    while (*(text += add_blanks(p, text))) {
+        size_t len = strcspn(text, " ");
+        add_word(p, role, path, NULL, text, len);
         text += len;
     }
     return finished(p);
 }
 
-const char *pseudonym_whole(struct pseudonyms *p, const char *text)
+const char *pseudonym_cmdline(struct pseudonyms *p, const char *text, bool has_command)
 {
     buf_clear(&p->text);
-    pseudonym_add(&p->text, p->key, text, strlen(text));
+    while (*(text += add_blanks(p, text))) {
+        size_t len = strcspn(text, " ");
+        if (has_command)
+            add_word(p, "cmd", "path", "cmd", text, len);
+        else
+            add_word(p, *text == '-' ? "opt" : "arg", "path", NULL, text, len);
+        has_command = false;
+        text += len;
+    }
     return finished(p);
+}
+
+uint32_t pseudonym_uid(struct pseudonyms *p, uint32_t uid)
+{
+    enum { FIRST = 100000, MOST = 1000000000 };
+    if (uid == 0)
+        return 0;
+    uint64_t hash = pseudonym_hash(p->key, &uid, sizeof(uid));
+    return FIRST + (uint32_t)(p->is_given ? hash % MOST : number_of(p, "user", hash));
 }

@@ -15,6 +15,7 @@
 #include "programs/baro/run_baro_tasks.h"
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
+#include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/loop/hanging.h"
 #include "recorder/observe/jobs.h"
 
@@ -117,6 +118,8 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         return cli_failf(cli, "which jobs are to be recorded? Give --cgroup PATTERN or --tasks DIR");
     if (!is_folder(s->observe.tasks))
         return cli_failf(cli, "--tasks %s: %s", s->observe.tasks, strerror(errno));
+    if (!gpu_row_check(r->gpu, &err))
+        print_line(cli, err.text);
     fd_hold_standard();
     hanging_begin(&hanging, s->observe.dir ? s->observe.dir : "the tapes", print_line, cli);
     hanging_enter(&hanging);

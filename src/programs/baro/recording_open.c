@@ -12,6 +12,7 @@
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
 #include "programs/baro/recording.h"
+#include "recorder/collectors/gpu/gpu_row.h"
 
 /* "/a/b/../c.baro" is printed as "/a/c.baro". If b is a link, that would be wrong, so the folder is resolved by the
  * kernel and not in the text. If that fails, opening the tape fails as well, and the message has the path as it was
@@ -135,6 +136,7 @@ static char *announced_name(const char *command)
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err)
 {
+    struct baro_error line = BARO_ERROR_INIT;
     const char *name;
     *r = (struct recording){.cli = cli,
                             .settings = s,
@@ -142,6 +144,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
                             .stderr_fd = STDERR_FILENO,
                             .file = {.dir_fd = -1},
                             .segments = {.dir_fd = -1}};
+    if (!gpu_row_check(s->gpu, &line))
+        recording_say(r, line.text);
     if (!s->output)
         return open_kept(r, command, err);
     r->announced = announced_name(command);

@@ -221,7 +221,7 @@ const struct opt options_trim[] = {
 const struct opt options_anonymize[] = {
     NEW_TAPE,
     TEXT("key", 0, "KEYFILE", key,
-         "with the same KEYFILE a word becomes the same one in each tape (default: a key that is forgotten)",
+         "with the same KEYFILE a word becomes the same one on each tape (default: words are numbered)",
          .completes = OPT_A_FILE),
     SETS("force", 0, force, "replace FILE if it exists"),
     END,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "kernel/sys/power_pmu.h"
 #include "kernel/sys/sysfs.h"
@@ -14,6 +15,7 @@
 
 #define PERIOD_LEAST (100 * NS_PER_MS) /* readings are taken at most this often */
 #define LAST_MOST (100 * NS_PER_MS)    /* how long the last reading is waited for */
+#define NO_DRIVER "there is no driver of NVIDIA, AMD, Intel or others here"
 
 struct gpus {
     struct gpu_user user;
@@ -52,10 +54,27 @@ static bool has_cards(void)
     return any;
 }
 
+static bool is_driver_there(void)
+{
+    return is_there("/dev/nvidiactl", F_OK) || is_there("/dev/dxg", F_OK) || has_cards();
+}
+
+static bool is_list(const char *select)
+{
+    return select && strcmp(select, "auto") != 0 && strcmp(select, "off") != 0;
+}
+
+bool gpu_row_check(const char *select, struct baro_error *ret_line)
+{
+    if (!is_list(select) || is_driver_there())
+        return true;
+    error_set(ret_line, BARO_E_RANGE, "--gpu %.80s: no GPU is recorded: " NO_DRIVER, select);
+    return false;
+}
+
 static bool has_devices(const char *select)
 {
-    return select && (strcmp(select, "auto") != 0 || is_there("/dev/nvidiactl", F_OK) || is_there("/dev/dxg", F_OK) ||
-                      has_cards());
+    return is_list(select) || (select && is_driver_there());
 }
 
 struct search {
@@ -172,7 +191,9 @@ static void report_reading(struct gpus *gpus, const struct gpu_reading *r)
         memcpy(gpus->said, r->trouble, sizeof(gpus->said));
         gpu_user_say(&gpus->user, r->trouble, 0);
     }
-    if (gpus->said_trouble || (!r->error && !r->visible_unsure))
+    const char *select = gpus->user.sampling->options.gpu;
+    bool is_none = is_list(select) && !r->n_devices && !*r->trouble;
+    if (gpus->said_trouble || (!r->error && !r->visible_unsure && !is_none))
         return;
     for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++)
         why = errors[i].code == r->error ? errors[i].text : why;
@@ -180,6 +201,9 @@ static void report_reading(struct gpus *gpus, const struct gpu_reading *r)
         snprintf(line, sizeof(line), "no GPU is read: nvmlInit says that %s", why);
     else if (r->error)
         snprintf(line, sizeof(line), "no GPU is read: nvmlInit fails with %d", r->error);
+    else if (is_none)
+        snprintf(line, sizeof(line), "no GPU is read: %s",
+                 is_driver_there() ? "--gpu names none of those that are here" : NO_DRIVER);
     else
         snprintf(line, sizeof(line),
                  "all GPUs are read: CUDA numbers them in another order than the driver "

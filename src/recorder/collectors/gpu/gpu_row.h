@@ -15,4 +15,8 @@ struct gpu_row {
 extern const struct collector gpu_collector;
 void gpu_row_init(struct gpu_row *r, struct sampling *sampling);
 
+/* Checks the argument of --gpu without loading a library. Returns false, and the line to print, if it names GPUs where
+ * there is no driver. That is no reason not to record. */
+bool gpu_row_check(const char *select, struct baro_error *ret_line);
+
 #endif
