@@ -127,6 +127,17 @@ const struct cli_command cli_commands[] = {
      .function = cmd_diff,
      .operands_max = 2,
      .program = "baro-report"},
+    {.name = "compare",
+     .operands = "COMMAND...",
+     .summary = "run commands several times in turn, and say how they differ",
+     .examples = "baro compare 'gzip -6 <big' 'zstd -3 <big'\teach ten times, forth and back\n"
+                 "baro compare -n 5 -L 'level 1,6,9' 'gzip -{level} <big >/dev/null'\tone command with three values\n"
+                 "baro compare -n 20 --prepare 'make clean' make\tone command twenty times",
+     .options = options_compare,
+     .function = cmd_compare,
+     .operands_min = 1,
+     .operands_max = -1,
+     .program = "baro-report"},
     {.name = "plot",
      .operands = "[TAPE...] [FIGURE|METRIC]",
      .summary = "draw CPU and memory, or any figure or metric, of one or several tapes",

@@ -20,7 +20,7 @@ static int take_count(void *at, const char *text, struct baro_error *err)
 
 void settings_init_reading(struct settings *s)
 {
-    *s = (struct settings){.dialect = -1, .report_format = -1, .by = BY_NOTHING};
+    *s = (struct settings){.dialect = -1, .report_format = -1, .compare.runs = 10, .by = BY_NOTHING};
 }
 
 const char *const export_formats[] = {"csv", "jsonl", "trace", "arrow", "parquet", "sqlite", NULL};
@@ -139,6 +139,50 @@ const struct opt options_diff[] = {
     PARSED("after", 0, "TAPES", diff, take_after, "the same of the runs after", .completes = OPT_A_FILE),
     SETS("markdown", 0, markdown, "write Markdown, as for a pull request"),
     JSON_OPTION,
+    END,
+};
+
+static int take_number(void *at, const char *text, unsigned least, const char *what, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = 0;
+    if (!scan_u64(&s, &v) || s.len || v < least || v > 1000)
+        return error_set(err, BARO_E_SYNTAX, "invalid number of %s '%s': write a number from %u to 1000", what, text,
+                         least);
+    *(uint32_t *)at = (uint32_t)v;
+    return 0;
+}
+
+static int take_runs(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 1, "runs", err);
+}
+
+static int take_warmup(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 0, "runs", err);
+}
+
+static int take_list(void *at, const char *text, struct baro_error *err)
+{
+    const char *blank = strchr(text, ' ');
+    if (!blank || blank == text || !blank[1])
+        return error_set(err, BARO_E_SYNTAX, "invalid list '%s': write -L 'NAME a,b,c'", text);
+    *(const char **)at = text;
+    return 0;
+}
+
+const struct opt options_compare[] = {
+    PARSED("runs", 'n', "N", compare.runs, take_runs, "run each command N times (default: 10)"),
+    PARSED("warmup", 'w', "N", compare.warmup, take_warmup, "run each command N times before, unrecorded"),
+    TEXT("prepare", 'p', "COMMAND", compare.prepare, "a shell command before each run"),
+    PARSED("parameter-list", 'L', "'NAME a,b'", compare.list, take_list,
+           "each command once for each value, which stands for {NAME} in it"),
+    SETS("ignore-failure", 'i', compare.ignore_failure, "go on if a command fails"),
+    SETS("show-output", 0, compare.show_output, "show what the commands print"),
+    TEXT("keep", 0, "DIR", compare.keep, "keep the tapes in DIR: a-001.baro, b-001.baro, ...", .completes = OPT_A_FILE),
+    TEXT("export-json", 0, "FILE", compare.export_json,
+         "write times in the layout of hyperfine's JSON (-: standard output)", .completes = OPT_A_FILE),
     END,
 };
 

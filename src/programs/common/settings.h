@@ -37,6 +37,12 @@ struct diff_settings {
     size_t n_before, n_after;
 };
 
+struct compare_settings {
+    uint32_t runs, warmup;
+    bool ignore_failure, show_output;
+    const char *prepare, *list, *keep, *export_json; /* NULL: not given */
+};
+
 #define SETTINGS_TAGS_MAX 64
 struct tag_settings {
     const char *at[SETTINGS_TAGS_MAX]; /* KEY=VALUE each; no two have the same key */
@@ -131,6 +137,7 @@ struct settings {
     struct serve_settings serve;
     struct task_settings tasks;
     struct diff_settings diff;
+    struct compare_settings compare;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */

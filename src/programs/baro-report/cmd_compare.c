@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs commands several times, in turn, and says what each of them uses, and how they differ. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "baro/fold.h"
+#include "baro/runset.h"
+#include "baro/tape.h"
+#include "base/fmt.h"
+#include "base/json.h"
+#include "output/rows/escaped.h"
+#include "output/rows/table.h"
+#include "output/text/read_fact.h"
+#include "programs/baro-report/compare_runs.h"
+#include "programs/baro-report/diff.h"
+#include "programs/common/output.h"
+
+#define FACTS 4u
+static const char *const shown[FACTS][2] = {
+    {"wall_ns", "wall"}, {"cpu_ns", "cpu"}, {"rss_peak_bytes", "memory"}, {"io_wchar_bytes", "write()"}};
+
+/* ---- commands with parameters ---- */
+
+/* Writes a command in which {NAME} stands for a value. */
+static char *with_value(const char *command, const char *name, size_t name_len, const char *value, size_t len)
+{
+    struct buf b = {0};
+    for (const char *at = command; *at;) {
+        if (*at == '{' && strncmp(at + 1, name, name_len) == 0 && at[1 + name_len] == '}') {
+            buf_add(&b, value, len);
+            at += name_len + 2;
+        } else {
+            buf_byte(&b, (unsigned char)*at++);
+        }
+    }
+    buf_byte(&b, 0);
+    char *text = b.failed ? NULL : strdup((const char *)b.at);
+    buf_done(&b);
+    return text;
+}
+
+/* "-L name a,b": each command once for each value. Returns how many there are; 0 if there are too many, or out of
+ * memory. */
+static unsigned expand(char *const *argv, const char *list, char *ret[COMPARED_MOST])
+{
+    const char *values = list ? strchr(list, ' ') : NULL;
+    size_t name_len = values ? (size_t)(values - list) : 0;
+    unsigned n = 0;
+    for (; *argv; argv++) {
+        const char *at = values ? values + 1 : "";
+        do {
+            size_t len = strcspn(at, ",");
+            if (n == COMPARED_MOST)
+                return 0;
+            ret[n] = values ? with_value(*argv, list, name_len, at, len) : strdup(*argv);
+            if (!ret[n++])
+                return 0;
+            at += len;
+        } while (*at++ == ',');
+    }
+    return n;
+}
+
+/* ---- results ---- */
+
+static int read_runs(const struct cli *cli, const struct compared_runs *r, unsigned command, struct baro_runset *set)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    for (unsigned i = 0; i < r->n; i++) {
+        struct baro_tape *tape;
+        struct baro_fold *fold = NULL;
+        if (r->run[i].command != command)
+            continue;
+        if (baro_tape_open(&tape, r->run[i].path, &err) < 0)
+            return cli_fail(cli, &err);
+        int code = baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err);
+        code = code < 0 ? code : baro_runset_add(set, r->run[i].path, fold, &err);
+        baro_fold_free(fold);
+        baro_tape_close(tape);
+        if (code < 0)
+            return cli_fail(cli, &err);
+    }
+    return 0;
+}
+
+/* The set has the runs of the first command, and then those of another one. */
+static int compare_with(const struct cli *cli, const struct compared_runs *r, unsigned command,
+                        struct baro_runset **ret)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    if (baro_runset_new(ret, &err) < 0)
+        return cli_fail(cli, &err);
+    int status = read_runs(cli, r, 0, *ret);
+    size_t first = baro_runset_runs(*ret);
+    if (!status && command)
+        status = read_runs(cli, r, command, *ret);
+    if (!status && command && baro_runset_compare(*ret, first, &err) < 0)
+        status = cli_fail(cli, &err);
+    return status;
+}
+
+static size_t row_of(const struct baro_runset *set, const char *fact)
+{
+    size_t i = 0;
+    while (i < baro_runset_rows(set) && (strcmp(baro_runset_row(set, i)->scope, "job") != 0 ||
+                                         strcmp(baro_runset_row(set, i)->fact->name, fact) != 0))
+        i++;
+    return i;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The values of a fact from run `from` on, sorted. Returns how many are known. */
+static size_t values_of(const struct baro_runset *set, const char *fact, size_t from, double *ret)
+{
+    size_t n = 0, row = row_of(set, fact);
+    for (size_t i = from; i < baro_runset_runs(set); i++) {
+        struct baro_value v;
+        if (baro_runset_value(set, row, i, &v) == BARO_PRESENT)
+            ret[n++] = v.real;
+    }
+    qsort(ret, n, sizeof(*ret), compare_numbers);
+    return n;
+}
+
+static double median_of(const double *at, size_t n)
+{
+    return n % 2 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
+}
+
+/* "1.20 s (1.18 to 1.31)" */
+static void put_spread(struct table *t, const struct baro_fact *fact, const double *at, size_t n)
+{
+    struct buf b = {0};
+    void (*format)(struct buf * b, uint64_t v) = report_format(fact);
+    if (n) {
+        format(&b, whole_of(median_of(at, n) + 0.5));
+        buf_str(&b, " (");
+        format(&b, whole_of(at[0] + 0.5));
+        buf_str(&b, " to ");
+        format(&b, whole_of(at[n - 1] + 0.5));
+        buf_byte(&b, ')');
+    }
+    table_take(t, &b);
+    buf_done(&b);
+}
+
+static const struct baro_difference *difference_of(const struct baro_runset *set, const char *fact)
+{
+    for (size_t i = 0; i < baro_difference_count(set); i++) {
+        const struct baro_difference *d = baro_difference_get(set, i);
+        if (strcmp(d->scope, "job") == 0 && strcmp(d->fact->name, fact) == 0)
+            return d;
+    }
+    return NULL;
+}
+
+/* "1.24 times: changed", against the first command */
+static void put_ratio(struct table *t, const struct baro_difference *d)
+{
+    struct buf b = {0};
+    if (d && d->before > 0 && d->n_after) {
+        fmt_decimal(&b, d->after / d->before, 2);
+        buf_str(&b, "×, ");
+    }
+    if (d && d->n_after)
+        diff_answer(&b, d);
+    table_take(t, &b);
+    buf_done(&b);
+}
+
+static int put_command(const struct cli *cli, const struct compared_runs *r, unsigned command, double *room,
+                       struct table *t)
+{
+    struct baro_runset *set = NULL;
+    int status = compare_with(cli, r, command, &set);
+    size_t from = 0;
+    for (unsigned i = 0; command && i < r->n; i++)
+        from += r->run[i].command == 0;
+    for (unsigned k = 0; k < FACTS && !status; k++) {
+        size_t n = values_of(set, shown[k][0], from, room);
+        struct buf name = {0};
+        if (k && n && room[n - 1] == 0) /* it never wrote */
+            continue;
+        if (!k)
+            text_escaped(&name, r->commands[command], strlen(r->commands[command]));
+        table_text(t, shown[k][1]);
+        put_spread(t, baro_runset_row(set, row_of(set, shown[k][0]))->fact, room, n);
+        put_ratio(t, command ? difference_of(set, shown[k][0]) : NULL);
+        table_take(t, &name);
+        buf_done(&name);
+    }
+    baro_runset_free(set);
+    return status;
+}
+
+static int print_table(const struct cli *cli, const struct compared_runs *r)
+{
+    struct table t = {.columns = 4, .ascii = !cli->utf8};
+    struct buf text = {0};
+    double *room = calloc(r->n + 1, sizeof(*room));
+    int status = room ? 0 : cli_failf(cli, "out of memory");
+    table_text(&t, "");
+    buf_printf(&text, "median of %u (range)", r->n / r->n_commands);
+    table_take(&t, &text);
+    table_text(&t, r->n_commands > 1 ? "against the first" : "");
+    table_text(&t, "command");
+    for (unsigned i = 0; i < r->n_commands && !status; i++)
+        status = put_command(cli, r, i, room, &t);
+    if (!status) {
+        table_print(&t, cli->tty ? cli->width : 0, &text);
+        status = cli_out_text(cli, &text);
+    }
+    table_done(&t);
+    buf_done(&text);
+    free(room);
+    return status;
+}
+
+/* ---- the JSON that plot scripts for hyperfine read ---- */
+
+static double mean_of(const double *at, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += at[i];
+    return n ? sum / (double)n : NAN;
+}
+
+static void put_seconds(struct json *j, const char *key, double v)
+{
+    json_key(j, key);
+    if (isnan(v))
+        json_null(j);
+    else
+        json_double(j, v);
+}
+
+/* The mean of a fact of the job over the runs of a command, in seconds. */
+static double mean_seconds(const struct compared_runs *r, unsigned command, const char *fact)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (unsigned i = 0; i < r->n; i++) {
+        struct baro_tape *tape;
+        struct baro_fold *fold = NULL;
+        struct baro_value v;
+        if (r->run[i].command != command || baro_tape_open(&tape, r->run[i].path, NULL) < 0)
+            continue;
+        if (baro_fold_of_tape(tape, BARO_FOLD_SUMMARY, &fold, NULL) >= 0 &&
+            baro_summary_value(baro_fold_summary(fold), baro_summary_fact_find("job", fact), 0, &v) == BARO_PRESENT) {
+            sum += (double)v.u64 / 1e9;
+            n++;
+        }
+        baro_fold_free(fold);
+        baro_tape_close(tape);
+    }
+    return n ? sum / (double)n : NAN;
+}
+
+static void put_result(struct json *j, const struct compared_runs *r, unsigned command, const struct baro_runset *set,
+                       double *room)
+{
+    size_t n = values_of(set, "wall_ns", 0, room);
+    double mean, square = 0;
+    for (size_t i = 0; i < n; i++)
+        room[i] /= 1e9;
+    mean = mean_of(room, n);
+    for (size_t i = 0; i < n; i++)
+        square += (room[i] - mean) * (room[i] - mean);
+    json_begin(j, '{');
+    json_key_text(j, "command", r->commands[command]);
+    put_seconds(j, "mean", mean);
+    put_seconds(j, "stddev", n > 1 ? sqrt(square / (double)(n - 1)) : NAN);
+    put_seconds(j, "median", n ? median_of(room, n) : NAN);
+    put_seconds(j, "user", mean_seconds(r, command, "cpu_user_ns"));
+    put_seconds(j, "system", mean_seconds(r, command, "cpu_system_ns"));
+    put_seconds(j, "min", n ? room[0] : NAN);
+    put_seconds(j, "max", n ? room[n - 1] : NAN);
+    json_key_begin(j, "times", '[');
+    for (size_t i = 0; i < baro_runset_runs(set); i++) { /* in the order of the runs */
+        struct baro_value v;
+        if (baro_runset_value(set, row_of(set, "wall_ns"), i, &v) == BARO_PRESENT)
+            json_double(j, v.real / 1e9);
+    }
+    json_end(j, ']');
+    json_key_begin(j, "memory_usage_byte", '[');
+    for (size_t i = 0; i < baro_runset_runs(set); i++) {
+        struct baro_value v;
+        if (baro_runset_value(set, row_of(set, "rss_peak_bytes"), i, &v) == BARO_PRESENT)
+            json_u64(j, whole_of(v.real));
+    }
+    json_end(j, ']');
+    json_key_begin(j, "exit_codes", '[');
+    for (unsigned i = 0; i < r->n; i++) {
+        if (r->run[i].command == command && WIFEXITED((int)r->run[i].status))
+            json_i64(j, WEXITSTATUS((int)r->run[i].status));
+        else if (r->run[i].command == command)
+            json_null(j);
+    }
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
+static int write_json(const struct cli *cli, const struct compared_runs *r)
+{
+    struct buf text = {0};
+    struct json j = {.out = &text, .pretty = true};
+    struct baro_error err = BARO_ERROR_INIT;
+    double *room = calloc(r->n + 1, sizeof(*room));
+    struct output o;
+    int status = room ? 0 : cli_failf(cli, "out of memory");
+    json_begin(&j, '{');
+    json_key_begin(&j, "results", '[');
+    for (unsigned i = 0; i < r->n_commands && !status; i++) {
+        struct baro_runset *set = NULL;
+        status = baro_runset_new(&set, &err) < 0 ? cli_fail(cli, &err) : read_runs(cli, r, i, set);
+        if (!status)
+            put_result(&j, r, i, set, room);
+        baro_runset_free(set);
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    if (!status) {
+        const char *path = strcmp(r->s->export_json, "-") == 0 ? NULL : r->s->export_json;
+        int code = output_open(&o, path, true, false, &err);
+        code = code < 0 ? code : output_write(&o, text.at, text.len, &err);
+        code = code < 0 ? code : output_commit(&o, &err);
+        output_done(&o);
+        status = code < 0 ? cli_fail(cli, &err) : 0;
+    }
+    buf_done(&text);
+    free(room);
+    return status;
+}
+
+int cmd_compare(struct cli *cli, const struct settings *s, char **argv)
+{
+    char *commands[COMPARED_MOST] = {0};
+    struct compared_runs r = {.cli = cli, .s = &s->compare, .commands = (const char *const *)commands};
+    r.n_commands = expand(argv, s->compare.list, commands);
+    int status = r.n_commands ? compare_runs(&r) : cli_failf(cli, "at most %u commands can be compared", COMPARED_MOST);
+    if (!status && r.n < r.n_commands)
+        status = cli_failf(cli, r.is_interrupted ? "interrupted before each command had run once"
+                                                 : "there is nothing to compare");
+    if (!status && r.is_interrupted)
+        cli_note(cli, "interrupted: the figures are of %u runs", r.n);
+    if (!status)
+        status = print_table(cli, &r);
+    if (!status && s->compare.export_json)
+        status = write_json(cli, &r);
+    if (!status && r.has_failed)
+        status = 1;
+    compare_runs_done(&r);
+    for (unsigned i = 0; i < COMPARED_MOST; i++)
+        free(commands[i]);
+    return status;
+}

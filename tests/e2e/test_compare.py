@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baro compare`: commands are run in turn, and compared."""
+
+import json
+import re
+import signal
+
+from jobs import PYTHON
+
+
+def burn(seconds):
+    return f"{PYTHON} -S -c 'import time\nwhile time.process_time() < {seconds}: pass'"
+
+
+def test_two_commands(run, work):
+    done = run("compare", "-n", "5", "--keep", work / "tapes", "--export-json", work / "h.json", burn(0.05), burn(0.2),
+               status=0)
+    assert re.search(r"^cpu +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms\) +[\d.]+×, changed", done.stdout, re.M), done.stdout
+    assert "median of 5 (range)" in done.stdout and done.stderr == ""
+    assert sorted(p.name for p in (work / "tapes").iterdir()) == [f"{c}-00{i}.baro" for c in "ab" for i in range(1, 6)]
+    results = json.loads((work / "h.json").read_text())["results"]
+    assert [r["command"].replace("\\x0a", "\n") for r in results] == [burn(0.05), burn(0.2)]
+    for r in results:
+        assert len(r["times"]) == 5 and min(r["times"]) == r["min"] <= r["median"] <= r["max"] == max(r["times"])
+        assert abs(sum(r["times"]) / 5 - r["mean"]) < 1e-9 and r["stddev"] >= 0 and r["exit_codes"] == [0] * 5
+        assert r["user"] > 0.03 and r["system"] is not None and min(r["memory_usage_byte"]) > 2 << 20
+    assert results[1]["user"] > 0.15
+
+
+def test_turns_go_forth_and_back(run, work):
+    run("compare", "-n", "3", "-w", "1", "-p", f"printf p >>{work}/log", f"printf a >>{work}/log",
+        f"printf b >>{work}/log", status=0)
+    assert (work / "log").read_text() == "papb" + "papb" + "pbpa" + "papb"
+
+
+def test_values_of_a_parameter(run, work):
+    done = run("compare", "-n", "1", "-L", "n 1,2", "--keep", work / "t", f"echo x{{n}} >>{work}/log", status=0)
+    assert (work / "log").read_text() == "x1\nx2\n" and "echo x2" in done.stdout
+    assert "-L 'NAME a,b,c'" in run("compare", "-L", "n", "true", status=2).stderr
+
+
+def test_a_command_that_fails(run, work, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(work))
+    done = run("compare", "-n", "3", f"echo x >>{work}/log; exit 3", status=1)
+    tape = re.search(r"run 1 of .* failed; its tape is (\S+\.baro) ", done.stderr)[1]
+    assert (work / "log").read_text() == "x\n" and run.summary(tape)["exit"]["status"] == 3
+    done = run("compare", "-n", "3", "-i", f"echo x >>{work}/log; exit 3", status=0)
+    assert (work / "log").read_text() == "x\n" * 4 and "median of 3" in done.stdout and done.stderr == ""
+    assert len([p for p in work.iterdir() if p.name.startswith("baro-compare-")]) == 1, "of the set that failed"
+    assert "--prepare failed: exit 1" in run("compare", "-p", "exit 1", "true", status=2).stderr
+
+
+def test_interrupted(run, work, wait_until):
+    """What was measured before counts."""
+    p = run.popen("compare", "-n", "100", f"echo x >>{work}/log; sleep 0.05", stdout=-1, stderr=-1, text=True)
+    wait_until(lambda: (work / "log").exists() and (work / "log").read_text().count("x") >= 5, "five runs")
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    n = int(re.search(r"interrupted: the figures are of (\d+) runs", err)[1])
+    assert p.returncode == 0 and n >= 4 and f"median of {n} (range)" in out
