@@ -66,12 +66,6 @@ void glance_end(struct glance *g, struct lines *l, struct buf *text)
 
 /* ---- verdicts ---- */
 
-/* Is it how the job ended? */
-static bool is_end(const struct baro_verdict *v)
-{
-    return strcmp(v->rule, "oom") == 0 || strcmp(v->rule, "killed") == 0 || strcmp(v->rule, "failed") == 0;
-}
-
 static size_t worth_showing(const struct baro_verdicts *all)
 {
     size_t n = 0;
@@ -83,8 +77,8 @@ static size_t worth_showing(const struct baro_verdicts *all)
 static void put_verdict(struct glance *g, const struct baro_verdict *v, bool is_first)
 {
     struct buf b = {0}, text = {0};
-    struct lines l = glance_row(g, is_first ? DROP_NEVER : DROP_VERDICT, is_end(v) ? "✗ " : "! ",
-                                is_end(v) ? TONE_BAD : TONE_WARN, v->rule);
+    struct lines l = glance_row(g, is_first ? DROP_NEVER : DROP_VERDICT, report_is_end(v) ? "✗ " : "! ",
+                                report_is_end(v) ? TONE_BAD : TONE_WARN, v->rule);
     if (v->phase)
         buf_printf(&b, "in %s: ", v->phase);
     buf_str(&b, v->brief);

@@ -59,9 +59,38 @@ static bool has_tapes(const struct baro_runs *runs)
     return false;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Compares names, runs of digits by their values. */
+static int compare_names(const char *a, const char *b)
+{
+    const char *whole_a = a, *whole_b = b;
+    while (*a && *b) {
+        if (!is_digit(*a) || !is_digit(*b)) {
+            if (*a != *b)
+                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+            continue;
+        }
+        a += strspn(a, "0");
+        b += strspn(b, "0");
+        size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+        int order = n != m ? (n < m ? -1 : 1) : strncmp(a, b, n);
+        if (order)
+            return order;
+        a += n;
+        b += m;
+    }
+    return *a ? 1 : *b ? -1 : strcmp(whole_a, whole_b);
+}
+
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct listed_tape *)a)->path, ((const struct listed_tape *)b)->path);
+    return compare_names(((const struct listed_tape *)a)->path, ((const struct listed_tape *)b)->path);
 }
 
 static int add_unread(struct tape_list *l, const char *path, const struct baro_error *reason, struct baro_error *err)
@@ -146,6 +175,7 @@ void tape_list_done(struct tape_list *l)
         free(l->at[i].path);
         buf_done(&l->at[i].section);
         buf_done(&l->at[i].row);
+        buf_done(&l->at[i].title);
     }
     free(l->at);
     *l = (struct tape_list){0};

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "baro/error.h"
@@ -16,7 +17,11 @@ struct listed_tape {
     bool is_there;    /* then the next two are known */
     dev_t device;
     ino_t inode;
-    struct buf section, row;  /* what the report has of it (several.h) */
+    struct buf section, row; /* what the report has of it (several.h) */
+    struct buf title;        /* what was recorded */
+    uint64_t rules;          /* those of its problems and advice: a bit for the number of each */
+    int end_rule;            /* the one that says how it failed; -1: none */
+    bool has_failed;
     bool is_unread;           /* it could not be read */
     struct baro_error reason; /* why not */
 };
@@ -28,8 +33,9 @@ struct tape_list {
 };
 
 /* Operands are tapes and folders of tapes, NULL-terminated; without operands, it is the newest kept run. The tapes of a
- * folder come in the order of their names, which for kept runs is that of time. A tape that is named twice counts once.
- * Returns 0, or a negative code with its text in err; to be freed in both cases. */
+ * folder come in the order of their names, numbers in them by their values: task-2 before task-10. For kept runs that
+ * is the order of time. A tape that is named twice counts once. Returns 0, or a negative code with its text in err; to
+ * be freed in both cases. */
 int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *err);
 void tape_list_done(struct tape_list *l);
 
