@@ -64,7 +64,7 @@ BARO_API void baro_series_free(struct baro_series *s);
 
 /**
  * Adds a curve of the recorded values of a metric: a gauge, or a counter. A value holds from its sample to the next
- * one; during a gap (BARO_EVENT_GAP) no value is known.
+ * one; during a gap (BARO_EVENT_GAP) no value is known. Sums over processes are those of baro_sample_sum().
  * @param kind of the rows: BARO_KIND_JOB, BARO_KIND_RECORDER and BARO_KIND_HOST, for which @p id and @p name are
  * ignored; BARO_KIND_PROCESS; or a kind of entities, also one that only the tape has (baro_tape_kind_find()).
  * @param id of the process or entity (baro_row_id()); 0: the curve is the sum over those called @p name, or over all of
@@ -79,6 +79,8 @@ BARO_API int baro_series_add_value(struct baro_series *s, baro_kind_id kind, uin
 /**
  * Adds a curve of the growth of a counter per second, in the unit of the metric per second. Parameters and results are
  * those of baro_series_add_value().
+ *
+ * Where a counter fell, its growth is not known, and the curve has no value: it is not the same counter as before.
  *
  * A curve of processes includes what they used between their last sample and their end, also processes that are in no
  * sample: their exits have it.

@@ -44,10 +44,10 @@ def table(text):
                           (None, 0, "")], ids=["run", "killed at once", "killed", "attached"])
 def test_verdicts_of_a_run_equal_those_of_its_tape(run, tape, started, job, status, words):
     if job:
-        said = run("run", "-o", tape, "--", *job, status=status).stderr
+        said = run("run", "-v", "-o", tape, "--", *job, status=status).stderr
     else:
         pid = started([PYTHON, "-S", "-c", "while True: pass"]).pid
-        said = run("record", "--pid", pid, "--for", "2s", "-o", tape, status=0).stderr
+        said = run("record", "-v", "--pid", pid, "--for", "2s", "-o", tape, status=0).stderr
         assert "  tape " in said
     again = run("summary", "-v", tape, status=0).stdout
     assert verdicts(said) == verdicts(again) and words in verdicts(said)
@@ -55,7 +55,7 @@ def test_verdicts_of_a_run_equal_those_of_its_tape(run, tape, started, job, stat
 
 
 def test_more_phases_than_are_kept(run, tape):
-    said = run("run", "-o", tape, "--", *phased("""
+    said = run("run", "-v", "-o", tape, "--", *phased("""
         time.sleep(0.1)
         with open(os.environ["BARO_EVENTS"], "a") as f:
             for i in range(3000):
@@ -68,7 +68,7 @@ def test_more_phases_than_are_kept(run, tape):
 
 
 def test_phases_as_a_table(run, tape):
-    said = run("run", "-o", tape, "--", *phased("""
+    said = run("run", "-v", "-o", tape, "--", *phased("""
         event(begin="load"); time.sleep(0.1); event(end="load", rows=12)
         for i in range(3):
             event(begin="epoch", number=i); time.sleep(0.1); event(end="epoch")
@@ -84,7 +84,7 @@ def test_phases_as_a_table(run, tape):
         rows = table(text)
         assert [row.split("  ")[0] for row in rows[:4]] == ["load rows=12", "epoch ×3", "both ×2", "save"], text
         assert rows[2].split()[-3] == "-", "its CPU time would be counted twice"
-        assert "> at least, or not ended" in rows[4]
+        assert "≥ at least, or not ended" in rows[4]
         assert rows[4].endswith("each: baro summary --by phase")
 
 
@@ -103,7 +103,7 @@ def test_tape_path_is_the_shortest(run, tape, work):
     (work / "a" / "b").mkdir(parents=True)
     (work / "link").symlink_to(work / "a" / "b")
     for given, there in (("a/../x.baro", "x.baro"), ("link/../y.baro", "a/y.baro"), ("./a//b/./z.baro", "a/b/z.baro")):
-        said = run("run", "-o", given, "--", "true", status=0, cwd=work).stderr
+        said = run("run", "-v", "-o", given, "--", "true", status=0, cwd=work).stderr
         assert f"  tape       {(work / there).resolve()}\n" in said
         assert (work / there).exists()
 

@@ -69,7 +69,7 @@ def test_text_and_documents(baro, recorded, tmp_path):
 
 
 def test_terminal(baro, recorded, ptys):
-    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {recorded[0]}"
+    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary -v {recorded[0]}"
     done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60)
     text = done.stdout.decode().replace("\r\n", "\n")
     assert "█" in text

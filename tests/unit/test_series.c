@@ -222,6 +222,44 @@ TEST(bounds_of_a_sum)
     near(b->min, 60);
 }
 
+/* A curve of a sum is the sum of the summary: a zombie has no thread, and a pss that was read before memory was given
+ * back counts as the rss. What the only process with that name lacks as a zombie is 0. */
+TEST(sum_is_that_of_the_fold)
+{
+    static const struct drawing threads = {VALUE, BARO_KIND_PROCESS, 0, NULL, PROCESS_threads, NULL},
+                                threads_of_cc = {VALUE, BARO_KIND_PROCESS, 0, "cc", PROCESS_threads, NULL},
+                                pss_of_cc = {VALUE, BARO_KIND_PROCESS, 0, "cc", PROCESS_pss, NULL},
+                                one = {VALUE, BARO_KIND_PROCESS, 2, NULL, PROCESS_threads, NULL},
+                                nobody = {VALUE, BARO_KIND_PROCESS, 0, "ld", PROCESS_threads, NULL};
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make", .read_ns = 2},
+                        cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc", .read_ns = 2};
+    struct baro_process *both[] = {&make, &cc};
+    struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
+    struct tape_writer *w = new_tape(tape_path, NULL);
+    make.value[PROCESS_threads] = 3;
+    make.value[PROCESS_pss] = 100;
+    make.value[PROCESS_rss] = 50;
+    make.value[PROCESS_smaps_at] = 1;
+    cc.value[PROCESS_threads] = 1;
+    cc.value[PROCESS_state] = 'Z';
+    cc.absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+    tape_add(w, &s);
+    s.t_ns = 2 * SECOND;
+    tape_add(w, &s);
+    tape_ended(w);
+    static const struct {
+        const struct drawing *curve;
+        double value;
+    } want[] = {{&threads, 3}, {&all_pss, 50}, {&threads_of_cc, 0}, {&pss_of_cc, 0}, {&one, 1}};
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        draw(want[i].curve, 1 * SECOND, 2 * SECOND, 1);
+        assert_int_equal(at(0)->covered_ns, SECOND);
+        near(at(0)->max, want[i].value);
+    }
+    draw(&nobody, 1 * SECOND, 2 * SECOND, 1);
+    assert_int_equal(at(0)->covered_ns, 0);
+}
+
 static struct baro_entity web_task(uint64_t value[TASK_MAX], uint8_t absent[TASK_MAX])
 {
     struct baro_entity web = {.kind = BARO_KIND_TASK, .n_values = TASK_MAX, .value = value, .absent = absent};

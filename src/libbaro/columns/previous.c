@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growth.h"
 #include "base/last_value.h"
 #include "libbaro/columns/columns.h"
-#include "libbaro/interval/stretches.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/sample/sample.h"
 
@@ -80,9 +80,10 @@ static int rate(struct baro_previous *m, uint64_t t_ns, struct who who, uint64_t
     *b = (struct last){who.id, t_ns, cpu};
     if (added && !is_new)
         return BARO_ABSENT_NOT_YET;
-    if (t_ns <= before.t_ns || cpu < before.value)
+    uint64_t growth;
+    if (t_ns <= before.t_ns || !growth_between(before.value, cpu, &growth))
         return BARO_ABSENT_UNKNOWN;
-    *ret = (double)(cpu - before.value) * 1e9 / (double)(t_ns - before.t_ns) / 1e9;
+    *ret = (double)growth * 1e9 / (double)(t_ns - before.t_ns) / 1e9;
     /* A value is read a moment after the instant of its sample, so over a very short interval the rate may be too
      * high. */
     if (who.cpus && *ret > who.cpus)
@@ -124,7 +125,7 @@ enum baro_absent baro_previous_cores(struct baro_previous *m, const struct baro_
     struct who who = {baro_row_id(row), kind == BARO_KIND_CPU ? 1 : cpus_of(header), false};
     uint64_t cpu;
     begin_sample(m, t_ns);
-    if ((kind == BARO_KIND_JOB || kind == BARO_KIND_PROCESS) && t_ns - m->before_ns < STRETCHES_SHORT_NS)
+    if ((kind == BARO_KIND_JOB || kind == BARO_KIND_PROCESS) && t_ns - m->before_ns < GROWTH_SHORT_NS)
         who.cpus = threads_of(row, who.cpus);
     enum baro_absent absent = row_cpu(m, row, &cpu);
     if (absent != BARO_PRESENT)

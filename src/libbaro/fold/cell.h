@@ -2,10 +2,7 @@
 /*
  * One metric over a time: all that is kept of its readings. The rules are the same for every metric:
  *
- * - Growth is added up from reading to reading. Where a counter falls, it is another counter or has lost a part (a
- *   control group was made again): the growth so far is kept, and the next reading is compared with the lower value.
- *   Example: 5, 9, 2, 3 have grown by 4 + 1. Totals of disks and interfaces do not fall when one is removed: see
- *   recorder/collectors/host/devices.c.
+ * - Growth is added up from reading to reading. If a counter fell, it is a lower bound: base/growth.h.
  * - A reading without the value changes nothing: growth goes on at the next one that has it.
  * - A value that no reading had is absent, for the reason of the last reading.
  */
@@ -16,12 +13,15 @@
 #include <stdint.h>
 
 #include "baro/metric.h"
+#include "base/growth.h"
 
 struct fold_cell {
     uint64_t from_ns, to_ns; /* first and last reading that had it */
     uint64_t first, last, most, least, grown;
     bool seen;          /* some reading had it */
     bool lapsed;        /* a later one lacked it */
+    bool fell;          /* for a counter: it fell, and `grown` is a lower bound */
+    bool fell_now;      /* at the last reading */
     uint8_t absent;     /* BARO_PRESENT once it was seen; before, the reason of the last reading */
     uint8_t absent_now; /* of the last reading */
 };
@@ -30,7 +30,9 @@ struct fold_cell {
 
 static inline void fold_cell_add(struct fold_cell *c, uint64_t t_ns, int absent, uint64_t value)
 {
+    uint64_t growth = 0;
     c->absent_now = (uint8_t)absent;
+    c->fell_now = false;
     if (absent != BARO_PRESENT) {
         c->lapsed = c->seen;
         c->absent = c->seen ? BARO_PRESENT : (uint8_t)absent;
@@ -41,13 +43,21 @@ static inline void fold_cell_add(struct fold_cell *c, uint64_t t_ns, int absent,
         c->first = c->most = c->least = value;
         c->seen = true;
         c->absent = BARO_PRESENT;
-    } else if (value > c->last) {
-        c->grown += value - c->last;
+    } else if (!growth_between(c->last, value, &growth)) {
+        c->fell = c->fell_now = true;
     }
+    c->grown += growth;
     c->most = value > c->most ? value : c->most;
     c->least = value < c->least ? value : c->least;
     c->last = value;
     c->to_ns = t_ns;
+}
+
+/* For a sum of growth that a reader made itself: a part of it fell at the last reading. */
+static inline void fold_cell_part_fell(struct fold_cell *c, bool fell)
+{
+    c->fell = c->fell || fell;
+    c->fell_now = c->fell_now || fell;
 }
 
 #endif

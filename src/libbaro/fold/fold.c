@@ -73,13 +73,14 @@ static uint64_t received_before(const struct fold_packets *p, size_t i, uint32_t
 }
 
 /* Adds up the growth of each interface: the sum of their counters falls when one is removed, and rises by all that it
- * has ever received when it comes back. */
+ * has ever received when it comes back. base/growth.h has the rule for one that falls. */
 static int packets(struct fold *f, const struct baro_sample *s, uint64_t *ret)
 {
     const struct baro_entities *all = &s->entities[KIND_net];
     struct fold_packets *p = &f->packets, was;
     size_t n = 0;
     *ret = p->grown;
+    p->fell = false;
     if (!all->n)
         return BARO_ABSENT_UNSUPPORTED;
     if (array_reserve(&p->next, all->n, &p->cap_next, sizeof(*p->next)) < 0) {
@@ -90,13 +91,19 @@ static int packets(struct fold *f, const struct baro_sample *s, uint64_t *ret)
         const struct baro_entity *e = all->at[i];
         if (e->absent[NET_receive_packets])
             continue;
-        uint64_t received = e->value[NET_receive_packets], before = received_before(p, n, e->id, received);
-        p->grown += received > before ? received - before : 0;
+        uint64_t received = e->value[NET_receive_packets], growth;
+        p->fell |= !growth_between(received_before(p, n, e->id, received), received, &growth);
+        p->grown += growth;
         p->next[n++] = (struct fold_interface){e->id, received};
     }
     was = *p;
-    *p = (struct fold_packets){
-        .at = was.next, .next = was.at, .n = n, .cap = was.cap_next, .cap_next = was.cap, .grown = was.grown};
+    *p = (struct fold_packets){.at = was.next,
+                               .next = was.at,
+                               .n = n,
+                               .cap = was.cap_next,
+                               .cap_next = was.cap,
+                               .grown = was.grown,
+                               .fell = was.fell};
     *ret = p->grown;
     return BARO_PRESENT;
 }
@@ -120,6 +127,7 @@ static void add_reading(struct fold *f, const struct baro_sample *s)
     fold_cell_add(&f->cell[FOLD_HOST_JOB], t, no_busy ? no_busy : s->job_absent[JOB_cpu], s->job[JOB_cpu]);
     fold_cell_add(&f->cell[FOLD_HOST_SELF], t, no_busy ? no_busy : s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
     fold_cell_add(&f->cell[FOLD_PACKETS], t, no_packets, received);
+    fold_cell_part_fell(&f->cell[FOLD_PACKETS], f->packets.fell);
     if (no_busy == BARO_PRESENT)
         derive_peak_add(&f->host_cores, t, f->cell[FOLD_HOST_BUSY].grown, NULL);
     if (!fold_groups_add(&f->groups, s))
@@ -127,6 +135,11 @@ static void add_reading(struct fold *f, const struct baro_sample *s)
     fold_cell_add(&f->cell[FOLD_THROTTLED], t, f->groups.throttled_absent, f->groups.throttled_ns);
     fold_cell_add(&f->cell[FOLD_GROUP_IO], t, f->groups.pressure_absent[0], f->groups.pressure_ns[0]);
     fold_cell_add(&f->cell[FOLD_GROUP_MEMORY], t, f->groups.pressure_absent[1], f->groups.pressure_ns[1]);
+    fold_cell_part_fell(&f->cell[FOLD_THROTTLED], f->groups.throttled_fell);
+    fold_cell_part_fell(&f->cell[FOLD_GROUP_IO], f->groups.pressure_fell[0]);
+    fold_cell_part_fell(&f->cell[FOLD_GROUP_MEMORY], f->groups.pressure_fell[1]);
+    for (int i = FOLD_OF_MACHINE; i < FOLD_COUNTERS; i++)
+        f->row.fell |= (uint32_t)f->cell[i].fell_now << i;
 }
 
 int fold_share(const struct fold *f, enum fold_term term, double *ret)
@@ -192,12 +205,18 @@ static void add_job(struct fold *f, const struct baro_sample *s)
     for (int i = 0; i < FOLD_ROW; i++) {
         if (terms[i].from != FROM_JOB)
             continue;
-        r->value[i] = s->job[terms[i].metric];
+        uint64_t growth, now = s->job[terms[i].metric];
+        bool both = r->absent[i] == BARO_PRESENT && s->job_absent[terms[i].metric] == BARO_PRESENT;
+        if (i < FOLD_COUNTERS && both && !growth_between(r->value[i], now, &growth))
+            r->fell |= 1u << i;
+        r->value[i] = now;
         r->absent[i] = s->job_absent[terms[i].metric];
     }
     uint64_t cpu = r->value[FOLD_CPU], lag = s->job[JOB_run_delay_lag];
     r->value[FOLD_DELAY_CPU] = cpu > lag ? cpu - lag : 0;
     r->absent[FOLD_DELAY_CPU] = r->absent[FOLD_CPU] ? r->absent[FOLD_CPU] : s->job_absent[JOB_run_delay_lag];
+    if (r->fell & (1u << FOLD_RCHAR | 1u << FOLD_WCHAR))
+        r->fell |= 1u << FOLD_CALLED;
     r->value[FOLD_CALLED] = r->value[FOLD_RCHAR] + r->value[FOLD_WCHAR];
     r->absent[FOLD_CALLED] = r->absent[FOLD_RCHAR] ? r->absent[FOLD_RCHAR] : r->absent[FOLD_WCHAR];
     r->value[FOLD_BLOCKED] = f->blocked_ns;
@@ -207,6 +226,7 @@ static void add_job(struct fold *f, const struct baro_sample *s)
 void fold_add(struct fold *f, const struct baro_sample *s)
 {
     struct fold_row *r = &f->row;
+    r->fell = 0;
     add_processes(f, s);
     add_job(f, s);
     if (s->has_host && (!f->readings || s->host_ns > r->host_ns))

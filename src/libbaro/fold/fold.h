@@ -29,6 +29,7 @@ enum {
     FOLD_GAUGES = FOLD_PROCESSES + 1 - FOLD_RSS,
     FOLD_ROW = FOLD_PROCESSES + 1 /* terms below it are in a row */
 };
+_Static_assert(FOLD_COUNTERS <= 32, "a bit for each counter: fold_row.fell");
 
 #define FOLD_NAMES 64u
 #define FOLD_NAME_ROOM 32u
@@ -39,6 +40,8 @@ struct fold_row {
     uint64_t t_ns, host_ns; /* host_ns: when the machine was read last; 0: not yet */
     uint64_t value[FOLD_ROW];
     uint8_t absent[FOLD_ROW];
+    uint32_t fell;  /* a bit for each counter: it fell at this reading, and its growth since the row before is a lower
+                       bound */
     bool is_stale;  /* pss and uss: derive_is_stale() */
     uint8_t runner; /* number of the name of a process that ran, from 1; 0: none */
     struct derive_able able;
@@ -52,6 +55,7 @@ struct fold_packets {
     } * at, *next; /* next: room for those of the next reading */
     size_t n, cap, cap_next;
     uint64_t grown;
+    bool fell; /* one fell at the last reading */
 };
 
 struct fold {

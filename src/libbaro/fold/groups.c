@@ -129,8 +129,10 @@ static void add_pressure(struct fold_groups *all, const struct fold_group *g)
         if (!g->cell[of[i]].seen)
             continue;
         all->pressure_absent[i] = BARO_PRESENT;
-        if (all->pressure_group == g->id)
+        if (all->pressure_group == g->id) {
             all->pressure_ns[i] += fold_group_rose(g, of[i]);
+            all->pressure_fell[i] = g->cell[of[i]].fell_now;
+        }
     }
     all->pressure_group = g->id;
 }
@@ -154,6 +156,7 @@ bool fold_groups_add(struct fold_groups *all, const struct baro_sample *s)
     bool has_pressure = false, is_throttled = false;
     uint64_t most = 0;
     all->read_ns = s->host_ns;
+    all->throttled_fell = all->pressure_fell[0] = all->pressure_fell[1] = false;
     /* If the job was moved, all its groups are new. */
     all->chains += of->n && !find(all, of->at[0]->id) && all->n < FOLD_GROUPS;
     for (size_t i = 0; i < of->n; i++) {
@@ -167,6 +170,7 @@ bool fold_groups_add(struct fold_groups *all, const struct baro_sample *s)
         add_group(g, e, s);
         most = fold_group_rose(g, CGROUP_cpu_throttled) > most ? fold_group_rose(g, CGROUP_cpu_throttled) : most;
         is_throttled |= g->cell[CGROUP_cpu_throttled].seen;
+        all->throttled_fell |= g->cell[CGROUP_cpu_throttled].fell_now;
         if (!has_pressure && !e->absent[CGROUP_pressure_io_some]) {
             has_pressure = true;
             add_pressure(all, g);

@@ -58,7 +58,8 @@ struct fold_groups {
      * that was throttled most. */
     uint64_t throttled_ns;
     uint8_t throttled_absent;
-    uint64_t pressure_ns[2]; /* growth of I/O and memory pressure of the innermost group that has them */
+    bool throttled_fell, pressure_fell[2]; /* the counter of a group fell at the last reading */
+    uint64_t pressure_ns[2];               /* growth of I/O and memory pressure of the innermost group that has them */
     uint8_t pressure_absent[2];
     uint32_t pressure_group;
 };

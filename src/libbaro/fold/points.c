@@ -33,6 +33,7 @@ static void inherit(struct point *to, const struct point *of)
         to->row.value[i] = of->row.value[i];
         to->row.absent[i] = of->row.absent[i];
     }
+    to->row.fell |= of->row.fell;
     to->most_rss = larger(to->most_rss, of->most_rss);
     to->most_pss = larger(to->most_pss, of->most_pss);
 }
@@ -42,9 +43,10 @@ static void thin(struct points *p)
 {
     size_t kept = 0;
     for (size_t i = 0; i < p->n; i += 2) {
+        struct point dropped = p->at[i ? i - 1 : 0];
         p->at[kept] = p->at[i];
         if (i > 1)
-            inherit(&p->at[kept], &p->at[i - 1]);
+            inherit(&p->at[kept], &dropped);
         kept++;
     }
     p->apart_ns = p->n > 1 ? 2 * (p->at[kept - 1].row.t_ns - p->at[0].row.t_ns) / POINTS_MOST : 0;
@@ -99,6 +101,7 @@ void points_add(struct points *p, const struct fold *f)
 {
     const struct derive_sum *rss = &f->sum[0], *pss = &f->sum[FOLD_PSS - FOLD_RSS];
     struct point one = {.row = f->row};
+    p->fell |= one.row.fell;
     one.most_rss = rss->absent ? 0 : rss->value;
     one.most_pss = pss->absent || pss->covered != pss->members || f->row.is_stale ? 0 : pss->value;
     if (!one.row.value[FOLD_RSS]) /* no process was read */
@@ -167,9 +170,20 @@ uint64_t points_last_ns(const struct points *p, enum fold_term term)
     return i == p->n ? 0 : p->at[i].row.t_ns;
 }
 
+bool points_fell(const struct points *p, enum fold_term term, uint64_t begin_ns, uint64_t end_ns)
+{
+    bool fell = false;
+    for (size_t i = 0; i < p->n && p->fell >> term & 1 && !fell; i++) {
+        bool is_in = p->at[i].row.t_ns > begin_ns && (!i || p->at[i - 1].row.t_ns < end_ns);
+        fell = is_in && p->at[i].row.fell >> term & 1;
+    }
+    return fell;
+}
+
 double points_growth(const struct points *p, enum fold_term term, uint64_t begin_ns, uint64_t end_ns)
 {
-    return points_at(p, term, end_ns) - points_at(p, term, begin_ns);
+    double growth = points_at(p, term, end_ns) - points_at(p, term, begin_ns);
+    return growth < 0 && points_fell(p, term, begin_ns, end_ns) ? NAN : growth;
 }
 
 size_t points_within(const struct points *p, uint64_t begin_ns, uint64_t end_ns)

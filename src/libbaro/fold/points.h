@@ -20,6 +20,7 @@ struct points {
     struct point *at; /* room for POINTS_MOST */
     size_t n;
     uint64_t apart_ns;     /* points are at least this far apart */
+    uint32_t fell;         /* counters that fell at some point, as in struct fold_row */
     bool has_start;        /* the first point is the command's start, where everything is 0 without being read */
     uint64_t delay_cpu[2]; /* at the last new value of run delay: CPU time, and the part of it for which run delay was
                               read */
@@ -41,8 +42,10 @@ double points_at(const struct points *p, enum fold_term term, uint64_t t_ns);
 double points_distance(const struct points *p, enum fold_term term, uint64_t t_ns);
 /* Returns the last instant at which the term is known; 0: none. */
 uint64_t points_last_ns(const struct points *p, enum fold_term term);
-/* Returns the growth of a counter; NAN if it is not known at both ends. */
+/* Returns the growth of a counter; NAN if it is not known at both ends, or fell by more than it grew. */
 double points_growth(const struct points *p, enum fold_term term, uint64_t begin_ns, uint64_t end_ns);
+/* Did the counter fall meanwhile? Then its growth is a lower bound: base/growth.h. */
+bool points_fell(const struct points *p, enum fold_term term, uint64_t begin_ns, uint64_t end_ns);
 /* How many points lie in [begin, end]. */
 size_t points_within(const struct points *p, uint64_t begin_ns, uint64_t end_ns);
 

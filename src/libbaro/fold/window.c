@@ -56,7 +56,9 @@ static uint64_t overlap_ns(uint64_t a_begin, uint64_t a_end, uint64_t b_begin, u
 
 static double growth_of(const struct fold_row *a, const struct fold_row *b, enum fold_term term)
 {
-    return b->value[term] > a->value[term] ? (double)(b->value[term] - a->value[term]) : 0;
+    uint64_t growth;
+    growth_between(a->value[term], b->value[term], &growth);
+    return (double)growth;
 }
 
 /* CPU time between two samples that exits account for. */
@@ -151,21 +153,22 @@ static struct share cpu_share(const struct fold_windows *all, const struct fold_
 /* ---- a window, and two rows after each other ---- */
 
 /* Adds the part of an interval's growth that belongs to the window. Example: of an interval from 2 to 4 s, a phase
- * that begins at 3 s gets one half. */
+ * that begins at 3 s gets one half. If the counter fell, the step is left out, and the window's growth is a lower
+ * bound. */
 static void count_part(struct fold_window *w, int i, const struct interval *v, struct share share)
 {
     const struct fold_row *a = v->a, *b = v->b;
+    uint64_t growth;
     int absent = b->absent[i] ? b->absent[i] : a->absent[i];
-    if (absent == BARO_PRESENT && b->value[i] < a->value[i])
+    if (absent == BARO_PRESENT && (!growth_between(a->value[i], b->value[i], &growth) || b->fell >> i & 1))
         absent = BARO_ABSENT_UNKNOWN;
     if (absent != BARO_PRESENT) {
         w->missing[i] = (uint8_t)absent;
         return;
     }
-    double growth = (double)(b->value[i] - a->value[i]);
     w->counted[i] = true;
-    w->grown[i] += growth * share.part;
-    w->error[i] += growth * share.error;
+    w->grown[i] += (double)growth * share.part;
+    w->error[i] += (double)growth * share.error;
 }
 
 /* Returns the share of an interval that overlaps the window. */

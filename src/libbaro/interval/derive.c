@@ -104,9 +104,10 @@ int derive_adds_up(enum process_metric metric)
 
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret)
 {
-    if (t1_ns <= t0_ns || v1 < v0)
+    uint64_t growth;
+    if (t1_ns <= t0_ns || !growth_between(v0, v1, &growth))
         return BARO_ABSENT_UNKNOWN;
-    *ret = (double)(v1 - v0) * 1e9 / (double)(t1_ns - t0_ns);
+    *ret = (double)growth * 1e9 / (double)(t1_ns - t0_ns);
     return BARO_PRESENT;
 }
 
@@ -160,14 +161,15 @@ double derive_remainder(uint64_t counted, uint64_t total)
 void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value, const struct derive_able *able)
 {
     /* Keeps only the latest of the moments that are far enough back. */
-    while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
+    while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + GROWTH_SHORT_NS) {
         p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
         p->n--;
     }
     uint64_t since_ns = p->at[p->first].t_ns;
-    if (p->n && t_ns >= since_ns + DERIVE_PEAK_NS && value >= p->at[p->first].value) {
+    uint64_t growth;
+    if (p->n && t_ns >= since_ns + GROWTH_SHORT_NS && growth_between(p->at[p->first].value, value, &growth)) {
         const struct derive_able *before = &p->at[p->first].able;
-        uint64_t growth = value - p->at[p->first].value, late = able ? able->late_ns - before->late_ns : 0;
+        uint64_t late = able ? able->late_ns - before->late_ns : 0;
         growth -= late < growth ? late : growth;
         double rate = (double)growth * 1e9 / (double)(t_ns - since_ns);
         double most = able && able->threads ? (double)(able->threads + able->started - before->started) * 1e9 : rate;

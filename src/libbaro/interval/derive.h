@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "baro/metric.h"
+#include "base/growth.h"
 #include "libbaro/metric/ids.h"
 
 struct baro_entity;
@@ -53,8 +54,8 @@ uint64_t derive_sum_at_most(const struct derive_sum *sum, const struct derive_su
 /* Can the metric be summed over processes? Only if each process has the value for itself. */
 int derive_adds_up(enum process_metric metric);
 
-/* Computes the growth of a counter per second. Returns 0; BARO_ABSENT_UNKNOWN if the value fell (it is another
- * counter than before) or if no time passed. */
+/* Computes the growth of a counter per second. Returns 0; BARO_ABSENT_UNKNOWN if the counter fell (base/growth.h) or if
+ * no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
 
 /* Finds the times between which a rate of two rows holds. Returns 0, or the reason why there is none. */
@@ -97,12 +98,11 @@ struct derive_able {
                          far */
 };
 
-/* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies
+/* The largest rate over intervals of at least GROWTH_SHORT_NS: each moment is compared with the latest one that lies
  * that far back, so that a dense start (a sample each 10 ms, counters in 10 ms steps) makes no peaks out of steps. CPU
  * time may become known late. So growth is at most what threads can have used, those of processes that began meanwhile
  * included; and what became known late at an end does not count. Example: one thread, and in 100 ms the total grows by
  * 190 ms: 1.0 cores. */
-#define DERIVE_PEAK_NS 100000000ull
 #define DERIVE_PEAK_SLOTS 16u
 struct derive_peak {
     struct {

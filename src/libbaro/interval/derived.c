@@ -152,8 +152,7 @@ int derive_find(int kind, const char *name, size_t len)
 
 /* ---- computing ---- */
 
-/* Computes the growth of the sum of counters. One of them may fall a little, as time waiting for I/O does; their sum
- * may not. */
+/* Computes the growth of the sum of counters: base/growth.h. */
 static enum baro_absent summed_growth(const struct baro_row *before, const struct baro_row *now, const int *id,
                                       size_t n, uint64_t *ret)
 {
@@ -168,10 +167,7 @@ static enum baro_absent summed_growth(const struct baro_row *before, const struc
         sum_before += absent == BARO_PRESENT ? v0 : 0;
         sum_now += absent == BARO_PRESENT ? v1 : 0;
     }
-    if (sum_now < sum_before)
-        return BARO_ABSENT_UNKNOWN;
-    *ret = sum_now - sum_before;
-    return BARO_PRESENT;
+    return growth_between(sum_before, sum_now, ret) ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
 /* The kernel counts the time of each CPU in ticks, mostly of 10 ms: over 100 ms two CPUs seem to be busy for 220 ms. */

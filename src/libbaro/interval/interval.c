@@ -3,6 +3,7 @@
 #include "baro/interval.h"
 
 #include "base/clock.h"
+#include "base/growth.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/row.h"
 
@@ -15,8 +16,8 @@ static bool is_counter(enum baro_kind kind, int metric)
 static enum baro_absent real_rate(const struct baro_metric *m, uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1,
                                   double *ret)
 {
-    double growth = baro_metric_real(m, v1) - baro_metric_real(m, v0);
-    if (t1_ns <= t0_ns || !(growth >= 0))
+    double growth;
+    if (t1_ns <= t0_ns || !growth_between_reals(baro_metric_real(m, v0), baro_metric_real(m, v1), &growth))
         return BARO_ABSENT_UNKNOWN;
     *ret = growth * 1e9 / (double)(t1_ns - t0_ns);
     return BARO_PRESENT;

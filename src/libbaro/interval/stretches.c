@@ -17,7 +17,7 @@ static double rate(const struct stretch_grown *s)
  * alone. */
 static bool stretches_are_one(const struct stretch_grown *first, const struct stretch_grown *second)
 {
-    return first->end_ns == second->begin_ns && length_ns(second) < STRETCHES_SHORT_NS && rate(second) > rate(first);
+    return first->end_ns == second->begin_ns && length_ns(second) < GROWTH_SHORT_NS && rate(second) > rate(first);
 }
 
 /* Moves growth beyond the possible rate to the stretches before. At the first stretch the excess is dropped. */

@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/growth.h"
+
 #define STRETCHES_HELD 32u
-#define STRETCHES_SHORT_NS 100000000u /* the kernel counts much in steps of 10 ms */
 
 struct stretch_grown {
     uint64_t begin_ns, end_ns; /* end_ns > begin_ns */

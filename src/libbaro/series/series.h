@@ -42,7 +42,8 @@ struct curve {
     uint64_t own_ns;  /* for a curve of one entity: when that was read last */
     size_t row;       /* its row in the sample with that reading */
     struct baro_bucket *at;
-    bool has; /* curves of values: `value` holds since since_ns; rates: growth is counted since then */
+    bool has;  /* curves of values: `value` holds since since_ns; rates: growth is counted since then */
+    bool fell; /* a counter fell since then */
     uint64_t since_ns;
     double value; /* the value that holds, or the growth since since_ns */
     bool known;   /* the sample that is being read has a value */

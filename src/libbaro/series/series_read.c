@@ -6,11 +6,11 @@
 #include "baro/interval.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/growth.h"
 #include "libbaro/interval/derive.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/series/series.h"
 
-#define RATE_OVER STRETCHES_SHORT_NS
 #define FORGET_NS (7200 * NS_PER_SEC)
 #define ENDED 0   /* stands for the time of the last value: the process has ended */
 #define ONE_ID 1u /* the id of a kind with one row: the job, the recorder, the machine */
@@ -23,31 +23,22 @@ static bool has_own_time(int kind)
     return kind >= BARO_KIND_HOST;
 }
 
-static int own_time(const struct baro_sample *sample, int kind, uint64_t *ret)
-{
-    return baro_sample_read_ns(sample, kind, ret);
-}
-
 /* Were they read since *read_ns? Updates it. */
 static bool read_since(const struct baro_sample *sample, int kind, uint64_t *read_ns)
 {
     uint64_t now_ns;
-    if (own_time(sample, kind, &now_ns) != BARO_PRESENT || now_ns == *read_ns)
+    if (baro_sample_read_ns(sample, kind, &now_ns) != BARO_PRESENT || now_ns == *read_ns)
         return false;
     *read_ns = now_ns;
     return true;
-}
-
-static const struct baro_metric *metric_of_curve(const struct baro_series *s, int kind, int metric)
-{
-    return baro_tape_metric(s->tape, kind, metric);
 }
 
 /* Sockets are read less often than the rest. Between two readings their counters are not known: if they counted as
  * unchanged, it would look as if nothing was sent. */
 static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
 {
-    const struct baro_metric *m = c->counter < 0 ? NULL : metric_of_curve(s, c->kind, s->counter[c->counter].metric);
+    const struct baro_metric *m =
+        c->counter < 0 ? NULL : baro_tape_metric(s->tape, c->kind, s->counter[c->counter].metric);
     bool of_job = m && c->kind == BARO_KIND_JOB;
     return m && (of_job || c->kind == BARO_KIND_PROCESS) &&
            (strncmp(m->name, "tcp_", 4) == 0 || (of_job && strncmp(m->name, "net_", 4) == 0));
@@ -73,6 +64,15 @@ struct who {
     const char *name;    /* name of an entity */
 };
 
+static struct who who_of(const struct baro_series *s, const struct baro_row *row, bool needs_name)
+{
+    const struct baro_process *p = row_process(row);
+    if (p)
+        return (struct who){.id = p->id, .called = needs_name ? series_called(s, p->id) : 0, .name = ""};
+    uint32_t id = baro_row_id(row);
+    return (struct who){.id = id ? id : ONE_ID, .name = baro_row_name(row)};
+}
+
 static bool is_of(const struct curve *c, const struct who *who)
 {
     if (c->id)
@@ -82,6 +82,8 @@ static bool is_of(const struct curve *c, const struct who *who)
     return !c->name || strcmp(c->name, who->name) == 0;
 }
 
+/* Adds growth to the curves of a counter. It is negative if the counter fell: base/growth.h. A derived metric's counter
+ * is the sum of several: only the first of them may not fall, and at the end their sum. */
 static void take_growth(struct baro_series *s, const struct counter *counter, const struct who *who, double growth)
 {
     for (size_t i = 0; i < counter->n_terms; i++) {
@@ -92,6 +94,7 @@ static void take_growth(struct baro_series *s, const struct counter *counter, co
         if (!is_of(c, who))
             continue;
         c->known = c->known || term->first;
+        c->fell = c->fell || (c->has && term->first && growth < 0);
         if (c->has && term->per)
             c->per += growth;
         else if (c->has)
@@ -102,10 +105,10 @@ static void take_growth(struct baro_series *s, const struct counter *counter, co
 static double counter_growth(const struct counter *c, uint64_t before, uint64_t value)
 {
     static const struct baro_metric real = {.unit = BARO_UNIT_REAL};
-    if (!c->real)
-        return value > before ? (double)(value - before) : 0;
-    double growth = baro_metric_real(&real, value) - baro_metric_real(&real, before);
-    return growth > 0 ? growth : 0;
+    uint64_t growth;
+    if (c->real)
+        return baro_metric_real(&real, value) - baro_metric_real(&real, before);
+    return growth_between(before, value, &growth) ? (double)growth : -(double)(before - value);
 }
 
 /* Takes one reading of a counter. fresh: if it is the first reading, its value has grown from 0 since the previous
@@ -125,57 +128,42 @@ static void read_counter(struct baro_series *s, int counter, const struct who *w
     *l = (struct last){who->id, t_ns > ENDED ? t_ns : ENDED + 1, value};
 }
 
-static int one_value(const struct baro_sample *sample, int kind, int metric, uint64_t *ret)
-{
-    return baro_row_value(baro_sample_row(sample, kind, 0), metric, ret);
-}
-
-/* The process is in a sample for the first time: does all that it has used so far belong to the job? */
-static bool is_fresh(const struct baro_series *s, const struct baro_process *p)
+/* Does all that was counted up to the first reading belong to the job? */
+static bool is_fresh(const struct baro_series *s, const struct baro_row *row)
 {
     const struct baro_header *h = baro_tape_header(s->tape);
-    return s->begun ? baro_header_has_start(h) || baro_row_began_after(h, row_of_process(p), 0) : s->from_start;
-}
-
-static void read_processes(struct baro_series *s, int counter, const struct baro_sample *sample)
-{
-    for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1)) {
-        const struct baro_process *p = sample->processes[i];
-        uint64_t v;
-        const struct who who = {.id = p->id, .called = series_called(s, p->id), .name = ""};
-        if (baro_row_value(row_of_process(p), s->counter[counter].metric, &v) == BARO_PRESENT)
-            read_counter(s, counter, &who, sample->t_ns, v, is_fresh(s, p));
+    switch (baro_row_kind(row)) {
+    case BARO_KIND_PROCESS:
+        return s->begun ? baro_header_has_start(h) || baro_row_began_after(h, row, 0) : s->from_start;
+    case BARO_KIND_TASK: return s->begun || s->from_begin;
+    case BARO_KIND_JOB:
+    case BARO_KIND_RECORDER: return s->from_start;
+    default: return false;
     }
 }
 
-static void read_entities(struct baro_series *s, int counter, const struct baro_sample *sample)
+/* Returns the first row from i on that may have changed. */
+static size_t next_row(const struct baro_sample *sample, int kind, size_t i)
 {
-    struct counter *c = &s->counter[counter];
-    const struct baro_metric *m = metric_of_curve(s, c->kind, c->metric);
-    c->real = m && m->unit == BARO_UNIT_REAL;
-    for (size_t i = 0; i < baro_sample_rows(sample, c->kind); i++) {
-        const struct baro_row *e = baro_sample_row(sample, c->kind, i);
-        uint64_t v;
-        const struct who who = {.id = baro_row_id(e), .name = baro_row_name(e)};
-        if (baro_row_value(e, c->metric, &v) == BARO_PRESENT)
-            read_counter(s, counter, &who, c->read_ns, v, c->kind == BARO_KIND_TASK && (s->begun || s->from_begin));
-    }
+    return kind == BARO_KIND_PROCESS ? baro_sample_next_changed(sample, i) : i;
 }
 
 static void read_counters(struct baro_series *s, const struct baro_sample *sample)
 {
-    uint64_t v;
     for (int k = 0; k < (int)s->n_counters; k++) {
         struct counter *c = &s->counter[k];
         if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
             continue;
-        if (c->kind == BARO_KIND_PROCESS)
-            read_processes(s, k, sample);
-        else if (!series_one_of_a_kind(c->kind))
-            read_entities(s, k, sample);
-        else if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
-            read_counter(s, k, &(struct who){.id = ONE_ID, .name = ""}, sample->t_ns, v,
-                         c->kind != BARO_KIND_HOST && s->from_start);
+        const struct baro_metric *m = baro_tape_metric(s->tape, c->kind, c->metric);
+        size_t n = baro_sample_rows(sample, c->kind);
+        c->real = m && m->unit == BARO_UNIT_REAL;
+        for (size_t i = next_row(sample, c->kind, 0); i < n; i = next_row(sample, c->kind, i + 1)) {
+            const struct baro_row *row = baro_sample_row(sample, c->kind, i);
+            const struct who who = who_of(s, row, true);
+            uint64_t v;
+            if (baro_row_value(row, c->metric, &v) == BARO_PRESENT)
+                read_counter(s, k, &who, has_own_time(c->kind) ? c->read_ns : sample->t_ns, v, is_fresh(s, row));
+        }
     }
 }
 
@@ -211,109 +199,79 @@ static void add_curve_value(struct curve *c, int absent, uint64_t value, const s
     c->known = true;
 }
 
-/* Returns an upper bound of the value of a process that lacks its pss or uss. */
-static double most_of_process(const struct baro_process *p, int metric)
+static bool is_part_of_rss(int metric)
 {
-    bool is_part = metric == PROCESS_pss || metric == PROCESS_uss;
-    return is_part && p->absent[PROCESS_rss] == BARO_PRESENT ? (double)p->value[PROCESS_rss] : 0;
+    return metric == PROCESS_pss || metric == PROCESS_uss;
 }
 
-/* What is missing from a sum over processes. */
-struct lack {
-    bool any;
-    double most;
-};
-
-static void note_lack(struct lack *lack, const struct baro_process *p, int metric)
+/* A process that lacks its pss or uss has at most its rss. Example: `cargo` has 41 MB of pss, and two compilers of 113
+ * MB of rss each have no pss so far: 41 to 267 MB. */
+static void note_bounds(struct curve *c, const struct baro_sample *sample, const struct derive_sum *sum, int metric)
 {
-    if (p->absent[metric] == BARO_PRESENT || derive_adds_nothing(p, metric))
-        return;
-    lack->any = true;
-    lack->most += most_of_process(p, metric);
+    bool is_old = is_part_of_rss(metric) && derive_is_stale(sample);
+    c->bounds_now = (struct bounds){.unsure = sum->covered < sum->members || is_old,
+                                    .high = c->now + (is_part_of_rss(metric) ? (double)sum->lacking : 0),
+                                    .at_least = is_old ? 0 : c->now};
 }
 
-/* Example: `cargo` has 41 MB of pss, and two compilers of 113 MB of rss each have no pss so far: 41 to 267 MB. */
-static void note_bounds(struct curve *c, const struct baro_sample *sample, const struct lack *lack, int metric)
+/* Returns the metric of processes of which the curve is a sum; -1: it is no sum, or one that only the tape knows. A
+ * task's value is a sum over its processes, and has the bounds of such a sum. */
+static int summed_metric(const struct curve *c, const struct baro_metric *m)
 {
-    bool is_old = (metric == PROCESS_pss || metric == PROCESS_uss) && derive_is_stale(sample);
-    c->bounds_now =
-        (struct bounds){.unsure = lack->any || is_old, .high = c->now + lack->most, .at_least = is_old ? 0 : c->now};
-}
-
-static void read_process_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
-                                const struct baro_metric *m)
-{
-    /* The sum over no processes is 0, and known. */
-    c->known = derive_has_job(sample) && (c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0));
-    struct lack lack = {0};
-    for (size_t i = 0; i < sample->n; i++) {
-        const struct baro_process *p = sample->processes[i];
-        uint64_t v = 0;
-        if (!is_of(c, &(struct who){p->id, c->called ? series_called(s, p->id) : 0, ""}))
-            continue;
-        if (c->metric == SERIES_COUNT) {
-            c->now += 1;
-            continue;
-        }
-        int absent = baro_row_value(row_of_process(p), c->metric, &v);
-        add_curve_value(c, absent, v, m);
-        note_lack(&lack, p, c->metric);
-    }
-    note_bounds(c, sample, &lack, c->metric);
-}
-
-/* A task's value is a sum over its processes, and has the bounds of such a sum. metric: that of processes; -1: none. */
-static void note_lack_of_task(struct lack *lack, const struct baro_sample *sample, uint32_t task, int metric)
-{
-    for (size_t i = 0; i < sample->n && metric >= 0; i++) {
-        const struct baro_process *p = sample->processes[i];
-        if (p->absent[PROCESS_task] == BARO_PRESENT && p->value[PROCESS_task] == task)
-            note_lack(lack, p, metric);
-    }
-}
-
-static int summed_metric(int kind, const struct baro_metric *m)
-{
-    int metric = kind == BARO_KIND_TASK && m ? baro_metric_find(BARO_KIND_PROCESS, m->name) : -1;
+    if (c->kind == BARO_KIND_PROCESS)
+        return c->metric < PROCESS_MAX ? c->metric : -1;
+    int metric = c->kind == BARO_KIND_TASK && m ? baro_metric_find(BARO_KIND_PROCESS, m->name) : -1;
     return metric >= 0 && derive_adds_up((enum process_metric)metric) ? metric : -1;
 }
 
-static void read_entity_values(struct curve *c, const struct baro_sample *sample, const struct baro_metric *m)
+/* Adds the process, or those of the task. */
+static void add_to_sum(struct derive_sum *sum, const struct baro_sample *sample, const struct baro_row *row, int metric)
 {
-    const int summed = c->metric == SERIES_COUNT ? -1 : summed_metric(c->kind, m);
-    struct lack lack = {0};
-    c->known = c->metric == SERIES_COUNT;
-    for (size_t i = 0; i < baro_sample_rows(sample, c->kind); i++) {
-        const struct baro_row *e = baro_sample_row(sample, c->kind, i);
-        uint64_t v = 0;
-        if (!is_of(c, &(struct who){baro_row_id(e), 0, baro_row_name(e)}))
-            continue;
-        if (c->metric == SERIES_COUNT) {
-            c->now += 1;
-            continue;
-        }
-        int absent = baro_row_value(e, c->metric, &v);
-        add_curve_value(c, absent, v, m);
-        note_lack_of_task(&lack, sample, baro_row_id(e), summed);
+    if (row_process(row))
+        derive_sum_add(sum, row_process(row), (enum process_metric)metric);
+    for (size_t i = 0; i < sample->n && !row_process(row); i++) {
+        const struct baro_process *p = sample->processes[i];
+        if (p->absent[PROCESS_task] == BARO_PRESENT && p->value[PROCESS_task] == baro_row_id(row))
+            derive_sum_add(sum, p, (enum process_metric)metric);
     }
-    if (summed >= 0)
-        note_bounds(c, sample, &lack, summed);
 }
 
+/* A sum over processes is that of the fold, with its rule for what is absent. Other values are as they were recorded.
+ */
 static void read_value(const struct baro_series *s, struct curve *c, const struct baro_sample *sample)
 {
-    const struct baro_metric *m = metric_of_curve(s, c->kind, c->metric);
-    uint64_t v = 0;
+    const struct baro_metric *m = baro_tape_metric(s->tape, c->kind, c->metric);
+    const bool is_count = c->metric == SERIES_COUNT, is_process = c->kind == BARO_KIND_PROCESS;
+    const int summed = is_count ? -1 : summed_metric(c, m);
+    const bool is_sum = is_process && summed >= 0 && !c->id;
+    bool any = !c->id && !c->name;
+    struct derive_sum sum = {0};
     c->now = 0;
     c->bounds_now = (struct bounds){0};
-    if (series_one_of_a_kind(c->kind)) {
-        int absent = one_value(sample, c->kind, c->metric, &v);
-        add_curve_value(c, absent, v, m);
-    } else if (c->kind == BARO_KIND_PROCESS) {
-        read_process_values(s, c, sample, m);
-    } else {
-        read_entity_values(c, sample, m);
+    for (size_t i = 0; i < baro_sample_rows(sample, c->kind); i++) {
+        const struct baro_row *row = baro_sample_row(sample, c->kind, i);
+        const struct who who = who_of(s, row, c->called);
+        uint64_t v = 0;
+        if (!is_of(c, &who))
+            continue;
+        any = true;
+        int absent = is_count ? BARO_ABSENT_NONE : baro_row_value(row, c->metric, &v);
+        if (is_count)
+            c->now += 1;
+        else if (!is_sum)
+            add_curve_value(c, absent, v, m);
+        if (summed >= 0)
+            add_to_sum(&sum, sample, row, summed);
     }
+    if (is_count)
+        c->known = !is_process || derive_has_job(sample);
+    if (is_sum) {
+        derive_sum_close(&sum, sample);
+        c->now = (double)sum.value;
+        c->known = any && sum.absent == BARO_PRESENT;
+    }
+    if (summed >= 0)
+        note_bounds(c, sample, &sum, summed);
 }
 
 /* ---- the walk ---- */
@@ -321,7 +279,7 @@ static void read_value(const struct baro_series *s, struct curve *c, const struc
 /* Returns the greatest possible growth of a counter per nanosecond; 0: not known. */
 static double greatest_growth(const struct baro_series *s, const struct curve *c)
 {
-    const struct baro_metric *m = metric_of_curve(s, c->kind, c->metric);
+    const struct baro_metric *m = baro_tape_metric(s->tape, c->kind, c->metric);
     bool is_of_all = c->kind == BARO_KIND_JOB || c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_HOST;
     bool is_cpu = is_of_all && m && m->unit == BARO_UNIT_NS && m->semantics == BARO_SEM_COUNTER &&
                   strncmp(m->name, "cpu_", 4) == 0;
@@ -344,18 +302,20 @@ static void spread_growth(const struct baro_series *s, struct curve *c, const st
                   grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
 }
 
-/* Turns the growth since since_ns into a rate over that time. */
+/* Turns the growth since since_ns into a rate over that time. If a counter fell, none is known. */
 static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_ns, bool at_once)
 {
-    if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
+    if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < GROWTH_SHORT_NS))
         return;
     struct stretch_grown one = {c->since_ns, t_ns, c->value}, ready;
-    if (!c->share && stretches_add(&c->held, one, &ready))
+    bool is_known = !c->fell && c->value >= 0;
+    if (is_known && !c->share && stretches_add(&c->held, one, &ready))
         spread_growth(s, c, &ready);
-    else if (c->share && c->per > 0)
+    else if (is_known && c->share && c->per > 0)
         series_spread(s, c, c->since_ns, t_ns, c->value * c->scale / c->per);
     c->since_ns = t_ns;
     c->value = c->per = 0;
+    c->fell = false;
 }
 
 /* Adds the value of the last sample, which held until t_ns, to the buckets. */

@@ -16,12 +16,13 @@ static void spread(struct course *c, int k, const struct stretch_grown *one)
     }
 }
 
-/* The kernel counts much in steps of 10 ms, so growth is spread over at least STRETCHES_SHORT_NS. */
+/* Growth is spread over at least GROWTH_SHORT_NS; the last stretch may be shorter. */
 static void make_growth(struct course *c, const struct points *p, int k, enum fold_term term, double most)
 {
     struct stretches held = {.most = most};
     struct stretch_grown ready;
-    const struct fold_row *since = NULL, *last = NULL;
+    struct growth g = {0};
+    const struct fold_row *last = NULL;
     for (size_t i = 0; i <= p->n; i++) {
         bool is_end = i == p->n;
         const struct fold_row *r = is_end ? last : &p->at[i].row;
@@ -29,15 +30,12 @@ static void make_growth(struct course *c, const struct points *p, int k, enum fo
             continue;
         last = r;
         c->is_known[k] = true;
-        if (!since)
-            since = r;
-        if (r->t_ns <= since->t_ns || (!is_end && r->t_ns - since->t_ns < STRETCHES_SHORT_NS))
+        uint64_t begin_ns, by;
+        if (!growth_take(&g, r->t_ns, r->value[term], is_end ? 1 : GROWTH_SHORT_NS, &begin_ns, &by))
             continue;
-        uint64_t grown = r->value[term] > since->value[term] ? r->value[term] - since->value[term] : 0;
-        struct stretch_grown one = {since->t_ns - c->origin_ns, r->t_ns - c->origin_ns, (double)grown};
+        struct stretch_grown one = {begin_ns - c->origin_ns, r->t_ns - c->origin_ns, (double)by};
         if (stretches_add(&held, one, &ready))
             spread(c, k, &ready);
-        since = r;
     }
     while (stretches_take(&held, &ready))
         spread(c, k, &ready);

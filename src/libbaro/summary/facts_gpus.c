@@ -145,6 +145,7 @@ void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct bar
 {
     const struct fold_entity *t = &s->fold.gpus.at[row];
     value_u64(ret, absent_of(t, of), t->cell[of].grown);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, t->cell[of].fell);
 }
 
 /* The growth of a time, as a share of the time in which the device was watched. */
@@ -153,6 +154,7 @@ void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct bar
     const struct fold_entity *t = &s->fold.gpus.at[row];
     int absent = absent_of(t, of) ? absent_of(t, of) : watched(t) ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
     value_real(ret, absent, watched(t) ? growth(t, of) / (double)watched(t) : 0);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, t->cell[of].fell);
 }
 
 void fact_gpu_most(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -194,7 +196,7 @@ static void get_job_energy(const struct fold_entities *g, const struct fold_enti
         absent = BARO_ABSENT_UNKNOWN;
     value_real(ret, absent, absent ? 0 : growth(t, GPU_energy) / 1e6 * share);
     value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated(t) || (share > 0 && !is_alone));
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, may_be_more);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, may_be_more || t->cell[GPU_energy].fell);
 }
 
 void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -210,6 +212,7 @@ void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct ba
         absent = BARO_ABSENT_NOT_YET;
     value_real(ret, absent, of == GPU_POWER_MEAN && seconds > 0 ? joules / seconds : joules);
     value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated(t));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, t->cell[GPU_energy].fell);
 }
 
 void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -238,15 +241,20 @@ static bool has_all_memory(const struct fold_entities *g, const struct fold_enti
     return has && !t->lacks && !has_unattributed(t);
 }
 
+static bool is_bound(const struct fold_entity *t, int metric)
+{
+    return t->cell[metric].absent_now || t->cell[metric].fell;
+}
+
 /* Is a sum over all devices a lower bound, because one of them lacks the value? */
 static bool is_all_bound(const struct fold_entities *g, int of)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct fold_entity *t = &g->at[i];
-        bool lacks = of == GPUS_USED   ? !is_use_known(t) && !is_used(g, t)
-                     : of == GPUS_BUSY ? t->cell[GPU_busy_job].absent_now || has_unattributed(t)
+        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(g, t)
+                     : of == GPUS_BUSY                            ? is_bound(t, GPU_busy_job) || has_unattributed(t)
                      : of == GPUS_MEMORY || of == GPUS_MEMORY_ONE ? !has_all_memory(g, t)
-                     : of == GPUS_ENERGY                          ? t->cell[GPU_energy].absent_now
+                     : of == GPUS_ENERGY                          ? is_bound(t, GPU_energy)
                                                                   : false;
         if (is_whole(t) ? lacks : of == GPUS_MEMORY && t->lacks)
             return true;
@@ -334,7 +342,7 @@ void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_v
         if (!cell[ENERGY_counted].last || !cell[ENERGY_energy].seen || !at->seen)
             continue;
         joules += (double)cell[ENERGY_energy].grown / 1e6;
-        has_gap |= cell[ENERGY_energy].lapsed;
+        has_gap |= cell[ENERGY_energy].lapsed || cell[ENERGY_energy].fell;
         first_ns = at->first < first_ns ? at->first : first_ns;
         last_ns = at->last > last_ns ? at->last : last_ns;
     }

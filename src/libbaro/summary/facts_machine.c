@@ -140,16 +140,21 @@ void fact_oom_kills(const struct baro_summary *s, int of, size_t row, struct bar
     (void)row;
     value_u64(ret, absent, of == OOM_LIKELY ? kills.likely : of == OOM_LEAST ? kills.least : kills.most);
     value_flag(ret, BARO_VALUE_ESTIMATE, of == OOM_LIKELY && kills.least != kills.most);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, groups_fell(s, CGROUP_oom_kills) || s->fold.cell[FOLD_HOST_OOM_KILLS].fell);
 }
 
 void fact_refused(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
+    static const enum cgroup_metric metric[] = {[REFUSED_MEMORY] = CGROUP_oom_kills,
+                                                [REFUSED_CPU] = CGROUP_cpu_throttled,
+                                                [REFUSED_FORKS] = CGROUP_pids_limit_hits};
     uint64_t v;
     int absent = of == REFUSED_MEMORY ? summary_group_oom_kills(s, &v)
                  : of == REFUSED_CPU  ? summary_throttled(s, &v)
                                       : summary_fork_refusals(s, &v);
     (void)row;
     value_u64(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, groups_fell(s, metric[of]));
 }
 
 void fact_held_from(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -175,6 +180,7 @@ void fact_grown(const struct baro_summary *s, int of, size_t row, struct baro_va
     int absent = summary_machine_grown(s, (enum fold_term)of, &v);
     (void)row;
     value_u64(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, s->fold.cell[of].fell);
 }
 
 void fact_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -183,6 +189,7 @@ void fact_share(const struct baro_summary *s, int of, size_t row, struct baro_va
     int absent = fold_share(&s->fold, (enum fold_term)of, &v);
     (void)row;
     value_real(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, s->fold.cell[of].fell);
 }
 
 static void host_text(const struct baro_summary *s, int of, struct baro_value *ret)
@@ -212,6 +219,9 @@ static void host_number(const struct baro_summary *s, int of, struct baro_value 
 
 static void host_real(const struct baro_summary *s, int of, struct baro_value *ret)
 {
+    const struct fold_cell *cell = s->fold.cell;
+    enum fold_term part = of == HOST_USER ? FOLD_HOST_USER : of == HOST_IDLE ? FOLD_HOST_IDLE : FOLD_HOST_STEAL;
+    bool is_cores = of == HOST_CORES_MEAN || of == HOST_CORES_PEAK || of == HOST_OTHERS, is_share;
     uint64_t load;
     double v = 0;
     int absent;
@@ -222,13 +232,12 @@ static void host_real(const struct baro_summary *s, int of, struct baro_value *r
         absent = of == HOST_CORES_MEAN   ? summary_machine_cores_mean(s, &v)
                  : of == HOST_CORES_PEAK ? summary_machine_cores_peak(s, &v)
                  : of == HOST_OTHERS     ? summary_machine_others(s, &v)
-                                         : summary_machine_share(s,
-                                                             of == HOST_USER   ? FOLD_HOST_USER
-                                                                 : of == HOST_IDLE ? FOLD_HOST_IDLE
-                                                                                   : FOLD_HOST_STEAL,
-                                                                 &v);
+                                         : summary_machine_share(s, part, &v);
     }
+    is_share = !is_cores && of != HOST_LOAD;
     value_real(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_cores && cell[FOLD_HOST_BUSY].fell);
+    value_flag(ret, BARO_VALUE_ESTIMATE, is_share && (cell[part].fell || cell[FOLD_HOST_ALL].fell));
 }
 
 void fact_host(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -86,10 +86,18 @@ static int group_grown(const struct baro_summary *s, const struct fold_group *g,
 {
     const struct fold_cell *counter = &g->cell[metric];
     bool made = is_made(s, g);
-    *ret = !counter->seen ? 0 : made ? counter->last : counter->grown;
+    *ret = !counter->seen ? 0 : made ? counter->first + counter->grown : counter->grown;
     if (counter->seen && !made && counter->to_ns == counter->from_ns)
         return BARO_ABSENT_UNKNOWN; /* seen once: nothing to compare with */
     return counter->seen ? BARO_PRESENT : counter->absent;
+}
+
+bool groups_fell(const struct baro_summary *s, enum cgroup_metric metric)
+{
+    bool fell = false;
+    for (size_t i = 0; i < s->fold.groups.n; i++)
+        fell |= s->fold.groups.at[i].cell[metric].fell;
+    return fell;
 }
 
 /* Takes, among groups that are above each other, the group that was throttled most. If a job was moved, the times of
@@ -178,7 +186,7 @@ static bool memory_is_exact(const struct baro_summary *s, const struct fold_grou
 static uint64_t limit_hits(const struct baro_summary *s, const struct fold_group *g)
 {
     const struct fold_cell *hits = &g->limit_hits;
-    return is_made(s, g) ? hits->last : hits->grown;
+    return is_made(s, g) ? hits->first + hits->grown : hits->grown;
 }
 
 uint64_t groups_memory(const struct baro_summary *s, const struct fold_group *g, uint64_t limit)

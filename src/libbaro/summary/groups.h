@@ -27,5 +27,7 @@ int summary_throttled(const struct baro_summary *s, uint64_t *ret);
  * counts them, without those of the recorder itself. */
 int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret);
 int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret);
+/* Did the counter of a group fall? Then what was refused is a lower bound: base/growth.h. */
+bool groups_fell(const struct baro_summary *s, enum cgroup_metric metric);
 
 #endif

@@ -175,7 +175,7 @@ void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
             continue;
         /* A group made for the job starts at 0, so its count in the first reading is the job's. */
         const struct fold_cell *c = &g->cell[CGROUP_oom_kills];
-        const struct fold_rise first = {0, c->from_ns, c->last - c->grown};
+        const struct fold_rise first = {0, c->from_ns, c->first};
         match(s, &first, s->subject.own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);
         match(s, g->oom_rise, g->n_oom_rises, ret);
         if (groups_oom_alone(s) && s->oom.logged && s->oom.log_own > counted) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/fmt.h"
-#include "libbaro/interval/stretches.h"
+#include "base/growth.h"
 #include "libbaro/summary/facts.h"
 
 #define OLD_NS 60000000000ull /* a process that had no row for a minute is forgotten when room is needed */
@@ -63,12 +63,16 @@ static void add_process(struct tasks *t, struct task_more *one, const struct bar
         return;
     if (added) /* CPU time of before the sample before belongs to no interval */
         *b = begin_ns > t->before_ns ? (struct last){p->id, begin_ns, 0} : (struct last){p->id, t_ns, cpu};
-    if (t_ns < b->t_ns + STRETCHES_SHORT_NS || cpu < b->value)
+    uint64_t growth;
+    bool is_known = growth_between(b->value, cpu, &growth);
+    if (is_known && t_ns < b->t_ns + GROWTH_SHORT_NS)
         return;
-    double used = (double)(cpu - b->value), time = (double)(t_ns - b->t_ns);
-    one->one_peak = used / time > one->one_peak ? used / time : one->one_peak;
-    one->one_used_ns += used;
-    one->one_time_ns += time;
+    if (is_known) {
+        double used = (double)growth, time = (double)(t_ns - b->t_ns);
+        one->one_peak = used / time > one->one_peak ? used / time : one->one_peak;
+        one->one_used_ns += used;
+        one->one_time_ns += time;
+    }
     b->t_ns = t_ns;
     b->value = cpu;
 }
@@ -110,9 +114,35 @@ static bool is_sum_of_memory(int of)
     return of == TASK_rss || of == TASK_pss || of == TASK_uss || of == TASK_swap;
 }
 
+static bool is_peak(int of)
+{
+    return of == TASK_processes_peak || of == TASK_process_rss_peak || of == TASK_process_uss_peak;
+}
+
+/* Is it a count that may become smaller, because what was not read becomes known? */
+static bool is_unread(int of)
+{
+    return of == TASK_processes_unread || of == TASK_commands_unread || of == TASK_commands_unread_cpu;
+}
+
+static bool is_counter(int of)
+{
+    return baro_metric_get(KIND_task, of)->semantics == BARO_SEM_COUNTER && !is_unread(of);
+}
+
+/* A recorder that was started again counts from 0: a fall (base/growth.h). Example: a task has used 159 ms when its
+ * observer is killed, and 30 ms in the next part of the tape: at least 189 ms. */
+static uint64_t counted(const struct fold_cell *c)
+{
+    return c->first + c->grown;
+}
+
 static uint64_t value_of(const struct fold_cell *cell, int of)
 {
-    return is_sum_of_memory(of) ? cell[of].most : cell[of].last;
+    return is_sum_of_memory(of) || is_peak(of) ? cell[of].most
+           : of == TASK_begin                  ? cell[of].least
+           : is_counter(of)                    ? counted(&cell[of])
+                                               : cell[of].last;
 }
 
 /* A living process holds some rss, pss and uss, so a peak of 0 means that no sample has a process of the task, or that
@@ -122,7 +152,7 @@ static int absent_of(const struct fold_cell *cell, int of)
     bool of_part = of == TASK_pss || of == TASK_uss || of == TASK_process_uss_peak;
     bool of_memory = of_part || of == TASK_rss || of == TASK_process_rss_peak;
     bool is_last = of == TASK_commands_unread || of == TASK_commands_unread_cpu; /* once absent, they stay so */
-    bool was_unread = cell[TASK_memory_unread].most > 0, any = cell[TASK_processes_started].last > 0;
+    bool was_unread = cell[TASK_memory_unread].most > 0, any = counted(&cell[TASK_processes_started]) > 0;
     if (cell[of].absent || is_last)
         return is_last ? cell[of].absent_now : cell[of].absent;
     return !value_of(cell, of) && ((of_memory && any) || (of_part && was_unread)) ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
@@ -141,19 +171,19 @@ static bool is_bound(const struct baro_summary *s, size_t row, int of)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
     const struct task_more *more = &s->tasks.at[row];
-    uint64_t rss = cell[TASK_rss].most, started = cell[TASK_processes_started].last;
+    uint64_t rss = cell[TASK_rss].most, started = counted(&cell[TASK_processes_started]);
     bool is_short = cell[TASK_commands_unread].absent_now || cell[TASK_commands_unread].last;
     switch (of) {
     case TASK_run_delay: return true;
     case TASK_cpu:
     case TASK_cpu_user:
     case TASK_cpu_system: return cell[TASK_processes_unread].last > 0;
-    case TASK_rss: return cell[TASK_process_rss_peak].last > rss + rss / 20;
+    case TASK_rss: return cell[TASK_process_rss_peak].most > rss + rss / 20;
     case TASK_pss:
     case TASK_uss: return more->is_short[of == TASK_uss];
     case TASK_processes_started: return is_short;
     case TASK_processes_peak:
-        return is_short || (summary_processes_peak_is_bound(s) && cell[TASK_processes_peak].last < started);
+        return is_short || (summary_processes_peak_is_bound(s) && cell[TASK_processes_peak].most < started);
     case TASK_tcp_sent:
     case TASK_tcp_received:
         return !s->finished.tcp_is_whole && (cell[TASK_processes_tcp_unread].last || !s->finished.tcp_is_exact);
@@ -165,7 +195,7 @@ void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_val
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
     value_u64(ret, absent_of(cell, of), value_of(cell, of));
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, row, of));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, row, of) || (is_counter(of) && cell[of].fell));
     value_flag(ret, BARO_VALUE_UPPER_BOUND, is_sum_of_memory(of) && s->incidents.memory_counts_twice);
 }
 
@@ -194,7 +224,8 @@ void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct ba
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
     const struct task_more *more = &s->tasks.at[row];
-    double active = (double)cell[TASK_active].last, mean = active > 0 ? (double)cell[TASK_cpu].last / active : 0;
+    double active = (double)counted(&cell[TASK_active]), cpu = (double)counted(&cell[TASK_cpu]);
+    double mean = active > 0 ? cpu / active : 0;
     double peak = more->cores.rate / 1e9 > more->one_peak ? more->cores.rate / 1e9 : more->one_peak;
     bool has_one = more->one_time_ns > 0, has_all = cell[TASK_cpu].seen && active > 0;
     switch (of) {

@@ -27,6 +27,7 @@ void stretch_fill(struct stretch *s, const struct points *c, const char *phase, 
         s->grown[i] = points_growth(c, (enum fold_term)i, begin_ns, end_ns);
         double away = points_distance(c, (enum fold_term)i, begin_ns) + points_distance(c, (enum fold_term)i, end_ns);
         s->flags[i] = flags_of((enum fold_term)i, away, s->wall_ns);
+        s->flags[i] |= points_fell(c, (enum fold_term)i, begin_ns, end_ns) ? BARO_VALUE_LOWER_BOUND : 0;
     }
 }
 
@@ -55,6 +56,9 @@ void stretch_fill_pieces(struct stretch *s, const struct points *c, const char *
         double away = distance_ns(s, c, (enum fold_term)i);
         s->grown[i] = away <= NEAR_SHARE * s->wall_ns ? stretch_growth(s, c, (enum fold_term)i, 0, wall_ns) : NAN;
         s->flags[i] = flags_of((enum fold_term)i, away, s->wall_ns);
+        for (size_t k = 0; k < n; k++)
+            s->flags[i] |=
+                points_fell(c, (enum fold_term)i, piece[k].begin_ns, piece[k].end_ns) ? BARO_VALUE_LOWER_BOUND : 0;
     }
 }
 

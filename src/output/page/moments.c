@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/growth.h"
+
 struct moment_now {
     uint64_t cpu_ns, sample;
     uint32_t millicores;
@@ -29,7 +31,7 @@ void moments_done(struct moments *m)
 static void changed(struct moments *m, const struct baro_row *p, uint64_t t_ns)
 {
     uint32_t i = lives_find(m->lives, baro_row_id(p));
-    uint64_t cpu;
+    uint64_t cpu, growth;
     if (i >= m->now_n)
         return;
     struct moment_now *now = &m->now[i];
@@ -38,8 +40,8 @@ static void changed(struct moments *m, const struct baro_row *p, uint64_t t_ns)
     bool has_before = m->sample > 1 && t_ns > m->before_ns;
     bool is_known = now->has_cpu || (has_before && baro_row_began_after(m->lives->header, p, m->before_ns));
     now->millicores = 0;
-    if (has_before && is_known && cpu > now->cpu_ns)
-        now->millicores = (uint32_t)((double)(cpu - now->cpu_ns) * 1000 / (double)(t_ns - m->before_ns) + 0.5);
+    if (has_before && is_known && growth_between(now->cpu_ns, cpu, &growth))
+        now->millicores = (uint32_t)((double)growth * 1000 / (double)(t_ns - m->before_ns) + 0.5);
     now->has_cpu = true;
     now->cpu_ns = cpu;
     now->sample = m->sample;

@@ -6,12 +6,7 @@
  * no mark for a lower bound, and 41 MB of one process would look like the job's.
  */
 
-#include "base/clock.h"
 #include "output/rows/trace_parts.h"
-
-/* Growth is spread over at least this time, as in a series (baro/series.h), because the kernel counts much in steps
- * of 10 ms. */
-#define RATE_OVER (100 * NS_PER_MS)
 
 enum from { FROM_END, FROM_JOB, FROM_SUM, FROM_HOST, FROM_BUSY, FROM_RECORDER };
 
@@ -69,7 +64,7 @@ void trace_counters_init(struct trace_counters *c, const struct baro_header *hea
     for (size_t i = 0; counters[i].from; i++) {
         const char *name = counters[i].metric;
         c->course[i].metric = name ? baro_metric_find(kind_of_counter(counters[i].from), name) : 0;
-        c->course[i].has =
+        c->course[i].growth.has =
             c->from_start && counters[i].rate && trace_group(counters[i].from) == GROUP_JOB; /* 0, at 0 */
     }
 }
@@ -107,16 +102,9 @@ static void put_counter(struct trace_course *course, const struct trace_counter 
 static void put_rate(struct trace_course *course, const struct trace_counter *counter, uint64_t t_ns, uint64_t value,
                      struct trace_out *o)
 {
-    if (course->has && t_ns < course->since_ns + RATE_OVER)
-        return;
-    if (course->has) {
-        double growth = value > course->before ? (double)(value - course->before) : 0;
-        put_counter(course, counter, course->since_ns,
-                    growth * counter->scale * 1e9 / (double)(t_ns - course->since_ns), o);
-    }
-    course->has = true;
-    course->before = value;
-    course->since_ns = t_ns;
+    uint64_t begin_ns, by;
+    if (growth_take(&course->growth, t_ns, value, GROWTH_SHORT_NS, &begin_ns, &by))
+        put_counter(course, counter, begin_ns, (double)by * counter->scale * 1e9 / (double)(t_ns - begin_ns), o);
 }
 
 /* The machine is not read with every sample. */
@@ -151,6 +139,7 @@ void trace_counters_end(struct trace_counters *c, uint64_t end_ns, struct trace_
     for (size_t i = 0; counters[i].from; i++) {
         struct trace_course *course = &c->course[i];
         if (counters[i].rate && course->shown)
-            put_counter(course, &counters[i], course->since_ns < end_ns ? course->since_ns : end_ns, 0, o);
+            put_counter(course, &counters[i], course->growth.since_ns < end_ns ? course->growth.since_ns : end_ns, 0,
+                        o);
     }
 }

@@ -4,6 +4,7 @@
 #define OUTPUT_ROWS_TRACE_PARTS_H
 
 #include "baro/timeline.h"
+#include "base/growth.h"
 #include "base/json.h"
 #include "base/last_value.h"
 #include "output/rows/row.h"
@@ -63,9 +64,9 @@ void trace_timeline(const struct baro_timeline *t, struct trace_out *o);
 struct trace_counters {
     struct trace_course {
         int metric;
-        bool has, shown;
-        uint64_t before, since_ns; /* for a rate: the value at since_ns */
-        double last;               /* the value that was written last */
+        bool shown;
+        struct growth growth; /* for a rate */
+        double last;          /* the value that was written last */
     } course[TRACE_COUNTERS_MAX];
     bool from_start;  /* the tape begins with the job: its counters were 0 then */
     uint64_t host_ns; /* when the machine was read last */

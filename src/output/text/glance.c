@@ -23,33 +23,29 @@
 #define CURVE_MOST 48u
 #define FIGURES_COLUMNS 38u /* room for "5.54 s · 0.76 of 2 cores, peak 1.03" */
 #define VERDICTS_MOST 3u
+#define EFFICIENCY_LABEL 10u
 #define SMALL_CPU_NS (100 * NS_PER_MS)
 
 /* ---- rows ---- */
 
 struct lines glance_row(struct glance *g, enum glance_drop drop, const char *mark, enum lines_tone tone,
-                        const char *label)
+                        const char *label, unsigned columns)
 {
-    struct lines l = {.style = g->style};
-    if (g->n == GLANCE_ROWS_MOST)
-        g->n--; /* the last row is written anew */
-    struct glance_row *row = &g->row[g->n++];
+    struct glance_row *row = &g->row[g->n < GLANCE_ROWS_MOST ? g->n++ : g->n - 1];
+    struct lines l = {.out = &row->text, .style = g->style, .column = 1 + columns + 2};
+    unsigned used = (unsigned)utf8_columns(mark, strlen(mark));
     buf_clear(&row->text);
     row->drop = drop;
-    l.out = &row->text;
     buf_byte(l.out, ' ');
     lines_tone(&l, tone);
-    unsigned used = (unsigned)utf8_columns(mark, strlen(mark));
+    size_t from = l.out->len;
     buf_str(l.out, mark);
     if (!g->style.utf8)
-        text_ascii(l.out, l.out->len - strlen(mark));
-    size_t from = l.out->len;
-    lines_command(&l, l.out, label, g->label - used);
-    used += l.out->failed ? 0 : (unsigned)utf8_columns((const char *)l.out->at + from, l.out->len - from);
+        text_ascii(l.out, from);
+    lines_command(&l, l.out, label, columns - used);
+    used = l.out->failed ? columns : (unsigned)utf8_columns((const char *)l.out->at + from, l.out->len - from);
     lines_tone(&l, TONE_PLAIN);
-    buf_spaces(l.out, used < g->label ? g->label - used : 0);
-    buf_spaces(l.out, 2);
-    l.column = 1 + g->label + 2;
+    buf_spaces(l.out, (used < columns ? columns - used : 0) + 2);
     return l;
 }
 
@@ -74,11 +70,11 @@ static size_t worth_showing(const struct baro_verdicts *all)
     return n;
 }
 
-static void put_verdict(struct glance *g, const struct baro_verdict *v, bool is_first)
+static void put_verdict(struct glance *g, const struct baro_verdict *v, bool is_first, unsigned label)
 {
     struct buf b = {0}, text = {0};
     struct lines l = glance_row(g, is_first ? DROP_NEVER : DROP_VERDICT, report_is_end(v) ? "✗ " : "! ",
-                                report_is_end(v) ? TONE_BAD : TONE_WARN, v->rule);
+                                report_is_end(v) ? TONE_BAD : TONE_WARN, v->rule, label);
     if (v->phase)
         buf_printf(&b, "in %s: ", v->phase);
     buf_str(&b, v->brief);
@@ -94,15 +90,13 @@ static void put_verdict(struct glance *g, const struct baro_verdict *v, bool is_
 static size_t put_verdicts(struct glance *g, const struct baro_verdicts *all)
 {
     size_t n = worth_showing(all), shown = n < VERDICTS_MOST ? n : VERDICTS_MOST;
-    unsigned label = g->label, widest = 0;
+    unsigned widest = 0;
     for (size_t i = 0; i < shown; i++) {
         unsigned width = 2 + (unsigned)strlen(baro_verdicts_get(all, i)->rule);
         widest = width > widest ? width : widest;
     }
-    g->label = widest;
     for (size_t i = 0; i < shown; i++)
-        put_verdict(g, baro_verdicts_get(all, i), i == 0);
-    g->label = label;
+        put_verdict(g, baro_verdicts_get(all, i), i == 0, widest);
     return n - shown;
 }
 
@@ -121,11 +115,8 @@ static void put_incomplete(struct glance *g)
     struct lines quiet = {.out = &none, .style = g->style, .visit = take_note, .context = &note};
     report_gaps(&quiet, g->s);
     if (note.len) {
-        unsigned label = g->label;
-        g->label = sizeof("! incomplete") - 1;
-        struct lines l = glance_row(g, DROP_NEVER, "! ", TONE_WARN, "incomplete");
+        struct lines l = glance_row(g, DROP_NEVER, "! ", TONE_WARN, "incomplete", sizeof("! incomplete") - 1);
         glance_end(g, &l, &note);
-        g->label = label;
     }
     buf_done(&note);
     buf_done(&none);
@@ -157,14 +148,14 @@ static bool put_efficiency(struct glance *g, const struct baro_verdicts *verdict
         buf_printf(&b, "cpu %s", PERCENT(mean / most));
     if (report_has_real(g->s, "limits", "memory_peak_ratio", &ratio))
         buf_printf(&b, "%smemory %s", b.len ? " · " : "", PERCENT(ratio));
-    struct lines l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "efficiency");
+    struct lines l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "efficiency", EFFICIENCY_LABEL);
     glance_end(g, &l, &b);
     for (size_t i = 0; verdicts && i < baro_verdicts_count(verdicts); i++) {
         const struct baro_verdict *v = baro_verdicts_get(verdicts, i);
         if (strcmp(v->rule, "right-size") != 0)
             continue;
         buf_printf(&b, "#SBATCH %s", v->hint);
-        l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "next time");
+        l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "next time", EFFICIENCY_LABEL);
         glance_end(g, &l, &b);
     }
     return true;
@@ -192,9 +183,7 @@ static void put_foot(struct glance *g, const char *tape, size_t more)
         if (text.failed || utf8_columns((const char *)text.at, text.len) >= g->style.width)
             text.len = from;
     }
-    unsigned label = g->label;
-    g->label = 0;
-    l = glance_row(g, DROP_NEVER, "", TONE_PLAIN, "");
+    l = glance_row(g, DROP_NEVER, "", TONE_PLAIN, "", 0);
     l.out->len = 0;
     l.column = 1;
     buf_byte(l.out, ' ');
@@ -203,7 +192,6 @@ static void put_foot(struct glance *g, const char *tape, size_t more)
     l.out->len--; /* before the end of the line */
     lines_tone(&l, TONE_PLAIN);
     buf_byte(l.out, '\n');
-    g->label = label;
     buf_done(&name);
 }
 
@@ -275,14 +263,6 @@ static void divide(struct glance *g)
         report_axis(g->s, room > CURVE_MOST ? CURVE_MOST : room, &g->axis);
 }
 
-static void put_host(struct glance *g, struct buf *ret)
-{
-    struct lines l = {.out = ret, .style = g->style};
-    report_host(&l, g->s);
-    report_directories(&l, g->s);
-    report_gpus(&l, g->s);
-}
-
 void report_glance(const struct baro_summary *s, const struct baro_verdicts *verdicts, const char *tape,
                    struct report_style style, struct buf *ret)
 {
@@ -302,15 +282,11 @@ void report_glance(const struct baro_summary *s, const struct baro_verdicts *ver
         divide(g);
         size_t more = put_verdicts(g, verdicts);
         put_incomplete(g);
-        if (report_is_host_only(s)) {
-            put_host(g, ret);
-        } else {
-            glance_resources(g);
-            if (!put_efficiency(g, verdicts)) {
-                if (style.timeline)
-                    glance_phases(g);
-                glance_commands(g);
-            }
+        glance_resources(g);
+        if (!report_is_host_only(s) && !put_efficiency(g, verdicts)) {
+            if (style.timeline)
+                glance_phases(g);
+            glance_commands(g);
         }
         put_foot(g, tape, more);
         fit_rows(g, LINES_MOST - 1);

@@ -21,7 +21,7 @@ struct glance {
     const struct baro_summary *s;
     struct report_style style;
     struct axis axis; /* columns 0: nothing is drawn */
-    unsigned label;   /* columns of the labels of the next row */
+    unsigned label;   /* columns of the labels */
     struct glance_row {
         struct buf text;
         enum glance_drop drop;
@@ -29,10 +29,10 @@ struct glance {
     unsigned n;
 };
 
-/* Begins a row with its label; a mark such as "✗" stands before it. Without room for another row the text goes
- * nowhere. */
+/* Begins a row with its label in so many columns; a mark such as "✗ " stands before it. If there are too many rows,
+ * the last one is written anew. */
 struct lines glance_row(struct glance *g, enum glance_drop drop, const char *mark, enum lines_tone tone,
-                        const char *label);
+                        const char *label, unsigned columns);
 /* Ends a row with this text, cut to what is left of the line. Empties it. */
 void glance_end(struct glance *g, struct lines *l, struct buf *text);
 

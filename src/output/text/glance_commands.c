@@ -81,14 +81,11 @@ static void put_rows(struct glance *g, const struct texts *rows, unsigned n, boo
     }
     for (unsigned i = 0; i < n; i++) {
         struct buf b = {0};
-        unsigned label = g->label;
-        g->label = name_width;
         struct lines l = glance_row(g,
                                     has_rest && i + 1 == n ? DROP_REST
                                     : i                    ? DROP_COMMAND
                                                            : DROP_NEVER,
-                                    "", TONE_PLAIN, rows[i].name);
-        g->label = label;
+                                    "", TONE_PLAIN, rows[i].name, name_width);
         for (unsigned c = 0; c < COLUMNS; c++) {
             unsigned w = (unsigned)utf8_columns(rows[i].at[c], strlen(rows[i].at[c]));
             buf_spaces(&b, width[c] ? width[c] - w + (c ? 2 : 0) : 0);

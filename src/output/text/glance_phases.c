@@ -34,7 +34,7 @@ static void draw_bars(struct lines *l, const struct glance *g, const struct name
     bool filled[CELLS_MOST] = {false};
     for (size_t i = 0; i < baro_timeline_count(t); i++) {
         const struct baro_timeline_item *v = baro_timeline_get(t, i);
-        if (v->kind != BARO_TIMELINE_PHASE || v->parent != d->first->parent || strcmp(v->name, d->first->name) != 0)
+        if (v->kind != BARO_TIMELINE_PHASE || !phase_is_same(t, v, d->first))
             continue;
         unsigned from = axis_column(&g->axis, v->begin_ns), to = axis_column(&g->axis, v->end_ns);
         from = from < g->axis.columns ? from : g->axis.columns - 1; /* the least width is one column */
@@ -48,7 +48,8 @@ static void draw_bars(struct lines *l, const struct glance *g, const struct name
 static void put_phase(struct glance *g, const struct named_phases *d)
 {
     struct buf b = {0};
-    struct lines l = glance_row(g, DROP_PHASE, d->status ? "✗ " : "", d->status ? TONE_BAD : TONE_PLAIN, d->path);
+    struct lines l =
+        glance_row(g, DROP_PHASE, d->status ? "✗ " : "", d->status ? TONE_BAD : TONE_PLAIN, d->path, g->label);
     if (g->axis.columns) {
         lines_tone(&l, d->status ? TONE_BAD : TONE_FAINT);
         draw_bars(&l, g, d);

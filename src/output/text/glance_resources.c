@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row for each resource that the job used: its curve, how much, and who held it. */
+/* A row for each resource that was used: its curve, how much, and who held it. */
 #include "output/text/glance.h"
 #include "output/text/used.h"
 
 static void put_row(void *context, const struct used *u)
 {
     struct glance *g = context;
-    struct lines l = glance_row(g, u->is_minor ? DROP_RESOURCE : DROP_NEVER, "", TONE_FAINT, u->label);
+    struct lines l = glance_row(g, u->is_minor ? DROP_RESOURCE : DROP_NEVER, "", TONE_FAINT, u->label, g->label);
     if (g->axis.columns) {
         lines_tone(&l, u->tone);
         if (!u->curve || !report_curve(&l, g->s, u->curve, &g->axis, u->full))

@@ -4,9 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The phase around it. One of the same name stands beside it: two that overlap are "both", and not "both/both". */
 static const struct baro_timeline_item *parent_of(const struct baro_timeline *t, const struct baro_timeline_item *v)
 {
-    return v->parent < 0 ? NULL : baro_timeline_get(t, (size_t)v->parent);
+    const struct baro_timeline_item *parent = v;
+    do
+        parent = parent->parent < 0 ? NULL : baro_timeline_get(t, (size_t)parent->parent);
+    while (parent && strcmp(parent->name, v->name) == 0);
+    return parent;
 }
 
 bool phase_is_same(const struct baro_timeline *t, const struct baro_timeline_item *a,

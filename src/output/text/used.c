@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much the job used of each resource, and who held it: a line each. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,7 +8,7 @@
 #include "output/text/read_fact.h"
 #include "output/text/used.h"
 
-#define USED_BYTES 1000000 /* less I/O than that is not worth a row */
+#define USED_BYTES 10000000 /* less I/O than that is not worth a row */
 #define WAITED_LEAST_NS (10 * NS_PER_MS)
 #define IO_WAITED_LEAST 0.1
 #define APART 10u            /* a tenth */
@@ -139,38 +138,14 @@ static void put_line(const struct walk *w, const char *label, bool is_minor, con
     buf_done(&none);
 }
 
-/* The lines of a tape that has the machine and no job. */
-struct host_lines {
-    const struct walk *w;
-    char label[32];
-    struct buf text;
-};
-
-static void end_host_line(struct host_lines *h)
-{
-    put_used(h->w, (struct used){.label = h->label, .tone = TONE_PLAIN}, &h->text);
-}
-
-static void add_host_part(void *context, const char *label, const char *part, size_t len)
-{
-    struct host_lines *h = context;
-    if (strcmp(label, h->label) != 0)
-        end_host_line(h);
-    snprintf(h->label, sizeof(h->label), "%s", label);
-    buf_str(&h->text, h->text.len ? " · " : "");
-    buf_add(&h->text, part, len);
-}
-
+/* A tape that has the machine and no job. */
 static void put_host(const struct walk *w)
 {
-    struct buf none = {0};
-    struct host_lines h = {.w = w};
-    struct lines l = {.out = &none, .style = w->style, .visit = add_host_part, .context = &h};
-    report_host(&l, w->s);
-    report_directories(&l, w->s);
-    report_gpus(&l, w->s);
-    end_host_line(&h);
-    buf_done(&none);
+    static const char *const labels[] = {"cpu", "memory", "disks", "network"};
+    for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++)
+        put_line(w, labels[i], false, labels[i], report_host);
+    put_line(w, "gpu", false, "gpu", report_gpus);
+    put_line(w, "disk of", true, NULL, report_directories);
 }
 
 void used_rows(const struct baro_summary *s, struct report_style style, used_visit *visit, void *context)

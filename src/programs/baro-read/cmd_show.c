@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/fmt.h"
+#include "base/growth.h"
 #include "output/rows/escaped.h"
 #include "output/rows/wrap.h"
 #include "output/text/read_fact.h"
@@ -13,8 +13,7 @@
 #include "programs/baro-top/view.h"
 #include "programs/common/zone.h"
 
-#define RATE_OVER (100 * NS_PER_MS) /* at least, or the kernel's steps of 10 ms look like bursts */
-#define READINGS_BACK 8             /* a reading may have a time a little later than its sample */
+#define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
 #define HEAD_ROWS 8
 
 /* ---- which sample ---- */
@@ -310,7 +309,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     ui_init(&w.ui);
     if (feed_open(&w.feed, &w.err) < 0)
         return cli_fail(cli, &w.err);
-    w.feed.rates_over_ns = RATE_OVER;
+    w.feed.rates_over_ns = GROWTH_SHORT_NS;
     status = show(&w);
     feed_close(&w.feed);
     instant_done(&w.instant);

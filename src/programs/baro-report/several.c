@@ -6,32 +6,24 @@
 #include "base/error.h"
 #include "output/text/read_fact.h"
 
-static void sum_fact(struct several_sum *sum, struct baro_value v)
+static void add_fact(struct baro_combined *to, enum baro_combine how, const struct document *d, const char *fact)
 {
-    if (v.absent)
-        return;
-    sum->of++;
-    sum->value += v.u64;
-    sum->flags |= v.flags;
+    struct baro_combined one = {.value = report_fact(d->summary, "job", fact), .count = 1};
+    one.known = !one.value.absent;
+    baro_combine(baro_summary_fact(baro_summary_fact_find("job", fact)), how, to, &one);
 }
 
 static void add_to_sums(struct several *s, const struct document *d)
 {
-    struct baro_value rss = report_fact(d->summary, "job", "rss_peak_bytes");
+    struct baro_combined before = s->rss;
     s->read++;
     if (baro_tape_state(d->tape) == BARO_TAPE_RUNNING)
         s->running++;
-    sum_fact(&s->cpu, report_fact(d->summary, "job", "cpu_ns"));
-    sum_fact(&s->processes, report_fact(d->summary, "job", "processes_started"));
-    if (rss.absent)
-        return;
-    /* A lower bound may hide a peak that is higher than the highest one. */
-    unsigned flags = rss.flags | s->rss.flags;
-    if (!s->of_rss++ || rss.u64 > s->rss.u64) {
-        s->rss = rss;
+    add_fact(&s->cpu, BARO_COMBINE_UNION, d, "cpu_ns");
+    add_fact(&s->processes, BARO_COMBINE_UNION, d, "processes_started");
+    add_fact(&s->rss, BARO_COMBINE_JOIN, d, "rss_peak_bytes");
+    if (s->rss.known && (!before.known || s->rss.value.u64 > before.value.u64))
         s->rss_name = d->name;
-    }
-    s->rss.flags = flags;
 }
 
 /* Returns what the section returned: DOCUMENT_STOP ends the report. */
@@ -70,12 +62,6 @@ int several_write(struct several *s, document_section *section, void *context, s
     }
     if (!s->read)
         return error_set(err, -ENOENT, "none of the %zu tapes can be read: %s", s->list.n, at[0].reason.text);
-    if (s->cpu.of < s->read)
-        s->cpu.flags |= BARO_VALUE_LOWER_BOUND;
-    if (s->processes.of < s->read)
-        s->processes.flags |= BARO_VALUE_LOWER_BOUND;
-    if (s->of_rss < s->read)
-        s->rss.flags |= BARO_VALUE_LOWER_BOUND;
     around(s, ret);
     return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }

@@ -7,22 +7,13 @@
 #include "programs/baro-report/document.h"
 #include "programs/baro-report/tape_list.h"
 
-/* The sum of a fact over tapes. */
-struct several_sum {
-    uint64_t value;
-    unsigned flags; /* flags of the added values; BARO_VALUE_LOWER_BOUND also if a tape has none */
-    size_t of;      /* number of tapes with a value */
-};
-
 struct several {
     struct tape_list list;
-    size_t read, running;   /* number of tapes; running: among those that were read */
-    const char *task_rules; /* of all tapes; NULL: none */
-    struct several_sum cpu, processes;
-    struct baro_value rss; /* the highest peak of a tape; if of_rss > 0 */
-    size_t of_rss;
-    const char *rss_name; /* name of that tape */
-    bool has_all;         /* sections of all tapes are written, not only of those that failed */
+    size_t read, running;                     /* number of tapes; running: among those that were read */
+    const char *task_rules;                   /* of all tapes; NULL: none */
+    struct baro_combined cpu, processes, rss; /* of the tapes that were read; rss: the highest peak of a tape */
+    const char *rss_name;                     /* name of that tape */
+    bool has_all;                             /* sections of all tapes are written, not only of those that failed */
 };
 
 /* Writes what is around the sections of several tapes, and these. */

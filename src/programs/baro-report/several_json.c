@@ -2,19 +2,19 @@
 /* Several tapes as one JSON object: docs/json.md has its members. */
 #include "programs/baro-report/several.h"
 
-static void put_total(struct json *j, const char *key, bool is_known, uint64_t v)
+static void put_total(struct json *j, const char *key, const struct baro_combined *c)
 {
     json_key(j, key);
-    if (is_known)
-        json_u64(j, v);
+    if (c->known)
+        json_u64(j, c->value.u64);
     else
         json_null(j);
 }
 
-static void put_mark(struct json *j, const char *key, bool is_known, unsigned flags)
+static void put_mark(struct json *j, const char *key, const struct baro_combined *c)
 {
-    if (is_known && baro_value_mark(flags))
-        json_key_text(j, key, baro_value_mark(flags));
+    if (c->known && baro_value_mark(c->value.flags))
+        json_key_text(j, key, baro_value_mark(c->value.flags));
 }
 
 void several_json(const struct several *s, struct buf *ret)
@@ -40,13 +40,13 @@ void several_json(const struct several *s, struct buf *ret)
     json_key_u64(&j, "tapes", s->list.n);
     json_key_u64(&j, "tapes_read", s->read);
     json_key_u64(&j, "tapes_running", s->running);
-    put_total(&j, "cpu_ns", s->cpu.of, s->cpu.value);
-    put_total(&j, "processes_started", s->processes.of, s->processes.value);
-    put_total(&j, "rss_peak_most_bytes", s->of_rss, s->rss.u64);
+    put_total(&j, "cpu_ns", &s->cpu);
+    put_total(&j, "processes_started", &s->processes);
+    put_total(&j, "rss_peak_most_bytes", &s->rss);
     json_key_begin(&j, "marks", '{');
-    put_mark(&j, "cpu_ns", s->cpu.of, s->cpu.flags);
-    put_mark(&j, "processes_started", s->processes.of, s->processes.flags);
-    put_mark(&j, "rss_peak_most_bytes", s->of_rss, s->rss.flags);
+    put_mark(&j, "cpu_ns", &s->cpu);
+    put_mark(&j, "processes_started", &s->processes);
+    put_mark(&j, "rss_peak_most_bytes", &s->rss);
     json_end(&j, '}');
     json_end(&j, '}');
     json_end(&j, '}');

@@ -117,12 +117,6 @@ static void put_head(const struct several *s, const struct common *c, struct buf
     }
 }
 
-static void sum(struct buf *b, const struct several_sum *s, void (*format)(struct buf *, uint64_t))
-{
-    struct baro_value v = {.u64 = s->value, .flags = s->flags};
-    report_marked(b, v, format);
-}
-
 /* Peaks were at different times, so they are not added. */
 static void put_sums(const struct several *s, struct buf *b)
 {
@@ -134,25 +128,25 @@ static void put_sums(const struct several *s, struct buf *b)
         buf_printf(b, "%s%zu %s still being recorded.", unread ? " " : "\n", s->running,
                    s->running == 1 ? "is" : "are");
     buf_str(b, unread || s->running ? "\n" : "");
-    if (s->cpu.of) {
+    if (s->cpu.known) {
         buf_str(b, "\nTogether: **");
-        sum(b, &s->cpu, fmt_duration);
+        report_marked(b, s->cpu.value, fmt_duration);
         buf_str(b, "** of CPU time");
-        if (s->processes.of) {
+        if (s->processes.known) {
             buf_str(b, ", ");
-            sum(b, &s->processes, fmt_count);
+            report_marked(b, s->processes.value, fmt_count);
             buf_str(b, " processes");
         }
         buf_byte(b, '.');
     }
-    if (s->of_rss) {
-        buf_str(b, s->cpu.of ? " The highest peak of memory (rss): " : "\nThe highest peak of memory (rss): ");
-        report_marked(b, s->rss, fmt_bytes);
+    if (s->rss.known) {
+        buf_str(b, s->cpu.known ? " The highest peak of memory (rss): " : "\nThe highest peak of memory (rss): ");
+        report_marked(b, s->rss.value, fmt_bytes);
         buf_str(b, ", of ");
         markdown_code(b, s->rss_name, strlen(s->rss_name), false);
         buf_str(b, "; peaks are not added, as they may be at different times.");
     }
-    buf_str(b, s->cpu.of || s->of_rss ? "\n" : "");
+    buf_str(b, s->cpu.known || s->rss.known ? "\n" : "");
 }
 
 /* ---- the table ---- */

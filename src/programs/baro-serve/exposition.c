@@ -13,6 +13,7 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
+#include "base/growth.h"
 #include "output/rows/escaped.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-serve/route.h"
@@ -247,7 +248,7 @@ static void add_busiest(struct families *k, const struct job *job, size_t most)
         while (at < n_before && earlier[at].id < now[i].id)
             at++;
         uint64_t was = at < n_before && earlier[at].id == now[i].id ? earlier[at].cpu_ns : 0;
-        now[i].cpu_ns = now[i].cpu_ns > was ? now[i].cpu_ns - was : 0;
+        growth_between(was, now[i].cpu_ns, &now[i].cpu_ns);
     }
     if (now)
         qsort(now, n, sizeof(*now), busiest_first);

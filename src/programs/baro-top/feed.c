@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/growth.h"
 
-#define POINT_NS (100 * NS_PER_MS) /* no rate is computed over less: the kernel counts in steps of 10 ms */
-#define RECORDS_A_CHECK 64         /* this many records are read before the clock is checked */
+#define RECORDS_A_CHECK 64 /* this many records are read before the clock is checked */
 
 int feed_open(struct feed *f, struct baro_error *err)
 {
@@ -78,12 +78,13 @@ static struct feed_base base_of(const struct feed *f, const struct baro_sample *
     return b;
 }
 
-/* Returns the growth per nanosecond; NaN if one of the values is absent, or if the value fell. */
+/* Returns the growth per nanosecond; NaN if one of the values is absent, or if the counter fell. */
 static float growth(uint64_t before, uint64_t now, uint64_t ns)
 {
-    if (before == UINT64_MAX || now == UINT64_MAX || now < before || !ns)
+    uint64_t by;
+    if (before == UINT64_MAX || now == UINT64_MAX || !growth_between(before, now, &by) || !ns)
         return NAN;
-    return (float)((double)(now - before) / (double)ns);
+    return (float)((double)by / (double)ns);
 }
 
 /* Takes over the pressure of the last sample: until the machine is read again, it counts as unchanged. */
@@ -133,7 +134,7 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
         return;
     }
     uint64_t ns = t_ns - was->t_ns;
-    if (ns < POINT_NS)
+    if (ns < GROWTH_SHORT_NS)
         return;
     float value[CURVES];
     value[CURVE_CORES] = growth(was->cpu_ns, now.cpu_ns, ns);

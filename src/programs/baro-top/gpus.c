@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/growth.h"
 #include "programs/baro-top/view.h"
 
 /* In the order of the columns. */
@@ -71,19 +72,19 @@ static int get(const struct line *l, const char *metric, uint64_t *ret)
 static enum style put_share(const struct view *v, struct buf *b, const struct line *l, const char *metric)
 {
     struct line was = {NULL, l->is_process};
-    uint64_t now, before, t, t_before;
+    uint64_t now, before, t, t_before, used;
     int why = get(l, metric, &now);
     if (v->instant->earlier)
         was.row = baro_sample_find_id(v->instant->earlier, kind_of(l->is_process), baro_row_id(l->row));
     if (why && why != BARO_ABSENT_NOT_YET && why != BARO_ABSENT_UNSUPPORTED)
         buf_str(b, baro_absent_name((enum baro_absent)why));
     if (why || !was.row || get(&was, metric, &before) || get(l, "read_at_ns", &t) ||
-        get(&was, "read_at_ns", &t_before) || t <= t_before || now < before) {
+        get(&was, "read_at_ns", &t_before) || t <= t_before || !growth_between(before, now, &used)) {
         if (!b->len)
             buf_byte(b, '-');
         return STYLE_FAINT;
     }
-    double percent = 100.0 * (double)(now - before) / (double)(t - t_before);
+    double percent = 100.0 * (double)used / (double)(t - t_before);
     percent = percent > 100 ? 100 : percent;
     buf_printf(b, percent < 9.95 ? "%.1f%%" : "%.0f%%", percent);
     return percent >= 0.5 ? STYLE_CPU : STYLE_FAINT;

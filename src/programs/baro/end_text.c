@@ -33,7 +33,7 @@ static bool is_judged(const struct recording *r, const struct baro_summary *s)
            baro_timeline_lanes(baro_fold_timeline(r->fold)) > 0;
 }
 
-/* Writes how a reader names the tape: "@1" if it is the newest of the kept runs, else its path. */
+/* Writes how a reader names the tape: "@1" if it is the newest of the kept runs, else what was given with -o. */
 static void put_name(const struct recording *r, struct buf *ret)
 {
     unsigned newer = 1;
@@ -43,7 +43,7 @@ static void put_name(const struct recording *r, struct buf *ret)
     if (dir)
         buf_printf(ret, "@%u", newer);
     else
-        buf_str(ret, (const char *)r->path.at);
+        buf_str(ret, r->settings->output ? r->settings->output : (const char *)r->path.at);
     buf_byte(ret, 0);
     if (dir)
         closedir(dir);
@@ -69,12 +69,12 @@ void end_text_summary(struct recording *r, struct buf *ret)
         put_name(r, &name);
         report_glance(s, verdicts, is_named && !name.failed ? (const char *)name.at : NULL, style, ret);
         buf_done(&name);
-        return;
+    } else {
+        report_block(s, is_named ? (const char *)r->path.at : NULL, style, ret);
+        report_tasks_section(s, r->cli->width_err, r->cli->utf8, ret);
+        if (verdicts)
+            report_verdicts(verdicts, style, ret);
     }
-    report_block(s, is_named ? (const char *)r->path.at : NULL, style, ret);
-    report_tasks_section(s, r->cli->width_err, r->cli->utf8, ret);
-    if (verdicts)
-        report_verdicts(verdicts, style, ret);
-    else if (r->gave_up && is_named)
+    if (!verdicts && r->gave_up && is_named)
         report_no_verdicts(style, ret);
 }

@@ -2,6 +2,7 @@
 /* Shared by disks and interfaces: finding a device in the order of the kernel's file, and totals that never fall. */
 #include <string.h>
 
+#include "base/growth.h"
 #include "recorder/collectors/host/state.h"
 
 static bool is(const struct host_device *d, struct span name, uint32_t major, uint32_t minor)
@@ -33,9 +34,9 @@ struct host_device *devices_find(struct devices *all, struct span name, uint32_t
 void devices_count(struct devices *all, struct host_device *d, const uint64_t now[DEVICE_TOTALS], bool from_start)
 {
     for (int i = 0; i < DEVICE_TOTALS; i++) {
-        uint64_t before = d->primed ? d->last[i] : from_start ? 0 : now[i];
-        if (d->counted && now[i] > before)
-            all->total[i] += now[i] - before;
+        uint64_t before = d->primed ? d->last[i] : from_start ? 0 : now[i], growth;
+        growth_between(before, now[i], &growth);
+        all->total[i] += d->counted ? growth : 0;
         d->last[i] = now[i];
     }
     d->primed = true;

@@ -28,7 +28,7 @@ enum host_file {
 
 /*
  * A total over devices that come and go never falls: it grows by the growth of each counted device. A counter that fell
- * (a driver was reloaded, or 32 bits wrapped) adds nothing in that tick. A disk that appears adds all that its counters
+ * adds nothing in that tick (base/growth.h). A disk that appears adds all that its counters
  * show, as they began with it. An interface that appears adds only its growth from then on, as it may have been moved
  * here from another namespace. Example: sda grew by 5 MB, a new sdb shows 2 MB, and sdc was removed: the total grows by
  * 7 MB.

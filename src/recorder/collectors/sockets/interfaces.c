@@ -52,9 +52,9 @@ static struct interface *renamed(const struct interfaces *t, const struct proc_n
     return NULL;
 }
 
-/* A counter that is lower than before began anew: the interface was removed and made again, or the former counter was
- * that of the other end of a veth, which was removed. Example: v had sent 5 MB, is removed, and another v has sent 40
- * kB since: 5.04 MB. Returns false if there may have been more. */
+/* Unlike a reader (base/growth.h), this knows that a counter which is lower than before began anew at 0: the interface
+ * was removed and made again, or the former counter was that of the other end of a veth, which was removed. Example: v
+ * had sent 5 MB, is removed, and another v has sent 40 kB since: 5.04 MB. Returns false if there may have been more. */
 static bool count_bytes(struct interfaces *t, struct interface *one, const struct proc_net *net, bool is_theirs)
 {
     const uint64_t now[2] = {net->receive[NET_BYTES], net->transmit[NET_BYTES]};
