@@ -6,6 +6,8 @@
 static void put_row(void *context, const struct used *u)
 {
     struct glance *g = context;
+    if (u->is_small)
+        return;
     struct lines l = glance_row(g, u->is_minor ? DROP_RESOURCE : DROP_NEVER, "", TONE_FAINT, u->label, g->label);
     if (g->axis.columns) {
         lines_tone(&l, u->tone);

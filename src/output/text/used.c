@@ -8,7 +8,7 @@
 #include "output/text/read_fact.h"
 #include "output/text/used.h"
 
-#define USED_BYTES 10000000 /* less I/O than that is not worth a row */
+#define USED_BYTES 10000000 /* less I/O than that is small */
 #define WAITED_LEAST_NS (10 * NS_PER_MS)
 #define IO_WAITED_LEAST 0.1
 #define APART 10u            /* a tenth */
@@ -98,8 +98,7 @@ static void put_io(const struct walk *w)
                       fetched = report_fact(w->s, "job", "io_read_bytes"),
                       stored = report_fact(w->s, "job", "io_write_bytes");
     uint64_t passed = read.u64 + wrote.u64, disk = fetched.u64 + stored.u64;
-    if (passed < USED_BYTES && disk < USED_BYTES)
-        return;
+    bool is_small = passed < USED_BYTES && disk < USED_BYTES;
     if (!read.absent && !report_says_nothing(read))
         buf_printf(&b, "read %s", MARKED(read, fmt_bytes));
     if (!wrote.absent && !report_says_nothing(wrote))
@@ -109,7 +108,8 @@ static void put_io(const struct walk *w)
         buf_str(&b, b.len ? " · disk " : "disk ");
         buf_printf(&b, "%s, %s", MARKED(fetched, fmt_bytes), MARKED(stored, fmt_bytes));
     }
-    put_used(w, (struct used){.label = "i/o", .curve = "io_bytes_per_second", .tone = TONE_IO}, &b);
+    put_used(w, (struct used){.label = "i/o", .curve = "io_bytes_per_second", .tone = TONE_IO, .is_small = is_small},
+             &b);
 }
 
 struct joined {

@@ -11,6 +11,7 @@ struct used {
     double full;       /* the value of a full block of its curve; 0: the largest */
     enum lines_tone tone;
     bool is_minor;    /* the first to go if there is too little room */
+    bool is_small;    /* so little that a short text leaves it out */
     struct buf *text; /* names in it are escaped (text_escaped) */
 };
 
