@@ -171,8 +171,7 @@ static void io(struct lines *l, const struct baro_summary *s, unsigned cells)
     buf_done(&full);
 }
 
-/* The time axis: at most one label in 12 columns. */
-static uint64_t step_of(uint64_t wall_ns, unsigned cells)
+uint64_t axis_step(uint64_t wall_ns, unsigned cells)
 {
     static const uint64_t steps_ms[] = {100,     200,     500,     1000,     2000,     5000,     10000,
                                         15000,   30000,   60000,   120000,   300000,   600000,   900000,
@@ -187,7 +186,7 @@ static uint64_t step_of(uint64_t wall_ns, unsigned cells)
     return step;
 }
 
-static void label_of(struct buf *b, uint64_t ns)
+void axis_label(struct buf *b, uint64_t ns)
 {
     uint64_t ms = ns / NS_PER_MS, s = ms / 1000;
     if (ms % 1000)
@@ -212,7 +211,7 @@ unsigned axis_column(const struct axis *axis, uint64_t t_ns)
 static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsigned cells)
 {
     struct buf label = {0};
-    uint64_t step = step_of(wall_ns, cells);
+    uint64_t step = axis_step(wall_ns, cells);
     unsigned column = 0;
     buf_spaces(l->out, LINES_INDENT);
     lines_tone(l, TONE_FAINT);
@@ -223,7 +222,7 @@ static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsig
     for (uint64_t t = (from_ns / step + 1) * step; t < from_ns + wall_ns; t += step) {
         unsigned at = (unsigned)((unsigned __int128)(t - from_ns) * cells / wall_ns);
         buf_clear(&label);
-        label_of(&label, t);
+        axis_label(&label, t);
         if (label.failed || (column && at <= column) || at + 1 + label.len > cells)
             continue;
         buf_spaces(l->out, at - column);
