@@ -64,10 +64,14 @@ int top_go(struct top *t, const char *text)
 {
     struct moment m;
     struct feed *f = &t->feed;
+    struct baro_tape_end end = {.size = sizeof(end)};
     uint64_t peak_ns = f->last_ns;
     int code = moment_on_tape(text, f->tape, 0, f->last_ns, &m, &t->err);
     if (code >= 0)
-        code = moment_outside(text, &m, baro_tape_header(f->tape), f->last_ns, &t->err);
+        code = baro_tape_read_end(f->other, &end, &t->err);
+    if (code >= 0)
+        code = moment_outside(text, &m, baro_tape_header(f->tape), end.end_ns > f->last_ns ? end.end_ns : f->last_ns,
+                              &t->err);
     if (code < 0)
         return code;
     report_has_u64(f->summary, "job", "memory_peak_t_ns", &peak_ns);
