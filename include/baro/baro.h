@@ -55,6 +55,7 @@
 #include "baro/metric.h"
 #include "baro/row.h"
 #include "baro/runs.h"
+#include "baro/runset.h"
 #include "baro/sample.h"
 #include "baro/series.h"
 #include "baro/summary.h"

@@ -4,7 +4,7 @@
  * Tables of a tape: the rows and columns that `baro export` writes as CSV and baro/arrow.h as Arrow.
  *
  * Each kind has a table of rows: a process has a row for each sample that it is in, the job one for each sample, the
- * machine and entities one for each time they were read; each exit and each event has one row. The recorder has no
+ * machine and entities one for each time they were read; each exit, event and phase has one row. The recorder has no
  * table, because each sample has its row. A row has columns: some identify the row (`pid`, `t_ns`), some are recorded
  * metrics, and some are computed (`cores`, derived metrics).
  *
@@ -32,6 +32,11 @@ extern "C" {
  * no kind. It is not the number of any kind.
  */
 #define BARO_ROWS_EVENT 1000000
+/**
+ * Asks for rows of phases in the same places: one for each phase of the timeline (baro/timeline.h), in order of their
+ * beginnings, with its facts.
+ */
+#define BARO_ROWS_PHASE 1000001
 
 /** What a column is. Later versions may add some. */
 enum baro_column_kind {
@@ -53,20 +58,29 @@ enum baro_column_kind {
     BARO_COLUMN_OWNER,      /**< pid of the process that an entity belongs to */
     BARO_COLUMN_CORES,      /**< CPU time per second since the previous row of the same process, entity, job or host */
     BARO_COLUMN_LOSSY,      /**< events were lost since the previous sample */
-    BARO_COLUMN_STATUS,     /**< of an exit: the exit status, if the process called exit(3) */
-    BARO_COLUMN_SIGNAL,     /**< of an exit: the signal, if one killed the process */
+    BARO_COLUMN_STATUS,     /**< of an exit, or the command of a phase: the exit status, if it called exit(3) */
+    BARO_COLUMN_SIGNAL,     /**< of an exit, or the command of a phase: the signal, if one killed it */
     BARO_COLUMN_SOURCE,     /**< of an exit: where its values come from (enum baro_exit_source) */
     BARO_COLUMN_ORIGIN,     /**< how the recorder found the process (enum baro_origin) */
     BARO_COLUMN_SAMPLED,    /**< of an exit: at least one sample has the process */
     BARO_COLUMN_EVENT,      /**< of an event: its kind */
     BARO_COLUMN_NUMBER,     /**< of an event: baro_event_number() */
     BARO_COLUMN_TEXT,       /**< of an event: baro_event_text() */
-    BARO_COLUMN_BOUNDS,     /**< of the job: the names of the sums that lack the value of a process */
+    BARO_COLUMN_BOUNDS,     /**< of the job: the names of the sums that lack the value of a process; of a phase: of
+                                 facts that are lower bounds */
     BARO_COLUMN_METRIC,     /**< a metric of the row's kind */
     BARO_COLUMN_SUM,        /**< of the job: the sum of a metric over its processes */
-    BARO_COLUMN_DERIVED,   /**< a derived metric, from this row and the previous one of the same process, entity, ... */
-    BARO_COLUMN_REASON,    /**< why a metric is absent; empty if it is present */
-    BARO_COLUMN_SUM_REASON /**< why a sum is absent; empty if it is present */
+    BARO_COLUMN_DERIVED, /**< a derived metric, from this row and the previous one of the same process, entity, ... */
+    BARO_COLUMN_REASON,  /**< why a metric is absent; empty if it is present */
+    BARO_COLUMN_SUM_REASON,  /**< why a sum is absent; empty if it is present */
+    BARO_COLUMN_PATH,        /**< of a phase: baro_timeline_path() */
+    BARO_COLUMN_PARENT,      /**< of a phase: the path of the phase in which it began */
+    BARO_COLUMN_END,         /**< of a phase: its end, in nanoseconds since the tape began */
+    BARO_COLUMN_OPEN,        /**< of a phase: it has not ended */
+    BARO_COLUMN_DEPTH,       /**< of a phase: its lane; 0: the outermost */
+    BARO_COLUMN_FACT,        /**< a fact of phases */
+    BARO_COLUMN_FACT_REASON, /**< why a fact is absent; empty if it is present */
+    BARO_COLUMN_ESTIMATES    /**< of a phase: the names of the facts that may be wrong either way */
 };
 
 /** A column. Later versions may add members at the end: take it by pointer, as baro_columns_get() gives it. */
@@ -78,7 +92,7 @@ struct baro_column {
      */
     const char *name;
     enum baro_column_kind kind;       /**< where its values come from */
-    int id;                           /**< the id of the metric or derived metric; else -1 */
+    int id;                           /**< the id of the metric, derived metric or fact of phases; else -1 */
     const struct baro_metric *metric; /**< the metric of a value, a sum or a reason; else NULL */
 };
 
@@ -86,18 +100,18 @@ struct baro_columns; /**< a selection of columns for the rows of a kind */
 
 /**
  * Finds rows by the name of their kind.
- * @param name "event", or the name of a kind. A kind that only the tape has is found if the cursor knows it: call
- * baro_tape_read_kinds() before. The same holds for columns of such a kind.
- * @return BARO_ROWS_EVENT, or the number of the kind; -1 if there are no rows of that name.
+ * @param name "event", "phase", or the name of a kind. A kind that only the tape has is found if the cursor knows it:
+ * call baro_tape_read_kinds() before. The same holds for columns of such a kind.
+ * @return BARO_ROWS_EVENT, BARO_ROWS_PHASE, or the number of the kind; -1 if there are no rows of that name.
  */
 BARO_API baro_kind_id baro_rows_find(const struct baro_tape *tape, const char *name);
 
 /**
  * Selects columns.
- * @param rows a kind, or BARO_ROWS_EVENT
+ * @param rows a kind, BARO_ROWS_EVENT or BARO_ROWS_PHASE
  * @param list names separated by commas: names or stems of metrics, derived metrics, any other name that
- * baro_columns_names() lists, and the name of a metric followed by "_absent". NULL: the default columns of `baro
- * export`, which have all metrics that the recorder was asked for.
+ * baro_columns_names() lists, and the name of a metric or fact followed by "_absent". NULL: the default columns of
+ * `baro export`, which have all metrics that the recorder was asked for.
  * @return 0 and a selection, to be freed with baro_columns_free(); BARO_E_SYNTAX for an unknown name, which is in the
  * text of the error; BARO_E_RANGE if there are no such rows; -ENOMEM.
  */

@@ -45,8 +45,14 @@ BARO_API enum baro_mode baro_header_mode(const struct baro_header *h);
  * terminated by NULL and may be empty.
  */
 BARO_API const char *const *baro_header_argv(const struct baro_header *h);
-/** @return the name of the recording: that of a task file, or those of its tasks ("gulpy, fmpy"); "" if it has none. */
+/** @return the name of the recording: `--name`, that of a task file, or those of its
+ * tasks ("gulpy, fmpy"); "" if it has none. */
 BARO_API const char *baro_header_name(const struct baro_header *h);
+/**
+ * @return the tags that the user gave the recording (`--tag KEY=VALUE`), each as "KEY=VALUE": the key ends at the first
+ * '='. The array is terminated by NULL and may be empty.
+ */
+BARO_API const char *const *baro_header_tags(const struct baro_header *h);
 BARO_API uint32_t baro_header_uid(const struct baro_header *h); /**< real user id of the recorder */
 /** @return how many pids the user named as targets; 0 for `baro run`. */
 BARO_API size_t baro_header_target_count(const struct baro_header *h);

@@ -48,7 +48,8 @@ BARO_API int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_
 
 /**
  * Lists the tapes in any folder: files and folders of segments whose names end with ".baro". Names that begin with a
- * time come first, in the order of baro_runs_list(); the others follow in the order of their names.
+ * time come first, in the order of baro_runs_list(); the others follow in the natural order of their
+ * names: task-2 before task-10.
  * @param folder must exist.
  * @return 0 and a list to be freed with baro_runs_free(); -errno or -ENOMEM.
  */

@@ -86,6 +86,28 @@ BARO_API ptrdiff_t baro_timeline_phase_at(const struct baro_timeline *timeline, 
 /** @return how many lanes the phases need: the largest depth plus 1; 0 if there are no phases. */
 BARO_API int baro_timeline_lanes(const struct baro_timeline *timeline);
 
+/**
+ * Writes the path of a phase: the names of the phases in which it began and its own, with slashes between them:
+ * "test/flaky". A slash in a name is kept. As with snprintf(3), the text is complete if the result is less than size.
+ * @param item position of the phase in the list; for another item the path is "".
+ * @return the length of the whole text without the NUL at its end.
+ */
+BARO_API size_t baro_timeline_path(const struct baro_timeline *timeline, size_t item, char *ret, size_t size);
+/**
+ * Reads the wait status (wait4(2)) of the command of a phase, from the attribute `status` or `signal` that `baro phase
+ * NAME -- COMMAND` gives it at its end.
+ * @param item position of the phase in the list
+ * @return BARO_PRESENT; BARO_ABSENT_NONE for a phase that ended without one; BARO_ABSENT_NOT_YET for an open phase;
+ * BARO_ABSENT_UNKNOWN for a signal without a name; BARO_ABSENT_UNSUPPORTED for an item that is not a phase.
+ */
+BARO_API enum baro_absent baro_timeline_status(const struct baro_timeline *timeline, size_t item, int *ret);
+/**
+ * Writes the attributes of an item as a JSON object; "" if there are none. As with snprintf(3), the text is complete if
+ * the result is less than size.
+ * @return the length of the whole text without the NUL at its end.
+ */
+BARO_API size_t baro_timeline_given_json(const struct baro_timeline *timeline, size_t item, char *ret, size_t size);
+
 /* ---- what the job used during a phase ---- */
 /**
  * Counts the facts of a phase. They are in no section (-1).
@@ -114,6 +136,14 @@ BARO_API baro_fact_id baro_timeline_fact_find(const char *name);
  */
 BARO_API enum baro_absent baro_timeline_value(const struct baro_timeline *timeline, size_t item, baro_fact_id fact,
                                               struct baro_value *ret);
+/**
+ * Writes the names of the facts of a phase whose values have the mark of a flag (baro_value_mark()), with blanks
+ * between them: "cpu_ns rss_peak_bytes". As with snprintf(3), the text is complete if the result is less than size.
+ * @param flag BARO_VALUE_LOWER_BOUND or BARO_VALUE_ESTIMATE
+ * @return the length of the whole text without the NUL at its end.
+ */
+BARO_API size_t baro_timeline_marked(const struct baro_timeline *timeline, size_t item, unsigned flag, char *ret,
+                                     size_t size);
 
 #ifdef __cplusplus
 }

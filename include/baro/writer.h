@@ -60,7 +60,8 @@ enum baro_text_kind {
     BARO_TEXT_EVENT,          /**< text of an event; `kind` is its enum baro_event_kind */
     BARO_TEXT_KIND,           /**< name of a kind that only the tape has */
     BARO_TEXT_METRIC,         /**< name of a metric of such a kind; `name` is its stem */
-    BARO_TEXT_HELP            /**< meaning or source of such a metric */
+    BARO_TEXT_HELP,           /**< meaning or source of such a metric */
+    BARO_TEXT_TAG             /**< a tag of the recording: "KEY=VALUE" */
 };
 
 /** A text of the original, given to `text` of the options. Borrowed during that call. */

@@ -29,6 +29,7 @@ from typing import Any
 BARO_VERSION = "0.1.0"
 BARO_POSITION_SIZE = 64
 BARO_ROWS_EVENT = 1000000
+BARO_ROWS_PHASE = 1000001
 BARO_MARK_MAX = 4096
 BARO_TEXT_NEXT_SIZE = 5
 BARO_VERSION_MAJOR = 0
@@ -207,6 +208,14 @@ BARO_COLUMN_SUM = 28
 BARO_COLUMN_DERIVED = 29
 BARO_COLUMN_REASON = 30
 BARO_COLUMN_SUM_REASON = 31
+BARO_COLUMN_PATH = 32
+BARO_COLUMN_PARENT = 33
+BARO_COLUMN_END = 34
+BARO_COLUMN_OPEN = 35
+BARO_COLUMN_DEPTH = 36
+BARO_COLUMN_FACT = 37
+BARO_COLUMN_FACT_REASON = 38
+BARO_COLUMN_ESTIMATES = 39
 
 # enum baro_fact_type
 BARO_FACT_UNSIGNED = 0
@@ -265,6 +274,13 @@ BARO_RUNS_EMPTY = 1
 # enum baro_remove_flags
 BARO_REMOVE_RUNNING = 1
 
+# enum baro_answer
+BARO_ANSWER_UNKNOWN = 0
+BARO_ANSWER_SAME = 1
+BARO_ANSWER_CHANGED = 2
+BARO_ANSWER_NEW = 3
+BARO_ANSWER_GONE = 4
+
 # enum baro_text_kind
 BARO_TEXT_HOST = 0
 BARO_TEXT_KERNEL = 1
@@ -286,6 +302,7 @@ BARO_TEXT_EVENT = 16
 BARO_TEXT_KIND = 17
 BARO_TEXT_METRIC = 18
 BARO_TEXT_HELP = 19
+BARO_TEXT_TAG = 20
 
 baro_sink = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
@@ -545,6 +562,42 @@ class baro_tape_end(Structure):
     ]
 
 
+class baro_runset_row(Structure):
+    _fields_ = [
+        ("scope", c_char_p),
+        ("name", c_char_p),
+        ("fact", POINTER(baro_fact)),
+    ]
+
+
+class baro_difference(Structure):
+    _fields_ = [
+        ("scope", c_char_p),
+        ("name", c_char_p),
+        ("fact", POINTER(baro_fact)),
+        ("answer", c_int),
+        ("n_before", c_size_t),
+        ("n_after", c_size_t),
+        ("before", c_double),
+        ("after", c_double),
+        ("shift", c_double),
+        ("low", c_double),
+        ("high", c_double),
+        ("floor", c_double),
+        ("flags", c_uint),
+        ("more_runs", c_uint),
+        ("row", c_size_t),
+    ]
+
+
+class baro_circumstance(Structure):
+    _fields_ = [
+        ("what", c_char_p),
+        ("before", c_char_p),
+        ("after", c_char_p),
+    ]
+
+
 class baro_bucket(Structure):
     _fields_ = [
         ("covered_ns", c_uint64),
@@ -610,6 +663,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_mode": (c_int, (c_void_p,)),
     "baro_header_argv": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_name": (c_char_p, (c_void_p,)),
+    "baro_header_tags": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_uid": (c_uint32, (c_void_p,)),
     "baro_header_target_count": (c_size_t, (c_void_p,)),
     "baro_header_target": (c_int32, (c_void_p, c_size_t)),
@@ -762,10 +816,14 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_timeline_get": (POINTER(baro_timeline_item), (c_void_p, c_size_t)),
     "baro_timeline_phase_at": (c_ssize_t, (c_void_p, c_uint64)),
     "baro_timeline_lanes": (c_int, (c_void_p,)),
+    "baro_timeline_path": (c_size_t, (c_void_p, c_size_t, c_char_p, c_size_t)),
+    "baro_timeline_status": (c_int, (c_void_p, c_size_t, POINTER(c_int))),
+    "baro_timeline_given_json": (c_size_t, (c_void_p, c_size_t, c_char_p, c_size_t)),
     "baro_timeline_fact_count": (c_int, ()),
     "baro_timeline_fact": (POINTER(baro_fact), (c_int,)),
     "baro_timeline_fact_find": (c_int, (c_char_p,)),
     "baro_timeline_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_timeline_marked": (c_size_t, (c_void_p, c_size_t, c_uint, c_char_p, c_size_t)),
     "baro_verdict_weight_name": (c_char_p, (c_int,)),
     "baro_verdict_rule_count": (c_int, ()),
     "baro_verdict_rule": (POINTER(baro_rule), (c_int,)),
@@ -809,6 +867,20 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runs_watch_free": (None, (c_void_p,)),
     "baro_runs_remove": (c_int, (c_char_p, c_uint, POINTER(baro_error))),
     "baro_tape_read_end": (c_int, (c_void_p, POINTER(baro_tape_end), POINTER(baro_error))),
+    "baro_runset_new": (c_int, (POINTER(c_void_p), POINTER(baro_error))),
+    "baro_runset_free": (None, (c_void_p,)),
+    "baro_runset_add": (c_int, (c_void_p, c_char_p, c_void_p, POINTER(baro_error))),
+    "baro_runset_runs": (c_size_t, (c_void_p,)),
+    "baro_runset_name": (c_char_p, (c_void_p, c_size_t)),
+    "baro_runset_rows": (c_size_t, (c_void_p,)),
+    "baro_runset_row": (POINTER(baro_runset_row), (c_void_p, c_size_t)),
+    "baro_runset_value": (c_int, (c_void_p, c_size_t, c_size_t, POINTER(baro_value))),
+    "baro_answer_name": (c_char_p, (c_int,)),
+    "baro_runset_compare": (c_int, (c_void_p, c_size_t, POINTER(baro_error))),
+    "baro_difference_count": (c_size_t, (c_void_p,)),
+    "baro_difference_get": (POINTER(baro_difference), (c_void_p, c_size_t)),
+    "baro_circumstance_count": (c_size_t, (c_void_p,)),
+    "baro_circumstance_get": (POINTER(baro_circumstance), (c_void_p, c_size_t)),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
     "baro_series_free": (None, (c_void_p,)),
     "baro_series_add_value": (c_int, (c_void_p, c_int, c_uint32, c_char_p, c_int, POINTER(baro_error))),

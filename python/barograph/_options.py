@@ -36,11 +36,16 @@ def options_of(
     gpu: bool | int | str | Iterable[int | str],
     cmdline: bool,
     force: bool,
+    name: str | None,
+    tags: Mapping[str, str] | None,
 ) -> list[str]:
     """Options that run() and record() share."""
-    for name in tasks or {}:
-        if "=" in name:
-            raise ArgumentError(f"{name!r} is no name of a task: it has a '='")
+    for key in tags or {}:
+        if "=" in key:
+            raise ArgumentError(f"{key!r} is no key of a tag: it has a '='")
+    for task in tasks or {}:
+        if "=" in task:
+            raise ArgumentError(f"{task!r} is no name of a task: it has a '='")
     options = [] if path is None else ["-o", path]
     options += ["--interval", time_of(interval)]
     for folder in du:
@@ -51,8 +56,11 @@ def options_of(
         options += ["--keep", keep]
     if overhead is not None:
         options += ["--overhead", overhead]
-    for name, pattern in (tasks or {}).items():
-        options += ["--task", f"{name}={pattern}"]
+    for task, pattern in (tasks or {}).items():
+        options += ["--task", f"{task}={pattern}"]
+    options += [] if name is None else ["--name", name]
+    for key, value in (tags or {}).items():
+        options += ["--tag", f"{key}={value}"]
     options += [] if host else ["--no-host"]
     if gpu is not True:
         numbers = () if gpu is False else (gpu,) if isinstance(gpu, (int, str)) else gpu

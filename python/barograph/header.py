@@ -30,6 +30,7 @@ class Header:
         self.argv: list[str] = all_of("argument")
         self.mode: str = of("mode")
         self.name: str = of("name")
+        self.tags: dict[str, str] = dict(tag.partition("=")[::2] for tag in all_of("tag"))
         self.cwd: str = of("cwd")
         self.uid: int = of("uid")
         self.targets: list[int] = all_of("target")

@@ -425,6 +425,8 @@ def _record(
     gpu: bool | int | str | Iterable[int | str] = True,
     cmdline: bool = True,
     force: bool = False,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> Any:
     """Records this process and what it starts, or other processes.
@@ -440,6 +442,7 @@ def _record(
     whose size is recorded. keep: only the newest part, as "1h" or "512MB". overhead: the budget, as "1%" or "off".
     host: the machine as well; "only": nothing but the machine, until stop() or the end of this process. gpu: those that
     this process may use; False: none; numbers or UUIDs. cmdline: command lines as well.
+    name: the title. tags: {key: text}, for lists: `baro ls --tag KEY=VALUE`, `tape.tags`.
 
     If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
     """
@@ -458,7 +461,8 @@ def _record(
             options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
             options += ["--until", until] if until != "target" else []
             options += [] if children else ["--no-children"]
-        options += options_of(tape, interval, tasks, metrics, du, keep, overhead, host, gpu, cmdline, force)
+        options += options_of(tape, interval, tasks, metrics, du, keep, overhead, host, gpu, cmdline, force,
+                              name, tags)
         return Recording(options, own=pid is None, strict=strict, again=again, replaces=replaces)
 
     return make(lambda: make(None))
@@ -485,6 +489,8 @@ if TYPE_CHECKING:
         gpu: bool | int | str | Iterable[int | str] = ...,
         cmdline: bool = ...,
         force: bool = ...,
+        name: str | None = ...,
+        tags: Mapping[str, str] | None = ...,
         strict: bool = ...,
     ) -> Recording: ...
     def record(path: Any = None, **options: Any) -> Any: ...

@@ -63,8 +63,8 @@ class Rows:
         call(lib.baro_tape_read_kinds, tape)
         number = int(lib.baro_rows_find(tape, raw(self.kind)))
         if number < 0:
-            has = ", ".join([*self.tape.kinds, "event"])
-            raise ArgumentError(f"a tape has no rows of {self.kind!r}; it has: {has}", _abi.BARO_E_RANGE)
+            names = ", ".join(self.tape.row_kinds)
+            raise ArgumentError(f"a tape has no rows of {self.kind!r}; it has: {names}", _abi.BARO_E_RANGE)
         return number
 
     def _all_columns(self, tape: int) -> list[str]:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from . import _where
 from ._marks import stat_of
@@ -104,6 +104,8 @@ def run(
     gpu: bool | int | str | Iterable[int | str] = True,
     cmdline: bool = True,
     force: bool = False,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
     strict: bool = False,
     shell: bool = False,
     input: Any = None,
@@ -113,7 +115,8 @@ def run(
     **kwargs: Any,
 ) -> CompletedRun:
     """Runs a command as subprocess.run() does, records it from its first instruction to its end, and returns a
-    CompletedProcess that has `.tape` besides. wait_all: returns when all that the command started has ended, too."""
+    CompletedProcess that has `.tape` besides. wait_all: returns when all that the command started has ended, too.
+    name and tags: of the recording, as of record()."""
     command = [os.fsdecode(a) for a in ([args] if isinstance(args, (str, bytes, os.PathLike)) else args)]
     executable = kwargs.pop("executable", None)  # Popen() would execute it in the place of baro
     if shell:
@@ -130,7 +133,8 @@ def run(
         if not program or not os.access(program, os.X_OK):
             raise NotInstalledError("the program baro is not installed")
         path = os.path.abspath(os.fsdecode(tape)) if tape is not None else _new_path(command[0])
-        options = options_of(path, interval, None, metrics, du, keep, overhead, host, gpu, cmdline, force)
+        options = options_of(path, interval, None, metrics, du, keep, overhead, host, gpu, cmdline, force,
+                             name, tags)
         prefix = [program, "run", "-q", *options, *(["--task", task] if task else [])]
         prefix += ["--wait-all", "--"] if wait_all else ["--"]
     except OSError as error:  # Error is one; others are those of a folder that was removed

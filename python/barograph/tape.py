@@ -132,6 +132,11 @@ class Tape:
         return text(lib.baro_tape_state_name(state))
 
     @property
+    def tags(self) -> dict[str, str]:
+        """What the user gave with `--tag KEY=VALUE`."""
+        return dict(self.header.tags)
+
+    @property
     def summary(self) -> Summary:
         return self._of_all("summary", lambda at: Summary(at, self.path))  # type: ignore[no-any-return]
 
@@ -301,7 +306,7 @@ class Tape:
     ) -> Rows:
         """The rows that `baro export` writes, as Arrow: for pyarrow.table(), polars.DataFrame(), DuckDB, ...
 
-        kind: "process", "job", "exit", "event", "host", "cpu", "disk", ... columns: names, or names separated by
+        kind: "process", "job", "exit", "event", "phase", "host", "cpu", "disk", ... columns: names, or names separated by
         commas; without them those of `baro export`. start and end are seconds since the tape began.
         """
         from .rows import Rows
@@ -316,6 +321,14 @@ class Tape:
         with self._cursor() as cursor:
             call(lib.baro_tape_read_kinds, cursor.handle.pointer)
             return cursor.registry.kinds()
+
+    @property
+    def row_kinds(self) -> list[str]:
+        """What rows() takes."""
+        with self._cursor() as cursor:
+            call(lib.baro_tape_read_kinds, cursor.handle.pointer)
+            names = [*cursor.registry.kinds(), "event", "phase"]
+            return [name for name in names if lib.baro_rows_find(cursor.handle.pointer, raw(name)) >= 0]
 
     def report(self, path: str | os.PathLike[str], *, force: bool = False) -> str:
         """Writes a report: a page (.html), Markdown (.md) or data (.json)."""

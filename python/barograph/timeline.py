@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import Any
+from collections.abc import Iterator, Mapping
 
 from . import _abi
 from ._lib import lib, text
@@ -52,15 +54,61 @@ class Notable(Item):
     """What happened to the job or the recording: "oom_kill", "gap", ...; `is_problem` says which matter."""
 
 
-class Phase(Item):
-    """A phase of the job, with what the job used during it: `phase.cpu_ns`, `phase.rss_peak_bytes`, ..."""
+class Phase(Item, Mapping):  # type: ignore[type-arg]
+    """A phase of the job, with what the job used during it: `phase.cpu_ns`, `phase.rss_peak_bytes`, ...
 
-    def __init__(self, row: Any, used: Row) -> None:
+    `path` has the names of the phases around it: "test/flaky". `status` and `signal` are those of its command (`baro
+    phase NAME -- COMMAND`), None if it has none or ended in the other way. It is a mapping as well, so that
+    `pandas.DataFrame(tape.phases)` has columns."""
+
+    def __init__(self, row: Any, used: Row, path: str, wait_status: int | None) -> None:
         super().__init__(row)
         self.is_open = bool(row.is_open)
         self.depth = int(row.depth)
         self.parent: Phase | None = None
+        self.path = path
+        known, killed = wait_status is not None, os.WIFSIGNALED(wait_status or 0)
+        self.status = os.WEXITSTATUS(wait_status or 0) if known and not killed else None
+        self.signal = os.WTERMSIG(wait_status or 0) if killed else None
         self.used = used
+
+    @property
+    def is_failed(self) -> bool:
+        """Its command ended with another status than 0, or by a signal."""
+        return bool(self.status or self.signal)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its columns: as of tape.rows("phase"), times in nanoseconds, what is absent None."""
+        return {
+            "t_ns": self.begin_ns,
+            "end_ns": self.end_ns,
+            "name": self.name,
+            "path": self.path,
+            "parent": self.parent.path if self.parent else None,
+            "depth": self.depth,
+            "is_open": self.is_open,
+            "status": self.status,
+            "signal": self.signal,
+            "attributes": self.attributes,
+            **self.used.to_dict(),
+        }
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A column, or the default where it is absent."""
+        value = self.to_dict().get(name)
+        return default if value is None else value
+
+    def __getitem__(self, name: str) -> Any:
+        return self.to_dict()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        return len(self.to_dict())
+
+    __eq__ = object.__eq__  # two phases with the same values are two
+    __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:  # a Value, as of a Row
         used = self.__dict__.get("used")
@@ -76,6 +124,13 @@ class Phase(Item):
         return f"<Phase {self.text!r} at {self.begin:.3f} s, {end}>"
 
 
+def path_of(timeline: int, item: int) -> str:
+    size = lib.baro_timeline_path(timeline, item, None, 0) + 1
+    path = ctypes.create_string_buffer(size)
+    lib.baro_timeline_path(timeline, item, path, size)
+    return text(path.value)
+
+
 class Timeline:
     """All of them, in order of time."""
 
@@ -86,7 +141,7 @@ class Timeline:
         helps = {text(f.name): text(f.help) for f in facts}
         rows = [lib.baro_timeline_get(made, i).contents for i in range(lib.baro_timeline_count(made))]
         self.items: list[Item] = []
-        value = _abi.baro_value()
+        value, status = _abi.baro_value(), ctypes.c_int()
         for i, row in enumerate(rows):
             if row.kind != _abi.BARO_TIMELINE_PHASE:
                 self.items.append((Mark if row.kind == _abi.BARO_TIMELINE_MARK else Notable)(row))
@@ -95,7 +150,8 @@ class Timeline:
             for f, fact in enumerate(facts):
                 lib.baro_timeline_value(made, i, f, ctypes.byref(value))
                 used[text(fact.name)] = fact_value(value, fact)
-            self.items.append(Phase(row, Row(used, helps)))
+            known = lib.baro_timeline_status(made, i, ctypes.byref(status)) == _abi.BARO_PRESENT
+            self.items.append(Phase(row, Row(used, helps), path_of(made, i), status.value if known else None))
         for item, row in zip(self.items, rows):
             parent = self.items[row.parent] if row.parent >= 0 else None
             if isinstance(item, Phase) and isinstance(parent, Phase):

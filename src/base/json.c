@@ -220,3 +220,16 @@ void json_embed(struct json *j, const char *text)
             buf_byte(b, (uint8_t)c);
     }
 }
+
+void json_key_pair(struct json *j, const char *pair)
+{
+    size_t len = strcspn(pair, "=");
+    struct buf key = {0};
+    buf_add(&key, pair, len);
+    buf_byte(&key, 0);
+    if (key.failed)
+        j->out->failed = true;
+    else
+        json_key_text(j, (const char *)key.at, pair[len] ? pair + len + 1 : "");
+    buf_done(&key);
+}

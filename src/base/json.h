@@ -70,6 +70,9 @@ static inline void json_key_text(struct json *j, const char *name, const char *v
     json_text(j, v);
 }
 
+/* A member from a text "KEY=VALUE": its value is text. */
+void json_key_pair(struct json *j, const char *pair);
+
 static inline void json_key_begin(struct json *j, const char *name, char bracket)
 {
     json_key(j, name);

@@ -115,6 +115,10 @@ def test_record_a_group(run, tape, work, cgroup, wait_until, whose):
     job.wait()
     summary = run.summary(tape)
     assert summary["accounting"]["kernel_source"] == "cgroup"
+    title = run("summary", tape, status=0).stdout.splitlines()[0]
+    assert title.startswith("cgroup /") and cgroup.path.name in title
+    happened = run("summary", "--by", "phase", "--json", tape, status=0).stdout
+    assert "attached to cgroup /" in happened and "process 0" not in happened
     truth = cgroup.usage_ns() - before
     # Between attaching and here the shell did little but wait.
     assert abs(summary["job"]["cpu_ns"] - truth) <= 5_000_000 + truth // 1000

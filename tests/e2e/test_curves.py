@@ -19,7 +19,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
 def phased(baro, tmp_path_factory, ptys):
     work = tmp_path_factory.mktemp("phased")
     (work / "script").write_text(f'baro() {{ {baro} "$@"; }}; {SCRIPT}')
-    done = subprocess.run(["script", "-qec", f"stty cols 100; {baro} run -o {work}/t.baro -- sh {work}/script",
+    done = subprocess.run(["script", "-qec", f"stty cols 100; {baro} run -v -o {work}/t.baro -- sh {work}/script",
                            "/dev/null"], capture_output=True, check=True, timeout=60,
                           env={**ENVIRONMENT, "HOME": str(work)})
     return work / "t.baro", plain(done.stdout)
@@ -30,7 +30,7 @@ def plain(text):
 
 
 def on_terminal(baro, path, columns, locale="C.UTF-8"):
-    command = f"stty cols {columns}; {baro} summary {path}"
+    command = f"stty cols {columns}; {baro} summary -v {path}"
     environment = {**ENVIRONMENT, "LC_ALL": locale}
     done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60, env=environment)
     return plain(done.stdout)

@@ -22,7 +22,7 @@ def failure(baro, tape):
 
 def record(baro, tmp_path, *command, status, env=None):
     tape = tmp_path / f"{len(list(tmp_path.iterdir()))}.baro"
-    done = subprocess.run([baro, "run", "-o", tape, "--", *command], cwd=tmp_path, stdout=subprocess.DEVNULL,
+    done = subprocess.run([baro, "run", "-v", "-o", tape, "--", *command], cwd=tmp_path, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
     assert done.returncode == status, done.stderr
     return (*failure(baro, tape), done.stderr)

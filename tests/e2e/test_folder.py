@@ -238,3 +238,93 @@ def test_file_system_without_fsync(run, fuse, fsync):
     assert summary["recorder"]["damaged_bytes"] == 0
     assert len(samples(run.binary, tape)) > 1
     assert server.stdout.readline() == "fsync\n"
+
+
+def test_folders_of_tapes(run, work, monkeypatch):
+    """A folder of tapes is a list in natural order; one tape in it is that tape; a folder of segments is one tape."""
+    monkeypatch.setenv("BARO_DIR", str(work / "runs"))
+    tapes, one, kept = work / "tapes", work / "one", work / "kept"
+    tapes.mkdir(), one.mkdir(), (work / "empty").mkdir()
+    for i in (10, 2, 1):
+        run("run", "-q", "-o", tapes / f"task-{i}.baro", "--", "sh", "-c", f"exit {i}", status=i)
+    run("run", "-q", "--keep", "1h", "-o", kept, "--", "true", status=0)
+    (one / "a.baro").write_bytes((tapes / "task-2.baro").read_bytes())
+    names = [f"{tapes}/task-{i}.baro" for i in (1, 2, 10)]
+
+    def listed(*args):
+        return [line.split()[0] for line in run("ls", *args, status=0).stdout.splitlines()]
+
+    assert listed(tapes) == listed(f"{tapes}/") == listed(tapes / "*.baro") == listed(tapes, names[0]) == names
+    assert listed("-n", "1", tapes) == names[-1:] and listed(kept, one) == [str(kept), f"{one}/a.baro"]
+    rows = json.loads(run("ls", "--json", tapes, status=0).stdout)
+    assert [(r["path"], r["number"], r["result"]) for r in rows] == [
+        (name, None, f"exit {i}") for name, i in zip(names, (1, 2, 10), strict=True)]
+
+    lines = run("summary", tapes, status=0).stdout.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == names and lines[3].endswith(f"baro report -o FILE.md {tapes}")
+    assert run("summary", *names, status=0).stdout.splitlines()[:3] == lines[:3]
+    for command in (("show",), ("top", "--once"), ("export",), ("summary", "--json"), ("summary", "--by", "phase")):
+        said = run(*command, tapes, status=2).stderr
+        assert said.count("\n") == 1 and "3" in said, said
+        assert run(*command, one, status=0).stdout == run(*command, one / "a.baro", status=0).stdout
+        assert "no tapes in" in run(*command, work / "empty", status=2).stderr
+        run(*command, kept, status=0)
+    assert f"such as {names[0]} " in run("show", tapes, status=2).stderr
+
+    assert "no tapes in" in run("ls", work / "empty", status=0).stderr and listed(work / "empty") == []
+    assert "no tapes in" in run("ls", status=0).stderr
+    assert "can't open" in run("ls", work / "nothing", status=2).stderr
+
+
+def test_tapes_with_names_among_kept_runs(run, work, monkeypatch):
+    """The folder of kept runs may have tapes that somebody named; @1 is none of them."""
+    runs = work / "runs"
+    monkeypatch.setenv("BARO_DIR", str(runs))
+    for status in (3, 4):
+        run("run", "-q", "--", "sh", "-c", f"exit {status}", status=status)
+    for i in (10, 9):
+        run("run", "-q", "-o", runs / f"named-{i}.baro", "--", "true", status=0)
+    lines = run("ls", status=0).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [f"{runs}/named-9.baro", f"{runs}/named-10.baro", "@2", "@1"]
+    rows = json.loads(run("ls", "--json", status=0).stdout)
+    assert [(r["number"], r["result"]) for r in rows] == [(1, "exit 4"), (2, "exit 3"), (None, "exit 0"), (None, "exit 0")]
+    assert [r["number"] for r in json.loads(run("ls", "--json", "-n", "3", status=0).stdout)] == [1, 2, None]
+    assert "exit 4" in run("summary", "@1", status=0).stdout.splitlines()[0]
+
+
+def test_tags(run, work, monkeypatch):
+    """On the tape, in lists and their filters, in JSON; in copies; anonymous in an anonymized one."""
+    monkeypatch.setenv("BARO_DIR", str(work / "runs"))
+    (work / "tapes").mkdir()
+    plain, tagged = work / "tapes/1.baro", work / "tapes/2.baro"
+    run("run", "-q", "-o", plain, "--", "true", status=0)
+    assert "tags" not in run("ls", plain, status=0).stdout and json.loads(run("ls", "--json", plain).stdout)[0]["tags"] == {}
+    run("run", "-q", "-o", tagged, "--name", "my job", "--tag", "ci/branch=old", "--tag", "note=a=b \x1b[31mµ", "--tag",
+        "ci/branch=main", "--tag", "token=hunter2hunter2", "--", "true", status=0)
+    with subprocess.Popen(["sleep", "100"]) as job:
+        run("record", "-q", "--pid", str(job.pid), "--for", "50ms", "--tag", "a=1", status=0)
+        job.kill()
+    want = {"ci/branch": "main", "note": "a=b \\x1b[31mµ"}
+    for command in (("summary", "--json", tagged), ("ls", "--json", tagged)):
+        found = json.loads(run(*command, status=0).stdout)
+        tags = (found if isinstance(found, dict) else found[0])["tags"]
+        assert "hunter2" not in tags.pop("token") and tags == want
+    assert "my job" in run("summary", tagged, status=0).stdout.splitlines()[0]
+    lines = run("ls", work / "tapes", status=0).stdout.splitlines()
+    assert "ci/branch=main note=a=b" in lines[1] and "my job" in lines[1] and "ci/" not in lines[0]
+    assert "\x1b" not in lines[1]
+
+    def listed(*args):
+        return [line.split()[0] for line in run("ls", *args, status=0).stdout.splitlines()]
+
+    assert listed("--tag", "ci/branch=main", work / "tapes") == [str(tagged)] and listed("--tag", "a=1") == ["@1"]
+    assert listed("--tag", "ci/branch=main", "--tag", "a=1", work / "tapes") == listed("--tag", "ci/branch=old") == []
+
+    run("trim", tagged, "--from", "0s", "-o", work / "part.baro", status=0)
+    run("anonymize", tagged, "-o", work / "other.baro", status=0)
+    assert json.loads(run("ls", "--json", work / "part.baro").stdout)[0]["tags"]["ci/branch"] == "main"
+    (other,) = json.loads(run("ls", "--json", work / "other.baro").stdout)
+    assert len(other["tags"]) == 3 and all(other["tags"].values()) and "main" not in str(other) and "branch" not in str(other)
+    for wrong in ("=x", "no", "a b=c", "k" * 64 + "=x", "k=" + "v" * 1024):
+        said = run("run", "-q", "--tag", wrong, "--", "true", status=125).stderr
+        assert said.count("\n") == 1 and "--tag" in said

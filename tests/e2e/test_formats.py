@@ -147,7 +147,7 @@ def check_objects(rows, objects, more=()):
     for row, each in zip(rows[1:], objects):
         reasons = each.pop("absent", {})
         nulls = {name for name, value in each.items() if value is None}
-        assert list(each) == rows[0] and nulls - {"phase", "attributes", "status", "signal", *more} <= set(reasons) <= nulls
+        assert list(each) == rows[0] and nulls - {"phase", "attributes", "status", "signal", "parent", *more} <= set(reasons) <= nulls
         assert all(map(same, row, each.values())), (row, each)
 
 
@@ -156,7 +156,7 @@ def more_columns(kind):
     more = {"process": ["age_ns", "origin", "io_read_bytes_per_second", "cpu_ns_absent", "pss_bytes_absent"],
             "job": ["io_read_bytes_per_second", "cpu_ns_absent", "pss_bytes_absent"], "exit": ["origin", "cpu_ns_absent"],
             "event": [], "host": [], "disk": ["id", "read_bytes_per_second"]}
-    return ["phase", *more.get(kind, ["id"])]
+    return ["cpu_ns_absent"] if kind == "phase" else ["phase", *more.get(kind, ["id"])]
 
 
 def tables_of(database):

@@ -322,7 +322,7 @@ def test_control_group_of_the_job_is_named(baro, work):
     path = work / "g.baro"
     assert call(baro, "run", "-q", "--cgroup", "none", "-o", path, "sleep", "0.1").returncode == 0
     assert json.loads(good(baro, "summary", "--json", path))["cgroup"] == "none"
-    r = call(baro, "run", "--cgroup", "own", "--force", "-o", path, "sleep", "0.1")
+    r = call(baro, "run", "-v", "--cgroup", "own", "--force", "-o", path, "sleep", "0.1")
     refused = b"no control group of its own" in r.stderr
     assert json.loads(good(baro, "summary", "--json", path))["cgroup"] == ("none" if refused else "own")
     assert (b"in a control group of its own" in r.stderr) != refused
@@ -331,7 +331,7 @@ def test_control_group_of_the_job_is_named(baro, work):
 def test_a_tape_of_the_machine_alone_has_no_job(run, tape):
     """Nothing is known of processes then, for one reason: no curve, and no 0. The machine never has more cores than it
     has. Readers show the last sample."""
-    done = run("record", "--host", "--for", "1s", "-i", "50ms", "-o", tape, status=0)
+    done = run("record", "-v", "--host", "--for", "1s", "-i", "50ms", "-o", tape, status=0)
     labels = [line.split()[0] for line in done.stderr.splitlines() if re.match("  [^ ]", line)]
     assert labels[:4] == ["cpu", "memory", "disks", "network"], done.stderr
     assert os.uname().nodename.split(".")[0] in done.stderr.splitlines()[0]

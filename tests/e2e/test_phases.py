@@ -120,9 +120,34 @@ def test_phase_is_transparent_to_its_caller(run, baro, tape, work):
     assert [p["attributes"] for p in got["phases"] if p["name"] == "fails"] == [{"status": 7}, {"signal": "TERM"}]
     assert named(got["phases"], "missing")["attributes"] == {"status": 127}
     table = run("summary", "--by", "phase", tape, status=0).stdout
-    assert re.search(r"outer corpus=news$", table, re.M) and re.search(r" fails \(status 7\)$", table, re.M), table
+    for line in (r"0 +outer corpus=news", r"✗ 7 +fails", r"✗ SIGTERM +fails", r" by hand"):
+        assert re.search(line + "$", table, re.M), (line, table)
     assert got["marks"][0]["name"] == "half way" and got["marks"][0]["attributes"] == {"x": 0.5, "y": "z"}
     assert not any(p["is_open"] for p in got["phases"])
+
+
+def test_phases_as_data(run, baro, tape):
+    """The rows of phases, and the member `phases` of the summary: paths, how commands ended, what they used."""
+    run.record(tape, f"""B={baro}
+        $B phase test a={"b" * 200} -- sh -c "$B phase 'fla,ky' -- sh -c 'exit 7'; $B phase killed -- sh -c 'kill -9 \\$\\$'"
+        $B mark --begin open""")
+    rows = run.export(tape, "phase")
+    assert [(r["path"], r["parent"], r["status"], r["signal"], r["is_open"]) for r in rows] == [
+        ("test", None, 137, None, False), ("test/fla,ky", "test", 7, None, False),
+        ("test/killed", "test", None, 9, False), ("open", None, None, None, True)]
+    whole = json.loads(run("summary", "--json", tape, status=0).stdout)
+    assert whole["phases"] == phases(run, tape)["phases"]
+    for row, phase in zip(rows, whole["phases"], strict=True):
+        assert row["t_ns"] == phase["begin_ns"] and row["end_ns"] == phase["end_ns"]
+        assert row["attributes"] == (phase["attributes"] or None)
+        for name in ("name", "path", "parent", "depth", "status", "wall_ns", "cpu_ns", "rss_peak_bytes"):
+            assert row[name] == phase[name], name
+        assert row["lower_bounds"].split() == [n for n, m in phase["marks"].items() if m == "lower_bound"]
+        assert row["estimates"].split() == [n for n, m in phase["marks"].items() if m == "estimate"]
+    assert [p["signal"] for p in whole["phases"]] == [None, None, "SIGKILL", None]
+    run("export", "-f", "-e", "phase", tape, status=2)
+    table = run("summary", "--by", "phase", tape, env={"COLUMNS": "80"}, status=0).stdout
+    assert re.search(r"✗ 137 +test a=b+…$", table, re.M) and re.search(r"✗ 7 +fla,ky$", table, re.M), table
 
 
 def test_without_a_recording(run, work):

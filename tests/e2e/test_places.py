@@ -47,7 +47,7 @@ def test_what_would_grant_perf(run, baro, work, tape, where, refused, grant):
     via = placed(where, baro, work)
     found = re.search(r"^ +(yes|no) +perf  .*\n?.*", run("doctor", via=via, status=0).stdout, re.M)
     assert found[1] == ("no" if refused else "yes") and (grant or "perf") in found[0]
-    done = run("run", "-o", tape, "--", "sh", "-c", f"{SHORT}; sleep 0.1; exit 3", via=via, status=3)
+    done = run("run", "-v", "-o", tape, "--", "sh", "-c", f"{SHORT}; sleep 0.1; exit 3", via=via, status=3)
     s = run.summary(tape)
     assert s["accounting"]["perf_refused"] == refused and s["exit"]["status"] == 3
     # Each true takes about half a millisecond, and none is sampled but by chance.
@@ -57,7 +57,7 @@ def test_what_would_grant_perf(run, baro, work, tape, where, refused, grant):
 
 
 def test_nothing_is_said_where_nothing_is_missing(run, baro, work, tape):
-    done = run("run", "-o", tape, "--", "sleep", "0.1", via=contained(baro, work), status=0)
+    done = run("run", "-v", "-o", tape, "--", "sleep", "0.1", via=contained(baro, work), status=0)
     job = run.summary(tape)["job"]
     assert job["processes_started"] == 1
     assert ("is refused by" in done.stderr) == job["processes_started_is_lower_bound"]
@@ -75,7 +75,7 @@ def test_a_home_that_is_the_root(run, baro, work):
     runs = f"{work}/runs/"
     done = run("run", "-o", "none/t.baro", "--", "true", cwd="/", status=125)
     assert "//" not in done.stderr
-    assert f"{work}/runs/2" in run("run", "--", "true", env={"BARO_DIR": runs}, status=0).stderr
+    assert f"{work}/runs/2" in run("run", "-v", "--", "true", env={"BARO_DIR": runs}, status=0).stderr
 
 
 def test_tape_on_a_volume_of_another_user(run, baro, work):

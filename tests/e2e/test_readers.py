@@ -60,7 +60,7 @@ def test_summary_json(baro, tape):
 
 
 def test_block_is_the_same_live_and_later(baro, work):
-    live = subprocess.run([baro, "run", "-o", str(work / "l.baro"), "sh", "-c", "sleep 0.1; true"], capture_output=True)
+    live = subprocess.run([baro, "run", "-v", "-o", str(work / "l.baro"), "sh", "-c", "sleep 0.1; true"], capture_output=True)
     assert live.returncode == 0 and live.stdout == b""
     assert live.stderr == good(baro, "summary", "-v", work / "l.baro")
 
@@ -312,7 +312,7 @@ def made_of_tables(baro, *what):
 def test_help_and_docs(baro):
     overview = good(baro, "--help").decode()
     assert overview == good(baro, "help").decode() == good(baro).decode()
-    for command in re.findall(r"^  ([a-z]+) ", overview, re.M):
+    for command in re.findall(r"^  ([a-z]+)  ", overview, re.M):
         text = good(baro, "help", command).decode()
         if b"is not installed" not in call(baro, command, "--help").stderr:  # the build lacked its library
             assert good(baro, command, "--help").decode() == text
@@ -408,8 +408,9 @@ def test_bad_tapes(baro, tape, work):
         path.write_bytes(content)
         for command in ("summary", "show", "export"):
             one_line(call(baro, command, path), 2, name)
+    (work / "folder").mkdir()
     for command in ("summary", "show", "export"):
-        one_line(call(baro, command, work), 2)  # a folder
+        one_line(call(baro, command, work / "folder"), 2, "no tapes in", "folder")
 
 
 def test_truncated_tape_is_readable(baro, tape, work):

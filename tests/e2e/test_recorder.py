@@ -246,7 +246,7 @@ def test_attach(run, tape, started, wait_until):
         raise SystemExit(9)
         """), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     p.stdout.readline()
-    r = run.popen("record", "--pid", p.pid, "-o", tape, stderr=subprocess.PIPE, text=True)
+    r = run.popen("record", "-v", "--pid", p.pid, "-o", tape, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: run.listens(tape), "the event source")
     p.stdin.write("\n")
     p.stdin.flush()

@@ -67,7 +67,7 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):
     before = int(subprocess.run([forker], preexec_fn=group.enter, stdout=subprocess.PIPE, text=True, check=True).stdout)
     assert refusals(group) == before > 0
     os.mkfifo(work / "go")
-    p = run.popen("run", "-o", tape, "--", forker, work / "go", before=group.enter, stdout=subprocess.PIPE,
+    p = run.popen("run", "-v", "-o", tape, "--", forker, work / "go", before=group.enter, stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True)
     await_reading(run, tape, wait_until)
     (work / "go").write_text("")
@@ -210,7 +210,7 @@ def test_peak_at_the_limit_is_full(run, tape, work, v1, own):
     group.write("memory.limit_in_bytes", 64 << 20)
     for name in ("a", "b"):
         tape = work / f"{name}.baro"
-        done = run("run", "-o", tape, "--cgroup", own, "--", *EATER, "0.3", before=group.enter, status=-signal.SIGKILL)
+        done = run("run", "-v", "-o", tape, "--cgroup", own, "--", *EATER, "0.3", before=group.enter, status=-signal.SIGKILL)
         run.await_end(tape)
         found, row = run.summary(tape)["limits"], run.export(tape, "cgroup")[-1]
         if own == "none":

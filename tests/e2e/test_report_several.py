@@ -135,7 +135,7 @@ def test_nothing_to_report(baro, work, three):
     for output in ("all.md", "all.json", "all/"):
         r = call(baro, "report", three[2], work / "missing.baro", "@99", work / "empty", "-o", f"{work}/{output}")
         one_line(r, 2, "none of the 4 tapes can be read")
-    one_line(call(baro, "report", work / "empty"), 2, "no tape in ", "empty")
+    one_line(call(baro, "report", work / "empty"), 2, "no tapes in ", "empty")
     assert call(baro, "report", three[2], work / "empty", "-F", "json", "-o", "-").stdout == b""
     one_line(call(baro, "report", *three[:2]), 2, "-o FILE.md")
     one_line(call(baro, "report", *three[:2], "-o", work / "all.html"), 2, "a page has one tape")

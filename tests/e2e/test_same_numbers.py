@@ -36,7 +36,7 @@ def recorded(baro, tmp_path_factory):
     work = tmp_path_factory.mktemp("same")
     path = work / "t.baro"
     script = (
-        "python3 -c 'import time; x = bytearray(60 << 20); time.sleep(1)';"
+        "python3 -c 'import time; x = bytearray(60 << 20); sum(range(9000000)); time.sleep(1)';"
         f"dd if=/dev/zero of={work}/f bs=1M count=20 2>/dev/null; cat {work}/f >/dev/null; true"
     )
     subprocess.run([baro, "run", "-q", "-o", path, "--", "sh", "-c", script], check=True, timeout=120)

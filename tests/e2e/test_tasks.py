@@ -136,7 +136,7 @@ def test_by_scans(recording, tool, monkeypatch, wait_until):
     if not task["cpu_is_lower_bound"]:
         return  # a sample saw both as zombies, with all that they used; else they were killed between two samples
     table, note = r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()[1:]
-    assert table.split()[0] == ">2" and note.startswith("> at least")
+    assert table.split()[0] == "≥2" and note.startswith("≥ at least")
 
 
 BURNED = """#!{python}
@@ -360,7 +360,7 @@ def test_programs_that_end_before_they_are_read(recording, tool, wait_until):
     task = r.stop()[gul.name]
     assert task["commands_unread"] > 0 and task["processes_started_is_lower_bound"]
     lines = r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()
-    assert lines[1].split()[0] == ">0" and "ended before their command was read" in lines[-1]
+    assert lines[1].split()[0] == "≥0" and "ended before their command was read" in lines[-1]
     if task["commands_unread_cpu_ns"] is not None:  # taskstats reported the end of each
         assert 0 < task["commands_unread_cpu_ns"] and "; together they used " in lines[-1]
 
@@ -408,7 +408,7 @@ def test_short_programs_are_known_by_their_name(recording, tool, groups, wait_un
 def test_text_at_the_end(run, tape, tool, wait_until):
     """The end of a recording has the tasks, the one with the most CPU time first."""
     idle, busy = tool("idle"), tool("busy")
-    process = run.popen("record", "-o", tape, "--no-host", "--exact", idle.name, "--exact", busy.name,
+    process = run.popen("record", "-v", "-o", tape, "--no-host", "--exact", idle.name, "--exact", busy.name,
                         stderr=subprocess.PIPE)
     run.await_samples(tape)
     p = subprocess.Popen([busy, "1000"])
@@ -435,7 +435,7 @@ def test_text_of_the_summary(recording, tool, run, tape, wait_until):
     assert list(r.stop()) == ["gul"]
     out = run("summary", "--by", "task", tape, status=0).stdout.splitlines()
     assert out[0].split()[0] == "procs" and out[0].split()[-1] == "task"
-    assert out[1].split()[0] in ("1", ">1") and out[1].split()[-1] == "gul"
+    assert out[1].split()[0] in ("1", "≥1") and out[1].split()[-1] == "gul"
     narrow = run("summary", "--by", "task", tape, status=0, env={**os.environ, "COLUMNS": "40"}).stdout.splitlines()
     assert max(map(len, narrow)) <= 40 and narrow[1].split()[-1] == "gul"
     assert {t["label"] for t in r.values()} == {f"{gul.name}, no such program"}
@@ -473,7 +473,7 @@ def test_a_peak_between_samples_is_marked(recording, work):
     assert task["rss_is_lower_bound"] == (task["process_rss_peak_bytes"] > 1.05 * task["rss_peak_bytes"])
     out = r.run("summary", "--by", "task", r.tape, status=0, env={**os.environ, "COLUMNS": "200"}).stdout.splitlines()
     start = out[0].index(" rss ") - 9
-    assert (">" in out[1][start : out[0].index(" rss ") + 4]) == task["rss_is_lower_bound"]
+    assert ("≥" in out[1][start : out[0].index(" rss ") + 4]) == task["rss_is_lower_bound"]
 
 
 def children_cpu():
@@ -511,7 +511,7 @@ def test_cpu_of_commands_is_whole_or_marked(run_both, tape, wait_until):
     line = next(text for text in run_both("summary", "-v", tape, status=0).stdout.splitlines() if f" {name[:15]} " in text)
     # "?": nothing is known of it; the count of processes and the peak of memory have their own marks
     marked = any(burned[f"{key}_is_lower_bound"] for key in ("processes", "cpu", "rss_peak"))
-    assert (">" in line or "?" in line) == marked
+    assert ("≥" in line or "?" in line) == marked
 
 
 def test_a_tape_without_tasks(run, tape):

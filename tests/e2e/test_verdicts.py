@@ -244,13 +244,12 @@ JOBS = {
                   "the quota is 0.40 cores"),
     "serial-tail": (lambda n: burning(f"burn({n}, 1.5)\nburn(1, 1.4)"), None, 0, "serial-tail", "Start the longest steps first"),
     "waits-at-its-end": (lambda n: burning(f"burn({n}, 1.5)\nfor _ in range(90): time.sleep(0.015)"), None, 0, "serial-tail",
-                         "Find out what it waits for"),
+                         "did next to nothing"),
     "serial-start": (lambda n: burning(f"burn(1, 1.4)\nburn({n}, 1.5)"), None, 0, "slow-start", ""),
     "slow-start": (lambda n: burning(f"time.sleep(1.4)\nburn({n}, 1.5)"), None, 0, "slow-start", "did next to nothing"),
     "near-limit": (script(NEAR_LIMIT), ("memory", ("memory.limit_in_bytes", 100 << 20), ("memory.max", 100 << 20)), 0,
                    "memory-near-limit", ""),
     "pids-limit": (script(FORKING), ("pids", ("pids.max", 12), ("pids.max", 12)), 0, "pids-limit", ""),
-    "growth of a short job is no leak": (script(GROWING), None, 0, None, ""),
     "short": (["true"], None, 0, None, ""),
     "killed": (["sh", "-c", "ulimit -c 0; kill -SEGV $$"], None, -signal.SIGSEGV, "killed", "SIGSEGV ended it after"),
     "failed": (["sh", "-c", "no-such-command-here 2>/dev/null"], None, 127, "failed", "was not found"),
@@ -268,6 +267,14 @@ def test_job(verdicts, groups, cores, name):
     assert not rule or words in found[rule]["title"] + (found[rule]["advice"] or "")
     assert rule != "serial-tail" or found[rule]["begin_ns"] > 0
     assert name != "short" or found == {}
+
+
+def test_growth_of_a_short_job_is_a_note(verdicts):
+    """It may fill its memory once. On a busy machine it grows by steps, of which nothing is said."""
+    found = verdicts(script(GROWING))
+    leak = found.pop("leak", None)
+    check(found)
+    assert not leak or (leak["weight"] == "note" and not leak["advice"] and "grew steadily to its end" in leak["title"])
 
 
 def test_oom(verdicts, groups):

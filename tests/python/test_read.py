@@ -46,6 +46,14 @@ def baro(*arguments):
     return subprocess.run([_where.baro(), *arguments], capture_output=True, text=True, check=True).stdout
 
 
+def test_names_and_tags(tmp_path):
+    done = barograph.run(["true"], tape=tmp_path / "t.baro", name="a job", tags={"k": "v=w", "empty": ""})
+    assert done.tape.tags == done.tape.header.tags == {"k": "v=w", "empty": ""} and done.tape.header.name == "a job"
+    assert done.tape.summary.to_dict()["tags"] == done.tape.tags
+    with pytest.raises(barograph.RecordingError, match="a=b"):
+        barograph.run(["true"], tags={"a=b": "c"}, strict=True)
+
+
 def test_header(tape):
     header = tape.header
     assert header.argv[0] == sys.executable and header.mode == "run" and header.has_start
@@ -55,7 +63,7 @@ def test_header(tape):
 
 def test_the_summary_is_that_of_baro(tape, path):
     said = json.loads(baro("summary", "--json", path))
-    assert tape.summary.to_dict() == {k: v for k, v in said.items() if k != "verdicts"}
+    assert tape.summary.to_dict() == {k: v for k, v in said.items() if k not in ("verdicts", "phases")}
     for section in ("job", "limits", "exit"):
         for name, value in getattr(tape.summary, section):
             if name in said[section]:
@@ -157,6 +165,12 @@ def test_timeline(tape):
     (phase,) = tape.phases
     assert phase.name == "work" and phase.attributes == {"n": 1} and phase.cpu_ns > 250_000_000
     assert phase.processes_started >= 1 and phase.duration > 0.25
+    assert phase.path == "work" and phase.parent is None and phase.status is None and not phase.is_failed
+    assert dict(phase)["cpu_ns"] == phase.cpu_ns and list(phase)[:4] == ["t_ns", "end_ns", "name", "path"]
+    assert phase.get("nothing", 5) == 5 and phase == phase and len({phase, *tape.phases}) == 1
+    (row,) = tape.rows("phase").to_dicts()
+    assert {name: row[name] for name in phase if name != "attributes"} == {
+        name: value for name, value in phase.items() if name != "attributes"}
     (mark,) = tape.marks
     assert mark.name == "half" and mark.attributes == {"loss": 0.5} and mark.begin >= phase.end
     assert {n.name for n in tape.notable} >= {"start", "end"}

@@ -95,10 +95,24 @@ def test_a_column_twice(tape):
 
 
 def test_errors(tape):
-    with pytest.raises(barograph.ArgumentError, match="nothing"):
+    with pytest.raises(barograph.ArgumentError, match="nothing.*there are process, .*, event, phase"):
         tape.rows("nothing")
     with pytest.raises(barograph.ArgumentError, match="no_column"):
         tape.rows("job", "no_column")
+
+
+def test_phases(tmp_path):
+    """Phases are rows, and each is a mapping: a data frame of a list of them has columns."""
+    code = f"import subprocess\nsubprocess.run({[_where.baro(), 'phase', 'outer', '--', 'sh', '-c']!r} + [\"exit 3\"])"
+    barograph.run([sys.executable, "-c", code], tape=tmp_path / "p.baro")
+    tape = barograph.open(tmp_path / "p.baro")
+    check_rows(tape.rows("phase").to_dicts(), exported(tape.path, "phase"))
+    assert tape.rows("phase", "path,status", start=0, end=1e6).to_dicts() == [{"path": "outer", "status": 3}]
+    (phase,) = tape.phases
+    assert (phase.status, phase.signal, phase.is_failed) == (3, None, True)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(tape.phases)
+    assert list(frame["path"]) == ["outer"] and list(frame["cpu_ns"]) == [phase.cpu_ns]
 
 
 NO_CAPSULES = pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="an interpreter without capsules")

@@ -135,6 +135,7 @@ TEST(selection)
     assert_int_equal(baro_columns_new(&c, tape, BARO_KIND_PROCESS, large, &err), BARO_E_SYNTAX);
     assert_int_equal(baro_columns_new(&c, tape, BARO_ROWS_EVENT, "pid,cpu", &err), BARO_E_SYNTAX);
     assert_int_equal(baro_rows_find(tape, "event"), BARO_ROWS_EVENT);
+    assert_int_equal(baro_rows_find(tape, "phase"), BARO_ROWS_PHASE);
     assert_int_equal(baro_rows_find(tape, "recorder"), -1);
     assert_int_equal(baro_rows_find(tape, "host"), BARO_KIND_HOST);
     size_t n = baro_columns_names(tape, BARO_KIND_PROCESS, names, 4);
@@ -142,6 +143,35 @@ TEST(selection)
     assert_string_equal(names[3], "start_ticks");
     assert_int_equal(baro_columns_names(tape, BARO_KIND_PROCESS, NULL, 0), n);
     baro_columns_free(NULL);
+    baro_tape_close(tape);
+}
+
+TEST(phases)
+{
+    static const struct {
+        const char *name;
+        enum baro_column_kind kind;
+    } expected[] = {{"path", BARO_COLUMN_PATH},
+                    {"status", BARO_COLUMN_STATUS},
+                    {"cpu_ns", BARO_COLUMN_FACT},
+                    {"cpu_ns_absent", BARO_COLUMN_FACT_REASON}};
+    struct baro_tape *tape = kept_tape("v1-small.baro");
+    struct baro_columns *c = NULL;
+    struct baro_error err;
+    assert_int_equal(baro_columns_new(&c, tape, BARO_ROWS_PHASE, "path,status,cpu_ns,cpu_ns_absent", &err), 0);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(baro_columns_get(c, i)->name, expected[i].name);
+        assert_int_equal(baro_columns_get(c, i)->kind, expected[i].kind);
+    }
+    assert_int_equal(baro_columns_get(c, 3)->id, baro_timeline_fact_find("cpu_ns"));
+    baro_columns_free(c);
+    static const char *const wrong[] = {"phase", "rss_bytes", "path_absent", "_absent", ""};
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(baro_columns_new(&c, tape, BARO_ROWS_PHASE, wrong[i], &err), BARO_E_SYNTAX);
+    assert_int_equal(baro_columns_new(&c, tape, BARO_KIND_JOB, "path", &err), BARO_E_SYNTAX);
+    assert_int_equal(baro_columns_new(&c, tape, BARO_ROWS_PHASE, NULL, &err), 0);
+    assert_int_equal(baro_columns_count(c), baro_columns_names(tape, BARO_ROWS_PHASE, NULL, 0));
+    baro_columns_free(c);
     baro_tape_close(tape);
 }
 

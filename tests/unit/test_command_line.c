@@ -33,6 +33,17 @@ TEST(subjects)
     check("/bin/", "/bin/", "");
     check("./a/b x", "./a/b", "x");
     check("gcc -c", "gcc", "-c");
+    check("'postgres: checkpointer '", "postgres:", "checkpointer"); /* one argument, written over */
+    check("'redis-server 127.0.0.1:56379'", "redis-server", "127.0.0.1:56379");
+    check("'sshd: ada [priv]'", "sshd:", "ada [priv]");
+    check("'/opt/my tool/bin/run' --fast x", "run", "--fast x");
+    check("'/opt/my tool/bin/run'", "run", "");
+    check("'my tool' --fast", "my tool", "--fast");
+    check("'it'\\''s' x", "it'\\''s", "x");
+    check("'   '", "", "");
+    check("''", "", "");
+    check("'", "", "");
+    check("'truncated: lin", "truncated:", "lin");
 }
 
 TEST(label_is_cut_at_a_character)

@@ -61,6 +61,37 @@ TEST(units_are_in_names)
     }
 }
 
+/* A mark whose words name no fact would never be set. */
+TEST(marks_are_of_facts)
+{
+    static const struct {
+        const char *section, *covers;
+    } marks[] = {
+#define SECTION(id, name, is_table, help) {name, ""},
+#define MARK(id, covers, mark, when, help) {NULL, covers},
+#include "libbaro/summary/facts.def"
+    };
+    char word[64];
+    int section = -1;
+    for (size_t i = 0; i < COUNT(marks); i++) {
+        section = marks[i].section ? baro_summary_section_find(marks[i].section) : section;
+        assert_true(section >= 0);
+        for (const char *at = marks[i].covers; *at; at += strspn(at, " ")) {
+            size_t n = strcspn(at, " "), found = 0;
+            snprintf(word, sizeof(word), "%.*s", (int)n, at);
+            for (int f = 0; f < baro_summary_fact_count(); f++) {
+                const struct baro_fact *fact = baro_summary_fact(f);
+                bool fits = word[n - 1] == '_' ? strncmp(fact->name, word, n) == 0
+                                               : strcmp(word, "*") == 0 || strcmp(fact->name, word) == 0;
+                found += fact->section == section && fits;
+            }
+            if (!found)
+                fail_msg("%s: \"%s\" is no fact", baro_summary_section(section)->name, word);
+            at += n;
+        }
+    }
+}
+
 /* ---- values ---- */
 
 TEST(story)

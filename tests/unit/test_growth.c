@@ -165,11 +165,14 @@ TEST(summary_and_phases)
     static const struct {
         const char *section, *fact;
         double value;
-    } facts[] = {{"host.pressure", "io_some_ratio", 0.5 / 3}, {"host", "cpu_mean_cores", 0.5 / 3}};
-    for (size_t i = 0; i < 2; i++) {
+        unsigned flags;
+    } facts[] = {{"host.pressure", "io_some_ratio", 0.5 / 3, BARO_VALUE_LOWER_BOUND},
+                 {"host", "cpu_mean_cores", 0.5 / 3, BARO_VALUE_LOWER_BOUND},
+                 {"host", "cpu_user_ratio", 0.5 / 2.8, BARO_VALUE_ESTIMATE}};
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
         assert_int_equal(baro_summary_value(s, baro_summary_fact_find(facts[i].section, facts[i].fact), 0, &v), 0);
         same(v.real, facts[i].value);
-        assert_int_equal(v.flags, BARO_VALUE_LOWER_BOUND);
+        assert_int_equal(v.flags, facts[i].flags);
     }
     assert_int_equal(baro_summary_value(s, baro_summary_fact_find("host", "swap_in_bytes"), 0, &v), 0);
     assert_int_equal(v.u64, 5);

@@ -194,12 +194,12 @@ TEST(parts_that_left_the_job_are_estimates)
     summary_add_sample(s, &sample);
     summary_finish(s);
     v = (struct baro_value){0};
-    fact_command(s, COMMAND_CPU, 0, &v);
+    baro_summary_value(s, baro_summary_fact_find("commands", "cpu_ns"), 0, &v);
     assert_false(v.flags & BARO_VALUE_ESTIMATE); /* the job may have no newer reading */
     summary_add_event(s, &end);
     summary_finish(s);
     v = (struct baro_value){0};
-    fact_command(s, COMMAND_CPU, 0, &v);
+    baro_summary_value(s, baro_summary_fact_find("commands", "cpu_ns"), 0, &v);
     assert_int_equal(v.u64, 121 * MS);
     assert_true(v.flags & BARO_VALUE_ESTIMATE);
     summary_free(s);

@@ -3,6 +3,7 @@
 #include "unit.h"
 #include "baro/summary.h"
 #include "libbaro/summary/summary.h"
+#include "output/rows/table.h"
 #include "output/text/summary_text.h"
 #include "story.h"
 
@@ -81,7 +82,7 @@ TEST(words_of_sharers)
     struct baro_sample sample = {.t_ns = MS, .n = 2, .processes = rows};
     struct baro_summary *s = summary_of(&h, &sample, 0);
     expect_words(s, plain, "peak 600 MB rss at +0.001s", true);
-    expect_words(s, plain, "needed >=300 MB, >=30 % of 1.00 GB", true);
+    expect_words(s, plain, "needed >=300 MB of 1.00 GB", true);
     sample.n = 1;
     s = summary_of(&h, &sample, 0);
     expect_words(s, plain, "needed 300 MB, 30 % of 1.00 GB", true);
@@ -150,4 +151,29 @@ TEST(words_of_disks)
     words_of_disks(100 * MB, 95 * MB, "disks", false);
     words_of_disks(9 * MB, 0, "disks", false);
     words_of_disks(0, 500 * MB, "disks", false);
+}
+
+/* A last column that does not fit ends with an ellipsis; a line has as many columns as there are. */
+TEST(truncated_table)
+{
+    static const struct {
+        bool ascii;
+        unsigned width;
+        const char *lines;
+    } at[] = {{false, 0, "1  a longer name\n2  short\n"},
+              {false, 16, "1  a longer name\n2  short\n"},
+              {false, 15, "1  a longer na…\n2  short\n"},
+              {true, 15, "1  a longer ...\n2  short\n"}};
+    for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+        struct table t = {.columns = 2, .ascii = at[i].ascii};
+        struct buf out = {0};
+        static const char *const cells[] = {"1", "a longer name", "2", "short"};
+        for (size_t k = 0; k < 4; k++)
+            table_text(&t, cells[k]);
+        table_print(&t, at[i].width, &out);
+        buf_byte(&out, 0);
+        assert_string_equal((const char *)out.at, at[i].lines);
+        buf_done(&out);
+        table_done(&t);
+    }
 }

@@ -7,6 +7,7 @@
 #include "baro/header.h"
 #include "baro/interval.h"
 #include "baro/text.h"
+#include "baro/timeline.h"
 #include "baro/version.h"
 #include "libbaro/arrow/build.h"
 
@@ -26,15 +27,22 @@ static enum column_type metric_type(const struct baro_metric *m)
     }
 }
 
+static enum column_type fact_type(const struct baro_fact *fact)
+{
+    return fact->type == BARO_FACT_REAL ? TYPE_F64 : TYPE_U64;
+}
+
 enum column_type arrow_type(const struct baro_column *c)
 {
     switch (c->kind) {
     case BARO_COLUMN_TIME: return TYPE_TIME;
     case BARO_COLUMN_T:
+    case BARO_COLUMN_END:
     case BARO_COLUMN_NUMBER: return TYPE_I64;
     case BARO_COLUMN_PID:
     case BARO_COLUMN_PPID:
     case BARO_COLUMN_OWNER:
+    case BARO_COLUMN_DEPTH:
     case BARO_COLUMN_STATUS:
     case BARO_COLUMN_SIGNAL: return TYPE_I32;
     case BARO_COLUMN_UID:
@@ -44,7 +52,9 @@ enum column_type arrow_type(const struct baro_column *c)
     case BARO_COLUMN_CORES:
     case BARO_COLUMN_DERIVED: return TYPE_F64;
     case BARO_COLUMN_LOSSY:
+    case BARO_COLUMN_OPEN:
     case BARO_COLUMN_SAMPLED: return TYPE_BOOL;
+    case BARO_COLUMN_FACT: return fact_type(baro_timeline_fact(c->id));
     case BARO_COLUMN_METRIC:
     case BARO_COLUMN_SUM: return metric_type(c->metric);
     default: return TYPE_TEXT;
@@ -104,12 +114,16 @@ static void describe_column(struct buf *b, const struct baro_column *c, const st
         describe_metric(b, c->metric);
     if (of_process && c->id < baro_metric_count(BARO_KIND_PROCESS) && !baro_header_wants(header, c->id))
         put_pair(b, "absent", baro_absent_name(BARO_ABSENT_NOT_ASKED));
-    if (c->kind == BARO_COLUMN_T || c->kind == BARO_COLUMN_AGE)
+    if (c->kind == BARO_COLUMN_T || c->kind == BARO_COLUMN_END || c->kind == BARO_COLUMN_AGE)
         put_pair(b, "unit", baro_unit_name(BARO_UNIT_NS));
     if (c->kind == BARO_COLUMN_CORES)
         put_pair(b, "unit", "cores");
     if (c->kind == BARO_COLUMN_CORES || d)
         put_pair(b, "semantics", baro_semantics_name(BARO_SEM_GAUGE));
+    if (c->kind == BARO_COLUMN_FACT) {
+        put_pair(b, "unit", baro_unit_name(baro_timeline_fact(c->id)->unit));
+        put_pair(b, "help", baro_timeline_fact(c->id)->help);
+    }
     if (d) {
         put_pair(b, "unit", d->unit);
         put_pair(b, "help", d->help);

@@ -50,6 +50,14 @@ static void put_entity(struct column *c, const struct filling *f, const struct b
     put_str(c, name);
 }
 
+static void put_real(struct column *c, int absent, double v)
+{
+    if (absent == BARO_PRESENT && isfinite(v))
+        column_f64(c, v);
+    else
+        column_null(c);
+}
+
 static void put_char(struct column *c, uint64_t v)
 {
     const char text[2] = {(char)v, 0};
@@ -303,6 +311,101 @@ static void put_entity_row(struct column *c, struct filling *f, const struct bar
     }
 }
 
+/* ---- phases ---- */
+
+/* What the library writes of a phase, as with snprintf(3). */
+struct of_phase {
+    const struct baro_timeline *timeline;
+    size_t item;
+};
+
+static size_t path_of_phase(const void *of, char *ret, size_t size)
+{
+    const struct of_phase *p = of;
+    return baro_timeline_path(p->timeline, p->item, ret, size);
+}
+
+static size_t bounds_of_phase(const void *of, char *ret, size_t size)
+{
+    const struct of_phase *p = of;
+    return baro_timeline_marked(p->timeline, p->item, BARO_VALUE_LOWER_BOUND, ret, size);
+}
+
+static size_t estimates_of_phase(const void *of, char *ret, size_t size)
+{
+    const struct of_phase *p = of;
+    return baro_timeline_marked(p->timeline, p->item, BARO_VALUE_ESTIMATE, ret, size);
+}
+
+static size_t given_of_phase(const void *of, char *ret, size_t size)
+{
+    const struct of_phase *p = of;
+    return baro_timeline_given_json(p->timeline, p->item, ret, size);
+}
+
+static void put_given_of_phase(struct column *c, struct filling *f, const struct of_phase *p)
+{
+    size_t len = make_text(c, f, given_of_phase, p);
+    if (len)
+        column_json(c, (const char *)f->text.at, len);
+    else
+        column_null(c);
+}
+
+static void put_status_of_phase(struct column *c, const struct of_phase *p)
+{
+    int status;
+    bool is_known = baro_timeline_status(p->timeline, p->item, &status) == BARO_PRESENT;
+    if (!is_known || WIFSIGNALED(status) != (c->is->kind == BARO_COLUMN_SIGNAL))
+        column_null(c);
+    else
+        column_i64(c, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static void put_fact(struct column *c, const struct of_phase *p)
+{
+    struct baro_value v;
+    int absent = baro_timeline_value(p->timeline, p->item, c->is->id, &v);
+    bool wants_reason = c->is->kind == BARO_COLUMN_FACT_REASON;
+    if (wants_reason != (absent != BARO_PRESENT))
+        column_null(c);
+    else if (wants_reason)
+        put_str(c, baro_absent_name((enum baro_absent)absent));
+    else if (c->type == TYPE_F64)
+        put_real(c, BARO_PRESENT, v.real);
+    else
+        column_i64(c, (int64_t)v.u64);
+}
+
+static void put_phase(struct column *c, struct filling *f, size_t item)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(f->timeline, item);
+    const struct of_phase p = {f->timeline, item}, parent = {f->timeline, v->parent >= 0 ? (size_t)v->parent : 0};
+    switch (c->is->kind) {
+    case BARO_COLUMN_END: column_i64(c, (int64_t)v->end_ns); break;
+    case BARO_COLUMN_PID: put_known(c, (uint64_t)v->pid, 0); break;
+    case BARO_COLUMN_START: put_known(c, v->start_ticks, 0); break;
+    case BARO_COLUMN_NAME: put_str(c, v->name); break;
+    case BARO_COLUMN_PATH: put_made(c, f, path_of_phase, &p); break;
+    case BARO_COLUMN_PARENT:
+        if (v->parent >= 0)
+            put_made(c, f, path_of_phase, &parent);
+        else
+            column_null(c);
+        break;
+    case BARO_COLUMN_DEPTH: column_i64(c, v->depth); break;
+    case BARO_COLUMN_OPEN: column_bool(c, v->is_open); break;
+    case BARO_COLUMN_STATUS:
+    case BARO_COLUMN_SIGNAL: put_status_of_phase(c, &p); break;
+    case BARO_COLUMN_GIVEN: put_given_of_phase(c, f, &p); break;
+    case BARO_COLUMN_BOUNDS: put_made(c, f, bounds_of_phase, &p); break;
+    case BARO_COLUMN_ESTIMATES: put_made(c, f, estimates_of_phase, &p); break;
+    case BARO_COLUMN_FACT:
+    case BARO_COLUMN_FACT_REASON: put_fact(c, &p); break;
+    default: column_null(c);
+    }
+}
+
 static void put_identity(struct column *c, struct filling *f, const struct chunk *k, size_t i)
 {
     if (k->process)
@@ -313,6 +416,8 @@ static void put_identity(struct column *c, struct filling *f, const struct chunk
         put_exit(c, f, k->exit);
     else if (k->event)
         put_event(c, f, k->event);
+    else if (k->kind == BARO_ROWS_PHASE)
+        put_phase(c, f, k->phase);
     else if (c->is->kind == BARO_COLUMN_LOSSY)
         column_bool(c, k->sample->lossy);
     else if (c->is->kind == BARO_COLUMN_BOUNDS)
@@ -400,14 +505,6 @@ static int derived_of(const struct chunk *k, const struct filling *f, size_t i, 
 {
     const struct baro_row *row = row_in(k, i);
     return baro_row_derived(f->previous ? baro_previous_row(f->previous, row) : NULL, row, derived, ret);
-}
-
-static void put_real(struct column *c, int absent, double v)
-{
-    if (absent == BARO_PRESENT && isfinite(v))
-        column_f64(c, v);
-    else
-        column_null(c);
 }
 
 /* ---- columns ---- */

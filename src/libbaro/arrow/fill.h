@@ -19,7 +19,7 @@ struct filling {
     int64_t realtime_ns;
     bool has_time;
     struct baro_previous *previous;       /* NULL: no column needs the row before */
-    const struct baro_timeline *timeline; /* NULL: no column is the phase */
+    const struct baro_timeline *timeline; /* NULL: no row or column is a phase */
     const char *(*user)(void *context, uint32_t uid);
     void *user_context;
     struct buf text; /* reused for each text */
@@ -42,6 +42,7 @@ struct chunk {
     struct baro_entity *const *entity;
     const struct baro_exit *exit;
     const struct baro_event *event;
+    size_t phase;             /* of BARO_ROWS_PHASE: its position in the timeline */
     double cores[CHUNK_ROWS]; /* chunk_compare() sets them */
     uint8_t cores_absent[CHUNK_ROWS];
 };

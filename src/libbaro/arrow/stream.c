@@ -13,10 +13,12 @@
 enum { BATCH_ROWS = 65536, TEXT_ROOM = 1024, TEXT_MOST = 16 << 20 };
 
 struct stream {
-    struct baro_fold *fold; /* has the timeline; NULL: no column is the phase */
+    struct baro_fold *fold; /* has the timeline; NULL: no row or column is a phase */
+    size_t next_item;       /* of the timeline: rows of phases */
+    uint64_t damage;        /* bytes that the fold stepped over, for rows of phases */
     struct baro_tape *tape; /* its own cursor */
     struct baro_columns *chosen;
-    int rows; /* a kind, or BARO_ROWS_EVENT */
+    int rows; /* a kind, BARO_ROWS_EVENT or BARO_ROWS_PHASE */
     uint64_t from_ns, to_ns;
     size_t batch_rows;
     bool begun, ended, derived;
@@ -60,7 +62,7 @@ static void note_tasks(struct filling *f, const struct baro_sample *sample)
 
 static bool is_of_samples(int rows)
 {
-    return rows != BARO_ROWS_EVENT && rows != BARO_KIND_EXIT;
+    return rows != BARO_ROWS_EVENT && rows != BARO_ROWS_PHASE && rows != BARO_KIND_EXIT;
 }
 
 static size_t rows_of(struct stream *s, const struct baro_record *r)
@@ -100,6 +102,19 @@ static int keep_record(struct stream *s)
     return keep ? baro_previous_keep(s->filling.previous, s->record.u.sample, s->rows) : 0;
 }
 
+/* Moves to the next phase. */
+static int next_phase(struct stream *s)
+{
+    const struct baro_timeline_item *v;
+    s->next = s->n = 0;
+    while (s->n == 0 && (v = baro_timeline_get(s->filling.timeline, s->next_item)) != NULL) {
+        s->t_ns = v->begin_ns;
+        s->n = v->kind == BARO_TIMELINE_PHASE;
+        s->next_item++;
+    }
+    return s->n > 0;
+}
+
 /* Moves to the next record that has rows. Returns 1, 0 at the end, or a negative code. A reading of the machine or
  * of entities may be older than the sample that has it, so the first sample after the range is the last one that may
  * have rows. Exits and events may stand later on the tape than they happened, so they are searched for up to its
@@ -107,6 +122,8 @@ static int keep_record(struct stream *s)
 static int next_record(struct stream *s)
 {
     int r = 1;
+    if (s->rows == BARO_ROWS_PHASE)
+        return next_phase(s);
     s->n = 0;
     while (s->n == 0 && r > 0 && !s->ended) {
         if (keep_record(s) < 0)
@@ -137,6 +154,8 @@ static struct chunk next_chunk(struct stream *s, size_t most)
         k.exit = row_exit(r->u.exit);
     else if (s->rows == BARO_ROWS_EVENT)
         k.event = r->u.event;
+    else if (s->rows == BARO_ROWS_PHASE)
+        k.phase = s->next_item - 1;
     else
         k.sample = r->u.sample;
     if (s->rows == BARO_KIND_PROCESS)
@@ -198,7 +217,9 @@ static int fail_stream(struct stream *s, int code)
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct stream *s = stream->private_data;
-    const char *kind = s->rows == BARO_ROWS_EVENT ? "event" : baro_tape_kind_name(s->tape, s->rows);
+    const char *kind = s->rows == BARO_ROWS_EVENT   ? "event"
+                       : s->rows == BARO_ROWS_PHASE ? "phase"
+                                                    : baro_tape_kind_name(s->tape, s->rows);
     int r = arrow_schema(s->column, s->n_columns, s->filling.header, s->rows, kind, out);
     return r < 0 ? fail_stream(s, r) : 0;
 }
@@ -220,7 +241,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 uint64_t baro_arrow_damage(const struct ArrowArrayStream *stream)
 {
     const struct stream *s = stream->private_data;
-    return baro_tape_damage(s->tape);
+    return s->rows == BARO_ROWS_PHASE ? s->damage : baro_tape_damage(s->tape);
 }
 
 static const char *get_last_error(struct ArrowArrayStream *stream)
@@ -315,7 +336,7 @@ static int prepare_stream(struct stream *s, const struct baro_tape *tape, struct
     s->derived = has_column(s, BARO_COLUMN_DERIVED);
     if ((s->derived || has_column(s, BARO_COLUMN_CORES)) && baro_previous_new(&s->filling.previous) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    if (!has_column(s, BARO_COLUMN_PHASE))
+    if (!has_column(s, BARO_COLUMN_PHASE) && s->rows != BARO_ROWS_PHASE)
         return 0;
     int r = tape_open_again(&other, tape, PART_ALL, err);
     if (r < 0)
@@ -323,6 +344,7 @@ static int prepare_stream(struct stream *s, const struct baro_tape *tape, struct
     r = baro_fold_of_tape(other, BARO_FOLD_TIMELINE, &s->fold, err);
     if (r >= 0)
         s->filling.timeline = baro_fold_timeline(s->fold);
+    s->damage = baro_tape_damage(other);
     baro_tape_close(other);
     return r;
 }
@@ -346,7 +368,8 @@ int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
     struct baro_columns *chosen = NULL;
     struct stream *s = NULL;
     int r = tape_open_again(&own, tape, PART_ALL, err);
-    if (r == 0 && rows != BARO_ROWS_EVENT && rows > BARO_KIND_DIRECTORY) /* its columns are declared on the tape */
+    if (r == 0 && rows != BARO_ROWS_EVENT && rows != BARO_ROWS_PHASE &&
+        rows > BARO_KIND_DIRECTORY) /* its columns are declared on the tape */
         r = baro_tape_read_kinds(own, err);
     if (r == 0)
         r = baro_columns_new(&chosen, own, rows, columns, err);

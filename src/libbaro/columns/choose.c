@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "baro/timeline.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "libbaro/columns/columns.h"
@@ -21,8 +22,9 @@ enum {
     OF_HOST = 16,
     OF_ENTITY = 32, /* rows of a kind of this library */
     OF_OTHER = 64,  /* rows of a kind that only the tape has */
-    OF_ALL = 127,
-    CORES = 128 /* rows of a kind for which cores can be derived */
+    OF_PHASE = 128,
+    OF_ALL = 255,
+    CORES = 256 /* rows of a kind for which cores can be derived */
 };
 #define WHO (OF_PROCESS | OF_EXIT)
 #define ENTITIES (OF_ENTITY | OF_OTHER)
@@ -35,30 +37,36 @@ static const struct {
 } identities[] = {
     {"time", NULL, BARO_COLUMN_TIME, OF_ALL, true},
     {"t_ns", "t", BARO_COLUMN_T, OF_ALL, true},
+    {"end_ns", "end", BARO_COLUMN_END, OF_PHASE, true},
     {"event", "kind", BARO_COLUMN_EVENT, OF_EVENT, true},
-    {"pid", NULL, BARO_COLUMN_PID, WHO | OF_EVENT, true},
-    {"start_ticks", "start", BARO_COLUMN_START, WHO | OF_EVENT, true},
+    {"pid", NULL, BARO_COLUMN_PID, WHO | OF_EVENT | OF_PHASE, true},
+    {"start_ticks", "start", BARO_COLUMN_START, WHO | OF_EVENT | OF_PHASE, true},
     {"ppid", "parent", BARO_COLUMN_PPID, WHO, true},
     {"uid", NULL, BARO_COLUMN_UID, WHO, true},
     {"user", NULL, BARO_COLUMN_USER, WHO, false},
     {"id", NULL, BARO_COLUMN_ID, ENTITIES, false},
-    {"name", NULL, BARO_COLUMN_NAME, WHO | ENTITIES, true},
+    {"name", NULL, BARO_COLUMN_NAME, WHO | ENTITIES | OF_PHASE, true},
+    {"path", NULL, BARO_COLUMN_PATH, OF_PHASE, true},
+    {"parent", NULL, BARO_COLUMN_PARENT, OF_PHASE, true},
+    {"depth", NULL, BARO_COLUMN_DEPTH, OF_PHASE, true},
+    {"is_open", "open", BARO_COLUMN_OPEN, OF_PHASE, true},
     {"label", NULL, BARO_COLUMN_LABEL, ENTITIES, true},
     {"attributes", NULL, BARO_COLUMN_ATTRIBUTES, OF_OTHER, true},
     {"owner_pid", NULL, BARO_COLUMN_OWNER, OF_OTHER, false},
     {"cmdline", "command", BARO_COLUMN_CMDLINE, WHO, true},
     {"age_ns", "age", BARO_COLUMN_AGE, OF_PROCESS, false},
-    {"status", NULL, BARO_COLUMN_STATUS, OF_EXIT, true},
-    {"signal", NULL, BARO_COLUMN_SIGNAL, OF_EXIT, true},
+    {"status", NULL, BARO_COLUMN_STATUS, OF_EXIT | OF_PHASE, true},
+    {"signal", NULL, BARO_COLUMN_SIGNAL, OF_EXIT | OF_PHASE, true},
     {"source", NULL, BARO_COLUMN_SOURCE, OF_EXIT, true},
     {"origin", NULL, BARO_COLUMN_ORIGIN, WHO, false},
     {"sampled", NULL, BARO_COLUMN_SAMPLED, OF_EXIT, true},
     {"number", NULL, BARO_COLUMN_NUMBER, OF_EVENT, true},
     {"text", NULL, BARO_COLUMN_TEXT, OF_EVENT, true},
-    {"attributes", NULL, BARO_COLUMN_GIVEN, OF_EVENT, true},
-    {"phase", NULL, BARO_COLUMN_PHASE, OF_ALL, false},
+    {"attributes", NULL, BARO_COLUMN_GIVEN, OF_EVENT | OF_PHASE, true},
+    {"phase", NULL, BARO_COLUMN_PHASE, OF_ALL & ~OF_PHASE, false},
     {"lossy", NULL, BARO_COLUMN_LOSSY, OF_JOB, true},
-    {"lower_bounds", NULL, BARO_COLUMN_BOUNDS, OF_JOB, true},
+    {"lower_bounds", NULL, BARO_COLUMN_BOUNDS, OF_JOB | OF_PHASE, true},
+    {"estimates", NULL, BARO_COLUMN_ESTIMATES, OF_PHASE, true},
     {"cores", NULL, BARO_COLUMN_CORES, CORES, true},
 };
 #define IDENTITIES (sizeof(identities) / sizeof(*identities))
@@ -69,6 +77,7 @@ static unsigned rows_of(int kind)
     unsigned cores = baro_derived_find(kind, "cores") >= 0 ? CORES : 0;
     switch (kind) {
     case BARO_ROWS_EVENT: return OF_EVENT;
+    case BARO_ROWS_PHASE: return OF_PHASE;
     case BARO_KIND_PROCESS: return OF_PROCESS | cores;
     case BARO_KIND_JOB: return OF_JOB | cores;
     case BARO_KIND_EXIT: return OF_EXIT;
@@ -91,13 +100,16 @@ bool columns_identity(int rows, const char *name)
 
 static bool has_rows(const struct baro_tape *tape, int rows)
 {
-    return rows == BARO_ROWS_EVENT || (rows >= 0 && rows < baro_tape_kind_count(tape) && rows_of(rows));
+    return rows == BARO_ROWS_EVENT || rows == BARO_ROWS_PHASE ||
+           (rows >= 0 && rows < baro_tape_kind_count(tape) && rows_of(rows));
 }
 
 int baro_rows_find(const struct baro_tape *tape, const char *name)
 {
     if (strcmp(name, "event") == 0)
         return BARO_ROWS_EVENT;
+    if (strcmp(name, "phase") == 0)
+        return BARO_ROWS_PHASE;
     int kind = baro_tape_kind_find(tape, name);
     return kind >= 0 && rows_of(kind) ? kind : -1;
 }
@@ -121,10 +133,9 @@ static int add_metric(struct baro_columns *c, const struct baro_tape *tape, int 
 }
 
 /* A column of reasons has a name of its own, which the selection owns; it is not a metric's name. */
-static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
+static int add_reason_of(struct baro_columns *c, const char *of, int id, const struct baro_metric *m,
+                         enum baro_column_kind as)
 {
-    const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-    const char *of = columns_metric_name(c, m, kind, id);
     size_t len = strlen(of);
     struct column_name *name = malloc(sizeof(*name) + len + sizeof(REASON));
     if (!name)
@@ -134,6 +145,17 @@ static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int 
     name->next = c->names;
     c->names = name;
     return add_column(c, (struct baro_column){name->text, as, id, m});
+}
+
+static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
+{
+    const struct baro_metric *m = baro_tape_metric(tape, kind, id);
+    return add_reason_of(c, columns_metric_name(c, m, kind, id), id, m, as);
+}
+
+static int add_fact(struct baro_columns *c, int fact)
+{
+    return add_column(c, (struct baro_column){baro_timeline_fact(fact)->name, BARO_COLUMN_FACT, fact, NULL});
 }
 
 /* Was the metric asked for when the tape was recorded? True also of metrics that only the tape's writer knew. */
@@ -155,6 +177,8 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
         if (asked(tape, kind, id))
             code = add_metric(c, tape, kind, id, BARO_COLUMN_METRIC);
     }
+    for (int fact = 0; kind == BARO_ROWS_PHASE && code == 0 && fact < baro_timeline_fact_count(); fact++)
+        code = add_fact(c, fact);
     for (int id = 0; kind == BARO_KIND_JOB && code == 0 && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
         if (baro_metric_adds_up(id) && asked(tape, BARO_KIND_PROCESS, id))
             code = add_metric(c, tape, BARO_KIND_PROCESS, id, BARO_COLUMN_SUM);
@@ -178,6 +202,28 @@ static int find_metric(const struct baro_columns *c, const struct baro_tape *tap
     id = baro_tape_metric_find(tape, BARO_KIND_PROCESS, name);
     *ret_sum = baro_metric_adds_up(id);
     return *ret_sum ? id : -1;
+}
+
+static int find_fact(struct span word)
+{
+    for (int fact = 0; fact < baro_timeline_fact_count(); fact++) {
+        if (span_equal(word, baro_timeline_fact(fact)->name))
+            return fact;
+    }
+    return -1;
+}
+
+/* 1: added, 0: no such column, negative: error */
+static int add_word_of_phase(struct baro_columns *c, struct span word)
+{
+    const size_t tail = strlen(REASON);
+    bool is_reason = word.len > tail && memcmp(word.at + word.len - tail, REASON, tail) == 0;
+    int fact = find_fact(is_reason ? span_of(word.at, word.len - tail) : word);
+    if (fact < 0)
+        return 0;
+    int code = is_reason ? add_reason_of(c, baro_timeline_fact(fact)->name, fact, NULL, BARO_COLUMN_FACT_REASON)
+                         : add_fact(c, fact);
+    return code < 0 ? code : 1;
 }
 
 /* 1: added, 0: no such column, negative: error */
@@ -215,7 +261,7 @@ static int add_named(struct baro_columns *c, const struct baro_tape *tape, struc
         int code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
         return code < 0 ? code : 1;
     }
-    return add_word(c, tape, word);
+    return c->rows == BARO_ROWS_PHASE ? add_word_of_phase(c, word) : add_word(c, tape, word);
 }
 
 static int add_list(struct baro_columns *c, const char *list, const struct baro_tape *tape, struct baro_error *err)
@@ -315,6 +361,8 @@ size_t baro_columns_names(const struct baro_tape *tape, int rows, const char **r
         note_metric(&names, baro_tape_metric(tape, rows, id));
     for (int i = 0; i < baro_derived_count(rows); i++)
         note_name(&names, baro_derived_get(rows, i)->name);
+    for (int fact = 0; rows == BARO_ROWS_PHASE && fact < baro_timeline_fact_count(); fact++)
+        note_name(&names, baro_timeline_fact(fact)->name);
     for (int id = 0; rows == BARO_KIND_JOB && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
         if (baro_metric_adds_up(id))
             note_metric(&names, baro_metric_get(BARO_KIND_PROCESS, id));

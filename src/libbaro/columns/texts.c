@@ -2,6 +2,7 @@
 /* Texts of columns that are put together from several values. */
 #include <string.h>
 
+#include "baro/timeline.h"
 #include "base/json.h"
 #include "libbaro/columns/columns.h"
 
@@ -74,6 +75,36 @@ size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size)
         write_member(&json, &a);
     json_end(&json, '}');
     return give_text(&b, b.len ? b.len - 1 : 0, ret, size); /* without the end of the line */
+}
+
+size_t baro_timeline_given_json(const struct baro_timeline *timeline, size_t item, char *ret, size_t size)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(timeline, item);
+    struct buf b = {0};
+    struct json json = {.out = &b};
+    if (!v || !v->attribute_count)
+        return give_text(&b, 0, ret, size);
+    json_begin(&json, '{');
+    for (size_t i = 0; i < v->attribute_count; i++)
+        write_member(&json, &v->attribute[i]);
+    json_end(&json, '}');
+    return give_text(&b, b.len ? b.len - 1 : 0, ret, size); /* without the end of the line */
+}
+
+size_t baro_timeline_marked(const struct baro_timeline *timeline, size_t item, unsigned flag, char *ret, size_t size)
+{
+    const char *wanted = baro_value_mark(flag);
+    struct baro_value v;
+    struct buf b = {0};
+    for (int fact = 0; wanted && fact < baro_timeline_fact_count(); fact++) {
+        bool is_there = baro_timeline_value(timeline, item, fact, &v) == BARO_PRESENT;
+        const char *mark = is_there ? baro_value_mark(v.flags) : NULL;
+        if (!mark || strcmp(mark, wanted) != 0)
+            continue;
+        buf_str(&b, b.len ? " " : "");
+        buf_str(&b, baro_timeline_fact(fact)->name);
+    }
+    return give_text(&b, b.len, ret, size);
 }
 
 /* Have threads of the job run since the run delay was last read? Then its value is old. */

@@ -26,6 +26,12 @@ const char *const *baro_header_argv(const struct baro_header *h)
     return h->argv ? (const char *const *)h->argv : none;
 }
 
+const char *const *baro_header_tags(const struct baro_header *h)
+{
+    static const char *const none[1];
+    return h->tags ? (const char *const *)h->tags : none;
+}
+
 int32_t baro_header_target(const struct baro_header *h, size_t i)
 {
     return i < h->n_targets ? h->targets[i] : 0;

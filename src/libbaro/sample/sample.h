@@ -233,6 +233,7 @@ struct baro_header {
                              CPU time; else "" */
     uint32_t uid;
     char **argv; /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
+    char **tags; /* of the user, each KEY=VALUE; NULL-terminated; NULL: none */
     char *cwd;
     char event_source[16]; /* "connector", "perf", "scan" */
     char exit_source[16];  /* "taskstats", "perf", "wait4", "none" */

@@ -79,3 +79,12 @@ size_t course_buckets(const struct course *c)
 {
     return c->any ? c->end_ns / c->width_ns + 1 : 0;
 }
+
+double course_rate(const struct course *c, enum course_growth of, size_t bucket)
+{
+    uint64_t begin_ns = bucket * c->width_ns, length_ns = c->width_ns;
+    if (c->end_ns - begin_ns < length_ns && c->end_ns > begin_ns)
+        length_ns = c->end_ns - begin_ns; /* the last stretch: nothing grew after the end */
+    double rate = c->grown[of][bucket] * 1e9 / (double)length_ns;
+    return rate > 0 ? rate : 0; /* growth that was added and taken back may leave a rest below 0 */
+}

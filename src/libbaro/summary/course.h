@@ -26,5 +26,7 @@ struct course {
 void course_make(struct course *c, const struct points *p, uint64_t origin_ns, uint32_t cpus);
 /* How many buckets are in use. */
 size_t course_buckets(const struct course *c);
+/* Growth per second in a bucket. */
+double course_rate(const struct course *c, enum course_growth of, size_t bucket);
 
 #endif

@@ -4,61 +4,171 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/wait.h>
+
+#include "libbaro/summary/groups.h"
+#include "libbaro/summary/limits.h"
 
 /* The index of each fact, and of the first one of each section. A section's first enumerator does not count. */
-#define MARK(...)
 enum {
 #define SECTION(id, name, is_table, help) FIRST_##id, BEFORE_##id = FIRST_##id - 1,
-#define FACT(id, name, type, unit, semantics, trend, get, of, help) FACT_##id##_##name,
-#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help) FACT_##id##_##name,
+#define FACT(id, name, type, unit, semantics, trend, value, help) FACT_##id##_##name,
 #define END(id) END_##id, LAST_##id = END_##id - 1,
 #include "libbaro/summary/facts.def"
     FACTS
-#undef SECTION
-#undef FACT
-#undef FACT_NOT_IN_JSON
-#undef END
 };
 
 enum {
 #define SECTION(id, name, is_table, help) SECTION_##id,
-#define FACT(id, name, type, unit, semantics, trend, get, of, help)
-#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help)
-#define END(id)
 #include "libbaro/summary/facts.def"
     SECTIONS
-#undef SECTION
-#undef END
 };
 
 static const struct baro_section sections[SECTIONS] = {
 #define SECTION(id, name, is_table, help) {name, help, is_table, FIRST_##id, END_##id - FIRST_##id},
-#define END(id)
 #include "libbaro/summary/facts.def"
-#undef SECTION
-#undef FACT
-#undef FACT_NOT_IN_JSON
 };
 
-#define SECTION(id, name, is_table, help)
 static const struct baro_fact facts[FACTS] = {
-#define FACT(id, name, type, unit, semantics, trend, get, of, help)                                                    \
+#define FACT(id, name, type, unit, semantics, trend, value, help)                                                      \
     FACT_ROW(SECTION_##id, #name, type, unit, semantics, trend, true, help),
-#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help)                                        \
+#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, value, help)                                          \
     FACT_ROW(SECTION_##id, #name, type, unit, semantics, trend, false, help),
 #include "libbaro/summary/facts.def"
-#undef FACT
-#undef FACT_NOT_IN_JSON
 };
 
-static const struct {
-    fact_getter *get;
-    int of;
-} getters[FACTS] = {
-#define FACT(id, name, type, unit, semantics, trend, get, of, help) {get, of},
-#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help) {get, of},
-#include "libbaro/summary/facts.def"
+/* ---- the words of facts.def: why a value is absent (0: it is not), and the value ---- */
+
+/* What functions return through a pointer, while a value is got. */
+union got {
+    uint64_t u64;
+    double real;
+    const char *text;
+    struct baro_value value;
+    struct summary_rss rss;
+    struct summary_memory memory;
+    struct summary_oom_kills kills;
+    struct summary_split split;
+    struct gpus_sum gpus;
+    struct meters_sum meters;
 };
+
+#define IS(v) BARO_PRESENT, v
+#define GIVEN(text) *(text) ? BARO_PRESENT : BARO_ABSENT_NONE, text
+#define IF(is, reason, v) (is) ? BARO_PRESENT : BARO_ABSENT_##reason, v
+#define UNLESS(reason, v) reason, v
+#define BY(function, member) function(s, &got.member), got.member
+#define BY_ROW(function, member) function(s, row, &got.member), got.member
+#define VALUE(v) (got.value = (v)).absent, got.value.real
+
+#define JOB(metric) s->rows.job_absent[JOB_##metric], s->rows.job[JOB_##metric]
+#define JOB_HAS(metric) summary_job_has(s, JOB_##metric)
+#define RECORDER(metric) s->rows.self_absent[RECORDER_##metric], s->rows.self[RECORDER_##metric]
+#define TERM(term, how) s->fold.cell[FOLD_##term].absent, s->fold.cell[FOLD_##term].how
+/* The value is made of the growth of this cell: for `fell` in the rows of marks. */
+#define NOTE_FALL(cell) (fell = fell || (cell).fell)
+#define NOTE_TERM(term) NOTE_FALL(s->fold.cell[FOLD_##term])
+#define GREW(cell) (NOTE_FALL(cell), (cell).absent)
+#define GROWN(term) (NOTE_TERM(term), summary_machine_grown(s, FOLD_##term, &got.u64)), got.u64
+#define SHARE(term) (NOTE_TERM(term), fold_share(&s->fold, FOLD_##term, &got.real)), got.real
+#define CPU_SHARE(term)                                                                                                \
+    (NOTE_TERM(term), NOTE_TERM(HOST_ALL), summary_machine_share(s, FOLD_##term, &got.real)), got.real
+#define BUSY(function) (NOTE_TERM(HOST_BUSY), function(s, &got.real)), got.real
+
+#define CELL(kind, metric) s->fold.kind.at[row].cell[metric]
+#define NOW(kind, metric) CELL(kind, metric).absent_now, CELL(kind, metric).last
+#define DIRECTORY(metric) NOW(directories, DIRECTORY_##metric)
+#define TASK(metric, how) CELL(tasks, TASK_##metric).absent, CELL(tasks, TASK_##metric).how
+#define TASK_COUNT(metric) GREW(CELL(tasks, TASK_##metric)), task_counted(&CELL(tasks, TASK_##metric))
+#define TASK_MEMORY(metric) task_memory_absent(s, row, TASK_##metric), CELL(tasks, TASK_##metric).most
+#define GPU_ROW &s->fold.gpus.at[row]
+#define GPU(metric, how) CELL(gpus, GPU_##metric).absent, CELL(gpus, GPU_##metric).how
+#define GPU_GROWN(metric) GREW(CELL(gpus, GPU_##metric)), CELL(gpus, GPU_##metric).grown
+#define GPU_REAL(metric)                                                                                               \
+    CELL(gpus, GPU_##metric).absent,                                                                                   \
+        baro_metric_real(baro_metric_get(KIND_gpu, GPU_##metric), CELL(gpus, GPU_##metric).most)
+#define GPU_SHARE(metric) (NOTE_FALL(CELL(gpus, GPU_##metric)), gpu_share(GPU_ROW, GPU_##metric, &got.real)), got.real
+#define GPUS_OF(member) (gpus_sum(s, &got.gpus), got.gpus.member)
+#define GPUS(has, member)                                                                                              \
+    GPUS_OF(has) ? BARO_PRESENT : got.gpus.n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE, got.gpus.member
+#define ENERGY(member) meters_sum(s, &got.meters), got.meters.member
+#define ENERGY_OF(member) (meters_sum(s, &got.meters), got.meters.member)
+#define CARBON(section, fact) carbon_of(s, section, fact, &got.real), got.real
+
+#define PEAK(sum_of, member) s->peaks.sum[PEAK_##sum_of].absent, s->peaks.sum[PEAK_##sum_of].member
+#define RSS_OF(member) (summary_rss_peak(s, &got.rss), got.rss.member)
+#define RSS(why, member) RSS_OF(why), got.rss.member
+#define MEMORY_OF(member) (summary_memory(s, &got.memory), got.memory.member)
+#define MEMORY(why, v) MEMORY_OF(absent) ? got.memory.absent : (why), v
+#define OOM(member) summary_oom_kills(s, &got.kills), got.kills.member
+#define OOM_OF(member) (summary_oom_kills(s, &got.kills), got.kills.member)
+#define LIMIT(what) summary_##what##_limit(s, &got.text)
+#define LIMIT_SOURCE(what) (LIMIT(what), got.text)
+
+#define COMMAND(of)                                                                                                    \
+    command->covered[COMMAND_##of] ? BARO_PRESENT : command->absent[COMMAND_##of], command->value[COMMAND_##of]
+#define SPLIT_OF(member) (summary_command_split(s, command, &got.split), got.split.member)
+#define SPLIT(member) SPLIT_OF(absent), got.split.member
+#define COURSE(of, job, unit)                                                                                          \
+    s->course.is_known[COURSE_##of] ? s->rows.job_absent[job] : BARO_ABSENT_UNKNOWN,                                   \
+        course_rate(&s->course, COURSE_##of, row) / unit
+#define EXIT(is, v) fact_exit_absent(s, is), v
+/* A time, since the start of the command. */
+#define AGE(...) AGE_(__VA_ARGS__)
+#define AGE_(why, t_ns) why, fact_since_start(s, t_ns)
+
+#define PUT(type, ...) PUT_(MEMBER_##type, __VA_ARGS__)
+#define PUT_(member, why, v)                                                                                           \
+    ret->absent = (enum baro_absent)(why);                                                                             \
+    if (!ret->absent)                                                                                                  \
+    ret->member = v
+#define MEMBER_UNSIGNED u64
+#define MEMBER_BOOLEAN u64
+#define MEMBER_REAL real
+#define MEMBER_TEXT text
+#define MEMBER_TIME i64
+
+/* Returns whether a counter fell of whose growth the value is made. */
+static bool get_value(const struct baro_summary *s, int fact, size_t row, struct baro_value *ret)
+{
+    const struct command *command = summary_command(s, row);
+    union got got;
+    bool fell = false;
+    switch (fact) {
+#define FACT(id, name, type, unit, semantics, trend, value, help)                                                      \
+    case FACT_##id##_##name:                                                                                           \
+        PUT(type, value);                                                                                              \
+        break;
+#include "libbaro/summary/facts.def"
+    }
+    return fell;
+}
+
+/* Is the name one of the words of `covers`? A word that ends with _ covers all names that begin with it, * all. */
+static bool is_covered(const char *covers, const char *name)
+{
+    for (const char *word = covers; *word; word += strcspn(word, " "), word += *word == ' ') {
+        size_t n = 0;
+        while (name[n] && word[n] == name[n])
+            n++;
+        if (*word == '*' || ((!word[n] || word[n] == ' ') && (!name[n] || (n && word[n - 1] == '_'))))
+            return true;
+    }
+    return false;
+}
+
+static void get_marks(const struct baro_summary *s, int fact, size_t row, bool fell, struct baro_value *ret)
+{
+    const struct command *command = summary_command(s, row);
+    union got got;
+#define UNLESS_ESTIMATE(when) !(ret->flags & BARO_VALUE_ESTIMATE) && (when)
+#define SECTION(id, name, is_table, help) if (facts[fact].section == SECTION_##id) {
+#define MARK(id, covers, flag, when, help)                                                                             \
+    if (is_covered(covers, facts[fact].name) && (when))                                                                \
+        ret->flags |= BARO_VALUE_##flag;
+#define END(id) }
+#include "libbaro/summary/facts.def"
+}
 
 /* ---- flags ---- */
 
@@ -154,7 +264,9 @@ enum baro_absent baro_summary_value(const struct baro_summary *s, int fact, size
     if (fact < 0 || fact >= FACTS || row >= baro_summary_rows(s, facts[fact].section))
         return ret->absent;
     *ret = (struct baro_value){0};
-    getters[fact].get(s, getters[fact].of, row, ret);
+    bool fell = get_value(s, fact, row, ret);
+    if (ret->absent == BARO_PRESENT)
+        get_marks(s, fact, row, fell, ret);
     return ret->absent;
 }
 

@@ -79,14 +79,18 @@ static uint64_t most(const struct fold_entity *t, int metric)
     return t->cell[metric].most;
 }
 
-/* A peak of 0 that was read before processes of the job used the device does not describe them. */
 static int absent_of(const struct fold_entity *t, int metric)
 {
-    bool is_lacking = metric == GPU_memory_job_peak && t->lacks && !last(t, metric);
-    return is_lacking ? t->lacks : t->cell[metric].absent;
+    return t->cell[metric].absent;
 }
 
-static uint64_t watched(const struct fold_entity *t)
+/* A peak of 0 that was read before processes of the job used the device does not describe them. */
+int gpu_memory_absent(const struct fold_entity *t)
+{
+    return t->lacks && !last(t, GPU_memory_job_peak) ? t->lacks : absent_of(t, GPU_memory_job_peak);
+}
+
+uint64_t gpu_watched_ns(const struct fold_entity *t)
 {
     return last(t, GPU_read_at) - t->cell[GPU_read_at].first;
 }
@@ -117,63 +121,55 @@ static bool has_unattributed(const struct fold_entity *t)
  * processes or their pids. */
 static bool is_use_known(const struct fold_entity *t)
 {
-    return (!absent_of(t, GPU_memory_job_peak) || !absent_of(t, GPU_busy_job)) && !has_unattributed(t);
+    return (!gpu_memory_absent(t) || !absent_of(t, GPU_busy_job)) && !has_unattributed(t);
 }
 
 static bool is_used_itself(const struct fold_entity *t)
 {
-    return most(t, GPU_processes_job) || (!absent_of(t, GPU_memory_job_peak) && last(t, GPU_memory_job_peak)) ||
+    return most(t, GPU_processes_job) || (!gpu_memory_absent(t) && last(t, GPU_memory_job_peak)) ||
            (!absent_of(t, GPU_busy_job) && last(t, GPU_busy_job));
 }
 
 /* A device is used if one of its instances is. */
-static bool is_used(const struct fold_entities *g, const struct fold_entity *t)
+static bool is_used(const struct baro_summary *s, const struct fold_entity *t)
 {
+    const struct fold_entities *g = &s->fold.gpus;
     bool any = is_used_itself(t);
     for (size_t i = 0; !any && i < g->n; i++)
         any = is_instance(&g->at[i]) && g->at[i].owner == t->id && is_used_itself(&g->at[i]);
     return any;
 }
 
-void fact_gpu_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+int gpu_is_used(const struct baro_summary *s, size_t row, uint64_t *ret)
 {
     const struct fold_entity *t = &s->fold.gpus.at[row];
-    value_text(ret, BARO_PRESENT, of ? t->label : t->name);
+    *ret = is_used(s, t);
+    if (!*ret && has_unattributed(t))
+        return BARO_ABSENT_UNKNOWN;
+    return !*ret && !is_use_known(t) ? absent_of(t, GPU_busy_job) : BARO_PRESENT;
 }
 
-void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+int gpu_share(const struct fold_entity *t, enum gpu_metric metric, double *ret)
 {
-    const struct fold_entity *t = &s->fold.gpus.at[row];
-    value_u64(ret, absent_of(t, of), t->cell[of].grown);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, t->cell[of].fell);
+    uint64_t watched_ns = gpu_watched_ns(t);
+    *ret = watched_ns ? growth(t, metric) / (double)watched_ns : 0;
+    return absent_of(t, metric) ? absent_of(t, metric) : watched_ns ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
 }
 
-/* The growth of a time, as a share of the time in which the device was watched. */
-void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+int gpu_power_mean(const struct baro_summary *s, size_t row, double *ret)
 {
     const struct fold_entity *t = &s->fold.gpus.at[row];
-    int absent = absent_of(t, of) ? absent_of(t, of) : watched(t) ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
-    value_real(ret, absent, watched(t) ? growth(t, of) / (double)watched(t) : 0);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, t->cell[of].fell);
-}
-
-void fact_gpu_most(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct fold_entity *t = &s->fold.gpus.at[row];
-    value_u64(ret, absent_of(t, of), most(t, of));
-}
-
-void fact_gpu_most_real(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct fold_entity *t = &s->fold.gpus.at[row];
-    value_real(ret, absent_of(t, of), baro_metric_real(baro_metric_get(KIND_gpu, of), most(t, of)));
+    double joules = growth(t, GPU_energy) / 1e6, seconds = (double)gpu_watched_ns(t) / 1e9;
+    *ret = seconds > 0 ? joules / seconds : 0;
+    return absent_of(t, GPU_energy) ? absent_of(t, GPU_energy) : seconds > 0 ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
 }
 
 /* Computes the job's share of a device's energy, as far as it can be known. Example: the device used 300 J; of its
  * busy time 20 s are the job's and 40 s those of others: 100 J, an estimate. If nobody else used the device, all of
  * its energy is the job's, even that of its idle time. */
-static void get_job_energy(const struct fold_entities *g, const struct fold_entity *t, struct baro_value *ret)
+struct baro_value gpu_job_energy(const struct baro_summary *s, const struct fold_entity *t)
 {
+    struct baro_value ret = {0};
     static const int users[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
     double all = 0, share = 1;
     int absent = absent_of(t, GPU_energy);
@@ -185,189 +181,155 @@ static void get_job_energy(const struct fold_entities *g, const struct fold_enti
     }
     bool is_alone =
         !absent && growth(t, GPU_busy_others) + growth(t, GPU_busy_unattributed) <= 0 && !most(t, GPU_processes_others);
-    bool may_be_more = !absent && has_unattributed(t);
-    if (may_be_more && !is_used(g, t))
+    bool may_be_more = !absent && has_unattributed(t), used = is_used(s, t);
+    bool none_computed = !is_alone && all <= 0; /* both held memory */
+    if (!absent && (used ? none_computed : may_be_more))
         absent = BARO_ABSENT_UNKNOWN;
-    else if (!absent && !is_used(g, t))
+    else if (!absent && !used)
         share = 0;
-    else if (!absent && !is_alone && all > 0)
+    else if (!absent && !is_alone)
         share = growth(t, GPU_busy_job) / all;
-    else if (!is_alone && !absent) /* both held memory, and neither computed */
-        absent = BARO_ABSENT_UNKNOWN;
-    value_real(ret, absent, absent ? 0 : growth(t, GPU_energy) / 1e6 * share);
-    value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated(t) || (share > 0 && !is_alone));
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, may_be_more || t->cell[GPU_energy].fell);
-}
-
-void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct fold_entity *t = &s->fold.gpus.at[row];
-    double joules = growth(t, GPU_energy) / 1e6, seconds = (double)watched(t) / 1e9;
-    int absent = absent_of(t, GPU_energy);
-    if (of == GPU_JOULES_JOB) {
-        get_job_energy(&s->fold.gpus, t, ret);
-        return;
-    }
-    if (of == GPU_POWER_MEAN && !absent && !watched(t))
-        absent = BARO_ABSENT_NOT_YET;
-    value_real(ret, absent, of == GPU_POWER_MEAN && seconds > 0 ? joules / seconds : joules);
-    value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated(t));
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, t->cell[GPU_energy].fell);
-}
-
-void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct fold_entity *t = &s->fold.gpus.at[row];
-    bool used = is_used(&s->fold.gpus, t);
-    int absent = of == GPU_USED && !is_use_known(t) && !used ? absent_of(t, GPU_busy_job) : BARO_PRESENT;
-    if (of == GPU_USED && !used && has_unattributed(t))
-        absent = BARO_ABSENT_UNKNOWN;
-    value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? used : is_instance(t));
+    value_real(&ret, absent, growth(t, GPU_energy) / 1e6 * share);
+    value_flag(&ret, BARO_VALUE_ESTIMATE, is_estimated(t) || (share > 0 && !is_alone));
+    value_flag(&ret, BARO_VALUE_LOWER_BOUND, may_be_more || t->cell[GPU_energy].fell);
+    return ret;
 }
 
 /* ---- of all together ---- */
 
-static bool is_whole(const struct fold_entity *t)
+bool gpu_lacks_use(const struct baro_summary *s, const struct fold_entity *t)
 {
-    return !is_instance(t);
+    return !is_use_known(t) && !is_used(s, t);
 }
 
-/* Is the memory of the device known? That of a divided device is known if that of its instances is. */
-static bool has_all_memory(const struct fold_entities *g, const struct fold_entity *t)
+static bool lacks_growth(const struct fold_cell *c)
 {
-    bool has = !absent_of(t, GPU_memory_job_peak);
+    return c->absent_now || c->fell;
+}
+
+bool gpu_lacks_busy(const struct baro_summary *s, const struct fold_entity *t)
+{
+    (void)s;
+    return lacks_growth(&t->cell[GPU_busy_job]) || has_unattributed(t);
+}
+
+/* The memory of a divided device is known if that of its instances is. */
+bool gpu_lacks_memory(const struct baro_summary *s, const struct fold_entity *t)
+{
+    const struct fold_entities *g = &s->fold.gpus;
+    bool has = !gpu_memory_absent(t);
     for (size_t i = 0; !has && i < g->n; i++)
-        has = is_instance(&g->at[i]) && g->at[i].owner == t->id && !absent_of(&g->at[i], GPU_memory_job_peak);
-    return has && !t->lacks && !has_unattributed(t);
+        has = is_instance(&g->at[i]) && g->at[i].owner == t->id && !gpu_memory_absent(&g->at[i]);
+    return !has || t->lacks || has_unattributed(t);
 }
 
-static bool is_bound(const struct fold_entity *t, int metric)
+bool gpu_lacks_energy(const struct baro_summary *s, const struct fold_entity *t)
 {
-    return t->cell[metric].absent_now || t->cell[metric].fell;
+    (void)s;
+    return lacks_growth(&t->cell[GPU_energy]);
 }
 
-/* Is a sum over all devices a lower bound, because one of them lacks the value? */
-static bool is_all_bound(const struct fold_entities *g, int of)
+bool gpus_lack(const struct baro_summary *s, gpu_lacks *lacks)
 {
+    bool any = false;
+    for (size_t i = 0; !any && i < s->fold.gpus.n; i++)
+        any = !is_instance(&s->fold.gpus.at[i]) && lacks(s, &s->fold.gpus.at[i]);
+    return any;
+}
+
+bool gpus_lack_memory_together(const struct baro_summary *s)
+{
+    bool any = gpus_lack(s, gpu_lacks_memory);
+    for (size_t i = 0; !any && i < s->fold.gpus.n; i++)
+        any = s->fold.gpus.at[i].lacks;
+    return any;
+}
+
+struct baro_value gpus_job_energy(const struct baro_summary *s)
+{
+    const struct fold_entities *g = &s->fold.gpus;
+    struct baro_value all = {.absent = g->n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE};
     for (size_t i = 0; i < g->n; i++) {
-        const struct fold_entity *t = &g->at[i];
-        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(g, t)
-                     : of == GPUS_BUSY                            ? is_bound(t, GPU_busy_job) || has_unattributed(t)
-                     : of == GPUS_MEMORY || of == GPUS_MEMORY_ONE ? !has_all_memory(g, t)
-                     : of == GPUS_ENERGY                          ? is_bound(t, GPU_energy)
-                                                                  : false;
-        if (is_whole(t) ? lacks : of == GPUS_MEMORY && t->lacks)
-            return true;
-    }
-    return false;
-}
-
-static void get_all_job_energy(const struct fold_entities *g, struct baro_value *ret)
-{
-    double joules = 0;
-    unsigned flags = 0;
-    bool any = false, lacks = false;
-    for (size_t i = 0; i < g->n; i++) {
-        struct baro_value one = {0};
-        if (!is_whole(&g->at[i]))
+        if (is_instance(&g->at[i]))
             continue;
-        get_job_energy(g, &g->at[i], &one);
-        any |= !one.absent;
-        lacks |= one.absent || one.flags & BARO_VALUE_LOWER_BOUND;
-        joules += one.absent ? 0 : one.real;
-        flags |= one.absent ? 0 : one.flags & BARO_VALUE_ESTIMATE;
+        struct baro_value one = gpu_job_energy(s, &g->at[i]);
+        all.flags |= one.absent ? BARO_VALUE_LOWER_BOUND : one.flags;
+        all.absent = one.absent ? all.absent : BARO_PRESENT;
+        all.real += one.real;
     }
-    value_real(ret, any ? BARO_PRESENT : g->n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE, joules);
-    value_flag(ret, BARO_VALUE_ESTIMATE, flags);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, lacks || is_all_bound(g, GPUS_ENERGY));
+    value_flag(&all, BARO_VALUE_LOWER_BOUND, gpus_lack(s, gpu_lacks_energy));
+    return all;
 }
 
-void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+static uint64_t largest(uint64_t a, uint64_t b)
 {
-    if (of == GPUS_ENERGY_JOB) {
-        get_all_job_energy(&s->fold.gpus, ret);
-        return;
-    }
-    uint64_t n = 0, used = 0, watched_ns = 0, most_one = 0;
-    double busy = 0, energy = 0;
-    bool has_busy = false, has_energy = false, is_estimate = false, has_memory = false, has_use = false;
-    (void)row;
+    return a > b ? a : b;
+}
+
+void gpus_sum(const struct baro_summary *s, struct gpus_sum *ret)
+{
+    double busy = 0;
+    *ret = (struct gpus_sum){.memory_most = s->gpus.memory_job_most};
     for (size_t i = 0; i < s->fold.gpus.n; i++) {
         const struct fold_entity *t = &s->fold.gpus.at[i];
-        if (!absent_of(t, GPU_memory_job_peak)) {
-            has_memory = true;
-            most_one = last(t, GPU_memory_job_peak) > most_one ? last(t, GPU_memory_job_peak) : most_one;
+        if (!gpu_memory_absent(t)) {
+            ret->has_memory = true;
+            ret->memory_most_of_one = largest(ret->memory_most_of_one, last(t, GPU_memory_job_peak));
         }
-        if (!is_whole(t))
+        if (is_instance(t))
             continue;
-        n++;
-        used += is_used(&s->fold.gpus, t);
-        has_use |= is_use_known(t) || is_used(&s->fold.gpus, t);
-        watched_ns = watched(t) > watched_ns ? watched(t) : watched_ns;
-        has_busy |= !absent_of(t, GPU_busy_job);
+        ret->n++;
+        ret->used += is_used(s, t);
+        ret->has_use |= !gpu_lacks_use(s, t);
+        ret->watched_ns = largest(ret->watched_ns, gpu_watched_ns(t));
+        ret->has_busy |= !absent_of(t, GPU_busy_job);
         busy += absent_of(t, GPU_busy_job) ? 0 : growth(t, GPU_busy_job);
-        has_energy |= !absent_of(t, GPU_energy);
-        energy += absent_of(t, GPU_energy) ? 0 : growth(t, GPU_energy) / 1e6;
-        is_estimate |= is_estimated(t);
+        ret->has_energy |= !absent_of(t, GPU_energy);
+        ret->joules += absent_of(t, GPU_energy) ? 0 : growth(t, GPU_energy) / 1e6;
+        ret->is_estimate |= is_estimated(t);
     }
-    int none = n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE;
-    switch (of) {
-    case GPUS_VISIBLE: value_u64(ret, n ? BARO_PRESENT : none, n); break;
-    case GPUS_USED: value_u64(ret, has_use ? BARO_PRESENT : none, used); break;
-    case GPUS_BUSY: value_u64(ret, has_busy ? BARO_PRESENT : none, (uint64_t)busy); break;
-    case GPUS_MEMORY: value_u64(ret, has_memory ? BARO_PRESENT : none, s->gpus.memory_job_most); break;
-    case GPUS_MEMORY_ONE: value_u64(ret, has_memory ? BARO_PRESENT : none, most_one); break;
-    case GPUS_ALLOCATOR:
-        value_u64(ret, s->gpus.has_allocator ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.allocator_most);
-        break;
-    case GPUS_WATCHED: value_u64(ret, n ? BARO_PRESENT : none, watched_ns); break;
-    default:
-        value_real(ret, has_energy ? BARO_PRESENT : none, energy);
-        value_flag(ret, BARO_VALUE_ESTIMATE, is_estimate);
-    }
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_all_bound(&s->fold.gpus, of));
+    ret->busy_ns = (uint64_t)busy;
 }
 
 /* ---- energy of CPUs and memory ---- */
 
-void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+int meters_sum(const struct baro_summary *s, struct meters_sum *ret)
 {
-    double joules = 0;
-    bool has_gap = false;
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
-    struct baro_value busy = {0}, job = {0};
-    (void)row;
+    *ret = (struct meters_sum){0};
     for (size_t i = 0; i < s->fold.meters.n; i++) {
         const struct fold_cell *cell = s->fold.meters.at[i].cell, *at = &cell[ENERGY_read_at];
         if (!cell[ENERGY_counted].last || !cell[ENERGY_energy].seen || !at->seen)
             continue;
-        joules += (double)cell[ENERGY_energy].grown / 1e6;
-        has_gap |= cell[ENERGY_energy].lapsed || cell[ENERGY_energy].fell;
+        ret->joules += (double)cell[ENERGY_energy].grown / 1e6;
+        ret->has_gap |= cell[ENERGY_energy].lapsed || cell[ENERGY_energy].fell;
         first_ns = at->first < first_ns ? at->first : first_ns;
-        last_ns = at->last > last_ns ? at->last : last_ns;
+        last_ns = largest(last_ns, at->last);
     }
-    if (first_ns == UINT64_MAX) {
-        value_real(ret, BARO_ABSENT_NONE, 0);
-        return;
-    }
-    if (of == ENERGY_MACHINE) {
-        value_real(ret, BARO_PRESENT, joules);
-        value_flag(ret, BARO_VALUE_LOWER_BOUND, has_gap);
-        return;
-    }
-    if (of == ENERGY_WATCHED) {
-        value_u64(ret, BARO_PRESENT, last_ns - first_ns);
-        return;
-    }
-    /* The job's CPU time as a share of that of the machine. */
-    int absent = baro_summary_value(s, baro_summary_fact_find("host", "cpu_mean_cores"), 0, &busy);
+    ret->watched_ns = last_ns - first_ns;
+    return first_ns == UINT64_MAX ? BARO_ABSENT_NONE : BARO_PRESENT;
+}
+
+static int fact_real(const struct baro_summary *s, const char *section, const char *name, double *ret)
+{
+    struct baro_value v;
+    baro_summary_value(s, baro_summary_fact_find(section, name), 0, &v);
+    *ret = v.real;
+    return v.absent;
+}
+
+/* The job's CPU time as a share of that of the machine. */
+int energy_of_job(const struct baro_summary *s, double *ret)
+{
+    struct meters_sum meters;
+    double busy = 0, job = 0;
+    int absent = meters_sum(s, &meters);
     if (!absent)
-        absent = baro_summary_value(s, baro_summary_fact_find("job", "cores_mean"), 0, &job);
-    absent = absent || busy.real > 0 ? absent : BARO_ABSENT_UNKNOWN;
-    double share = !absent && job.real < busy.real ? job.real / busy.real : 1;
-    value_real(ret, absent, joules * share);
-    value_flag(ret, BARO_VALUE_ESTIMATE, true);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, has_gap);
+        absent = fact_real(s, "host", "cpu_mean_cores", &busy);
+    if (!absent)
+        absent = fact_real(s, "job", "cores_mean", &job);
+    *ret = meters.joules * (job < busy ? job / busy : 1);
+    return absent || busy > 0 ? absent : BARO_ABSENT_UNKNOWN;
 }
 
 void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh)
@@ -375,20 +337,10 @@ void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh)
     summary->gpus.grams_per_kwh = grams_per_kwh > 0 ? grams_per_kwh : 0;
 }
 
-void fact_carbon(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+int carbon_of(const struct baro_summary *s, const char *section, const char *fact, double *ret_grams)
 {
-    static const struct {
-        const char *section, *fact;
-    } energy[] = {[CARBON_GPU] = {"gpu", "energy_joules"},
-                  [CARBON_MACHINE] = {"energy", "machine_joules"},
-                  [CARBON_JOB] = {"energy", "job_joules"}};
-    struct baro_value joules = {0};
-    (void)row;
-    if (s->gpus.grams_per_kwh <= 0 || of == CARBON_FACTOR) {
-        value_real(ret, s->gpus.grams_per_kwh > 0 ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.grams_per_kwh);
-        return;
-    }
-    int absent = baro_summary_value(s, baro_summary_fact_find(energy[of].section, energy[of].fact), 0, &joules);
-    value_real(ret, absent, joules.real / JOULES_PER_KWH * s->gpus.grams_per_kwh);
-    ret->flags |= ret->absent ? 0 : joules.flags & (BARO_VALUE_ESTIMATE | BARO_VALUE_LOWER_BOUND);
+    double joules;
+    int absent = s->gpus.grams_per_kwh > 0 ? fact_real(s, section, fact, &joules) : BARO_ABSENT_NONE;
+    *ret_grams = absent ? 0 : joules / JOULES_PER_KWH * s->gpus.grams_per_kwh;
+    return absent;
 }

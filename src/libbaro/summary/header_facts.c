@@ -7,7 +7,7 @@
 #include "libbaro/summary/facts.h"
 
 /* How a header has a fact: in the member at an offset, or in another way. */
-enum has { HAS_CHARS, HAS_POINTER, HAS_U64, HAS_U32, HAS_MODE, HAS_START, HAS_ARGUMENTS, HAS_TARGETS };
+enum has { HAS_CHARS, HAS_POINTER, HAS_U64, HAS_U32, HAS_MODE, HAS_START, HAS_ARGUMENTS, HAS_TAGS, HAS_TARGETS };
 
 /* absent: 0 and "" stand for what was not known. */
 #define OF_HEADER(name, type, unit, semantics, has, member, absent, help)                                              \
@@ -30,6 +30,7 @@ static const struct {
     OF_HEADER("argument", TEXT, NONE, PROPERTY, HAS_ARGUMENTS, argv, false,
               "an argument of the command, secrets redacted"),
     TEXT("name", name, "what the recording is called, if it has a name"),
+    OF_HEADER("tag", TEXT, NONE, PROPERTY, HAS_TAGS, tags, false, "a tag that the user gave: KEY=VALUE"),
     OF_HEADER("cwd", TEXT, NONE, PROPERTY, HAS_POINTER, cwd, true, "working directory of the command"),
     U32("uid", false, uid, "real user id of the recorder"),
     OF_HEADER("target", SIGNED, NONE, PROPERTY, HAS_TARGETS, targets, false, "a pid that was attached to"),
@@ -95,9 +96,12 @@ size_t baro_header_rows(const struct baro_header *h, int fact)
         return 0;
     if (facts[fact].has == HAS_TARGETS)
         return h->n_targets;
-    for (const char *const *arg = baro_header_argv(h); facts[fact].has == HAS_ARGUMENTS && arg[n]; n++)
-        ;
-    return facts[fact].has == HAS_ARGUMENTS ? n : 1;
+    if (facts[fact].has != HAS_ARGUMENTS && facts[fact].has != HAS_TAGS)
+        return 1;
+    const char *const *list = facts[fact].has == HAS_TAGS ? baro_header_tags(h) : baro_header_argv(h);
+    while (list[n])
+        n++;
+    return n;
 }
 
 enum baro_absent baro_header_value(const struct baro_header *h, int fact, size_t row, struct baro_value *ret)
@@ -115,6 +119,7 @@ enum baro_absent baro_header_value(const struct baro_header *h, int fact, size_t
     case HAS_MODE: ret->text = h->mode == BARO_MODE_ATTACH ? "attach" : "run"; break;
     case HAS_START: ret->i64 = h->start_realtime_ns; break;
     case HAS_ARGUMENTS: ret->text = h->argv[row]; break;
+    case HAS_TAGS: ret->text = h->tags[row]; break;
     case HAS_TARGETS: ret->i64 = h->targets[row]; break;
     }
     if (facts[fact].absent && !ret->u64 && (!ret->text || !*ret->text))

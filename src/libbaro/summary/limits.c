@@ -209,6 +209,21 @@ void summary_memory(const struct baro_summary *s, struct summary_memory *ret)
         ret->doubt = NEEDED_CERTAIN;
 }
 
+/* Does the memory of a control group include that of other recordings inside of the job, and do they matter? */
+#define OTHERS_PART 50u
+static bool includes_others(const struct baro_summary *s, const struct summary_memory *m)
+{
+    return m->measure == MEMORY_CGROUP && s->rows.self_absent[RECORDER_others_rss_peak] == BARO_PRESENT &&
+           s->rows.self[RECORDER_others_rss_peak] > m->bytes / OTHERS_PART;
+}
+
+bool summary_memory_is_at_most(const struct baro_summary *s)
+{
+    struct summary_memory m;
+    summary_memory(s, &m);
+    return (s->incidents.memory_counts_twice && m.measure == MEMORY_PROCESSES) || includes_others(s, &m);
+}
+
 int summary_memory_peak_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
@@ -274,13 +289,6 @@ int summary_machine_grown(const struct baro_summary *s, enum fold_term counter, 
     if (g->seen && g->to_ns <= g->from_ns)
         return BARO_ABSENT_UNKNOWN; /* seen once: nothing to compare with */
     return g->seen ? BARO_PRESENT : g->absent;
-}
-
-int summary_machine_gauge(const struct baro_summary *s, enum fold_term gauge, uint64_t *ret)
-{
-    const struct fold_cell *c = &s->fold.cell[gauge];
-    *ret = !c->seen ? 0 : gauge == FOLD_MEMORY_AVAILABLE ? c->least : c->most;
-    return c->absent;
 }
 
 /* CPU times come in steps of 10 ms on each CPU, which can make the rate exceed the number of CPUs. */

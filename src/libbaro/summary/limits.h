@@ -40,6 +40,7 @@ struct summary_memory {
     uint64_t doubt_bytes;    /* how much of it is that */
 };
 void summary_memory(const struct baro_summary *s, struct summary_memory *ret);
+bool summary_memory_is_at_most(const struct baro_summary *s); /* may it be less? */
 const char *summary_needed_doubt_name(enum needed_doubt doubt);
 const char *summary_memory_measure_name(enum memory_measure measure);
 
@@ -53,7 +54,6 @@ int summary_memory_group_ratio(const struct baro_summary *s, double *ret);
 int summary_machine_cpus(const struct baro_summary *s, uint64_t *ret);
 int summary_machine_memory(const struct baro_summary *s, uint64_t *ret);
 int summary_machine_grown(const struct baro_summary *s, enum fold_term counter, uint64_t *ret);
-int summary_machine_gauge(const struct baro_summary *s, enum fold_term gauge, uint64_t *ret);
 int summary_machine_cores_mean(const struct baro_summary *s, double *ret);
 int summary_machine_cores_peak(const struct baro_summary *s, double *ret);
 int summary_machine_others(const struct baro_summary *s,

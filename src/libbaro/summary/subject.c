@@ -12,19 +12,19 @@ void summary_copy_text(char *to, size_t cap, const char *from)
     to[n] = 0;
 }
 
-static bool copy_argv(struct summary_subject *s, char *const *argv)
+static bool copy_texts(char ***ret, size_t *ret_n, char *const *from)
 {
     size_t n = 0;
-    while (argv && argv[n])
+    while (from && from[n])
         n++;
-    s->argv = calloc(n + 1, sizeof(*s->argv));
-    for (size_t i = 0; s->argv && i < n; i++) {
-        s->argv[i] = strdup(argv[i]);
-        if (!s->argv[i])
+    *ret = calloc(n + 1, sizeof(**ret));
+    for (size_t i = 0; *ret && i < n; i++) {
+        (*ret)[i] = strdup(from[i]);
+        if (!(*ret)[i])
             return false;
-        s->n_argv++;
+        ++*ret_n;
     }
-    return s->argv != NULL;
+    return *ret != NULL;
 }
 
 static bool copy_targets(struct summary_subject *s, const struct baro_header *h)
@@ -54,13 +54,16 @@ bool summary_subject_init(struct summary_subject *s, const struct baro_header *h
     summary_copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
     s->is_cgroup = s->own_cgroup || strcmp(h->cgroup_mode, "target") == 0 || strcmp(h->cgroup_mode, "members") == 0;
-    return copy_argv(s, h->argv) && copy_targets(s, h);
+    return copy_texts(&s->argv, &s->n_argv, h->argv) && copy_texts(&s->tags, &s->n_tags, h->tags) && copy_targets(s, h);
 }
 
 void summary_subject_done(struct summary_subject *s)
 {
     for (char **a = s->argv; a && *a; a++)
         free(*a);
+    for (char **tag = s->tags; tag && *tag; tag++)
+        free(*tag);
     free(s->argv);
+    free(s->tags);
     free(s->targets);
 }

@@ -93,7 +93,8 @@ struct summary_held {
 struct summary_subject {
     enum baro_mode mode;
     char **argv;
-    size_t n_argv;
+    char **tags; /* KEY=VALUE each */
+    size_t n_argv, n_tags;
     char name[256];
     char host[65], kernel[65], machine_type[65], cpu_model[128];
     uint32_t numa_nodes; /* 0: not known */
@@ -299,10 +300,12 @@ void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret);
 size_t summary_rss_holders(const struct baro_summary *s);
 
 uint64_t summary_wall_ns(const struct baro_summary *s);
+/* Is this flag of the job set? */
+static inline bool summary_job_has(const struct baro_summary *s, enum job_metric flag)
+{
+    return s->rows.job_absent[flag] == BARO_PRESENT && s->rows.job[flag];
+}
 /* Each returns 0 and the value, or enum baro_absent. */
-int summary_job(const struct baro_summary *s, enum job_metric metric, uint64_t *ret);
-int summary_self(const struct baro_summary *s, enum recorder_metric metric, uint64_t *ret);
-int summary_status(const struct baro_summary *s, int *ret);
 int summary_cores_mean(const struct baro_summary *s, double *ret);
 int summary_cores_peak(const struct baro_summary *s, double *ret);
 bool summary_job_split_is_estimate(const struct baro_summary *s);
@@ -324,6 +327,10 @@ bool summary_writes_are_estimate(const struct baro_summary *s);
 int summary_remainder(const struct baro_summary *s, double *ret);
 int summary_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
+/* CPU time of the recorder per time; what it had used at the first sample; and per time from then on. */
+int summary_own_cost(const struct baro_summary *s, double *ret);
+int summary_own_start(const struct baro_summary *s, uint64_t *ret);
+int summary_own_cost_after_start(const struct baro_summary *s, double *ret);
 /* Where the total comes from: "cgroup" if the job has one that counts, "wait4" once all was reaped by the wrapper, else
  * "ledger". */
 const char *summary_kernel_source(const struct baro_summary *s);

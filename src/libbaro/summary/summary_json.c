@@ -156,6 +156,10 @@ void summary_json_members(const struct baro_summary *s, const char *tape, struct
     json_key_u64(j, "format", 2);
     json_key(j, "tape");
     json_text(j, tape);
+    json_key_begin(j, "tags", '{');
+    for (size_t i = 0; i < s->subject.n_tags; i++)
+        json_key_pair(j, s->subject.tags[i]);
+    json_end(j, '}');
     for (int i = 0; i < baro_summary_section_count();) {
         const struct baro_section *section = baro_summary_section(i);
         if (!is_in_json(s, section)) {

@@ -109,108 +109,58 @@ void tasks_done(struct tasks *t)
 
 /* ---- facts ---- */
 
-static bool is_sum_of_memory(int of)
+/* Example: a task has used 159 ms when its observer is killed, and 30 ms in the next part of the tape: 189 ms. */
+uint64_t task_counted(const struct fold_cell *counter)
 {
-    return of == TASK_rss || of == TASK_pss || of == TASK_uss || of == TASK_swap;
-}
-
-static bool is_peak(int of)
-{
-    return of == TASK_processes_peak || of == TASK_process_rss_peak || of == TASK_process_uss_peak;
-}
-
-/* Is it a count that may become smaller, because what was not read becomes known? */
-static bool is_unread(int of)
-{
-    return of == TASK_processes_unread || of == TASK_commands_unread || of == TASK_commands_unread_cpu;
-}
-
-static bool is_counter(int of)
-{
-    return baro_metric_get(KIND_task, of)->semantics == BARO_SEM_COUNTER && !is_unread(of);
-}
-
-/* A recorder that was started again counts from 0: a fall (base/growth.h). Example: a task has used 159 ms when its
- * observer is killed, and 30 ms in the next part of the tape: at least 189 ms. */
-static uint64_t counted(const struct fold_cell *c)
-{
-    return c->first + c->grown;
-}
-
-static uint64_t value_of(const struct fold_cell *cell, int of)
-{
-    return is_sum_of_memory(of) || is_peak(of) ? cell[of].most
-           : of == TASK_begin                  ? cell[of].least
-           : is_counter(of)                    ? counted(&cell[of])
-                                               : cell[of].last;
+    return counter->first + counter->grown;
 }
 
 /* A living process holds some rss, pss and uss, so a peak of 0 means that no sample has a process of the task, or that
  * it ended before anything was read. Example: three processes of 100 ms, and a sample each second. */
-static int absent_of(const struct fold_cell *cell, int of)
-{
-    bool of_part = of == TASK_pss || of == TASK_uss || of == TASK_process_uss_peak;
-    bool of_memory = of_part || of == TASK_rss || of == TASK_process_rss_peak;
-    bool is_last = of == TASK_commands_unread || of == TASK_commands_unread_cpu; /* once absent, they stay so */
-    bool was_unread = cell[TASK_memory_unread].most > 0, any = counted(&cell[TASK_processes_started]) > 0;
-    if (cell[of].absent || is_last)
-        return is_last ? cell[of].absent_now : cell[of].absent;
-    return !value_of(cell, of) && ((of_memory && any) || (of_part && was_unread)) ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
-}
-
-static bool is_of_io(int of)
-{
-    return of == TASK_io_read || of == TASK_io_write || of == TASK_io_rchar || of == TASK_io_wchar;
-}
-
-/* Is a value of a task a lower bound? The peak of rss comes from samples, so it is one if a process had a much
- * higher mark. Example: the task had 85 MB at most in a sample, and one of its processes 299 MB between two samples.
- * Up to a twentieth is ignored, because a mark is a little above most samples (libbaro/summary/rss_peak.c). Of the peak
- * of processes all may have been alive at the same time, unless events show how many were. */
-static bool is_bound(const struct baro_summary *s, size_t row, int of)
+int task_memory_absent(const struct baro_summary *s, size_t row, enum task_metric metric)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
-    const struct task_more *more = &s->tasks.at[row];
-    uint64_t rss = cell[TASK_rss].most, started = counted(&cell[TASK_processes_started]);
-    bool is_short = cell[TASK_commands_unread].absent_now || cell[TASK_commands_unread].last;
-    switch (of) {
-    case TASK_run_delay: return true;
-    case TASK_cpu:
-    case TASK_cpu_user:
-    case TASK_cpu_system: return cell[TASK_processes_unread].last > 0;
-    case TASK_rss: return cell[TASK_process_rss_peak].most > rss + rss / 20;
-    case TASK_pss:
-    case TASK_uss: return more->is_short[of == TASK_uss];
-    case TASK_processes_started: return is_short;
-    case TASK_processes_peak:
-        return is_short || (summary_processes_peak_is_bound(s) && cell[TASK_processes_peak].most < started);
-    case TASK_tcp_sent:
-    case TASK_tcp_received:
-        return !s->finished.tcp_is_whole && (cell[TASK_processes_tcp_unread].last || !s->finished.tcp_is_exact);
-    default: return is_of_io(of) && cell[TASK_processes_io_unread].last > 0;
-    }
+    bool of_part = metric == TASK_pss || metric == TASK_uss || metric == TASK_process_uss_peak;
+    bool was_unread = of_part && cell[TASK_memory_unread].most > 0;
+    bool any = was_unread || task_counted(&cell[TASK_processes_started]) > 0;
+    return cell[metric].absent ? cell[metric].absent : any && !cell[metric].most ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
 }
 
-void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+/* The peak of rss comes from samples, so it is a lower bound if a process had a much higher mark. Example: the task had
+ * 85 MB at most in a sample, and one of its processes 299 MB between two samples. Up to a twentieth is ignored, because
+ * a mark is a little above most samples (libbaro/summary/rss_peak.c). */
+bool task_rss_is_bound(const struct baro_summary *s, size_t row)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
-    value_u64(ret, absent_of(cell, of), value_of(cell, of));
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, row, of) || (is_counter(of) && cell[of].fell));
-    value_flag(ret, BARO_VALUE_UPPER_BOUND, is_sum_of_memory(of) && s->incidents.memory_counts_twice);
+    return cell[TASK_process_rss_peak].most > cell[TASK_rss].most + cell[TASK_rss].most / 20;
 }
 
-void fact_task_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+bool task_started_is_bound(const struct baro_summary *s, size_t row)
 {
-    const struct fold_entity *one = &s->fold.tasks.at[row];
-    value_text(ret, BARO_PRESENT, of == TASK_NAME ? one->name : one->label);
+    const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    return cell[TASK_commands_unread].absent_now || cell[TASK_commands_unread].last;
 }
 
-void fact_task_uss_mean(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+/* All may have been alive at the same time, unless events show how many were. */
+bool task_processes_peak_is_bound(const struct baro_summary *s, size_t row)
+{
+    const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    uint64_t started = task_counted(&cell[TASK_processes_started]);
+    return task_started_is_bound(s, row) ||
+           (summary_processes_peak_is_bound(s) && cell[TASK_processes_peak].most < started);
+}
+
+bool task_tcp_is_bound(const struct baro_summary *s, size_t row)
+{
+    bool is_unread = s->fold.tasks.at[row].cell[TASK_processes_tcp_unread].last;
+    return !s->finished.tcp_is_whole && (is_unread || !s->finished.tcp_is_exact);
+}
+
+int task_uss_mean(const struct baro_summary *s, size_t row, uint64_t *ret)
 {
     const struct task_more *more = &s->tasks.at[row];
-    (void)of;
-    value_u64(ret, more->uss_rows ? BARO_PRESENT : BARO_ABSENT_NOT_YET,
-              more->uss_rows ? whole_of(more->uss_sum / (double)more->uss_rows) : 0);
+    *ret = more->uss_rows ? whole_of(more->uss_sum / (double)more->uss_rows) : 0;
+    return more->uss_rows ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
 }
 
 /* The end of a process is reported a little late, so over a short interval the rate may exceed what the machine has. */
@@ -219,25 +169,33 @@ static double at_most_all(const struct baro_summary *s, double cores)
     return s->subject.cpus && cores > s->subject.cpus ? s->subject.cpus : cores;
 }
 
-/* CPU time that one process used in an interval was also used by its task. */
-void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+int task_cores_mean(const struct baro_summary *s, size_t row, double *ret)
 {
     const struct fold_cell *cell = s->fold.tasks.at[row].cell;
+    uint64_t active_ns = task_counted(&cell[TASK_active]), cpu_ns = task_counted(&cell[TASK_cpu]);
+    *ret = active_ns ? at_most_all(s, (double)cpu_ns / (double)active_ns) : 0;
+    return cell[TASK_cpu].seen && active_ns ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
+}
+
+/* CPU time that one process used in an interval was also used by its task. */
+int task_cores_peak(const struct baro_summary *s, size_t row, double *ret)
+{
     const struct task_more *more = &s->tasks.at[row];
-    double active = (double)counted(&cell[TASK_active]), cpu = (double)counted(&cell[TASK_cpu]);
-    double mean = active > 0 ? cpu / active : 0;
-    double peak = more->cores.rate / 1e9 > more->one_peak ? more->cores.rate / 1e9 : more->one_peak;
-    bool has_one = more->one_time_ns > 0, has_all = cell[TASK_cpu].seen && active > 0;
-    switch (of) {
-    case TASK_CORES_MEAN: value_real(ret, has_all ? BARO_PRESENT : BARO_ABSENT_NOT_YET, at_most_all(s, mean)); break;
-    case TASK_CORES_PEAK:
-        value_real(ret, has_all ? BARO_PRESENT : BARO_ABSENT_NOT_YET, at_most_all(s, peak > mean ? peak : mean));
-        break;
-    case TASK_ONE_CORES_MEAN:
-        value_real(ret, has_one ? BARO_PRESENT : BARO_ABSENT_NOT_YET,
-                   has_one ? more->one_used_ns / more->one_time_ns : 0);
-        return;
-    default: value_real(ret, has_one ? BARO_PRESENT : BARO_ABSENT_NOT_YET, at_most_all(s, more->one_peak)); return;
-    }
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, row, TASK_cpu));
+    double peak = more->cores.rate / 1e9 > more->one_peak ? more->cores.rate / 1e9 : more->one_peak, mean;
+    int absent = task_cores_mean(s, row, &mean);
+    *ret = at_most_all(s, peak > mean ? peak : mean);
+    return absent;
+}
+
+int task_one_cores_mean(const struct baro_summary *s, size_t row, double *ret)
+{
+    const struct task_more *more = &s->tasks.at[row];
+    *ret = more->one_time_ns > 0 ? more->one_used_ns / more->one_time_ns : 0;
+    return more->one_time_ns > 0 ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
+}
+
+int task_one_cores_peak(const struct baro_summary *s, size_t row, double *ret)
+{
+    *ret = at_most_all(s, s->tasks.at[row].one_peak);
+    return s->tasks.at[row].one_time_ns > 0 ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
 }

@@ -20,6 +20,7 @@ enum field {
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
     FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP /* not used any more */, FIELD_NAME,
     FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT, FIELD_TASK_RULES,
+    FIELD_TAG,
     FIELD_RSS_PEAK = 60, FIELD_RSS_PEAK_AT, FIELD_RSS_PEAK_MEMBERS,
 };
 /* clang-format on */
@@ -134,6 +135,8 @@ void head_write(struct buf *out, const struct baro_header *h)
         write_bytes(out, FIELD_TASK_RULES, h->task_rules, strlen(h->task_rules));
     for (char *const *arg = h->argv; arg && *arg; arg++)
         write_bytes(out, FIELD_ARG, *arg, strlen(*arg));
+    for (char *const *tag = h->tags; tag && *tag; tag++)
+        write_bytes(out, FIELD_TAG, *tag, strlen(*tag));
     for (size_t i = 0; i < h->n_targets; i++)
         write_number(out, FIELD_TARGET, (uint32_t)h->targets[i]);
 }
@@ -258,14 +261,21 @@ bool limits_scan(struct span in, struct baro_limits *ret)
     return true;
 }
 
-static int take_list(uint64_t field, struct span v, struct baro_header *h, size_t *argc)
+/* How many elements of the lists were taken. */
+struct taken {
+    size_t args, tags;
+};
+
+static int take_list(uint64_t field, struct span v, struct baro_header *h, struct taken *taken)
 {
     if (field == FIELD_TASK_RULES && !h->task_rules)
         return (h->task_rules = strndup(v.at, v.len)) ? 0 : -ENOMEM;
     if (field == FIELD_CWD && !h->cwd)
         return (h->cwd = strndup(v.at, v.len)) ? 0 : -ENOMEM;
     if (field == FIELD_ARG)
-        return (h->argv[(*argc)++] = strndup(v.at, v.len)) ? 0 : -ENOMEM;
+        return (h->argv[taken->args++] = strndup(v.at, v.len)) ? 0 : -ENOMEM;
+    if (field == FIELD_TAG)
+        return (h->tags[taken->tags++] = strndup(v.at, v.len)) ? 0 : -ENOMEM;
     if (field == FIELD_TARGET)
         h->targets[h->n_targets++] = (int32_t)number_of(v);
     return 0;
@@ -276,16 +286,18 @@ static int count_lists(struct span in, struct baro_header *h)
 {
     uint64_t field;
     struct span v;
-    size_t args = 0, targets = 0;
+    size_t args = 0, targets = 0, tags = 0;
     while (in.len > 0) {
         if (!scan_field(&in, &field, &v))
             return BARO_E_CORRUPT;
         args += field == FIELD_ARG;
+        tags += field == FIELD_TAG;
         targets += field == FIELD_TARGET;
     }
     h->argv = calloc(args + 1, sizeof *h->argv);
+    h->tags = tags ? calloc(tags + 1, sizeof *h->tags) : NULL;
     h->targets = targets ? calloc(targets, sizeof *h->targets) : NULL;
-    return h->argv && (h->targets || !targets) ? 0 : -ENOMEM;
+    return h->argv && (h->targets || !targets) && (h->tags || !tags) ? 0 : -ENOMEM;
 }
 
 /* Computes an id for a tape before 0.1, which has none, from values that are the same in all segments and differ
@@ -322,7 +334,7 @@ int head_scan(struct span in, struct baro_header *ret, uint8_t ret_wanted[WANTED
 {
     uint64_t field;
     struct span v;
-    size_t argc = 0;
+    struct taken taken = {0};
     memset(ret, 0, sizeof *ret);
     memset(ret_wanted, 0, WANTED_SIZE);
     int r = count_lists(in, ret);
@@ -330,7 +342,7 @@ int head_scan(struct span in, struct baro_header *ret, uint8_t ret_wanted[WANTED
         if (field == FIELD_WANTED)
             memcpy(ret_wanted, v.at, v.len < WANTED_SIZE ? v.len : WANTED_SIZE);
         else if (!take_number(field, v, ret) && !take_text(field, v, ret) && !take_limit(field, v, &ret->limits))
-            r = take_list(field, v, ret, &argc);
+            r = take_list(field, v, ret, &taken);
     if (!is_id(ret->id))
         make_id(ret);
     return r;
@@ -340,7 +352,10 @@ void head_done(struct baro_header *h)
 {
     for (char **arg = h->argv; arg && *arg; arg++)
         free(*arg);
+    for (char **tag = h->tags; tag && *tag; tag++)
+        free(*tag);
     free(h->argv);
+    free(h->tags);
     free(h->cwd);
     free(h->task_rules);
     free(h->targets);

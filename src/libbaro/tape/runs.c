@@ -202,12 +202,13 @@ static bool list_add(struct runs_list *l, size_t *cap, const char *name, uint64_
     return true;
 }
 
+/* Names without a time have their natural order: task-2 before task-10. */
 static int newest_first(const void *a, const void *b)
 {
     const struct runs_entry *x = a, *y = b;
     if (x->untimely != y->untimely)
         return x->untimely ? 1 : -1;
-    return strcmp(y->name, x->name);
+    return x->untimely ? strverscmp(x->name, y->name) : strcmp(y->name, x->name);
 }
 
 enum { STAMP_SIZE = 16, CLOCKS_DIFFER = 3600 /* s by which the clocks of machines that share a folder may differ */ };

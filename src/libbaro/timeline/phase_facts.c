@@ -132,7 +132,7 @@ static void get_delay(const struct fold_window *u, uint64_t wall_ns, struct baro
     value_flag(ret, BARO_VALUE_LOWER_BOUND, true);
     value_flag(ret, BARO_VALUE_ESTIMATE, u->counted[FOLD_DELAY_CPU] && read > cpu + cpu / 20);
     if (u->counted[FOLD_DELAY_CPU] && cpu > 0 && read <= cpu / 2)
-        value_u64(ret, BARO_ABSENT_UNKNOWN, 0);
+        *ret = (struct baro_value){.absent = BARO_ABSENT_UNKNOWN};
 }
 
 static void get_switches(const struct fold_window *u, int counter, uint64_t wall_ns, struct baro_value *ret)

@@ -39,6 +39,21 @@ static void put_signal(struct buf *b, int number)
 
 /* ---- the command ---- */
 
+/* A control group is a target without a pid, and so are tasks. */
+static void text_of_target(struct buf *b, const struct summary_subject *s, int32_t pid)
+{
+    static const char mount[] = "/sys/fs/cgroup";
+    const char *what = s->n_argv ? s->argv[0] : "";
+    if (pid) {
+        buf_printf(b, "attached to process %d", pid);
+    } else if (s->is_cgroup) {
+        size_t skip = strncmp(what, mount, strlen(mount)) == 0 && what[strlen(mount)] == '/' ? strlen(mount) : 0;
+        buf_printf(b, "attached to cgroup %s", what + skip);
+    } else {
+        buf_printf(b, "attached%s%s", *what ? " to " : "", what);
+    }
+}
+
 static void on_start(struct baro_timeline *t, const struct baro_event *e)
 {
     struct buf text = {0};
@@ -47,7 +62,7 @@ static void on_start(struct baro_timeline *t, const struct baro_event *e)
     buf_printf(&text, "start of %s", e->text);
     if (strcmp(e->text, "attached") == 0) {
         buf_clear(&text);
-        buf_printf(&text, "attached to process %d", e->key.pid);
+        text_of_target(&text, &t->summary->subject, e->key.pid);
     }
     note_event(t, e, "start", false, &text);
 }

@@ -94,7 +94,7 @@ void rename_limits(struct renamer *r, struct baro_limits *ret, const struct baro
     text_in(r, BARO_TEXT_LIMIT, NULL, ret->pids_source, sizeof ret->pids_source);
 }
 
-static char **arguments_of(struct renamer *r, char **argv)
+static char **texts_of(struct renamer *r, enum baro_text_kind what, char **argv)
 {
     size_t n = 0;
     while (argv && argv[n])
@@ -103,7 +103,7 @@ static char **arguments_of(struct renamer *r, char **argv)
     if (!to)
         return NULL;
     for (size_t i = 0; i < n; i++)
-        to[i] = renamed_text(r, BARO_TEXT_ARGUMENT, -1, NULL, argv[i]);
+        to[i] = renamed_text(r, what, -1, NULL, argv[i]);
     to[n] = NULL;
     return to;
 }
@@ -127,7 +127,8 @@ void rename_header(struct renamer *r, struct baro_header *ret, const struct baro
     text_in(r, BARO_TEXT_RECORDING, "pod_namespace", ret->place.pod_namespace, sizeof ret->place.pod_namespace);
     text_in(r, BARO_TEXT_RECORDING, "unit", ret->place.unit, sizeof ret->place.unit);
     rename_limits(r, &ret->limits, &from->limits);
-    ret->argv = arguments_of(r, from->argv);
+    ret->argv = texts_of(r, BARO_TEXT_ARGUMENT, from->argv);
+    ret->tags = texts_of(r, BARO_TEXT_TAG, from->tags);
     if (from->cwd)
         ret->cwd = renamed_text(r, BARO_TEXT_DIRECTORY, -1, NULL, from->cwd);
     ret->uid = uid_of(r, from->uid);

@@ -250,7 +250,8 @@ void page_command_cell(const struct page *p, struct buf *html, const struct life
             buf_byte(html, '"');
         }
         buf_byte(html, '>');
-        chart_xml_text(html, c.program.at, c.program.len + c.rest.len);
+        chart_xml_text(html, c.program.at, c.program.len);
+        chart_xml_text(html, c.rest.at, c.rest.len);
     } else {
         buf_byte(html, '>');
     }

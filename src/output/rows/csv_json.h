@@ -3,6 +3,7 @@
 #ifndef OUTPUT_ROWS_CSV_JSON_H
 #define OUTPUT_ROWS_CSV_JSON_H
 
+#include "baro/fold.h"
 #include "baro/timeline.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -28,6 +29,10 @@ void json_fact(struct json *json, const struct baro_fact *fact, const struct bar
 /* Adds the facts of a phase as members to an open object. Their marks and reasons of absence are the members "marks"
  * and "absent". */
 void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *json);
+/* A phase as an object: who it is, how its command ended, its attributes and facts. */
+void json_phase(const struct baro_timeline *t, size_t item, struct json *json);
+/* The object of `baro summary --json`, of a fold that has verdicts. Returns 0 or a negative code. */
+int json_summary(const struct baro_fold *fold, const char *path, struct buf *ret, struct baro_error *err);
 /* The attributes of a phase or a mark, as an object. */
 void json_attributes(const struct baro_timeline_item *item, struct json *json);
 

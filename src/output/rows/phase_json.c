@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <sys/wait.h>
+
 #include "output/rows/csv_json.h"
 
 void json_fact(struct json *j, const struct baro_fact *fact, const struct baro_value *v)
@@ -79,4 +82,84 @@ void json_attributes(const struct baro_timeline_item *item, struct json *j)
     for (size_t i = 0; i < item->attribute_count; i++)
         json_attribute(&item->attribute[i], j);
     json_end(j, '}');
+}
+
+/* Adds a text that the library writes as snprintf(3) does. */
+static void put_path(struct json *j, const struct baro_timeline *t, size_t item)
+{
+    struct buf b = {0};
+    size_t len = baro_timeline_path(t, item, NULL, 0);
+    if (buf_reserve(&b, len + 1))
+        baro_timeline_path(t, item, (char *)b.at, len + 1);
+    if (b.failed)
+        json_null(j);
+    else
+        json_text_n(j, (const char *)b.at, len);
+    buf_done(&b);
+}
+
+/* One of the two is null, or both: the phase has no command, or it is not known how that ended. */
+static void put_status(struct json *j, const struct baro_timeline *t, size_t item)
+{
+    int status = 0;
+    bool is_known = baro_timeline_status(t, item, &status) == BARO_PRESENT, killed = WIFSIGNALED(status);
+    json_key(j, "status");
+    if (is_known && !killed)
+        json_u64(j, (uint64_t)WEXITSTATUS(status));
+    else
+        json_null(j);
+    json_key_text(j, "signal", is_known && killed ? baro_signal_name(WTERMSIG(status)) : NULL);
+}
+
+void json_phase(const struct baro_timeline *t, size_t item, struct json *j)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(t, item);
+    json_begin(j, '{');
+    json_key_text(j, "name", v->name);
+    json_key(j, "path");
+    put_path(j, t, item);
+    json_key(j, "parent");
+    if (v->parent >= 0)
+        put_path(j, t, (size_t)v->parent);
+    else
+        json_null(j);
+    json_key_u64(j, "begin_ns", v->begin_ns);
+    json_key_u64(j, "end_ns", v->end_ns);
+    json_key_bool(j, "is_open", v->is_open);
+    json_key_i64(j, "depth", v->depth);
+    put_status(j, t, item);
+    json_key(j, "attributes");
+    json_attributes(v, j);
+    json_phase_facts(t, item, j);
+    json_end(j, '}');
+}
+
+static void put_phases(struct json *j, const struct baro_timeline *t)
+{
+    json_key_begin(j, "phases", '[');
+    for (size_t i = 0; i < baro_timeline_count(t); i++) {
+        if (baro_timeline_get(t, i)->kind == BARO_TIMELINE_PHASE)
+            json_phase(t, i, j);
+    }
+    json_end(j, ']');
+}
+
+static int to_buf(void *context, const char *text, size_t len)
+{
+    buf_add(context, text, len);
+    return 0;
+}
+
+/* The library writes an object without phases; it is opened again at its end. */
+int json_summary(const struct baro_fold *fold, const char *path, struct buf *ret, struct baro_error *err)
+{
+    struct json j = {.out = ret, .pretty = true, .depth = 1, .some = {[1] = true}};
+    int code = baro_verdicts_json(baro_fold_verdicts(fold), baro_fold_summary(fold), path, to_buf, ret, err);
+    if (code < 0)
+        return code;
+    while (ret->len && strchr("}\n", ret->at[ret->len - 1]))
+        ret->len--;
+    put_phases(&j, baro_fold_timeline(fold));
+    json_end(&j, '}');
+    return 0;
 }

@@ -416,6 +416,10 @@ void row_cell(const struct output_row *r, const struct columns *columns, size_t 
     enum baro_origin origin;
     ret->kind = CELL_ABSENT;
     ret->absent = BARO_ABSENT_UNKNOWN;
+    if (r->kind == ROW_PHASE && c->kind != BARO_COLUMN_TIME) {
+        phase_cell(r, c, ret);
+        return;
+    }
     switch (c->kind) {
     case BARO_COLUMN_TIME: put_time(ret, r); break;
     case BARO_COLUMN_T: put_u64(ret, r->t_ns); break;

@@ -47,7 +47,7 @@ int row_source_sample(struct row_source *s, const struct baro_sample *sample, ro
     const int kind = s->columns.kind;
     struct output_row row = row_of(s, baro_sample_t_ns(sample));
     row_names_note(&s->names, sample);
-    if (kind == ROW_EVENT || kind == BARO_KIND_EXIT)
+    if (kind == ROW_EVENT || kind == ROW_PHASE || kind == BARO_KIND_EXIT)
         return 0;
     row.sample = sample;
     bool is_single = kind == BARO_KIND_JOB || kind == BARO_KIND_HOST;
@@ -79,4 +79,17 @@ int row_source_record(struct row_source *s, const struct baro_record *record, ro
     else
         return 0;
     return pass_on(s, &row, put, context);
+}
+
+int row_source_phases(struct row_source *s, row_put *put, void *context)
+{
+    int code = 0;
+    for (size_t i = 0; i < baro_timeline_count(s->timeline) && code == 0; i++) {
+        const struct baro_timeline_item *item = baro_timeline_get(s->timeline, i);
+        struct output_row row = row_of(s, item->begin_ns);
+        row.phase = i;
+        if (item->kind == BARO_TIMELINE_PHASE)
+            code = pass_on(s, &row, put, context);
+    }
+    return code;
 }

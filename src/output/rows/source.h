@@ -31,5 +31,7 @@ typedef int row_put(void *context, const struct columns *c, const struct output_
  * order of the tape. Returns 0, the result of put, or -ENOMEM. */
 int row_source_record(struct row_source *s, const struct baro_record *record, row_put *put, void *context);
 int row_source_sample(struct row_source *s, const struct baro_sample *sample, row_put *put, void *context);
+/* Passes on the rows of ROW_PHASE: those of s->timeline. Returns 0, or the result of put. */
+int row_source_phases(struct row_source *s, row_put *put, void *context);
 
 #endif

@@ -56,6 +56,18 @@ static unsigned choose_columns(const struct table *t, unsigned width, bool shown
     return before;
 }
 
+/* Truncated text ends with an ellipsis. */
+static void put_fitting(const struct table *t, const char *at, size_t len, unsigned n, struct buf *ret)
+{
+    const unsigned dots = t->ascii ? 3 : 1;
+    if (fit(at, len, n) == len) {
+        buf_add(ret, at, len);
+        return;
+    }
+    buf_add(ret, at, fit(at, len, n > dots ? n - dots : 0));
+    buf_str(ret, t->ascii ? "..." : "…");
+}
+
 static void last_cell(const struct table *t, const char *at, size_t len, unsigned used, unsigned width, struct buf *ret)
 {
     bool right = t->right[t->columns - 1];
@@ -64,8 +76,10 @@ static void last_cell(const struct table *t, const char *at, size_t len, unsigne
         wrap_words(ret, at, len, 4, 4, width);
     } else if (t->wrap && width) {
         wrap_words(ret, at, len, used, used, width);
+    } else if (width && !right) {
+        put_fitting(t, at, len, width > used + 8 ? width - used : 8, ret);
     } else {
-        buf_add(ret, at, width && !right ? fit(at, len, width > used + 8 ? width - used : 8) : len);
+        buf_add(ret, at, len);
     }
 }
 

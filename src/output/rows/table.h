@@ -27,9 +27,7 @@ struct table {
 void table_text(struct table *t, const char *text);
 void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
 /* Writes lines of at most `width` columns (0: of any length). If they would be longer, columns are left out, then
-
- * the last column is truncated or wrapped.
- */
+ * the last column is truncated, which an ellipsis shows, or wrapped. */
 void table_print(const struct table *t, unsigned width, struct buf *ret);
 void table_done(struct table *t);
 

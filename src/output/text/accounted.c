@@ -82,9 +82,7 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
     double remainder;
     struct baro_value cpu = report_fact(s, "job", "cpu_ns");
     lines_begin(l, "accounted", TONE_FAINT);
-    if (report_has_real(s, "accounting", "remainder_ratio", &remainder) && cpu.u64) {
-        unsigned flags = cpu.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : cpu.flags;
-        buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
+    if (report_has_real(s, "accounting", "remainder_ratio", &remainder) && cpu.u64 && !cpu.flags) {
         share(&b, 1 - remainder);
         buf_printf(&b, " of %s attributed to processes", MARKED(cpu, fmt_duration));
         lines_part(l, &b);

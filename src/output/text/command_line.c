@@ -56,16 +56,52 @@ static void take_subject(struct found *f, struct span before, struct span word)
     }
 }
 
-void command_line_read(const char *line, size_t len, struct command_line *ret)
+/* Returns where the quoted word at the beginning of a line ends: behind its last quote. 'it'\''s' is one word. */
+static size_t end_of_quoted(struct span line)
 {
-    struct span left, word, before = {NULL, 0};
+    bool inside = false;
+    size_t i = 0;
+    for (; i < line.len && (inside || line.at[i] != ' '); i++) {
+        inside = line.at[i] == '\'' ? !inside : inside;
+        i += !inside && line.at[i] == '\\' && i + 1 < line.len;
+    }
+    return i;
+}
+
+/* Takes the quotes from a program whose name has a blank, and from a title: servers write over their arguments, and
+ * then the whole line is one word, 'postgres: checkpointer ', or 'redis-server 127.0.0.1:6379'. Returns what is left of
+ * the line, without the blanks at the end of a title. */
+static struct span split_quoted(struct span line, struct command_line *ret)
+{
+    size_t end = end_of_quoted(line);
+    struct span word = span_of(line.at + 1, end > 1 ? end - 1 : 0);
+    if (word.len && word.at[word.len - 1] == '\'')
+        word.len--;
+    if (end < line.len || span_starts(word, "/")) {
+        ret->program = span_starts(word, "/") ? base_name(word) : word;
+        ret->rest = span_of(line.at + end, line.len - end);
+        return line;
+    }
+    while (word.len && word.at[word.len - 1] == ' ')
+        word.len--;
+    const char *blank = word.len ? memchr(word.at, ' ', word.len) : NULL;
+    size_t n = blank ? (size_t)(blank - word.at) : word.len;
+    ret->program = span_of(word.at, n);
+    ret->rest = span_of(word.at + n, word.len - n);
+    return word;
+}
+
+void command_line_read(const char *text, size_t len, struct command_line *ret)
+{
+    struct span left, word, before = {NULL, 0}, line = span_of(text, strnlen(text, len));
     struct found f = {.sources = 0};
-    len = strnlen(line, len);
-    const char *blank = memchr(line, ' ', len);
-    size_t end = blank ? (size_t)(blank - line) : len;
-    *ret = (struct command_line){.program = span_of(line, end), .rest = span_of(line + end, len - end)};
-    if (*line == '/')
+    const char *blank = memchr(text, ' ', line.len);
+    size_t end = blank ? (size_t)(blank - text) : line.len;
+    *ret = (struct command_line){.program = span_of(text, end), .rest = span_of(text + end, line.len - end)};
+    if (*text == '/')
         ret->program = base_name(ret->program);
+    if (line.len && *text == '\'')
+        line = split_quoted(line, ret);
     left = ret->rest;
     f.has_folder =
         span_equal(ret->program, "make") || span_equal(ret->program, "gmake") || span_equal(ret->program, "ninja");
@@ -78,7 +114,7 @@ void command_line_read(const char *line, size_t len, struct command_line *ret)
         ret->is_path = true;
     } else if (f.script.at) { /* its arguments tell runs of one script apart */
         const char *name = base_name(f.script).at;
-        ret->subject = span_of(name, (size_t)(line + len - name));
+        ret->subject = span_of(name, (size_t)(line.at + line.len - name));
     } else if (f.output.at) {
         ret->subject = f.output;
         ret->is_path = true;

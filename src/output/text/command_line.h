@@ -7,6 +7,7 @@
  *     /usr/bin/gcc -O2 -Iinclude -c src/page/plot.c -o plot.o                         gcc, "src/page/plot.c"
  *     /usr/libexec/gcc/collect2 -plugin ... -o prog main.o                            collect2, "prog"
  *     python3 train.py --lr 0.1                                                       python3, "train.py --lr 0.1"
+ *     'postgres: checkpointer '                                                       postgres:, rest " checkpointer"
  */
 #ifndef OUTPUT_TEXT_COMMAND_LINE_H
 #define OUTPUT_TEXT_COMMAND_LINE_H
@@ -22,7 +23,7 @@ struct command_line {
 };
 
 /* Reads len bytes at most. */
-void command_line_read(const char *line, size_t len, struct command_line *ret);
+void command_line_read(const char *text, size_t len, struct command_line *ret);
 
 /* Returns the subject in a few words: the last component if it is a path; the rest of the line if there is no
  * subject. It has at most `most` bytes and only whole characters, and is borrowed from the line. It is empty if the

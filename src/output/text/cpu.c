@@ -5,6 +5,8 @@
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 
+#define TICKS_TELL_NS (100 * NS_PER_MS) /* the kernel splits the time of a process by ticks of 1 to 10 ms */
+
 static void put_part_of_cpu(struct buf *b, const char *name, struct baro_value v)
 {
     if (v.absent)
@@ -22,7 +24,7 @@ static void cpu_time(struct buf *b, const struct baro_summary *s)
         return;
     }
     report_marked(b, cpu, fmt_duration);
-    if (!cpu.u64 || (user.absent && system.absent))
+    if (cpu.u64 < TICKS_TELL_NS || (user.absent && system.absent))
         return;
     buf_str(b, " (");
     put_part_of_cpu(b, "user ", user);

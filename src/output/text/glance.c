@@ -122,6 +122,21 @@ static void put_incomplete(struct glance *g)
     buf_done(&none);
 }
 
+/* Processes that outlived the command may go on using the machine. */
+static void put_survivors(struct glance *g)
+{
+    struct buf b = {0};
+    uint64_t n = report_u64(g->s, "job", "survivors");
+    struct baro_value name = report_fact(g->s, "job", "survivor_name");
+    if (!n)
+        return;
+    struct lines l = glance_row(g, DROP_VERDICT, "! ", TONE_WARN, "survivors", sizeof("! survivors") - 1);
+    buf_printf(&b, "%s outlive%s the command: ", COUNT(n), n == 1 ? "s" : "");
+    lines_name(&l, &b, name.absent ? "(not known)" : name.text, 24);
+    buf_str(&b, n == 1 ? "" : ", ...");
+    glance_end(g, &l, &b);
+}
+
 /* ---- what to ask for ---- */
 
 /* Does a batch system or Kubernetes set the limits? */
@@ -224,7 +239,8 @@ static bool put_one_line(const struct glance *g, const struct baro_verdicts *ver
     bool is_small = !status.absent && !status.u64 && !cpu.absent && cpu.u64 < SMALL_CPU_NS &&
                     (cpu.u64 < wall / 100 || wall < NS_PER_SEC) && report_rows(g->s, "commands") < 2 &&
                     report_u64(g->s, "job", "io_rchar_bytes") + report_u64(g->s, "job", "io_wchar_bytes") < 1000000;
-    if (!is_small || worth_showing(verdicts) || report_rows(g->s, "directories") || report_rows(g->s, "gpus") ||
+    if (!is_small || worth_showing(verdicts) || report_u64(g->s, "job", "survivors") ||
+        report_rows(g->s, "directories") || report_rows(g->s, "gpus") ||
         (g->style.timeline && baro_timeline_lanes(g->style.timeline)))
         return false;
     report_title(g->s, &title);
@@ -281,6 +297,7 @@ void report_glance(const struct baro_summary *s, const struct baro_verdicts *ver
             text_ascii(ret, from);
         divide(g);
         size_t more = put_verdicts(g, verdicts);
+        put_survivors(g);
         put_incomplete(g);
         glance_resources(g);
         if (!report_is_host_only(s) && !put_efficiency(g, verdicts)) {

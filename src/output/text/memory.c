@@ -57,7 +57,8 @@ static void write_peak(struct lines *l, const struct baro_summary *s)
 static void measure(struct lines *l, const struct baro_summary *s, const char *fact, const char *name)
 {
     struct baro_value v = report_fact(s, "job", fact);
-    if (!v.absent && v.u64)
+    bool is_little = v.flags & BARO_VALUE_LOWER_BOUND && v.u64 < report_u64(s, "job", "rss_peak_bytes") / 2;
+    if (!v.absent && v.u64 && !is_little) /* a bound far below rss says nothing */
         lines_say(l, "%s %s", name, MARKED(v, fmt_bytes));
 }
 
@@ -77,8 +78,10 @@ static void share(struct buf *b, const struct baro_summary *s)
         buf_printf(b, "needed %s", MARKED(peak, fmt_bytes));
         return;
     }
-    buf_printf(b, strcmp(of, "address_space") == 0 ? "%s of address space, " : "needed %s, ", MARKED(peak, fmt_bytes));
-    buf_printf(b, "%s%s of ", baro_value_prefix(of_limit.flags, BARO_PREFIX_SYMBOL), PERCENT(of_limit.real));
+    buf_printf(b, strcmp(of, "address_space") == 0 ? "%s of address space" : "needed %s", MARKED(peak, fmt_bytes));
+    if (!of_limit.flags) /* no percentage of a value that is not exact */
+        buf_printf(b, ", %s", PERCENT(of_limit.real));
+    buf_str(b, " of ");
     fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
 }
 
@@ -94,7 +97,8 @@ void report_memory(struct lines *l, const struct baro_summary *s)
     measure(l, s, "rss_peak_at_most_bytes", "at most");
     measure(l, s, "pss_peak_bytes", "pss");
     /* Else it is the peak itself, or a mark from before the recording. */
-    if (!report_is(s, "job", "rss_peak_is_of_process") && (peak.absent || largest.u64 <= peak.u64))
+    if (report_u64(s, "job", "processes_started") != 1 && !report_is(s, "job", "rss_peak_is_of_process") &&
+        (peak.absent || largest.u64 <= peak.u64))
         measure(l, s, "process_rss_peak_bytes", "largest process");
     share(&b, s);
     lines_part(l, &b);

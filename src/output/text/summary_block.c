@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block at the end of a run. */
+#include <string.h>
+
 #include "base/fmt.h"
 #include "base/escape.h"
 #include "output/rows/escaped.h"
@@ -16,12 +18,24 @@ static void put_target(struct buf *b, const struct baro_summary *s)
         buf_printf(b, " and %zu more", n - 1);
 }
 
+/* Adds the control group that is the job: "cgroup /system.slice/nginx.service". */
+static void put_group(struct buf *b, const struct baro_summary *s)
+{
+    static const char mount[] = "/sys/fs/cgroup";
+    const char *path = report_row(s, "command", "argument", 0).text;
+    bool is_whole = strncmp(path, mount, strlen(mount)) == 0 && path[strlen(mount)] == '/';
+    buf_printf(b, "cgroup %s", path + (is_whole ? strlen(mount) : 0));
+}
+
 void report_title(const struct baro_summary *s, struct buf *ret)
 {
     size_t from = ret->len;
     const char *host = report_text(s, "host", "name"), *name = report_text(s, "", "name");
+    bool is_group = !*name && report_text_is(s, "", "cgroup", "target") && report_rows(s, "command");
     buf_str(ret, name);
-    for (size_t i = 0; !*name && i < report_rows(s, "command"); i++) {
+    if (is_group)
+        put_group(ret, s);
+    for (size_t i = 0; !*name && !is_group && i < report_rows(s, "command"); i++) {
         buf_str(ret, i ? " " : "");
         report_argument(report_row(s, "command", "argument", i).text, ret);
     }
@@ -145,6 +159,20 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     report_machine(l, s);
 }
 
+/* Explains the signs before values, if there are any. */
+static void explain_marks(struct lines *l, size_t from)
+{
+    static const char *const signs[] = {"≥", ">=", "≤", "<=", "≈", "~"};
+    bool any = false;
+    for (size_t i = 0; !l->out->failed && i < sizeof(signs) / sizeof(*signs); i++)
+        any = any || memmem(l->out->at + from, l->out->len - from, signs[i], strlen(signs[i]));
+    if (!any)
+        return;
+    lines_begin(l, "marks", TONE_FAINT);
+    lines_say(l, "≥ at least, ≤ at most, ≈ about: it may be off by more than 2 %%");
+    lines_end(l);
+}
+
 /* Writes how complete the recording is, and what it cost: after the figures that the user asked for. */
 static void lines_about_recording(struct lines *l, const struct baro_summary *s)
 {
@@ -168,6 +196,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     place_and_time(&l, s);
     path(&l, tape);
     lines_about_recording(&l, s);
+    explain_marks(&l, from);
     if (!style.utf8)
         text_ascii(ret, from);
 }

@@ -76,7 +76,7 @@ static void put_figures(struct cells *c, const struct command_figures *f, uint64
     cells_put(c, 1, &b);
     bool has_cpu = put_known(&b, f->has_cpu, f->cpu_flags, f->cpu_ns, fmt_duration);
     cells_put(c, 2, &b);
-    if (has_cpu && total)
+    if (has_cpu && total && !f->cpu_flags) /* no percentage of a value that is not exact */
         lines_percent(&b, (double)f->cpu_ns / (double)total);
     cells_put(c, 3, &b);
     put_known(&b, f->has_rss, f->rss_flags, f->rss_bytes, fmt_bytes);

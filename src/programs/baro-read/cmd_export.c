@@ -149,6 +149,10 @@ static int flush_text(struct exporting *x, size_t at_least)
 static int choose_columns(struct exporting *x)
 {
     int status = choose_kind(x);
+    if (!status && x->kind == ROW_PHASE && x->settings->follow)
+        return cli_failf(x->cli,
+                         "--follow and --entity phase exclude each other: what a phase used is known when all records "
+                         "are there; --entity event has its begin and end");
     return status ? status : choose_rows(x);
 }
 
@@ -165,6 +169,13 @@ static int put_row(void *context, const struct columns *c, const struct output_r
     else
         jsonl_row(c, row, &x->text);
     return flush_text(x, CHUNK);
+}
+
+/* The timeline has the rows of phases; no record of the tape has one. */
+static int end_rows(struct exporting *x)
+{
+    int status = x->kind == ROW_PHASE ? row_source_phases(&x->rows, put_row, x) : 0;
+    return status < 0 ? cli_failf(x->cli, "out of memory") : status;
 }
 
 /* On a growing tape the timeline has what is known when the row is written. */
@@ -285,8 +296,8 @@ static int write_arrays(struct exporting *x)
 }
 
 static const struct export_format formats[] = {
-    [FORMAT_CSV] = {choose_columns, begin_csv, rows_record, NULL, NULL},
-    [FORMAT_JSONL] = {choose_columns, NULL, rows_record, NULL, NULL},
+    [FORMAT_CSV] = {choose_columns, begin_csv, rows_record, end_rows, NULL},
+    [FORMAT_JSONL] = {choose_columns, NULL, rows_record, end_rows, NULL},
     [FORMAT_TRACE] = {choose_trace, begin_trace, trace_take, end_trace, NULL},
     [FORMAT_ARROW] = {choose_arrays, NULL, NULL, NULL, write_arrays},
     [FORMAT_PARQUET] = {choose_arrays, NULL, NULL, NULL, write_arrays},
@@ -322,12 +333,12 @@ static int export(struct exporting *x)
     uint64_t first_ns;
     if (x->format->begin)
         x->format->begin(x);
-    if (x->rows.columns.phase && !x->format->write) {
+    if ((x->rows.columns.phase || x->kind == ROW_PHASE) && !x->format->write) {
         if (baro_fold_of_tape(x->tape, BARO_FOLD_TIMELINE, &x->fold, &x->err) < 0)
             return cli_fail(x->cli, &x->err);
         if (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
             x->known_ns = 0;
-        if (baro_tape_rewind(x->tape, &x->err) < 0)
+        if (x->kind != ROW_PHASE && baro_tape_rewind(x->tape, &x->err) < 0)
             return cli_fail(x->cli, &x->err);
         x->rows.timeline = baro_fold_timeline(x->fold);
     }

@@ -1,223 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/clock.h"
-#include "base/fmt.h"
-#include "base/json.h"
-#include "output/rows/escaped.h"
-#include "output/rows/table.h"
-#include "output/text/summary_text.h"
+#include "base/error.h"
+#include "programs/baro-read/tape_rows.h"
 #include "programs/common/tape_args.h"
-#include "programs/common/zone.h"
 
-#define COMMAND_MOST 300u           /* bytes of a command; --json has all of it */
-#define TARGET_SAMPLES 32u          /* samples that are searched for the command line of a target */
-#define EACH_MOST (200 * NS_PER_MS) /* CPU time for one tape; an emulated CPU took more than 50 ms for 6 kB */
-
-struct run {
-    const char *name;
-    uint64_t bytes;
-    size_t number;
-    const struct baro_header *header; /* NULL: it cannot be read */
-    struct baro_tape_end end;
-    enum baro_tape_state state;
-    struct buf target; /* attached: its command */
-    const char *error;
+/* What is listed, in the order of the lines: tapes without a number by their names, then the kept runs, the newest
+ * last, next to the prompt. */
+struct listing {
+    struct baro_runs *kept, *all; /* of the folder of kept runs: those with numbers, and all tapes */
+    struct tape_list named;       /* tapes that the user named */
+    struct tape_rows rows;
+    size_t named_count; /* how many of the rows have no number */
 };
 
-static void write_result(struct buf *b, const struct run *r)
+static int by_name(const void *a, const void *b)
 {
-    if (r->end.ended && r->end.status_known)
-        report_status(r->end.status, b);
-    else if (r->end.detached)
-        buf_str(b, "detached");
-    else
-        buf_str(b, r->end.ended ? "ended" : "no end");
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void write_state(struct buf *b, const struct run *r)
+/* Adds the tapes of the folder of kept runs that are no kept runs: somebody gave them names (-o). */
+static int add_others(struct listing *l, struct baro_error *err)
 {
-    if (r->end.ended)
-        write_result(b, r);
-    else
-        buf_str(b, baro_tape_state_name(r->state));
-}
-
-static void write_pids(struct buf *b, const struct run *r, const char *before)
-{
-    for (size_t i = 0; i < baro_header_target_count(r->header); i++)
-        buf_printf(b, "%s%d", i ? ", " : before, baro_header_target(r->header, i));
-}
-
-static void write_command(struct buf *b, const struct run *r)
-{
-    const char *const *argv = baro_header_argv(r->header);
-    bool targets = !argv[0] && baro_header_target_count(r->header) > 0;
-    struct buf line = {0};
-    report_name(r->header, &line);
-    if (!argv[0])
-        buf_add(&line, r->target.at, r->target.len);
-    bool cut = line.len > COMMAND_MOST;
-    if (line.len)
-        text_escaped(b, (const char *)line.at, cut ? COMMAND_MOST : line.len);
-    buf_str(b, cut ? "..." : "");
-    if (targets)
-        write_pids(b, r, line.len ? " (pid " : "pid ");
-    buf_str(b, targets && line.len ? ")" : "");
-    if (!argv[0] && !targets)
-        buf_str(b, "(the machine)");
-    buf_done(&line);
-}
-
-static const struct baro_row *find_pid(const struct baro_sample *s, int32_t pid)
-{
-    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
-        if (baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, i)) == pid)
-            return baro_sample_row(s, BARO_KIND_PROCESS, i);
-    }
-    return NULL;
-}
-
-/* Returns, for an attached recording, the command of its first target, as the first samples have it; the command line
- * comes a little later than the name. */
-static void find_target(struct run *r, struct baro_tape *tape)
-{
-    struct baro_record record;
-    const struct baro_header *h = baro_tape_header(tape);
-    unsigned samples = 0;
-    if (baro_header_argv(h)[0] || !baro_header_target_count(h) || baro_tape_rewind(tape, NULL) < 0)
-        return;
-    while (samples < TARGET_SAMPLES && baro_tape_next(tape, &record, NULL) > 0) {
-        const struct baro_row *p =
-            record.kind == BARO_RECORD_SAMPLE ? find_pid(record.u.sample, baro_header_target(h, 0)) : NULL;
-        samples += record.kind == BARO_RECORD_SAMPLE;
-        if (!p)
+    size_t n = baro_runs_count(l->kept);
+    const char **names = calloc(n + 1, sizeof(*names));
+    int code = names ? 0 : error_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; names && i < n; i++)
+        names[i] = baro_runs_name(l->kept, i);
+    if (names)
+        qsort(names, n, sizeof(*names), by_name);
+    for (size_t i = 0; i < baro_runs_count(l->all) && code >= 0; i++) {
+        const char *name = baro_runs_name(l->all, i);
+        if (bsearch(&name, names, n, sizeof(*names), by_name))
             continue;
-        const char *line = "";
-        baro_row_cmdline(p, &line);
-        buf_clear(&r->target);
-        buf_str(&r->target, *line ? line : baro_row_name(p));
-        if (*line)
-            return;
+        const struct tape_row row = {.name = name,
+                                     .path = baro_runs_path(l->all, i),
+                                     .runs = l->all,
+                                     .index = i,
+                                     .bytes = baro_runs_bytes(l->all, i)};
+        code = tape_rows_add(&l->rows, &row, err);
     }
+    free(names);
+    return code;
 }
 
-static void as_row(const struct run *r, struct table *t)
+static int list_kept(const struct cli *cli, struct listing *l, struct baro_error *err)
 {
-    struct buf b = {0};
-    buf_printf(&b, "@%zu", r->number);
-    table_take(t, &b);
-    if (!r->header) {
-        table_text(t, "");
-        table_text(t, "");
-        table_text(t, "unreadable");
-        fmt_bytes(&b, r->bytes);
-        table_take(t, &b);
-        buf_printf(&b, "%s", r->error ? r->error : r->name);
-        table_take(t, &b);
-        buf_done(&b);
-        return;
-    }
-    int64_t start = baro_header_start_realtime_ns(r->header);
-    fmt_time_zone(&b, start, zone_east(start), false);
-    table_take(t, &b);
-    fmt_duration(&b, r->end.last_ns);
-    table_take(t, &b);
-    write_state(&b, r);
-    table_take(t, &b);
-    fmt_bytes(&b, r->bytes);
-    table_take(t, &b);
-    write_command(&b, r);
-    table_take(t, &b);
-    buf_done(&b);
-}
-
-static void as_json(const struct run *r, struct json *j)
-{
-    struct buf time = {0}, result = {0};
-    json_begin(j, '{');
-    json_key_u64(j, "number", r->number);
-    json_key_text(j, "name", r->name);
-    json_key_u64(j, "bytes", r->bytes);
-    json_key_text(j, "error", r->error);
-    if (r->header) {
-        fmt_time_utc(&time, baro_header_start_realtime_ns(r->header));
-        write_result(&result, r);
-        json_key(j, "start");
-        json_text_n(j, (const char *)time.at, time.len);
-        json_key_u64(j, "wall_ns", r->end.last_ns);
-        json_key(j, "result");
-        json_text_n(j, (const char *)result.at, result.len);
-        json_key_bool(j, "complete", r->end.complete);
-        json_key_text(j, "state", baro_tape_state_name(r->state));
-        json_key_begin(j, "command", '[');
-        for (const char *const *a = baro_header_argv(r->header); *a; a++)
-            json_text(j, *a);
-        json_end(j, ']');
-    }
-    json_end(j, '}');
-    buf_done(&time);
-    buf_done(&result);
-}
-
-/* Reads the header and the end of a tape. A damaged tape, or one made to be slow, must not hold up the list of all
- * others. */
-static void read_run(struct run *r, const struct baro_runs *runs, struct table *t, struct json *j)
-{
-    struct baro_tape *tape = NULL;
-    struct baro_error err = BARO_ERROR_INIT;
-    r->end.size = sizeof(r->end);
-    int code = baro_runs_open(runs, r->number - 1, EACH_MOST, &tape, &err);
+    int code = baro_runs_list(&l->kept, 0, err);
+    if (code < 0)
+        return code;
+    if (*baro_runs_note(l->kept))
+        cli_note(cli, "%s", baro_runs_note(l->kept));
+    code = baro_runs_list_folder(&l->all, baro_runs_folder(l->kept), err);
     if (code >= 0)
-        code = baro_tape_read_end(tape, &r->end, &err);
-    if (code >= 0) {
-        r->header = baro_tape_header(tape);
-        r->state = baro_tape_state(tape);
-        if (!j)
-            find_target(r, tape);
-    } else {
-        r->error = code == -ETIME ? "takes too long to read" : err.text;
+        code = add_others(l, err);
+    l->named_count = l->rows.n;
+    for (size_t i = baro_runs_count(l->kept); i-- > 0 && code >= 0;) {
+        const struct tape_row row = {.number = i + 1,
+                                     .name = baro_runs_name(l->kept, i),
+                                     .path = baro_runs_path(l->kept, i),
+                                     .runs = l->kept,
+                                     .index = i,
+                                     .bytes = baro_runs_bytes(l->kept, i)};
+        code = tape_rows_add(&l->rows, &row, err);
     }
-    if (j)
-        as_json(r, j);
+    return code;
+}
+
+/* A name of nothing is an error; a folder without tapes is an empty list. */
+static int list_named(struct listing *l, char **argv, struct baro_error *err)
+{
+    int code = tape_list_read(&l->named, argv, err);
+    size_t n = 0;
+    for (size_t i = 0; i < l->named.n && code >= 0; i++) {
+        struct listed_tape *t = &l->named.at[i];
+        if (t->is_unread && !t->is_empty_folder)
+            return error_set(err, t->reason.code, "%s", t->reason.text);
+        if (!t->is_unread && !t->is_there)
+            return error_set(err, -ENOENT, "can't open %s: %s", t->path, strerror(ENOENT));
+        if (!t->is_unread)
+            l->named.at[n++] = *t;
+        else
+            tape_list_drop(t);
+    }
+    l->named.n = code < 0 ? l->named.n : n;
+    if (code >= 0)
+        code = tape_rows_of_list(&l->rows, &l->named, err);
+    l->named_count = l->rows.n;
+    return code;
+}
+
+static void keep_with_tags(struct listing *l, const struct tag_settings *wanted)
+{
+    size_t n = 0, named = 0;
+    for (size_t i = 0; wanted->n && i < l->rows.n; i++) {
+        if (!tape_row_has_tags(&l->rows.at[i], wanted))
+            continue;
+        named += i < l->named_count;
+        l->rows.at[n++] = l->rows.at[i];
+    }
+    l->rows.n = wanted->n ? n : l->rows.n;
+    l->named_count = wanted->n ? named : l->named_count;
+}
+
+static void note_empty(const struct cli *cli, const struct settings *s, const struct listing *l, char **argv)
+{
+    if (s->tags.n)
+        cli_note(cli, "no tape in %s has %s", argv[0] ? argv[0] : baro_runs_folder(l->kept),
+                 s->tags.n > 1 ? "these tags" : s->tags.at[0]);
+    else if (argv[0])
+        cli_note(cli, "no tapes in %s", argv[0]);
     else
-        as_row(r, t);
-    baro_tape_close(tape);
-    buf_done(&r->target);
+        cli_note(cli, "no tapes in %s; `baro run -- COMMAND` makes one", baro_runs_folder(l->kept));
 }
 
-static struct run run_of(const struct baro_runs *runs, size_t i)
+/* For people the list fits the terminal. */
+static void write_table(const struct cli *cli, const struct settings *s, const struct listing *l, struct buf *out)
 {
-    return (struct run){.name = baro_runs_name(runs, i), .bytes = baro_runs_bytes(runs, i), .number = i + 1};
-}
-
-/* For people the newest is last, next to the prompt, and the list fits the terminal; for programs the newest is
- * first. */
-static void table_of(struct cli *cli, const struct settings *s, const struct baro_runs *runs, struct buf *out)
-{
-    struct table t = {.columns = 6, .right = {true, false, true, false, true, false}, .drop = {4, 2, 1}, .n_drop = 3};
-    size_t most = s->count ? s->count : cli->height > 3 ? cli->height - 2 : SIZE_MAX;
-    size_t all = baro_runs_count(runs), n = all < most ? all : most;
+    size_t most = s->count          ? s->count
+                  : cli->height > 3 ? cli->height - 2
+                                    : SIZE_MAX,
+           all = l->rows.n, n = all < most ? all : most;
     if (n < all && !s->count && cli->height)
-        buf_printf(out, "(%zu older: baro ls -n all)\n", all - n);
-    for (size_t i = n; i-- > 0;) {
-        struct run r = run_of(runs, i);
-        read_run(&r, runs, &t, NULL);
-    }
-    table_print(&t, cli->tty ? cli->width : 0, out);
-    table_done(&t);
-    if (!all && cli->tty)
-        buf_str(out, "no runs are kept; `baro run -- COMMAND` makes one\n");
+        buf_printf(out, "(%zu %s: baro ls -n all)\n", all - n, l->named_count ? "more" : "older");
+    tape_rows_table(cli, l->rows.at + (all - n), n, out);
 }
 
-static void json_of(const struct settings *s, const struct baro_runs *runs, struct buf *out)
+/* For programs the newest kept run is first. */
+static void write_json(const struct settings *s, const struct listing *l, struct buf *out)
 {
     struct json json = {.out = out, .pretty = true};
+    size_t most = s->count ? s->count : SIZE_MAX, kept = l->rows.n - l->named_count;
     json_begin(&json, '[');
-    for (size_t i = 0; i < baro_runs_count(runs) && (!s->count || i < s->count); i++) {
-        struct run r = run_of(runs, i);
-        read_run(&r, runs, NULL, &json);
-    }
+    for (size_t i = 0; i < l->rows.n && i < most; i++)
+        tape_row_json(&l->rows.at[i < kept ? l->rows.n - 1 - i : i - kept], &json);
     json_end(&json, ']');
 }
 
@@ -225,18 +143,25 @@ int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf out = {0};
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_runs *runs;
-    (void)argv;
-    if (baro_runs_list(&runs, 0, &err) < 0)
-        return cli_fail(cli, &err);
-    if (*baro_runs_note(runs))
-        cli_note(cli, "%s", baro_runs_note(runs));
-    if (s->json)
-        json_of(s, runs, &out);
-    else
-        table_of(cli, s, runs, &out);
-    int status = s->json ? cli_out(cli, &out) : cli_out_text(cli, &out);
-    baro_runs_free(runs);
+    struct listing l = {0};
+    int status, code = argv[0] ? list_named(&l, argv, &err) : list_kept(cli, &l, &err);
+    if (code >= 0)
+        keep_with_tags(&l, &s->tags);
+    if (code < 0) {
+        status = cli_fail(cli, &err);
+    } else if (s->json) {
+        write_json(s, &l, &out);
+        status = cli_out(cli, &out);
+    } else {
+        write_table(cli, s, &l, &out);
+        if (!l.rows.n)
+            note_empty(cli, s, &l, argv);
+        status = cli_out_text(cli, &out);
+    }
+    tape_rows_done(&l.rows);
+    tape_list_done(&l.named);
+    baro_runs_free(l.kept);
+    baro_runs_free(l.all);
     buf_done(&out);
     return status;
 }

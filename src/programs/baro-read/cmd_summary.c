@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/fd.h"
+#include "output/rows/csv_json.h"
+#include "output/rows/escaped.h"
 #include "output/text/summary_text.h"
 #include "output/text/tasks.h"
 #include "programs/baro-read/summary_phases.h"
 #include "programs/baro-read/summary_tasks.h"
+#include "programs/baro-read/tape_rows.h"
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
-
-static int to_stdout(void *context, const char *text, size_t len)
-{
-    (void)context;
-    return fd_write_all(STDOUT_FILENO, text, len, NULL);
-}
 
 static int print_summary(const struct cli *cli, const struct settings *s, struct baro_tape *tape,
                          const struct baro_fold *fold, const char *path, const char *name)
@@ -22,10 +18,10 @@ static int print_summary(const struct cli *cli, const struct settings *s, struct
     const struct baro_summary *summary = baro_fold_summary(fold);
     struct buf text = {0};
     if (s->json) {
-        int code = baro_verdicts_json(baro_fold_verdicts(fold), summary, path, to_stdout, NULL, &err);
-        if (code < 0 && !err.text[0])
-            return cli_failf(cli, "can't write to standard output: %s", strerror(-code));
-        return code < 0 ? cli_fail(cli, &err) : 0;
+        int code = json_summary(fold, path, &text, &err),
+            failure = code < 0 ? cli_fail(cli, &err) : cli_out(cli, &text);
+        buf_done(&text);
+        return failure;
     }
     struct report_style style = {.width = cli->width,
                                  .utf8 = cli->utf8,
@@ -46,13 +42,14 @@ static int print_summary(const struct cli *cli, const struct settings *s, struct
     return status;
 }
 
-int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
+/* shown: what the user may call the tape. */
+static int summarize_one(struct cli *cli, const struct settings *s, const char *name, const char *shown)
 {
     struct baro_tape *tape;
     struct baro_fold *fold = NULL;
     struct baro_error err = BARO_ERROR_INIT;
     struct reader_path path;
-    int status = reader_open(cli, argv[0], &tape, &path);
+    int status = reader_open(cli, name, &tape, &path);
     if (status)
         return status;
     if (s->by == BY_PHASE)
@@ -63,9 +60,55 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
         status = cli_fail(cli, &err);
     else {
         baro_summary_set_carbon(baro_fold_summary(fold), s->carbon);
-        status = print_summary(cli, s, tape, fold, path.at, argv[0] ? argv[0] : "@1");
+        status = print_summary(cli, s, tape, fold, path.at, shown);
     }
     baro_fold_free(fold);
     baro_tape_close(tape);
+    return status;
+}
+
+/* A line for each of several tapes. What a summary has besides is in a report of them. */
+static int list_several(const struct cli *cli, const struct settings *s, const struct tape_list *list, char **argv)
+{
+    struct tape_rows rows = {0};
+    struct buf text = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    if (s->json || s->by != BY_NOTHING)
+        return cli_failf(cli,
+                         "%s is for one tape, and here are %zu: name one, or use `baro report -o FILE.json`, which "
+                         "takes several",
+                         s->json ? "--json" : "--by", list->n);
+    int code = tape_rows_of_list(&rows, list, &err);
+    if (code >= 0) {
+        tape_rows_table(cli, rows.at, rows.n, &text);
+        buf_printf(&text, "%zu tapes; all of them in one report: baro report -o FILE.md", list->n);
+        for (size_t i = 0; argv[i] && i < 3; i++) {
+            buf_byte(&text, ' ');
+            text_escaped(&text, i < 2 ? argv[i] : "...", strlen(i < 2 ? argv[i] : "..."));
+        }
+        buf_byte(&text, '\n');
+    }
+    int status = code < 0 ? cli_fail(cli, &err) : cli_out_text(cli, &text);
+    tape_rows_done(&rows);
+    buf_done(&text);
+    return status;
+}
+
+int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct tape_list list = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    int status;
+    if (!argv[0])
+        return summarize_one(cli, s, NULL, "@1");
+    if (tape_list_read(&list, argv, &err) < 0)
+        status = cli_fail(cli, &err);
+    else if (list.n > 1)
+        status = list_several(cli, s, &list, argv);
+    else if (list.at[0].is_unread)
+        status = cli_fail(cli, &list.at[0].reason);
+    else
+        status = summarize_one(cli, s, list.at[0].path, *argv[0] == '@' ? argv[0] : list.at[0].path);
+    tape_list_done(&list);
     return status;
 }

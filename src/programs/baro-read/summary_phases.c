@@ -2,7 +2,9 @@
 #include "programs/baro-read/summary_phases.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
+#include "baro/text.h"
 #include "baro/timeline.h"
 #include "base/fmt.h"
 #include "base/json.h"
@@ -26,8 +28,53 @@ static const struct {
              {"procs", "processes_peak"}};
 #define SHOWN (sizeof(shown) / sizeof(*shown))
 
+static bool is_of_end(const struct baro_attribute *a)
+{
+    return strcmp(a->name, "status") == 0 || strcmp(a->name, "signal") == 0;
+}
+
+/* How the command of a phase ended; "" if it has none. A failure begins with a cross. */
+static void put_status(struct buf *cell, const struct baro_timeline *timeline, size_t i)
+{
+    int status;
+    if (baro_timeline_status(timeline, i, &status) != BARO_PRESENT)
+        return;
+    buf_str(cell, status ? "✗ " : "");
+    if (WIFSIGNALED(status))
+        buf_str(cell, baro_signal_name(WTERMSIG(status)));
+    else
+        buf_u64(cell, (uint64_t)WEXITSTATUS(status));
+}
+
+static void put_attribute(struct buf *cell, const struct baro_attribute *a)
+{
+    struct json number = {.out = cell};
+    buf_byte(cell, ' ');
+    text_escaped(cell, a->name, strlen(a->name));
+    buf_byte(cell, '=');
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED: buf_u64(cell, a->u64); break;
+    case BARO_ATTRIBUTE_SIGNED: json_i64(&number, a->i64); break;
+    case BARO_ATTRIBUTE_REAL: json_double(&number, a->real); break;
+    case BARO_ATTRIBUTE_TEXT:
+    case BARO_ATTRIBUTE_JSON: text_escaped(cell, a->text, strlen(a->text)); break;
+    case BARO_ATTRIBUTE_BOOLEAN: buf_str(cell, a->u64 ? "true" : "false"); break;
+    }
+}
+
+static void put_name(struct buf *cell, const struct baro_timeline_item *v, bool has_status)
+{
+    for (int k = 0; k < v->depth && k < INDENT_MOST; k++)
+        buf_str(cell, "  ");
+    text_escaped(cell, v->name, strlen(v->name));
+    for (size_t k = 0; k < v->attribute_count; k++) {
+        if (!has_status || !is_of_end(&v->attribute[k]))
+            put_attribute(cell, &v->attribute[k]);
+    }
+}
+
 /* Returns which marks were used: flags of values. */
-static unsigned put_phase_row(struct table *t, const struct baro_timeline *timeline, size_t i)
+static unsigned put_phase_row(struct table *t, const struct baro_timeline *timeline, size_t i, bool has_status)
 {
     const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
     struct buf cell = {0};
@@ -44,17 +91,31 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
         unsigned used = report_table_cell(t, baro_timeline_fact(fact), &value);
         flags |= used & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_LOWER_BOUND : used;
     }
-    for (int k = 0; k < v->depth && k < INDENT_MOST; k++)
-        buf_str(&cell, "  ");
-    text_escaped(&cell, v->text, strlen(v->text));
+    if (has_status) {
+        put_status(&cell, timeline, i);
+        table_take(t, &cell);
+    }
+    put_name(&cell, v, has_status);
     table_take(t, &cell);
     buf_done(&cell);
     return flags | (v->is_open ? BARO_VALUE_LOWER_BOUND : 0);
 }
 
+static bool any_status(const struct baro_timeline *timeline)
+{
+    int status;
+    for (size_t i = 0; i < baro_timeline_count(timeline); i++) {
+        if (baro_timeline_status(timeline, i, &status) == BARO_PRESENT)
+            return true;
+    }
+    return false;
+}
+
 static void print_table(struct cli *cli, const struct baro_timeline *timeline, struct buf *ret)
 {
-    struct table t = {.columns = 3 + SHOWN, .ascii = !cli->utf8, .drop = {9, 8, 7, 6}, .n_drop = 4};
+    bool has_status = any_status(timeline);
+    struct table t = {
+        .columns = 3 + SHOWN + (has_status ? 1 : 0), .ascii = !cli->utf8, .drop = {8, 7, 6, 5, 3}, .n_drop = 5};
     unsigned flags = 0;
     size_t phases = 0;
     for (unsigned i = 0; i < 2 + SHOWN; i++)
@@ -63,11 +124,13 @@ static void print_table(struct cli *cli, const struct baro_timeline *timeline, s
     table_text(&t, "took");
     for (size_t k = 0; k < SHOWN; k++)
         table_text(&t, shown[k].title);
+    if (has_status)
+        table_text(&t, "status");
     table_text(&t, "phase");
     for (size_t i = 0; i < baro_timeline_count(timeline); i++) {
         if (baro_timeline_get(timeline, i)->kind != BARO_TIMELINE_PHASE)
             continue;
-        flags |= put_phase_row(&t, timeline, i);
+        flags |= put_phase_row(&t, timeline, i, has_status);
         phases++;
     }
     if (phases)
@@ -86,6 +149,10 @@ static void print_table(struct cli *cli, const struct baro_timeline *timeline, s
 static void put_item(struct json *j, const struct baro_timeline *timeline, size_t i)
 {
     const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
+    if (v->kind == BARO_TIMELINE_PHASE) {
+        json_phase(timeline, i, j);
+        return;
+    }
     json_begin(j, '{');
     json_key_text(j, "name", v->name);
     if (v->kind == BARO_TIMELINE_EVENT) {
@@ -95,14 +162,8 @@ static void put_item(struct json *j, const struct baro_timeline *timeline, size_
     json_key_u64(j, "begin_ns", v->begin_ns);
     if (v->kind != BARO_TIMELINE_MARK)
         json_key_u64(j, "end_ns", v->end_ns);
-    if (v->kind == BARO_TIMELINE_PHASE) {
-        json_key_bool(j, "is_open", v->is_open);
-        json_key_i64(j, "depth", v->depth);
-    }
     json_key(j, "attributes");
     json_attributes(v, j);
-    if (v->kind == BARO_TIMELINE_PHASE)
-        json_phase_facts(timeline, i, j);
     json_end(j, '}');
 }
 

@@ -6,12 +6,6 @@
 #include "output/rows/csv_json.h"
 #include "programs/baro-report/document.h"
 
-static int to_buf(void *context, const char *text, size_t len)
-{
-    buf_add(context, text, len);
-    return 0;
-}
-
 static const char *kind_name(enum baro_timeline_kind kind)
 {
     static const char *const names[] = {"phase", "mark", "event"};
@@ -56,7 +50,7 @@ static void put_timeline(struct json *j, const struct baro_timeline *t)
 static int put_summary(struct json *j, const struct document *d, struct baro_error *err)
 {
     struct buf text = {0};
-    int r = baro_verdicts_json(d->verdicts, d->summary, d->path, to_buf, &text, err);
+    int r = json_summary(d->fold, d->path, &text, err);
     json_key(j, "summary");
     while (text.len && text.at[text.len - 1] == '\n')
         text.len--;

@@ -5,7 +5,7 @@
 #define PROGRAMS_BARO_REPORT_SEVERAL_H
 
 #include "programs/baro-report/document.h"
-#include "programs/baro-report/tape_list.h"
+#include "programs/common/tape_list.h"
 
 struct several {
     struct tape_list list;

@@ -6,6 +6,7 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
+#include "output/rows/csv_json.h"
 #include "programs/baro-serve/embedded.h"
 #include "programs/baro-serve/follow.h"
 #include "programs/baro-serve/instant.h"
@@ -179,8 +180,9 @@ void api_jobs(struct request *q)
 static int put_verdicts(const struct baro_fold *fold, bool alone, const char *path, struct buf *ret,
                         struct baro_error *err)
 {
-    const struct baro_summary *summary = alone ? NULL : baro_fold_summary(fold);
-    return baro_verdicts_json(baro_fold_verdicts(fold), summary, path, request_sink, ret, err);
+    if (!alone)
+        return json_summary(fold, path, ret, err);
+    return baro_verdicts_json(baro_fold_verdicts(fold), NULL, path, request_sink, ret, err);
 }
 
 /* Makes the verdicts, with the summary or alone, from what is kept of a running job, or from the whole tape. */

@@ -124,6 +124,10 @@ static void write_head(struct json *j, const struct baro_header *h, const struct
     for (const char *const *a = baro_header_argv(h); *a; a++)
         json_text(j, *a);
     json_end(j, ']');
+    json_key_begin(j, "tags", '{');
+    for (const char *const *tag = baro_header_tags(h); *tag; tag++)
+        json_key_pair(j, *tag);
+    json_end(j, '}');
     json_key(j, "start");
     json_text_n(j, (const char *)time.at, time.len);
     json_key_u64(j, "wall_ns", end->end_ns > end->last_ns ? end->end_ns : end->last_ns);

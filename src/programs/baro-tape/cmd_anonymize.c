@@ -163,6 +163,27 @@ static const char *event_of(struct pseudonyms *p, int kind, const char *text)
     }
 }
 
+/* A tag is KEY=VALUE: both get words of their own. */
+static const char *tag_of(struct pseudonyms *p, const char *text)
+{
+    const char *value = strchr(text, '=');
+    char key[256];
+    snprintf(key, sizeof(key), "%.*s", (int)(value ? value - text : (ptrdiff_t)strlen(text)), text);
+    if (!value || !pseudonym_whole(p, key))
+        return pseudonym_whole(p, text);
+    snprintf(key, sizeof(key), "%s", (const char *)p->text.at);
+    if (!*++value)
+        value = "-";
+    if (!pseudonym_words(p, value))
+        return NULL;
+    struct buf words = p->text;
+    p->text = (struct buf){0};
+    buf_printf(&p->text, "%s=%s", key, (const char *)words.at);
+    buf_byte(&p->text, 0);
+    buf_done(&words);
+    return p->text.failed ? NULL : (const char *)p->text.at;
+}
+
 /* ---- every text of a tape ---- */
 
 static const char *attribute_name_of(struct pseudonyms *p, int kind, const char *text)
@@ -192,6 +213,7 @@ static const char *other_text(void *context, const struct baro_text *t)
     case BARO_TEXT_KIND:
     case BARO_TEXT_METRIC: return pseudonym_whole(p, t->text);
     case BARO_TEXT_HELP: return "";
+    case BARO_TEXT_TAG: return tag_of(p, t->text);
     default: return pseudonym_words(p, t->text);
     }
 }

@@ -178,11 +178,14 @@ static int choose_tape(struct top *t)
 
 static int open_tape(struct top *t, const char *name)
 {
+    struct reader_path path;
     int status = 0;
     if (!name)
         status = choose_tape(t);
-    else if (baro_runs_resolve(name, t->feed.path, sizeof(t->feed.path), &t->err) < 0)
+    else if (reader_find(name, &path, &t->err) < 0)
         status = cli_fail(t->cli, &t->err);
+    else
+        memcpy(t->feed.path, path.at, sizeof(t->feed.path));
     if (status)
         return status;
     t->feed.task_rules = reader_task_rules(t->cli->settings);

@@ -62,10 +62,11 @@ static void put_summary(struct top *t, struct buf *ret)
                                  .color = t->cli->color,
                                  .curves = true,
                                  .timeline = t->feed.timeline};
-    baro_fold_finish(t->feed.fold, BARO_FOLD_VERDICTS, NULL);
+    bool is_judged = baro_fold_finish(t->feed.fold, BARO_FOLD_VERDICTS, NULL) >= 0;
     baro_summary_value(t->feed.summary, baro_summary_fact_find("", "start"), 0, &start);
     style.zone = zone_east(start.i64);
-    report_glance(t->feed.summary, baro_fold_verdicts(t->feed.fold), name_of_tape(t, name) ? name : NULL, style, ret);
+    report_glance(t->feed.summary, is_judged ? baro_fold_verdicts(t->feed.fold) : NULL,
+                  name_of_tape(t, name) ? name : NULL, style, ret);
 }
 
 int beside_leave(struct top *t)

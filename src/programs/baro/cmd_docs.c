@@ -61,20 +61,17 @@ static void put_section(struct buf *b, const struct baro_section *section)
 static void put_marks(struct buf *b)
 {
     static const char *const rows[][4] = {
-#define SECTION(id, name, is_table, help)
-#define FACT(...)
-#define FACT_NOT_IN_JSON(...)
-#define MARK(id, covers, mark, help) {#id, covers, #mark, help},
-#define END(id)
+#define SECTION(id, name, is_table, help) {name},
+#define MARK(id, covers, mark, when, help) {NULL, covers, #mark, help},
 #include "libbaro/summary/facts.def"
-#undef SECTION
-#undef FACT
-#undef FACT_NOT_IN_JSON
-#undef MARK
-#undef END
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        buf_printf(b, "mark\t%s\t%s\t%s\t%s\n", rows[i][0], rows[i][1], rows[i][2], rows[i][3]);
+    const char *section = "";
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        if (rows[i][0])
+            section = rows[i][0];
+        else
+            buf_printf(b, "mark\t%s\t%s\t%s\t%s\n", section, rows[i][1], rows[i][2], rows[i][3]);
+    }
 }
 
 int cmd_docs(struct cli *cli, const struct settings *s, char **argv)

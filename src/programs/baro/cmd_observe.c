@@ -91,6 +91,8 @@ static struct record_options options_of_each(const struct cli *cli, const struct
                                              uint64_t keep_bytes)
 {
     return (struct record_options){
+        .tags = cli->settings->tags.at,
+        .n_tags = (size_t)cli->settings->tags.n,
         .before = cli->before,
         .pace = {.interval_ns = r->interval_ns, .overhead_ppm = r->overhead_ppm},
         .scope = {.wanted = r->wanted,

@@ -40,6 +40,7 @@ const struct opt options_observe[] = {
          "each task file *.yaml or *.yml in DIR is a job with the tasks that it names", .completes = OPT_A_FILE),
     TEXT("dir", 0, "DIR", observe.dir,
          "the folder of the tapes, which is made (default: jobs in that of the kept runs)", .completes = OPT_A_FILE),
+    TAG_OPTION,
     PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of each tape, e.g. 1d or 64MB"),
     PARSED("total", 0, "SIZE", observe.total_bytes, take_total,
            "keep all tapes together within SIZE, e.g. 2GB (default: no limit)"),

@@ -307,6 +307,8 @@ void recording_options(struct recording *r, struct record_options *ret)
     *ret = (struct record_options){
         .tape_fd = r->tape_fd,
         .name = s->name,
+        .tags = r->cli->settings->tags.at,
+        .n_tags = (size_t)r->cli->settings->tags.n,
         .before = r->cli->before,
         .pace = {.interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm},
         .scope = {.wanted = s->wanted,

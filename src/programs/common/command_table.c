@@ -69,14 +69,14 @@ const struct cli_command cli_commands[] = {
      .operands_max = -1,
      .stop_early = true},
     {.name = "summary",
-     .operands = "[TAPE]",
+     .operands = "[TAPE|DIR...]",
      .summary = "what the job used, and which commands used it",
      .examples = "baro summary\tthe last run\n"
                  "baro summary --json @2\tthe run before it, for programs\n"
                  "baro summary --by task --task cc=^cc1 --task ld=^ld\twhat compilers and linkers used",
      .options = options_summary,
      .function = cmd_summary,
-     .operands_max = 1},
+     .operands_max = -1},
     {.name = "show",
      .operands = "[TAPE]",
      .summary = "the tree of processes at one moment",
@@ -115,6 +115,18 @@ const struct cli_command cli_commands[] = {
      .function = cmd_report,
      .operands_max = -1,
      .program = "baro-report"},
+    {.name = "diff",
+     .operands = "[BEFORE [AFTER]]",
+     .summary = "what changed between two runs, or two groups of runs",
+     .examples =
+         "baro diff\tthe run before the last, and the last\n"
+         "baro diff old.baro new.baro\ttwo tapes\n"
+         "baro diff --before 'main-*.baro' --after 'pr-*.baro'\ttwo groups: with four and more runs on each side "
+         "small changes are told from noise",
+     .options = options_diff,
+     .function = cmd_diff,
+     .operands_max = 2,
+     .program = "baro-report"},
     {.name = "plot",
      .operands = "[TAPE...] [FIGURE|METRIC]",
      .summary = "draw CPU and memory, or any figure or metric, of one or several tapes",
@@ -138,11 +150,13 @@ const struct cli_command cli_commands[] = {
      .kept = true,
      .program = "baro-serve"},
     {.name = "ls",
-     .operands = "",
-     .summary = "list the kept runs, newest last",
-     .examples = "baro ls -n 5\tthe newest five",
+     .operands = "[TAPE|DIR...]",
+     .summary = "list the kept runs, newest last, or the tapes of a folder",
+     .examples = "baro ls -n 5\tthe newest five\n"
+                 "baro ls tapes/\tthe tapes of a folder",
      .options = options_ls,
      .function = cmd_ls,
+     .operands_max = -1,
      .kept = true},
     {.name = "rm",
      .operands = "TAPE...",

@@ -110,6 +110,38 @@ const struct opt options_report[] = {
     END,
 };
 
+static int take_pattern(const char **list, size_t *n, const char *text, struct baro_error *err)
+{
+    if (*n == SIDES_MOST)
+        return error_set(err, BARO_E_RANGE, "at most %u of them", SIDES_MOST);
+    list[(*n)++] = text;
+    return 0;
+}
+
+static int take_before(void *at, const char *text, struct baro_error *err)
+{
+    struct diff_settings *d = at;
+    return take_pattern(d->before, &d->n_before, text, err);
+}
+
+static int take_after(void *at, const char *text, struct baro_error *err)
+{
+    struct diff_settings *d = at;
+    return take_pattern(d->after, &d->n_after, text, err);
+}
+
+const struct opt options_diff[] = {
+    PARSED(
+        "before", 0, "TAPES", diff, take_before,
+        "tapes of the runs before: a tape, a folder of tapes, or a quoted pattern such as 'main-*.baro'; can be given "
+        "more than once",
+        .completes = OPT_A_FILE),
+    PARSED("after", 0, "TAPES", diff, take_after, "the same of the runs after", .completes = OPT_A_FILE),
+    SETS("markdown", 0, markdown, "write Markdown, as for a pull request"),
+    JSON_OPTION,
+    END,
+};
+
 #define SIZE_MOST 20000u
 
 static int take_size(void *at, const char *text, unsigned least, struct baro_error *err)
@@ -153,6 +185,7 @@ const struct opt options_plot[] = {
 const struct opt options_ls[] = {
     PARSED("lines", 'n', "N", count, take_count,
            "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"),
+    PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "list those with this tag; given again, those with all of them"),
     JSON_OPTION,
     END,
 };

@@ -3,15 +3,45 @@
 
 #include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/error.h"
 #include "base/fmt.h"
+#include "programs/common/tape_list.h"
+
+/* A folder of tapes stands for the only tape in it; one with segments is a tape itself. */
+static int find_in_folder(struct reader_path *path, struct baro_error *err)
+{
+    struct tape_list l = {0};
+    char *operands[] = {path->at, NULL};
+    struct stat st;
+    if (stat(path->at, &st) < 0 || !S_ISDIR(st.st_mode))
+        return 0;
+    int code = tape_list_read(&l, operands, err);
+    const struct listed_tape *first = code >= 0 && l.n ? &l.at[0] : NULL;
+    if (first && first->is_unread)
+        code = error_set(err, first->reason.code, "%s", first->reason.text);
+    else if (first && l.n > 1)
+        code = error_set(err, BARO_E_RANGE, "%s has %zu tapes; name one, such as %s (`baro ls %s` lists them)",
+                         path->at, l.n, first->path, path->at);
+    else if (first && strlen(first->path) < sizeof(path->at))
+        memmove(path->at, first->path, strlen(first->path) + 1);
+    tape_list_done(&l);
+    return code;
+}
+
+int reader_find(const char *name, struct reader_path *ret, struct baro_error *err)
+{
+    int code = baro_runs_resolve(name, ret->at, sizeof(ret->at), err);
+    for (size_t n = code < 0 ? 0 : strlen(ret->at); n > 1 && ret->at[n - 1] == '/'; n--)
+        ret->at[n - 1] = 0; /* drops the slash of "segments/": otherwise its name would be empty */
+    return code < 0 ? code : find_in_folder(ret, err);
+}
 
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    int code = baro_runs_resolve(name, ret_path->at, sizeof(ret_path->at), &err);
-    for (size_t n = code < 0 ? 0 : strlen(ret_path->at); n > 1 && ret_path->at[n - 1] == '/'; n--)
-        ret_path->at[n - 1] = 0; /* drops the slash of "segments/": otherwise its name would be empty */
+    int code = reader_find(name, ret_path, &err);
     if (code >= 0)
         code = baro_tape_open(ret, ret_path->at, &err);
     if (code >= 0 && reader_set_tasks(cli->settings, *ret, &err) < 0) {

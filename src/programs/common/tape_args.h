@@ -13,6 +13,9 @@ struct reader_path {
     char at[PATH_MAX];
 };
 
+/* Finds the tape that a user named (NULL: @last): a file, a folder of segments, or a folder with one tape in it.
+ * Returns 0 or a negative code. */
+int reader_find(const char *name, struct reader_path *ret, struct baro_error *err);
 /* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was
  * reported. */
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);

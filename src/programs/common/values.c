@@ -12,6 +12,8 @@
 #define KEEP_BYTES_LEAST 1000000u
 #define TOTAL_LEAST 16000000u
 #define CARBON_MOST 10000
+#define TAG_KEY_MOST 63
+#define TAG_VALUE_MOST 1023
 
 int take_interval(void *at, const char *text, struct baro_error *err)
 {
@@ -26,6 +28,28 @@ int take_interval(void *at, const char *text, struct baro_error *err)
     if (ns < 10 * NS_PER_MS || ns > 3600 * NS_PER_SEC)
         return error_set(err, BARO_E_RANGE, "%s is outside of 10ms to 1h", text);
     *(uint64_t *)at = ns;
+    return 0;
+}
+
+/* A key given again replaces the value. */
+int take_tag(void *at, const char *text, struct baro_error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
+    struct tag_settings *s = at;
+    size_t n = strspn(text, letters);
+    int i = 0;
+    if (!n || n > TAG_KEY_MOST || text[n] != '=')
+        return error_set(err, BARO_E_SYNTAX,
+                         "'%.80s' is not KEY=VALUE, whose KEY has 1 to %d letters, digits and any of . _ - /", text,
+                         TAG_KEY_MOST);
+    if (strlen(text + n + 1) > TAG_VALUE_MOST)
+        return error_set(err, BARO_E_RANGE, "the value of %.*s has more than %d bytes", (int)n, text, TAG_VALUE_MOST);
+    while (i < s->n && strncmp(s->at[i], text, n + 1) != 0)
+        i++;
+    if (i == SETTINGS_TAGS_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_TAGS_MAX);
+    s->at[i] = text;
+    s->n += i == s->n;
     return 0;
 }
 

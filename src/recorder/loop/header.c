@@ -222,6 +222,16 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
     return 0;
 }
 
+static int fill_tags(struct baro_header *h, const struct record_options *o)
+{
+    h->tags = o->n_tags ? calloc(o->n_tags + 1, sizeof(*h->tags)) : NULL;
+    for (size_t i = 0; h->tags && i < o->n_tags; i++) {
+        if (!(h->tags[i] = redacted_name(o->tags[i])))
+            return -ENOMEM;
+    }
+    return o->n_tags && !h->tags ? -ENOMEM : 0;
+}
+
 static int fill_command(struct baro_header *h, const struct record_options *o)
 {
     if (recorder_selects(o))
@@ -267,7 +277,9 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     }
     if (o->task_rules && !(h->task_rules = strdup(o->task_rules)))
         return -ENOMEM;
-    int code = fill_command(h, o);
+    int code = fill_tags(h, o);
+    if (code == 0)
+        code = fill_command(h, o);
     if (o->name)
         redact_name_to(o->name, h->name, sizeof(h->name));
     return code;
@@ -277,7 +289,10 @@ void header_free(struct baro_header *h)
 {
     for (char **a = h->argv; a && *a; a++)
         free(*a);
+    for (char **tag = h->tags; tag && *tag; tag++)
+        free(*tag);
     free(h->argv);
+    free(h->tags);
     free(h->cwd);
     free(h->targets);
     free(h->task_rules);

@@ -108,8 +108,10 @@ struct record_calls {
 };
 
 struct record_options {
-    int tape_fd;                /* closed by the recorder */
-    const char *name;           /* of the recording; NULL: none, or that of its tasks */
+    int tape_fd;             /* closed by the recorder */
+    const char *name;        /* of the recording; NULL: none, or that of its tasks */
+    const char *const *tags; /* of the recording: n_tags texts KEY=VALUE */
+    size_t n_tags;
     const char *task_rules;     /* for readers, in the header; NULL: none */
     struct clock_before before; /* of the process that the user executed: this one or the wrapper */
     struct record_pace pace;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "programs/baro-report/tape_list.h"
+#include "programs/common/tape_list.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +22,16 @@ static bool is_listed(const struct tape_list *l, const struct listed_tape *t)
     return false;
 }
 
-static int add_tape(struct tape_list *l, const char *path, struct baro_error *err)
+/* bytes: 0, or the size, where the file's own is not all. */
+static int add_tape(struct tape_list *l, const char *path, uint64_t bytes, struct baro_error *err)
 {
-    struct listed_tape t = {.path = NULL};
+    struct listed_tape t = {.bytes = bytes};
     struct stat st;
     if (*path != '@' && stat(path, &st) == 0) {
         t.is_there = true;
         t.device = st.st_dev;
         t.inode = st.st_ino;
+        t.bytes = bytes ? bytes : (uint64_t)st.st_size;
     }
     if (is_listed(l, &t))
         return 0;
@@ -59,43 +62,14 @@ static bool has_tapes(const struct baro_runs *runs)
     return false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Compares names, runs of digits by their values. */
-static int compare_names(const char *a, const char *b)
-{
-    const char *whole_a = a, *whole_b = b;
-    while (*a && *b) {
-        if (!is_digit(*a) || !is_digit(*b)) {
-            if (*a != *b)
-                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-            a++;
-            b++;
-            continue;
-        }
-        a += strspn(a, "0");
-        b += strspn(b, "0");
-        size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
-        int order = n != m ? (n < m ? -1 : 1) : strncmp(a, b, n);
-        if (order)
-            return order;
-        a += n;
-        b += m;
-    }
-    return *a ? 1 : *b ? -1 : strcmp(whole_a, whole_b);
-}
-
 static int by_path(const void *a, const void *b)
 {
-    return compare_names(((const struct listed_tape *)a)->path, ((const struct listed_tape *)b)->path);
+    return strverscmp(((const struct listed_tape *)a)->path, ((const struct listed_tape *)b)->path);
 }
 
 static int add_unread(struct tape_list *l, const char *path, const struct baro_error *reason, struct baro_error *err)
 {
-    int code = add_tape(l, path, err);
+    int code = add_tape(l, path, 0, err);
     if (code >= 0) {
         l->at[l->n - 1].is_unread = true;
         l->at[l->n - 1].reason = *reason;
@@ -114,20 +88,51 @@ static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0;
     if (baro_runs_list_folder(&runs, path, NULL) < 0)
-        return add_tape(l, path, err);
+        return add_tape(l, path, 0, err);
     bool is_folder = has_tapes(runs);
     for (size_t i = 0; is_folder && i < baro_runs_count(runs) && code >= 0; i++)
-        code = add_tape(l, baro_runs_path(runs, i), err);
+        code = add_tape(l, baro_runs_path(runs, i), baro_runs_bytes(runs, i), err);
     if (l->n > from)
         qsort(l->at + from, l->n - from, sizeof(*l->at), by_path);
     l->is_several = l->is_several || is_folder;
     if (!baro_runs_count(runs)) {
-        error_set(&reason, -ENOENT, "no tape in %s", path);
+        error_set(&reason, -ENOENT, "no tapes in %s", path);
         code = add_unread(l, path, &reason, err);
+        if (code >= 0)
+            l->at[l->n - 1].is_empty_folder = true;
     } else if (!is_folder) {
-        code = add_tape(l, path, err);
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < baro_runs_count(runs); i++)
+            bytes += baro_runs_bytes(runs, i);
+        code = add_tape(l, path, bytes, err);
     }
     baro_runs_free(runs);
+    return code;
+}
+
+static int add_path(struct tape_list *l, char *path, struct baro_error *err)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add_tape(l, path, 0, err);
+}
+
+/* A pattern that no shell has expanded. */
+static int add_matching(struct tape_list *l, const char *pattern, struct baro_error *err)
+{
+    char path[PATH_MAX];
+    glob_t found;
+    int code = 0;
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+        return add_tape(l, pattern, 0, err);
+    size_t from = l->n;
+    for (size_t i = 0; i < found.gl_pathc && code >= 0; i++) {
+        if (strlen(found.gl_pathv[i]) < sizeof(path))
+            code = add_path(l, memcpy(path, found.gl_pathv[i], strlen(found.gl_pathv[i]) + 1), err);
+    }
+    if (l->n > from)
+        qsort(l->at + from, l->n - from, sizeof(*l->at), by_path);
+    l->is_several = true;
+    globfree(&found);
     return code;
 }
 
@@ -138,7 +143,9 @@ static int add_operand(struct tape_list *l, const char *operand, struct baro_err
     struct baro_error reason = BARO_ERROR_INIT;
     if (baro_runs_resolve(operand, path, sizeof(path), &reason) < 0)
         return add_unread(l, operand ? operand : "@last", &reason, err);
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add_tape(l, path, err);
+    if (stat(path, &st) < 0 && strpbrk(path, "*?["))
+        return add_matching(l, path, err);
+    return add_path(l, path, err);
 }
 
 /* Gives the tapes names that tell them from each other: log/a/job.baro and log/b/job.baro become a/job.baro and
@@ -169,14 +176,18 @@ int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *er
     return code;
 }
 
+void tape_list_drop(struct listed_tape *t)
+{
+    free(t->path);
+    buf_done(&t->section);
+    buf_done(&t->row);
+    buf_done(&t->title);
+}
+
 void tape_list_done(struct tape_list *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        free(l->at[i].path);
-        buf_done(&l->at[i].section);
-        buf_done(&l->at[i].row);
-        buf_done(&l->at[i].title);
-    }
+    for (size_t i = 0; i < l->n; i++)
+        tape_list_drop(&l->at[i]);
     free(l->at);
     *l = (struct tape_list){0};
 }

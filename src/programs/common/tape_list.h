@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tapes of a report, as the user named them. None of them is open. */
-#ifndef PROGRAMS_BARO_REPORT_TAPE_LIST_H
-#define PROGRAMS_BARO_REPORT_TAPE_LIST_H
+/* The tapes of a list or a report, as the user named them. None of them is open. */
+#ifndef PROGRAMS_COMMON_TAPE_LIST_H
+#define PROGRAMS_COMMON_TAPE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,9 @@ struct listed_tape {
     uint64_t rules;          /* those of its problems and advice: a bit for the number of each */
     int end_rule;            /* the one that says how it failed; -1: none */
     bool has_failed;
+    uint64_t bytes;           /* its size, if it is there; of a folder what its files have */
     bool is_unread;           /* it could not be read */
+    bool is_empty_folder;     /* that is because it is a folder without tapes */
     struct baro_error reason; /* why not */
 };
 
@@ -32,11 +34,12 @@ struct tape_list {
     bool is_several; /* the user asked for a report of several tapes, even if there is only one */
 };
 
-/* Operands are tapes and folders of tapes, NULL-terminated; without operands, it is the newest kept run. The tapes of a
- * folder come in the order of their names, numbers in them by their values: task-2 before task-10. For kept runs that
- * is the order of time. A tape that is named twice counts once. Returns 0, or a negative code with its text in err; to
- * be freed in both cases. */
+/* Operands are tapes, folders of tapes and, where no file has that name, patterns as of glob(7); NULL-terminated.
+ * Without operands, it is the newest kept run. The tapes of a folder come in the natural order of their names (task-2
+ * before task-10), which for kept runs is that of time. A tape that is named twice counts once. Returns 0, or a
+ * negative code with its text in err; to be freed in both cases. */
 int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *err);
 void tape_list_done(struct tape_list *l);
+void tape_list_drop(struct listed_tape *t); /* frees one */
 
 #endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Several recordings side by side: a table with a row for each fact of the job, of a command, a phase or a task, and a
+ * column for each run; and what changed between two groups of runs.
+ *
+ *     struct baro_runset *set;
+ *     baro_runset_new(&set, &err);
+ *     baro_runset_add(set, "before", fold_before, &err);
+ *     baro_runset_add(set, "after", fold_after, &err);
+ *     if (baro_runset_compare(set, 1, &err) < 0)
+ *         ...
+ *     for (size_t i = 0; i < baro_difference_count(set); i++) {
+ *         const struct baro_difference *d = baro_difference_get(set, i);
+ *         printf("%s %s %s: %s\n", d->scope, d->name, d->fact->name, baro_answer_name(d->answer));
+ *     }
+ *     baro_runset_free(set);
+ *
+ * Values are never added up and never filled in: a run that lacks a value has none, with the reason. Names come from
+ * tapes: escape them before you print them (baro/text.h). A set belongs to one thread at a time.
+ */
+#ifndef BARO_RUNSET_H
+#define BARO_RUNSET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baro/error.h"
+#include "baro/fold.h"
+#include "baro/summary.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct baro_runset; /**< runs and their values */
+
+/** Makes a set without runs. @return 0 and a set, to be freed with baro_runset_free(); -ENOMEM. */
+BARO_API int baro_runset_new(struct baro_runset **ret, struct baro_error *err);
+/** Frees a set and all that was borrowed from it. NULL is allowed. */
+BARO_API void baro_runset_free(struct baro_runset *set);
+
+/**
+ * Adds a run as the next column.
+ * @param name what to call it, such as its path; copied.
+ * @param fold finished (baro_fold_finish()); nothing of it is borrowed. Phases are taken if it has a timeline.
+ * @return 0 or -ENOMEM.
+ */
+BARO_API int baro_runset_add(struct baro_runset *set, const char *name, const struct baro_fold *fold,
+                             struct baro_error *err);
+/** @return how many runs there are. */
+BARO_API size_t baro_runset_runs(const struct baro_runset *set);
+/** @return the name of run @p run, borrowed; NULL if there is none. */
+BARO_API const char *baro_runset_name(const struct baro_runset *set, size_t run);
+
+/** A row. Members may be added at the end: take what baro_runset_row() returns, make no arrays. */
+struct baro_runset_row {
+    const char *scope;            /**< "job", "command", "phase" or "task" */
+    const char *name;             /**< of the command, phase ("test/flaky") or task; "" for the job */
+    const struct baro_fact *fact; /**< what the values are; a constant */
+};
+/** @return how many rows there are. */
+BARO_API size_t baro_runset_rows(const struct baro_runset *set);
+/** @return row @p row, borrowed until a run is added; NULL if there is none. */
+BARO_API const struct baro_runset_row *baro_runset_row(const struct baro_runset *set, size_t row);
+/**
+ * Reads a cell.
+ * @param ret gets the value as a number in `real`, with its flags; or zeros and the reason.
+ * @return ret->absent: BARO_PRESENT (0), or why the value is absent; BARO_ABSENT_NONE if the run has no such command,
+ * phase or task.
+ */
+BARO_API enum baro_absent baro_runset_value(const struct baro_runset *set, size_t row, size_t run,
+                                            struct baro_value *ret);
+
+/* ---- before and after ---- */
+/** What the values of a row say. */
+enum baro_answer {
+    BARO_ANSWER_UNKNOWN, /**< it can't be told: too few runs for their spread, or values that are only bounds */
+    BARO_ANSWER_SAME,    /**< the difference is certainly within the floor of the fact */
+    BARO_ANSWER_CHANGED, /**< it is certainly beyond that floor */
+    BARO_ANSWER_NEW,     /**< only runs after have it: a command, phase or task that is new */
+    BARO_ANSWER_GONE     /**< only runs before have it */
+};
+/** @return "unknown", "same", "changed", "new" or "gone". */
+BARO_API const char *baro_answer_name(enum baro_answer answer);
+
+/** A row of a comparison. Members may be added at the end: take what baro_difference_get() returns, make no arrays. */
+struct baro_difference {
+    const char *scope;            /**< as in struct baro_runset_row */
+    const char *name;             /**< as in struct baro_runset_row */
+    const struct baro_fact *fact; /**< as in struct baro_runset_row */
+    enum baro_answer answer;      /**< what can be said */
+    size_t n_before;              /**< runs before that have a value */
+    size_t n_after;               /**< runs after that have a value */
+    double before;                /**< median of the runs before, in the unit of the fact; NAN: none has it */
+    double after;                 /**< median of the runs after; NAN: none has it */
+    double shift;       /**< after - before: of one run each the difference, of more the Hodges-Lehmann estimate */
+    double low;         /**< the interval of the shift; NAN: too few runs for one */
+    double high;        /**< its upper end */
+    double floor;       /**< a shift below it is not called a change */
+    unsigned flags;     /**< enum baro_value_flag of all values of the row together */
+    unsigned more_runs; /**< about how many runs on each side would decide; 0: not known, or decided */
+    size_t row;         /**< its row in the set */
+};
+
+/**
+ * Compares the first @p before runs with the others.
+ *
+ * With four or more runs on both sides the interval is that of the exact Mann-Whitney test, with three or two that of
+ * Student's t. The whole interval beyond the floor: changed; within it: same; else unknown. With one run on a side a
+ * shift is called a change beyond a larger floor, and beyond all values of the other side; counts that do not vary
+ * (processes, the status) are the same where they are equal. Lower and upper bounds are never compared as values.
+ * Rows come with the job first, then those with the largest change of CPU time.
+ * @param before from 1 to the number of runs - 1.
+ * @return 0; -EINVAL; -ENOMEM.
+ */
+BARO_API int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_error *err);
+/** @return how many differences the last baro_runset_compare() made. */
+BARO_API size_t baro_difference_count(const struct baro_runset *set);
+/** @return difference @p i, borrowed until the next comparison; NULL if there is none. */
+BARO_API const struct baro_difference *baro_difference_get(const struct baro_runset *set, size_t i);
+
+/** What else differs between the two sides, and may be the cause: the model of the CPU, the kernel, limits. */
+struct baro_circumstance {
+    const char *what;   /**< such as "CPU model" */
+    const char *before; /**< as text; "several" if the runs of a side differ */
+    const char *after;  /**< the same of the other side */
+};
+/** @return how many circumstances differ. */
+BARO_API size_t baro_circumstance_count(const struct baro_runset *set);
+/** @return circumstance @p i, borrowed until the next comparison; NULL if there is none. */
+BARO_API const struct baro_circumstance *baro_circumstance_get(const struct baro_runset *set, size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer for each row: changed, same or unknown, from the interval of the shift and a floor. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "libbaro/runset/ranks.h"
+#include "libbaro/runset/runset.h"
+
+#define ALPHA 0.05
+#define RANKS_LEAST 4u
+#define MORE_MOST 100.0
+#define BOUNDS (BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND)
+
+const char *baro_answer_name(enum baro_answer answer)
+{
+    static const char *const names[] = {"unknown", "same", "changed", "new", "gone"};
+    return answer <= BARO_ANSWER_GONE ? names[answer] : "unknown";
+}
+
+/* The values of one side of a row. */
+struct side {
+    double *at;                /* known values */
+    size_t n, lacking, absent; /* lacking: runs without such a row; absent: runs with a value that is not known */
+    unsigned flags;
+    double least, most;
+};
+
+static void take_side(const struct set_row *row, size_t from, size_t to, struct side *ret)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct cell *c = i < row->n ? &row->cell[i] : NULL;
+        if (!c || c->absent == BARO_ABSENT_NONE) {
+            ret->lacking++;
+        } else if (c->absent) {
+            ret->absent++;
+        } else {
+            ret->least = ret->n && ret->least < c->value ? ret->least : c->value;
+            ret->most = ret->n && ret->most > c->value ? ret->most : c->value;
+            ret->at[ret->n++] = c->value;
+            ret->flags |= c->flags;
+        }
+    }
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* With one run on a side: a change is beyond the floor, and beyond all values of the other side. */
+static enum baro_answer answer_of_one(const struct side *a, const struct side *b, const struct baro_difference *d,
+                                      bool is_exact)
+{
+    bool apart = b->least > a->most || b->most < a->least,
+         equal = a->least == a->most && b->least == b->most && d->shift == 0;
+    double gap = b->least > a->most ? b->least - a->most : a->least - b->most;
+    if (is_exact && equal)
+        return BARO_ANSWER_SAME;
+    return apart && gap > d->floor ? BARO_ANSWER_CHANGED : BARO_ANSWER_UNKNOWN;
+}
+
+/* The interval shrinks with the square root of the number of runs. Example: with 4 runs it is 6 to each side of a shift
+ * of 5, and the floor is 2: it has to shrink to 3, which takes 4 times as many. */
+static unsigned runs_to_decide(const struct baro_difference *d, size_t n)
+{
+    double half = (d->high - d->low) / 2, size = d->shift < 0 ? -d->shift : d->shift;
+    double wanted = size > d->floor ? size - d->floor : d->floor - size;
+    double times = wanted > 0 ? half / wanted : MORE_MOST;
+    double runs = (double)n * times * times;
+    return runs > (double)n && runs <= MORE_MOST ? (unsigned)runs + 1 : 0;
+}
+
+/* A bound can tell of a change in one direction alone. Example: at least 7 is more than 5; but 7 may not be more than
+ * at least 5. */
+static bool bounds_allow(const struct side *a, const struct side *b, double shift)
+{
+    if (shift > 0)
+        return !(a->flags & BARO_VALUE_LOWER_BOUND) && !(b->flags & BARO_VALUE_UPPER_BOUND);
+    return !(a->flags & BARO_VALUE_UPPER_BOUND) && !(b->flags & BARO_VALUE_LOWER_BOUND);
+}
+
+static void judge(const struct set_row *row, struct side *a, struct side *b, size_t rows, struct baro_difference *d)
+{
+    const struct compared *how = row->how;
+    struct shift s;
+    size_t least = a->n < b->n ? a->n : b->n;
+    bool is_one = least < 2;
+    s = least >= RANKS_LEAST ? ranks_shift(a->at, a->n, b->at, b->n, ALPHA / (double)rows)
+        : is_one             ? (struct shift){NAN, NAN, NAN}
+                             : ranks_shift_t(a->at, a->n, b->at, b->n);
+    if (least >= RANKS_LEAST && isnan(s.low)) /* too few for so many rows */
+        s = ranks_shift_t(a->at, a->n, b->at, b->n);
+    d->before = ranks_median(a->at, a->n);
+    d->after = ranks_median(b->at, b->n);
+    d->shift = isnan(s.estimate) ? d->after - d->before : s.estimate;
+    d->low = s.low;
+    d->high = s.high;
+    d->floor =
+        larger((is_one ? how->relative_one : how->relative) * d->before, is_one ? how->absolute_one : how->absolute);
+    if (isnan(s.low))
+        d->answer = answer_of_one(a, b, d, how->is_exact);
+    else if (s.low > d->floor || s.high < -d->floor)
+        d->answer = BARO_ANSWER_CHANGED;
+    else if (s.low >= -d->floor && s.high <= d->floor)
+        d->answer = BARO_ANSWER_SAME;
+    else
+        d->more_runs = runs_to_decide(d, least);
+    bool is_same = d->answer == BARO_ANSWER_SAME;
+    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(a, b, d->shift))) {
+        d->answer = BARO_ANSWER_UNKNOWN;
+        d->more_runs = 0;
+    }
+}
+
+static void compare_row(const struct set_row *row, size_t before, size_t runs, size_t rows, double *room,
+                        struct baro_difference *d)
+{
+    struct side a = {.at = room}, b = {.at = room + before};
+    take_side(row, 0, before, &a);
+    take_side(row, before, runs, &b);
+    d->n_before = a.n;
+    d->n_after = b.n;
+    d->flags = a.flags | b.flags;
+    d->before = a.n ? ranks_median(a.at, a.n) : NAN;
+    d->after = b.n ? ranks_median(b.at, b.n) : NAN;
+    d->low = d->high = d->shift = NAN;
+    if (a.lacking == before && b.n)
+        d->answer = BARO_ANSWER_NEW;
+    else if (b.lacking == runs - before && a.n)
+        d->answer = BARO_ANSWER_GONE;
+    else if (a.n && b.n)
+        judge(row, &a, &b, rows, d);
+}
+
+/* ---- order ---- */
+
+static int rank_of_scope(const char *scope)
+{
+    static const char *const scopes[] = {"job", "phase", "task", "command"};
+    int i = 0;
+    while (i < 3 && strcmp(scopes[i], scope) != 0)
+        i++;
+    return i;
+}
+
+static double size_of(const struct baro_difference *d)
+{
+    double before = isnan(d->before) ? 0 : d->before, after = isnan(d->after) ? 0 : d->after;
+    double shift = isnan(d->shift) ? after - before : d->shift;
+    return shift < 0 ? -shift : shift;
+}
+
+/* The job's rows stay in the order of compared.def; of a fact of commands the largest difference comes first. */
+static int compare_differences(const void *one, const void *other)
+{
+    const struct baro_difference *a = one, *b = other;
+    int order = rank_of_scope(a->scope) - rank_of_scope(b->scope);
+    if (!order && *a->name && strcmp(a->fact->name, b->fact->name) != 0)
+        order = strcmp(a->fact->name, b->fact->name);
+    if (!order && *a->name && size_of(a) != size_of(b))
+        order = size_of(a) > size_of(b) ? -1 : 1;
+    return order ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+/* ---- circumstances ---- */
+
+static const char *text_of_side(const struct baro_runset *set, size_t which, size_t from, size_t to)
+{
+    for (size_t i = from + 1; i < to; i++) {
+        if (strcmp(set->run[i].text[which], set->run[from].text[which]) != 0)
+            return "several";
+    }
+    return set->run[from].text[which];
+}
+
+static void find_circumstances(struct baro_runset *set, size_t before)
+{
+    set->n_circumstances = 0;
+    for (size_t i = 0; circumstance_names[i]; i++) {
+        const char *a = text_of_side(set, i, 0, before), *b = text_of_side(set, i, before, set->n_runs);
+        if (strcmp(a, b) != 0 || strcmp(a, "several") == 0)
+            set->circumstance[set->n_circumstances++] = (struct baro_circumstance){circumstance_names[i], a, b};
+    }
+}
+
+int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_error *err)
+{
+    if (before < 1 || before >= set->n_runs)
+        return error_set(err, -EINVAL, "there is nothing to compare: it takes a run on both sides");
+    struct baro_difference *all = calloc(set->n_rows + 1, sizeof(*all));
+    double *room = calloc(set->n_runs, sizeof(*room));
+    if (!all || !room) {
+        free(all);
+        free(room);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_rows; i++) {
+        const struct set_row *row = &set->row[i];
+        struct baro_difference d = {.scope = row->is.scope, .name = row->is.name, .fact = row->is.fact, .row = i};
+        compare_row(row, before, set->n_runs, set->n_rows, room, &d);
+        if (d.n_before || d.n_after)
+            all[n++] = d;
+    }
+    free(room);
+    qsort(all, n, sizeof(*all), compare_differences);
+    free(set->difference);
+    set->difference = all;
+    set->n_differences = n;
+    find_circumstances(set, before);
+    return 0;
+}
+
+size_t baro_difference_count(const struct baro_runset *set)
+{
+    return set->n_differences;
+}
+
+const struct baro_difference *baro_difference_get(const struct baro_runset *set, size_t i)
+{
+    return i < set->n_differences ? &set->difference[i] : NULL;
+}
+
+size_t baro_circumstance_count(const struct baro_runset *set)
+{
+    return set->n_circumstances;
+}
+
+const struct baro_circumstance *baro_circumstance_get(const struct baro_runset *set, size_t i)
+{
+    return i < set->n_circumstances ? &set->circumstance[i] : NULL;
+}

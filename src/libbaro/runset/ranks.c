@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/runset/ranks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double ranks_median(double *at, size_t n)
+{
+    qsort(at, n, sizeof(*at), compare_numbers);
+    return n % 2 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
+}
+
+/*
+ * Returns the largest k for which the test statistic U of groups of these sizes is at most k - 1 with a probability of
+ * at most alpha / 2; 0 if there is none. ways[u] counts the orders of na + nb numbers with U = u, divided by all
+ * orders: the number of partitions of u into at most nb parts of at most na, by the recursion over the largest number,
+ * which is one of a (then U grows by nb) or one of b.
+ */
+static size_t critical(size_t na, size_t nb, double alpha)
+{
+    size_t most = na * nb, width = most + 1;
+    double *ways = calloc((nb + 1) * width, sizeof(*ways)), below = 0;
+    size_t k = 0;
+    if (!ways)
+        return 0;
+    for (size_t j = 0; j <= nb; j++)
+        ways[j * width] = 1; /* no number of a: U is 0 */
+    for (size_t i = 1; i <= na; i++) {
+        for (size_t j = 1; j <= nb; j++) {
+            double of_a = (double)i / (double)(i + j), of_b = (double)j / (double)(i + j);
+            double *row = &ways[j * width];
+            const double *shorter = &ways[(j - 1) * width]; /* of this i already */
+            for (size_t u = i * j + 1; u-- > 0;)
+                row[u] = (u >= j ? row[u - j] * of_a : 0) + (u <= i * (j - 1) ? shorter[u] * of_b : 0);
+        }
+    }
+    const double *all = &ways[nb * width];
+    while (k < most && below + all[k] <= alpha / 2)
+        below += all[k++];
+    free(ways);
+    return k;
+}
+
+struct shift ranks_shift(const double *a, size_t na, const double *b, size_t nb, double alpha)
+{
+    struct shift ret = {NAN, NAN, NAN};
+    na = na < RANKS_MOST ? na : RANKS_MOST;
+    nb = nb < RANKS_MOST ? nb : RANKS_MOST;
+    size_t n = na * nb;
+    double *differences = malloc(n * sizeof(*differences));
+    if (!differences)
+        return ret;
+    for (size_t i = 0; i < na; i++) {
+        for (size_t k = 0; k < nb; k++)
+            differences[i * nb + k] = b[k] - a[i];
+    }
+    ret.estimate = ranks_median(differences, n);
+    size_t k = critical(na, nb, alpha);
+    if (k > 0) {
+        ret.low = differences[k - 1];
+        ret.high = differences[n - k];
+    }
+    free(differences);
+    return ret;
+}
+
+/* The quantile of Student's t for 0.995. Beyond 4 degrees of freedom by the expansion of Cornish and Fisher around the
+ * normal quantile, to better than 0.5 %. */
+static double t_quantile(size_t freedom)
+{
+    static const double few[] = {63.657, 9.925, 5.841, 4.604};
+    double z = 2.5758, z3 = z * z * z, z5 = z3 * z * z, n = (double)freedom;
+    if (freedom <= 4)
+        return few[freedom - 1];
+    return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n);
+}
+
+static double mean(const double *at, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += at[i];
+    return sum / (double)n;
+}
+
+static double squares(const double *at, size_t n, double center)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (at[i] - center) * (at[i] - center);
+    return sum;
+}
+
+/* By Newton's method, so that the library needs no libm. */
+static double square_root(double v)
+{
+    double root = v > 1 ? v : 1;
+    for (int i = 0; i < 600 && root * root > v * (1 + 1e-14); i++)
+        root = (root + v / root) / 2;
+    return v > 0 ? root : 0;
+}
+
+struct shift ranks_shift_t(const double *a, size_t na, const double *b, size_t nb)
+{
+    double ma = mean(a, na), mb = mean(b, nb);
+    size_t freedom = na + nb - 2;
+    double variance = (squares(a, na, ma) + squares(b, nb, mb)) / (double)freedom;
+    double half = t_quantile(freedom) * square_root(variance * (1 / (double)na + 1 / (double)nb));
+    return (struct shift){mb - ma, mb - ma - half, mb - ma + half};
+}

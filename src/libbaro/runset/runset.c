@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of runs and facts. */
+#include "libbaro/runset/runset.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/fmt.h"
+
+#define PATH_DEPTH 16
+
+const struct compared compared_facts[] = {
+#define COMPARED(scope, section, fact, relative, absolute, relative_one, absolute_one, exact)                          \
+    {scope, section, #fact, relative, absolute, relative_one, absolute_one, exact},
+#include "libbaro/runset/compared.def"
+#undef COMPARED
+};
+const size_t compared_count = sizeof(compared_facts) / sizeof(*compared_facts);
+
+/* Phases have facts of their own (baro/timeline.h). */
+static const struct compared of_phases[] = {
+    {"phase", "", "cpu_ns", 0.01, 5e6, 0.15, 100e6, false},
+    {"phase", "", "rss_peak_bytes", 0.02, 1e6, 0.10, 8e6, false},
+};
+static const struct compared phase_wall = {"phase", "", "wall_ns", 0.02, 10e6, 1, 1e9, false};
+
+const char *const circumstance_names[] = {"machine",        "CPU model",     "architecture", "kernel", "cores allowed",
+                                          "memory allowed", "control group", "event source", NULL};
+
+int baro_runset_new(struct baro_runset **ret, struct baro_error *err)
+{
+    *ret = calloc(1, sizeof(**ret));
+    return *ret ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+void baro_runset_free(struct baro_runset *set)
+{
+    if (!set)
+        return;
+    for (size_t i = 0; i < set->n_runs; i++) {
+        free(set->run[i].name);
+        for (size_t k = 0; k < CIRCUMSTANCES_MOST; k++)
+            free(set->run[i].text[k]);
+    }
+    for (size_t i = 0; i < set->n_rows; i++) {
+        free(set->row[i].cell);
+        free((char *)set->row[i].is.name);
+    }
+    map_done(&set->by_name);
+    free(set->difference);
+    free(set->run);
+    free(set->row);
+    free(set->view);
+    free(set);
+}
+
+/* ---- adding ---- */
+
+static bool is_row(const struct set_row *row, const struct compared *how, const char *name)
+{
+    return row->how == how && strcmp(row->is.name, name) == 0;
+}
+
+/* Returns the row of a fact and a name, a new one if there is none yet; NULL if out of memory. */
+static struct set_row *row_of(struct baro_runset *set, const struct compared *how, const struct baro_fact *fact,
+                              const char *name)
+{
+    uint64_t key = map_hash(name, strlen(name)) ^ (uint64_t)(uintptr_t)how;
+    key = key ? key : 1;
+    for (uint64_t *i = map_find(&set->by_name, key); i; i = map_next(&set->by_name, key, i)) {
+        if (is_row(&set->row[*i], how, name))
+            return &set->row[*i];
+    }
+    struct set_row *more = array_room(set->row, set->n_rows, &set->room_rows, sizeof(*more));
+    char *copy = strdup(name);
+    set->row = more ? more : set->row;
+    if (!more || !copy || !map_add(&set->by_name, key, set->n_rows)) {
+        free(copy);
+        return NULL;
+    }
+    struct set_row *row = &set->row[set->n_rows++];
+    *row = (struct set_row){.is = {how->scope, copy, fact}, .how = how};
+    return row;
+}
+
+/* Puts a value into the column of the last run. Several of one name are added up (phases that repeat), or the largest
+ * counts (peaks). */
+static bool put(struct set_row *row, size_t run, double value, unsigned flags, enum baro_absent absent)
+{
+    if (!row)
+        return false;
+    if (run >= row->n) {
+        struct cell *more = realloc(row->cell, (run + 1) * sizeof(*more));
+        if (!more)
+            return false;
+        row->cell = more;
+        for (; row->n <= run; row->n++)
+            more[row->n] = (struct cell){.absent = BARO_ABSENT_NONE};
+    }
+    struct cell *c = &row->cell[run];
+    if (c->absent == BARO_ABSENT_NONE)
+        *c = (struct cell){absent ? 0 : value, flags, absent};
+    else if (absent || c->absent)
+        c->flags |= BARO_VALUE_LOWER_BOUND;
+    else if (row->is.fact->semantics == BARO_FACT_PEAK)
+        c->value = value > c->value ? value : c->value;
+    else
+        c->value += value;
+    c->flags |= flags;
+    return true;
+}
+
+static double number_of(const struct baro_fact *fact, const struct baro_value *v)
+{
+    return fact->type == BARO_FACT_REAL ? v->real : fact->type == BARO_FACT_SIGNED ? (double)v->i64 : (double)v->u64;
+}
+
+static const char *name_of(const struct baro_summary *s, const char *section, size_t i)
+{
+    struct baro_value name;
+    baro_summary_value(s, baro_summary_fact_find(section, "name"), i, &name);
+    return name.text ? name.text : "";
+}
+
+static bool add_summary(struct baro_runset *set, const struct baro_summary *s, size_t run)
+{
+    for (size_t k = 0; k < compared_count; k++) {
+        const struct compared *how = &compared_facts[k];
+        baro_fact_id id = baro_summary_fact_find(how->section, how->fact);
+        const struct baro_fact *fact = baro_summary_fact(id);
+        bool is_job = strcmp(how->scope, "job") == 0;
+        size_t rows = is_job ? 1 : baro_summary_rows(s, baro_summary_section_find(how->section));
+        for (size_t i = 0; i < rows; i++) {
+            struct baro_value v;
+            baro_summary_value(s, id, i, &v);
+            if (!put(row_of(set, how, fact, is_job ? "" : name_of(s, how->section, i)), run, number_of(fact, &v),
+                     v.flags, v.absent))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Writes "test/flaky": the names of the phases around one, and its own. Two that overlap under one name do not contain
+ * each other. */
+static void put_path(struct buf *b, const struct baro_timeline *t, const struct baro_timeline_item *item)
+{
+    const char *names[PATH_DEPTH];
+    int n = 0;
+    while (item && n < PATH_DEPTH) {
+        if (!n || strcmp(names[n - 1], item->name) != 0)
+            names[n++] = item->name;
+        item = item->parent < 0 ? NULL : baro_timeline_get(t, (size_t)item->parent);
+    }
+    buf_clear(b);
+    while (n-- > 0) {
+        buf_str(b, names[n]);
+        buf_str(b, n ? "/" : "");
+    }
+    buf_byte(b, 0);
+}
+
+static bool add_phases(struct baro_runset *set, const struct baro_timeline *t, size_t run)
+{
+    struct buf path = {0};
+    bool fits = true;
+    const struct baro_fact *wall = baro_summary_fact(baro_summary_fact_find("", "wall_ns"));
+    for (size_t i = 0; fits && t && i < baro_timeline_count(t); i++) {
+        const struct baro_timeline_item *item = baro_timeline_get(t, i);
+        if (item->kind != BARO_TIMELINE_PHASE)
+            continue;
+        put_path(&path, t, item);
+        fits = !path.failed &&
+               put(row_of(set, &phase_wall, wall, (const char *)path.at), run, (double)(item->end_ns - item->begin_ns),
+                   item->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PRESENT);
+        for (size_t k = 0; fits && k < sizeof(of_phases) / sizeof(*of_phases); k++) {
+            struct baro_value v;
+            baro_fact_id id = baro_timeline_fact_find(of_phases[k].fact);
+            const struct baro_fact *fact = baro_timeline_fact(id);
+            baro_timeline_value(t, i, id, &v);
+            fits = put(row_of(set, &of_phases[k], fact, (const char *)path.at), run, number_of(fact, &v), v.flags,
+                       v.absent);
+        }
+    }
+    buf_done(&path);
+    return fits;
+}
+
+/* ---- circumstances ---- */
+
+static void put_text(struct buf *b, const struct baro_summary *s, const char *section, const char *name)
+{
+    struct baro_value v;
+    baro_summary_value(s, baro_summary_fact_find(section, name), 0, &v);
+    buf_str(b, v.absent || !v.text ? "not known" : v.text);
+}
+
+static void put_circumstance(struct buf *b, const struct baro_summary *s, size_t which)
+{
+    static const char *const texts[][2] = {
+        {"host", "name"}, {"host", "cpu_model"}, {"host", "machine"}, {"host", "kernel"}};
+    struct baro_value v;
+    switch (which) {
+    case 0:
+    case 1:
+    case 2:
+    case 3: put_text(b, s, texts[which][0], texts[which][1]); break;
+    case 4:
+        baro_summary_value(s, baro_summary_fact_find("limits", "cores_at_most"), 0, &v);
+        fmt_decimal(b, v.real, 2);
+        break;
+    case 5:
+        baro_summary_value(s, baro_summary_fact_find("limits", "memory_at_most_bytes"), 0, &v);
+        fmt_bytes(b, v.u64);
+        break;
+    case 6: put_text(b, s, "", "cgroup"); break;
+    default: put_text(b, s, "accounting", "event_source"); break;
+    }
+}
+
+static bool add_circumstances(struct set_run *run, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    bool fits = true;
+    for (size_t i = 0; fits && circumstance_names[i]; i++) {
+        buf_clear(&b);
+        put_circumstance(&b, s, i);
+        buf_byte(&b, 0);
+        run->text[i] = b.failed ? NULL : strdup((const char *)b.at);
+        fits = run->text[i] != NULL;
+    }
+    buf_done(&b);
+    return fits;
+}
+
+int baro_runset_add(struct baro_runset *set, const char *name, const struct baro_fold *fold, struct baro_error *err)
+{
+    const struct baro_summary *s = baro_fold_summary(fold);
+    struct set_run *more = array_room(set->run, set->n_runs, &set->room_runs, sizeof(*more));
+    if (!more)
+        return error_set(err, -ENOMEM, "out of memory");
+    set->run = more;
+    struct set_run *run = &set->run[set->n_runs++];
+    *run = (struct set_run){.name = strdup(name)};
+    if (!run->name || !add_circumstances(run, s) || !add_summary(set, s, set->n_runs - 1) ||
+        !add_phases(set, baro_fold_timeline(fold), set->n_runs - 1))
+        return error_set(err, -ENOMEM, "out of memory");
+    return 0;
+}
+
+/* ---- reading ---- */
+
+size_t baro_runset_runs(const struct baro_runset *set)
+{
+    return set->n_runs;
+}
+
+const char *baro_runset_name(const struct baro_runset *set, size_t run)
+{
+    return run < set->n_runs ? set->run[run].name : NULL;
+}
+
+size_t baro_runset_rows(const struct baro_runset *set)
+{
+    return set->n_rows;
+}
+
+const struct baro_runset_row *baro_runset_row(const struct baro_runset *set, size_t row)
+{
+    return row < set->n_rows ? &set->row[row].is : NULL;
+}
+
+enum baro_absent baro_runset_value(const struct baro_runset *set, size_t row, size_t run, struct baro_value *ret)
+{
+    *ret = (struct baro_value){.absent = BARO_ABSENT_NONE};
+    if (row >= set->n_rows || run >= set->n_runs)
+        ret->absent = BARO_ABSENT_UNSUPPORTED;
+    else if (run < set->row[row].n) {
+        const struct cell *c = &set->row[row].cell[run];
+        *ret = (struct baro_value){.absent = c->absent, .flags = c->flags, .real = c->value};
+    }
+    return ret->absent;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIBBARO_RUNSET_RUNSET_H
+#define LIBBARO_RUNSET_RUNSET_H
+
+#include <stdbool.h>
+
+#include "baro/runset.h"
+#include "base/map.h"
+
+struct cell {
+    double value;
+    unsigned flags;
+    enum baro_absent absent; /* BARO_ABSENT_NONE: the run has no such row */
+};
+
+/* How a fact is compared: compared.def. */
+struct compared {
+    const char *scope, *section, *fact;
+    double relative, absolute, relative_one, absolute_one;
+    bool is_exact;
+};
+extern const struct compared compared_facts[];
+extern const size_t compared_count;
+
+#define CIRCUMSTANCES_MOST 12u
+
+struct set_row {
+    struct baro_runset_row is;
+    const struct compared *how;
+    struct cell *cell; /* one for each run, as far as it has room */
+    size_t n;
+};
+
+struct set_run {
+    char *name;
+    char *text[CIRCUMSTANCES_MOST]; /* of each circumstance; NULL: out of memory */
+};
+
+struct baro_runset {
+    struct set_run *run;
+    size_t n_runs, room_runs;
+    struct set_row *row;
+    size_t n_rows, room_rows;
+    struct baro_runset_row *view; /* of the rows, in their order */
+    struct map by_name;
+    struct baro_difference *difference;
+    size_t n_differences;
+    struct baro_circumstance circumstance[CIRCUMSTANCES_MOST];
+    size_t n_circumstances;
+};
+
+/* Names of circumstances, in the order of set_run.text; NULL at the end. */
+extern const char *const circumstance_names[];
+
+#endif

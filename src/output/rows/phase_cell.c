@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cells of a phase, a row of the timeline. */
+#include <string.h>
+#include <sys/wait.h>
+
+#include "output/rows/row.h"
+
+/* What the library writes of a phase, as with snprintf(3). */
+typedef size_t write_of_phase(const struct baro_timeline *t, size_t item, char *ret, size_t size);
+
+static void put_absent(struct cell *cell, int reason)
+{
+    cell->kind = CELL_ABSENT;
+    cell->absent = reason;
+}
+
+static void put_u64(struct cell *cell, uint64_t v)
+{
+    cell->kind = CELL_U64;
+    cell->u64 = v;
+}
+
+static void put_known(struct cell *cell, uint64_t v)
+{
+    if (v)
+        put_u64(cell, v);
+    else
+        put_absent(cell, BARO_ABSENT_UNKNOWN);
+}
+
+static void put_text(struct cell *cell, const char *text)
+{
+    cell->kind = CELL_TEXT;
+    cell->text = text;
+    cell->len = strlen(text);
+}
+
+static size_t lower_bounds(const struct baro_timeline *t, size_t item, char *ret, size_t size)
+{
+    return baro_timeline_marked(t, item, BARO_VALUE_LOWER_BOUND, ret, size);
+}
+
+static size_t estimates(const struct baro_timeline *t, size_t item, char *ret, size_t size)
+{
+    return baro_timeline_marked(t, item, BARO_VALUE_ESTIMATE, ret, size);
+}
+
+/* Leaves the cell absent if there is no memory for the text. */
+static void put_made(struct cell *cell, const struct output_row *r, write_of_phase *make, size_t item)
+{
+    struct buf *b = r->attributes;
+    if (!b)
+        return;
+    buf_clear(b);
+    size_t len = make(r->timeline, item, NULL, 0);
+    if (!buf_reserve(b, len + 1))
+        return;
+    make(r->timeline, item, (char *)b->at, len + 1);
+    cell->kind = CELL_TEXT;
+    cell->text = (const char *)b->at;
+    cell->len = len;
+}
+
+static void put_given(struct cell *cell, const struct output_row *r)
+{
+    put_made(cell, r, baro_timeline_given_json, r->phase);
+    if (cell->kind == CELL_TEXT && cell->len)
+        cell->kind = CELL_JSON;
+    else
+        put_absent(cell, BARO_PRESENT); /* there are no attributes, which is not an absent value */
+}
+
+static void put_parent(struct cell *cell, const struct output_row *r, const struct baro_timeline_item *v)
+{
+    if (v->parent >= 0)
+        put_made(cell, r, baro_timeline_path, (size_t)v->parent);
+    else
+        put_absent(cell, BARO_PRESENT);
+}
+
+static void put_status(struct cell *cell, const struct output_row *r, bool by_signal)
+{
+    int status, absent = baro_timeline_status(r->timeline, r->phase, &status);
+    if (absent != BARO_PRESENT)
+        put_absent(cell, absent == BARO_ABSENT_NONE ? BARO_PRESENT : absent);
+    else if (WIFSIGNALED(status) != by_signal)
+        put_absent(cell, BARO_PRESENT); /* the command ended in the other way */
+    else
+        put_u64(cell, (uint64_t)(by_signal ? WTERMSIG(status) : WEXITSTATUS(status)));
+}
+
+static void put_fact(struct cell *cell, const struct output_row *r, int fact)
+{
+    struct baro_value v;
+    baro_timeline_value(r->timeline, r->phase, fact, &v);
+    if (v.absent != BARO_PRESENT) {
+        put_absent(cell, v.absent);
+        return;
+    }
+    switch (baro_timeline_fact(fact)->type) {
+    case BARO_FACT_REAL:
+        cell->kind = CELL_REAL;
+        cell->real = v.real;
+        break;
+    case BARO_FACT_SIGNED:
+    case BARO_FACT_TIME:
+        cell->kind = CELL_I64;
+        cell->i64 = v.i64;
+        break;
+    case BARO_FACT_TEXT: put_text(cell, v.text); break;
+    default: put_u64(cell, v.u64);
+    }
+}
+
+static void put_reason(struct cell *cell, const struct output_row *r, int fact)
+{
+    struct baro_value v;
+    baro_timeline_value(r->timeline, r->phase, fact, &v);
+    if (v.absent == BARO_PRESENT)
+        put_absent(cell, BARO_PRESENT);
+    else
+        put_text(cell, baro_absent_name((enum baro_absent)v.absent));
+}
+
+void phase_cell(const struct output_row *r, const struct baro_column *c, struct cell *ret)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(r->timeline, r->phase);
+    switch (c->kind) {
+    case BARO_COLUMN_T: put_u64(ret, v->begin_ns); break;
+    case BARO_COLUMN_END: put_u64(ret, v->end_ns); break;
+    case BARO_COLUMN_PID: put_known(ret, (uint64_t)v->pid); break;
+    case BARO_COLUMN_START: put_known(ret, v->start_ticks); break;
+    case BARO_COLUMN_NAME: put_text(ret, v->name); break;
+    case BARO_COLUMN_PATH: put_made(ret, r, baro_timeline_path, r->phase); break;
+    case BARO_COLUMN_PARENT: put_parent(ret, r, v); break;
+    case BARO_COLUMN_DEPTH: put_u64(ret, (uint64_t)v->depth); break;
+    case BARO_COLUMN_OPEN:
+        ret->kind = CELL_BOOL;
+        ret->u64 = v->is_open;
+        break;
+    case BARO_COLUMN_STATUS: put_status(ret, r, false); break;
+    case BARO_COLUMN_SIGNAL: put_status(ret, r, true); break;
+    case BARO_COLUMN_GIVEN: put_given(ret, r); break;
+    case BARO_COLUMN_FACT: put_fact(ret, r, c->id); break;
+    case BARO_COLUMN_FACT_REASON: put_reason(ret, r, c->id); break;
+    case BARO_COLUMN_BOUNDS: put_made(ret, r, lower_bounds, r->phase); break;
+    case BARO_COLUMN_ESTIMATES: put_made(ret, r, estimates, r->phase); break;
+    default: break;
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A comparison of runs as text, Markdown and JSON. */
+#ifndef PROGRAMS_BARO_REPORT_DIFF_H
+#define PROGRAMS_BARO_REPORT_DIFF_H
+
+#include "baro/runset.h"
+#include "base/buf.h"
+#include "output/text/summary_text.h"
+
+/* before: how many runs are those before. */
+void diff_text(const struct baro_runset *set, size_t before, struct report_style style, struct buf *ret);
+void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret);
+void diff_json(const struct baro_runset *set, size_t before, struct buf *ret);
+
+/* diff_words.c: one sentence that says what changed, and because of what */
+void diff_sentence(const struct baro_runset *set, struct buf *ret);
+/* What a fact is called: "cpu", "wall", "memory", ... */
+const char *diff_label(const struct baro_difference *d);
+void diff_value(struct buf *b, const struct baro_difference *d, double value);
+/* "+3.10 s" */
+void diff_shift(struct buf *b, const struct baro_difference *d);
+/* "+12 %"; nothing where there is nothing before */
+void diff_percent(struct buf *b, const struct baro_difference *d);
+/* "changed", "same", "cannot tell", "cannot tell (about 9 runs would)" */
+void diff_answer(struct buf *b, const struct baro_difference *d);
+/* Is the row worth showing? Of the job what was used; of others what differs by more than next to nothing. */
+bool diff_is_shown(const struct baro_difference *d);
+
+#endif

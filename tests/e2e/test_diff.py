@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baro diff`: what changed between two runs, or two groups of runs, and what cannot be told."""
+
+import json
+import re
+
+import pytest
+
+from jobs import PYTHON
+
+BURN = "import time\nwhile time.process_time() < {}: pass"
+
+
+def differences(run, *args):
+    told = json.loads(run("diff", "--json", *args, status=0).stdout)
+    return told, {(d["scope"], d["name"], d["fact"]): d for d in told["differences"]}
+
+
+@pytest.fixture
+def pair(run, work):
+    """Two tapes: the second one has a process more, and twice the CPU time."""
+    one = [PYTHON, "-S", "-c", BURN.format(0.3)]
+    a, b = work / "a.baro", work / "b.baro"
+    run("run", "-q", "-o", a, "--", *one, status=0)
+    run("run", "-q", "-o", b, "--", "sh", "-c", f"{PYTHON} -S -c '{BURN.format(0.8)}'; exit 3", status=3)
+    return a, b
+
+
+def test_two_runs(run, pair):
+    told, found = differences(run, *pair)
+    cpu = found["job", "", "cpu_ns"]
+    assert cpu["answer"] == "changed" and cpu["shift"] > 0.4e9 and cpu["low"] is None
+    assert found["job", "", "wait_status"]["answer"] == "changed"
+    assert found["job", "", "processes_started"] | {"answer": "changed", "shift": 1} == found["job", "", "processes_started"]
+    assert found["command", "sh", "processes"]["answer"] == "new"
+    assert told["sentence"].startswith("It ended with exit 3 instead of exit 0. After used ")
+    assert re.search(r"[\d.]+ ms \(\d+ %\) more CPU: python3 \+[\d.]+ ms", told["sentence"])
+    text = run("diff", *pair, status=0).stdout
+    assert re.search(r"^cpu +[\d.]+ ms +[\d.]+ ms +\+[\d.]+ ms +\+\d+ % +changed$", text, re.M), text
+    assert "Of one run only a large change can be told" in text
+    markdown = run("diff", "--markdown", *pair, status=0).stdout
+    assert re.search(r"^\| cpu \| .* \| \*\*changed\*\* \|$", markdown, re.M) and "<details>" in markdown
+
+
+def test_the_same_run(run, pair):
+    """Counts are the same; nothing is said to have changed."""
+    told, found = differences(run, pair[0], pair[0])
+    assert not [d for d in found.values() if d["answer"] in ("changed", "new", "gone")]
+    assert found["job", "", "processes_started"]["answer"] == "same"
+    assert found["job", "", "cpu_ns"]["answer"] == "unknown", "one run each"
+    assert told["sentence"].startswith("Nothing that it used has changed for certain.")
+    assert told["circumstances"] == []
+
+
+def test_groups(run, work):
+    """Five runs on each side, as folders and as patterns; one command takes longer, and is the cause."""
+    for side, seconds in (("before", 0.1), ("after", 0.3)):
+        (work / side).mkdir()
+        for i in range(5):
+            run("run", "-q", "-o", work / side / f"{i}.baro", "--", "sh", "-c",
+                f"{PYTHON} -S -c '{BURN.format(seconds)}'; sleep 0.01", status=0)
+    told, found = differences(run, work / "before", work / "after")
+    assert len(told["before"]) == len(told["after"]) == 5
+    cpu = found["job", "", "cpu_ns"]
+    assert cpu["answer"] == "changed" and 0.1e9 < cpu["low"] <= cpu["shift"] <= cpu["high"] < 0.3e9
+    assert found["command", "python3", "cpu_ns"]["answer"] == "changed"
+    assert found["job", "", "processes_started"]["answer"] == "same"
+    assert "python3 +" in told["sentence"]
+    again, _ = differences(run, "--before", f"{work}/before/*.baro", "--after", f"{work}/after/[0-4].baro")
+    assert again["differences"] == told["differences"]
+    null, same = differences(run, "--before", f"{work}/before/[0-2].baro", "--after", f"{work}/before/[34].baro")
+    assert same["job", "", "cpu_ns"]["answer"] != "changed" and same["job", "", "cpu_ns"]["low"] is not None
+
+
+def test_the_last_two_runs(run):
+    run("run", "-q", "--", "sleep", "0", status=0)
+    run("run", "-q", "--", "sh", "-c", "sleep 0; sleep 0", status=0)
+    told, found = differences(run)
+    assert told["before"] == ["@2"] and told["after"] == ["@1"]
+    assert found["job", "", "processes_started"]["shift"] == 2 or found["job", "", "processes_started"]["shift"] == 1
+
+
+@pytest.mark.parametrize("args, words", [
+    (["--before", "a.baro"], "name two tapes, or some with --before and some with --after"),
+    (["--before", "a.baro", "--after", "b.baro", "c.baro"], "name two tapes, or some"),
+    (["nothing.baro", "none.baro"], "nothing.baro"),
+])
+def test_bad_input_is_one_line(run, work, args, words):
+    done = run("diff", *args, cwd=work)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and words in done.stderr, done.stderr

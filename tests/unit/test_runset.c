@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shifts between two groups of numbers, and what is said of them. Quantiles are those of scipy 1.17. */
+#include <math.h>
+
+#include "unit.h"
+#include "libbaro/runset/ranks.h"
+
+static void near(double a, double b, double within)
+{
+    if (!(fabs(a - b) <= within))
+        fail_msg("%g is not %g", a, b);
+}
+
+TEST(median)
+{
+    double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2};
+    near(ranks_median(odd, 3), 3, 0);
+    near(ranks_median(even, 4), 2.5, 0);
+}
+
+/* Counted over all orders of the numbers: of five against five the interval has the differences of ranks 3 to 23 of 25;
+ * of four against four all of them at 0.05, and there is none at 0.01. */
+TEST(shift_by_ranks)
+{
+    double a[] = {1, 2, 3, 4, 5}, b[] = {11.1, 12.3, 13.2, 14.6, 15.9};
+    struct shift s = ranks_shift(a, 5, b, 5, 0.05);
+    near(s.estimate, 10.3, 1e-9);
+    near(s.low, 7.3, 1e-9);
+    near(s.high, 13.6, 1e-9);
+    s = ranks_shift(a, 4, b, 4, 0.05);
+    near(s.low, 7.1, 1e-9);
+    near(s.high, 13.6, 1e-9);
+    s = ranks_shift(a, 4, b, 4, 0.01);
+    assert_true(isnan(s.low) && isnan(s.high));
+}
+
+/* Two groups of three with means 2 and 12 and variances of 1: 10 +- 4.604 * sqrt(2 / 3). */
+TEST(shift_by_t)
+{
+    const double a[] = {1, 2, 3}, b[] = {11, 12, 13};
+    struct shift s = ranks_shift_t(a, 3, b, 3);
+    near(s.estimate, 10, 1e-9);
+    near(s.high - s.estimate, 4.604 * sqrt(2.0 / 3), 1e-3);
+    double many[30];
+    for (int i = 0; i < 30; i++)
+        many[i] = i % 2;
+    s = ranks_shift_t(many, 30, many, 30); /* 58 degrees of freedom: 2.6633 */
+    near(s.high, 2.6633 * sqrt(15.0 / 58 * 2 / 30), 2e-3);
+}
+
+static double noise(unsigned *state)
+{
+    double sum = 0;
+    for (int i = 0; i < 12; i++) {
+        *state = *state * 1103515245u + 12345u;
+        sum += (*state >> 8 & 0xffff) / 65536.0;
+    }
+    return sum - 6; /* about normal, with a spread of 1 */
+}
+
+/* Of intervals of groups that do not differ 95 % have 0, or more: an exact test errs on the safe side. */
+TEST(groups_that_do_not_differ)
+{
+    unsigned seed = 7, outside = 0;
+    for (int k = 0; k < 2000; k++) {
+        double a[10], b[10];
+        for (int i = 0; i < 10; i++) {
+            a[i] = noise(&seed);
+            b[i] = noise(&seed);
+        }
+        struct shift s = ranks_shift(a, 10, b, 10, 0.05);
+        outside += s.low > 0 || s.high < 0;
+    }
+    assert_true(outside > 40 && outside < 140);
+}
