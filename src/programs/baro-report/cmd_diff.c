@@ -6,7 +6,7 @@
 
 #include "baro/fold.h"
 #include "programs/baro-report/diff.h"
-#include "programs/baro-report/tape_list.h"
+#include "programs/common/tape_list.h"
 #include "programs/common/tape_args.h"
 
 /* Adds the tapes that a pattern names: a tape, a folder of tapes, or what a quoted pattern with * or ? fits. */
