@@ -443,7 +443,8 @@ static void write_phases(void)
     tape_ended(tape);
 }
 
-/* Each lane has a row, with the phase at that moment beside it; a mark covers no digit of the axis. */
+/* Each lane has a row, with the phase at that moment beside it; a mark covers no end of the axis. There was no
+ * pressure, so it has no row. */
 TEST(phases_and_marks)
 {
     write_phases();
@@ -452,14 +453,14 @@ TEST(phases_and_marks)
     grid_of(24, 80, true);
     struct view v = view_of();
     view_draw(&v);
-    assert_row(7, " phases     train                               train");
-    assert_row(8, "            epoch                                  epoch");
-    assert_row(9, "                          +0.000s ▼────────────╵2 s────────▼ +4.000s");
+    assert_row(6, " phases     train                               train");
+    assert_row(7, "            epoch                                  epoch");
+    assert_row(8, "                          +0.000s ▼────────────╵2 s────────▼ +4.000s");
     w.ui.live = false;
     w.ui.at_ns = SECOND * 9 / 4;
     view_draw(&v);
-    assert_row(7, " phases     train                               train");
-    assert_row(8, "                                                   epoch");
+    assert_row(6, " phases     train                               train");
+    assert_row(7, "                                                   epoch");
     grid_of(12, 60, true);
     view_draw(&v); /* no room for lanes */
     assert_row(4, " processes  commands  events                       in train");
@@ -471,16 +472,16 @@ TEST(sign_of_the_order)
     grid_of(24, 80, false);
     struct view v = view_of();
     view_draw(&v);
-    assert_row(9, "    PID S CORES v+CORES        CPU     RSS     +RSS COMMAND");
+    assert_row(8, "    PID S CORES v+CORES        CPU     RSS     +RSS COMMAND");
     press("Tp");
     view_draw(&v);
-    assert_row(9, "   ^PID S CORES        CPU     RSS  READ/s WRITE/s COMMAND");
+    assert_row(8, "   ^PID S CORES        CPU     RSS  READ/s WRITE/s COMMAND");
     press("rn");
     view_draw(&v);
-    assert_row(9, "    PID S CORES        CPU     RSS  READ/s WRITE/s ^COMMAND");
+    assert_row(8, "    PID S CORES        CPU     RSS  READ/s WRITE/s ^COMMAND");
     press("r");
     view_draw(&v);
-    assert_row(9, "    PID S CORES        CPU     RSS  READ/s WRITE/s vCOMMAND");
+    assert_row(8, "    PID S CORES        CPU     RSS  READ/s WRITE/s vCOMMAND");
 }
 
 TEST(filter_and_fold)

@@ -107,19 +107,26 @@ bool feed_has_job(const struct feed *f, const struct baro_sample *s)
            baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), f->metric.job.processes, &n) != BARO_ABSENT_NOT_ASKED;
 }
 
+/* Reads the sum of rss and the number of processes; NaN: not known. */
+static void read_levels(const struct feed *f, const struct baro_sample *s, struct feed_base *ret)
+{
+    uint64_t processes = job_value(s, f->metric.job.processes), rows = baro_sample_rows(s, BARO_KIND_PROCESS), rss;
+    if (!feed_has_job(f, s))
+        return;
+    ret->processes = processes == UINT64_MAX ? (float)rows : (float)processes;
+    if (baro_sample_sum(s, f->metric.process.rss, &rss, NULL) == BARO_PRESENT)
+        ret->rss = (float)rss;
+    else if (!rows)
+        ret->rss = 0; /* no process is alive */
+}
+
+/* A level holds from its sample to the next one: a point has the larger of both. */
 static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
     struct feed_base now = base_of(f, s, t_ns), *was = &f->base;
-    uint64_t processes = job_value(s, f->metric.job.processes), rss;
-    if (baro_sample_sum(s, f->metric.process.rss, &rss, NULL) == BARO_PRESENT)
-        was->rss = fmaxf(was->rss, (float)rss);
-    else if (feed_has_job(f, s) && baro_sample_rows(s, BARO_KIND_PROCESS) == 0)
-        was->rss = fmaxf(was->rss, 0); /* no process is alive */
-    if (feed_has_job(f, s))
-        was->processes = fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_rows(s, BARO_KIND_PROCESS)
-                                                                       : (float)processes);
-    now.rss = was->rss;
-    now.processes = was->processes;
+    read_levels(f, s, &now);
+    was->rss = fmaxf(was->rss, now.rss);
+    was->processes = fmaxf(was->processes, now.processes);
     if (!was->is_set) {
         *was = now;
         return;
@@ -137,7 +144,6 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
     for (int i = 0; i < 3; i++)
         value[CURVE_PRESSURE_CPU + i] = now.pressure[i];
     curves_add(&f->curves, t_ns, value);
-    now.processes = now.rss = NAN;
     *was = now;
 }
 

@@ -26,7 +26,7 @@ struct feed_base {
     uint64_t cpu_ns, read_bytes, write_bytes;
     uint64_t pressure_ns[3]; /* at host_ns: the machine is read less often than the job */
     float pressure[3];       /* the last growth of these counters */
-    float rss, processes;    /* the peak since then */
+    float rss, processes;    /* the peak since then, that sample included */
 };
 
 struct feed {

@@ -13,6 +13,7 @@
 
 #define RECENT_NS (120 * NS_PER_SEC)
 #define CURVE_MOST 512
+#define PRESSURE_LEAST 0.005f /* is shown as 1 % */
 
 /* The columns of a line's parts; all lines have the same. */
 struct columns_of_head {
@@ -362,6 +363,20 @@ static int shown_figures(const struct view *v, int rows, int *ret_tall)
     return n;
 }
 
+/* Was there no pressure worth a row? While it runs there may be some later, and the rows are not to jump. */
+static bool is_calm(const struct view *v, uint64_t from_ns, uint64_t to_ns)
+{
+    float most;
+    if (v->feed->state == BARO_TAPE_RUNNING)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        curves_read(&v->feed->curves, (enum curve)(CURVE_PRESSURE_CPU + i), from_ns, to_ns, &most, 1);
+        if (most >= PRESSURE_LEAST) /* not if it is NaN */
+            return false;
+    }
+    return true;
+}
+
 int view_head(struct view *v, int most_rows)
 {
     struct columns_of_head c = columns_for(v->grid->columns);
@@ -381,6 +396,8 @@ int view_head(struct view *v, int most_rows)
     for (int i = 0; i < FIGURES; i++) {
         if (figures[i].rank >= n || (!has_job && figures[i].curve != CURVE_PRESSURE_CPU))
             continue; /* for the machine, the pressure is shown */
+        if (figures[i].curve == CURVE_PRESSURE_CPU && has_job && is_calm(v, from_ns, to_ns))
+            continue;
         int rows = figures[i].is_tall ? tall : 1;
         draw_figure(v, &figures[i], (struct box){.row = row, .rows = rows}, c, from_ns, to_ns);
         row += rows;
