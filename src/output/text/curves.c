@@ -240,6 +240,7 @@ bool report_curves(struct lines *l, const struct baro_summary *s)
     unsigned room = l->style.width - LINES_INDENT - 2 - SCALE_COLUMNS, cells = room < CELLS_MOST ? room : CELLS_MOST;
     if (l->style.width < WIDTH_LEAST || report_u64(s, "", "wall_ns") < NS_PER_SEC || report_rows(s, "course") < 8)
         return false;
+    size_t from = l->out->len;
     cpu(l, s, cells);
     memory_curve(l, s, cells);
     io(l, s, cells);
@@ -247,6 +248,8 @@ bool report_curves(struct lines *l, const struct baro_summary *s)
     struct axis axis = {all.from, all.to - all.from, cells};
     if (l->style.timeline)
         report_lanes(l, l->style.timeline, &axis);
+    if (l->out->len == from) /* a tape without a job has none of these */
+        return false;
     draw_axis(l, axis.from_ns - report_u64(s, "", "start_ns"), axis.wall_ns, cells);
     return true;
 }
