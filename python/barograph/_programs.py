@@ -68,10 +68,15 @@ def write_report(tape: str, path: str, force: bool) -> str:
     return path
 
 
+def save_plot(path: str, tape: str, figure: str, width: int, height: int) -> None:
+    size = ("--width", str(width), "--height", str(height))
+    execute("plot", "--force", *size, "-o", path, "--", tape, figure)
+
+
 def plot(tape: str, figure: str, width: int, height: int) -> str:
     """A picture is written to a file: what goes to a terminal is text."""
     with tempfile.TemporaryDirectory(prefix="barograph-") as folder:
         path = os.path.join(folder, "plot.svg")
-        execute("plot", "--width", str(width), "--height", str(height), "-o", path, "--", tape, figure)
+        save_plot(path, tape, figure, width, height)
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

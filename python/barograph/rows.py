@@ -64,12 +64,22 @@ class Rows:
         number = int(lib.baro_rows_find(tape, raw(self.kind)))
         if number < 0:
             names = ", ".join(self.tape.row_kinds)
-            raise ArgumentError(f"a tape has no rows of {self.kind!r}; there are {names}", _abi.BARO_E_RANGE)
+            raise ArgumentError(f"a tape has no rows of {self.kind!r}; it has: {names}", _abi.BARO_E_RANGE)
         return number
+
+    def _all_columns(self, tape: int) -> list[str]:
+        self._columns = None
+        return self._selected(tape)
 
     def _selected(self, tape: int) -> list[str]:
         selection = ctypes.c_void_p()
-        call(lib.baro_columns_new, ctypes.byref(selection), tape, self._number(tape), self._columns)
+        try:
+            call(lib.baro_columns_new, ctypes.byref(selection), tape, self._number(tape), self._columns)
+        except ArgumentError as error:
+            if self._columns is None or "no column" not in str(error):
+                raise
+            there = ", ".join(self._all_columns(tape))
+            raise ArgumentError(f"{str(error).replace(' in these rows', '')}; there are: {there}", error.code) from None
         try:
             count = lib.baro_columns_count(selection)
             return [text(lib.baro_columns_get(selection, i).contents.name) for i in range(count)]

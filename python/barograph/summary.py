@@ -156,6 +156,11 @@ class Summary:
         self._json = made
         return made
 
+    def _repr_html_(self) -> str:
+        from .html import summary_html
+
+        return summary_html(self)
+
     def __repr__(self) -> str:
         job = self.job
         return f"<Summary: {job.cpu_ns / 1e9:.3f} s cpu, {job.processes_started!r} processes>" if not isinstance(

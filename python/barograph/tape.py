@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from . import _abi, series
 from ._cursor import Cursor, Record
 from ._lib import NEW, Handle, call, instant_ns, lib, make, raw, text
+from ._tables import Table
 from .errors import ArgumentError, ClosedError
 from .header import Header
 from .records import Event, Exit
@@ -23,6 +24,7 @@ from .summary import Row, Summary, Verdict, verdicts_of
 from .timeline import Mark, Notable, Phase, Timeline
 
 if TYPE_CHECKING:
+    from .chart import Chart
     from .processes import ProcessOfTape
     from .rows import Rows
 
@@ -139,17 +141,17 @@ class Tape:
         return self._of_all("summary", lambda at: Summary(at, self.path))  # type: ignore[no-any-return]
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> Table[Verdict]:
         """What held the job up or ended it, the heaviest first."""
-        return self._of_all("verdicts", verdicts_of)  # type: ignore[no-any-return]
+        return self._of_all("verdicts", lambda at: Table(verdicts_of(at), "verdicts"))  # type: ignore[no-any-return]
 
     @property
     def timeline(self) -> Timeline:
         return self._of_all("timeline", Timeline)  # type: ignore[no-any-return]
 
     @property
-    def phases(self) -> list[Phase]:
-        return self.timeline.phases
+    def phases(self) -> Table[Phase]:
+        return Table(self.timeline.phases, "phases")
 
     @property
     def marks(self) -> list[Mark]:
@@ -160,14 +162,14 @@ class Tape:
         return self.timeline.notable
 
     @property
-    def tasks(self) -> list[Row]:
+    def tasks(self) -> Table[Row]:
         """What each task used: facts as attributes."""
-        return self.summary["tasks"]  # type: ignore[no-any-return]
+        return Table(self.summary["tasks"], "tasks")
 
     @property
-    def commands(self) -> list[Row]:
+    def commands(self) -> Table[Row]:
         """What all processes of a name used."""
-        return self.summary["commands"]  # type: ignore[no-any-return]
+        return Table(self.summary["commands"], "commands")
 
     @property
     def exits(self) -> list[Exit]:
@@ -334,11 +336,13 @@ class Tape:
 
         return write_report(self.path, os.fspath(path), force)
 
-    def plot(self, figure: str = "cpu", *, width: int = 760, height: int = 240) -> str:
-        """A chart of the report as SVG; `baro plot --list` has the figures. A metric will do as well."""
+    def plot(self, figure: str = "cpu", *, width: int = 760, height: int = 240) -> Chart:
+        """A chart of the report; `baro plot --list` has the figures. A metric will do as well. A notebook draws it;
+        its text is SVG, and `.save("memory.png")` writes a file."""
         from ._programs import plot
+        from .chart import Chart
 
-        return plot(self.path, figure, width, height)
+        return Chart(plot(self.path, figure, width, height), self.path, figure, width, height)
 
     def _repr_html_(self) -> str:
         from .html import tape_html

@@ -41,6 +41,11 @@ class _Flags:
             return "about "
         return "at least " if least else "at most " if most else ""
 
+    @property
+    def sign(self) -> str:
+        """The same as a sign: "≥", "≈", "≤" or ""."""
+        return {"at least ": "≥", "about ": "≈", "at most ": "≤"}.get(self.mark, "")
+
 
 class Whole(_Flags, int):
     """A whole number; in the unit that its name ends with."""

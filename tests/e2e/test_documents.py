@@ -5,11 +5,13 @@ text.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
 
+from jobs import BURN, PYTHON
 from readers import Page, call, good, one_line, tape, unescape  # noqa: F401
 
 # Text that would be markup: Markdown, HTML, table cells, links, mentions, references, emoji, mathematics.
@@ -84,7 +86,7 @@ def test_names_that_are_markup(baro, named):
     assert set(page.tags) <= ALLOWED
     assert {name for _, name, _ in page.attributes} <= {"align", "class"}, "a link or a handler"
     widths = {len(row) for row in page.rows}
-    assert widths <= {2, 3, 7, 8}, page.rows
+    assert widths <= {2, 3, 5, 7, 8}, page.rows
     summary = json.loads(good(baro, "summary", "--json", named))
     shown = [row[0] for row in page.rows if len(row) == 7][1:]
     for command, cell in zip(summary["commands"][:10], shown):
@@ -92,6 +94,38 @@ def test_names_that_are_markup(baro, named):
     title = next(row[1] for row in page.rows if row[0] == "command" and len(row) == 2)
     for name in NAMES:
         assert name.replace("\\", "\\\\") in title
+
+
+@pytest.fixture
+def phased(run, work):
+    """A job that works, and whose last phase fails after three that do nothing."""
+    (work / "burn.py").write_text(BURN.format(2))
+    idle = "".join(f"{run.binary} phase nap{i} -- sleep 1; " for i in range(3))
+    path = work / "phased.baro"
+    run.record(path, ["sh", "-c", f"{PYTHON} {work}/burn.py; {idle}{run.binary} phase test -- sh -c '{run.binary} phase flaky -- false'"],
+               "-i", "20ms", "--overhead", "off", status=1)
+    return path
+
+
+def test_result_first_and_the_rest_folded(baro, phased):
+    """A reader of a pull request sees the result in one line, verdicts, what was used, and phases with status."""
+    markdown = report(baro, phased, "markdown").decode().replace("\u00a0", " ")
+    verdicts = json.loads(good(baro, "summary", "--json", phased))["verdicts"]
+    shown, _, folded = markdown.partition("<details>")
+    head, *rest = shown.splitlines()
+    assert head.startswith("## ✗ `sh -c ") and " · exit 1 · " in head and "in phase test/flaky: " in head
+    bullets = [line for line in rest if line.startswith("- ")]
+    assert bullets[0].startswith("- **failed**: in phase test/flaky")
+    assert len(bullets) <= sum(v["weight"] != "note" for v in verdicts) and all(len(b) < 200 for b in bullets)
+    assert [line.split(" | ")[0] for line in rest if line.startswith("| ")][:3] == ["| resource", "| cpu", "| memory"]
+    status = {r[0]: r[4] for r in rendered(markdown.encode()).rows if len(r) == 5}
+    assert status["test"] == status["test/flaky"] == "✗ 1" and status["nap0"] == ""
+    assert "| | |" not in shown and "at least" not in shown
+    # Notes of one rule on several phases are one bullet, with all names.
+    idle = [line for line in folded.splitlines() if line.startswith("- **idle**")]
+    assert len(idle) == 1 and all(f"`nap{i}`" in idle[0] for i in range(3)), folded
+    assert re.findall(r"^\| idle in `(nap\d)` \| `cpu_ns`", folded, re.M) == ["nap0", "nap1", "nap2"]
+    assert folded.count("<details>") == 1 and folded.rstrip().endswith("</sub>")
 
 
 def test_json_has_all_facts(baro, tape):
@@ -109,7 +143,7 @@ def test_json_has_all_facts(baro, tape):
 def test_format_is_chosen_by_file_name(baro, tape, work):
     good(baro, "report", "-o", work / "a.md", tape)
     good(baro, "report", "-o", work / "a.json", tape)
-    assert (work / "a.md").read_text().startswith("## `sh -c")
+    assert (work / "a.md").read_text().startswith("## ✗ `sh -c")
     json.loads((work / "a.json").read_text())
     one_line(call(baro, "report", "-o", work / "a.md", tape), 2, "a.md")
     one_line(call(baro, "report", "-o", work / "a.txt", tape), 2, ".md", "--format")
@@ -122,10 +156,10 @@ def test_github_job_summary(baro, tape, hostile_tape, work):
     env = {**os.environ, "GITHUB_STEP_SUMMARY": str(path)}
     good(baro, "report", "--github", tape, env=env)
     text = path.read_text()
-    assert text.startswith("before\n## `sh -c") or text.startswith("before\n\n## `sh -c")
+    assert text.startswith("before\n## ✗ `sh -c")
     assert text.endswith(report(baro, tape, "markdown").decode())
     good(baro, "report", tape, tape.with_name("t.baro"), hostile_tape, "--github", env=env)
-    assert "\n# 2 tapes\n" in path.read_text()
+    assert "\n# ✗ 2 tapes, 2 failed\n" in path.read_text()
     one_line(call(baro, "report", "--github", "-o", "x.md", tape, env=env), 2, "--github")
     bare = {k: v for k, v in os.environ.items() if k != "GITHUB_STEP_SUMMARY"}
     one_line(call(baro, "report", "--github", tape, env=bare), 2, "GITHUB_STEP_SUMMARY")

@@ -77,7 +77,7 @@ def test_top(run, tape, gpus):
         rows = csv.DictReader(io.StringIO(run("export", "--dialect", dialect, tape, status=0).stdout))
         assert {r["gpu_utilized"] for r in rows} - {"", "nan", "0"} == {"1"}
     pid = int((run.work / "pid").read_text())
-    at = [r for r in readings(devices) if r["memory_job_bytes"]][-1]["t_ns"] / 1e9
+    at = [r for r in readings(devices) if r["memory_job_bytes"]][-2]["t_ns"] / 1e9
     text = run("top", "--once", "--at", f"+{at + 0.1:.3f}s", tape, status=0, env={"COLUMNS": "110"}).stdout
     shown = [" ".join(line.split()) for line in text.splitlines()]
     heading = [i for i, line in enumerate(shown) if line.endswith("GPU, PROCESS")]

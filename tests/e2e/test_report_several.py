@@ -2,6 +2,7 @@
 """baro report of several tapes: a table, what they used together, and the report of each."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from readers import HOSTILE_NAME, call, good, one_line, tape  # noqa: F401
 
 def cells(page):
     """The rows of the table of tapes."""
-    table = page.split("\n\n")[1].splitlines()[2:]
+    table = next(part for part in page.split("\n\n") if part.startswith("| # |")).splitlines()[2:]
     return [[c.strip() for c in re.split(r"(?<!\\)\|", row)[1:-1]] for row in table]
 
 
@@ -46,16 +47,33 @@ def test_markdown(baro, run, work, three, running):
     one_line(r, 2, "not in the report", "c/job.baro")
     page = (work / "all.md").read_text()
     rows = cells(page)
-    assert page.startswith("# 4 tapes\n")
+    assert page.startswith("# ✗ 4 tapes, 1 failed\n")
     assert [row[1] for row in rows] == ["`a/job.baro`", "`b/job.baro`", "`c/job.baro`", "`running.baro`"]
-    assert [row[-1] for row in rows] == ["exit 0", "exit 3", "", "running"]
+    assert [row[2] for row in rows[:2] + rows[3:]] == ["✓ exit 0", "✗ exit 3", "running"]
     assert rows[2][2].startswith("not read: ") and "c/job.baro" in rows[2][2]
+    assert [("**failed**" in row[6]) for row in rows] == [False, True, False, False]
     assert "1 of 4 tapes could not be read, and the sums are without it. 1 is still being recorded." in page
-    # The sections are those of one tape, with a number before the heading; the tape that can't be read has none.
-    assert re.findall(r"^## (\d)\. ", page, re.M) == ["1", "2", "4"]
+    # Only one that failed has a section: that of one tape without what is folded away, with a number in its heading.
+    assert re.findall(r"^## (\d)\. ", page, re.M) == ["2"]
     alone = good(baro, "report", three[1], "-F", "markdown", "-o", "-").decode()
-    heading, rest = alone.split("\n", 1)
+    heading, rest = re.sub(r"(?s)<details>.*</details>\n\n", "", alone).split("\n", 1)
     assert heading.replace("## ", "## 2. ", 1) + "\n" + rest.replace("`job.baro`", "`b/job.baro`") in page
+
+
+def test_folder_of_many_tapes(baro, run, work):
+    """A line for each tape, in the order of numbers; what all have in common is said once; sections of those that
+    failed, all but five folded away."""
+    runs = work / "runs"
+    runs.mkdir()
+    for i in range(1, 13):
+        run.record(runs / f"task-{i}.baro", ["sh", "-c", "exit $N"], status=i % 2, env={**os.environ, "N": str(i % 2)})
+    page = good(baro, "report", runs, "-F", "markdown", "-o", "-").decode()
+    assert page.startswith("# ✗ 12 tapes, 6 failed\n\nEach: `sh -c 'exit $N'`\n\n")
+    table = [line.split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [row[1] for row in table] == [f"`task-{i}.baro`" for i in range(1, 13)]
+    assert [row[2] for row in table] == ["✗ exit 1", "✓ exit 0"] * 6
+    assert re.findall(r"^## (\d+)\. ", page, re.M) == ["1", "3", "5", "7", "9", "11"]
+    assert page.index("## 9. ") < page.index("<details>") < page.index("## 11. ")
 
 
 def test_json(baro, run, three, running):
@@ -131,4 +149,4 @@ def test_hostile_names(baro, work, tape):
         f.write(tape.read_bytes())
     r = subprocess.run([baro, "report", str(tape), other, "-F", "markdown", "-o", "-"], capture_output=True, timeout=60)
     assert r.returncode == 0 and b"\x1b" not in r.stdout and HOSTILE_NAME not in r.stdout
-    assert len(cells(r.stdout.decode())) == 2 and all(len(row) == 9 for row in cells(r.stdout.decode()))
+    assert len(cells(r.stdout.decode())) == 2 and all(len(row) == 7 for row in cells(r.stdout.decode()))

@@ -65,10 +65,20 @@ def test_show_the_last_with_processes(run, work):
 
 def test_show_outside_of_the_tape(baro, tape):
     """A moment outside of the tape is an error, in one line with the moments that the tape has."""
-    for at, where in (("2001-01-01T00:00:00Z", "before the start"), ("+1h", "after the end"),
-                      ("-1h", "before the start"), ("2101-01-01T00:00:00Z", "after the end")):
+    for at, where in (("2001-01-01T00:00:00Z", "before the beginning"), ("+1h", "after the end"),
+                      ("-1h", "before the beginning"), ("2101-01-01T00:00:00Z", "after the end")):
         r = call(baro, "show", "--at", at, tape, env=dict(os.environ, TZ="XXX-3"))
         one_line(r, 2, where, at, "+0.000s to +", "+03:00 to 2")
+    # 12:31 is before a recording that began at 12:40, and after one of 12:20.
+    start = json.loads(good(baro, "summary", "--json", tape))["start"]
+    begin = datetime.datetime.fromisoformat(start.replace("Z", "+00:00"))
+    for minutes, where in ((-10, "before the beginning"), (10, "after the end")):
+        clock = f"{begin + datetime.timedelta(minutes=minutes):%H:%M}"
+        env = dict(os.environ, TZ="UTC")
+        for command in ("show", "top"):
+            one_line(call(baro, command, "--at", clock, tape, env=env), 2, clock + " is " + where, "the tape has +0.000s")
+    one_line(call(baro, "plot", "--from", "+1h", tape), 2, "--from +1h is after the end", "the tape has +0.000s")
+    one_line(call(baro, "trim", tape, "-o", "x.baro", "--from", "+1h"), 2, "+1h is after the end", "the tape has")
     for pick in ("nearest", "after"):
         one_line(call(baro, "show", "--at", "+1h", "--pick", pick, tape), 2, "after the end")
 

@@ -200,7 +200,7 @@ def check_hostile_reports(t, work, tape):
     html = plain((work / "h.html").read_bytes())
     assert "<script>alert" not in html and "&lt;script&gt;alert" in html
     markdown = plain(t.run("report", tape, "-o", "-", "-F", "markdown", status=0, text=False).stdout)
-    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in markdown.split("### Tasks")[1].split("###")[0].split("\n")
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in markdown.split("### Tasks")[1].split("</details>")[0].split("\n")
               if line.startswith("|")}
     assert len(widths) == 1 and "<script>" not in re.sub(r"(?s)(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", markdown)
     t.out("plot", tape, "cpu_tasks", "-o", work / "h.svg")

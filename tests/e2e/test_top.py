@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -234,6 +235,30 @@ def test_end_of_the_job(screen, baro, run, work):
     screen.until("status=0")
 
 
+def test_a_recording_that_has_ended_is_shown_at_its_peak(screen, baro, run, work):
+    """At its end two idle processes are left: its verdict, a memory metric, and times on the axis are in the head."""
+    grow = "import time; x = bytearray(50 << 20); time.sleep(0.4)"
+    tape = run.record(work / "t", f"{sys.executable} -c '{grow}'; {run.binary} phase bad -- sh -c 'sleep 1; exit 3'",
+                      "-i", "50ms", "--overhead", "off", status=3)
+    start_ended = shlex.join([baro, "top", str(tape)])
+    screen.line(f"clear; {start_ended}; echo status=$?")
+    text = screen.until("python3?[0-9.]* -c")
+    head, verdict, cores, memory = text.split("\n")[:4]
+    peak = re.search(r"exit 3 · ▶ at \+(\S+)s of ", head)
+    assert peak and abs(float(peak[1]) - run.summary(tape)["job"]["memory_peak_t_ns"] / 1e9) < 0.002, head
+    assert re.match(r" ✗ failed: in phase bad: .*, status 3", verdict) and cores.startswith(" cores")
+    assert re.match(r" memory rss +[\d.]+ MB of .* peak ", memory) and "·" not in memory, memory
+    assert "─╵1 s─" in text, text
+    screen.line("g12:00:00.5")
+    screen.until("the tape has \\+0.000s to")
+    screen.keys("End")
+    screen.until("sleep 1", but="▶ at")
+    screen.keys("q")
+    screen.until("status=0")
+    printed = run("top", tape, status=0).stdout.split("\n")
+    assert printed[0].split(" · ")[-1] == head.split(" · ")[-1] and "failed: in phase bad" in printed[1]
+
+
 def test_no_color(screen, baro, job):
     screen.line("export NO_COLOR=1")
     start(screen, baro, job)
@@ -294,12 +319,13 @@ def test_what_a_job_leaves_on_the_terminal(screen, run, work):
     beside(screen, run, work, "sleep 1.11; exit 8", quiet=())
     text = screen.until("status=8")
     assert "└─sleep 1.11" in text and "CORES" in text and "q quit" not in text, text
-    assert re.search(r"^ cpu .* of \d+ core", text, re.M) and re.search(r"^ ✗ failed +status 8", text, re.M), text
-    assert re.search(r"^ cpu .* of \d+ core", (work / "log").read_text(), re.M)
+    assert re.search(r"^ ✗ failed +status 8", text, re.M) and re.search(r"^ +cpu .* of \d+ cores", text, re.M), text
+    assert re.search(r"^ \S*/beside\.baro · all: baro summary -v ", text, re.M), text
+    assert re.search(r"^ +cpu .* of \d+ cores", (work / "log").read_text(), re.M)
     screen.line("clear")
     beside(screen, run, work, "sleep 0.61; exit 9", "--force")
     text = screen.until("status=9")
-    assert "CORES" in text and "✗" not in text, text
+    assert "CORES" in text and "baro summary" not in text, text
 
 
 def stop_with_a_late_view(screen):

@@ -142,7 +142,7 @@ def test_what_a_stretch_may_be(run, work, recorded):
     for samples_ in ("0:3", "5:4", "x", "1", "1:2:3"):
         assert "invalid samples" in run("trim", recorded, "--samples", samples_, "-o", out, status=2).stderr
     assert "no edge" in run("trim", recorded, "--from", "peak", "-o", out, status=2).stderr
-    assert "no sample there" in run("trim", recorded, "--from", "1h", "-o", out, status=2).stderr
+    assert "1h is after the end; the tape has +0.000s" in run("trim", recorded, "--from", "1h", "-o", out, status=2).stderr
     assert not out.exists()
     out.write_text("mine")
     assert "exists" in run("trim", recorded, "--from", "0", "-o", out, status=2).stderr

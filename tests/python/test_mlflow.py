@@ -98,7 +98,7 @@ def check_all_once(client, tape, run, names="system"):
     points = collections.Counter((k, v, t, s) for k, v, t, s in found["metrics"])
     assert max(points.values()) == 1
     assert {p for p in points if not p[0].startswith("summary/")} == set(expected(tape, names))
-    assert any(p[0] == "summary/cpu_ns" for p in points)
+    assert any(p[0] == "summary/cpu_seconds" for p in points)
     return found
 
 

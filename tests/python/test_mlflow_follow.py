@@ -81,7 +81,7 @@ def check_all_once(store, tape, names="system", run="r"):
     assert max(found.values()) == 1, "a point is there twice"
     points = {p for p in found if not p[0].startswith("summary/")}
     assert points == set(expected(tape, names))
-    assert {p[0] for p in found if p[0].startswith("summary/")} >= {"summary/cpu_ns", "summary/wall_ns"}
+    assert {p[0] for p in found if p[0].startswith("summary/")} >= {"summary/cpu_seconds", "summary/wall_seconds"}
 
 
 @pytest.mark.parametrize("names", barograph.mlflow.NAMES)
@@ -90,7 +90,9 @@ def test_every_point_arrives_once(store, tape, names):
     check_all_once(store, tape, names)
     summary = barograph.open(tape).summary
     facts = {r[2]: r[3] for r in rows_of(store, "metric")}
-    assert facts["summary/cpu_ns"] == summary.job.cpu_ns
+    assert facts["summary/cpu_seconds"] == summary.job.cpu_ns / 1e9
+    assert facts["summary/memory_peak_mb"] == summary.job.rss_peak_bytes / 1e6
+    assert sum(key.startswith("summary/") for key in facts) <= 12
     tags = {r[2]: r[3] for r in rows_of(store, "tag")}
     assert tags["baro.state"] == "ended" and tags["baro.host"] == summary.host.name
     assert {r[2]: r[3] for r in rows_of(store, "param")}["baro.cpus"] == str(summary.cpus)
@@ -98,6 +100,34 @@ def test_every_point_arrives_once(store, tape, names):
     assert not rows_of(store, "end"), "the run is not ours to end"
     assert "sent before" in send(tape, "--run-id", "r", "--names", names)
     check_all_once(store, tape, names)
+
+
+@pytest.mark.parametrize("how", ["argument", "command line", "environment"])
+def test_the_user_chooses_what_the_summary_has(store, tape, monkeypatch, how):
+    """Names of the dozen or of facts; "all" is every fact of the job in its own unit."""
+    job = barograph.open(tape).summary.job
+    own = {"wall_ns", *(n for n, v in job if isinstance(v, (int, float)) and not isinstance(v, bool))}
+    for i, (wish, expects) in enumerate({"all": own, "cpu_seconds,rss_peak_bytes,limits.cores_at_most":
+                                         {"cpu_seconds", "rss_peak_bytes", "limits.cores_at_most"}}.items()):
+        if how == "argument":
+            given = wish if wish == "all" else wish.split(",")
+            assert barograph.mlflow.log(tape, f"r{i}", wait=PATIENCE, artifacts=False, summary=given).done
+        elif how == "command line":
+            send(tape, "--run-id", f"r{i}", "--no-artifacts", "--summary", wish)
+        else:
+            monkeypatch.setenv("BAROGRAPH_MLFLOW_SUMMARY", wish)
+            from barograph.mlflow import _auto, _facts
+
+            found = _facts.facts_of(barograph.open(tape), _auto._from_environment()["summary"])
+            assert {name for name, _, _ in found} == expects
+            continue
+        found = {r[2]: r[3] for r in rows_of(store, "metric") if r[1] == f"r{i}" and r[2].startswith("summary/")}
+        assert {key.partition("/")[2] for key in found} == expects
+        assert found["summary/rss_peak_bytes"] == job.rss_peak_bytes
+    with pytest.raises(ValueError, match="there is no fact 'cpus_used'; there are wall_seconds, cpu_seconds"):
+        barograph.mlflow.log(tape, "r", summary="cpus_used")
+    with pytest.raises(ValueError, match="no fact"):
+        barograph.mlflow.autolog(summary=["command.argument"])
 
 
 def test_a_tape_has_one_position_by_whatever_name(store, tape):
@@ -387,14 +417,14 @@ def test_a_tape_that_replaces_another_is_sent_as_well(store, tape, made):
     for number in (1, 2):
         with barograph.mlflow.record("t.baro", run_id="r", force=True, wait=PATIENCE, artifacts=False):
             pass
-        ends = [row for row in rows_of(store, "metric") if row[1:3] == ["r", "summary/wall_ns"]]
+        ends = [row for row in rows_of(store, "metric") if row[1:3] == ["r", "summary/wall_seconds"]]
         assert len(ends) == number
     os.rename("t.baro", tape)
     send(tape, "--no-artifacts")
     assert barograph.mlflow.log(tape, "q", wait=PATIENCE, artifacts=False).done
     tape.write_bytes(made.read_bytes())
     assert barograph.mlflow.log(tape, "q", wait=PATIENCE, artifacts=False).done
-    assert len([row for row in rows_of(store, "metric") if row[1:3] == ["q", "summary/wall_ns"]]) == 2
+    assert len([row for row in rows_of(store, "metric") if row[1:3] == ["q", "summary/wall_seconds"]]) == 2
     assert "sent before" not in send(tape, "--no-artifacts")
     assert "sent before" in send(tape, "--no-artifacts")
     (store / "plan").write_text("error\n" * 10000, encoding="ascii")  # while the first one is tried again and again

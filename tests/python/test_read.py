@@ -15,7 +15,7 @@ import pytest
 from conftest import INSTALLED, SOURCE, in_threads
 
 import barograph
-from barograph import _where
+from barograph import _where, values
 
 
 @pytest.fixture(scope="module")
@@ -369,6 +369,48 @@ def test_reports_and_notebooks(tape, tmp_path):
     hostile = barograph.run(["true", "\x1b[2J\u202e<b>"], tape=tmp_path / "hostile.baro").tape._repr_html_()
     assert "\\x1b[2J\\xe2\\x80\\xae&lt;b&gt;" in hostile and "\x1b" not in hostile and "\u202e" not in hostile
     assert "<script" not in shown and shown.count("data:image/svg+xml") == 2 and len(shown) < 70_000
-    assert "prefers-color-scheme" in tape.plot("memory")
     with pytest.raises(barograph.Error):
         tape.plot("no-such-figure")
+
+
+def test_a_plot_is_a_picture_and_its_source(tape, tmp_path):
+    """A notebook draws it; to older code it is a str."""
+    plot = tape.plot("memory")
+    assert isinstance(plot, str) and plot.startswith("<svg") and "prefers-color-scheme" in plot
+    assert plot.svg == str(plot) == plot._repr_svg_() and type(plot.svg) is str
+    assert plot._repr_html_().count('<img class="barograph" alt="memory"') == 1 and "<svg" not in repr(plot)
+    assert open(plot.save(tmp_path / "m.svg")).read() == plot.svg
+    try:
+        plot.save(tmp_path / "m.png")
+        plot.save(tmp_path / "m.png")  # it is replaced
+        assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
+    except barograph.Error as error:
+        assert "built without" in str(error)
+    with pytest.raises(ValueError, match=r"m\.pdf: a chart is saved as \.svg or \.png"):
+        plot.save("m.pdf")
+    assert pickle.loads(pickle.dumps(plot)).svg == plot
+
+
+def test_tables_of_notebooks(tmp_path):
+    """What a tape has is lists, which a notebook shows as tables, with signs before what is not exact."""
+    script = "import barograph, sys, time\nwith barograph.phase('a<b>'): time.sleep(0.1)\nsys.exit(3)"
+    tape = barograph.run([sys.executable, "-c", script], tape=tmp_path / "t.baro").tape
+    assert "&middot; exit 3 &middot;" in tape.summary._repr_html_()
+    phases = tape.phases
+    assert phases == list(phases) and [p.name for p in phases[:1]] == ["a<b>"]
+    shown = phases._repr_html_()
+    assert "a&lt;b&gt;" in shown and shown.count("<tr>") == 2 and "took" in shown
+    assert shown == phases[:1]._repr_html_()
+    commands = tape.commands._repr_html_()
+    assert all(str(c.name) in commands for c in tape.commands) and commands.count("<tr>") == 1 + len(tape.commands)
+    verdicts = tape.verdicts._repr_html_()
+    assert "failed" in verdicts and "at least" not in verdicts + commands + shown
+    assert values.Whole(3, values.LOWER_BOUND).sign == "\u2265"
+    assert tape.tasks._repr_html_().count("<tr>") == 1 + len(tape.tasks)
+
+
+def test_errors_of_rows_list_what_there_is(tape):
+    with pytest.raises(ValueError, match=r"no rows of 'proc'; it has: process, job, .*event"):
+        tape.rows("proc")
+    with pytest.raises(ValueError, match=r"there is no column 'cpuu'; there are: time, t_ns, .*cpu_ns"):
+        tape.rows("process", "t_ns,cpuu")

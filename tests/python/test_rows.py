@@ -95,7 +95,7 @@ def test_a_column_twice(tape):
 
 
 def test_errors(tape):
-    with pytest.raises(barograph.ArgumentError, match="nothing.*there are process, .*, event, phase"):
+    with pytest.raises(barograph.ArgumentError, match="nothing.*it has: process, .*, event, phase"):
         tape.rows("nothing")
     with pytest.raises(barograph.ArgumentError, match="no_column"):
         tape.rows("job", "no_column")

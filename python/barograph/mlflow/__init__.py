@@ -43,6 +43,14 @@ def _check(names: str) -> None:
         raise ArgumentError(f"names={names!r}: one of {', '.join(NAMES)}")
 
 
+def _wish_of(summary: str | Iterable[str] | None) -> str | list[str] | None:
+    if summary is None:
+        return None
+    from ._facts import wish_of
+
+    return wish_of(summary)
+
+
 def _active_run() -> tuple[str | None, str | None]:
     """The run that is active in this thread, and the tracking URI, as far as MLflow was imported."""
     mlflow: Any = sys.modules.get("mlflow")
@@ -146,7 +154,13 @@ class Upload:
 
 
 def _request(
-    run_id: str | None, names: str, live: bool, every: float | None, artifacts: bool, patience: float | None
+    run_id: str | None,
+    names: str,
+    live: bool,
+    every: float | None,
+    artifacts: bool,
+    patience: float | None,
+    summary: str | Iterable[str] | None = None,
 ) -> dict[str, Any]:
     _check(names)
     for number in every, patience:
@@ -156,7 +170,8 @@ def _request(
     request: dict[str, Any] = {"names": names, "live": live, "artifacts": artifacts}
     run = run_id or active or os.environ.get("MLFLOW_RUN_ID")
     for name, value in (
-        ("uri", uri), ("run_id", run), ("experiment_id", _experiment()), ("every", every), ("patience", patience)
+        ("uri", uri), ("run_id", run), ("experiment_id", _experiment()), ("every", every), ("patience", patience),
+        ("summary", _wish_of(summary)),
     ):  # fmt: skip
         if value is not None:
             request[name] = value
@@ -175,6 +190,7 @@ def log(
     names: str = "system",
     every: float | None = None,
     artifacts: bool = True,
+    summary: str | Iterable[str] | None = None,
     patience: float | None = None,
 ) -> Upload:
     """Sends a recording to MLflow, through a process of its own.
@@ -183,7 +199,9 @@ def log(
     it that of mlflow.start_run() in this thread, else $MLFLOW_RUN_ID, else one that is made for the tape and has its
     times. live: as the tape grows; False: once it is complete. wait: seconds to wait until all has arrived. names:
     "system", "process" or "baro". every: seconds between points (default: each sample). artifacts: also the report, the
-    verdicts and the tape itself. patience: for how many seconds after the end of the recording an absent server is
+    verdicts and the tape itself. summary: which facts of the whole recording are metrics `summary/...`: names such as
+    "cpu_seconds" (default: a dozen, in seconds and MB) or facts such as "rss_peak_bytes", or "all": every fact of the
+    job, in ns and bytes. patience: for how many seconds after the end of the recording an absent server is
     asked again (default: a day).
 
     The same tape may be sent again: what has arrived stays as it is, and the rest follows.
@@ -193,7 +211,7 @@ def log(
     from ._position import going_on, identity
     from ._start import start
 
-    request = _request(run_id, names, live, every, artifacts, patience)
+    request = _request(run_id, names, live, every, artifacts, patience, summary)
     upload = Upload(request)
     _warn_without_mlflow()
     if isinstance(tape, Recording):
@@ -277,6 +295,7 @@ def record(
     names: str = "system",
     every: float | None = None,
     artifacts: bool = True,
+    summary: str | Iterable[str] | None = None,
     patience: float | None = None,
     interval: str | float = "auto",
     tasks: Mapping[str, str] | None = None,
@@ -294,13 +313,29 @@ def record(
             path, interval=interval, tasks=tasks, children=children, pid=pid, force=force, **options
         )
         made._again = make
-        log(made, run_id, wait=wait, names=names, every=every, artifacts=artifacts, patience=patience)
+        log(
+            made,
+            run_id,
+            wait=wait,
+            names=names,
+            every=every,
+            artifacts=artifacts,
+            summary=summary,
+            patience=patience,
+        )
         return made
 
     return make()
 
 
-def autolog(enable: bool = True, *, names: str = "system", wait: float | None = None, **options: Any) -> None:
+def autolog(
+    enable: bool = True,
+    *,
+    names: str = "system",
+    wait: float | None = None,
+    summary: str | Iterable[str] | None = None,
+    **options: Any,
+) -> None:
     """From now on each run of mlflow.start_run() is recorded, from its start to its end, and what was recorded is sent
     to it. Nothing of MLflow is patched: it asks its plug-ins for tags whenever a run starts, and this is one.
     BAROGRAPH_MLFLOW=1 in the environment does the same without a line in the program. The options are those of log()
@@ -308,4 +343,5 @@ def autolog(enable: bool = True, *, names: str = "system", wait: float | None = 
     from . import _auto
 
     _check(names)
-    _auto.enable({"names": names, "wait": wait, **options} if enable else None)
+    wish = _wish_of(summary)
+    _auto.enable({"names": names, "wait": wait, "summary": wish, **options} if enable else None)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m barograph.mlflow: sends tapes to MLflow.
 
-    python -m barograph.mlflow log TAPE [--run-id ID] [--names system|process|baro] [--every SECONDS] [--no-artifacts]
+    python -m barograph.mlflow log TAPE [--run-id ID] [--names system|process|baro] [--every SECONDS] [--summary NAMES|all]
+        [--no-artifacts]
     python -m barograph.mlflow status TAPE
 
 `log` waits until all has arrived; after an interruption the same command goes on where it was. MLFLOW_TRACKING_URI and
@@ -30,6 +31,9 @@ def _log(arguments: list[str]) -> int:
     parser.add_argument(
         "--every", type=float, metavar="SECONDS", help="a point for each so many seconds, not for each sample"
     )
+    parser.add_argument(
+        "--summary", metavar="NAMES", help="facts that are metrics summary/..., or all (default: a dozen)"
+    )
     parser.add_argument("--no-artifacts", action="store_true", help="without the report, the verdicts and the tape")
     parser.add_argument(
         "--patience",
@@ -38,7 +42,7 @@ def _log(arguments: list[str]) -> int:
         help="for how long an absent server is asked again (default: a day)",
     )
     given = parser.parse_args(arguments)
-    request = _request(given.run_id, given.names, True, given.every, not given.no_artifacts, given.patience)
+    request = _request(given.run_id, given.names, True, given.every, not given.no_artifacts, given.patience, given.summary)
     request["tape"] = os.path.abspath(Tape(given.tape).path)
     from ._follow import follow
     from ._position import going_on

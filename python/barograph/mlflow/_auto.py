@@ -40,6 +40,10 @@ _recordings: dict[int, Recording] = {}  # of each thread, in which one run after
 
 def _from_environment() -> dict[str, Any]:
     options: dict[str, Any] = {"names": os.environ.get("BAROGRAPH_MLFLOW_NAMES") or "system"}
+    if os.environ.get("BAROGRAPH_MLFLOW_SUMMARY"):
+        from ._facts import from_text
+
+        options["summary"] = from_text(os.environ["BAROGRAPH_MLFLOW_SUMMARY"])
     try:
         options["wait"] = float(os.environ["BAROGRAPH_MLFLOW_WAIT"])
     except (KeyError, ValueError):

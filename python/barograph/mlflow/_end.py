@@ -18,15 +18,15 @@ MOST_METRICS, MOST_PARAMS, MOST_TAGS = 1000, 100, 100  # of a batch
 
 
 class End:
-    def __init__(self, tape: Tape, server: Server, position: Position) -> None:
-        self.tape, self.server, self.position = tape, server, position
+    def __init__(self, tape: Tape, server: Server, position: Position, wish: Any = None) -> None:
+        self.tape, self.server, self.position, self._wish = tape, server, position, wish
         self.run_id = str(position.values["run_id"])
 
     def send_summary(self) -> None:
         entities: Any = import_module("mlflow.entities")
         tape, client = self.tape, self.server.client
         end_ms = tape.time_ns(tape.range_ns[1] / 1e9) // 1_000_000
-        facts = [(key, value, end_ms, 0) for key, value in metrics_of(tape).items()]
+        facts = [(key, value, end_ms, 0) for key, value in metrics_of(tape, self._wish).items()]
         left = facts
 
         def ask() -> None:
@@ -42,7 +42,7 @@ class End:
                 ),
                 ask,
             )
-        tags, params = tags_of(tape), params_of(tape)
+        tags, params = tags_of(tape, self._wish), params_of(tape)
         try:
             for i in range(0, len(params), MOST_PARAMS):
                 some = [entities.Param(k, v) for k, v in list(params.items())[i : i + MOST_PARAMS]]

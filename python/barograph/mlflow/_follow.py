@@ -35,6 +35,7 @@ _FLUSH_EVERY = 5.0  # seconds
 _LOOK_EVERY = 10.0  # seconds, at the state of the run
 _PATIENCE = 86400.0  # seconds after the end of the tape
 _BEGINS_WITHIN = 60.0
+_LONGEST_WISH = 1000  # characters
 _ENDED = ("FINISHED", "FAILED", "KILLED")
 
 
@@ -200,7 +201,7 @@ class Follower:
         if self.position.values["stage"] == "metrics":
             self.send_metrics()
             self.position.save(stage="summary")
-        end = End(self.tape, self.server, self.position)
+        end = End(self.tape, self.server, self.position, self.request.get("summary"))
         if self.position.values["stage"] == "summary":
             end.send_summary()
         end.send_artifacts(files=bool(self.request.get("artifacts", True)))
@@ -293,7 +294,11 @@ def _as_before(request: dict[str, Any], position: Position) -> dict[str, Any]:
         request["every"] = before["every"]
     if isinstance(before.get("machine"), bool):
         request["machine"] = before["machine"]
+    if before.get("summary") is not None:
+        request["summary"] = before["summary"]
     fixed = {k: request[k] for k in ("names", "every", "machine") if request.get(k) is not None}
+    if request.get("summary") is not None and len(str(request["summary"])) <= _LONGEST_WISH:
+        fixed["summary"] = request["summary"]  # a longer one would not fit into a line of the position
     session = request.get("session") or position.values.get("session")
     position.save(request=fixed, session=session, stage=position.values.get("stage", "waiting"), refused=None)
     return request

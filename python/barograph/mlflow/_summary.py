@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..errors import Error
 from ..tape import Tape
-from ..values import Absent
+from ._facts import facts_of
 
 _LONGEST_TAG, _LONGEST_PARAM = 5000, 500  # characters; what all versions of MLflow take
 _LARGEST_TAPE = 1 << 30  # bytes
@@ -23,15 +23,8 @@ def utf8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _facts(tape: Tape) -> Iterator[tuple[str, Any]]:
-    yield "wall_ns", tape.summary.wall_ns
-    for name, value in tape.summary.job:
-        if not isinstance(value, (bool, Absent)) and isinstance(value, (int, float)):
-            yield name, value
-
-
-def metrics_of(tape: Tape) -> dict[str, float]:
-    return {f"summary/{name}": float(value) for name, value in _facts(tape)}
+def metrics_of(tape: Tape, wish: Any = None) -> dict[str, float]:
+    return {f"summary/{name}": float(value) / scale for name, value, scale in facts_of(tape, wish)}
 
 
 def params_of(tape: Tape) -> dict[str, str]:
@@ -43,9 +36,9 @@ def params_of(tape: Tape) -> dict[str, str]:
     return {f"baro.{k}": utf8(str(v))[:_LONGEST_PARAM] for k, v in found.items() if v not in (None, "")}
 
 
-def tags_of(tape: Tape) -> dict[str, str]:
+def tags_of(tape: Tape, wish: Any = None) -> dict[str, str]:
     header, end = tape.header, tape.summary.exit
-    bounds = [name for name, value in _facts(tape) if getattr(value, "is_lower_bound", False)]
+    bounds = [name for name, value, _ in facts_of(tape, wish) if getattr(value, "is_lower_bound", False)]
     heavy = [str(v) for v in tape.verdicts if v.weight != "note"]
     found = {
         "version": header.version,

@@ -171,8 +171,7 @@ static void io(struct lines *l, const struct baro_summary *s, unsigned cells)
     buf_done(&full);
 }
 
-/* The time axis: at most one label in 12 columns. */
-static uint64_t step_of(uint64_t wall_ns, unsigned cells)
+uint64_t axis_step(uint64_t wall_ns, unsigned cells)
 {
     static const uint64_t steps_ms[] = {100,     200,     500,     1000,     2000,     5000,     10000,
                                         15000,   30000,   60000,   120000,   300000,   600000,   900000,
@@ -187,7 +186,7 @@ static uint64_t step_of(uint64_t wall_ns, unsigned cells)
     return step;
 }
 
-static void label_of(struct buf *b, uint64_t ns)
+void axis_label(struct buf *b, uint64_t ns)
 {
     uint64_t ms = ns / NS_PER_MS, s = ms / 1000;
     if (ms % 1000)
@@ -212,7 +211,7 @@ unsigned axis_column(const struct axis *axis, uint64_t t_ns)
 static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsigned cells)
 {
     struct buf label = {0};
-    uint64_t step = step_of(wall_ns, cells);
+    uint64_t step = axis_step(wall_ns, cells);
     unsigned column = 0;
     buf_spaces(l->out, LINES_INDENT);
     lines_tone(l, TONE_FAINT);
@@ -223,7 +222,7 @@ static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsig
     for (uint64_t t = (from_ns / step + 1) * step; t < from_ns + wall_ns; t += step) {
         unsigned at = (unsigned)((unsigned __int128)(t - from_ns) * cells / wall_ns);
         buf_clear(&label);
-        label_of(&label, t);
+        axis_label(&label, t);
         if (label.failed || (column && at <= column) || at + 1 + label.len > cells)
             continue;
         buf_spaces(l->out, at - column);
@@ -241,6 +240,7 @@ bool report_curves(struct lines *l, const struct baro_summary *s)
     unsigned room = l->style.width - LINES_INDENT - 2 - SCALE_COLUMNS, cells = room < CELLS_MOST ? room : CELLS_MOST;
     if (l->style.width < WIDTH_LEAST || report_u64(s, "", "wall_ns") < NS_PER_SEC || report_rows(s, "course") < 8)
         return false;
+    size_t from = l->out->len;
     cpu(l, s, cells);
     memory_curve(l, s, cells);
     io(l, s, cells);
@@ -248,6 +248,8 @@ bool report_curves(struct lines *l, const struct baro_summary *s)
     struct axis axis = {all.from, all.to - all.from, cells};
     if (l->style.timeline)
         report_lanes(l, l->style.timeline, &axis);
+    if (l->out->len == from) /* a tape without a job has none of these */
+        return false;
     draw_axis(l, axis.from_ns - report_u64(s, "", "start_ns"), axis.wall_ns, cells);
     return true;
 }

@@ -62,12 +62,6 @@ void glance_end(struct glance *g, struct lines *l, struct buf *text)
 
 /* ---- verdicts ---- */
 
-/* Is it how the job ended? */
-static bool is_end(const struct baro_verdict *v)
-{
-    return strcmp(v->rule, "oom") == 0 || strcmp(v->rule, "killed") == 0 || strcmp(v->rule, "failed") == 0;
-}
-
 static size_t worth_showing(const struct baro_verdicts *all)
 {
     size_t n = 0;
@@ -79,8 +73,8 @@ static size_t worth_showing(const struct baro_verdicts *all)
 static void put_verdict(struct glance *g, const struct baro_verdict *v, bool is_first, unsigned label)
 {
     struct buf b = {0}, text = {0};
-    struct lines l = glance_row(g, is_first ? DROP_NEVER : DROP_VERDICT, is_end(v) ? "✗ " : "! ",
-                                is_end(v) ? TONE_BAD : TONE_WARN, v->rule, label);
+    struct lines l = glance_row(g, is_first ? DROP_NEVER : DROP_VERDICT, report_is_end(v) ? "✗ " : "! ",
+                                report_is_end(v) ? TONE_BAD : TONE_WARN, v->rule, label);
     if (v->phase)
         buf_printf(&b, "in %s: ", v->phase);
     buf_str(&b, v->brief);
@@ -305,15 +299,11 @@ void report_glance(const struct baro_summary *s, const struct baro_verdicts *ver
         size_t more = put_verdicts(g, verdicts);
         put_survivors(g);
         put_incomplete(g);
-        if (report_is_host_only(s)) {
-            glance_host(g);
-        } else {
-            glance_resources(g);
-            if (!put_efficiency(g, verdicts)) {
-                if (style.timeline)
-                    glance_phases(g);
-                glance_commands(g);
-            }
+        glance_resources(g);
+        if (!report_is_host_only(s) && !put_efficiency(g, verdicts)) {
+            if (style.timeline)
+                glance_phases(g);
+            glance_commands(g);
         }
         put_foot(g, tape, more);
         fit_rows(g, LINES_MOST - 1);

@@ -38,7 +38,6 @@ void glance_end(struct glance *g, struct lines *l, struct buf *text);
 
 /* glance_resources.c: CPU, memory, I/O, GPU, network, directories, where they were used */
 void glance_resources(struct glance *g);
-void glance_host(struct glance *g); /* the machine's, for a tape without a job */
 /* glance_phases.c: returns how wide their labels are; then writes the rows */
 unsigned glance_phases_label(const struct baro_timeline *t);
 void glance_phases(struct glance *g);

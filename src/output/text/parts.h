@@ -20,6 +20,9 @@ void report_axis(const struct baro_summary *s, unsigned columns, struct axis *re
  * if there is nothing to draw. */
 bool report_curve(struct lines *l, const struct baro_summary *s, const char *fact, const struct axis *axis,
                   double full);
+/* The time between two labels of an axis: at most one label in 12 columns. */
+uint64_t axis_step(uint64_t wall_ns, unsigned columns);
+void axis_label(struct buf *b, uint64_t ns); /* "2 s", "1.5 s", "3 min" */
 unsigned axis_column(const struct axis *axis, uint64_t t_ns);
 /* lanes.c: phases over that axis */
 void report_lanes(struct lines *l, const struct baro_timeline *t, const struct axis *axis);

@@ -28,6 +28,9 @@ void report_glance(const struct baro_summary *s, const struct baro_verdicts *ver
 /* Writes the two heaviest verdicts above notes, one line each; nothing if there are none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 
+/* Is the verdict about how the job ended? */
+bool report_is_end(const struct baro_verdict *v);
+
 /* Writes, in their place, a line that says where the verdicts are. */
 void report_no_verdicts(struct report_style style, struct buf *ret);
 

@@ -14,6 +14,11 @@ static void add_sentence(struct buf *b, const char *text)
     text_escaped(b, text, strlen(text));
 }
 
+bool report_is_end(const struct baro_verdict *v)
+{
+    return strcmp(v->rule, "oom") == 0 || strcmp(v->rule, "killed") == 0 || strcmp(v->rule, "failed") == 0;
+}
+
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret)
 {
     struct lines l = {.out = ret, .style = lines_fit(style)};

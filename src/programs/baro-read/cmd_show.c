@@ -34,28 +34,6 @@ static int choose_sample(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
     return 1;
 }
 
-/* Lists the valid moments when the given one is not among them. */
-static int outside(struct show *w, bool before, uint64_t end_ns)
-{
-    struct buf b = {0};
-    int64_t start = baro_header_start_realtime_ns(baro_tape_header(w->feed.tape));
-    fmt_moment(&b, 0);
-    buf_str(&b, " to ");
-    fmt_moment(&b, end_ns);
-    buf_str(&b, ", ");
-    fmt_time_zone(&b, start, zone_east(start), true);
-    buf_str(&b, " to ");
-    fmt_time_zone(&b, (int64_t)((uint64_t)start + end_ns), zone_east(start), true);
-    buf_byte(&b, 0);
-    int status = b.failed ? cli_failf(w->cli, "out of memory")
-                          : cli_failf(w->cli, "--at %.40s is %s; the tape has %s", w->settings->at,
-                                      before ? "before the start" : "after the end", (const char *)b.at);
-    buf_done(&b);
-    return status;
-}
-
-/* Finds the moment that the user gave. A moment given less exactly may be a little outside: "12:30" of a run that began
- * at 12:30:20. */
 static int find_moment(struct show *w, uint64_t last_ns)
 {
     struct moment m;
@@ -73,10 +51,8 @@ static int find_moment(struct show *w, uint64_t last_ns)
     }
     w->asked_ns = m.kind == MOMENT_START ? (int64_t)w->feed.first_ns : m.kind == MOMENT_END ? (int64_t)last_ns : m.ns;
     w->tolerance_ns = moment_tolerance(&m);
-    if (w->asked_ns < 0 && (uint64_t)-w->asked_ns >= m.unit_ns)
-        return outside(w, true, end_ns);
-    if (w->asked_ns > 0 && (uint64_t)w->asked_ns > end_ns && (uint64_t)w->asked_ns - end_ns >= m.unit_ns)
-        return outside(w, false, end_ns);
+    if (moment_outside(w->settings->at, &m, baro_tape_header(w->feed.tape), end_ns, &w->err) < 0)
+        return cli_failf(w->cli, "--at %s", w->err.text);
     return 0;
 }
 

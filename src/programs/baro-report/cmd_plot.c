@@ -81,6 +81,10 @@ static int moment_of(const struct plot_job *p, const char *option, const char *t
         return cli_failf(p->cli, "%s: %s", option, err.text);
     if (m.kind == MOMENT_PEAK)
         return cli_failf(p->cli, "%s: peak is a moment for `baro show`; write a time such as +90s", option);
+    /* What is before the beginning or after the end is left out, unless nothing is left then. */
+    if ((m.ns < 0) == (strcmp(option, "--to") == 0) &&
+        moment_outside(text, &m, baro_tape_header(one->tape), length, &err) < 0)
+        return cli_failf(p->cli, "%s %s", option, err.text);
     int64_t at = m.kind == MOMENT_START ? 0 : m.kind == MOMENT_END ? (int64_t)length : m.ns;
     *ret = at < 0 ? 0 : (uint64_t)at;
     return 0;

@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report as Markdown, for pull requests, job summaries and mail: the verdict first, then curves, key figures, phases
- * and commands as tables, and notes. The figures are those of the lines of `baro summary`, word for word.
+ * A report as Markdown, for pull requests, job summaries and mail: one line with the result, the verdicts in a few
+ * words each, a small table of what was used, the phases; all the rest is folded away (markdown_rest.c), and left out
+ * of a report of several tapes.
  */
+#include "programs/baro-report/markdown.h"
+
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/fmt.h"
 #include "output/text/lines.h"
+#include "output/text/phase_names.h"
 #include "output/text/read_fact.h"
-#include "output/text/summary_text.h"
-#include "programs/baro-report/document.h"
+#include "output/text/used.h"
 #include "programs/baro-report/markdown_cells.h"
 #include "programs/baro-report/markdown_text.h"
 
-#define COMMANDS_SHOWN 10u
-#define PHASES_SHOWN 40u
-#define CURVES_WIDTH 88u
-
-struct markdown {
-    const struct document *d;
-    const struct baro_summary *s;
-    struct report_style style;
-    struct buf *out;
-    char label[32]; /* label of the row that is being written */
-    bool in_notes;  /* notes are being written instead of other lines */
-    bool any;
-    bool is_cut; /* the heading has a truncated title */
-};
+#define VERDICTS_SHOWN 8u
+#define PHASES_SHOWN 20u
+#define NAMES_SHOWN 6u
 
 static void put_escaped(struct markdown *p, const struct buf *b)
 {
@@ -40,6 +31,184 @@ static void put_escaped(struct markdown *p, const struct buf *b)
 }
 
 /* ---- head ---- */
+
+void markdown_sign(struct buf *out, enum report_result result)
+{
+    buf_str(out, result == REPORT_GOOD ? "✓ " : result == REPORT_BAD || result == REPORT_CUT_OFF ? "✗ " : "");
+}
+
+/* Returns what to say of the end besides its status: what failed, or which memory ran out. NULL: nothing. */
+static const char *why_it_ended(const struct baro_verdicts *all)
+{
+    const struct baro_verdict *first = baro_verdicts_get(all, 0);
+    bool has_more =
+        first && report_is_end(first) && strcmp(first->rule, "killed") != 0 && strncmp(first->brief, "status ", 7) != 0;
+    return has_more ? first->brief : NULL;
+}
+
+static void head(struct markdown *p)
+{
+    struct buf title = {0}, result = {0};
+    const char *why = why_it_ended(p->d->verdicts);
+    enum report_result how = report_result(p->s, p->style.running, &result);
+    report_title(p->s, &title);
+    buf_str(p->out, "## ");
+    if (p->d->number)
+        buf_printf(p->out, "%zu. ", p->d->number);
+    markdown_sign(p->out, how);
+    p->is_cut = markdown_title(p->out, &title, false);
+    buf_str(p->out, " · ");
+    put_escaped(p, &result);
+    buf_str(p->out, report_is(p->s, "exit", "is_detached") ? " " : " · ");
+    buf_str(p->out, DURATION(report_u64(p->s, "", "wall_ns")));
+    if (why) {
+        buf_str(p->out, " · ");
+        markdown_text(p->out, why, strlen(why));
+    }
+    buf_str(p->out, "\n\n");
+    buf_done(&title);
+    buf_done(&result);
+}
+
+/* ---- verdicts ---- */
+
+/* Are both of one rule, and about phases? */
+static bool is_alike(const struct baro_verdict *a, const struct baro_verdict *b)
+{
+    return a->phase && b->phase && strcmp(a->rule, b->rule) == 0;
+}
+
+bool markdown_is_first(const struct baro_verdicts *all, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (is_alike(baro_verdicts_get(all, k), baro_verdicts_get(all, i)))
+            return false;
+    }
+    return true;
+}
+
+void markdown_phases_alike(struct markdown *p, size_t i, bool same_words, const char *before)
+{
+    const struct baro_verdicts *all = p->d->verdicts;
+    const struct baro_verdict *v = baro_verdicts_get(all, i), *other;
+    size_t n = 0;
+    for (size_t k = i + 1; k < baro_verdicts_count(all); k++) {
+        other = baro_verdicts_get(all, k);
+        if (!is_alike(v, other) || (strcmp(v->brief, other->brief) == 0) != same_words || ++n > NAMES_SHOWN)
+            continue;
+        buf_str(p->out, n == 1 ? before : ", ");
+        markdown_code(p->out, other->phase, strlen(other->phase), false);
+    }
+    if (n > NAMES_SHOWN)
+        buf_printf(p->out, " and %zu more", n - NAMES_SHOWN);
+}
+
+/* Verdicts of one rule on several phases are one item: with the words of the first, and the names of the others. */
+static void put_verdict(struct markdown *p, size_t i)
+{
+    const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
+    buf_str(p->out, "- **");
+    markdown_text(p->out, v->rule, strlen(v->rule));
+    buf_str(p->out, "**");
+    if (v->phase) {
+        buf_str(p->out, " in ");
+        markdown_code(p->out, v->phase, strlen(v->phase), false);
+        markdown_phases_alike(p, i, true, ", ");
+    }
+    buf_str(p->out, ": ");
+    markdown_text(p->out, v->brief, strlen(v->brief));
+    markdown_phases_alike(p, i, false, "; also in ");
+    buf_str(p->out, *v->hint ? " → " : "");
+    markdown_text(p->out, v->hint, strlen(v->hint));
+    buf_byte(p->out, '\n');
+}
+
+/* Notes have no effect on the job: they are folded away with the sentences. */
+static void verdicts(struct markdown *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < baro_verdicts_count(p->d->verdicts); i++) {
+        if (baro_verdicts_get(p->d->verdicts, i)->weight > BARO_VERDICT_ADVICE ||
+            !markdown_is_first(p->d->verdicts, i) || ++n > VERDICTS_SHOWN)
+            continue;
+        put_verdict(p, i);
+    }
+    if (n > VERDICTS_SHOWN)
+        buf_printf(p->out, "- %zu more\n", n - VERDICTS_SHOWN);
+    buf_str(p->out, n ? "\n" : "");
+}
+
+/* ---- what was used ---- */
+
+static void put_used(void *context, const struct used *u)
+{
+    struct markdown *p = context;
+    buf_str(p->out, "| ");
+    markdown_escaped_text(p->out, u->label, strlen(u->label));
+    buf_str(p->out, " | ");
+    put_escaped(p, u->text);
+    buf_str(p->out, " |\n");
+}
+
+static void used(struct markdown *p)
+{
+    struct buf waited = {0};
+    buf_str(p->out, "| resource | used |\n|---|---|\n");
+    used_rows(p->s, p->style, put_used, p);
+    used_waiting(p->s, &waited);
+    if (waited.len)
+        put_used(p, &(struct used){.label = "waiting", .text = &waited});
+    buf_byte(p->out, '\n');
+    buf_done(&waited);
+}
+
+/* ---- phases ---- */
+
+static void phase_row(struct markdown *p, const struct named_phases *d)
+{
+    struct buf b = {0};
+    buf_str(p->out, "| ");
+    markdown_code(p->out, d->path, strlen(d->path), true);
+    if (d->n > 1)
+        buf_printf(p->out, " ×%zu", d->n);
+    buf_str(p->out, " | ");
+    buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
+    fmt_duration(&b, d->took_ns);
+    markdown_unbroken(p->out, &b);
+    buf_clear(&b);
+    buf_str(p->out, " | ");
+    if (d->has_cpu)
+        buf_printf(&b, "%s%s", baro_value_prefix(d->cpu_flags, BARO_PREFIX_SYMBOL), DURATION(d->cpu_ns));
+    markdown_unbroken(p->out, &b);
+    buf_clear(&b);
+    buf_str(p->out, " | ");
+    if (d->has_rss)
+        buf_printf(&b, "%s%s", baro_value_prefix(d->rss_flags, BARO_PREFIX_SYMBOL), BYTES(d->rss_bytes));
+    markdown_unbroken(p->out, &b);
+    buf_str(p->out, " | ");
+    if (d->status)
+        buf_printf(p->out, "✗ %lld", d->status);
+    buf_str(p->out, d->is_open ? "not ended |\n" : " |\n");
+    buf_done(&b);
+}
+
+static void phases(struct markdown *p)
+{
+    struct phase_names names = {.n = 0};
+    phase_names_collect(&names, p->d->timeline);
+    if (!names.n)
+        return;
+    if (names.n > PHASES_SHOWN)
+        phase_names_keep(&names, PHASES_SHOWN);
+    buf_str(p->out, "| phase | took | cpu | peak rss | status |\n|---|--:|--:|--:|---|\n");
+    for (size_t i = 0; i < names.n; i++)
+        phase_row(p, &names.at[i]);
+    if (names.left_out)
+        buf_printf(p->out, "| %zu more | | | | |\n", names.left_out);
+    buf_byte(p->out, '\n');
+}
+
+/* ---- foot ---- */
 
 static void place_and_time(struct markdown *p)
 {
@@ -58,227 +227,15 @@ static void place_and_time(struct markdown *p)
     buf_done(&b);
 }
 
-static void head(struct markdown *p)
-{
-    struct buf title = {0}, result = {0};
-    report_title(p->s, &title);
-    report_result(p->s, p->style.running, &result);
-    buf_str(p->out, "## ");
-    if (p->d->number)
-        buf_printf(p->out, "%zu. ", p->d->number);
-    p->is_cut = markdown_title(p->out, &title, false);
-    buf_str(p->out, "\n\n**");
-    put_escaped(p, &result);
-    buf_str(p->out, "** · **");
-    buf_clear(&result);
-    fmt_duration(&result, report_u64(p->s, "", "wall_ns"));
-    put_escaped(p, &result);
-    buf_str(p->out, "** · started ");
-    place_and_time(p);
-    buf_str(p->out, "\n\n");
-    buf_done(&title);
-    buf_done(&result);
-}
-
-/* ---- verdicts ---- */
-
-/* Writes, folded away, the evidence of the verdicts. */
-static void evidence(struct markdown *p, size_t n)
-{
-    buf_str(p->out, "<details><summary>What this rests on</summary>\n\n| rule | figure | value |\n|---|---|--:|\n");
-    for (size_t i = 0; i < n; i++) {
-        const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
-        for (size_t k = 0; k < v->evidence_count; k++) {
-            const struct baro_evidence *e = &v->evidence[k];
-            buf_str(p->out, "| ");
-            markdown_text(p->out, v->rule, strlen(v->rule));
-            buf_str(p->out, " | ");
-            markdown_code(p->out, e->name, strlen(e->name), true);
-            buf_str(p->out, " | ");
-            markdown_text(p->out, e->text, strlen(e->text));
-            buf_str(p->out, " |\n");
-        }
-    }
-    buf_str(p->out, "\n</details>\n\n");
-}
-
-static void verdicts(struct markdown *p)
-{
-    size_t n = baro_verdicts_count(p->d->verdicts);
-    for (size_t i = 0; i < n; i++) {
-        const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
-        buf_str(p->out, "- ");
-        if (v->phase) {
-            markdown_code(p->out, v->phase, strlen(v->phase), false);
-            buf_str(p->out, ": ");
-        }
-        buf_str(p->out, "**");
-        markdown_text(p->out, v->title, strlen(v->title));
-        buf_str(p->out, "**");
-        buf_str(p->out, *v->advice ? " " : "");
-        markdown_text(p->out, v->advice, strlen(v->advice));
-        buf_byte(p->out, '\n');
-    }
-    if (n) {
-        buf_byte(p->out, '\n');
-        evidence(p, n);
-    }
-}
-
-/* ---- curves and key figures ---- */
-
-static void put_curves(struct markdown *p)
-{
-    struct buf b = {0};
-    struct report_style style = p->style;
-    style.width = CURVES_WIDTH;
-    style.timeline = p->d->timeline;
-    report_course(p->s, style, &b);
-    if (b.len) {
-        buf_str(p->out, "```text\n");
-        buf_add(p->out, b.at, b.len);
-        buf_str(p->out, "```\n\n");
-    }
-    p->out->failed = p->out->failed || b.failed;
-    buf_done(&b);
-}
-
-static void one_part(void *context, const char *label, const char *part, size_t len)
-{
-    struct markdown *p = context;
-    if ((strcmp(label, "note") == 0) != p->in_notes)
-        return;
-    if (p->in_notes) {
-        buf_str(p->out, "- ");
-        markdown_escaped_text(p->out, part, len);
-        buf_byte(p->out, '\n');
-        p->any = true;
-        return;
-    }
-    if (strcmp(label, p->label) != 0) {
-        buf_str(p->out, p->any ? " |\n| " : "| ");
-        markdown_escaped_text(p->out, label, strlen(label));
-        buf_str(p->out, " | ");
-        snprintf(p->label, sizeof(p->label), "%s", label);
-        p->any = true;
-    } else {
-        buf_str(p->out, "<br>");
-    }
-    markdown_escaped_text(p->out, part, len);
-}
-
-static void figures(struct markdown *p)
-{
-    struct buf title = {0};
-    p->any = p->in_notes = false;
-    p->label[0] = 0;
-    buf_str(p->out, "| | |\n|---|---|\n");
-    report_words(p->s, p->style, one_part, p);
-    buf_str(p->out, p->any ? " |\n" : "");
-    if (p->is_cut) {
-        report_title(p->s, &title);
-        buf_str(p->out, "| command | ");
-        markdown_code(p->out, (const char *)title.at, title.failed ? 0 : title.len, true);
-        buf_str(p->out, " |\n");
-    }
-    buf_byte(p->out, '\n');
-    buf_done(&title);
-}
-
-static void notes(struct markdown *p)
-{
-    p->any = false;
-    p->in_notes = true;
-    report_words(p->s, p->style, one_part, p);
-    buf_str(p->out, p->any ? "\n" : "");
-}
-
-/* ---- tables ---- */
-
-static void phase_row(struct markdown *p, size_t i, const struct baro_timeline_item *item)
-{
-    static const char *const facts[] = {"cpu_ns", "cores_mean", "rss_peak_bytes", "io_rchar_bytes", "io_wchar_bytes"};
-    struct buf b = {0};
-    buf_str(p->out, "| ");
-    for (int k = 0; k < item->depth && k < 8; k++)
-        buf_str(p->out, "&nbsp;&nbsp;");
-    markdown_code(p->out, item->name, strlen(item->name), true);
-    buf_str(p->out, " | ");
-    fmt_moment(&b, item->begin_ns);
-    markdown_unbroken(p->out, &b);
-    buf_clear(&b);
-    buf_str(p->out, " | ");
-    fmt_duration(&b, item->end_ns - item->begin_ns);
-    buf_str(&b, item->is_open ? ", open" : "");
-    markdown_unbroken(p->out, &b);
-    for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
-        struct baro_value v;
-        int fact = baro_timeline_fact_find(facts[k]);
-        baro_timeline_value(p->d->timeline, i, fact, &v);
-        markdown_cell(p->out, baro_timeline_fact(fact), v);
-    }
-    buf_str(p->out, " |\n");
-    buf_done(&b);
-}
-
-static void phases(struct markdown *p)
-{
-    size_t n = 0, shown = 0;
-    for (size_t i = 0; i < baro_timeline_count(p->d->timeline); i++) {
-        const struct baro_timeline_item *item = baro_timeline_get(p->d->timeline, i);
-        if (item->kind != BARO_TIMELINE_PHASE || ++n > PHASES_SHOWN)
-            continue;
-        if (!shown++)
-            buf_str(p->out, "### Phases\n\n| phase | began | took | cpu | cores | peak rss | read() | write() |\n"
-                            "|---|--:|--:|--:|--:|--:|--:|--:|\n");
-        phase_row(p, i, item);
-    }
-    if (n > shown)
-        buf_printf(p->out, "| %zu more | | | | | | | |\n", n - shown);
-    buf_str(p->out, shown ? "\n" : "");
-}
-
-static void command_row(struct markdown *p, size_t i)
-{
-    const char *name = report_row(p->s, "commands", "name", i).text;
-    uint64_t total = report_u64(p->s, "job", "cpu_ns");
-    struct baro_value cpu = report_row(p->s, "commands", "cpu_ns", i);
-    buf_str(p->out, "| ");
-    markdown_code(p->out, name, strlen(name), true);
-    markdown_fact(p->out, p->s, "commands", "processes", i);
-    markdown_fact(p->out, p->s, "commands", "cpu_ns", i);
-    buf_str(p->out, " | ");
-    if (!cpu.absent && total)
-        lines_percent(p->out, (double)cpu.u64 / (double)total);
-    markdown_fact(p->out, p->s, "commands", "rss_peak_bytes", i);
-    markdown_fact(p->out, p->s, "commands", "io_read_bytes", i);
-    markdown_fact(p->out, p->s, "commands", "io_write_bytes", i);
-    buf_str(p->out, " |\n");
-}
-
-static void commands(struct markdown *p)
-{
-    size_t n = report_rows(p->s, "commands");
-    if (!n)
-        return;
-    buf_str(p->out, "### Commands\n\n| command | processes | cpu | share | peak rss | storage read | storage wrote |\n"
-                    "|---|--:|--:|--:|--:|--:|--:|\n");
-    size_t from = p->out->len;
-    for (size_t i = 0; i < n && i < COMMANDS_SHOWN; i++)
-        command_row(p, i);
-    if (n > COMMANDS_SHOWN)
-        buf_printf(p->out, "| %zu more | | | | | | |\n", n - COMMANDS_SHOWN);
-    markdown_legend(p->out, from);
-    buf_byte(p->out, '\n');
-}
-
 static void foot(struct markdown *p)
 {
     const char *name = p->d->name;
-    buf_str(p->out, "<sub>barograph ");
-    markdown_text(p->out, baro_header_version(p->d->header), strlen(baro_header_version(p->d->header)));
-    buf_str(p->out, " · ");
+    buf_str(p->out, "<sub>");
     markdown_code(p->out, name, strlen(name), false);
+    buf_str(p->out, " · started ");
+    place_and_time(p);
+    buf_str(p->out, " · barograph ");
+    markdown_text(p->out, baro_header_version(p->d->header), strlen(baro_header_version(p->d->header)));
     buf_str(p->out, "</sub>\n");
 }
 
@@ -290,12 +247,10 @@ int document_markdown(const struct document *d, void *context, struct buf *ret, 
         .width = 400, .utf8 = true, .running = baro_tape_state(d->tape) == BARO_TAPE_RUNNING, .zone = d->zone};
     head(&p);
     verdicts(&p);
-    put_curves(&p);
-    figures(&p);
+    used(&p);
     phases(&p);
-    markdown_tasks(p.s, ret);
-    commands(&p);
-    notes(&p);
+    if (!d->number)
+        markdown_rest(&p);
     foot(&p);
     return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }

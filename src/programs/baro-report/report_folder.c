@@ -182,6 +182,7 @@ int report_folder(struct several *s, const char *path, bool force, struct baro_e
     struct folder f = {.force = force, .fd = -1, .err = err};
     struct buf text = {0};
     int code = begin_folder(&f, path);
+    s->has_all = true; /* with the pictures of each */
     if (code >= 0)
         code = several_write(s, fill_page, &f, several_markdown, &text, err);
     f.err = err;

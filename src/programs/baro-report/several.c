@@ -37,7 +37,7 @@ static int read_tape(struct several *s, size_t i, document_section *section, voi
         r = section(&d, context, &t->section, &t->reason);
     if (r == 0) {
         add_to_sums(s, &d);
-        several_row(&d, &t->row);
+        several_row(&d, t);
     }
     t->is_unread = r != 0;
     document_done(&d);
@@ -53,7 +53,7 @@ int several_write(struct several *s, document_section *section, void *context, s
             *err = at[i].reason;
             return err->code;
         }
-        ret->failed = ret->failed || at[i].section.failed || at[i].row.failed;
+        ret->failed = ret->failed || at[i].section.failed || at[i].row.failed || at[i].title.failed;
     }
     if (!s->list.is_several) {
         *err = at[0].reason;

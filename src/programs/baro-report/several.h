@@ -13,13 +13,14 @@ struct several {
     const char *task_rules;                   /* of all tapes; NULL: none */
     struct baro_combined cpu, processes, rss; /* of the tapes that were read; rss: the highest peak of a tape */
     const char *rss_name;                     /* name of that tape */
+    bool has_all;                             /* sections of all tapes are written, not only of those that failed */
 };
 
 /* Writes what is around the sections of several tapes, and these. */
 typedef void several_around(const struct several *s, struct buf *ret);
 several_around several_markdown, several_json;
-/* Writes the row of a tape for the table of several_markdown(). */
-void several_row(const struct document *d, struct buf *ret);
+/* Fills title, row, rules and result of a tape, for the table of several_markdown(). */
+void several_row(const struct document *d, struct listed_tape *ret);
 
 /* Reads the tapes, and writes the section of the only one, or those of several with what is around them. A tape that
  * can't be read gets is_unread. Returns 0, or a negative code with its text in err: none can be read, or writing

@@ -32,6 +32,10 @@ static int by_time(struct stretch *ret, struct baro_tape *tape, const struct set
     int code = s->from ? parse_time(s->from, tape, last_ns, &from, err) : 0;
     if (code == 0 && s->to)
         code = parse_time(s->to, tape, last_ns, &to, err);
+    if (code == 0 && from.ns > 0)
+        code = moment_outside(s->from, &from, baro_tape_header(tape), last_ns, err);
+    if (code == 0 && to.ns < 0)
+        code = moment_outside(s->to, &to, baro_tape_header(tape), last_ns, err);
     if (code < 0)
         return code;
     if (from.kind == MOMENT_TIME && from.ns > 0)

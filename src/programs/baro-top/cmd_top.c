@@ -30,7 +30,9 @@ static int finish(struct top *t)
     uint64_t now_ns = clock_monotonic_ns();
     if (t->feed.state == BARO_TAPE_RUNNING && now_ns < t->finish_ns)
         return 0;
-    int code = baro_fold_finish(t->feed.fold, BARO_FOLD_TIMELINE, &t->err);
+    bool is_over = t->feed.state != BARO_TAPE_RUNNING && t->feed.is_read;
+    int code = baro_fold_finish(t->feed.fold, is_over ? BARO_FOLD_VERDICTS : BARO_FOLD_TIMELINE, &t->err);
+    t->feed.verdicts = is_over ? baro_fold_verdicts(t->feed.fold) : NULL;
     uint64_t end_ns = clock_monotonic_ns(), pause_ns = FINISH_PAUSE * (end_ns - now_ns);
     t->finish_ns = end_ns + (pause_ns < FINISH_MOST_NS ? pause_ns : FINISH_MOST_NS);
     return code;
@@ -62,8 +64,14 @@ int top_go(struct top *t, const char *text)
 {
     struct moment m;
     struct feed *f = &t->feed;
+    struct baro_tape_end end = {.size = sizeof(end)};
     uint64_t peak_ns = f->last_ns;
     int code = moment_on_tape(text, f->tape, 0, f->last_ns, &m, &t->err);
+    if (code >= 0)
+        code = baro_tape_read_end(f->other, &end, &t->err);
+    if (code >= 0)
+        code = moment_outside(text, &m, baro_tape_header(f->tape), end.end_ns > f->last_ns ? end.end_ns : f->last_ns,
+                              &t->err);
     if (code < 0)
         return code;
     report_has_u64(f->summary, "job", "memory_peak_t_ns", &peak_ns);
@@ -75,6 +83,17 @@ int top_go(struct top *t, const char *text)
     t->ui.live = m.kind == MOMENT_END;
     t->ui.at_ns = to_ns < f->first_ns ? f->first_ns : to_ns > f->last_ns ? f->last_ns : to_ns;
     return 0;
+}
+
+/* At the end of a recording little is left to be seen, so one that has ended is shown at its peak. */
+int top_begin(struct top *t)
+{
+    uint64_t peak_ns;
+    if (t->settings->at)
+        return top_go(t, t->settings->at);
+    if (t->feed.state == BARO_TAPE_RUNNING || !report_has_u64(t->feed.summary, "job", "memory_peak_t_ns", &peak_ns))
+        return 0;
+    return top_go(t, "peak");
 }
 
 static struct view view_of(struct top *t, bool is_once)
@@ -103,7 +122,7 @@ static int print_once(struct top *t)
     struct view v = view_of(t, true);
     const struct printing p = {.width = t->cli->width, .color = t->cli->color, .out = &b};
     t->grid.utf8 = t->cli->utf8;
-    int code = print_head(&v, ONCE_HEAD + baro_timeline_lanes(t->feed.timeline), &p);
+    int code = print_head(&v, ONCE_HEAD + baro_timeline_lanes(t->feed.timeline) + (t->feed.verdicts != NULL), &p);
     if (code == 0)
         code = print_processes(&v, &t->model, t->settings->count ? t->settings->count : ONCE_ROWS, &p);
     if (code == 0)
@@ -120,9 +139,9 @@ static int once(struct top *t)
     int code = feed_read(&t->feed, 0, &t->err);
     if (code >= 0)
         code = top_refresh(t);
-    if (code >= 0 && t->settings->at)
-        code = top_go(t, t->settings->at);
-    if (code >= 0 && t->settings->at)
+    if (code >= 0)
+        code = top_begin(t);
+    if (code >= 0)
         code = top_move(t);
     return code < 0 ? cli_fail(t->cli, &t->err) : print_once(t);
 }
@@ -202,6 +221,7 @@ int cmd_top(struct cli *cli, const struct settings *s, char **argv)
     static struct top top;
     top = (struct top){.cli = cli, .settings = s};
     ui_init(&top.ui);
+    top.feed.is_judged = true;
     int in_fd = -1, status;
     if (beside_begin(&top.is_quiet)) {
         status = show_beside(&top);

@@ -14,9 +14,7 @@
 
 enum curve {
     CURVE_CORES,
-    CURVE_RSS,   /* sums over the processes */
-    CURVE_PSS,   /* if all processes have one */
-    CURVE_GROUP, /* count of the job's control group */
+    CURVE_RSS, /* the sum over the processes */
     CURVE_READ,
     CURVE_WRITE,
     CURVE_PROCESSES,

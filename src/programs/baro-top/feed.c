@@ -25,7 +25,8 @@ int feed_open(struct feed *f, struct baro_error *err)
     if (code >= 0 && f->task_rules)
         code = baro_tape_set_tasks(f->other, f->task_rules, err);
     if (code >= 0)
-        code = baro_fold_new(&f->fold, baro_tape_header(f->tape), BARO_FOLD_VERDICTS, err);
+        code = baro_fold_new(&f->fold, baro_tape_header(f->tape),
+                             f->is_judged ? BARO_FOLD_VERDICTS : BARO_FOLD_TIMELINE, err);
     if (code >= 0) {
         f->summary = baro_fold_summary(f->fold);
         f->timeline = baro_fold_timeline(f->fold);
@@ -47,6 +48,7 @@ void feed_close(struct feed *f)
     f->fold = NULL;
     f->summary = NULL;
     f->timeline = NULL;
+    f->verdicts = NULL;
 }
 
 /* ---- curves ---- */
@@ -65,8 +67,7 @@ static uint64_t host_value(const struct baro_sample *s, int metric)
 
 static struct feed_base base_of(const struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
-    struct feed_base b = {
-        .is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .memory = {NAN, NAN, NAN}, .processes = NAN};
+    struct feed_base b = {.is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .rss = NAN, .processes = NAN};
     if (baro_sample_read_ns(s, BARO_KIND_HOST, &b.host_ns) != BARO_PRESENT)
         b.host_ns = 0;
     b.cpu_ns = job_value(s, f->metric.job.cpu);
@@ -99,19 +100,6 @@ static void take_pressure(const struct feed_base *was, struct feed_base *now)
     now->host_ns = is_read ? now->host_ns : was->host_ns;
 }
 
-/* Keeps the peak of each measure; which one is drawn is decided at drawing time. */
-static void take_memory(const struct feed *f, const struct baro_sample *s, float most[MEASURES])
-{
-    struct memory best = memory_of(s, &f->metric, false);
-    uint64_t group, rss;
-    if (!best.absent)
-        most[best.measure] = fmaxf(most[best.measure], (float)best.bytes);
-    if (memory_of_group(s, &f->metric, &group) == BARO_PRESENT)
-        most[MEASURE_GROUP] = fmaxf(most[MEASURE_GROUP], (float)group);
-    if (best.measure != MEASURE_RSS && baro_sample_sum(s, f->metric.process.rss, &rss, NULL) == BARO_PRESENT)
-        most[MEASURE_RSS] = fmaxf(most[MEASURE_RSS], (float)rss);
-}
-
 bool feed_has_job(const struct feed *f, const struct baro_sample *s)
 {
     uint64_t n;
@@ -119,16 +107,26 @@ bool feed_has_job(const struct feed *f, const struct baro_sample *s)
            baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), f->metric.job.processes, &n) != BARO_ABSENT_NOT_ASKED;
 }
 
+/* Reads the sum of rss and the number of processes; NaN: not known. */
+static void read_levels(const struct feed *f, const struct baro_sample *s, struct feed_base *ret)
+{
+    uint64_t processes = job_value(s, f->metric.job.processes), rows = baro_sample_rows(s, BARO_KIND_PROCESS), rss;
+    if (!feed_has_job(f, s))
+        return;
+    ret->processes = processes == UINT64_MAX ? (float)rows : (float)processes;
+    if (baro_sample_sum(s, f->metric.process.rss, &rss, NULL) == BARO_PRESENT)
+        ret->rss = (float)rss;
+    else if (!rows)
+        ret->rss = 0; /* no process is alive */
+}
+
+/* A level holds from its sample to the next one: a point has the larger of both. */
 static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
     struct feed_base now = base_of(f, s, t_ns), *was = &f->base;
-    uint64_t processes = job_value(s, f->metric.job.processes);
-    take_memory(f, s, was->memory);
-    if (feed_has_job(f, s))
-        was->processes = fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_rows(s, BARO_KIND_PROCESS)
-                                                                       : (float)processes);
-    memcpy(now.memory, was->memory, sizeof(now.memory));
-    now.processes = was->processes;
+    read_levels(f, s, &now);
+    was->rss = fmaxf(was->rss, now.rss);
+    was->processes = fmaxf(was->processes, now.processes);
     if (!was->is_set) {
         *was = now;
         return;
@@ -138,8 +136,7 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
         return;
     float value[CURVES];
     value[CURVE_CORES] = growth(was->cpu_ns, now.cpu_ns, ns);
-    for (int i = 0; i < MEASURES; i++)
-        value[CURVE_RSS + i] = was->memory[i];
+    value[CURVE_RSS] = was->rss;
     value[CURVE_READ] = growth(was->read_bytes, now.read_bytes, ns) * 1e9f;
     value[CURVE_WRITE] = growth(was->write_bytes, now.write_bytes, ns) * 1e9f;
     value[CURVE_PROCESSES] = was->processes;
@@ -147,8 +144,21 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
     for (int i = 0; i < 3; i++)
         value[CURVE_PRESSURE_CPU + i] = now.pressure[i];
     curves_add(&f->curves, t_ns, value);
-    now.processes = now.memory[MEASURE_RSS] = now.memory[MEASURE_PSS] = now.memory[MEASURE_GROUP] = NAN;
     *was = now;
+}
+
+/* The last samples are often too close to each other for a growth; memory and processes have values all the same. */
+static void end_curves(struct feed *f)
+{
+    float value[CURVES];
+    if (!f->base.is_set || f->base.t_ns >= f->last_ns)
+        return;
+    for (int i = 0; i < CURVES; i++)
+        value[i] = NAN;
+    value[CURVE_RSS] = f->base.rss;
+    value[CURVE_PROCESSES] = f->base.processes;
+    curves_add(&f->curves, f->last_ns, value);
+    f->base.t_ns = f->last_ns;
 }
 
 /* ---- reading on ---- */
@@ -239,6 +249,8 @@ int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err)
         return code;
     f->state = baro_tape_state(f->tape);
     bool is_running = f->state == BARO_TAPE_RUNNING;
+    if (!is_running)
+        end_curves(f);
     /* When everything has ended, goes to the last moment with processes. */
     uint64_t best_ns = is_running || !f->work_ns ? f->last_ns : f->work_ns;
     bool is_other = f->has_sample && (!f->newest.now || (!is_running && baro_sample_t_ns(f->newest.now) != best_ns));

@@ -24,9 +24,9 @@ struct feed_base {
     bool is_set;
     uint64_t t_ns, host_ns;
     uint64_t cpu_ns, read_bytes, write_bytes;
-    uint64_t pressure_ns[3];           /* at host_ns: the machine is read less often than the job */
-    float pressure[3];                 /* the last growth of these counters */
-    float memory[MEASURES], processes; /* the peak since then */
+    uint64_t pressure_ns[3]; /* at host_ns: the machine is read less often than the job */
+    float pressure[3];       /* the last growth of these counters */
+    float rss, processes;    /* the peak since then, that sample included */
 };
 
 struct feed {
@@ -35,9 +35,11 @@ struct feed {
     uint64_t rates_over_ns; /* in feed_at(); feed_open() sets FEED_STEP_NS */
     struct metrics metric;
     struct baro_tape *tape, *other;
+    bool is_judged;         /* the fold makes verdicts; set before feed_open() */
     struct baro_fold *fold; /* has these: */
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;
+    const struct baro_verdicts *verdicts; /* NULL: none are made, or not yet */
     struct curves curves;
     struct feed_base base;
     struct instant newest, next; /* next: only the exits since newest.now */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The job's figures, a line each: the value at the shown moment, its curve, and its total or peak so far. */
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "output/rows/escaped.h"
 #include "output/text/parts.h"
 #include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
@@ -11,6 +13,7 @@
 
 #define RECENT_NS (120 * NS_PER_SEC)
 #define CURVE_MOST 512
+#define PRESSURE_LEAST 0.005f /* is shown as 1 % */
 
 /* The columns of a line's parts; all lines have the same. */
 struct columns_of_head {
@@ -18,7 +21,7 @@ struct columns_of_head {
 };
 
 struct figure {
-    const char *label, *brief; /* brief: for narrow terminals; NULL: memory, which has several measures */
+    const char *label, *brief; /* brief: for narrow terminals */
     enum curve curve;
     enum style style;
     void (*value)(const struct view *v, struct buf *b, enum style *ret_style);
@@ -94,15 +97,10 @@ static void note_cores(const struct view *v, struct buf *b)
     cell_cores(b, mean);
 }
 
-/* Scales a curve to the limit, unless it would then be flat. */
-static double against(double limit, double most)
-{
-    return limit > 0 && limit <= 4 * most ? limit : most * 1.05;
-}
-
 static double scale_cores(const struct view *v, double most)
 {
-    return against(cores_limit(v), most);
+    double limit = cores_limit(v);
+    return limit > 0 ? limit : most * 1.05;
 }
 
 /* ---- I/O ---- */
@@ -239,7 +237,7 @@ static double scale_share(const struct view *v, double most)
 
 static const struct figure figures[] = {
     {"cores", "cpu", CURVE_CORES, STYLE_CPU, value_cores, note_cores, scale_cores, 0, true},
-    {NULL, NULL, CURVE_RSS, STYLE_MEMORY, head_memory_value, head_memory_note, head_memory_scale, 1, true},
+    {"memory rss", "rss", CURVE_RSS, STYLE_MEMORY, head_memory_value, head_memory_note, head_memory_scale, 1, true},
     {"read", "read", CURVE_READ, STYLE_READ, value_read, note_read, scale_own, 3, false},
     {"write", "wr", CURVE_WRITE, STYLE_WRITE, value_write, note_write, scale_own, 4, false},
     {"processes", "proc", CURVE_PROCESSES, STYLE_COUNT, value_processes, note_processes, scale_own, 2, false},
@@ -262,8 +260,10 @@ static void title(struct view *v)
                                                   : STYLE_CPU;
     buf_str(&end, g->utf8 ? " · " : " - ");
     if (!u->live) {
-        style = STYLE_WARN;
-        buf_clear(&end);
+        if (running) {
+            style = STYLE_WARN;
+            buf_clear(&end);
+        }
         buf_str(&end, g->utf8 ? "▶ at " : "at ");
         fmt_moment(&end, v->instant->now ? baro_sample_t_ns(v->instant->now) : u->at_ns);
         buf_str(&end, " of ");
@@ -280,6 +280,32 @@ static void title(struct view *v)
     buf_done(&end);
 }
 
+/* Returns the first verdict that matters; NULL while it runs. */
+static const struct baro_verdict *first_verdict(const struct feed *f)
+{
+    const struct baro_verdict *v = f->verdicts ? baro_verdicts_get(f->verdicts, 0) : NULL;
+    return v && v->weight <= BARO_VERDICT_ADVICE ? v : NULL;
+}
+
+static void draw_verdict(struct view *v, const struct baro_verdict *verdict)
+{
+    struct grid *g = v->grid;
+    struct buf b = {0};
+    bool is_end = report_is_end(verdict);
+    enum style style = is_end ? STYLE_BAD : STYLE_WARN;
+    buf_printf(&b, "%s %s: ", is_end ? (g->utf8 ? "✗" : "x") : "!", verdict->rule);
+    if (verdict->phase)
+        buf_printf(&b, "in %s: ", verdict->phase);
+    buf_str(&b, verdict->brief);
+    int taken = grid_columns_of(g, b.len ? (const char *)b.at : "", b.len);
+    if (*verdict->hint && taken + 3 + grid_columns_of(g, verdict->hint, strlen(verdict->hint)) < g->columns - 1)
+        buf_printf(&b, " %s %s", g->utf8 ? "→" : "->", verdict->hint);
+    if (!g->utf8)
+        text_ascii(&b, 0);
+    grid_take(g, 1, 1, g->columns - 1, style, &b);
+    buf_done(&b);
+}
+
 static void draw_figure(struct view *v, const struct figure *f, struct box box, struct columns_of_head c,
                         uint64_t from_ns, uint64_t to_ns)
 {
@@ -290,16 +316,12 @@ static void draw_figure(struct view *v, const struct figure *f, struct box box, 
     int n = c.note - 1 - c.curve;
     n = n > CURVE_MOST ? CURVE_MOST : n;
     const bool is_brief = c.value < 8;
-    enum curve which = f->label ? f->curve : head_memory_curve(v);
-    grid_text(g, box.row, 1, c.value, STYLE_LABEL,
-              !f->label  ? head_memory_label(v, is_brief)
-              : is_brief ? f->brief
-                         : f->label);
+    grid_text(g, box.row, 1, c.value, STYLE_LABEL, is_brief ? f->brief : f->label);
     f->value(v, &b, &style);
     grid_take(g, box.row, c.value, c.curve - 1, style, &b);
     if (n > 3) {
         double most = 0;
-        curves_read(&v->feed->curves, which, from_ns, to_ns, curve, n);
+        curves_read(&v->feed->curves, f->curve, from_ns, to_ns, curve, n);
         for (int i = 0; i < n; i++)
             most = curve[i] > most ? curve[i] : most;
         view_spark(g, (struct box){box.row, c.curve, box.rows, c.curve + n}, f->style, curve, n, f->scale(v, most));
@@ -319,14 +341,14 @@ static struct columns_of_head columns_for(int width)
 }
 
 /* Marks the shown moment in the curves. */
-static void playhead(struct view *v, struct columns_of_head c, int rows, uint64_t from_ns, uint64_t to_ns)
+static void playhead(struct view *v, struct columns_of_head c, int first, int rows, uint64_t from_ns, uint64_t to_ns)
 {
     const struct ui *u = v->ui;
     if (u->live || to_ns <= from_ns || u->at_ns < from_ns || u->at_ns > to_ns || c.note - 1 <= c.curve)
         return;
     int n = c.note - 1 - c.curve;
     int column = c.curve + (int)((double)(u->at_ns - from_ns) / (double)(to_ns - from_ns) * (n - 1));
-    for (int row = 1; row < rows; row++)
+    for (int row = first; row < rows; row++)
         grid_restyle(v->grid, row, column, column + 1, STYLE_PLAYHEAD);
 }
 
@@ -341,28 +363,47 @@ static int shown_figures(const struct view *v, int rows, int *ret_tall)
     return n;
 }
 
+/* Was there no pressure worth a row? While it runs there may be some later, and the rows are not to jump. */
+static bool is_calm(const struct view *v, uint64_t from_ns, uint64_t to_ns)
+{
+    float most;
+    if (v->feed->state == BARO_TAPE_RUNNING)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        curves_read(&v->feed->curves, (enum curve)(CURVE_PRESSURE_CPU + i), from_ns, to_ns, &most, 1);
+        if (most >= PRESSURE_LEAST) /* not if it is NaN */
+            return false;
+    }
+    return true;
+}
+
 int view_head(struct view *v, int most_rows)
 {
     struct columns_of_head c = columns_for(v->grid->columns);
     bool removed = baro_header_segment(baro_tape_header(v->feed->tape)) > 1;
     uint64_t to_ns = v->feed->last_ns, from_ns = removed ? v->feed->first_ns : 0;
-    int tall, row = 1, n = shown_figures(v, most_rows - 2, &tall);
+    const struct baro_verdict *verdict = most_rows > 4 ? first_verdict(v->feed) : NULL;
+    int tall, row = verdict ? 2 : 1, n = shown_figures(v, most_rows - row - 1, &tall);
     if (v->ui->recent && to_ns > from_ns + RECENT_NS)
         from_ns = to_ns - RECENT_NS;
     v->memory = head_memory(v);
     const bool has_job = !v->instant->now || feed_has_job(v->feed, v->instant->now);
     title(v);
+    if (verdict)
+        draw_verdict(v, verdict);
     if (n <= 0)
         n = most_rows - 1; /* no axis then */
     for (int i = 0; i < FIGURES; i++) {
         if (figures[i].rank >= n || (!has_job && figures[i].curve != CURVE_PRESSURE_CPU))
             continue; /* for the machine, the pressure is shown */
+        if (figures[i].curve == CURVE_PRESSURE_CPU && has_job && is_calm(v, from_ns, to_ns))
+            continue;
         int rows = figures[i].is_tall ? tall : 1;
         draw_figure(v, &figures[i], (struct box){.row = row, .rows = rows}, c, from_ns, to_ns);
         row += rows;
     }
     if (row < most_rows && c.note - 1 - c.curve > 3)
         row += view_lanes(v, (struct box){row, c.curve, most_rows - row, c.note - 1}, c.value, from_ns, to_ns);
-    playhead(v, c, row, from_ns, to_ns);
+    playhead(v, c, verdict ? 2 : 1, row, from_ns, to_ns);
     return row;
 }

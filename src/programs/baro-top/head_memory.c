@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line of the job's memory. */
 #include "base/fmt.h"
+#include "output/text/parts.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-top/memory.h"
 #include "programs/baro-top/view.h"
@@ -22,24 +23,7 @@ struct memory head_memory(const struct view *v)
     return m;
 }
 
-/* Names the measure. */
-const char *head_memory_label(const struct view *v, bool is_brief)
-{
-    static const char *const label[MEASURES] = {"memory rss", "memory pss", "memory cgrp"};
-    static const char *const brief[MEASURES] = {"rss", "pss", "cgrp"};
-    const struct memory m = v->memory;
-    if (m.absent)
-        return is_brief ? "mem" : "memory";
-    return is_brief ? brief[m.measure] : label[m.measure];
-}
-
-enum curve head_memory_curve(const struct view *v)
-{
-    static const enum curve curve[MEASURES] = {CURVE_RSS, CURVE_PSS, CURVE_GROUP};
-    return curve[v->memory.measure];
-}
-
-/* A sum of rss counts shared pages more than once, so it is not compared with the limit. */
+/* A sum of rss counts shared pages more than once: above the limit it is not shown as a share of it. */
 void head_memory_value(const struct view *v, struct buf *b, enum style *ret_style)
 {
     const struct memory m = v->memory;
@@ -47,19 +31,19 @@ void head_memory_value(const struct view *v, struct buf *b, enum style *ret_styl
     if (m.absent) {
         cell_absent_why(b, m.absent);
     } else {
-        buf_str(b, m.counts_shared ? "sum " : "");
         cell_mark(b, v->grid->utf8, m.flags);
         fmt_bytes(b, m.bytes);
     }
-    if (limit <= 0 || m.counts_shared)
+    if (limit <= 0)
         return;
-    buf_str(b, " of ");
-    fmt_limit(b, whole_of(limit));
-    if (!m.absent && (double)m.bytes >= 0.8 * limit)
-        *ret_style = (double)m.bytes >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
+    if (m.absent || (double)m.bytes <= limit) {
+        buf_str(b, " of ");
+        fmt_limit(b, whole_of(limit));
+    }
+    if (m.has_held && (double)m.held >= 0.8 * limit)
+        *ret_style = (double)m.held >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
 }
 
-/* The peak of the sum of rss, as in the summary, whichever measure is shown for this moment. */
 void head_memory_note(const struct view *v, struct buf *b)
 {
     struct baro_value peak = report_fact(v->feed->summary, "job", "rss_peak_bytes");
@@ -68,11 +52,12 @@ void head_memory_note(const struct view *v, struct buf *b)
     buf_str(b, "peak ");
     cell_mark(b, v->grid->utf8, peak.flags);
     fmt_bytes(b, peak.u64);
-    buf_str(b, v->memory.measure == MEASURE_RSS ? "" : " rss");
 }
 
+/* A job without a limit uses little of its machine: its curve is drawn against its own peak. */
 double head_memory_scale(const struct view *v, double most)
 {
-    double limit = limit_of(v);
-    return limit > 0 && most <= limit && limit <= 4 * most ? limit : most * 1.05;
+    bool is_limited = report_is_limit(report_text(v->feed->summary, "limits", "memory_at_most_source")) &&
+                      report_fact(v->feed->summary, "limits", "memory_at_most_bytes").u64;
+    return is_limited ? limit_of(v) : most * 1.05;
 }

@@ -2,6 +2,7 @@
 /* The time axis under the curves: its ends, phases in lanes, marks and problems. */
 
 #include "base/fmt.h"
+#include "output/text/parts.h"
 #include "programs/baro-top/view.h"
 
 #define LANES_MOST 4
@@ -89,11 +90,35 @@ static void draw_ends(struct view *v, struct box box, int column, uint64_t from_
     buf_done(&b);
 }
 
+/* Writes times on the axis, each behind a tick; marks may cover them. */
+static void draw_times(struct view *v, struct box box, uint64_t from_ns, uint64_t to_ns)
+{
+    struct grid *g = v->grid;
+    struct buf b = {0};
+    int column = box.column;
+    if (to_ns <= from_ns)
+        return;
+    uint64_t step = axis_step(to_ns - from_ns, (unsigned)(box.end - box.column) * 3 / 2); /* one in 8 columns */
+    for (uint64_t t = (from_ns / step + 1) * step; t < to_ns; t += step) {
+        int at = column_of(box, t, from_ns, to_ns);
+        axis_label(&b, t);
+        int end = at + 1 + (int)b.len;
+        if (!b.failed && at > column && end < box.end) {
+            grid_point(g, box.row, at, STYLE_FAINT, 0x2575, '\'');
+            grid_take(g, box.row, at + 1, box.end, STYLE_FAINT, &b);
+            column = end;
+        }
+        buf_clear(&b);
+    }
+    buf_done(&b);
+}
+
 static void draw_axis(struct view *v, struct box box, uint64_t from_ns, uint64_t to_ns)
 {
     struct grid *g = v->grid;
     for (int i = box.column; i < box.end; i++)
         grid_point(g, box.row, i, STYLE_FAINT, 0x2500, '-');
+    draw_times(v, box, from_ns, to_ns);
     for (size_t i = 0; i < baro_timeline_count(v->feed->timeline); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(v->feed->timeline, i);
         bool mark = item->kind == BARO_TIMELINE_MARK;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints what stays on the terminal when a job of `baro run --top` has ended: the last view, and the summary. The
- * recorder writes a summary to standard error, which goes elsewhere. */
+/* Prints what stays on the terminal when a job of `baro run --top` has ended: the last view, and the short summary,
+ * whose last line has the tape. The recorder writes a summary to standard error, which goes elsewhere. */
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "output/text/summary_text.h"
 #include "programs/baro-top/beside.h"
 #include "programs/baro-top/top.h"
@@ -29,8 +34,28 @@ static void put_view(struct top *t, struct buf *ret)
     buf_byte(ret, '\n');
 }
 
+/* Finds how a reader names the tape: "@1" if it is the newest of the kept runs, else by its path. Returns false if it
+ * has no name any more. */
+static bool name_of_tape(const struct top *t, char ret[PATH_MAX])
+{
+    struct baro_runs *runs;
+    struct stat tape, kept;
+    ssize_t n = readlink(t->feed.path, ret, PATH_MAX - 1);
+    bool is_there = n > 0 && stat(t->feed.path, &tape) == 0 && tape.st_nlink > 0;
+    ret[n > 0 ? n : 0] = 0;
+    if (!is_there || baro_runs_list(&runs, 0, NULL) < 0)
+        return is_there;
+    for (size_t i = 0; i < baro_runs_count(runs); i++) {
+        if (stat(baro_runs_path(runs, i), &kept) == 0 && kept.st_dev == tape.st_dev && kept.st_ino == tape.st_ino)
+            snprintf(ret, PATH_MAX, "@%zu", i + 1);
+    }
+    baro_runs_free(runs);
+    return true;
+}
+
 static void put_summary(struct top *t, struct buf *ret)
 {
+    char name[PATH_MAX];
     struct baro_value start;
     struct report_style style = {.width = (unsigned)t->grid.columns,
                                  .utf8 = t->cli->utf8,
@@ -40,7 +65,8 @@ static void put_summary(struct top *t, struct buf *ret)
     bool is_judged = baro_fold_finish(t->feed.fold, BARO_FOLD_VERDICTS, NULL) >= 0;
     baro_summary_value(t->feed.summary, baro_summary_fact_find("", "start"), 0, &start);
     style.zone = zone_east(start.i64);
-    report_glance(t->feed.summary, is_judged ? baro_fold_verdicts(t->feed.fold) : NULL, NULL, style, ret);
+    report_glance(t->feed.summary, is_judged ? baro_fold_verdicts(t->feed.fold) : NULL,
+                  name_of_tape(t, name) ? name : NULL, style, ret);
 }
 
 int beside_leave(struct top *t)

@@ -98,13 +98,15 @@ static void read_signals(struct loop *l)
 
 static void show_message(struct ui *u, const char *text)
 {
-    snprintf(u->message, sizeof(u->message), "%s", text);
+    snprintf(u->message, sizeof(u->message), "%.*s", (int)sizeof(u->message) - 1, text);
 }
 
 static int go(struct top *t, const char *text)
 {
-    if (top_go(t, text) < 0) {
-        show_message(&t->ui, "not a time: write +90s, -10s, 50%, start, peak, end or 12:30:05");
+    int code = top_go(t, text);
+    if (code < 0) {
+        show_message(&t->ui, code == BARO_E_RANGE ? t->err.text
+                                                  : "not a time: write +90s, -10s, 50%, start, peak, end or 12:30:05");
         return 0;
     }
     return top_move(t);
@@ -164,7 +166,7 @@ static int read_new_records(struct loop *l)
     l->is_written = false;
     l->read_ns = clock_monotonic_ns();
     l->is_changed = true;
-    if (first && !l->is_behind && t->settings->at && top_go(t, t->settings->at) < 0)
+    if (first && !l->is_behind && (top_refresh(t) < 0 || top_begin(t) < 0))
         return t->err.code;
     return first && !l->is_behind ? top_move(t) : top_refresh(t);
 }

@@ -30,23 +30,17 @@ bool memory_pss_is_stale(const struct baro_sample *s, const struct metrics *m)
 struct memory memory_of(const struct baro_sample *s, const struct metrics *m, bool by_group)
 {
     struct memory ret = {.absent = BARO_ABSENT_NOT_YET};
-    size_t lacking = 0;
+    size_t lacking = 0, without_pss = 0;
     if (!s)
         return ret;
-    if (by_group && memory_of_group(s, m, &ret.bytes) == BARO_PRESENT) {
-        ret.absent = BARO_PRESENT;
-        ret.measure = MEASURE_GROUP;
-        return ret;
-    }
-    if (baro_sample_sum(s, m->process.pss, &ret.bytes, &lacking) == BARO_PRESENT && ret.bytes && !lacking &&
-        !memory_pss_is_stale(s, m)) { /* a stale sum may be above the peak, which does not include such sums */
-        ret.absent = BARO_PRESENT;
-        ret.measure = MEASURE_PSS;
-    } else {
-        ret.bytes = lacking = 0;
-        ret.absent = baro_sample_sum(s, m->process.rss, &ret.bytes, &lacking);
-        ret.flags = lacking ? BARO_VALUE_LOWER_BOUND : 0;
-        ret.counts_shared = baro_sample_rows(s, BARO_KIND_PROCESS) > 1;
+    ret.absent = baro_sample_sum(s, m->process.rss, &ret.bytes, &lacking);
+    ret.flags = lacking ? BARO_VALUE_LOWER_BOUND : 0;
+    ret.has_held = (by_group && memory_of_group(s, m, &ret.held) == BARO_PRESENT) ||
+                   (baro_sample_sum(s, m->process.pss, &ret.held, &without_pss) == BARO_PRESENT && ret.held &&
+                    !without_pss && !memory_pss_is_stale(s, m));
+    if (!ret.has_held && !ret.absent && !lacking && baro_sample_rows(s, BARO_KIND_PROCESS) == 1) {
+        ret.has_held = true;
+        ret.held = ret.bytes;
     }
     return ret;
 }

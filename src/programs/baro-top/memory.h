@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job's memory in one sample, by the best measure that the sample has:
+ * The job's memory in one sample: the sum of rss, which every sample has. Shared pages count with each process in it.
+ * Example: 10,000 children of one process share 10 MB with it. They hold 10 MB, and the sum is 100 GB. What is compared
+ * with the limit is therefore something else:
  *
  * - the control group's own count, where the summary takes that for the job's memory too (limits.memory_peak_of);
  * - else the sum of pss, where all members have one: shared pages count once;
- * - else the sum of rss, in which shared pages count with each process. Example: 10,000 children of one process share
- *   10 MB with it. They hold 10 MB, and the sum is 100 GB. Such a sum says nothing about a limit.
+ * - else the rss of the only process; of several, nothing.
  */
 #ifndef PROGRAMS_BARO_TOP_MEMORY_H
 #define PROGRAMS_BARO_TOP_MEMORY_H
@@ -16,14 +17,12 @@
 #include "baro/baro.h"
 #include "programs/baro-top/metrics.h"
 
-enum top_memory { MEASURE_RSS, MEASURE_PSS, MEASURE_GROUP, MEASURES };
-
 struct memory {
-    int absent; /* 0, or enum baro_absent */
-    enum top_memory measure;
-    uint64_t bytes;
-    unsigned flags;     /* enum baro_value_flag */
-    bool counts_shared; /* shared pages may count several times: a sum of rss over more than one process */
+    int absent;     /* 0, or enum baro_absent */
+    uint64_t bytes; /* the sum of rss */
+    unsigned flags; /* enum baro_value_flag */
+    bool has_held;
+    uint64_t held; /* what is compared with the limit */
 };
 
 /* s: NULL if there is no sample. by_group: the summary takes the control group's count for the job's memory. */

@@ -31,7 +31,10 @@ struct top {
 int top_refresh(struct top *t);
 /* Moves to the moment of ui.at_ns, or to the newest one. */
 int top_move(struct top *t);
-/* Moves to a moment as the user names it. Returns 0, or BARO_E_SYNTAX with one line in t->err. */
+/* Chooses the moment that is shown first: that of --at, or the peak of a recording that has ended. As top_go(). */
+int top_begin(struct top *t);
+/* Moves to a moment as the user names it. Returns 0, or BARO_E_SYNTAX or BARO_E_RANGE (it is outside
+ * of the tape) with one line in t->err. */
 int top_go(struct top *t, const char *text);
 void top_draw(struct top *t);
 

@@ -18,6 +18,7 @@ static int head_rows(const struct view *v)
     if (v->ui->help && rows < 40)
         return 1; /* the help needs the room: 22 rows, and so fits into 80x24 */
     lanes = rows < LANES_FROM ? 0 : lanes > 3 ? 3 : lanes;
+    lanes += v->feed->verdicts && rows >= LANES_FROM; /* and a row for the verdict */
     if (rows < 8)
         return rows < 5 ? 1 : 2;
     return (rows < 14 ? 4 : rows < 20 ? 6 : rows < 36 ? 8 : rows < 50 ? 10 : 12) + lanes;

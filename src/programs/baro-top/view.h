@@ -86,10 +86,8 @@ void view_details(struct view *v, struct box box);
 /* help.c */
 void view_help(struct view *v, struct box box);
 
-/* head_memory.c: the line of memory, whose measure depends on what the sample has. */
+/* head_memory.c: the line of memory. */
 struct memory head_memory(const struct view *v);
-const char *head_memory_label(const struct view *v, bool is_brief);
-enum curve head_memory_curve(const struct view *v);
 void head_memory_value(const struct view *v, struct buf *b, enum style *ret_style);
 void head_memory_note(const struct view *v, struct buf *b);
 double head_memory_scale(const struct view *v, double most);

@@ -235,9 +235,34 @@ int moment_on_tape(const char *text, struct baro_tape *tape, uint64_t origin_ns,
     if (code == 0 && ret->is_of_a_day && at_ns > end) {
         int64_t before_ns;
         code = baro_tape_find_realtime(tape, (int64_t)((uint64_t)wall - DAY_NS), &before_ns, err);
-        at_ns = code == 0 && before_ns >= origin ? before_ns : at_ns;
+        /* Outside of the tape it is the nearer one: 12:31 is before a tape that began at 12:40. */
+        if (code == 0 && (before_ns >= origin || origin - before_ns < at_ns - end))
+            at_ns = before_ns;
     }
     ret->ns = at_ns - origin;
+    return code;
+}
+
+int moment_outside(const char *text, const struct moment *m, const struct baro_header *header, uint64_t end_ns,
+                   struct baro_error *err)
+{
+    bool before = m->ns < 0 && (uint64_t)-m->ns >= m->unit_ns;
+    bool after = m->ns > 0 && (uint64_t)m->ns > end_ns && (uint64_t)m->ns - end_ns >= m->unit_ns;
+    int64_t start = baro_header_start_realtime_ns(header);
+    struct buf b = {0};
+    if (m->kind != MOMENT_TIME || (!before && !after))
+        return 0;
+    fmt_moment(&b, 0);
+    buf_str(&b, " to ");
+    fmt_moment(&b, end_ns);
+    buf_str(&b, ", ");
+    fmt_time_zone(&b, start, zone_east(start), true);
+    buf_str(&b, " to ");
+    fmt_time_zone(&b, (int64_t)((uint64_t)start + end_ns), zone_east(start), true);
+    buf_byte(&b, 0);
+    int code = error_set(err, BARO_E_RANGE, "%.40s is %s; the tape has %s", text,
+                         before ? "before the beginning" : "after the end", b.failed ? "" : (const char *)b.at);
+    buf_done(&b);
     return code;
 }
 

@@ -37,6 +37,11 @@ int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, s
 int moment_on_tape(const char *text, struct baro_tape *tape, uint64_t origin_ns, uint64_t end_ns, struct moment *ret,
                    struct baro_error *err);
 
+/* Returns 0 if the tape has the moment, else BARO_E_RANGE with a line that says which moments it has. One that was
+ * given less exactly may be a little outside: "12:30" of a run that began at 12:30:20. */
+int moment_outside(const char *text, const struct moment *m, const struct baro_header *header, uint64_t end_ns,
+                   struct baro_error *err);
+
 /* Moments are printed with milliseconds, rounded down: a sample up to this much later is the requested one. 0 if it was
  * written more exactly. */
 uint64_t moment_tolerance(const struct moment *m);

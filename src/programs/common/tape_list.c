@@ -181,6 +181,7 @@ void tape_list_drop(struct listed_tape *t)
     free(t->path);
     buf_done(&t->section);
     buf_done(&t->row);
+    buf_done(&t->title);
 }
 
 void tape_list_done(struct tape_list *l)

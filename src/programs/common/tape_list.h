@@ -17,7 +17,11 @@ struct listed_tape {
     bool is_there;    /* then the next two are known */
     dev_t device;
     ino_t inode;
-    struct buf section, row;  /* what the report has of it (several.h) */
+    struct buf section, row; /* what the report has of it (several.h) */
+    struct buf title;        /* what was recorded */
+    uint64_t rules;          /* those of its problems and advice: a bit for the number of each */
+    int end_rule;            /* the one that says how it failed; -1: none */
+    bool has_failed;
     uint64_t bytes;           /* its size, if it is there; of a folder what its files have */
     bool is_unread;           /* it could not be read */
     bool is_empty_folder;     /* that is because it is a folder without tapes */
