@@ -185,6 +185,27 @@ def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     assert program in good(baro, "report", "-o", "-", tape).decode()  # with its folder, as a title or in the data
 
 
+def test_first_screen(baro, tmp_path):
+    """Verdicts are lines that open; phases stand beside them, a failed one can be seen however short it was; what the
+    figures above them say, too, is folded."""
+    tape = tmp_path / "t.baro"
+    script = '$B phase long -- sleep 0.5; for i in 1 2; do $B phase rep -- true; done; $B phase outer -- $B phase "a<b" -- sh -c "exit 7"'
+    subprocess.run([baro, "run", "-q", "-o", tape, "--", "sh", "-c", script], env={**os.environ, "B": str(baro)},
+                   timeout=120)
+    text = good(baro, "report", "-o", "-", tape).decode()
+    check_safe(Page(text), text)
+    verdicts = json.loads(good(baro, "summary", "--json", tape))["verdicts"]
+    lines = re.findall(r'<b class="tag" title="(\w+)">([\w-]+)</b> <span class="vb">', text)
+    assert sorted(lines) == sorted((v["weight"], v["rule"]) for v in verdicts) and ("problem", "failed") in lines
+    rows = re.findall(r'<tr( class="fail")?><th scope="row" class="d(\d)" title="([^"]*)">(.*?)</th>(.*?)</tr>', text)
+    assert [(bool(fail), depth, path) for fail, depth, path, _, _ in rows] == [
+        (False, "0", "long"), (False, "0", "rep"), (True, "0", "outer"), (True, "1", "outer/a&lt;b")]
+    assert "×2" in rows[1][3] and "status 7" in rows[3][3]
+    assert 'width="4" class="failed"' in rows[3][4] and rows[1][4].count('width="4" class="done"') == 2
+    assert re.search(r'<details class="used"><summary>[^<]*</summary>\s*<dl class="words">', text)
+    assert text.index('<ul class="verdicts">') < text.index('class="gantt"') < text.index('class="used"')
+
+
 def test_numbers_of_marks_are_curves(baro, tmp_path):
     """`baro mark`: loss of two kinds of marks in one chart; names that differ in digits are one curve."""
     script = 'for i in 1 2 3 4; do $B mark train loss=0.$((9 - i)) rows=${i}00; $B mark "valid $i" loss=0.9 once$i=1 delta=-$i; sleep 0.1; done'

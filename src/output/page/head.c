@@ -179,7 +179,7 @@ static void card(struct page *p, const struct key_figure *k)
     bool any = false;
     for (size_t i = 0; i < 3 && k->beside[i].fact; i++) {
         struct baro_value v = report_fact(p->summary, k->beside[i].section, k->beside[i].fact);
-        if (v.absent)
+        if (v.absent || report_says_nothing(v))
             continue;
         buf_str(html, any ? ", " : "");
         buf_str(html, k->beside[i].before);

@@ -78,11 +78,16 @@ static void head_of_file(struct page *p)
 static void in_short(struct page *p, const struct baro_verdicts *verdicts)
 {
     page_begin_section(p, "verdict", "In short");
-    buf_str(&p->html, "<div class=\"short\"><h3>Verdict</h3>\n");
+    bool has_phases = page_has_phases(p);
+    buf_printf(&p->html, "<div class=\"short%s\"><div><h3>Verdict</h3>\n", has_phases ? " two" : "");
     page_verdicts(p, verdicts);
-    buf_str(&p->html, "<h3>What it used</h3>\n");
+    if (has_phases) {
+        buf_str(&p->html, "</div>\n<div><h3>Phases</h3>\n");
+        page_gantt(p);
+    }
+    buf_str(&p->html, "</div>\n<details class=\"used\"><summary>What it used, in words</summary>\n");
     page_words(p, false);
-    buf_str(&p->html, "</div>\n");
+    buf_str(&p->html, "</details></div>\n");
     page_end_section(p);
 }
 

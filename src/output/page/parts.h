@@ -80,7 +80,9 @@ void page_command_cell(const struct page *p, struct buf *html, const struct life
 /* ---- parts of the page, in order ---- */
 void page_head(struct page *p);                                      /* head.c: what was recorded, how it ended */
 void page_verdicts(struct page *p, const struct baro_verdicts *all); /* verdicts.c */
-void page_words(struct page *p, bool about_the_recording);           /* words.c: the lines of the summary */
+bool page_has_phases(const struct page *p);
+void page_gantt(struct page *p);                           /* gantt.c: the phases, if it has some */
+void page_words(struct page *p, bool about_the_recording); /* words.c: the lines of the summary */
 void page_key_figures(struct page *p);
 void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
 void page_charts(struct page *p); /* plot.c */
