@@ -2,6 +2,7 @@
 #include "programs/baro-serve/follow.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -138,12 +139,29 @@ static void write_head(struct json *j, const struct baro_header *h, const struct
     buf_done(&time);
 }
 
-static void write_problems(struct json *j, const struct baro_verdicts *v)
+/* Has a verdict before this one the same rule, about another phase? */
+static bool is_repeated(const struct baro_verdicts *v, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (strcmp(baro_verdicts_get(v, k)->rule, baro_verdicts_get(v, i)->rule) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Writes how many problems there are, and the names of what is a problem or gives advice, problems first. */
+static void write_verdicts(struct json *j, const struct baro_verdicts *v)
 {
     size_t n = 0;
     for (size_t i = 0; i < baro_verdicts_count(v); i++)
         n += baro_verdicts_get(v, i)->weight == BARO_VERDICT_PROBLEM;
     json_key_u64(j, "problems", n);
+    json_key_begin(j, "verdicts", '[');
+    for (size_t i = 0; i < baro_verdicts_count(v); i++) {
+        if (baro_verdicts_get(v, i)->weight <= BARO_VERDICT_ADVICE && !is_repeated(v, i))
+            json_text(j, baro_verdicts_get(v, i)->rule);
+    }
+    json_end(j, ']');
 }
 
 /* Ends a row without the newline of a document, because it becomes a part of one. */
@@ -178,7 +196,7 @@ static void row_make(const struct job *job, const struct baro_tape *tape, struct
     json_text_n(&j, (const char *)f->title.at, f->title.len);
     if (f->is_summed && job->fold) {
         write_facts(&j, baro_fold_summary(job->fold));
-        write_problems(&j, baro_fold_verdicts(job->fold));
+        write_verdicts(&j, baro_fold_verdicts(job->fold));
     }
     json_key(&j, "now");
     if (f->state == JOB_RUNNING && job->now)

@@ -1,7 +1,7 @@
 /* The page of the host: reads the list of jobs, and updates it by the server's events. */
 "use strict";
 
-const PAGE = 25, POINTS = 90;
+const PAGE = 25, POINTS = 90, VERDICTS = 3;
 const SHOWN = 50, DENSE = 8;    /* most running jobs that are shown; if more than DENSE are, each is a line */
 const jobs = new Map();         /* the running jobs that are shown: id -> {row, node, curve: [[t_ns, cores], ...], tasks} */
 const running = new Set();      /* ids of the running jobs that events have named */
@@ -205,7 +205,9 @@ function pills(row) {
   const bad = row.state === "unreadable" || row.state === "cut_off" || (row.result && row.result !== "exit 0" && row.result !== "ended" && row.result !== "detached");
   const text = row.state === "ended" ? row.result || "ended" : row.state === "cut_off" ? "cut off" : row.state;
   const node = make("div", {class: "pills"}, make("span", {class: "pill" + (bad ? " bad" : row.result === "exit 0" ? " good" : ""), text, title: row.error || null}));
-  if (row.problems) node.append(make("span", {class: "pill warn", text: row.problems === 1 ? "1 problem" : row.problems + " problems", title: "see the verdict in its report"}));
+  const names = row.verdicts || [], shown = names.slice(0, VERDICTS), rest = names.slice(VERDICTS);
+  node.append(...shown.map(name => make("span", {class: "pill warn", text: name, title: "a rule; its verdict is in the report"})));
+  if (rest.length) node.append(make("span", {class: "pill warn", text: "+" + rest.length, title: rest.join(", ")}));
   return make("td", {}, node);
 }
 
