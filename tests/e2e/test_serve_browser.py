@@ -5,6 +5,7 @@ policy."""
 
 import json
 import signal
+import subprocess
 
 import pytest
 from browser import CHROMIUM, Browser
@@ -138,6 +139,41 @@ def test_tasks_and_the_machine(serve, running, baro, page):
         "[...document.querySelectorAll('button, section, svg[role=img], input')].filter(e => !e.ariaLabel "
         "&& !e.getAttribute('aria-labelledby') && !e.textContent.trim() && !e.labels?.length).map(e => e.outerHTML)")
     assert nameless == []
+
+
+def test_a_recording_of_the_machine(serve, baro, work, page):
+    """It has the machine's figures in the list and on its page, and no dashes."""
+    (work / "tapes").mkdir()
+    with subprocess.Popen([baro, "record", "--host", "-q", "-i", "200ms", "-o", work / "tapes/m.baro"]) as recorder:
+        try:
+            s = serve(folder=work / "tapes")
+            show(page, s)
+            seen = "[...document.querySelectorAll('.job .value:not(.none)')].map(e => e.textContent)"
+            poll(lambda: page.run(RUNNING)[:1] and page.run(RUNNING)[0].startswith("the machine "))
+            poll(lambda: len(page.run(seen)) == 3 and not any("\u2013" in text for text in page.run(seen)))
+            now = s.jobs()[0]["now"]
+            assert s.jobs()[0]["is_machine"] and now["memory_used_bytes"] > 1 << 20 and now["processes"] is None
+            page.run("document.querySelector('#running .job a').click()")
+            poll(lambda: page.run("location.pathname") == "/jobs/m" and len(texts(page, "#now .figure")) == 4)
+            poll(lambda: not any("\u2013" in text for text in texts(page, "#now .big")))
+            assert texts(page, "#now h3") == ["CPUs busy", "Memory in use", "Waiting for a CPU", "Disks"]
+            assert page.run("document.querySelector('#tree').closest('section').hidden")
+            poll(lambda: page.run("document.querySelectorAll('#curves .row:not([hidden])').length") >= 4)
+        finally:
+            recorder.terminate()
+
+
+def test_a_list_names_verdicts_and_goes_on(serve, kept, running, page):
+    """Of a job that failed the names of the rules; the time that a running one has taken grows without a sample."""
+    running("cat", options=("--interval", "60s"))
+    s = serve()
+    s.summed(4)
+    show(page, s)
+    poll(lambda: "failed" in texts(page, "#before tbody .pill.warn"))
+    since = "document.querySelector('.job .since').textContent.split('\u00b7')[1]"
+    poll(lambda: page.run("!!document.querySelector('.job .since')"))
+    first = page.run(since)
+    poll(lambda: page.run(since) != first)
 
 
 def test_token(serve, kept, work, page):

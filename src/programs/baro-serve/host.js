@@ -96,13 +96,14 @@ const inView = new IntersectionObserver(entries => {
 });
 
 function newJob(row) {
-  const job = {row, curve: [], values: {cores: value("Cores"), memory: value("Memory"), processes: value("Processes"), cpu: value("CPU time")}};
+  const job = {row, curve: [], values: {cores: value(row.is_machine ? "Cores busy" : "Cores"), memory: value(row.is_machine ? "Memory in use" : "Memory"), processes: value("Processes"), cpu: value("CPU time")}};
+  if (row.is_machine) [job.values.processes, job.values.cpu].forEach(v => v.node.classList.add("none")); /* nothing counts them */
   job.since = make("span", {class: "since"});
   job.svg = newCurve("cores over time");
   job.scale = make("h3", {text: "\u00a0"});
   job.tasks = make("table", {class: "tasks", hidden: ""});
   job.node = make("article", {class: "job", "data-id": row.id},
-    make("div", {class: "top"}, make("a", {href: page(row.id), title: "Watch it: curves and processes"}, make("code", {text: plain(row.title)})), job.since),
+    make("div", {class: "top"}, make("a", {href: page(row.id), title: "Watch it: curves and processes"}, make("code", {text: titled(row)})), job.since),
     make("div", {class: "values"}, ...Object.values(job.values).map(v => v.node), make("div", {class: "value spark"}, job.scale, job.svg)), job.tasks);
   jobs.set(row.id, job);
   inView.observe(job.node);
@@ -124,7 +125,7 @@ function drawCurve(job) {
 }
 
 async function readCurve(job) {
-  const range = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/range?metric=job.cores&buckets=60");
+  const range = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/range?metric=" + (job.row.is_machine ? "host" : "job") + ".cores&buckets=60");
   if (!range) return;
   const before = pointsOf(range, 0).filter(p => p[1] !== null);
   const last = before.length ? before[before.length - 1][0] : 0;
@@ -146,14 +147,16 @@ async function readTasks(job) {
     make("th", {scope: "col", class: i ? "n" : null, text: name})))), make("tbody", {}, ...body));
 }
 
+const showSince = job => job.since.replaceChildren(make("span", {text: "since "}), when(job.row.start) + " \u00b7 " + took(job.row));
+
 function showJob(row) {
   const job = jobs.get(row.id) || newJob(row), now = row.now, marks = row.marks || {};
   job.row = row;
-  job.since.replaceChildren(make("span", {text: "since "}), when(row.start) + " \u00b7 " + duration(row.wall_ns));
+  showSince(job);
   showValue(job.values.cpu, duration(row.cpu_ns), marks.cpu_ns);
   if (now) {
     showValue(job.values.cores, cores(now.cores));
-    showValue(job.values.memory, bytes(now.rss_bytes), now.rss_is_lower_bound ? "lower_bound" : "");
+    showValue(job.values.memory, bytes(row.is_machine ? now.memory_used_bytes : now.rss_bytes), now.rss_is_lower_bound ? "lower_bound" : "");
     showValue(job.values.processes, count(now.processes), "", row.processes_started > now.processes ? count(row.processes_started) + " so far" : "");
     if (now.cores !== null && (!job.curve.length || now.t_ns > job.curve[job.curve.length - 1][0])) job.curve.push([now.t_ns, now.cores]);
     if (job.curve.length > 3 * POINTS) job.curve = job.curve.slice(-2 * POINTS);
@@ -212,7 +215,7 @@ function pills(row) {
 }
 
 function line(row) {
-  const command = make("code", {text: plain(row.title), title: plain(row.title)});
+  const command = make("code", {text: titled(row), title: titled(row)});
   const first = make("td", {}, row.state === "unreadable" ? command : make("a", {href: report(row.id)}, command));
   return make("tr", {}, first, pills(row), make("td", {class: "n", text: row.start ? when(row.start) : ""}), cell(row, duration(row.wall_ns), "took"),
     cell(row, duration(row.cpu_ns), "CPU", "cpu_ns"), cell(row, cores(row.cores_mean), "cores", "cores_mean"), cell(row, bytes(row.rss_peak_bytes), "peak", "rss_peak_bytes"),
@@ -298,6 +301,7 @@ function begin() {
     else if (event.key === "t" && !typing && !event.ctrlKey && !event.metaKey) $("theme").click();
   });
   setInterval(() => { if (jobs.size && !document.hidden) readHost(); }, 2000);
+  setInterval(() => jobs.forEach(showSince), 1000);
   placeJobs();
   follow();
 }

@@ -6,20 +6,31 @@ const STEPS = 300, POINTS = 1200;       /* of a curve: steps at first, points at
 const TREE_MS = 2000, PROCESSES = 200;  /* how often processes are read, and how many */
 
 /* least: the smallest value at the top of the axis */
-const rate = v => bytes(v) + "/s";
-const curves = [
+const rate = v => bytes(v) + "/s", percent = v => (v * 100).toFixed(0) + "\u00a0%";
+const ofJob = [
   {title: "Cores", metric: "job.cores", of: s => s.job.cores, text: cores, least: 0.1},
   {title: "Memory (rss)", metric: "process.rss", of: s => s.job.rss_bytes, text: bytes, least: 1e6},
   {title: "Read from storage", metric: "job.io_read_bytes_per_second", of: s => s.job.io_read_bytes_per_second, text: rate, least: 1e3},
   {title: "Written to storage", metric: "job.io_write_bytes_per_second", of: s => s.job.io_write_bytes_per_second, text: rate, least: 1e3},
   {title: "Processes", metric: "job.processes", of: s => s.job.processes, text: count, least: 2},
-  {title: "Cores of the machine", metric: "host.cores", of: s => s.host && s.host.cores, text: cores, least: 0.1, isOfCpus: true},
-].map(c => ({...c, points: []}));
+];
+/* of a recording of the machine alone */
+const ofMachine = [
+  {title: "Memory in use", metric: "host.memory_used", of: s => s.host && s.host.memory_used_bytes, text: bytes, least: 1e6},
+  {title: "Waiting for a CPU", metric: "host.pressure_cpu_some_ratio", of: s => s.host && s.host.pressure_cpu_some_ratio, text: percent, least: 0.1, most: 1},
+  {title: "Waiting for storage", metric: "host.pressure_io_some_ratio", of: s => s.host && s.host.pressure_io_some_ratio, text: percent, least: 0.1, most: 1},
+  ...["disk_read", "disk_write", "net_receive", "net_transmit"].map((name, i) => ({title: ["Disks read", "Disks written", "Network received", "Network sent"][i],
+    metric: "host." + name + "_bytes_per_second", of: s => s.host && s.host[name + "_bytes_per_second"], text: rate, least: 1e3})),
+];
+const ofBoth = {title: "Cores of the machine", metric: "host.cores", of: s => s.host && s.host.cores, text: cores, least: 0.1, isOfCpus: true};
+const mostOf = c => c.isOfCpus ? cpus : c.most || 0;
+let curves = [], isMachine = false;
 let newest = 0, isOver = false, cpus = 0, rowMarks = {};
 
 /* ---- curves ---- */
 
 function beginCurves() {
+  curves = (isMachine ? [ofBoth, ...ofMachine] : [...ofJob, ofBoth]).map(c => ({...c, points: []}));
   for (const c of curves) {
     c.now = make("b");
     c.scale = make("span", {class: "past"});
@@ -56,7 +67,7 @@ async function readCurves() {
   for (const c of curves) {
     const range = await get(base + "/range?metric=" + c.metric + "&buckets=" + STEPS);
     if (!range) continue; /* the tape does not have it */
-    const before = pointsOf(range, 0).filter(p => p[0] < newest || !newest).map(([t, v]) => [t, within(v, c.isOfCpus ? cpus : 0)]);
+    const before = pointsOf(range, 0).filter(p => p[0] < newest || !newest).map(([t, v]) => [t, within(v, mostOf(c))]);
     const last = before.length ? before[before.length - 1][0] : 0;
     c.points = before.concat(c.points.filter(p => p[0] > last));
     newest = Math.max(newest, last);
@@ -66,7 +77,17 @@ async function readCurves() {
 
 /* ---- now ---- */
 
+function putMachine(host) {
+  const share = (v, most) => v === null || !most ? null : v / most, wait = host.pressure_cpu_some_ratio, read = host.disk_read_bytes_per_second, written = host.disk_write_bytes_per_second;
+  $("now").replaceChildren(
+    figure("CPUs busy", cores(within(host.cores, cpus)) || "\u2013", "of " + cpus, share(host.cores, cpus)),
+    figure("Memory in use", bytes(host.memory_used_bytes) || "\u2013", "of " + bytes(host.memory_total_bytes), share(host.memory_used_bytes, host.memory_total_bytes)),
+    figure("Waiting for a CPU", wait === null ? "\u2013" : percent(wait), "of the time", wait),
+    figure("Disks", read === null || written === null ? "\u2013" : rate(read + written), "read and written", null));
+}
+
 function put(sample) {
+  if (isMachine) { if (sample.host) putMachine(sample.host); return; }
   const job = sample.job, low = new Set((job.lower_bounds || "").split(/[^a-z_]+/));
   const marked = (name, text) => {
     const mark = rowMarks[name] || (low.has(name) ? "lower_bound" : "");
@@ -84,7 +105,7 @@ function onSample(sample) {
   if (sample.t_ns <= newest) return;
   newest = sample.t_ns;
   for (const c of curves) {
-    c.points.push([newest, within(c.of(sample), c.isOfCpus ? cpus : 0)]);
+    c.points.push([newest, within(c.of(sample), mostOf(c))]);
     if (c.points.length > POINTS) c.points = halve(c.points);
   }
   due = due || requestAnimationFrame(() => { due = 0; drawCurves(); put(sample); });
@@ -117,7 +138,7 @@ function treeRow([branch, p]) {
 }
 
 async function readTree() {
-  if (isOver || document.hidden) return;
+  if (isOver || document.hidden || isMachine) return;
   const list = await get(base + "/processes?columns=pid,ppid,name,cmdline,cores,cpu_ns,rss_bytes&limit=" + PROCESSES);
   if (!list) return;
   $("tree").tBodies[0].replaceChildren(...forest(list.processes).map(treeRow));
@@ -131,10 +152,12 @@ async function readTree() {
 function putRow(row) {
   isOver = row.state !== "running";
   rowMarks = {...row.marks, ...(row.now && row.now.rss_is_lower_bound ? {rss_bytes: "lower_bound"} : {})};
-  document.title = plain(row.title) + " - barograph";
-  $("title").textContent = plain(row.title);
+  isMachine = row.is_machine;
+  document.title = titled(row) + " - barograph";
+  $("title").textContent = titled(row);
   $("since").textContent = "since " + when(row.start);
-  $("wall").textContent = duration(row.wall_ns);
+  $("wall").textContent = took(row);
+  $("tree").closest("section").hidden = isMachine;
   $("state").textContent = isOver ? row.result || row.state : "running";
   $("state").className = "pill" + (!isOver ? "" : row.result === "exit 0" ? " good" : " bad");
   $("report").textContent = isOver ? "Open the report" : "Report so far";
@@ -175,12 +198,12 @@ function follow() {
 
 async function begin() {
   beginTheme();
-  beginCurves();
   $("report").href = page(id) + "/report";
   $("json").href = base;
   document.addEventListener("keydown", event => { if (event.key === "t" && !event.ctrlKey && !event.metaKey) $("theme").click(); });
   const row = await readRow();
   if (row && row.state !== "running") { location.replace($("report").href); return; }
+  beginCurves();
   follow();
   await readCurves();
   readTree();

@@ -34,6 +34,9 @@ function when(text) {
   return t.getFullYear() + "-" + p(t.getMonth() + 1) + "-" + p(t.getDate()) + " " + time;
 }
 
+/* How long a job has taken. One that runs goes on after its last sample. */
+const took = row => duration(row.state === "running" ? Math.max(row.wall_ns, (Date.now() + ahead - Date.parse(row.start)) * 1e6) : row.wall_ns);
+
 /* ---- nodes ---- */
 
 function make(tag, options, ...children) {
@@ -54,6 +57,7 @@ function drawn(tag, options) {
 
 /* The server writes a backslash as two, so that it differs from the escape of a control character. */
 const plain = text => text.replace(/\\\\/g, "\\");
+const titled = row => (row.is_machine ? "the machine " : "") + plain(row.title);
 const report = id => "/jobs/" + encodeURIComponent(id) + "/report";
 
 function figure(name, big, small, share) {
@@ -88,9 +92,12 @@ const newCurve = label => drawn("svg", {class: "curve", viewBox: "0 0 100 52", p
 
 /* ---- the server ---- */
 
+let ahead = 0; /* how far the server's clock is ahead of the browser's, in milliseconds, if that is much */
+
 async function get(path) {
   try {
-    const answer = await fetch(path, {credentials: "same-origin"});
+    const answer = await fetch(path, {credentials: "same-origin"}), away = Date.parse(answer.headers.get("date")) - Date.now();
+    ahead = Math.abs(away) > 5000 ? away : 0;
     return answer.ok ? await answer.json() : null;
   } catch (error) {
     return null;
