@@ -206,6 +206,29 @@ def test_first_screen(baro, tmp_path):
     assert text.index('<ul class="verdicts">') < text.index('class="gantt"') < text.index('class="used"')
 
 
+def test_the_machine_is_on_another_tape(baro, tmp_path, wait_until):
+    """Its charts come from the tape beside, on the axis of the job; without one, a line says why they are not drawn."""
+    host, job = tmp_path / "tapes/a-host-1.baro", tmp_path / "tapes/job.baro"
+    host.parent.mkdir()
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as target, subprocess.Popen(
+        [baro, "record", "-q", "--host", "-i", "50ms", "-o", host]) as machine:
+        try:
+            wait_until(lambda: host.exists() and host.stat().st_size > 2000)
+            subprocess.run([baro, "record", "-q", "--no-host", "-i", "50ms", "--for", "700ms", "--pid", str(target.pid),
+                            "-o", job], check=True, timeout=60)
+        finally:
+            machine.terminate()
+            target.kill()
+    page = page_of(baro, job)
+    charts = {c["id"]: c["curves"] for c in page.data()["charts"]}
+    assert host.name in page.text and [v for v in charts["host_memory"][0]["v"] if v is not None]
+    curves = {c["name"]: c["v"] for c in charts["host_cpu"]}
+    assert list(curves)[0] == "the job" and max(v or 0 for v in curves["the job"]) > 0.05
+    host.unlink()
+    text = good(baro, "report", "-o", "-", job).decode()
+    assert text.count("no tape of the machine is beside it") == 1 and host.name not in text
+
+
 def test_numbers_of_marks_are_curves(baro, tmp_path):
     """`baro mark`: loss of two kinds of marks in one chart; names that differ in digits are one curve."""
     script = 'for i in 1 2 3 4; do $B mark train loss=0.$((9 - i)) rows=${i}00; $B mark "valid $i" loss=0.9 once$i=1 delta=-$i; sleep 0.1; done'
@@ -221,7 +244,7 @@ def test_numbers_of_marks_are_curves(baro, tmp_path):
     values = [v for v in loss["curves"][0]["v"] if v is not None]
     assert values[0] == 0.8 and values[-1] == 0.5 and values == sorted(values, reverse=True)
     assert rows["curves"][0]["v"][-1] is None or rows["curves"][0]["v"][-1] == 400
-    assert "delta</b> not drawn: it has values below 0" in text
+    assert "delta</b> (it has values below 0)" in text
     plot = good(baro, "plot", tape, "mark.loss").decode()
     assert "o valid #" in plot and "* train" in plot
     assert b"no two marks" in call(baro, "plot", tape, "mark.nothing").stderr

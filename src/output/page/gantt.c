@@ -9,8 +9,8 @@
 #include "output/text/phase_names.h"
 
 #define ROWS_MOST 12u
-#define BARS_MOST 200u /* of one row */
-#define BAR_LEAST "4"  /* pixels */
+#define DRAWN_MOST 200u /* of one row */
+#define BAR_LEAST "4"   /* pixels */
 #define BAR_HEIGHT "100%"
 
 static void bar(struct page *p, const struct baro_timeline_item *v, const char *class)
@@ -35,7 +35,7 @@ static void bars(struct page *p, const struct named_phases *d)
     const struct baro_timeline *t = p->timeline;
     unsigned drawn = 0;
     buf_str(&p->html, "<td class=\"g\"><svg width=\"100%\" height=\"12\" aria-hidden=\"true\">");
-    for (size_t i = 0; i < baro_timeline_count(t) && drawn < BARS_MOST; i++) {
+    for (size_t i = 0; i < baro_timeline_count(t) && drawn < DRAWN_MOST; i++) {
         const struct baro_timeline_item *v = baro_timeline_get(t, i);
         if (v->kind != BARO_TIMELINE_PHASE || v->parent != d->first->parent || strcmp(v->name, d->first->name) != 0)
             continue;

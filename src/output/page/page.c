@@ -34,6 +34,15 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *
     return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
+/* The page has the job also if the tape of the machine cannot be read. */
+static int make_machine_figures(struct page *p, const struct figure_options *options, struct baro_error *err)
+{
+    if (!p->options->machine)
+        return 0;
+    int code = figures_beside(p->figures, p->header, p->options->machine, options, &p->machine, err);
+    return code == -ENOMEM ? code : 0;
+}
+
 static int make_figures(struct page *p, struct baro_tape *tape, struct baro_error *err)
 {
     struct figure_options options = {.buckets = BUCKETS, .summary = p->summary, .timeline = p->timeline};
@@ -51,6 +60,8 @@ static int make_figures(struct page *p, struct baro_tape *tape, struct baro_erro
         options.from_ns = c->from_ns;
         options.to_ns = c->to_ns;
         code = figures_of_kinds(tape, &p->kinds, &options, &p->devices, err);
+        if (code >= 0)
+            code = make_machine_figures(p, &options, err);
         if (code >= 0)
             code = figures_of_marks(p->timeline, c, NULL, &p->numbers, err);
     }
@@ -150,6 +161,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
         code = write_page(&p, baro_fold_verdicts(p.fold), err);
     figures_free(p.devices);
     figures_free(p.numbers);
+    figures_free(p.machine);
     figures_free(p.figures);
     bars_done(&p.bars);
     kinds_done(&p.kinds);

@@ -28,6 +28,7 @@ struct page {
     struct bars bars;
     struct kinds kinds;
     struct chart_set *figures;
+    struct chart_set *machine;         /* charts of the machine, from its own tape; NULL: there are none */
     struct chart_set *numbers;         /* charts of numbers in marks */
     struct chart_set *devices;         /* charts of kinds; NULL: there are none */
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
