@@ -206,6 +206,21 @@ def test_first_screen(baro, tmp_path):
     assert text.index('<ul class="verdicts">') < text.index('class="gantt"') < text.index('class="used"')
 
 
+def test_marks_are_few(baro, job):
+    """What can be seen has at most ten marks of values that are not exact, and none of at least nothing; cells of tables
+    say it in their titles. The foot explains them once."""
+    text = good(baro, "report", "-o", "-", job).decode()
+    body = text[text.index("<body>") : text.index('<script type="application/json"')]
+    assert body.count("≥ at least") == 1 and "at least 0" not in body and "≥0" not in body
+    seen = re.sub(r"<details.*?(<summary>.*?</summary>)|<title>.*?</title>", r"\1", body, flags=re.S)
+    assert len(re.findall("[≥≤≈]", re.sub("<[^>]*>", "", seen))) <= 10
+    marks = json.loads(good(baro, "summary", "--json", job))["marks"]
+    words = {"lower_bound": "at least", "upper_bound": "at most", "estimate": "about"}
+    for i, cells in enumerate(re.findall(r'<tr data-k="[^"]*">(<td><i class.*?)</tr>', body, re.S)):
+        mark = marks.get(f"commands.{i}.cpu_ns")
+        assert (f'title="{words[mark]}"' if mark else 'class="n" ') in re.findall(r"<td[^>]*>", cells)[2], cells
+
+
 def test_the_machine_is_on_another_tape(baro, tmp_path, wait_until):
     """Its charts come from the tape beside, on the axis of the job; without one, a line says why they are not drawn."""
     host, job = tmp_path / "tapes/a-host-1.baro", tmp_path / "tapes/job.baro"

@@ -47,11 +47,11 @@ static void bars(struct page *p, const struct named_phases *d)
 
 static void cell(struct page *p, bool has, unsigned flags, uint64_t v, void (*format)(struct buf *, uint64_t))
 {
-    buf_str(&p->html, "<td class=\"n\">");
-    if (has && !(flags & BARO_VALUE_LOWER_BOUND && !v)) {
-        page_mark(&p->html, flags);
+    bool says_something = has && !(flags & BARO_VALUE_LOWER_BOUND && !v);
+    page_begin_number(&p->html, says_something ? flags : 0);
+    buf_byte(&p->html, '>');
+    if (says_something)
         format(&p->html, v);
-    }
     buf_str(&p->html, "</td>");
 }
 

@@ -125,9 +125,11 @@ static int write_page(struct page *p, const struct baro_verdicts *verdicts, stru
     page_tree(p);
     page_tables(p);
     page_facts(p);
-    buf_str(&p->html, "</main>\n<footer>Made by barograph " BARO_VERSION " from a tape of version ");
+    buf_str(&p->html, "</main>\n<footer><p>Made by barograph " BARO_VERSION " from a tape of version ");
     page_string(&p->html, baro_header_version(p->header));
-    buf_str(&p->html, ". This file asks for nothing over a network.</footer>\n");
+    buf_str(&p->html,
+            ". This file asks for nothing over a network.</p>\n<p>≥ at least, ≤ at most, ≈ about; in tables such "
+            "values are underlined, and their titles say which it is.</p></footer>\n");
     int code = page_data(p);
     buf_str(&p->html, "<script>");
     buf_str(&p->html, page_js);

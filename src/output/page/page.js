@@ -421,7 +421,7 @@
     ...[["cpu_ns", duration, []], ["rss_peak_bytes", bytes, P.rss_peak_is_lower_bound], ["io_read_bytes", bytes, P.io_is_lower_bound],
       ["io_write_bytes", bytes, P.io_is_lower_bound]].map(([key, write, least]) => i => {
       const v = P[key][i];
-      return v === null ? ["", null] : [(least[i] ? "\u2265" : "") + write(v), v];
+      return v === null ? ["", null] : v || !least[i] ? [write(v), v, least[i]] : ["\u2013", v];
     }),
     i => [P.status[i] === null ? "not ended" : data.statuses[P.status[i]] || ""], i => [cmdline(i)],
   ];
@@ -429,8 +429,9 @@
   const processRow = i => {
     const row = make("tr", { "data-k": text(i) });
     columns.forEach((column, k) => {
-      const [t, v] = column(i);
+      const [t, v, isLeast] = column(i);
       const td = numeric(k) ? cell(t, v) : make("td", {}, k === 9 ? brief(t) : t);
+      if (isLeast) { td.classList.add("off"); td.title = "at least"; }
       if (k === 0) td.replaceChildren(...titled(i));
       if (k === 8 && P.status[i] > 0) td.className = "fail";
       if (k === 9) { td.className = "cmd"; td.title = t; }

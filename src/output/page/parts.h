@@ -63,7 +63,13 @@ void page_flush(struct page *p, bool all);
 /* A value as text for people, with "at least" and "about"; the reason where it is absent. */
 void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 void page_mark(struct buf *html, unsigned flags); /* "≥" in small; nothing before an exact value */
-/* <td data-v="..."> of a value: the number that a table is sorted by. */
+/* Cells of tables. A mark before each number would be noise there: what is not exact is underlined, its title has the
+ * words, and the foot of the page says so. page_begin_number() writes "<td ..." without its end. */
+void page_begin_number(struct buf *html, unsigned flags);
+void page_unknown_cell(struct buf *html);
+/* <td data-v="..."> of a value: the number that a table is sorted by. page_fact_cell(): with its mark, for the list of
+ * all figures. */
+void page_fact_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 /* The colour of a command in all charts: 0 to CHART_COLORS. */
 unsigned page_color(const struct page *p, const char *command);

@@ -10,6 +10,8 @@ static void evidence(struct page *p, const struct baro_verdict *v)
         return;
     buf_str(html, "<table><tbody>\n");
     for (size_t i = 0; i < v->evidence_count; i++) {
+        if (v->evidence[i].flags & BARO_VALUE_LOWER_BOUND && v->evidence[i].value <= 0)
+            continue; /* at least nothing */
         buf_str(html, "<tr><th scope=\"row\">");
         page_string(html, v->evidence[i].name);
         buf_str(html, "</th><td class=\"n\">");
