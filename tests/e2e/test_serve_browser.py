@@ -4,6 +4,7 @@ narrow and wide screens, in both colour schemes, with a token; without an error 
 policy."""
 
 import json
+import re
 import signal
 import subprocess
 
@@ -97,6 +98,8 @@ def test_a_job_that_runs_is_watched(serve, running, page):
     poll(lambda: page.run("location.pathname.startsWith('/jobs/') && !!document.querySelector('#link.live')"))
     poll(lambda: page.run("document.querySelectorAll('#curves .row:not([hidden]) .curve path').length") >= 4)
     poll(lambda: any("cat" in text for text in texts(page, "#tree tbody td:first-child")))
+    poll(lambda: len(texts(page, "#curves .ticks span")) > 1)
+    assert all(re.fullmatch(r"\d\d:\d\d:\d\d", text) for text in texts(page, "#curves .ticks span"))
     drawn = page.run("document.querySelector('#curves .curve path').getAttribute('d')")
     poll(lambda: page.run("document.querySelector('#curves .curve path').getAttribute('d')") != drawn)
     job.stdin.close()

@@ -25,6 +25,7 @@ const ofMachine = [
 const ofBoth = {title: "Cores of the machine", metric: "host.cores", of: s => s.host && s.host.cores, text: cores, least: 0.1, isOfCpus: true};
 const mostOf = c => c.isOfCpus ? cpus : c.most || 0;
 let curves = [], isMachine = false;
+let began = 0; /* milliseconds since 1970 */
 let newest = 0, isOver = false, cpus = 0, rowMarks = {};
 
 /* ---- curves ---- */
@@ -38,18 +39,50 @@ function beginCurves() {
     c.node = make("figure", {class: "row", hidden: ""}, make("figcaption", {}, make("h3", {text: c.title}), c.now, c.scale), c.svg);
     $("curves").append(c.node);
   }
+  $("curves").append(axis.node);
+}
+
+/* ---- the time axis: the clock of the browser ---- */
+
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+const axis = {box: make("div", {class: "ticks", "aria-hidden": "true"})};
+axis.node = make("div", {class: "row axis"}, make("span", {class: "past", text: "time"}), axis.box);
+
+/* Returns [percent, text] of ticks between two times in milliseconds since 1970, at whole steps of local time. */
+function ticksOf(from, to, most) {
+  const step = 1000 * (SECONDS.find(s => (to - from) / 1000 / s <= most) || 86400 * Math.ceil((to - from) / 864e5 / most));
+  const local = -60000 * new Date(to).getTimezoneOffset(), two = n => String(n).padStart(2, "0"), ticks = [];
+  for (let t = Math.ceil((from + local) / step) * step - local; t <= to; t += step) {
+    const at = new Date(t), isMidnight = (t + local) % 864e5 === 0;
+    const time = two(at.getHours()) + ":" + two(at.getMinutes()) + (step < 60000 ? ":" + two(at.getSeconds()) : "");
+    ticks.push([100 * (t - from) / (to - from), isMidnight ? two(at.getMonth() + 1) + "-" + two(at.getDate()) : time]);
+  }
+  return ticks;
+}
+
+/* Writes the axis; returns where its lines are. */
+function drawAxis(from, length) {
+  const ticks = ticksOf(began + from / 1e6, began + (from + length) / 1e6, Math.max(2, Math.floor(axis.box.clientWidth / 95)));
+  axis.box.replaceChildren(...ticks.map(([x, text]) => {
+    const tick = make("span", {class: x < 4 ? "first" : x > 96 ? "last" : null, text});
+    tick.style.left = x + "%";
+    return tick;
+  }));
+  return ticks.map(([x]) => x);
 }
 
 function drawCurves() {
+  const begins = curves.filter(c => c.points.length).map(c => c.points[0][0]), from = Math.min(...begins), length = newest - from || 1;
+  const ticks = begins.length ? drawAxis(from, length) : [];
   for (const c of curves) {
     const known = c.points.filter(p => p[1] !== null);
     c.node.hidden = known.length < 2;
     if (known.length < 2) continue;
-    const peak = Math.max(...known.map(p => p[1])), from = c.points[0][0], length = newest - from || 1;
+    const peak = Math.max(...known.map(p => p[1]));
     const last = c.points[c.points.length - 1][1];
     c.now.textContent = last === null ? "\u2013" : c.text(last);
     c.scale.textContent = "peak " + c.text(peak) + " in " + duration(length);
-    drawPath(c.svg, c.points, Math.max(c.least, peak), from, length);
+    drawPath(c.svg, c.points, Math.max(c.least, peak), from, length, ticks);
   }
 }
 
@@ -153,6 +186,7 @@ function putRow(row) {
   isOver = row.state !== "running";
   rowMarks = {...row.marks, ...(row.now && row.now.rss_is_lower_bound ? {rss_bytes: "lower_bound"} : {})};
   isMachine = row.is_machine;
+  began = Date.parse(row.start);
   document.title = titled(row) + " - barograph";
   $("title").textContent = titled(row);
   $("since").textContent = "since " + when(row.start);

@@ -75,15 +75,16 @@ const page = id => "/jobs/" + encodeURIComponent(id);
 /* The kernel counts time in steps, so a rate can exceed the number of cores: 2.03 of 2. */
 const within = (v, most) => v === null || v === undefined ? null : most ? Math.min(v, most) : v;
 
-/* A curve of points [time, value] in a box of 100 by 52, up to most; a value of null is a gap. */
-function drawPath(svg, points, most, from, length) {
+/* A curve of points [time, value] in a box of 100 by 52, up to most; a value of null is a gap. ticks: where lines of the
+ * time axis are, in percent. */
+function drawPath(svg, points, most, from, length, ticks = []) {
   const runs = [[]];
   for (const [t, v] of points) {
     if (v === null) { if (runs[runs.length - 1].length) runs.push([]); continue; }
     runs[runs.length - 1].push(((t - from) / length * 100).toFixed(2) + "," + (50 - v / most * 46).toFixed(2));
   }
   const x = at => at.split(",")[0];
-  svg.replaceChildren(drawn("line", {x1: 0, x2: 100, y1: 50.5, y2: 50.5}),
+  svg.replaceChildren(drawn("line", {x1: 0, x2: 100, y1: 50.5, y2: 50.5}), ...ticks.map(x => drawn("line", {x1: x, x2: x, y1: 0, y2: 50.5})),
     ...runs.filter(at => at.length > 1).flatMap(at => [
       drawn("path", {class: "area", d: "M" + x(at[0]) + ",50L" + at.join("L") + "L" + x(at[at.length - 1]) + ",50Z"}), drawn("path", {d: "M" + at.join("L")})]));
 }
