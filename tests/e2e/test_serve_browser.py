@@ -215,9 +215,44 @@ def test_many_jobs_are_lines(serve, running, run, page, width):
     poll(lambda: page.run("document.querySelector('#running').className") == "dense")
     assert page.run("document.documentElement.scrollWidth") <= width
     assert max(page.run("[...document.querySelectorAll('.job')].map(e => e.getBoundingClientRect().height)")) < 80
+    poll(lambda: page.run(ENDED) == ["true27 jobs"] and "27 \u00d7 exit 0" in texts(page, "#before .pill"))
+    page.run("document.querySelector('button.group').click()")
+    poll(lambda: page.run(ENDED) == ["true27 jobs"] + 27 * ["true"])
+    page.run("document.querySelector('#group').click()")
     poll(lambda: texts(page, "#page") == ["1\u201325 of 27"])
     page.run("document.querySelector('#older').click()")
     poll(lambda: texts(page, "#page") == ["26\u201327 of 27"] and len(page.run(ENDED)) == 2)
+
+
+def test_columns_sort_and_jobs_group(serve, run, page):
+    """By click and by keyboard, over all pages; jobs of one batch job, or of one command, are a row that opens."""
+    for i in range(30):
+        run("run", "-q", "--", "sh", "-c", f"exit {i % 2}; : {i:02}", env={"SLURM_JOB_ID": "77"} if i < 2 else {})
+    s = serve()
+    s.summed(30)
+    show(page, s)
+    names = [f"sh -c 'exit {i % 2}; : {i:02}'" for i in range(30)]
+    poll(lambda: page.run(ENDED) == names[:4:-1] and not page.run("document.querySelector('.pager').hidden"))
+    heads = "document.querySelectorAll('#before thead th')"
+    page.run(heads + "[0].click()")
+    poll(lambda: page.run(ENDED) == sorted(names)[:25])
+    assert page.run(heads + "[0].getAttribute('aria-sort')") == "ascending"
+    page.run("document.querySelector('#older').click()")
+    poll(lambda: page.run(ENDED) == sorted(names)[25:])
+    page.run(heads + "[0].focus()")
+    page.key("Enter")
+    poll(lambda: page.run(ENDED) == sorted(names)[:4:-1])
+    page.run(heads + "[3].click()")
+    took = [job["wall_ns"] for job in s.jobs(limit=100)]
+    poll(lambda: page.run(heads + "[3].getAttribute('aria-sort')") == "descending" and texts(page, "#page") == ["1\u201325 of 30"])
+    longest = next(job["title"] for job in s.jobs(limit=100) if job["wall_ns"] == max(took))
+    poll(lambda: page.run(ENDED)[0] == longest)
+    page.run("document.querySelector('#group').click()")
+    page.run(heads + "[0].click()")
+    poll(lambda: page.run(ENDED)[0] == "job 772 jobs" and texts(page, "#page") == ["1\u201325 of 29"])
+    assert {"1 \u00d7 exit 0", "1 \u00d7 exit 1", "1 \u00d7 failed"} <= set(texts(page, "#before tr.group .pill"))
+    page.run("document.querySelector('button.group').click()")
+    poll(lambda: page.run(ENDED)[1:3] == sorted(names[:2], reverse=True))
 
 
 def test_keyboard(serve, kept, running, page):
