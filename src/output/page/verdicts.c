@@ -74,7 +74,8 @@ static size_t put_list(struct page *p, const struct baro_verdicts *all, bool of_
 void page_verdicts(struct page *p, const struct baro_verdicts *all)
 {
     if (!put_list(p, all, false, true))
-        buf_str(&p->html, "<p class=\"calm\">No rule found anything that held it up.</p>\n");
+        buf_printf(&p->html, "<p class=\"calm\">No rule found anything%s.</p>\n",
+                   p->is_host_only ? "" : " that held it up");
     size_t of_phases = put_list(p, all, true, false);
     if (of_phases) {
         bool few = of_phases <= 2;
