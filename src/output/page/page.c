@@ -34,10 +34,12 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *
     return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-/* The page has the job also if the tape of the machine cannot be read. */
+/* Makes charts from the tape of the machine, if the job's own has nothing of it. The page has the job also if that tape
+ * cannot be read. */
 static int make_machine_figures(struct page *p, const struct figure_options *options, struct baro_error *err)
 {
-    if (!p->options->machine)
+    const struct chart *own = figures_find(p->figures, "host_memory");
+    if (!p->options->machine || !own || !own->absent)
         return 0;
     int code = figures_beside(p->figures, p->header, p->options->machine, options, &p->machine, err);
     return code == -ENOMEM ? code : 0;

@@ -152,7 +152,10 @@
     }
     plot.inner.setAttribute("viewBox", [(a - from) / span * plot.width, y, (b - a) / span * plot.width, h].join(" "));
     for (const mark of $$(".mark", plot.svg)) {
-      const line = $("line", mark);
+      const line = $("line", mark), text = $("text", mark), room = plot.svg.getBoundingClientRect().width, x = share(Number(mark.dataset.t)) * room, w = text.getComputedTextLength();
+      /* beside the point, but within the plot */
+      mark.classList.remove("left");
+      text.setAttribute("x", x > 0.6 * room ? Math.max(-7 - w, -x) : Math.max(-x, Math.min(7, room - x - w)));
       mark.setAttribute("y", plot.height * (1 - Number(mark.dataset.y) / end));
       if (line) line.setAttribute("y2", plot.height * (mark.dataset.y - mark.dataset.below) / end);
     }
@@ -543,6 +546,10 @@
     action();
   });
   addEventListener("resize", () => view(a, b));
-  addEventListener("beforeprint", () => { pinned = at = null; view(from, to); });
+  addEventListener("beforeprint", () => {
+    pinned = at = null;
+    for (const verdict of $$(".verdicts details")) verdict.open = true;
+    view(from, to);
+  });
   if (clock || matchMedia("(max-width: 640px)").matches) view(from, to); /* other ticks, or fewer */
 })();
