@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of `baro report` in a browser: it makes no request, reports no error, and its controls work."""
 
+import re
 import subprocess
 import sys
 
@@ -76,6 +77,35 @@ def test_cursor_has_values(page):
     page.mouse("mouseMoved", 2, 2)
     page.run(frame)
     assert page.run("document.querySelector('#c-memory .legend').textContent") == before
+
+
+def test_a_click_shows_the_heaviest_there(page):
+    """By cores, or by memory on its charts: at most three, near the pointer; Escape and a click elsewhere close it."""
+    for chart, by in (("#c-cpu", "by cores"), ("#c-memory", "by memory")):
+        x, y, width, height = box(page, chart + " .tp")
+        page.mouse("mouseMoved", x + width * 0.7, y + height / 2)
+        page.mouse("mousePressed", x + width * 0.7, y + height / 2, buttons=1)
+        page.mouse("mouseReleased", x + width * 0.7, y + height / 2)
+        text, rows, left, top, right = page.run(
+            "(e => { const b = e.getBoundingClientRect(); return [e.hidden ? '' : e.textContent, e.querySelectorAll('tr').length, b.left, b.top, b.right]; })(document.querySelector('.pop'))"
+        )
+        assert by in text and 1 <= rows <= 3 and abs(top - (y + height / 2)) < 40 and right <= 1440 and left > 0
+    page.key("Escape")
+    assert page.run("document.querySelector('.pop').hidden")
+
+
+def test_clock_time(page):
+    """The axis says when by the clock of the recording; `c` and the button change it, and back."""
+    labels = "[...document.querySelectorAll('.time text')].map(e => e.textContent)"
+    first = page.run(labels)
+    page.key("c")
+    hours = page.run(labels)
+    assert len(hours) > 1 and all(re.fullmatch(r"\d\d:\d\d(:\d\d(\.\d+)?)?", text) for text in hours)
+    start = page.run("document.querySelector('.meta dd').textContent")
+    assert hours[0][:2] == start[11:13] or hours[0] >= start[11:19]
+    assert page.run("document.querySelector('.track.axis .th').textContent").startswith("clock, UTC")
+    page.run("document.querySelector('.clocks button').click()")
+    assert [text.split()[0] for text in page.run(labels)] == [text.split()[0] for text in first]
 
 
 def test_a_command_is_highlighted_everywhere(page):

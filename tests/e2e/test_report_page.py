@@ -185,6 +185,71 @@ def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     assert program in good(baro, "report", "-o", "-", tape).decode()  # with its folder, as a title or in the data
 
 
+def test_first_screen(baro, tmp_path):
+    """Verdicts are lines that open; phases stand beside them, a failed one can be seen however short it was; what the
+    figures above them say, too, is folded."""
+    tape = tmp_path / "t.baro"
+    script = '$B phase long -- sleep 0.5; for i in 1 2; do $B phase rep -- true; done; $B phase outer -- $B phase "a<b" -- sh -c "exit 7"'
+    subprocess.run([baro, "run", "-q", "-o", tape, "--", "sh", "-c", script], env={**os.environ, "B": str(baro)},
+                   timeout=120)
+    text = good(baro, "report", "-o", "-", tape).decode()
+    check_safe(Page(text), text)
+    verdicts = json.loads(good(baro, "summary", "--json", tape))["verdicts"]
+    lines = re.findall(r'<b class="tag" title="(\w+)">([\w-]+)</b> <span class="vb">', text)
+    assert sorted(lines) == sorted((v["weight"], v["rule"]) for v in verdicts) and ("problem", "failed") in lines
+    rows = re.findall(r'<tr( class="fail")?><th scope="row" class="d(\d)" title="([^"]*)">(.*?)</th>(.*?)</tr>', text)
+    assert [(bool(fail), depth, path) for fail, depth, path, _, _ in rows] == [
+        (False, "0", "long"), (False, "0", "rep"), (True, "0", "outer"), (True, "1", "outer/a&lt;b")]
+    assert "×2" in rows[1][3] and "status 7" in rows[3][3]
+    assert 'width="4" class="failed"' in rows[3][4] and rows[1][4].count('width="4" class="done"') == 2
+    assert re.search(r'<details class="used"><summary>[^<]*</summary>\s*<dl class="words">', text)
+    assert text.index('<ul class="verdicts">') < text.index('class="gantt"') < text.index('class="used"')
+
+
+def test_marks_are_few(baro, job):
+    """What can be seen has at most ten marks of values that are not exact, and none of at least nothing; cells of tables
+    say it in their titles. The foot explains them once."""
+    text = good(baro, "report", "-o", "-", job).decode()
+    body = text[text.index("<body>") : text.index('<script type="application/json"')]
+    assert body.count("≥ at least") == 1 and "at least 0" not in body and "≥0" not in body
+    seen = body[: body.index("<footer>")]
+    seen = re.sub(r'<details(?! class="more").*?(<summary>.*?</summary>).*?</details>', r"\1", seen, flags=re.S)
+    seen = re.sub("<title>.*?</title>", "", seen, flags=re.S)
+    assert len(re.findall("[≥≤≈]", re.sub("<[^>]*>", "", seen))) <= 10
+    marks = json.loads(good(baro, "summary", "--json", job))["marks"]
+    words = {"lower_bound": "at least", "upper_bound": "at most", "estimate": "about"}
+    for i, cells in enumerate(re.findall(r'<tr data-k="[^"]*">(<td><i class.*?)</tr>', body, re.S)):
+        mark = marks.get(f"commands.{i}.cpu_ns")
+        assert (f'title="{words[mark]}"' if mark else 'class="n" ') in re.findall(r"<td[^>]*>", cells)[2], cells
+
+
+def test_the_machine_is_on_another_tape(baro, tmp_path, wait_until):
+    """Its charts come from the tape beside, on the axis of the job; without one, a line says why they are not drawn."""
+    host, job = tmp_path / "tapes/a-host-1.baro", tmp_path / "tapes/job.baro"
+    host.parent.mkdir()
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as target, subprocess.Popen(
+        [baro, "record", "-q", "--host", "-i", "50ms", "-o", host]) as machine:
+        try:
+            wait_until(lambda: host.exists() and host.stat().st_size > 2000)
+            subprocess.run([baro, "record", "-q", "--no-host", "-i", "50ms", "--for", "700ms", "--pid", str(target.pid),
+                            "-o", job], check=True, timeout=60)
+        finally:
+            machine.terminate()
+            target.kill()
+    page = page_of(baro, job)
+    charts = {c["id"]: c["curves"] for c in page.data()["charts"]}
+    assert host.name in page.text and [v for v in charts["host_memory"][0]["v"] if v is not None]
+    curves = {c["name"]: c["v"] for c in charts["host_cpu"]}
+    assert list(curves)[0] == "the job" and max(v or 0 for v in curves["the job"]) > 0.05
+    with_host = host.parent / "with.baro"
+    subprocess.run([baro, "record", "-q", "--host", "--for", "100ms", "--pid", str(os.getpid()), "-o", with_host],
+                   check=True, timeout=60)
+    assert host.name not in good(baro, "report", "-o", "-", with_host).decode()
+    host.unlink()
+    text = good(baro, "report", "-o", "-", job).decode()
+    assert text.count("no tape of the machine is beside it") == 1 and host.name not in text
+
+
 def test_numbers_of_marks_are_curves(baro, tmp_path):
     """`baro mark`: loss of two kinds of marks in one chart; names that differ in digits are one curve."""
     script = 'for i in 1 2 3 4; do $B mark train loss=0.$((9 - i)) rows=${i}00; $B mark "valid $i" loss=0.9 once$i=1 delta=-$i; sleep 0.1; done'
@@ -200,7 +265,7 @@ def test_numbers_of_marks_are_curves(baro, tmp_path):
     values = [v for v in loss["curves"][0]["v"] if v is not None]
     assert values[0] == 0.8 and values[-1] == 0.5 and values == sorted(values, reverse=True)
     assert rows["curves"][0]["v"][-1] is None or rows["curves"][0]["v"][-1] == 400
-    assert "delta</b> not drawn: it has values below 0" in text
+    assert "delta</b> (it has values below 0)" in text
     plot = good(baro, "plot", tape, "mark.loss").decode()
     assert "o valid #" in plot and "* train" in plot
     assert b"no two marks" in call(baro, "plot", tape, "mark.nothing").stderr

@@ -4,7 +4,9 @@ narrow and wide screens, in both colour schemes, with a token; without an error 
 policy."""
 
 import json
+import re
 import signal
+import subprocess
 
 import pytest
 from browser import CHROMIUM, Browser
@@ -96,6 +98,8 @@ def test_a_job_that_runs_is_watched(serve, running, page):
     poll(lambda: page.run("location.pathname.startsWith('/jobs/') && !!document.querySelector('#link.live')"))
     poll(lambda: page.run("document.querySelectorAll('#curves .row:not([hidden]) .curve path').length") >= 4)
     poll(lambda: any("cat" in text for text in texts(page, "#tree tbody td:first-child")))
+    poll(lambda: len(texts(page, "#curves .ticks span")) > 1)
+    assert all(re.fullmatch(r"\d\d:\d\d:\d\d", text) for text in texts(page, "#curves .ticks span"))
     drawn = page.run("document.querySelector('#curves .curve path').getAttribute('d')")
     poll(lambda: page.run("document.querySelector('#curves .curve path').getAttribute('d')") != drawn)
     job.stdin.close()
@@ -140,6 +144,41 @@ def test_tasks_and_the_machine(serve, running, baro, page):
     assert nameless == []
 
 
+def test_a_recording_of_the_machine(serve, baro, work, page):
+    """It has the machine's figures in the list and on its page, and no dashes."""
+    (work / "tapes").mkdir()
+    with subprocess.Popen([baro, "record", "--host", "-q", "-i", "200ms", "-o", work / "tapes/m.baro"]) as recorder:
+        try:
+            s = serve(folder=work / "tapes")
+            show(page, s)
+            seen = "[...document.querySelectorAll('.job .value:not(.none)')].map(e => e.textContent)"
+            poll(lambda: page.run(RUNNING)[:1] and page.run(RUNNING)[0].startswith("the machine "))
+            poll(lambda: len(page.run(seen)) == 3 and not any("\u2013" in text for text in page.run(seen)))
+            now = s.jobs()[0]["now"]
+            assert s.jobs()[0]["is_machine"] and now["memory_used_bytes"] > 1 << 20 and now["processes"] is None
+            page.run("document.querySelector('#running .job a').click()")
+            poll(lambda: page.run("location.pathname") == "/jobs/m" and len(texts(page, "#now .figure")) == 4)
+            poll(lambda: not any("\u2013" in text for text in texts(page, "#now .big")))
+            assert texts(page, "#now h3") == ["CPUs busy", "Memory in use", "Waiting for a CPU", "Disks"]
+            assert page.run("document.querySelector('#tree').closest('section').hidden")
+            poll(lambda: page.run("document.querySelectorAll('#curves .row:not([hidden])').length") >= 4)
+        finally:
+            recorder.terminate()
+
+
+def test_a_list_names_verdicts_and_goes_on(serve, kept, running, page):
+    """Of a job that failed the names of the rules; the time that a running one has taken grows without a sample."""
+    running("cat", options=("--interval", "60s"))
+    s = serve()
+    s.summed(4)
+    show(page, s)
+    poll(lambda: "failed" in texts(page, "#before tbody .pill.warn"))
+    since = "document.querySelector('.job .since').textContent.split('\u00b7')[1]"
+    poll(lambda: page.run("!!document.querySelector('.job .since')"))
+    first = page.run(since)
+    poll(lambda: page.run(since) != first)
+
+
 def test_token(serve, kept, work, page):
     (work / "token").write_text(TOKEN + "\n")
     s = serve("--token-file", str(work / "token"))
@@ -176,9 +215,44 @@ def test_many_jobs_are_lines(serve, running, run, page, width):
     poll(lambda: page.run("document.querySelector('#running').className") == "dense")
     assert page.run("document.documentElement.scrollWidth") <= width
     assert max(page.run("[...document.querySelectorAll('.job')].map(e => e.getBoundingClientRect().height)")) < 80
+    poll(lambda: page.run(ENDED) == ["true27 jobs"] and "27 \u00d7 exit 0" in texts(page, "#before .pill"))
+    page.run("document.querySelector('button.group').click()")
+    poll(lambda: page.run(ENDED) == ["true27 jobs"] + 27 * ["true"])
+    page.run("document.querySelector('#group').click()")
     poll(lambda: texts(page, "#page") == ["1\u201325 of 27"])
     page.run("document.querySelector('#older').click()")
     poll(lambda: texts(page, "#page") == ["26\u201327 of 27"] and len(page.run(ENDED)) == 2)
+
+
+def test_columns_sort_and_jobs_group(serve, run, page):
+    """By click and by keyboard, over all pages; jobs of one batch job, or of one command, are a row that opens."""
+    for i in range(30):
+        run("run", "-q", "--", "sh", "-c", f"exit {i % 2}; : {i:02}", env={"SLURM_JOB_ID": "77"} if i < 2 else {})
+    s = serve()
+    s.summed(30)
+    show(page, s)
+    names = [f"sh -c 'exit {i % 2}; : {i:02}'" for i in range(30)]
+    poll(lambda: page.run(ENDED) == names[:4:-1] and not page.run("document.querySelector('.pager').hidden"))
+    heads = "document.querySelectorAll('#before thead th')"
+    page.run(heads + "[0].click()")
+    poll(lambda: page.run(ENDED) == sorted(names)[:25])
+    assert page.run(heads + "[0].getAttribute('aria-sort')") == "ascending"
+    page.run("document.querySelector('#older').click()")
+    poll(lambda: page.run(ENDED) == sorted(names)[25:])
+    page.run(heads + "[0].focus()")
+    page.key("Enter")
+    poll(lambda: page.run(ENDED) == sorted(names)[:4:-1])
+    page.run(heads + "[3].click()")
+    took = [job["wall_ns"] for job in s.jobs(limit=100)]
+    poll(lambda: page.run(heads + "[3].getAttribute('aria-sort')") == "descending" and texts(page, "#page") == ["1\u201325 of 30"])
+    longest = next(job["title"] for job in s.jobs(limit=100) if job["wall_ns"] == max(took))
+    poll(lambda: page.run(ENDED)[0] == longest)
+    page.run("document.querySelector('#group').click()")
+    page.run(heads + "[0].click()")
+    poll(lambda: page.run(ENDED)[0] == "job 772 jobs" and texts(page, "#page") == ["1\u201325 of 29"])
+    assert {"1 \u00d7 exit 0", "1 \u00d7 exit 1", "1 \u00d7 failed"} <= set(texts(page, "#before tr.group .pill"))
+    page.run("document.querySelector('button.group').click()")
+    poll(lambda: page.run(ENDED)[1:3] == sorted(names[:2], reverse=True))
 
 
 def test_keyboard(serve, kept, running, page):

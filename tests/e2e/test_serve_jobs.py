@@ -47,6 +47,9 @@ def test_jobs_and_their_summary(s, run, folder):
     marks = {name.removeprefix("job."): mark for name, mark in told["marks"].items() if name.startswith("job.")}
     assert got["job"]["marks"] == {name: mark for name, mark in marks.items() if name in got["job"]}
     assert got["summary"]["verdicts"] == told["verdicts"] != []
+    assert got["job"]["verdicts"][0] == "failed" and "verdicts" in jobs[0]
+    assert set(got["job"]["verdicts"]) == {v["rule"] for v in told["verdicts"] if v["weight"] in ("problem", "advice")}
+    assert got["job"]["problems"] == sum(v["weight"] == "problem" for v in told["verdicts"])
     assert {e["mark"] for v in told["verdicts"] for e in v["evidence"]} <= {None, "lower_bound", "upper_bound", "estimate"}
     assert s.json("/api/v1/jobs/fails/verdicts") == {"verdicts": told["verdicts"]}
     first, rest = s.json("/api/v1/jobs?limit=2"), s.json("/api/v1/jobs?limit=2&offset=2")

@@ -53,6 +53,13 @@ struct chart_set;
  * negative code; BARO_E_RANGE if no figure has such an id, or if the stretch of time is empty. */
 int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct chart_set **ret,
                     struct baro_error *err);
+/*
+ * Makes the figures of the machine ("pressure", "host_cpu", ...) from a tape of the machine alone, on the axis of a
+ * job's figures that lack them. job: the job's tape, machine: the other one, whose cursor is moved. Sets *ret to NULL
+ * if the machine's tape began later than the job's. Returns 0 or a negative code.
+ */
+int figures_beside(const struct chart_set *own, const struct baro_header *job, struct baro_tape *machine,
+                   const struct figure_options *options, struct chart_set **ret, struct baro_error *err);
 size_t figures_count(const struct chart_set *f);
 const struct chart *figures_chart(const struct chart_set *f, size_t i);      /* borrowed until figures_free() */
 const struct chart *figures_find(const struct chart_set *f, const char *id); /* NULL: no such figure was made */

@@ -201,6 +201,9 @@ static void put_all(const struct page *p, const struct chosen *c, struct json *j
     json_key_u64(j, "from_ns", p->from_ns);
     json_key_u64(j, "to_ns", p->to_ns);
     json_key_u64(j, "start_ns", p->start_ns);
+    json_key_i64(j, "start_us", baro_header_realtime_ns(p->header, p->start_ns) / 1000);
+    json_key_i64(j, "zone_s", p->options->zone);
+    json_key_bool(j, "is_attached", baro_header_mode(p->header) == BARO_MODE_ATTACH);
     json_key(j, "charts");
     page_chart_data(p, j);
     put_names(p, j);

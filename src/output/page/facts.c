@@ -9,7 +9,7 @@ static void fact_row(struct page *p, const struct baro_section *section, int id)
     struct baro_value v;
     baro_summary_value(p->summary, id, 0, &v);
     buf_printf(html, "<tr><th scope=\"row\">%s%s%s</th>", section->name, *section->name ? "." : "", fact->name);
-    page_value_cell(html, fact, &v);
+    page_fact_cell(html, fact, &v);
     buf_str(html, "<td class=\"help\">");
     page_string(html, fact->help);
     buf_str(html, "</td></tr>\n");

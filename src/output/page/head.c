@@ -170,6 +170,14 @@ static const struct chart_curve *spark_of(const struct chart *c, const char *nam
     return c && c->n_curves && !name ? &c->curves[0] : NULL;
 }
 
+/* A sum of pss that lacks processes says little beside a sum of rss, and "0 too short for a sample" nothing. */
+static bool says_little(const char *fact, struct baro_value v)
+{
+    return strcmp(fact, "pss_peak_bytes") == 0
+               ? v.flags & BARO_VALUE_LOWER_BOUND
+               : !v.u64 && (strcmp(fact, "processes_unsampled") == 0 || strcmp(fact, "throttled_ns") == 0);
+}
+
 static void card(struct page *p, const struct key_figure *k)
 {
     struct buf *html = &p->html;
@@ -179,7 +187,7 @@ static void card(struct page *p, const struct key_figure *k)
     bool any = false;
     for (size_t i = 0; i < 3 && k->beside[i].fact; i++) {
         struct baro_value v = report_fact(p->summary, k->beside[i].section, k->beside[i].fact);
-        if (v.absent)
+        if (v.absent || report_says_nothing(v) || says_little(k->beside[i].fact, v))
             continue;
         buf_str(html, any ? ", " : "");
         buf_str(html, k->beside[i].before);

@@ -171,23 +171,62 @@ void page_value(struct buf *html, const struct baro_fact *fact, const struct bar
     }
 }
 
-void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+void page_unknown_cell(struct buf *html)
 {
-    bool is_text = fact->type == BARO_FACT_TEXT || fact->type == BARO_FACT_BOOLEAN;
-    buf_str(html, is_text ? "<td" : "<td class=\"n\"");
-    if (!v->absent && !is_text) {
-        buf_str(html, " data-v=\"");
-        if (fact->type == BARO_FACT_REAL)
-            buf_printf(html, "%.17g", v->real);
-        else if (fact->type == BARO_FACT_UNSIGNED)
-            buf_u64(html, v->u64);
-        else
-            buf_printf(html, "%lld", (long long)v->i64);
-        buf_byte(html, '"');
-    }
+    buf_str(html, "<td class=\"n absent\" title=\"not known\">\342\200\223</td>");
+}
+
+void page_begin_number(struct buf *html, unsigned flags)
+{
+    const char *words = baro_value_prefix(flags, BARO_PREFIX_WORDS);
+    if (*words)
+        buf_printf(html, "<td class=\"n off\" title=\"%.*s\"", (int)strlen(words) - 1, words); /* without its blank */
+    else
+        buf_str(html, "<td class=\"n\"");
+}
+
+static void sort_key(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+{
+    buf_str(html, " data-v=\"");
+    if (fact->type == BARO_FACT_REAL)
+        buf_printf(html, "%.17g", v->real);
+    else if (fact->type == BARO_FACT_UNSIGNED)
+        buf_u64(html, v->u64);
+    else
+        buf_printf(html, "%lld", (long long)v->i64);
+    buf_byte(html, '"');
+}
+
+static bool is_text(const struct baro_fact *fact)
+{
+    return fact->type == BARO_FACT_TEXT || fact->type == BARO_FACT_BOOLEAN;
+}
+
+void page_fact_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+{
+    buf_str(html, is_text(fact) ? "<td" : "<td class=\"n\"");
+    if (!v->absent && !is_text(fact))
+        sort_key(html, fact, v);
     buf_byte(html, '>');
     page_value(html, fact, v);
     buf_str(html, "</td>");
+}
+
+void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+{
+    struct baro_value plain = *v;
+    plain.flags = 0;
+    if (is_text(fact) || (v->absent && v->absent != BARO_ABSENT_UNKNOWN)) {
+        page_fact_cell(html, fact, v);
+    } else if (v->absent || (fact->type == BARO_FACT_UNSIGNED && report_says_nothing(*v))) {
+        page_unknown_cell(html);
+    } else {
+        page_begin_number(html, v->flags);
+        sort_key(html, fact, v);
+        buf_byte(html, '>');
+        page_value(html, fact, &plain);
+        buf_str(html, "</td>");
+    }
 }
 
 static unsigned color_in(const struct page *p, const char *figure, const char *command)

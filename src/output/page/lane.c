@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "output/page/parts.h"
+#include "output/text/phase_names.h"
 
 #define LANE_HEIGHT 20u
 #define LANES_MOST 12
@@ -29,7 +30,8 @@ static void axis(struct page *p)
 static void phase(struct page *p, const struct baro_timeline_item *item, unsigned color)
 {
     struct buf *html = &p->html;
-    buf_str(html, "<svg class=\"ph\" overflow=\"hidden\" x=\"");
+    bool has_failed = phase_status(item) != 0;
+    buf_printf(html, "<svg class=\"ph%s\" overflow=\"hidden\" x=\"", has_failed ? " fail" : "");
     page_percent(p, html, item->begin_ns);
     buf_str(html, "%\" width=\"");
     uint64_t end = item->end_ns < p->to_ns ? item->end_ns : p->to_ns;
@@ -43,10 +45,11 @@ static void phase(struct page *p, const struct baro_timeline_item *item, unsigne
     fmt_duration(html, item->end_ns - item->begin_ns);
     buf_str(html, item->is_open ? ", not ended" : "");
     /* HTML, because text of SVG has no ellipsis. */
-    buf_printf(html,
-               "</title><rect class=\"k%u\" width=\"100%%\" height=\"100%%\" rx=\"3\"/><foreignObject width=\"100%%\" "
-               "height=\"100%%\"><div class=\"pn\"><span>",
-               color);
+    buf_printf(
+        html,
+        "</title>%s<rect class=\"k%u\" width=\"100%%\" height=\"100%%\" rx=\"3\"/><foreignObject width=\"100%%\" "
+        "height=\"100%%\"><div class=\"pn\"><span>",
+        has_failed ? "<rect width=\"4\" height=\"100%\"/>" : "", color);
     page_string(html, item->name);
     buf_str(html, "</span></div></foreignObject></svg>\n");
 }

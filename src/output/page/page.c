@@ -34,6 +34,17 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *
     return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
+/* Makes charts from the tape of the machine, if the job's own has nothing of it. The page has the job also if that tape
+ * cannot be read. */
+static int make_machine_figures(struct page *p, const struct figure_options *options, struct baro_error *err)
+{
+    const struct chart *own = figures_find(p->figures, "host_memory");
+    if (!p->options->machine || !own || !own->absent)
+        return 0;
+    int code = figures_beside(p->figures, p->header, p->options->machine, options, &p->machine, err);
+    return code == -ENOMEM ? code : 0;
+}
+
 static int make_figures(struct page *p, struct baro_tape *tape, struct baro_error *err)
 {
     struct figure_options options = {.buckets = BUCKETS, .summary = p->summary, .timeline = p->timeline};
@@ -51,6 +62,8 @@ static int make_figures(struct page *p, struct baro_tape *tape, struct baro_erro
         options.from_ns = c->from_ns;
         options.to_ns = c->to_ns;
         code = figures_of_kinds(tape, &p->kinds, &options, &p->devices, err);
+        if (code >= 0)
+            code = make_machine_figures(p, &options, err);
         if (code >= 0)
             code = figures_of_marks(p->timeline, c, NULL, &p->numbers, err);
     }
@@ -78,11 +91,16 @@ static void head_of_file(struct page *p)
 static void in_short(struct page *p, const struct baro_verdicts *verdicts)
 {
     page_begin_section(p, "verdict", "In short");
-    buf_str(&p->html, "<div class=\"short\"><h3>Verdict</h3>\n");
+    bool has_phases = page_has_phases(p);
+    buf_printf(&p->html, "<div class=\"short%s\"><div><h3>Verdict</h3>\n", has_phases ? " two" : "");
     page_verdicts(p, verdicts);
-    buf_str(&p->html, "<h3>What it used</h3>\n");
+    if (has_phases) {
+        buf_str(&p->html, "</div>\n<div><h3>Phases</h3>\n");
+        page_gantt(p);
+    }
+    buf_str(&p->html, "</div>\n<details class=\"used\"><summary>What it used, in words</summary>\n");
     page_words(p, false);
-    buf_str(&p->html, "</div>\n");
+    buf_str(&p->html, "</details></div>\n");
     page_end_section(p);
 }
 
@@ -109,9 +127,11 @@ static int write_page(struct page *p, const struct baro_verdicts *verdicts, stru
     page_tree(p);
     page_tables(p);
     page_facts(p);
-    buf_str(&p->html, "</main>\n<footer>Made by barograph " BARO_VERSION " from a tape of version ");
+    buf_str(&p->html, "</main>\n<footer><p>Made by barograph " BARO_VERSION " from a tape of version ");
     page_string(&p->html, baro_header_version(p->header));
-    buf_str(&p->html, ". This file asks for nothing over a network.</footer>\n");
+    buf_str(&p->html,
+            ". This file asks for nothing over a network.</p>\n<p>≥ at least, ≤ at most, ≈ about; in tables such "
+            "values are underlined, and their titles say which it is.</p></footer>\n");
     int code = page_data(p);
     buf_str(&p->html, "<script>");
     buf_str(&p->html, page_js);
@@ -145,6 +165,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
         code = write_page(&p, baro_fold_verdicts(p.fold), err);
     figures_free(p.devices);
     figures_free(p.numbers);
+    figures_free(p.machine);
     figures_free(p.figures);
     bars_done(&p.bars);
     kinds_done(&p.kinds);

@@ -9,6 +9,10 @@
 struct page_options {
     const char *tape_name; /* what the page calls the tape, such as the name of its file; bytes */
     long zone;             /* local time zone when the recording began: seconds east of UTC */
+    /* A tape of the machine alone, for charts of the machine that the tape itself lacks; its cursor is moved. NULL:
+     * none */
+    struct baro_tape *machine;
+    const char *machine_name;
 };
 
 /*

@@ -67,6 +67,12 @@
   const P = data.processes, names = data.names;
   const since = t => moment(t - data.start_ns);
 
+  /* ---- clock time on the axes, instead of the time since the start: as the clock showed it where it was recorded ---- */
+  let clock = data.is_attached;
+  const wall = t => data.start_us / 1e3 + (t - data.start_ns) / 1e6 + data.zone_s * 1e3; /* milliseconds since 1970, there */
+  const clockText = (t, digits) => new Date(Math.floor(wall(t) + 1e-4)).toISOString().slice(11, digits ? 20 + digits : 19);
+  const told = t => (clock ? clockText(t, to - from < 600e9 ? 3 : 0) : since(t));
+
   /* ---- the time axis: what part of it is shown ---- */
   let a = from, b = to;
   const share = t => (t - a) / (b - a);
@@ -83,6 +89,14 @@
   const timeTicks = () => {
     const most = Math.max(2, Math.floor($(".time", tracks).getBoundingClientRect().width / 105));
     const step = steps.find(s => (b - a) / s <= most) || steps[steps.length - 1], ticks = [];
+    if (clock) {
+      const shift = (wall(data.start_ns) % 864e5) * 1e6 - data.start_ns; /* steps count from midnight */
+      for (let k = Math.ceil((a + shift) / step); k * step - shift <= b; k++) {
+        const t = k * step - shift, isMidnight = (k * step) % 864e11 === 0;
+        ticks.push([t, isMidnight ? new Date(wall(t) + 1).toISOString().slice(5, 10) : clockText(t, step < 1e9 ? 3 : 0).slice(0, step % 6e10 ? undefined : 5)]);
+      }
+      return ticks;
+    }
     for (let k = Math.ceil((a - data.start_ns) / step); k * step + data.start_ns <= b; k++) ticks.push([k * step + data.start_ns, tickText(k * step, step)]);
     return ticks;
   };
@@ -138,7 +152,10 @@
     }
     plot.inner.setAttribute("viewBox", [(a - from) / span * plot.width, y, (b - a) / span * plot.width, h].join(" "));
     for (const mark of $$(".mark", plot.svg)) {
-      const line = $("line", mark);
+      const line = $("line", mark), text = $("text", mark), room = plot.svg.getBoundingClientRect().width, x = share(Number(mark.dataset.t)) * room, w = text.getComputedTextLength();
+      /* beside the point, but within the plot */
+      mark.classList.remove("left");
+      text.setAttribute("x", x > 0.6 * room ? Math.max(-7 - w, -x) : Math.max(-x, Math.min(7, room - x - w)));
       mark.setAttribute("y", plot.height * (1 - Number(mark.dataset.y) / end));
       if (line) line.setAttribute("y2", plot.height * (mark.dataset.y - mark.dataset.below) / end);
     }
@@ -157,13 +174,22 @@
     e.setAttribute("x", x0 * 100 + "%");
     e.setAttribute("width", Math.max(0.15, (x1 - x0) * 100) + "%");
   };
-  const zoomed = make("span", { class: "zoomed", hidden: "" }), zoomText = make("span");
+  const zoomed = make("span", { class: "zoomed", hidden: "" }), zoomText = make("span"), clocks = make("span", { class: "clocks" }), clockButton = make("button", { type: "button" });
   zoomed.append(zoomText, make("button", { type: "button" }, "whole run"));
-  $("h2", tracks.closest("section")).append(zoomed);
+  clocks.append(clockButton);
+  $("h2", tracks.closest("section")).append(clocks, zoomed);
+  const nameClock = () => {
+    const east = data.zone_s / 60, zone = "UTC" + (east ? (east < 0 ? "\u2212" : "+") + Math.floor(Math.abs(east) / 60) + (east % 60 ? ":" + pad(Math.abs(east) % 60) : "") : "");
+    clockButton.textContent = clock ? "since the start" : "clock time";
+    $(".track.axis .th", tracks).textContent = clock ? "clock, " + zone + ", " + new Date(wall(from)).toISOString().slice(0, 10) : "time since the start";
+  };
+  clockButton.addEventListener("click", () => { clock = !clock; nameClock(); view(a, b); });
+  nameClock();
   const view = (x, y) => {
     const least = Math.max(1000, span / 1e5);
     if (y - x < least) { const middle = (x + y) / 2; x = middle - least / 2; y = middle + least / 2; }
     const w = Math.min(span, y - x);
+    if (w !== b - a) pop.hidden = true;
     a = Math.min(Math.max(from, x), to - w);
     b = a + w;
     const ticks = timeTicks();
@@ -174,7 +200,7 @@
     plots.forEach(plot => drawPlot(plot, ticks));
     $$("svg[data-t], svg[data-b]", tracks).forEach(place);
     zoomed.hidden = w >= span;
-    zoomText.textContent = since(a) + " to " + since(b);
+    zoomText.textContent = told(a) + " to " + told(b);
     cursors();
   };
   $("button", zoomed).addEventListener("click", () => view(from, to));
@@ -212,7 +238,7 @@
     for (const { hover, pin } of areas) { put(hover, at); put(pin, pinned); }
     const t = at === null ? pinned : at;
     put(when, t);
-    if (t !== null) when.textContent = since(t);
+    if (t !== null) when.textContent = told(t);
     values(t);
   }
   let due = false;
@@ -257,6 +283,7 @@
         const k = e.target.closest("[data-k]");
         if (k && tp.closest(".bars")) focus(k.dataset.k);
         pick(timeAt(tp, e.clientX));
+        popUp(timeAt(tp, e.clientX), e, tp.closest(".track"));
       }
     };
     tp.addEventListener("pointerup", end);
@@ -338,8 +365,8 @@
     chosen = i;
     const m = M[i], all = sum(m);
     pinned = m.t_ns;
-    $("h2", tree).firstChild.textContent = "Processes at " + since(m.t_ns);
-    $(".tree-sum", tree).textContent = since(m.t_ns) + ": " + count(all.n) + " processes, " + (m.rss_is_lower_bound ? "at least " : "") + bytes(all.rss) + " rss, " + (all.cores < 10 ? all.cores.toFixed(2) : all.cores.toFixed(1)) + " cores";
+    $("h2", tree).firstChild.textContent = "Processes at " + told(m.t_ns);
+    $(".tree-sum", tree).textContent = told(m.t_ns) + ": " + count(all.n) + " processes, " + (m.rss_is_lower_bound ? "\u2265" : "") + bytes(all.rss) + " rss, " + (all.cores < 10 ? all.cores.toFixed(2) : all.cores.toFixed(1)) + " cores";
     const rows = forest(m).map(r => {
       const row = make("tr", { "data-k": text(r.i) }), first = make("td");
       first.append(make("span", { class: "branch" }, r.branch), ...titled(r.i));
@@ -356,6 +383,30 @@
     cursors();
   };
   const pick = t => { if (M.length) show(nearest(t)); };
+
+  /* ---- a click on a chart: the three heaviest processes, there ---- */
+  const pop = make("div", { class: "pop", role: "status", hidden: "" });
+  tracks.append(pop);
+  const heaviest = (m, byMemory) => {
+    const rows = [];
+    for (let k = 0; k < m.p.length; k += 3) rows.push({ i: m.p[k], rss: (m.p[k + 1] || 0) * 1000, cores: m.p[k + 2] / 1000 });
+    return rows.sort((x, y) => (byMemory ? y.rss - x.rss : y.cores - x.cores || y.rss - x.rss)).slice(0, 3);
+  };
+  const popUp = (t, e, track) => {
+    if (!M.length || track.matches(".lanes, .bars")) return;
+    const m = M[nearest(t)], all = sum(m), byMemory = /memory/.test(track.id), table = make("table"), box = tracks.getBoundingClientRect();
+    for (const { i, rss, cores } of heaviest(m, byMemory)) {
+      const row = make("tr"), name = make("td", { title: cmdline(i) });
+      name.append(...titled(i));
+      row.append(name, make("td", { class: "n" }, cores.toFixed(2)), make("td", { class: "n" }, rss ? bytes(rss) : ""));
+      table.append(row);
+    }
+    pop.replaceChildren(make("b", {}, told(m.t_ns)), make("span", {}, " heaviest of " + count(all.n) + " by " + (byMemory ? "memory" : "cores")), table);
+    pop.hidden = false;
+    pop.style.left = Math.max(6, Math.min(e.clientX - box.left + 10, box.width - pop.offsetWidth - 6)) + "px";
+    pop.style.top = e.clientY - box.top + 14 + "px";
+  };
+  document.addEventListener("pointerdown", () => { pop.hidden = true; });
   const peak = () => show(M.reduce((best, m, i) => (sum(m).rss > sum(M[best]).rss ? i : best), 0));
   if (tree && M.length) {
     const tools = $(".tree-at", tree);
@@ -373,7 +424,7 @@
     ...[["cpu_ns", duration, []], ["rss_peak_bytes", bytes, P.rss_peak_is_lower_bound], ["io_read_bytes", bytes, P.io_is_lower_bound],
       ["io_write_bytes", bytes, P.io_is_lower_bound]].map(([key, write, least]) => i => {
       const v = P[key][i];
-      return v === null ? ["", null] : [(least[i] ? "at least " : "") + write(v), v];
+      return v === null ? ["", null] : v || !least[i] ? [write(v), v, least[i]] : ["\u2013", v];
     }),
     i => [P.status[i] === null ? "not ended" : data.statuses[P.status[i]] || ""], i => [cmdline(i)],
   ];
@@ -381,8 +432,9 @@
   const processRow = i => {
     const row = make("tr", { "data-k": text(i) });
     columns.forEach((column, k) => {
-      const [t, v] = column(i);
+      const [t, v, isLeast] = column(i);
       const td = numeric(k) ? cell(t, v) : make("td", {}, k === 9 ? brief(t) : t);
+      if (isLeast) { td.classList.add("off"); td.title = "at least"; }
       if (k === 0) td.replaceChildren(...titled(i));
       if (k === 8 && P.status[i] > 0) td.className = "fail";
       if (k === 9) { td.className = "cmd"; td.title = t; }
@@ -460,8 +512,8 @@
   /* ---- keys ---- */
   const keys = [
     ["\u2190 \u2192", "the moment before or after: the tree as it was"], ["p", "the moment with most memory"], ["+ \u2212", "zoom in and out around the cursor"],
-    ["[ ]", "move to earlier or later"], ["0", "the whole run"], ["t", "light or dark"], ["/", "search the processes"], ["Esc", "nothing picked, nothing highlighted, the whole run"], ["?", "these keys"],
-    ["drag", "zoom to a stretch of time"], ["click", "pick a moment; on a name or a bar: highlight the command everywhere"], ["Ctrl + wheel", "zoom at the pointer"], ["double click", "the whole run"],
+    ["[ ]", "move to earlier or later"], ["0", "the whole run"], ["c", "the time since the start, or of the clock"], ["t", "light or dark"], ["/", "search the processes"], ["Esc", "nothing picked, nothing highlighted, the whole run"], ["?", "these keys"],
+    ["drag", "zoom to a stretch of time"], ["click", "pick a moment, and its heaviest processes; on a name or a bar: highlight the command everywhere"], ["Ctrl + wheel", "zoom at the pointer"], ["double click", "the whole run"],
   ];
   const dialog = make("dialog", { "aria-label": "keys" }), list = make("table"), close = make("button", { type: "button" }, "close");
   for (const [key, what] of keys) {
@@ -482,9 +534,9 @@
   };
   const actions = {
     ArrowLeft: () => show(chosen - (pinned === null ? 0 : 1)), ArrowRight: () => show(chosen + (pinned === null ? 0 : 1)), p: peak, "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2),
-    "[": () => view(a - (b - a) / 3, b - (b - a) / 3), "]": () => view(a + (b - a) / 3, b + (b - a) / 3), 0: () => view(from, to), t: () => theme.click(),
+    "[": () => view(a - (b - a) / 3, b - (b - a) / 3), "]": () => view(a + (b - a) / 3, b + (b - a) / 3), 0: () => view(from, to), c: () => clockButton.click(), t: () => theme.click(),
     "/": () => { const s = $("#processes input"); if (s) { s.focus(); s.scrollIntoView({ block: "center" }); } }, "?": () => dialog.showModal(),
-    Escape: () => { pinned = null; at = null; if (focused !== null) focus(focused); view(from, to); },
+    Escape: () => { pop.hidden = true; pinned = null; at = null; if (focused !== null) focus(focused); view(from, to); },
   };
   document.addEventListener("keydown", e => {
     if (e.ctrlKey || e.altKey || e.metaKey || dialog.open || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
@@ -494,6 +546,10 @@
     action();
   });
   addEventListener("resize", () => view(a, b));
-  addEventListener("beforeprint", () => { pinned = at = null; view(from, to); });
-  if (matchMedia("(max-width: 640px)").matches) view(from, to); /* fewer ticks fit */
+  addEventListener("beforeprint", () => {
+    pinned = at = null;
+    for (const verdict of $$(".verdicts details")) verdict.open = true;
+    view(from, to);
+  });
+  if (clock || matchMedia("(max-width: 640px)").matches) view(from, to); /* other ticks, or fewer */
 })();

@@ -28,6 +28,7 @@ struct page {
     struct bars bars;
     struct kinds kinds;
     struct chart_set *figures;
+    struct chart_set *machine;         /* charts of the machine, from its own tape; NULL: there are none */
     struct chart_set *numbers;         /* charts of numbers in marks */
     struct chart_set *devices;         /* charts of kinds; NULL: there are none */
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
@@ -62,7 +63,13 @@ void page_flush(struct page *p, bool all);
 /* A value as text for people, with "at least" and "about"; the reason where it is absent. */
 void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 void page_mark(struct buf *html, unsigned flags); /* "≥" in small; nothing before an exact value */
-/* <td data-v="..."> of a value: the number that a table is sorted by. */
+/* Cells of tables. A mark before each number would be noise there: what is not exact is underlined, its title has the
+ * words, and the foot of the page says so. page_begin_number() writes "<td ..." without its end. */
+void page_begin_number(struct buf *html, unsigned flags);
+void page_unknown_cell(struct buf *html);
+/* <td data-v="..."> of a value: the number that a table is sorted by. page_fact_cell(): with its mark, for the list of
+ * all figures. */
+void page_fact_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 /* The colour of a command in all charts: 0 to CHART_COLORS. */
 unsigned page_color(const struct page *p, const char *command);
@@ -80,7 +87,9 @@ void page_command_cell(const struct page *p, struct buf *html, const struct life
 /* ---- parts of the page, in order ---- */
 void page_head(struct page *p);                                      /* head.c: what was recorded, how it ended */
 void page_verdicts(struct page *p, const struct baro_verdicts *all); /* verdicts.c */
-void page_words(struct page *p, bool about_the_recording);           /* words.c: the lines of the summary */
+bool page_has_phases(const struct page *p);
+void page_gantt(struct page *p);                           /* gantt.c: the phases, if it has some */
+void page_words(struct page *p, bool about_the_recording); /* words.c: the lines of the summary */
 void page_key_figures(struct page *p);
 void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
 void page_charts(struct page *p); /* plot.c */

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "output/page/parts.h"
 
@@ -343,20 +344,6 @@ static void track(struct page *p, const struct chart *c, size_t i, bool tall)
 
 #define TALL_CHARTS 2u /* CPU and memory: drawn whatever they show */
 
-/* CPU and memory, the numbers that the job itself gave with marks, the other figures, then directories and the kinds
- * that only the tape has. */
-const struct chart *page_chart_at(const struct page *p, size_t i)
-{
-    size_t n = figures_count(p->figures), first = n < TALL_CHARTS ? n : TALL_CHARTS;
-    size_t numbers = p->numbers ? figures_count(p->numbers) : 0;
-    if (i < first)
-        return figures_chart(p->figures, i);
-    if (i < first + numbers)
-        return figures_chart(p->numbers, i - first);
-    i -= numbers;
-    return i < n ? figures_chart(p->figures, i) : p->devices ? figures_chart(p->devices, i - n) : NULL;
-}
-
 static bool has_value(const struct chart *c)
 {
     for (size_t k = 0; k < c->n_curves; k++) {
@@ -364,6 +351,40 @@ static bool has_value(const struct chart *c)
             return true;
     }
     return false;
+}
+
+/* Is it about the machine? The tape of the machine has these charts, too. */
+static bool is_of_machine(const struct chart *c)
+{
+    return strncmp(c->id, "host_", 5) == 0 || strcmp(c->id, "pressure") == 0 || strcmp(c->id, "disk") == 0 ||
+           strcmp(c->id, "net") == 0;
+}
+
+/* Returns the chart of the machine's tape with this id; NULL: there is none with values. */
+static const struct chart *of_machine(const struct page *p, const struct chart *c)
+{
+    const struct chart *m = p->machine && is_of_machine(c) ? figures_find(p->machine, c->id) : NULL;
+    return m && has_value(m) && m->buckets == c->buckets ? m : NULL;
+}
+
+static const struct chart *own_or_machine(const struct page *p, size_t i)
+{
+    const struct chart *c = figures_chart(p->figures, i), *m = c ? of_machine(p, c) : NULL;
+    return m ? m : c;
+}
+
+/* CPU and memory, the numbers that the job itself gave with marks, the other figures, then directories and the kinds
+ * that only the tape has. */
+const struct chart *page_chart_at(const struct page *p, size_t i)
+{
+    size_t n = figures_count(p->figures), first = n < TALL_CHARTS ? n : TALL_CHARTS;
+    size_t numbers = p->numbers ? figures_count(p->numbers) : 0;
+    if (i < first)
+        return own_or_machine(p, i);
+    if (i < first + numbers)
+        return figures_chart(p->numbers, i - first);
+    i -= numbers;
+    return i < n ? own_or_machine(p, i) : p->devices ? figures_chart(p->devices, i - n) : NULL;
 }
 
 enum how { HOW_DRAWN, HOW_FOLDED, HOW_LEFT_OUT };
@@ -398,13 +419,34 @@ static void folded(struct page *p, const struct chart *c, size_t i)
     buf_done(&text);
 }
 
-static void left_out(struct page *p, const struct chart *c)
+static const char *reason_of(const struct page *p, const struct chart *c)
 {
-    buf_str(&p->html, "<p class=\"fold\"><b>");
-    page_string(&p->html, c->title);
-    buf_str(&p->html, "</b> not drawn: ");
-    page_string(&p->html, c->absent ? c->absent : "no sample has the values");
-    buf_str(&p->html, "</p>\n");
+    if (is_of_machine(c) && baro_header_mode(p->header) == BARO_MODE_ATTACH)
+        return "this tape has nothing of the machine, and no tape of the machine is beside it";
+    return c->absent ? c->absent : "no sample has the values";
+}
+
+/* Writes one line for all charts that have this reason, from chart `i` on; nothing if an earlier one had it. */
+static void left_out(struct page *p, size_t i)
+{
+    const struct chart *c = page_chart_at(p, i), *other;
+    const char *reason = reason_of(p, c);
+    for (size_t k = 0; k < i; k++) {
+        other = page_chart_at(p, k);
+        if (how_of(other, k) == HOW_LEFT_OUT && strcmp(reason_of(p, other), reason) == 0)
+            return;
+    }
+    buf_str(&p->html, "<p class=\"fold\">Not drawn: ");
+    for (size_t k = i; (other = page_chart_at(p, k)); k++) {
+        if (how_of(other, k) != HOW_LEFT_OUT || strcmp(reason_of(p, other), reason) != 0)
+            continue;
+        buf_str(&p->html, k > i ? ", <b>" : "<b>");
+        page_string(&p->html, other->title);
+        buf_str(&p->html, "</b>");
+    }
+    buf_str(&p->html, " (");
+    page_string(&p->html, reason);
+    buf_str(&p->html, ")</p>\n");
 }
 
 void page_charts(struct page *p)
@@ -419,8 +461,13 @@ void page_charts(struct page *p)
             else if (how == HOW_FOLDED)
                 folded(p, c, i);
             else
-                left_out(p, c);
+                left_out(p, i);
         }
+    }
+    if (p->machine) {
+        buf_str(&p->html, "<p class=\"fold\">The charts of the machine are from the tape <b>");
+        page_string(&p->html, p->options->machine_name);
+        buf_str(&p->html, "</b>.</p>\n");
     }
 }
 

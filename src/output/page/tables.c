@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "output/page/parts.h"
 #include "output/text/lines.h"
+#include "output/text/phase_names.h"
 #include "output/text/read_fact.h"
 #include "output/text/tasks.h"
 
@@ -83,7 +84,8 @@ static void phases(struct page *p)
         if (item->kind != BARO_TIMELINE_PHASE)
             continue;
         shown++;
-        buf_printf(&p->html, "<tr><td class=\"d%d\">", item->depth < 12 ? item->depth : 12);
+        buf_printf(&p->html, "<tr%s><td class=\"d%d\">", phase_status(item) ? " class=\"problem\"" : "",
+                   item->depth < 12 ? item->depth : 12);
         page_string(&p->html, item->text);
         buf_str(&p->html, item->is_open ? " <span class=\"absent\">not ended</span></td>" : "</td>");
         moment_cell(p, item->begin_ns);
@@ -204,8 +206,12 @@ static void bytes_cell(struct page *p, const struct life *life, enum life_has ha
         number_cell(p, life->has & has, bytes, fmt_bytes);
         return;
     }
-    buf_printf(&p->html, "<td class=\"n\" data-v=\"%llu\">", (unsigned long long)bytes);
-    page_mark(&p->html, BARO_VALUE_LOWER_BOUND);
+    if (!bytes) { /* at least nothing */
+        page_unknown_cell(&p->html);
+        return;
+    }
+    page_begin_number(&p->html, BARO_VALUE_LOWER_BOUND);
+    buf_printf(&p->html, " data-v=\"%llu\">", (unsigned long long)bytes);
     fmt_bytes(&p->html, bytes);
     buf_str(&p->html, "</td>");
 }

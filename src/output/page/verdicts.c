@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the verdicts: what held the job up, what ended it, and what to ask for next time, with evidence. */
+/* Writes the verdicts: what held the job up, what ended it, and what to ask for next time. Each is a line that opens:
+ * its sentences and the evidence are within. */
 #include "output/page/parts.h"
 
 static void evidence(struct page *p, const struct baro_verdict *v)
@@ -7,40 +8,49 @@ static void evidence(struct page *p, const struct baro_verdict *v)
     struct buf *html = &p->html;
     if (!v->evidence_count)
         return;
-    buf_str(html, "<details><summary>evidence</summary><table><tbody>\n");
+    buf_str(html, "<table><tbody>\n");
     for (size_t i = 0; i < v->evidence_count; i++) {
+        if (v->evidence[i].flags & BARO_VALUE_LOWER_BOUND && v->evidence[i].value <= 0)
+            continue; /* at least nothing */
         buf_str(html, "<tr><th scope=\"row\">");
         page_string(html, v->evidence[i].name);
         buf_str(html, "</th><td class=\"n\">");
         page_string(html, v->evidence[i].text);
         buf_str(html, "</td></tr>\n");
     }
-    buf_str(html, "</tbody></table><p class=\"hint\">rule <code>");
-    page_string(html, v->rule);
-    buf_str(html, "</code></p></details>\n");
+    buf_str(html, "</tbody></table>");
+}
+
+/* Writes a text in an element of this class, or nothing if there is none. */
+static void prose(struct page *p, const char *element, const char *class, const char *before, const char *text)
+{
+    if (!text || !*text)
+        return;
+    buf_printf(&p->html, "<%s class=\"%s\">%s", element, class, before);
+    page_prose_string(&p->html, text);
+    buf_printf(&p->html, "</%s>\n", element);
 }
 
 static void verdict(struct page *p, const struct baro_verdict *v)
 {
     struct buf *html = &p->html;
     const char *weight = baro_verdict_weight_name(v->weight);
-    buf_printf(html,
-               "<li class=\"v-%s\" data-b=\"%llu\" data-e=\"%llu\"><span class=\"tag\">%s</span><div><p class=\"vt\">",
-               weight, (unsigned long long)v->begin_ns, (unsigned long long)v->end_ns, weight);
-    page_prose_string(html, v->title);
+    buf_printf(html, "<li class=\"v-%s\"><details><summary><b class=\"tag\" title=\"%s\">", weight, weight);
+    page_string(html, v->rule);
+    buf_str(html, "</b> <span class=\"vb\">");
     if (v->phase) {
-        buf_str(html, " <span class=\"in-phase\">in ");
+        buf_str(html, "in ");
         page_string(html, v->phase);
-        buf_str(html, "</span>");
+        buf_str(html, ": ");
     }
-    buf_str(html, "</p>");
-    if (v->advice && *v->advice) {
-        buf_str(html, "<p class=\"va\">");
-        page_prose_string(html, v->advice);
-        buf_str(html, "</p>");
-    }
+    page_prose_string(html, v->brief);
+    buf_str(html, "</span> ");
+    prose(p, "span", "vh", "→ ", v->hint);
+    buf_str(html, "</summary>\n");
+    prose(p, "p", "vt", "", v->title);
+    prose(p, "p", "va", "", v->advice);
     evidence(p, v);
-    buf_str(html, "</div></li>\n");
+    buf_str(html, "</details></li>\n");
 }
 
 /* Writes the verdicts about the whole job, or those about phases. Returns how many there are. */
@@ -64,12 +74,13 @@ static size_t put_list(struct page *p, const struct baro_verdicts *all, bool of_
 void page_verdicts(struct page *p, const struct baro_verdicts *all)
 {
     if (!put_list(p, all, false, true))
-        buf_str(&p->html, "<p class=\"calm\">No rule found anything that held it up.</p>\n");
+        buf_printf(&p->html, "<p class=\"calm\">No rule found anything%s.</p>\n",
+                   p->is_host_only ? "" : " that held it up");
     size_t of_phases = put_list(p, all, true, false);
     if (of_phases) {
         bool few = of_phases <= 2;
-        buf_printf(&p->html, "<details%s><summary>%zu about %s</summary>\n", few ? " open" : "", of_phases,
-                   of_phases == 1 ? "a phase" : "phases");
+        buf_printf(&p->html, "<details class=\"more\"%s><summary>%zu about %s</summary>\n", few ? " open" : "",
+                   of_phases, of_phases == 1 ? "a phase" : "phases");
         put_list(p, all, true, true);
         buf_str(&p->html, "</details>\n");
     }

@@ -54,7 +54,7 @@ static struct named_phases *named_of(struct phase_names *names, const struct bar
     return d;
 }
 
-static long long status_of(const struct baro_timeline_item *v)
+long long phase_status(const struct baro_timeline_item *v)
 {
     for (size_t i = 0; i < v->attribute_count; i++) {
         const struct baro_attribute *a = &v->attribute[i];
@@ -73,7 +73,7 @@ static void add_phase(struct named_phases *d, const struct baro_timeline *t, siz
     bool has_cpu = baro_timeline_value(t, i, baro_timeline_fact_find("cpu_ns"), &cpu) == BARO_PRESENT,
          has_rss = baro_timeline_value(t, i, baro_timeline_fact_find("rss_peak_bytes"), &rss) == BARO_PRESENT;
     uint64_t from = v->begin_ns > d->end_ns ? v->begin_ns : d->end_ns;
-    long long status = status_of(v);
+    long long status = phase_status(v);
     d->has_cpu = d->has_cpu && has_cpu && v->begin_ns >= d->end_ns;
     d->cpu_ns += cpu.u64;
     d->cpu_flags |= cpu.flags;

@@ -29,6 +29,8 @@ struct phase_names {
 void phase_names_collect(struct phase_names *names, const struct baro_timeline *t);
 /* Keeps the longest ones, and before these those that failed, in their order. */
 void phase_names_keep(struct phase_names *names, size_t most);
+/* The exit status that the command of a phase had; 0 if it has none. */
+long long phase_status(const struct baro_timeline_item *v);
 /* Have two phases the same name, inside of phases of the same names? */
 bool phase_is_same(const struct baro_timeline *t, const struct baro_timeline_item *a,
                    const struct baro_timeline_item *b);

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "output/page/page.h"
 #include "programs/baro-report/formats.h"
+#include "programs/baro-report/machine_tape.h"
 #include "programs/baro-report/report_folder.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
@@ -61,9 +62,13 @@ static int write_page(const struct report_job *j, struct output *o, struct baro_
     const struct listed_tape *t = &j->several.list.at[0];
     struct document d = {.task_rules = j->several.task_rules, .path = t->path, .name = t->name};
     int code = document_open(&d, err);
-    struct page_options options = {.tape_name = d.name, .zone = d.zone};
-    if (code >= 0)
+    char machine[NAME_MAX + 1] = "";
+    struct page_options options = {.tape_name = d.name, .zone = d.zone, .machine_name = machine};
+    if (code >= 0) {
+        options.machine = machine_tape_find(d.path, d.header, machine, sizeof(machine));
         code = page_write(d.tape, &options, to_output, o, err);
+    }
+    baro_tape_close(options.machine);
     document_done(&d);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "programs/baro-serve/follow.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -65,23 +66,34 @@ static void write_metric(struct json *j, const char *name, int absent, uint64_t 
         json_u64(j, v);
 }
 
-/* Writes what a running job uses at this moment. */
-static void write_now(struct json *j, const struct job *job)
+/* Writes the cores that the job uses, or that are busy on the machine. */
+static void write_cores(struct json *j, const struct job *job, int kind)
 {
-    uint64_t v = 0, rss = 0;
-    size_t lacking = 0;
     double cores = 0;
-    int derived = baro_derived_find(BARO_KIND_JOB, "cores");
-    const struct baro_row *now = baro_sample_row(job->now, BARO_KIND_JOB, 0);
-    int absent =
-        baro_row_derived(job->before ? baro_sample_row(job->before, BARO_KIND_JOB, 0) : NULL, now, derived, &cores);
-    json_begin(j, '{');
-    json_key_u64(j, "t_ns", baro_sample_t_ns(job->now));
+    int derived = baro_derived_find(kind, "cores");
+    const struct baro_row *before = job->before ? baro_sample_row(job->before, kind, 0) : NULL;
     json_key(j, "cores");
-    if (absent)
+    if (baro_row_derived(before, baro_sample_row(job->now, kind, 0), derived, &cores))
         json_null(j);
     else
         json_double(j, cores);
+}
+
+/* Writes what a running job uses at this moment; for a recording of the machine alone what is used of it. */
+static void write_now(struct json *j, const struct job *job, bool is_machine)
+{
+    uint64_t v = 0, rss = 0;
+    size_t lacking = 0;
+    const struct baro_row *now = baro_sample_row(job->now, BARO_KIND_JOB, 0);
+    int absent;
+    json_begin(j, '{');
+    json_key_u64(j, "t_ns", baro_sample_t_ns(job->now));
+    write_cores(j, job, is_machine ? BARO_KIND_HOST : BARO_KIND_JOB);
+    if (is_machine) {
+        absent = baro_row_value(baro_sample_row(job->now, BARO_KIND_HOST, 0),
+                                baro_metric_find(BARO_KIND_HOST, "memory_used"), &v);
+        write_metric(j, "memory_used_bytes", absent, v);
+    }
     absent = baro_sample_sum(job->now, baro_metric_find(BARO_KIND_PROCESS, "rss"), &rss, &lacking);
     write_metric(j, "rss_bytes", absent, rss);
     json_key_bool(j, "rss_is_lower_bound", !absent && lacking);
@@ -138,12 +150,29 @@ static void write_head(struct json *j, const struct baro_header *h, const struct
     buf_done(&time);
 }
 
-static void write_problems(struct json *j, const struct baro_verdicts *v)
+/* Has a verdict before this one the same rule, about another phase? */
+static bool is_repeated(const struct baro_verdicts *v, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (strcmp(baro_verdicts_get(v, k)->rule, baro_verdicts_get(v, i)->rule) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Writes how many problems there are, and the names of what is a problem or gives advice, problems first. */
+static void write_verdicts(struct json *j, const struct baro_verdicts *v)
 {
     size_t n = 0;
     for (size_t i = 0; i < baro_verdicts_count(v); i++)
         n += baro_verdicts_get(v, i)->weight == BARO_VERDICT_PROBLEM;
     json_key_u64(j, "problems", n);
+    json_key_begin(j, "verdicts", '[');
+    for (size_t i = 0; i < baro_verdicts_count(v); i++) {
+        if (baro_verdicts_get(v, i)->weight <= BARO_VERDICT_ADVICE && !is_repeated(v, i))
+            json_text(j, baro_verdicts_get(v, i)->rule);
+    }
+    json_end(j, ']');
 }
 
 /* Ends a row without the newline of a document, because it becomes a part of one. */
@@ -174,15 +203,16 @@ static void row_make(const struct job *job, const struct baro_tape *tape, struct
         report_title(baro_fold_summary(job->fold), &f->title);
     else
         report_name(h, &f->title);
+    json_key_bool(&j, "is_machine", f->is_machine);
     json_key(&j, "title");
     json_text_n(&j, (const char *)f->title.at, f->title.len);
     if (f->is_summed && job->fold) {
         write_facts(&j, baro_fold_summary(job->fold));
-        write_problems(&j, baro_fold_verdicts(job->fold));
+        write_verdicts(&j, baro_fold_verdicts(job->fold));
     }
     json_key(&j, "now");
     if (f->state == JOB_RUNNING && job->now)
-        write_now(&j, job);
+        write_now(&j, job, f->is_machine);
     else
         json_null(&j);
     end_row(&j);

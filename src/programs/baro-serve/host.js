@@ -1,7 +1,8 @@
 /* The page of the host: reads the list of jobs, and updates it by the server's events. */
 "use strict";
 
-const PAGE = 25, POINTS = 90;
+const PAGE = 25, POINTS = 90, VERDICTS = 3, GROUP_PILLS = 5;
+const MOST = 1000;              /* ended jobs that are read to sort or group them */
 const SHOWN = 50, DENSE = 8;    /* most running jobs that are shown; if more than DENSE are, each is a line */
 const jobs = new Map();         /* the running jobs that are shown: id -> {row, node, curve: [[t_ns, cores], ...], tasks} */
 const running = new Set();      /* ids of the running jobs that events have named */
@@ -96,13 +97,14 @@ const inView = new IntersectionObserver(entries => {
 });
 
 function newJob(row) {
-  const job = {row, curve: [], values: {cores: value("Cores"), memory: value("Memory"), processes: value("Processes"), cpu: value("CPU time")}};
+  const job = {row, curve: [], values: {cores: value(row.is_machine ? "Cores busy" : "Cores"), memory: value(row.is_machine ? "Memory in use" : "Memory"), processes: value("Processes"), cpu: value("CPU time")}};
+  if (row.is_machine) [job.values.processes, job.values.cpu].forEach(v => v.node.classList.add("none")); /* nothing counts them */
   job.since = make("span", {class: "since"});
   job.svg = newCurve("cores over time");
   job.scale = make("h3", {text: "\u00a0"});
   job.tasks = make("table", {class: "tasks", hidden: ""});
   job.node = make("article", {class: "job", "data-id": row.id},
-    make("div", {class: "top"}, make("a", {href: page(row.id), title: "Watch it: curves and processes"}, make("code", {text: plain(row.title)})), job.since),
+    make("div", {class: "top"}, make("a", {href: page(row.id), title: "Watch it: curves and processes"}, make("code", {text: titled(row)})), job.since),
     make("div", {class: "values"}, ...Object.values(job.values).map(v => v.node), make("div", {class: "value spark"}, job.scale, job.svg)), job.tasks);
   jobs.set(row.id, job);
   inView.observe(job.node);
@@ -124,7 +126,7 @@ function drawCurve(job) {
 }
 
 async function readCurve(job) {
-  const range = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/range?metric=job.cores&buckets=60");
+  const range = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/range?metric=" + (job.row.is_machine ? "host" : "job") + ".cores&buckets=60");
   if (!range) return;
   const before = pointsOf(range, 0).filter(p => p[1] !== null);
   const last = before.length ? before[before.length - 1][0] : 0;
@@ -146,14 +148,16 @@ async function readTasks(job) {
     make("th", {scope: "col", class: i ? "n" : null, text: name})))), make("tbody", {}, ...body));
 }
 
+const showSince = job => job.since.replaceChildren(make("span", {text: "since "}), when(job.row.start) + " \u00b7 " + took(job.row));
+
 function showJob(row) {
   const job = jobs.get(row.id) || newJob(row), now = row.now, marks = row.marks || {};
   job.row = row;
-  job.since.replaceChildren(make("span", {text: "since "}), when(row.start) + " \u00b7 " + duration(row.wall_ns));
+  showSince(job);
   showValue(job.values.cpu, duration(row.cpu_ns), marks.cpu_ns);
   if (now) {
     showValue(job.values.cores, cores(now.cores));
-    showValue(job.values.memory, bytes(now.rss_bytes), now.rss_is_lower_bound ? "lower_bound" : "");
+    showValue(job.values.memory, bytes(row.is_machine ? now.memory_used_bytes : now.rss_bytes), now.rss_is_lower_bound ? "lower_bound" : "");
     showValue(job.values.processes, count(now.processes), "", row.processes_started > now.processes ? count(row.processes_started) + " so far" : "");
     if (now.cores !== null && (!job.curve.length || now.t_ns > job.curve[job.curve.length - 1][0])) job.curve.push([now.t_ns, now.cores]);
     if (job.curve.length > 3 * POINTS) job.curve = job.curve.slice(-2 * POINTS);
@@ -201,46 +205,138 @@ function cell(row, text, name, figure) {
   return make("td", {class: "n" + (mark ? " " + mark : "") + (text ? "" : " soft"), "data-name": name, title: reason ? "not known: " + reason : mark ? MARKS[mark][1] : null, text: text || "\u2013"});
 }
 
-function pills(row) {
+function pills(row, most = VERDICTS) {
   const bad = row.state === "unreadable" || row.state === "cut_off" || (row.result && row.result !== "exit 0" && row.result !== "ended" && row.result !== "detached");
   const text = row.state === "ended" ? row.result || "ended" : row.state === "cut_off" ? "cut off" : row.state;
   const node = make("div", {class: "pills"}, make("span", {class: "pill" + (bad ? " bad" : row.result === "exit 0" ? " good" : ""), text, title: row.error || null}));
-  if (row.problems) node.append(make("span", {class: "pill warn", text: row.problems === 1 ? "1 problem" : row.problems + " problems", title: "see the verdict in its report"}));
+  const names = row.verdicts || [], shown = names.slice(0, most), rest = names.slice(most);
+  node.append(...shown.map(name => make("span", {class: "pill warn", text: name, title: "a rule; its verdict is in the report"})));
+  if (rest.length) node.append(make("span", {class: "pill warn", text: "+" + rest.length, title: rest.join(", ")}));
   return make("td", {}, node);
 }
 
+const numbers = row => [make("td", {class: "n", text: row.start ? when(row.start) : ""}), cell(row, duration(row.wall_ns), "took"),
+  cell(row, duration(row.cpu_ns), "CPU", "cpu_ns"), cell(row, cores(row.cores_mean), "cores", "cores_mean"), cell(row, bytes(row.rss_peak_bytes), "peak", "rss_peak_bytes"),
+  cell(row, count(row.processes_started), "processes", "processes_started")];
+
 function line(row) {
-  const command = make("code", {text: plain(row.title), title: plain(row.title)});
+  const command = make("code", {text: titled(row), title: titled(row)});
   const first = make("td", {}, row.state === "unreadable" ? command : make("a", {href: report(row.id)}, command));
-  return make("tr", {}, first, pills(row), make("td", {class: "n", text: row.start ? when(row.start) : ""}), cell(row, duration(row.wall_ns), "took"),
-    cell(row, duration(row.cpu_ns), "CPU", "cpu_ns"), cell(row, cores(row.cores_mean), "cores", "cores_mean"), cell(row, bytes(row.rss_peak_bytes), "peak", "rss_peak_bytes"),
-    cell(row, count(row.processes_started), "processes", "processes_started"));
+  return make("tr", {}, first, pills(row), ...numbers(row));
 }
 
+/* Jobs of one name, or else of one batch job, or else of one command, are a group. */
+const nameOf = row => row.name || (row.job_id ? "job " + row.job_id : row.title);
+
+function groupsOf(rows) {
+  const groups = new Map();
+  for (const row of rows) groups.set(nameOf(row), [...(groups.get(nameOf(row)) || []), row]);
+  return [...groups].map(([title, rows]) => rows.length === 1 ? rows[0] : groupOf(title, rows));
+}
+
+/* A group has the sums of its jobs, and of what no sum has the highest value. */
+function groupOf(title, rows) {
+  const values = name => rows.map(row => row[name]).filter(known), sum = name => values(name).reduce((a, b) => a + b, 0), most = name => values(name).length ? Math.max(...values(name)) : null;
+  const marks = Object.assign({}, ...rows.map(row => row.marks));
+  return {title, rows, marks, start: rows[0].start, wall_ns: most("wall_ns"), cpu_ns: sum("cpu_ns"), cores_mean: most("cores_mean"), rss_peak_bytes: most("rss_peak_bytes"), processes_started: sum("processes_started")};
+}
+
+/* "28 exit 0", "2 exit 1", "12 failed" */
+function groupPills(rows) {
+  const node = make("div", {class: "pills"}), seen = new Map();
+  for (const row of rows) for (const pill of pills(row, Infinity).querySelectorAll(".pill")) {
+    const found = seen.get(pill.textContent) || {pill, n: 0};
+    found.n++;
+    seen.set(pill.textContent, found);
+  }
+  for (const {pill, n} of [...seen.values()].sort((x, y) => y.n - x.n).slice(0, GROUP_PILLS)) {
+    pill.textContent = count(n) + " \u00d7 " + pill.textContent;
+    node.append(pill);
+  }
+  return make("td", {}, node);
+}
+
+function groupLines(group) {
+  const isOpen = opened.has(group.title), button = make("button", {class: "group", type: "button", "aria-expanded": isOpen}, make("code", {text: plain(group.title)}));
+  button.onclick = () => { if (!opened.delete(group.title)) opened.add(group.title); showBefore(); };
+  const node = make("tr", {class: "group"}, make("td", {}, button, make("small", {text: count(group.rows.length) + " jobs"})), groupPills(group.rows), ...numbers(group));
+  ["newest", "longest", "together", "highest", "highest", "together"].forEach((what, i) => { node.cells[i + 2].title = what + (node.cells[i + 2].title ? ", " + node.cells[i + 2].title : ""); });
+  return [node, ...(isOpen ? group.rows.map(row => { const n = line(row); n.classList.add("of-group"); return n; }) : [])];
+}
+
+/* What a column is sorted by. */
+const KEYS = [row => row.title.toLowerCase(), row => row.rows ? "" : row.result || row.state, row => row.start || "", row => row.wall_ns, row => row.cpu_ns, row => row.cores_mean, row => row.rss_peak_bytes, row => row.processes_started];
+let sorted = null, down = true;         /* the column; null: the newest first, as the server has them */
+let grouped = null;                     /* null: the user has not said so; it is if there are many of few names */
+let before = {total: 0, jobs: []}, isWhole = false;
+const opened = new Set();
+
+function inOrder(rows) {
+  if (sorted === null) return rows;
+  const key = KEYS[sorted];
+  return rows.map((row, i) => [key(row), i, row]).sort(([a, i], [b, j]) => a === b ? i - j : !known(a) ? 1 : !known(b) ? -1 : (a < b ? -1 : 1) * (down ? -1 : 1)).map(x => x[2]);
+}
+
+const wantsAll = () => sorted !== null || Boolean(grouped);
+
+/* The server has the pages of the newest jobs; for another order or for groups all rows are read, and paged here. */
 async function readBefore() {
-  const list = await get("/api/v1/jobs?state=over&offset=" + offset + "&limit=" + PAGE + (search ? "&search=" + encodeURIComponent(search) : ""));
-  if (!list) return;
-  const body = $("before").tBodies[0];
-  body.replaceChildren(...list.jobs.map(line));
-  $("none").hidden = list.jobs.length > 0;
+  const find = search ? "&search=" + encodeURIComponent(search) : "", all = wantsAll();
+  const list = await get("/api/v1/jobs?state=over&" + (all ? "limit=" + MOST : "offset=" + offset + "&limit=" + PAGE) + find);
+  if (!list || all !== wantsAll()) return;
+  before = list;
+  isWhole = all;
+  if (grouped === null && list.total > PAGE) {
+    const whole = await get("/api/v1/jobs?state=over&limit=" + MOST);
+    grouped = whole !== null && 2 * new Set(whole.jobs.map(nameOf)).size <= whole.jobs.length;
+    if (grouped) return readBefore();
+  }
+  showBefore();
+}
+
+function showBefore() {
+  const all = isWhole ? inOrder(grouped ? groupsOf(before.jobs) : before.jobs) : before.jobs, total = isWhole ? all.length : before.total;
+  if (isWhole && offset >= total) offset = 0;
+  const shown = isWhole ? all.slice(offset, offset + PAGE) : all;
+  $("before").tBodies[0].replaceChildren(...shown.flatMap(row => row.rows ? groupLines(row) : [line(row)]));
+  $("none").hidden = shown.length > 0;
   $("none").textContent = search ? "No command that has ended has this in it." : "No recording has ended yet.";
-  document.querySelector(".tw").hidden = !list.jobs.length;
-  $("before-count").textContent = list.total ? count(list.total) : "";
+  document.querySelector(".tw").hidden = !shown.length;
+  $("before-count").textContent = before.total ? count(before.total) + (isWhole && before.total > MOST ? ", the newest " + count(MOST) + " here" : "") : "";
+  $("group").hidden = before.total < 2;
+  $("group").setAttribute("aria-pressed", Boolean(grouped));
   $("newer").disabled = offset === 0;
-  $("older").disabled = offset + PAGE >= list.total;
-  $("page").textContent = list.total ? offset + 1 + "\u2013" + Math.min(offset + PAGE, list.total) + " of " + count(list.total) : "";
-  document.querySelector(".pager").hidden = list.total <= PAGE;
+  $("older").disabled = offset + PAGE >= total;
+  $("page").textContent = total ? offset + 1 + "\u2013" + Math.min(offset + PAGE, total) + " of " + count(total) : "";
+  document.querySelector(".pager").hidden = total <= PAGE;
+}
+
+function beginSorting() {
+  [...$("before").tHead.rows[0].cells].forEach((th, i, all) => {
+    const sort = () => {
+      down = sorted === i ? !down : i > 1;
+      sorted = i;
+      offset = 0;
+      all.forEach(other => other.setAttribute("aria-sort", other !== th ? "none" : down ? "descending" : "ascending"));
+      readBefore();
+    };
+    th.tabIndex = 0;
+    th.setAttribute("aria-sort", "none");
+    th.onclick = sort;
+    th.onkeydown = event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } };
+  });
+  $("group").onclick = () => { grouped = !grouped; offset = 0; readBefore(); };
 }
 
 /* ---- the server ---- */
 
 /* Many events at once cause one read. */
-function soon(read) {
+function soon(read, wait = () => 300) {
   let waiting = 0;
-  return () => { waiting = waiting || setTimeout(() => { waiting = 0; read(); }, 300); };
+  return () => { waiting = waiting || setTimeout(() => { waiting = 0; read(); }, wait()); };
 }
 
-const readBeforeSoon = soon(readBefore), readRunningSoon = soon(readRunning);
+const readBeforeSoon = soon(readBefore, () => wantsAll() && before.total > 4 * PAGE ? 3000 : 300), readRunningSoon = soon(readRunning);
 
 async function readAll() {
   running.clear();
@@ -286,6 +382,7 @@ function follow() {
 
 function begin() {
   beginTheme();
+  beginSorting();
   $("newer").onclick = () => { offset = Math.max(0, offset - PAGE); readBefore(); };
   $("older").onclick = () => { offset += PAGE; readBefore(); };
   $("search").oninput = () => { search = $("search").value.trim(); offset = 0; readBeforeSoon(); readRunningSoon(); };
@@ -296,6 +393,7 @@ function begin() {
     else if (event.key === "t" && !typing && !event.ctrlKey && !event.metaKey) $("theme").click();
   });
   setInterval(() => { if (jobs.size && !document.hidden) readHost(); }, 2000);
+  setInterval(() => jobs.forEach(showSince), 1000);
   placeJobs();
   follow();
 }

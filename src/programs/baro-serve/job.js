@@ -6,20 +6,32 @@ const STEPS = 300, POINTS = 1200;       /* of a curve: steps at first, points at
 const TREE_MS = 2000, PROCESSES = 200;  /* how often processes are read, and how many */
 
 /* least: the smallest value at the top of the axis */
-const rate = v => bytes(v) + "/s";
-const curves = [
+const rate = v => bytes(v) + "/s", percent = v => (v * 100).toFixed(0) + "\u00a0%";
+const ofJob = [
   {title: "Cores", metric: "job.cores", of: s => s.job.cores, text: cores, least: 0.1},
   {title: "Memory (rss)", metric: "process.rss", of: s => s.job.rss_bytes, text: bytes, least: 1e6},
   {title: "Read from storage", metric: "job.io_read_bytes_per_second", of: s => s.job.io_read_bytes_per_second, text: rate, least: 1e3},
   {title: "Written to storage", metric: "job.io_write_bytes_per_second", of: s => s.job.io_write_bytes_per_second, text: rate, least: 1e3},
   {title: "Processes", metric: "job.processes", of: s => s.job.processes, text: count, least: 2},
-  {title: "Cores of the machine", metric: "host.cores", of: s => s.host && s.host.cores, text: cores, least: 0.1, isOfCpus: true},
-].map(c => ({...c, points: []}));
+];
+/* of a recording of the machine alone */
+const ofMachine = [
+  {title: "Memory in use", metric: "host.memory_used", of: s => s.host && s.host.memory_used_bytes, text: bytes, least: 1e6},
+  {title: "Waiting for a CPU", metric: "host.pressure_cpu_some_ratio", of: s => s.host && s.host.pressure_cpu_some_ratio, text: percent, least: 0.1, most: 1},
+  {title: "Waiting for storage", metric: "host.pressure_io_some_ratio", of: s => s.host && s.host.pressure_io_some_ratio, text: percent, least: 0.1, most: 1},
+  ...["disk_read", "disk_write", "net_receive", "net_transmit"].map((name, i) => ({title: ["Disks read", "Disks written", "Network received", "Network sent"][i],
+    metric: "host." + name + "_bytes_per_second", of: s => s.host && s.host[name + "_bytes_per_second"], text: rate, least: 1e3})),
+];
+const ofBoth = {title: "Cores of the machine", metric: "host.cores", of: s => s.host && s.host.cores, text: cores, least: 0.1, isOfCpus: true};
+const mostOf = c => c.isOfCpus ? cpus : c.most || 0;
+let curves = [], isMachine = false;
+let began = 0; /* milliseconds since 1970 */
 let newest = 0, isOver = false, cpus = 0, rowMarks = {};
 
 /* ---- curves ---- */
 
 function beginCurves() {
+  curves = (isMachine ? [ofBoth, ...ofMachine] : [...ofJob, ofBoth]).map(c => ({...c, points: []}));
   for (const c of curves) {
     c.now = make("b");
     c.scale = make("span", {class: "past"});
@@ -27,18 +39,50 @@ function beginCurves() {
     c.node = make("figure", {class: "row", hidden: ""}, make("figcaption", {}, make("h3", {text: c.title}), c.now, c.scale), c.svg);
     $("curves").append(c.node);
   }
+  $("curves").append(axis.node);
+}
+
+/* ---- the time axis: the clock of the browser ---- */
+
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+const axis = {box: make("div", {class: "ticks", "aria-hidden": "true"})};
+axis.node = make("div", {class: "row axis"}, make("span", {class: "past", text: "time"}), axis.box);
+
+/* Returns [percent, text] of ticks between two times in milliseconds since 1970, at whole steps of local time. */
+function ticksOf(from, to, most) {
+  const step = 1000 * (SECONDS.find(s => (to - from) / 1000 / s <= most) || 86400 * Math.ceil((to - from) / 864e5 / most));
+  const local = -60000 * new Date(to).getTimezoneOffset(), two = n => String(n).padStart(2, "0"), ticks = [];
+  for (let t = Math.ceil((from + local) / step) * step - local; t <= to; t += step) {
+    const at = new Date(t), isMidnight = (t + local) % 864e5 === 0;
+    const time = two(at.getHours()) + ":" + two(at.getMinutes()) + (step < 60000 ? ":" + two(at.getSeconds()) : "");
+    ticks.push([100 * (t - from) / (to - from), isMidnight ? two(at.getMonth() + 1) + "-" + two(at.getDate()) : time]);
+  }
+  return ticks;
+}
+
+/* Writes the axis; returns where its lines are. */
+function drawAxis(from, length) {
+  const ticks = ticksOf(began + from / 1e6, began + (from + length) / 1e6, Math.max(2, Math.floor(axis.box.clientWidth / 95)));
+  axis.box.replaceChildren(...ticks.map(([x, text]) => {
+    const tick = make("span", {class: x < 4 ? "first" : x > 96 ? "last" : null, text});
+    tick.style.left = x + "%";
+    return tick;
+  }));
+  return ticks.map(([x]) => x);
 }
 
 function drawCurves() {
+  const begins = curves.filter(c => c.points.length).map(c => c.points[0][0]), from = Math.min(...begins), length = newest - from || 1;
+  const ticks = begins.length ? drawAxis(from, length) : [];
   for (const c of curves) {
     const known = c.points.filter(p => p[1] !== null);
     c.node.hidden = known.length < 2;
     if (known.length < 2) continue;
-    const peak = Math.max(...known.map(p => p[1])), from = c.points[0][0], length = newest - from || 1;
+    const peak = Math.max(...known.map(p => p[1]));
     const last = c.points[c.points.length - 1][1];
     c.now.textContent = last === null ? "\u2013" : c.text(last);
     c.scale.textContent = "peak " + c.text(peak) + " in " + duration(length);
-    drawPath(c.svg, c.points, Math.max(c.least, peak), from, length);
+    drawPath(c.svg, c.points, Math.max(c.least, peak), from, length, ticks);
   }
 }
 
@@ -56,7 +100,7 @@ async function readCurves() {
   for (const c of curves) {
     const range = await get(base + "/range?metric=" + c.metric + "&buckets=" + STEPS);
     if (!range) continue; /* the tape does not have it */
-    const before = pointsOf(range, 0).filter(p => p[0] < newest || !newest).map(([t, v]) => [t, within(v, c.isOfCpus ? cpus : 0)]);
+    const before = pointsOf(range, 0).filter(p => p[0] < newest || !newest).map(([t, v]) => [t, within(v, mostOf(c))]);
     const last = before.length ? before[before.length - 1][0] : 0;
     c.points = before.concat(c.points.filter(p => p[0] > last));
     newest = Math.max(newest, last);
@@ -66,7 +110,17 @@ async function readCurves() {
 
 /* ---- now ---- */
 
+function putMachine(host) {
+  const share = (v, most) => v === null || !most ? null : v / most, wait = host.pressure_cpu_some_ratio, read = host.disk_read_bytes_per_second, written = host.disk_write_bytes_per_second;
+  $("now").replaceChildren(
+    figure("CPUs busy", cores(within(host.cores, cpus)) || "\u2013", "of " + cpus, share(host.cores, cpus)),
+    figure("Memory in use", bytes(host.memory_used_bytes) || "\u2013", "of " + bytes(host.memory_total_bytes), share(host.memory_used_bytes, host.memory_total_bytes)),
+    figure("Waiting for a CPU", wait === null ? "\u2013" : percent(wait), "of the time", wait),
+    figure("Disks", read === null || written === null ? "\u2013" : rate(read + written), "read and written", null));
+}
+
 function put(sample) {
+  if (isMachine) { if (sample.host) putMachine(sample.host); return; }
   const job = sample.job, low = new Set((job.lower_bounds || "").split(/[^a-z_]+/));
   const marked = (name, text) => {
     const mark = rowMarks[name] || (low.has(name) ? "lower_bound" : "");
@@ -84,7 +138,7 @@ function onSample(sample) {
   if (sample.t_ns <= newest) return;
   newest = sample.t_ns;
   for (const c of curves) {
-    c.points.push([newest, within(c.of(sample), c.isOfCpus ? cpus : 0)]);
+    c.points.push([newest, within(c.of(sample), mostOf(c))]);
     if (c.points.length > POINTS) c.points = halve(c.points);
   }
   due = due || requestAnimationFrame(() => { due = 0; drawCurves(); put(sample); });
@@ -117,7 +171,7 @@ function treeRow([branch, p]) {
 }
 
 async function readTree() {
-  if (isOver || document.hidden) return;
+  if (isOver || document.hidden || isMachine) return;
   const list = await get(base + "/processes?columns=pid,ppid,name,cmdline,cores,cpu_ns,rss_bytes&limit=" + PROCESSES);
   if (!list) return;
   $("tree").tBodies[0].replaceChildren(...forest(list.processes).map(treeRow));
@@ -131,10 +185,13 @@ async function readTree() {
 function putRow(row) {
   isOver = row.state !== "running";
   rowMarks = {...row.marks, ...(row.now && row.now.rss_is_lower_bound ? {rss_bytes: "lower_bound"} : {})};
-  document.title = plain(row.title) + " - barograph";
-  $("title").textContent = plain(row.title);
+  isMachine = row.is_machine;
+  began = Date.parse(row.start);
+  document.title = titled(row) + " - barograph";
+  $("title").textContent = titled(row);
   $("since").textContent = "since " + when(row.start);
-  $("wall").textContent = duration(row.wall_ns);
+  $("wall").textContent = took(row);
+  $("tree").closest("section").hidden = isMachine;
   $("state").textContent = isOver ? row.result || row.state : "running";
   $("state").className = "pill" + (!isOver ? "" : row.result === "exit 0" ? " good" : " bad");
   $("report").textContent = isOver ? "Open the report" : "Report so far";
@@ -175,12 +232,12 @@ function follow() {
 
 async function begin() {
   beginTheme();
-  beginCurves();
   $("report").href = page(id) + "/report";
   $("json").href = base;
   document.addEventListener("keydown", event => { if (event.key === "t" && !event.ctrlKey && !event.metaKey) $("theme").click(); });
   const row = await readRow();
   if (row && row.state !== "running") { location.replace($("report").href); return; }
+  beginCurves();
   follow();
   await readCurves();
   readTree();

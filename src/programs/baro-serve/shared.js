@@ -34,6 +34,9 @@ function when(text) {
   return t.getFullYear() + "-" + p(t.getMonth() + 1) + "-" + p(t.getDate()) + " " + time;
 }
 
+/* How long a job has taken. One that runs goes on after its last sample. */
+const took = row => duration(row.state === "running" ? Math.max(row.wall_ns, (Date.now() + ahead - Date.parse(row.start)) * 1e6) : row.wall_ns);
+
 /* ---- nodes ---- */
 
 function make(tag, options, ...children) {
@@ -54,6 +57,7 @@ function drawn(tag, options) {
 
 /* The server writes a backslash as two, so that it differs from the escape of a control character. */
 const plain = text => text.replace(/\\\\/g, "\\");
+const titled = row => (row.is_machine ? "the machine " : "") + plain(row.title);
 const report = id => "/jobs/" + encodeURIComponent(id) + "/report";
 
 function figure(name, big, small, share) {
@@ -71,15 +75,16 @@ const page = id => "/jobs/" + encodeURIComponent(id);
 /* The kernel counts time in steps, so a rate can exceed the number of cores: 2.03 of 2. */
 const within = (v, most) => v === null || v === undefined ? null : most ? Math.min(v, most) : v;
 
-/* A curve of points [time, value] in a box of 100 by 52, up to most; a value of null is a gap. */
-function drawPath(svg, points, most, from, length) {
+/* A curve of points [time, value] in a box of 100 by 52, up to most; a value of null is a gap. ticks: where lines of the
+ * time axis are, in percent. */
+function drawPath(svg, points, most, from, length, ticks = []) {
   const runs = [[]];
   for (const [t, v] of points) {
     if (v === null) { if (runs[runs.length - 1].length) runs.push([]); continue; }
     runs[runs.length - 1].push(((t - from) / length * 100).toFixed(2) + "," + (50 - v / most * 46).toFixed(2));
   }
   const x = at => at.split(",")[0];
-  svg.replaceChildren(drawn("line", {x1: 0, x2: 100, y1: 50.5, y2: 50.5}),
+  svg.replaceChildren(drawn("line", {x1: 0, x2: 100, y1: 50.5, y2: 50.5}), ...ticks.map(x => drawn("line", {x1: x, x2: x, y1: 0, y2: 50.5})),
     ...runs.filter(at => at.length > 1).flatMap(at => [
       drawn("path", {class: "area", d: "M" + x(at[0]) + ",50L" + at.join("L") + "L" + x(at[at.length - 1]) + ",50Z"}), drawn("path", {d: "M" + at.join("L")})]));
 }
@@ -88,9 +93,12 @@ const newCurve = label => drawn("svg", {class: "curve", viewBox: "0 0 100 52", p
 
 /* ---- the server ---- */
 
+let ahead = 0; /* how far the server's clock is ahead of the browser's, in milliseconds, if that is much */
+
 async function get(path) {
   try {
-    const answer = await fetch(path, {credentials: "same-origin"});
+    const answer = await fetch(path, {credentials: "same-origin"}), away = Date.parse(answer.headers.get("date")) - Date.now();
+    ahead = Math.abs(away) > 5000 ? away : 0;
     return answer.ok ? await answer.json() : null;
   } catch (error) {
     return null;
