@@ -45,7 +45,7 @@ def running(run, work):
 def test_markdown(baro, run, work, three, running):
     r = call(baro, "report", *three, running, "-o", work / "all.md")
     one_line(r, 2, "not in the report", "c/job.baro")
-    page = (work / "all.md").read_text()
+    page = (work / "all.md").read_text().replace("\u00a0", " ")
     rows = cells(page)
     assert page.startswith("# ✗ 4 tapes, 1 failed\n")
     assert [row[1] for row in rows] == ["`a/job.baro`", "`b/job.baro`", "`c/job.baro`", "`running.baro`"]
@@ -55,7 +55,7 @@ def test_markdown(baro, run, work, three, running):
     assert "1 of 4 tapes could not be read, and the sums are without it. 1 is still being recorded." in page
     # Only one that failed has a section: that of one tape without what is folded away, with a number in its heading.
     assert re.findall(r"^## (\d)\. ", page, re.M) == ["2"]
-    alone = good(baro, "report", three[1], "-F", "markdown", "-o", "-").decode()
+    alone = good(baro, "report", three[1], "-F", "markdown", "-o", "-").decode().replace("\u00a0", " ")
     heading, rest = re.sub(r"(?s)<details>.*</details>\n\n", "", alone).split("\n", 1)
     assert heading.replace("## ", "## 2. ", 1) + "\n" + rest.replace("`job.baro`", "`b/job.baro`") in page
 
@@ -67,7 +67,7 @@ def test_folder_of_many_tapes(baro, run, work):
     runs.mkdir()
     for i in range(1, 13):
         run.record(runs / f"task-{i}.baro", ["sh", "-c", "exit $N"], status=i % 2, env={**os.environ, "N": str(i % 2)})
-    page = good(baro, "report", runs, "-F", "markdown", "-o", "-").decode()
+    page = good(baro, "report", runs, "-F", "markdown", "-o", "-").decode().replace("\u00a0", " ")
     assert page.startswith("# ✗ 12 tapes, 6 failed\n\nEach: `sh -c 'exit $N'`\n\n")
     table = [line.split(" | ") for line in page.splitlines() if re.match(r"\| \d+ \|", line)]
     assert [row[1] for row in table] == [f"`task-{i}.baro`" for i in range(1, 13)]

@@ -16,6 +16,7 @@
 
 #define SECTIONS_SHOWN 5u /* those of more tapes that failed are folded away */
 #define RULES_MOST 64
+#define SHORT_RESULT 20u
 
 static int number_of_rule(const char *name)
 {
@@ -41,12 +42,17 @@ static void take_rules(const struct baro_verdicts *all, struct listed_tape *ret)
 
 void several_row(const struct document *d, struct listed_tape *ret)
 {
-    struct buf result = {0}, *b = &ret->row;
+    struct buf result = {0}, cell = {0}, *b = &ret->row;
     enum report_result how = report_result(d->summary, baro_tape_state(d->tape) == BARO_TAPE_RUNNING, &result);
     ret->has_failed = how == REPORT_BAD || how == REPORT_CUT_OFF;
-    markdown_sign(b, how);
+    markdown_sign(&cell, how);
     if (!result.failed)
-        markdown_escaped_text(b, (const char *)result.at, result.len);
+        markdown_escaped_text(&cell, (const char *)result.at, result.len);
+    if (result.len <= SHORT_RESULT) /* "exit 0" on one line, however narrow the table is */
+        markdown_unbroken(b, &cell);
+    else
+        buf_add(b, cell.at, cell.len);
+    buf_done(&cell);
     markdown_fact(b, d->summary, "", "wall_ns", 0);
     markdown_fact(b, d->summary, "job", "cpu_ns", 0);
     markdown_fact(b, d->summary, "job", "rss_peak_bytes", 0);
