@@ -57,8 +57,8 @@ def test_the_workflow_of_github(project, work, breaks):
         assert done.stderr == ""
     assert ran(report[0]).returncode == 0
     page, summary = (project / "tapes/build.html").read_text(), (work / "step.md").read_text()
-    assert "build and test" in page and summary.startswith("## `build and test`")
-    assert f"**exit {2 if breaks else 0}**" in summary
+    result = "## ✗ `build and test` · exit 2" if breaks else "## ✓ `build and test` · exit 0"
+    assert "build and test" in page and summary.startswith(result)
     assert all(f"| `{phase}` |" in summary for phase in ("build", "test"))
     assert (project / "tapes/build.baro").exists()
 
@@ -86,7 +86,7 @@ def test_what_else_it_says(project, run, work):
         run("run", "-q", "-o", project / "tapes" / f"{name}.baro", "--", "sleep", "0.3", status=0)
     (command,) = re.findall(r"`(baro report --github tapes)`", TEXT)
     assert ran(command).returncode == 0
-    assert (work / "step.md").read_text().startswith("# 2 tapes")
+    assert (work / "step.md").read_text().startswith("# ✓ 2 tapes")
     limit = textwrap.dedent(re.search(r"^    baro summary --json(?:.*\n)(?:    .*\n)+", TEXT, re.M)[0])
     assert ran(limit).returncode == 0
     done = ran(limit.replace("2e9", "1e3"))
