@@ -76,7 +76,7 @@ struct baro_evidence {
     double value;        /**< the number, in its unit; a ratio from 0 to 1 */
     enum baro_unit unit; /**< the unit of the value */
     unsigned flags;      /**< how exact it is: bits of enum baro_value_flag */
-    /** The value with its prefix (baro_value_prefix()), as text: "at least 9.8 s". Or a text such as "cgroup /a"; the
+    /** The value with its mark (baro_value_prefix()), as text: "≥9.8 s". Or a text such as "cgroup /a"; the
      * value is NAN then. */
     const char *text;
 };

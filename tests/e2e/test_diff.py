@@ -48,7 +48,7 @@ def test_the_same_run(run, pair):
     assert not [d for d in found.values() if d["answer"] in ("changed", "new", "gone")]
     assert found["job", "", "processes_started"]["answer"] == "same"
     assert found["job", "", "cpu_ns"]["answer"] == "unknown", "one run each"
-    assert told["sentence"].startswith("Nothing that it used has changed for certain.")
+    assert told["sentence"].startswith("No change is certain.")
     assert told["circumstances"] == []
 
 

@@ -119,7 +119,7 @@ def test_result_first_and_the_rest_folded(baro, phased):
     assert len(bullets) <= sum(v["weight"] != "note" for v in verdicts) and all(len(b) < 200 for b in bullets)
     assert [line.split(" | ")[0] for line in rest if line.startswith("| ")][:3] == ["| resource", "| cpu", "| memory"]
     status = {r[0]: r[4] for r in rendered(markdown.encode()).rows if len(r) == 5}
-    assert status["test"] == status["test/flaky"] == "✗ 1" and status["nap0"] == ""
+    assert status["test"] == status["test/flaky"] == "✗ exit 1" and status["nap0"] == ""
     assert "| | |" not in shown and "at least" not in shown
     # Notes of one rule on several phases are one bullet, with all names.
     idle = [line for line in folded.splitlines() if line.startswith("- **idle**")]

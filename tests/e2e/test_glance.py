@@ -45,7 +45,7 @@ def test_the_failed_phase_is_named_first(run, tape, red):
     assert re.match(r" ✗ failed +in phase test/flaky: ", lines[1]) and "status 1" in lines[1], red
     phases = [line for line in lines if re.match(r" (✗ )?(build|test)\b", line)]
     assert len(phases) == 3 and phases[-1].startswith(" ✗ test/flaky "), red
-    assert sum("✗" in line for line in phases) == 2 and "status 1" in phases[-1]
+    assert sum("✗" in line for line in phases) == 2 and "exit 1" in phases[-1]
     verdict = next(v for v in run.summary(tape)["verdicts"] if v["rule"] == "failed")
     assert verdict["brief"] in lines[1] and "in phase test/flaky" in verdict["title"]
 
@@ -78,7 +78,7 @@ def test_what_to_ask_a_batch_system_for(run, tape, monkeypatch):
     said = run("run", "-o", tape, "--", *burn(2.2), status=0).stderr
     assert re.search(r"^ efficiency +cpu [\d.]+ % · memory [\d.]+ %$", said, re.M), said
     assert re.search(r"^ next time +#SBATCH (--cpus-per-task=\d+ )?--mem=\d+M --time=1$", said, re.M), said
-    assert re.search(r"^ memory .*[\d.]+ MB of 1 GiB", said, re.M), said
+    assert re.search(r"^ memory .*[\d.]+ MB, [\d.]+ % of 1 GiB", said, re.M), said
 
 
 def test_no_percentage_of_what_is_not_exact(run, tape):

@@ -78,7 +78,7 @@ static void flag_all(struct evidence *e)
 
 static bool is_marked(const struct buf *text)
 {
-    static const char *const marks[] = {"at least ", "At least ", "at most ", "about ", "About "};
+    static const char *const marks[] = {"at least ", "At least ", "at most ", "about ", "About ", "≥", "≤", "≈"};
     for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
         if (memmem(text->at, text->len, marks[i], strlen(marks[i])))
             return true;

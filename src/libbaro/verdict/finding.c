@@ -152,7 +152,7 @@ void find_number(struct finding *f, const char *name, double value, unsigned fla
     row->value = value;
     row->unit = unit;
     row->flags = flags;
-    buf_str(&row->text, words_of_unit(value, flags, unit).at);
+    buf_str(&row->text, words_of_unit(value, flags | SIGNS, unit).at);
 }
 
 void find_text(struct finding *f, const char *name, const char *text)

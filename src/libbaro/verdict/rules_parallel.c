@@ -56,7 +56,7 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
                words_percent(one, BARO_VALUE_ESTIMATE).at, words_cores(FACT(e, cores)).at);
     find_advice(f, "Run its steps in parallel (make -j%s, xargs -P%s, threads), or ask for 1 core.",
                 words_cores(whole_down(e->cores), 0).at, words_cores(whole_down(e->cores), 0).at);
-    find_brief(f, "one thread at a time for %s of the time", words_percent(one, BARO_VALUE_ESTIMATE | SIGNS).at);
+    find_brief(f, "at most one thread had work for %s of the time", words_percent(one, BARO_VALUE_ESTIMATE | SIGNS).at);
     find_hint(f, "run steps in parallel, or ask for 1 core");
     find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
     find_number(f, "one_thread_ratio", one, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);

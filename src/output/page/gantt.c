@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The phases beside the verdicts: a bar for each over the whole time, and what it took. Phases of one name and parent
  * are one row. If there are many, the longest are shown, and before these those that failed. */
+#include <sys/wait.h>
 #include <string.h>
 
 #include "base/fmt.h"
@@ -66,7 +67,8 @@ static void row(struct page *p, const struct named_phases *d)
     if (d->n > 1)
         buf_printf(html, " <small>×%s</small>", COUNT(d->n));
     if (d->status)
-        buf_printf(html, " <small>✗ status %lld</small>", d->status);
+        buf_printf(html, " <small>✗ %s%d</small>", WIFSIGNALED(d->status) ? "signal " : "status ",
+                   WIFSIGNALED(d->status) ? WTERMSIG(d->status) : WEXITSTATUS(d->status));
     buf_str(html, "</th>");
     bars(p, d);
     cell(p, true, d->is_open ? BARO_VALUE_LOWER_BOUND : 0, d->took_ns, fmt_duration);

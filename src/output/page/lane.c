@@ -27,10 +27,11 @@ static void axis(struct page *p)
     buf_str(html, "</svg></div></div>\n");
 }
 
-static void phase(struct page *p, const struct baro_timeline_item *item, unsigned color)
+static void phase(struct page *p, size_t i, unsigned color)
 {
+    const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);
     struct buf *html = &p->html;
-    bool has_failed = phase_status(item) != 0;
+    bool has_failed = phase_status(p->timeline, i) != 0;
     buf_printf(html, "<svg class=\"ph%s\" overflow=\"hidden\" x=\"", has_failed ? " fail" : "");
     page_percent(p, html, item->begin_ns);
     buf_str(html, "%\" width=\"");
@@ -69,7 +70,7 @@ static void phases(struct page *p)
     for (size_t i = 0; i < baro_timeline_count(p->timeline); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);
         if (item->kind == BARO_TIMELINE_PHASE && item->depth < lanes && drawn++ < 5000)
-            phase(p, item, chart_phase_color(&colors, item->name));
+            phase(p, i, chart_phase_color(&colors, item->name));
     }
     buf_str(&p->html, "</svg></div></div>\n");
 }

@@ -84,7 +84,7 @@ static void phases(struct page *p)
         if (item->kind != BARO_TIMELINE_PHASE)
             continue;
         shown++;
-        buf_printf(&p->html, "<tr%s><td class=\"d%d\">", phase_status(item) ? " class=\"problem\"" : "",
+        buf_printf(&p->html, "<tr%s><td class=\"d%d\">", phase_status(p->timeline, i) ? " class=\"problem\"" : "",
                    item->depth < 12 ? item->depth : 12);
         page_string(&p->html, item->text);
         buf_str(&p->html, item->is_open ? " <span class=\"absent\">not ended</span></td>" : "</td>");

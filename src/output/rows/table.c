@@ -108,6 +108,8 @@ void table_print(const struct table *t, unsigned width, struct buf *ret)
                 buf_spaces(ret, pad);
             used += t->width[column] + 2;
         }
+        while (last && ret->len && !ret->failed && ret->at[ret->len - 1] == ' ')
+            ret->len--;
         if (last)
             buf_byte(ret, '\n');
         at += len + 1;

@@ -21,7 +21,7 @@
 #define LABEL_MOST 20u
 #define CURVE_LEAST 12u
 #define CURVE_MOST 48u
-#define FIGURES_COLUMNS 38u /* room for "5.54 s · 0.76 of 2 cores, peak 1.03" */
+#define FIGURES_COLUMNS 44u /* room for "3.02 s · exit 1 · 1.16 s cpu · ≥338 MB" */
 #define VERDICTS_MOST 3u
 #define EFFICIENCY_LABEL 10u
 #define SMALL_CPU_NS (100 * NS_PER_MS)
@@ -79,10 +79,16 @@ static void put_verdict(struct glance *g, const struct baro_verdict *v, bool is_
         buf_printf(&b, "in %s: ", v->phase);
     buf_str(&b, v->brief);
     size_t n = utf8_columns(b.len ? (const char *)b.at : "", b.len);
-    if (*v->hint && l.column + n + 3 + utf8_columns(v->hint, strlen(v->hint)) <= g->style.width)
+    bool fits = l.column + n + 3 + utf8_columns(v->hint, strlen(v->hint)) <= g->style.width;
+    if (*v->hint && fits)
         buf_printf(&b, " → %s", v->hint);
     text_escaped(&text, b.len ? (const char *)b.at : "", b.len);
     glance_end(g, &l, &text);
+    if (is_first && *v->hint && !fits) {
+        buf_printf(&text, "→ %s", v->hint);
+        l = glance_row(g, DROP_REST, "", TONE_FAINT, "", label);
+        glance_end(g, &l, &text);
+    }
     buf_done(&b);
 }
 
@@ -151,6 +157,16 @@ static bool is_batch(const struct baro_summary *s)
     return false;
 }
 
+/* The memory that a verdict says to ask for; 0: none. */
+static double ask_bytes(const struct baro_verdict *v)
+{
+    for (size_t i = 0; i < v->evidence_count; i++) {
+        if (strcmp(v->evidence[i].name, "ask_memory_bytes") == 0)
+            return v->evidence[i].value;
+    }
+    return 0;
+}
+
 /* Writes the shares of what it was given, and the lines to ask for next time. Returns false if it has no limits of a
  * batch system. */
 static bool put_efficiency(struct glance *g, const struct baro_verdicts *verdicts)
@@ -167,9 +183,13 @@ static bool put_efficiency(struct glance *g, const struct baro_verdicts *verdict
     glance_end(g, &l, &b);
     for (size_t i = 0; verdicts && i < baro_verdicts_count(verdicts); i++) {
         const struct baro_verdict *v = baro_verdicts_get(verdicts, i);
-        if (strcmp(v->rule, "right-size") != 0)
+        double bytes = ask_bytes(v);
+        if (strcmp(v->rule, "right-size") == 0)
+            buf_printf(&b, "#SBATCH %s", v->hint);
+        else if (strcmp(v->rule, "oom") == 0 && bytes > 0)
+            buf_printf(&b, "#SBATCH --mem=%.0fM", bytes / 1048576);
+        if (!b.len)
             continue;
-        buf_printf(&b, "#SBATCH %s", v->hint);
         l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "next time", EFFICIENCY_LABEL);
         glance_end(g, &l, &b);
     }
@@ -300,11 +320,11 @@ void report_glance(const struct baro_summary *s, const struct baro_verdicts *ver
         put_survivors(g);
         put_incomplete(g);
         glance_resources(g);
-        if (!report_is_host_only(s) && !put_efficiency(g, verdicts)) {
-            if (style.timeline)
-                glance_phases(g);
+        bool is_host = report_is_host_only(s), is_batch = !is_host && put_efficiency(g, verdicts);
+        if (style.timeline && !is_host && (!is_batch || glance_has_failed_phase(style.timeline)))
+            glance_phases(g);
+        if (!is_host && !is_batch)
             glance_commands(g);
-        }
         put_foot(g, tape, more);
         fit_rows(g, LINES_MOST - 1);
     }

@@ -41,6 +41,7 @@ void glance_resources(struct glance *g);
 /* glance_phases.c: returns how wide their labels are; then writes the rows */
 unsigned glance_phases_label(const struct baro_timeline *t);
 void glance_phases(struct glance *g);
+bool glance_has_failed_phase(const struct baro_timeline *t);
 /* glance_commands.c: the heaviest tasks, or the heaviest commands if there are no tasks */
 void glance_commands(struct glance *g);
 

@@ -61,8 +61,10 @@ static void put_phase(struct glance *g, const struct named_phases *d)
         buf_printf(&b, "×%zu ", d->n);
     buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_SYMBOL));
     fmt_duration(&b, d->took_ns);
-    if (d->status)
-        buf_printf(&b, " · status %lld", d->status);
+    if (d->status) {
+        buf_str(&b, " · ");
+        report_status(d->status, &b);
+    }
     if (d->has_cpu)
         buf_printf(&b, " · %s%s cpu", baro_value_prefix(d->cpu_flags, BARO_PREFIX_SYMBOL), DURATION(d->cpu_ns));
     if (d->has_rss)
@@ -76,4 +78,19 @@ void glance_phases(struct glance *g)
     size_t n = chosen(g->style.timeline, &names);
     for (size_t i = 0; i < n; i++)
         put_phase(g, &names.at[i]);
+    if (names.left_out) {
+        struct buf b = {0};
+        struct lines l = glance_row(g, DROP_REST, "", TONE_FAINT, "", g->label);
+        buf_printf(&b, "%zu more phase%s: baro summary --by phase", names.left_out, names.left_out == 1 ? "" : "s");
+        glance_end(g, &l, &b);
+    }
+}
+
+bool glance_has_failed_phase(const struct baro_timeline *t)
+{
+    for (size_t i = 0; i < baro_timeline_count(t); i++) {
+        if (phase_status(t, i))
+            return true;
+    }
+    return false;
 }

@@ -54,16 +54,10 @@ static struct named_phases *named_of(struct phase_names *names, const struct bar
     return d;
 }
 
-long long phase_status(const struct baro_timeline_item *v)
+int phase_status(const struct baro_timeline *t, size_t i)
 {
-    for (size_t i = 0; i < v->attribute_count; i++) {
-        const struct baro_attribute *a = &v->attribute[i];
-        if (strcmp(a->name, "status") == 0 && a->type == BARO_ATTRIBUTE_UNSIGNED)
-            return (long long)a->u64;
-        if (strcmp(a->name, "status") == 0 && a->type == BARO_ATTRIBUTE_SIGNED)
-            return a->i64;
-    }
-    return 0;
+    int status;
+    return baro_timeline_status(t, i, &status) == BARO_PRESENT ? status : 0;
 }
 
 static void add_phase(struct named_phases *d, const struct baro_timeline *t, size_t i)
@@ -73,7 +67,7 @@ static void add_phase(struct named_phases *d, const struct baro_timeline *t, siz
     bool has_cpu = baro_timeline_value(t, i, baro_timeline_fact_find("cpu_ns"), &cpu) == BARO_PRESENT,
          has_rss = baro_timeline_value(t, i, baro_timeline_fact_find("rss_peak_bytes"), &rss) == BARO_PRESENT;
     uint64_t from = v->begin_ns > d->end_ns ? v->begin_ns : d->end_ns;
-    long long status = phase_status(v);
+    int status = phase_status(t, i);
     d->has_cpu = d->has_cpu && has_cpu && v->begin_ns >= d->end_ns;
     d->cpu_ns += cpu.u64;
     d->cpu_flags |= cpu.flags;

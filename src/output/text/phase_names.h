@@ -18,7 +18,7 @@ struct named_phases {
     uint64_t took_ns, end_ns, cpu_ns, rss_bytes;
     unsigned cpu_flags, rss_flags;
     bool is_open, has_cpu, has_rss;
-    long long status; /* of the last one whose command failed; 0: none did */
+    int status; /* of wait4(2): of the last one whose command failed; 0: none did */
 };
 
 struct phase_names {
@@ -29,8 +29,8 @@ struct phase_names {
 void phase_names_collect(struct phase_names *names, const struct baro_timeline *t);
 /* Keeps the longest ones, and before these those that failed, in their order. */
 void phase_names_keep(struct phase_names *names, size_t most);
-/* The exit status that the command of a phase had; 0 if it has none. */
-long long phase_status(const struct baro_timeline_item *v);
+/* The status of its command, as of wait4(2); 0: it did not fail, or had none. */
+int phase_status(const struct baro_timeline *t, size_t i);
 /* Have two phases the same name, inside of phases of the same names? */
 bool phase_is_same(const struct baro_timeline *t, const struct baro_timeline_item *a,
                    const struct baro_timeline_item *b);

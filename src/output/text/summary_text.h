@@ -25,7 +25,7 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
 void report_glance(const struct baro_summary *s, const struct baro_verdicts *verdicts, const char *tape,
                    struct report_style style, struct buf *ret);
 
-/* Writes the two heaviest verdicts above notes, one line each; nothing if there are none. */
+/* Writes all verdicts in full; nothing if there are none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 
 /* Is the verdict about how the job ended? */

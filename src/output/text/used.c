@@ -50,7 +50,7 @@ static void put_cpu(const struct walk *w)
 }
 
 /* Writes who held most at the peak, where that is not the whole job. */
-static void put_holder(const struct walk *w, struct buf *b)
+static void put_holder(const struct walk *w, bool is_needed, struct buf *b)
 {
     struct lines l = {.style = w->style};
     const char *name = report_row(w->s, "rss_peak_held_by", "name", 0).text;
@@ -61,7 +61,8 @@ static void put_holder(const struct walk *w, struct buf *b)
     lines_name(&l, b, name, 20);
     if (n > 1)
         buf_printf(b, " ×%s", COUNT(n));
-    buf_printf(b, " %s", BYTES(report_row(w->s, "rss_peak_held_by", "bytes", 0).u64));
+    if (!is_needed) /* it counts shared pages, which what is needed does not */
+        buf_printf(b, " %s", BYTES(report_row(w->s, "rss_peak_held_by", "bytes", 0).u64));
 }
 
 /* A limit is of what is needed, which counts shared pages once, and tmpfs. */
@@ -74,7 +75,9 @@ static void put_memory(const struct walk *w)
     bool is_limited = report_is_limit(report_text(w->s, "limits", "memory_at_most_source"));
     double full = 0;
     if (is_limited && !ratio.absent && !needed.absent) {
-        report_marked(&b, needed, fmt_bytes);
+        buf_printf(&b, "needed %s", MARKED(needed, fmt_bytes));
+        if (!ratio.flags)
+            buf_printf(&b, ", %s", PERCENT(ratio.real));
         buf_str(&b, " of ");
         fmt_limit(&b, report_u64(w->s, "limits", "memory_at_most_bytes"));
         full = (double)report_u64(w->s, "limits", "memory_at_most_bytes");
@@ -86,7 +89,7 @@ static void put_memory(const struct walk *w)
         if (!needed.absent && apart > rss.u64 / 4 && apart >= APART_BYTES)
             buf_printf(&b, " rss, needed %s", MARKED(needed, fmt_bytes));
     }
-    put_holder(w, &b);
+    put_holder(w, full > 0, &b);
     put_used(w, (struct used){.label = "memory", .curve = "rss_peak_bytes", .full = full, .tone = TONE_MEMORY}, &b);
 }
 

@@ -7,8 +7,6 @@
 #include "output/text/lines.h"
 #include "output/text/summary_text.h"
 
-#define VERDICTS_SHOWN 2u
-
 static void add_sentence(struct buf *b, const char *text)
 {
     text_escaped(b, text, strlen(text));
@@ -24,11 +22,12 @@ void report_verdicts(const struct baro_verdicts *verdicts, struct report_style s
     struct lines l = {.out = ret, .style = lines_fit(style)};
     struct buf b = {0};
     size_t from = ret->len;
-    for (size_t i = 0; i < baro_verdicts_count(verdicts) && i < VERDICTS_SHOWN; i++) {
+    for (size_t i = 0; i < baro_verdicts_count(verdicts); i++) {
         const struct baro_verdict *v = baro_verdicts_get(verdicts, i);
-        if (v->weight != BARO_VERDICT_PROBLEM && v->weight != BARO_VERDICT_ADVICE)
-            break;
-        lines_begin(&l, "verdict", v->weight == BARO_VERDICT_PROBLEM ? TONE_BAD : TONE_WARN);
+        lines_begin(&l, v->weight <= BARO_VERDICT_ADVICE ? "verdict" : "worth",
+                    v->weight == BARO_VERDICT_PROBLEM  ? TONE_BAD
+                    : v->weight == BARO_VERDICT_ADVICE ? TONE_WARN
+                                                       : TONE_FAINT);
         if (v->phase) {
             add_sentence(&b, v->phase);
             buf_str(&b, ": ");

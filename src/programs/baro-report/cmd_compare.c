@@ -340,19 +340,35 @@ static int write_json(const struct cli *cli, const struct compared_runs *r)
     return status;
 }
 
+static void say_failures(const struct cli *cli, const struct compared_runs *r, unsigned command)
+{
+    unsigned failed = 0, n = 0;
+    for (unsigned i = 0; i < r->n; i++) {
+        n += r->run[i].command == command;
+        failed += r->run[i].command == command && r->run[i].status;
+    }
+    if (failed)
+        cli_note(cli, "%u of %u runs of '%s' failed", failed, n, r->commands[command]);
+}
+
 int cmd_compare(struct cli *cli, const struct settings *s, char **argv)
 {
     char *commands[COMPARED_MOST] = {0};
     struct compared_runs r = {.cli = cli, .s = &s->compare, .commands = (const char *const *)commands};
     r.n_commands = expand(argv, s->compare.list, commands);
     int status = r.n_commands ? compare_runs(&r) : cli_failf(cli, "at most %u commands can be compared", COMPARED_MOST);
-    if (!status && r.n < r.n_commands)
+    if (!status && r.has_failed && r.n < r.n_commands)
+        status = 1;
+    else if (!status && r.n < r.n_commands)
         status = cli_failf(cli, r.is_interrupted ? "interrupted before each command had run once"
                                                  : "there is nothing to compare");
     if (!status && r.is_interrupted)
         cli_note(cli, "interrupted: the figures are of %u runs", r.n);
-    if (!status)
+    bool is_whole = !status;
+    if (is_whole)
         status = print_table(cli, &r);
+    for (unsigned i = 0; is_whole && r.s->ignore_failure && i < r.n_commands; i++)
+        say_failures(cli, &r, i);
     if (!status && s->compare.export_json)
         status = write_json(cli, &r);
     if (!status && r.has_failed)

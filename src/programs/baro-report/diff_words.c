@@ -52,8 +52,10 @@ void diff_value(struct buf *b, const struct baro_difference *d, double value)
         buf_byte(b, '-');
     else if (strcmp(d->fact->name, "wait_status") == 0)
         report_status((int)value, b);
-    else
+    else {
+        buf_str(b, baro_value_prefix(d->flags, BARO_PREFIX_SYMBOL));
         report_format(d->fact)(b, whole_of(value + 0.5));
+    }
 }
 
 static void put_amount(struct buf *b, const struct baro_difference *d, double size)
@@ -86,7 +88,7 @@ void diff_answer(struct buf *b, const struct baro_difference *d)
     if (d->answer != BARO_ANSWER_UNKNOWN)
         buf_str(b, baro_answer_name(d->answer));
     else if (d->more_runs)
-        buf_printf(b, "cannot tell (about %u runs would)", d->more_runs);
+        buf_printf(b, "cannot tell (%u runs would)", d->more_runs);
     else
         buf_str(b, "cannot tell");
 }
@@ -183,6 +185,26 @@ static size_t put_names(struct buf *b, const struct baro_runset *set, enum baro_
     return n;
 }
 
+/* Names the phase with the largest change of CPU time, where the job's change can't be told. */
+static bool put_part(struct buf *b, const struct baro_runset *set)
+{
+    const struct baro_difference *job = find_row(set, "job", "", "cpu_ns"), *most = NULL;
+    for (size_t i = 0; i < baro_difference_count(set); i++) {
+        const struct baro_difference *d = baro_difference_get(set, i);
+        if (strcmp(d->scope, "phase") == 0 && d->answer == BARO_ANSWER_CHANGED &&
+            strcmp(d->fact->name, "cpu_ns") == 0 && (!most || size_of(d) * size_of(d) > size_of(most) * size_of(most)))
+            most = d;
+    }
+    if (!most || !job || job->answer == BARO_ANSWER_CHANGED)
+        return false;
+    buf_str(b, "Phase ");
+    text_escaped(b, most->name, strlen(most->name));
+    buf_str(b, " used ");
+    put_amount(b, most, size_of(most));
+    buf_str(b, size_of(most) < 0 ? " less CPU. " : " more CPU. ");
+    return true;
+}
+
 void diff_sentence(const struct baro_runset *set, struct buf *ret)
 {
     size_t changes = 0;
@@ -202,7 +224,9 @@ void diff_sentence(const struct baro_runset *set, struct buf *ret)
         put_change(ret, set, d);
         changes++;
     }
-    buf_str(ret, changes ? ". " : "Nothing that it used has changed for certain. ");
+    buf_str(ret, changes ? ". " : "");
+    if (!put_part(ret, set) && !changes)
+        buf_str(ret, "No change is certain. ");
     struct buf same = {0}, unknown = {0};
     if (put_names(&same, set, BARO_ANSWER_SAME)) {
         buf_str(ret, "The same: ");
@@ -210,7 +234,7 @@ void diff_sentence(const struct baro_runset *set, struct buf *ret)
         buf_str(ret, ". ");
     }
     if (put_names(&unknown, set, BARO_ANSWER_UNKNOWN)) {
-        buf_str(ret, "It cannot be told of ");
+        buf_str(ret, "Cannot tell: ");
         buf_add(ret, unknown.at, unknown.len);
         buf_byte(ret, '.');
     }

@@ -186,8 +186,10 @@ static void phase_row(struct markdown *p, const struct named_phases *d)
         buf_printf(&b, "%s%s", baro_value_prefix(d->rss_flags, BARO_PREFIX_SYMBOL), BYTES(d->rss_bytes));
     markdown_unbroken(p->out, &b);
     buf_str(p->out, " | ");
-    if (d->status)
-        buf_printf(p->out, "✗ %lld", d->status);
+    if (d->status) {
+        buf_str(p->out, "✗ ");
+        report_status(d->status, p->out);
+    }
     buf_str(p->out, d->is_open ? "not ended |\n" : " |\n");
     buf_done(&b);
 }
