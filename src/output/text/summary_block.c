@@ -93,7 +93,7 @@ void report_head(struct lines *l, const struct baro_summary *s)
         lines_end(l);
     buf_spaces(l->out, apart ? 2 : n + taken + 2 < width ? width - n - taken : 2);
     lines_tone(l, tone);
-    buf_add(l->out, end.at, end.len);
+    lines_cut(l, l->out, end.len ? (const char *)end.at : "", end.len, apart ? width - 2 : taken);
     lines_tone(l, TONE_PLAIN);
     lines_end(l);
     buf_done(&end);
