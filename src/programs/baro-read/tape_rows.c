@@ -243,7 +243,7 @@ static struct table table_with(const struct cli *cli, bool has_tags)
 {
     struct table t = {.columns = has_tags ? CELLS : CELLS - 1,
                       .right = {[CELL_WALL] = true, [CELL_BYTES] = true},
-                      .drop = {CELL_BYTES, CELL_WALL, CELL_START, CELL_TAGS},
+                      .drop = {CELL_BYTES, CELL_START, has_tags ? CELL_TAGS : CELL_WALL, CELL_WALL},
                       .n_drop = has_tags ? 4 : 3,
                       .ascii = !cli->utf8};
     return t;
