@@ -177,7 +177,8 @@ static bool put_efficiency(struct glance *g, const struct baro_verdicts *verdict
         return false;
     if (report_has_real(g->s, "job", "cores_mean", &mean) && most > 0)
         buf_printf(&b, "cpu %s", PERCENT(mean / most));
-    if (report_has_real(g->s, "limits", "memory_peak_ratio", &ratio))
+    if (report_has_real(g->s, "limits", "memory_peak_ratio", &ratio) &&
+        !report_fact(g->s, "limits", "memory_peak_ratio").flags)
         buf_printf(&b, "%smemory %s", b.len ? " · " : "", PERCENT(ratio));
     struct lines l = glance_row(g, DROP_NEVER, "", TONE_FAINT, "efficiency", EFFICIENCY_LABEL);
     glance_end(g, &l, &b);
