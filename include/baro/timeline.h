@@ -88,7 +88,9 @@ BARO_API int baro_timeline_lanes(const struct baro_timeline *timeline);
 
 /**
  * Writes the path of a phase: the names of the phases in which it began and its own, with slashes between them:
- * "test/flaky". A slash in a name is kept. As with snprintf(3), the text is complete if the result is less than size.
+ * "test/flaky". A phase that began in one of the same name stands beside it: workers that load at the same time are
+ * "load", and not "load/load". A slash in a name is kept. As with snprintf(3), the text is complete if the result is
+ * less than size.
  * @param item position of the phase in the list; for another item the path is "".
  * @return the length of the whole text without the NUL at its end.
  */

@@ -13,7 +13,7 @@ static void phase(struct tape_writer *w, enum baro_event_kind kind, uint64_t sec
 }
 
 /* How the command of a phase ended: 0x700 is exit(7), as of wait4(2), 15 is SIGTERM. A path has the names of the phases
- * around a phase. */
+ * around a phase; the last "test" began in one of its own name, and stands beside it. */
 TEST(paths_and_ends)
 {
     struct tape_writer *w = new_tape(tape_path, NULL);
@@ -27,7 +27,8 @@ TEST(paths_and_ends)
         int status;
     } expected[] = {{"test", BARO_ABSENT_NOT_YET, 0},     {"test/flaky", BARO_PRESENT, 0x700},
                     {"test/a/b", BARO_PRESENT, 15},       {"test/a/b/c", BARO_ABSENT_NONE, 0},
-                    {"test/odd", BARO_ABSENT_UNKNOWN, 0}, {"test/large", BARO_ABSENT_NONE, 0}};
+                    {"test/odd", BARO_ABSENT_UNKNOWN, 0}, {"test/large", BARO_ABSENT_NONE, 0},
+                    {"test", BARO_ABSENT_NONE, 0},        {"test/d", BARO_ABSENT_NONE, 0}};
     char path[64], few[8];
     int status;
     phase(w, BARO_EVENT_PHASE_BEGIN, 1, "test", NULL);
@@ -41,6 +42,10 @@ TEST(paths_and_ends)
     phase(w, BARO_EVENT_PHASE_END, 9, "odd", &odd);
     phase(w, BARO_EVENT_PHASE_BEGIN, 10, "large", NULL);
     phase(w, BARO_EVENT_PHASE_END, 11, "large", &large);
+    phase(w, BARO_EVENT_PHASE_BEGIN, 12, "test", NULL);
+    phase(w, BARO_EVENT_PHASE_BEGIN, 13, "d", NULL);
+    phase(w, BARO_EVENT_PHASE_END, 14, "d", NULL);
+    phase(w, BARO_EVENT_PHASE_END, 15, "test", NULL);
     tape_ended(w);
     struct baro_tape *tape = tape_opened(tape_path);
     struct baro_fold *fold;

@@ -11,8 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fmt.h"
-
-#define PATH_DEPTH 16
+#include "libbaro/timeline/timeline.h"
 
 const struct compared compared_facts[] = {
 #define COMPARED(scope, section, fact, relative, absolute, relative_one, absolute_one, exact)                          \
@@ -55,7 +54,6 @@ void baro_runset_free(struct baro_runset *set)
     free(set->difference);
     free(set->run);
     free(set->row);
-    free(set->view);
     free(set);
 }
 
@@ -146,25 +144,6 @@ static bool add_summary(struct baro_runset *set, const struct baro_summary *s, s
     return true;
 }
 
-/* Writes "test/flaky": the names of the phases around one, and its own. Two that overlap under one name do not contain
- * each other. */
-static void put_path(struct buf *b, const struct baro_timeline *t, const struct baro_timeline_item *item)
-{
-    const char *names[PATH_DEPTH];
-    int n = 0;
-    while (item && n < PATH_DEPTH) {
-        if (!n || strcmp(names[n - 1], item->name) != 0)
-            names[n++] = item->name;
-        item = item->parent < 0 ? NULL : baro_timeline_get(t, (size_t)item->parent);
-    }
-    buf_clear(b);
-    while (n-- > 0) {
-        buf_str(b, names[n]);
-        buf_str(b, n ? "/" : "");
-    }
-    buf_byte(b, 0);
-}
-
 static bool add_phases(struct baro_runset *set, const struct baro_timeline *t, size_t run)
 {
     struct buf path = {0};
@@ -174,7 +153,9 @@ static bool add_phases(struct baro_runset *set, const struct baro_timeline *t, s
         const struct baro_timeline_item *item = baro_timeline_get(t, i);
         if (item->kind != BARO_TIMELINE_PHASE)
             continue;
-        put_path(&path, t, item);
+        buf_clear(&path);
+        timeline_put_path(t, i, &path);
+        buf_byte(&path, 0);
         fits = !path.failed &&
                put(row_of(set, &phase_wall, wall, (const char *)path.at), run, (double)(item->end_ns - item->begin_ns),
                    item->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PRESENT);

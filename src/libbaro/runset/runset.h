@@ -41,7 +41,6 @@ struct baro_runset {
     size_t n_runs, room_runs;
     struct set_row *row;
     size_t n_rows, room_rows;
-    struct baro_runset_row *view; /* of the rows, in their order */
     struct map by_name;
     struct baro_difference *difference;
     size_t n_differences;

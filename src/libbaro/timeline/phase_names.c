@@ -13,15 +13,26 @@ static const struct baro_timeline_item *phase_at(const struct baro_timeline *t, 
     return v && v->kind == BARO_TIMELINE_PHASE ? v : NULL;
 }
 
+/* Returns the phase around one. A phase of its own name stands beside it: workers that load at the same time are
+ * "load", and not "load/load". */
+static ptrdiff_t parent_of(const struct baro_timeline *t, const struct baro_timeline_item *v)
+{
+    const struct baro_timeline_item *parent;
+    ptrdiff_t i = v->parent;
+    while ((parent = phase_at(t, i)) && strcmp(parent->name, v->name) == 0)
+        i = parent->parent;
+    return i;
+}
+
 /* Parents are visited from the inside, so the path is filled from its end. */
 size_t baro_timeline_path(const struct baro_timeline *t, size_t item, char *ret, size_t size)
 {
     const struct baro_timeline_item *v;
     size_t len = 0, end;
-    for (ptrdiff_t i = (ptrdiff_t)item; (v = phase_at(t, i)); i = v->parent)
+    for (ptrdiff_t i = (ptrdiff_t)item; (v = phase_at(t, i)); i = parent_of(t, v))
         len += strlen(v->name) + (len ? 1 : 0);
     end = len;
-    for (ptrdiff_t i = (ptrdiff_t)item; (v = phase_at(t, i)); i = v->parent) {
+    for (ptrdiff_t i = (ptrdiff_t)item; (v = phase_at(t, i)); i = parent_of(t, v)) {
         size_t n = strlen(v->name);
         end -= n;
         for (size_t k = 0; k < n && end + k + 1 < size; k++)
@@ -32,6 +43,15 @@ size_t baro_timeline_path(const struct baro_timeline *t, size_t item, char *ret,
     if (size)
         ret[len < size ? len : size - 1] = 0;
     return len;
+}
+
+void timeline_put_path(const struct baro_timeline *t, size_t item, struct buf *ret)
+{
+    size_t len = baro_timeline_path(t, item, NULL, 0);
+    if (!buf_reserve(ret, len + 1))
+        return;
+    baro_timeline_path(t, item, (char *)ret->at + ret->len, len + 1);
+    ret->len += len;
 }
 
 static const struct baro_attribute *find(const struct baro_timeline_item *v, const char *name)

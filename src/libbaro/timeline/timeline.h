@@ -77,6 +77,9 @@ struct baro_timeline {
     bool failed;            /* out of memory: the timeline is incomplete */
 };
 
+/* Appends the path of a phase (baro_timeline_path()), without a NUL. */
+void timeline_put_path(const struct baro_timeline *t, size_t item, struct buf *ret);
+
 /* A timeline of the records that a summary has; add each to the summary first. Returns NULL if out of memory. */
 struct baro_timeline *timeline_new(const struct baro_summary *s, const struct baro_header *header);
 void timeline_free(struct baro_timeline *t); /* NULL allowed */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baro/timeline.h"
 #include "base/array.h"
+#include "libbaro/timeline/timeline.h"
 #include "libbaro/verdict/gather.h"
 #include "libbaro/verdict/phases.h"
 #include "libbaro/verdict/verdict_rule.h"
@@ -222,17 +222,6 @@ void verdicts_add(struct baro_verdicts *v, const struct baro_record *record)
     gather_add(&v->gather, record);
 }
 
-/* Writes the names of a phase and of the phases around it: "test/flaky". */
-static void put_path(const struct baro_timeline *t, ptrdiff_t phase, struct buf *ret)
-{
-    const struct baro_timeline_item *item = phase < 0 ? NULL : baro_timeline_get(t, (size_t)phase);
-    if (!item)
-        return;
-    put_path(t, item->parent, ret);
-    buf_str(ret, ret->len ? "/" : "");
-    buf_str(ret, item->name);
-}
-
 int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary, const struct baro_timeline *timeline)
 {
     struct evidence e;
@@ -242,8 +231,9 @@ int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary,
     evidence_of_summary(&e, summary);
     gather_finish(&v->gather, &e);
     evidence_agree(&e);
-    if (e.failure)
-        put_path(timeline, baro_timeline_phase_at(timeline, e.failure->first.t_ns), &path);
+    ptrdiff_t phase = e.failure ? baro_timeline_phase_at(timeline, e.failure->first.t_ns) : -1;
+    if (phase >= 0)
+        timeline_put_path(timeline, (size_t)phase, &path);
     buf_byte(&path, 0);
     e.failed_phase = path.failed ? "" : (const char *)path.at;
     int code = phases_collect(&phases, timeline, &e);

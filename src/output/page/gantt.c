@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The phases beside the verdicts: a bar for each over the whole time, and what it took. Phases of one name and parent
- * are one row. If there are many, the longest are shown, and before these those that failed. */
+/* The phases beside the verdicts: a bar for each over the whole time, and what it took. Phases of one path are one
+ * row. If there are many, the longest are shown, and before these those that failed. */
 #include <sys/wait.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void bars(struct page *p, const struct named_phases *d)
     buf_str(&p->html, "<td class=\"g\"><svg width=\"100%\" height=\"12\" aria-hidden=\"true\">");
     for (size_t i = 0; i < baro_timeline_count(t) && drawn < DRAWN_MOST; i++) {
         const struct baro_timeline_item *v = baro_timeline_get(t, i);
-        if (v->kind != BARO_TIMELINE_PHASE || v->parent != d->first->parent || strcmp(v->name, d->first->name) != 0)
+        if (!phase_is_named(t, i, d))
             continue;
         bar(p, v, d->status ? "failed" : "done");
         drawn++;
@@ -95,4 +95,5 @@ void page_gantt(struct page *p)
     buf_str(&p->html, "</tbody></table>\n");
     if (names.left_out)
         buf_printf(&p->html, "<p class=\"hint\">%s more in the table of phases below.</p>\n", COUNT(names.left_out));
+    phase_names_done(&names);
 }

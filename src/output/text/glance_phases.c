@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Up to three phases: those that failed, then the longest, as bars over the axis of the curves. Phases of one name and
- * parent are one row. */
+/* Up to three phases: those that failed, then the longest, as bars over the axis of the curves. Phases of one path
+ * are one row. */
 #include <string.h>
 
 #include "base/escape.h"
@@ -25,6 +25,7 @@ unsigned glance_phases_label(const struct baro_timeline *t)
         unsigned n = 2 + (unsigned)utf8_columns(names.at[i].path, strlen(names.at[i].path));
         widest = n > widest ? n : widest;
     }
+    phase_names_done(&names);
     return widest;
 }
 
@@ -34,7 +35,7 @@ static void draw_bars(struct lines *l, const struct glance *g, const struct name
     bool filled[CELLS_MOST] = {false};
     for (size_t i = 0; i < baro_timeline_count(t); i++) {
         const struct baro_timeline_item *v = baro_timeline_get(t, i);
-        if (v->kind != BARO_TIMELINE_PHASE || !phase_is_same(t, v, d->first))
+        if (!phase_is_named(t, i, d))
             continue;
         unsigned from = axis_column(&g->axis, v->begin_ns), to = axis_column(&g->axis, v->end_ns);
         from = from < g->axis.columns ? from : g->axis.columns - 1; /* the least width is one column */
@@ -84,6 +85,7 @@ void glance_phases(struct glance *g)
         buf_printf(&b, "%zu more phase%s: baro summary --by phase", names.left_out, names.left_out == 1 ? "" : "s");
         glance_end(g, &l, &b);
     }
+    phase_names_done(&names);
 }
 
 bool glance_has_failed_phase(const struct baro_timeline *t)

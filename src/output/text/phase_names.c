@@ -1,56 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/text/phase_names.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* The phase around it. One of the same name stands beside it: two that overlap are "both", and not "both/both". */
-static const struct baro_timeline_item *parent_of(const struct baro_timeline *t, const struct baro_timeline_item *v)
+/* Returns the path of a phase, to be freed; NULL: out of memory. */
+static char *path_of(const struct baro_timeline *t, size_t i)
 {
-    const struct baro_timeline_item *parent = v;
-    do
-        parent = parent->parent < 0 ? NULL : baro_timeline_get(t, (size_t)parent->parent);
-    while (parent && strcmp(parent->name, v->name) == 0);
-    return parent;
+    size_t size = baro_timeline_path(t, i, NULL, 0) + 1;
+    char *path = malloc(size);
+    if (path)
+        baro_timeline_path(t, i, path, size);
+    return path;
 }
 
-bool phase_is_same(const struct baro_timeline *t, const struct baro_timeline_item *a,
-                   const struct baro_timeline_item *b)
+bool phase_is_named(const struct baro_timeline *t, size_t i, const struct named_phases *d)
 {
-    while (a && b && a != b) {
-        if (strcmp(a->name, b->name) != 0)
-            return false;
-        a = parent_of(t, a);
-        b = parent_of(t, b);
-    }
-    return a == b;
+    char *path = baro_timeline_path(t, i, NULL, 0) == strlen(d->path) ? path_of(t, i) : NULL;
+    bool is = path && baro_timeline_get(t, i)->kind == BARO_TIMELINE_PHASE && strcmp(path, d->path) == 0;
+    free(path);
+    return is;
 }
 
-/* Writes the path from its end, as far as there is room. */
-static void write_path(const struct baro_timeline *t, const struct baro_timeline_item *v, char *ret, size_t size)
+/* Returns the row of a phase; NULL if there is no room for another one. */
+static struct named_phases *named_of(struct phase_names *names, const struct baro_timeline *t, size_t phase)
 {
-    char path[96] = "";
-    for (; v; v = parent_of(t, v)) {
-        char longer[sizeof(path)];
-        if (snprintf(longer, sizeof(longer), *path ? "%s/%s" : "%s", v->name, path) >= (int)sizeof(longer) && *path)
-            break;
-        memcpy(path, longer, sizeof(path));
-    }
-    memcpy(ret, path, size < sizeof(path) ? size : sizeof(path));
-}
-
-static struct named_phases *named_of(struct phase_names *names, const struct baro_timeline *t,
-                                     const struct baro_timeline_item *v)
-{
-    for (size_t i = 0; i < names->n; i++) {
-        if (phase_is_same(t, names->at[i].first, v))
+    char *path = path_of(t, phase);
+    for (size_t i = 0; path && i < names->n; i++) {
+        if (strcmp(names->at[i].path, path) == 0) {
+            free(path);
             return &names->at[i];
+        }
     }
-    if (names->n == PHASE_NAMES_MOST)
+    if (!path || names->n == PHASE_NAMES_MOST) {
+        free(path);
         return NULL;
+    }
     struct named_phases *d = &names->at[names->n++];
-    *d = (struct named_phases){.first = v, .has_cpu = true};
-    write_path(t, v, d->path, sizeof(d->path));
+    *d = (struct named_phases){.first = baro_timeline_get(t, phase), .path = path, .has_cpu = true};
     return d;
 }
 
@@ -87,7 +74,7 @@ void phase_names_collect(struct phase_names *names, const struct baro_timeline *
 {
     for (size_t i = 0; i < baro_timeline_count(t); i++) {
         const struct baro_timeline_item *v = baro_timeline_get(t, i);
-        struct named_phases *d = v->kind == BARO_TIMELINE_PHASE ? named_of(names, t, v) : NULL;
+        struct named_phases *d = v->kind == BARO_TIMELINE_PHASE ? named_of(names, t, i) : NULL;
         if (d)
             add_phase(d, t, i);
         else
@@ -108,6 +95,13 @@ void phase_names_keep(struct phase_names *names, size_t most)
             least = goes_before(&names->at[i], &names->at[least]) ? i : least;
         names->left_out += names->at[least].n;
         names->n--;
+        free(names->at[least].path);
         memmove(&names->at[least], &names->at[least + 1], (names->n - least) * sizeof(names->at[0]));
     }
+}
+
+void phase_names_done(struct phase_names *names)
+{
+    while (names->n)
+        free(names->at[--names->n].path);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases of a timeline, those with the same name inside of the same phases as one. Example: "epoch" from 1 to 3 s
+ * The phases of a timeline, those of one path (baro_timeline_path()) as one. Example: "epoch" from 1 to 3 s
  * and from 4 to 5 s with 2 and 1 s of CPU time is one that begins at 1 s, took 3 s and used 3 s. If they overlap, the
  * CPU time of the job in that time would be counted twice: it is not known.
  */
@@ -13,7 +13,7 @@
 
 struct named_phases {
     const struct baro_timeline_item *first;
-    char path[96]; /* "test/flaky"; its end, if it is longer */
+    char *path; /* "test/flaky" */
     size_t n;
     uint64_t took_ns, end_ns, cpu_ns, rss_bytes;
     unsigned cpu_flags, rss_flags;
@@ -26,13 +26,14 @@ struct phase_names {
     size_t n, left_out; /* left_out: phases in no row */
 };
 
+/* Fills an empty list, to be freed with phase_names_done(). */
 void phase_names_collect(struct phase_names *names, const struct baro_timeline *t);
 /* Keeps the longest ones, and before these those that failed, in their order. */
 void phase_names_keep(struct phase_names *names, size_t most);
+void phase_names_done(struct phase_names *names);
 /* The status of its command, as of wait4(2); 0: it did not fail, or had none. */
 int phase_status(const struct baro_timeline *t, size_t i);
-/* Have two phases the same name, inside of phases of the same names? */
-bool phase_is_same(const struct baro_timeline *t, const struct baro_timeline_item *a,
-                   const struct baro_timeline_item *b);
+/* Is an item of the timeline one of these phases? */
+bool phase_is_named(const struct baro_timeline *t, size_t i, const struct named_phases *d);
 
 #endif

@@ -90,4 +90,5 @@ void report_phases(struct lines *l, const struct baro_timeline *t)
         fill_cells(l, &names.at[i], name_width, &rows[n++]);
     cells_print(l, "phases", rows, n, first_to_go);
     put_legend(l, &names);
+    phase_names_done(&names);
 }

@@ -208,6 +208,7 @@ static void phases(struct markdown *p)
     if (names.left_out)
         buf_printf(p->out, "| %zu more | | | | |\n", names.left_out);
     buf_byte(p->out, '\n');
+    phase_names_done(&names);
 }
 
 /* ---- foot ---- */
