@@ -16,8 +16,9 @@
  *     }
  *     baro_runset_free(set);
  *
- * Values are never added up and never filled in: a run that lacks a value has none, with the reason. Names come from
- * tapes: escape them before you print them (baro/text.h). A set belongs to one thread at a time.
+ * Values of different runs are never added up, and none is filled in: a run that lacks a value has none, with the
+ * reason. Several phases of one path in a run (epochs) are one row: their sum, or of a peak the highest. Names come
+ * from tapes: escape them before you print them (baro/text.h). A set belongs to one thread at a time.
  */
 #ifndef BARO_RUNSET_H
 #define BARO_RUNSET_H
@@ -106,11 +107,12 @@ struct baro_difference {
 /**
  * Compares the first @p before runs with the others.
  *
- * With four or more runs on both sides the interval is that of the exact Mann-Whitney test, with three or two that of
- * Student's t. The whole interval beyond the floor: changed; within it: same; else unknown. With one run on a side a
- * shift is called a change beyond a larger floor, and beyond all values of the other side; counts that do not vary
- * (processes, the status) are the same where they are equal. Lower and upper bounds are never compared as values.
- * Rows come with the job first, then those with the largest change of CPU time.
+ * With four or more runs on both sides the interval is that of the exact Mann-Whitney test, with three or two, or too
+ * few for so many rows, that of Student's t. The whole interval beyond the floor: changed; within it: same; else
+ * unknown. With one run on a side a shift is called a change beyond a larger floor, and beyond all values of the other
+ * side; counts that do not vary (processes, the status) are the same where they are equal. Lower and upper bounds are
+ * never compared as values. Rows of the job come first, then those of phases, tasks and commands; of these each fact's
+ * rows together, those with the largest difference first.
  * @param before from 1 to the number of runs - 1.
  * @return 0; -EINVAL; -ENOMEM.
  */

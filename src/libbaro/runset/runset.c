@@ -86,7 +86,7 @@ static struct set_row *row_of(struct baro_runset *set, const struct compared *ho
     return row;
 }
 
-/* Puts a value into the column of the last run. Several of one name are added up (phases that repeat), or the largest
+/* Puts a value into the column of a run. Several of one name are added up (phases that repeat), or the largest
  * counts (peaks). */
 static bool put(struct set_row *row, size_t run, double value, unsigned flags, enum baro_absent absent)
 {
