@@ -49,8 +49,9 @@ enum baro_event_kind {
     BARO_EVENT_SUSPEND,      /**< the machine was suspended. duration_ns, message */
     BARO_EVENT_WARNING,      /**< something went wrong in the recorder. number, message */
     BARO_EVENT_WRAPPER_LOST, /**< the wrapper ended before the job. message */
-    BARO_EVENT_SURVIVOR,     /**< a process outlived the command. name */
-    BARO_EVENT_END, /**< the command or the last target ended. status (of wait4(2)), how: "", "unknown" or "detached" */
+    BARO_EVENT_SURVIVOR,     /**< a process outlived the command. name; reason: why a limit could not end it */
+    BARO_EVENT_END, /**< the command or the last target ended. status (of wait4(2)), how: "", "unknown" or "detached";
+                         ended_by: the name of the limit (see limit) that ended the job */
     BARO_EVENT_SOURCE, /**< an event source was opened after the recording began. source; forks: 1 if it reports forks,
                           too */
     BARO_EVENT_OOM,    /**< the recorder read the kernel's log for OOM kills. victims: how many processes of the job it
@@ -58,9 +59,15 @@ enum baro_event_kind {
     BARO_EVENT_MARK,   /**< a moment that the job named. name, and the attributes that the job gave */
     BARO_EVENT_PHASE_BEGIN, /**< a phase of the job began. name, and the attributes that the job gave; id: tells the
                                phase from others with the same name */
-    BARO_EVENT_PHASE_END    /**< a phase ended: the one that was begun last with this name and id. name, id, and the
+    BARO_EVENT_PHASE_END,   /**< a phase ended: the one that was begun last with this name and id. name, id, and the
                                attributes that the job gave; duration_ns: only of a phase that the job reported as a
                                whole, which has no phase_begin */
+    BARO_EVENT_LIMIT        /**< a limit of `baro run --limit` was reached. value: what was in use, in bytes (memory,
+                               rss), nanoseconds (cpu, wall) or processes; limit: its name; most: what was allowed;
+                               action: the signal that ends the job, or mark; by: who noticed it, kernel, sample or
+                               timer; holder_1 to holder_3: the names of the processes that held most, and held_1 to
+                               held_3: how much (processes: how many have this name; wall: their CPU time). A second
+                               one, with left: the grace was over, and so many processes got SIGKILL */
 };
 
 /** @return the kind of an event; later versions may return kinds that are not listed above. */

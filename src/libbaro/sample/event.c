@@ -32,6 +32,7 @@ static const struct event_kind {
     [BARO_EVENT_MARK] = {"mark", NULL, false, "name"},
     [BARO_EVENT_PHASE_BEGIN] = {"phase_begin", NULL, false, "name"},
     [BARO_EVENT_PHASE_END] = {"phase_end", NULL, false, "name"},
+    [BARO_EVENT_LIMIT] = {"limit", "value", false, "limit"},
 };
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == EVENT_KIND_COUNT, "each kind of event has a row");
 

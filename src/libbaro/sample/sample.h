@@ -22,7 +22,7 @@
 /* The number of values of each enum. Larger numbers come from newer writers. */
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
-#define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
+#define EVENT_KIND_COUNT (BARO_EVENT_LIMIT + 1)
 /* Texts of a gap: another recorder goes on with the counts of the one before (tapes of version 0.1), or begins the next
  * part of the tape. */
 #define GAP_NO_OBSERVER "no observer was running"
@@ -111,6 +111,15 @@ struct baro_entity_owner {
 #define ATTRIBUTE_PROGRAM "program"
 #define ATTRIBUTE_CPU "cpu_ns"
 #define ATTRIBUTE_RSS_PEAK "rss_peak_bytes"
+/* Attributes of a limit (libbaro/sample/limit.h), of the end of a job that one ended, and of a survivor of that. */
+#define ATTRIBUTE_LIMIT_MOST "most"
+#define ATTRIBUTE_LIMIT_ACTION "action"
+#define ATTRIBUTE_LIMIT_BY "by"
+#define ATTRIBUTE_LIMIT_LEFT "left"
+#define ATTRIBUTE_LIMIT_HOLDER "holder_%u"
+#define ATTRIBUTE_LIMIT_HELD "held_%u"
+#define ATTRIBUTE_ENDED_BY "ended_by"
+#define ATTRIBUTE_REASON "reason"
 
 /* What a process is expected to use after its record of taskstats or perf is made: the kernel writes these before it
  * frees the memory of the process, which takes 0.2 us per page and more. The parent's counters include that time. */

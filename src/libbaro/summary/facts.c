@@ -81,6 +81,8 @@ union got {
 #define TASK(metric, how) CELL(tasks, TASK_##metric).absent, CELL(tasks, TASK_##metric).how
 #define TASK_COUNT(metric) GREW(CELL(tasks, TASK_##metric)), task_counted(&CELL(tasks, TASK_##metric))
 #define TASK_MEMORY(metric) task_memory_absent(s, row, TASK_##metric), CELL(tasks, TASK_##metric).most
+/* A limit that was reached. */
+#define REACHED (&s->reached.at[row])
 #define GPU_ROW &s->fold.gpus.at[row]
 #define GPU(metric, how) CELL(gpus, GPU_##metric).absent, CELL(gpus, GPU_##metric).how
 #define GPU_GROWN(metric) GREW(CELL(gpus, GPU_##metric)), CELL(gpus, GPU_##metric).grown
@@ -250,6 +252,7 @@ size_t baro_summary_rows(const struct baro_summary *s, int section)
         return s->peaks.sum[PEAK_PSS].absent == BARO_PRESENT ? s->peaks.sum[PEAK_PSS].n_top : 0;
     case SECTION_rss_peak_held_by: return summary_rss_holders(s);
     case SECTION_directories: return s->fold.directories.n;
+    case SECTION_limits_reached: return s->reached.n;
     case SECTION_gpus: return s->fold.gpus.n;
     case SECTION_commands: return s->finished.n_order;
     case SECTION_tasks: return s->fold.tasks.n;

@@ -283,7 +283,10 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
     switch (e->kind) {
     case BARO_EVENT_START: on_start(s, e); break;
     case BARO_EVENT_EXEC: s->failed = !programs_add(&s->programs, &s->commands, e) || s->failed; break;
-    case BARO_EVENT_END: on_end(s, e); break;
+    case BARO_EVENT_END:
+        on_end(s, e);
+        summary_note_ended_by(&s->reached, e);
+        break;
     case BARO_EVENT_GAP:
         s->incidents.gaps++;
         s->incidents.gap_ns += e->number;
@@ -307,6 +310,7 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         summary_copy_text(s->incidents.warning, sizeof(s->incidents.warning), e->text);
         break;
     case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;
+    case BARO_EVENT_LIMIT: summary_note_reached(&s->reached, e); break;
     case BARO_EVENT_MARK: summary_note_allocator(s, e); break;
     case BARO_EVENT_WRAPPER_LOST: s->life.wrapper_lost = true; break;
     case BARO_EVENT_SOURCE:

@@ -13,6 +13,7 @@
 #include "baro/error.h"
 #include "libbaro/fold/points.h"
 #include "libbaro/interval/derive.h"
+#include "libbaro/sample/limit.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/summary/commands.h"
 #include "libbaro/summary/course.h"
@@ -153,6 +154,18 @@ struct summary_limits {
     struct needed needed;
 };
 
+/* Limits of --limit that were reached, in that order; each once. */
+struct summary_reached {
+    struct summary_limit_reached {
+        struct limit_reached is; /* without its texts */
+        char action[16], by[16], largest[64]; /* as of the event */
+        bool is_killed; /* the grace was over */
+        uint64_t left;
+    } at[LIMIT_KINDS];
+    size_t n;
+    char ended_by[16]; /* "": none ended the job */
+};
+
 /* The last rows of the job and of the recorder. */
 struct summary_rows {
     uint64_t job[JOB_MAX];
@@ -223,6 +236,7 @@ struct baro_summary {
     struct summary_life life;
     struct summary_incidents incidents;
     struct summary_limits limit;
+    struct summary_reached reached;
     struct summary_rows rows; /* summary.c */
     struct summary_peaks peaks;
     struct summary_living living;
@@ -244,6 +258,9 @@ struct baro_summary *summary_new(const struct baro_header *h);
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample);
 void summary_add_exit(struct baro_summary *s, const struct baro_exit *e);
 void summary_add_event(struct baro_summary *s, const struct baro_event *e);
+/* reached.c */
+void summary_note_reached(struct summary_reached *r, const struct baro_event *e);
+void summary_note_ended_by(struct summary_reached *r, const struct baro_event *e);
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns);
 /* Counts living processes under their commands and sorts the commands. Call it before the functions below, and again
  * after records were added. */

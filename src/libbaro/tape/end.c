@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads how a recording ended from the last blocks of its tape (include/baro/runs.h). */
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "baro/runs.h"
 #include "base/error.h"
+#include "libbaro/sample/sample.h"
 #include "libbaro/tape/tail.h"
 
 /* The first version of the struct has the members up to `complete`. */
-#define SIZE_LEAST sizeof(struct baro_tape_end)
+#define SIZE_LEAST offsetof(struct baro_tape_end, ended_by)
 
 static void take_event(const struct baro_event *e, struct baro_tape_end *ret)
 {
     uint64_t t_ns = baro_event_t_ns(e);
     const char *how = baro_event_text(e);
+    struct baro_attribute a;
     if (baro_event_kind_of(e) != BARO_EVENT_END)
         return;
     ret->ended = true;
@@ -20,6 +24,8 @@ static void take_event(const struct baro_event *e, struct baro_tape_end *ret)
     ret->status_known = !*how;
     ret->detached = strcmp(how, "detached") == 0;
     ret->status = (int)(uint32_t)baro_event_number(e);
+    if (baro_event_attribute_find(e, ATTRIBUTE_ENDED_BY, &a) == 0 && a.type == BARO_ATTRIBUTE_TEXT)
+        snprintf(ret->ended_by, sizeof(ret->ended_by), "%s", a.text);
 }
 
 bool tape_is_stopped(const struct baro_tape *tape, bool ended)
@@ -64,6 +70,6 @@ int baro_tape_read_end(struct baro_tape *tape, struct baro_tape_end *ret, struct
     }
     if (code < 0)
         return code;
-    *ret = end;
+    memcpy(ret, &end, end.size < sizeof(end) ? end.size : sizeof(end));
     return 0;
 }

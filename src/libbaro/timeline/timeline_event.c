@@ -4,6 +4,7 @@
  * counters of the job's control groups. The rules for that are the summary's, so the timeline keeps the part of a
  * summary that they need.
  */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "baro/text.h"
 #include "base/fmt.h"
+#include "libbaro/sample/limit.h"
 #include "libbaro/summary/groups.h"
 #include "libbaro/timeline/timeline.h"
 
@@ -179,6 +181,19 @@ static void on_oom(struct baro_timeline *t, const struct baro_event *e)
     snprintf(t->killed.logged, sizeof(t->killed.logged), "%s", e->text);
 }
 
+static void on_limit(struct baro_timeline *t, const struct baro_event *e)
+{
+    struct limit_reached l;
+    struct buf text = {0};
+    if (!limit_read(e, &l))
+        return;
+    if (l.is_kill)
+        buf_printf(&text, "SIGKILL to %" PRIu64 " after the grace", l.left);
+    else
+        limit_put_sentence(&l, &text);
+    note_event(t, e, "limit", true, &text);
+}
+
 void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
 {
     switch (e->kind) {
@@ -196,6 +211,7 @@ void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
     case BARO_EVENT_WRAPPER_LOST: on_text(t, e, "wrapper_lost", "", true); break;
     case BARO_EVENT_SURVIVOR: on_text(t, e, "survivor", "outlived the command: ", false); break;
     case BARO_EVENT_OOM: on_oom(t, e); break;
+    case BARO_EVENT_LIMIT: on_limit(t, e); break;
     case BARO_EVENT_MARK: timeline_add_mark(t, e); break;
     case BARO_EVENT_PHASE_BEGIN: timeline_add_begin(t, e); break;
     case BARO_EVENT_PHASE_END: timeline_add_end(t, e); break;

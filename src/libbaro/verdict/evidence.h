@@ -121,6 +121,16 @@ struct gpu_seen {
 };
 #define GPUS_MOST 64u
 
+struct limit_told {
+    char use[160], limit[48]; /* "4.02 GB; largest: cc1 3.1 GB", "rss=4 GB" */
+    char name[16], action[16], by[16], largest[64];
+    double value, most, t_ns;
+    bool ends;     /* it ended the job; else it was only noted */
+    double killed; /* processes that got SIGKILL after the grace; 0: none */
+    double left;   /* processes that could not be ended; the first of them, and why */
+    char left_name[64], left_why[64];
+};
+
 struct evidence {
 #define MEMBER(member, section, name) double member;
     VERDICT_FACTS(MEMBER)
@@ -150,6 +160,7 @@ struct evidence {
         double threads, switches, cpu_ns, read_write_bytes;
         unsigned flags; /* flags of its switches */
     } contender;
+    const struct limit_told *limit; /* of --limit: the one that ended the job, else the first; NULL: none was reached */
     const struct failure *failure; /* why the command failed; NULL: it did not, or its end is not on the
                                     * tape */
     const struct points *history;  /* NULL: none */

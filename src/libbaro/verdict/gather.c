@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "libbaro/sample/limit.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/verdict/client.h"
@@ -79,6 +80,46 @@ static void add_exit(struct gather *g, const struct baro_row *e)
         note_client(g, baro_row_name(e), row_exit(e)->cmdline);
 }
 
+static void note_limit(struct gather *g, const struct baro_event *e)
+{
+    struct limit_told *told = &g->limit;
+    struct limit_reached l;
+    struct buf use = {0}, limit = {0};
+    if (!limit_read(e, &l))
+        return;
+    bool ends = strcmp(l.action, "mark") != 0;
+    if (l.is_kill)
+        told->killed = (double)l.left;
+    if (l.is_kill || (told->most > 0 && (told->ends || !ends)))
+        return;
+    limit_put_use(&l, &use);
+    limit_put_limit(l.kind, l.most, &limit);
+    snprintf(told->use, sizeof(told->use), "%.*s", (int)use.len, use.len ? (const char *)use.at : "");
+    snprintf(told->limit, sizeof(told->limit), "%.*s", (int)limit.len, limit.len ? (const char *)limit.at : "");
+    snprintf(told->name, sizeof(told->name), "%s", limit_name(l.kind));
+    snprintf(told->action, sizeof(told->action), "%s", l.action);
+    snprintf(told->by, sizeof(told->by), "%s", l.by);
+    snprintf(told->largest, sizeof(told->largest), "%s", l.n_holders ? l.holder[0].name : "");
+    told->value = (double)l.value;
+    told->most = (double)l.most;
+    told->t_ns = (double)l.t_ns;
+    told->ends = ends;
+    buf_done(&use);
+    buf_done(&limit);
+}
+
+/* One that a limit could not end has a reason. */
+static void note_survivor(struct gather *g, const struct baro_event *e)
+{
+    struct baro_attribute why;
+    note_client(g, baro_event_text(e), NULL);
+    if (baro_event_attribute_find(e, ATTRIBUTE_REASON, &why) < 0 || why.type != BARO_ATTRIBUTE_TEXT ||
+        g->limit.left++ > 0)
+        return;
+    snprintf(g->limit.left_name, sizeof(g->limit.left_name), "%s", baro_event_text(e));
+    snprintf(g->limit.left_why, sizeof(g->limit.left_why), "%s", why.text);
+}
+
 static void add_event(struct gather *g, const struct baro_event *e)
 {
     struct baro_attribute names;
@@ -94,7 +135,8 @@ static void add_event(struct gather *g, const struct baro_event *e)
         g->ended = true;
         g->end_ns = baro_event_t_ns(e);
         break;
-    case BARO_EVENT_SURVIVOR: note_client(g, baro_event_text(e), NULL); break;
+    case BARO_EVENT_SURVIVOR: note_survivor(g, e); break;
+    case BARO_EVENT_LIMIT: note_limit(g, e); break;
     case BARO_EVENT_OOM:
         if (baro_event_attribute_find(e, "names", &names) == 0 && names.text)
             snprintf(g->victims, sizeof(g->victims), "%s", names.text);
@@ -123,6 +165,7 @@ void gather_finish(const struct gather *g, struct evidence *ret)
     ret->is_running = !g->ended;
     ret->victims = g->victims;
     ret->clients = g->clients & ~g->servers;
+    ret->limit = g->limit.most > 0 ? &g->limit : NULL;
     ret->failure = g->failures.has_failed ? &g->failures.of_command : NULL;
     ret->contender = g->contender;
     if (end_ns > g->start_ns)

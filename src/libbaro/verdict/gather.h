@@ -21,6 +21,7 @@ struct gather {
     char victims[256];
     uint32_t clients, servers; /* client.h */
     struct failures failures;
+    struct limit_told limit; /* most is 0: none was reached */
 };
 
 void gather_init(struct gather *g);

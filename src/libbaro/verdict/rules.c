@@ -3,6 +3,7 @@
 #include "libbaro/verdict/verdict_rule.h"
 
 #define RULES(RULE)                                                                                                    \
+    RULE(limit)                                                                                                        \
     RULE(oom)                                                                                                          \
     RULE(killed)                                                                                                       \
     RULE(failed)                                                                                                       \

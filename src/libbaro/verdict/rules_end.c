@@ -9,6 +9,67 @@
 #include "baro/text.h"
 #include "libbaro/verdict/verdict_rule.h"
 
+/* ---- limit ---- */
+
+static bool is_ended_by_limit(const struct evidence *e)
+{
+    return e->limit && e->limit->ends;
+}
+
+static bool is_memory_limit(const struct evidence *e)
+{
+    return is_ended_by_limit(e) && strcmp(e->limit->name, "memory") == 0;
+}
+
+static void find_limit_end(const struct limit_told *l, struct finding *f)
+{
+    if (!l->ends) {
+        find_title(f, " It was only noted (`--on-limit mark`).");
+        return;
+    }
+    if (l->killed > 0)
+        find_title(f, " %s of its processes had not ended after %s and the grace, and got SIGKILL.",
+                   words_first(words_count(l->killed, 0)).at, l->action);
+    else
+        find_title(f, " %s ended it.", l->action);
+    if (l->left > 0)
+        find_title(f, " %s could not be ended: %s (%s)%s.", words_first(words_count(l->left, 0)).at, l->left_name,
+                   l->left_why, l->left > 1 ? ", ..." : "");
+}
+
+static bool limit(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    const struct limit_told *l = e->limit;
+    const enum baro_unit unit = !l                                     ? BARO_UNIT_NONE
+                                : strcmp(l->name, "processes") == 0 ? BARO_UNIT_NONE
+                                : strcmp(l->name, "cpu") == 0 || strcmp(l->name, "wall") == 0 ? BARO_UNIT_NS
+                                                                                               : BARO_UNIT_BYTES;
+    (void)s;
+    if (!l)
+        return false;
+    find_title(f, "The limit %s (`--limit`) was reached after %s: %s.", l->limit, words_duration(l->t_ns, 0).at,
+               l->use);
+    find_limit_end(l, f);
+    find_brief(f, "%s reached after %s: %s", l->limit, words_duration(l->t_ns, 0).at, l->use);
+    if (!l->ends)
+        f->weight = BARO_VERDICT_ADVICE;
+    find_text(f, "limit", l->name);
+    find_number(f, "value", l->value, 0, unit);
+    find_number(f, "most", l->most, 0, unit);
+    find_number(f, "t_ns", l->t_ns, 0, BARO_UNIT_NS);
+    find_text(f, "action", l->action);
+    find_text(f, "by", l->by);
+    find_text(f, "largest", l->largest);
+    return true;
+}
+
+const struct verdict_rule rule_limit = {
+    {.name = "limit",
+     .weight = BARO_VERDICT_PROBLEM,
+     .help = "A limit of `baro run --limit` was reached. If it ended the job, baro ended with status 124."},
+    limit,
+    0};
+
 /* ---- oom ---- */
 
 #define OOM_KILLS 1.0
@@ -155,7 +216,7 @@ static bool oom(const struct evidence *e, const struct stretch *s, struct findin
     const struct group *g = killed ? killing_group(e) : full_group(e);
     double limit = limit_hit(e, g);
     (void)s;
-    if (!killed && !g)
+    if ((!killed && !g) || is_memory_limit(e))
         return false;
     if (killed)
         find_killed(e, f);
@@ -268,7 +329,7 @@ static bool find_cause(struct finding *f, char separator, const char *signal, co
 static bool killed(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     (void)s;
-    if (!*e->exit_signal || (is_signal(e, "SIGKILL") && e->oom_kills >= OOM_KILLS))
+    if (!*e->exit_signal || is_ended_by_limit(e) || (is_signal(e, "SIGKILL") && e->oom_kills >= OOM_KILLS))
         return false;
     find_title(f, "%s ended it after %s%s", e->exit_signal, words_duration(FACT(e, wall_ns)).at,
                e->is_core_dumped >= 1 ? ", with a core dump" : "");
@@ -474,7 +535,7 @@ static bool apply_failed(const struct evidence *e, const struct stretch *s, stru
 {
     const struct failure *why = e->failure;
     (void)s;
-    if (!(e->exit_status >= FAILED_STATUS) || is_oom_kill(e))
+    if (!(e->exit_status >= FAILED_STATUS) || is_oom_kill(e) || is_ended_by_limit(e))
         return false;
     find_title(f, "It ended with status %s", words_count(FACT(e, exit_status)).at);
     if (*e->failed_phase)

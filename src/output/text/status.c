@@ -36,6 +36,14 @@ void report_status(int status, struct buf *ret)
         buf_str(ret, ", core dumped");
 }
 
+void report_end(int status, const char *limit, struct buf *ret)
+{
+    if (*limit)
+        buf_printf(ret, "limit %s%s", limit, status >= 0 ? ", " : "");
+    if (status >= 0)
+        report_status(status, ret);
+}
+
 static bool needs_quotes(const char *word)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_^";

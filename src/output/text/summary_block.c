@@ -56,9 +56,10 @@ static bool is_stopped(const struct baro_summary *s)
 enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret)
 {
     struct baro_value status = report_fact(s, "exit", "wait_status");
-    if (status.absent == BARO_PRESENT) {
-        report_status((int)status.u64, ret);
-        return status.u64 == 0 ? REPORT_GOOD : REPORT_BAD;
+    const char *limit = report_text(s, "exit", "ended_by");
+    if (status.absent == BARO_PRESENT || *limit) {
+        report_end(status.absent ? -1 : (int)status.u64, limit, ret);
+        return status.u64 == 0 && !*limit ? REPORT_GOOD : REPORT_BAD;
     }
     if (report_is(s, "exit", "is_detached")) {
         buf_str(ret, is_stopped(s) ? "recording stopped, the job was running" : "recorded for");

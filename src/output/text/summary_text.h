@@ -68,5 +68,8 @@ const char *report_reason(int absent);
 
 /* "exit 0", "SIGKILL", ... of a wait status. */
 void report_status(int status, struct buf *ret);
+/* The same where a limit may have ended the job: "limit rss, killed by SIGTERM". limit: its name, or ""; status -1: not
+ * known, as the command could not be ended. */
+void report_end(int status, const char *limit, struct buf *ret);
 
 #endif

@@ -38,8 +38,8 @@ struct run {
 
 static void write_result(struct buf *b, const struct run *r)
 {
-    if (r->end.ended && r->end.status_known)
-        report_status(r->end.status, b);
+    if (r->end.ended && (r->end.status_known || *r->end.ended_by))
+        report_end(r->end.status_known ? r->end.status : -1, r->end.ended_by, b);
     else if (r->end.detached)
         buf_str(b, "detached");
     else

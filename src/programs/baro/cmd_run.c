@@ -93,11 +93,15 @@ static void becoming(void *context, int error)
 {
     struct running *run = context;
     struct baro_error line = BARO_ERROR_INIT;
-    error_set(&line, -error, "nothing was recorded: no process can be started and waited for: %s", strerror(error));
+    bool is_limited = run->options.run.limits.is_set;
+    error_set(&line, -error, "%s: no process can be started and waited for: %s",
+              is_limited ? "--limit: nothing was run" : "nothing was recorded", strerror(error));
     recording_say(&run->recording, line.text);
     recording_discard(&run->recording);
     own_remove(&run->own);
     marks_file_remove(&run->marks);
+    if (is_limited)
+        _exit(CLI_RUN_FAILED);
 }
 
 /* ---- under a filter of seccomp(2) that kills (recorder/wrapper/seccomp.h) ---- */
@@ -179,11 +183,60 @@ static bool has_room(const struct cli *cli, struct running *run, struct baro_err
     return room != ROOM_NONE;
 }
 
+/* ---- limits ---- */
+
+static bool is_limited(const struct record_settings *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < SETTINGS_LIMITS; i++)
+        any |= s->limits[i] != 0;
+    return any;
+}
+
+/* Makes the command's control group. A limit of memory needs one; else running the job matters more than how it is
+ * counted. */
+static int make_group(struct running *run, const struct record_settings *s, struct baro_error *err)
+{
+    struct baro_error why = BARO_ERROR_INIT;
+    bool needed = s->limits[LIMIT_MEMORY];
+    int code = own_make(&run->own, needed ? OWN_OWN : (enum own_mode)s->own_group, &why);
+    if (code < 0 && !needed)
+        recording_say(&run->recording, why.text);
+    if (!needed)
+        return 0;
+    if (code == 0)
+        code = own_limit(&run->own, s->limits[LIMIT_MEMORY], s->limit_signal != 0, &why);
+    return code == 0 ? 0
+                     : error_set(err, code,
+                                 "--limit memory: %s; with v2 start it as `systemd-run --user --scope -p Delegate=yes "
+                                 "baro run ...`, or use --limit rss, which is polled",
+                                 why.text);
+}
+
+static void fill_limits(struct record_limits *ret, const struct record_settings *s)
+{
+    ret->is_set = is_limited(s);
+    memcpy(ret->most, s->limits, sizeof(ret->most));
+    ret->signal = s->limit_signal;
+    ret->grace_ns = s->limit_grace_ns;
+}
+
+/* Without a recorder nothing would end the job, so options that leave it without one are refused. */
+static int check_limits(const struct record_settings *s, bool is_inside, const char *unrecorded, struct baro_error *err)
+{
+    if (!is_limited(s))
+        return 0;
+    if (is_inside)
+        return error_set(err, BARO_E_SYNTAX, "--limit and --task: one of them");
+    if (s->limits[LIMIT_MEMORY] && s->own_group == OWN_NONE)
+        return error_set(err, BARO_E_SYNTAX, "--limit memory and --cgroup none: one of them");
+    return unrecorded ? error_set(err, -EPERM, "--limit: nothing can watch the job: %s", unrecorded) : 0;
+}
+
 /* Fills what the recorder has to know. cwd: room for its own folder; it stays borrowed. */
 static void fill_options(struct running *run, const struct cli *cli, const struct settings *s, char **argv, char *cwd,
                          size_t cwd_size)
 {
-    struct baro_error err = BARO_ERROR_INIT;
     recording_options(&run->recording, &run->options);
     run->options.run.argv = argv;
     run->options.scope.no_helpers = *run->no_helpers.text ? run->no_helpers.text : NULL;
@@ -193,8 +246,7 @@ static void fill_options(struct running *run, const struct cli *cli, const struc
     record_listen(&run->options);
     if (!cli->filter->there)
         record_note_namespaces(&run->options, &run->namespaces);
-    if (own_make(&run->own, (enum own_mode)s->record.own_group, &err) < 0)
-        recording_say(&run->recording, err.text); /* running the job matters more than how it is counted */
+    fill_limits(&run->options.run.limits, &s->record);
     run->options.run.own_group = &run->own;
     marks_make(run);
     run->options.marks = &run->marks;
@@ -209,7 +261,7 @@ static void remove_made(struct running *run)
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* static, because it is large: initializing it would delay a short command */
-    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_error err = BARO_ERROR_INIT, wrong = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
     static struct rules rules;
     static struct buf lines;
@@ -218,13 +270,16 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     bool is_inside = s->record.task && *(getenv("BARO_EVENTS") ?: "");
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
-    if (is_inside)
+    if (is_inside && !is_limited(&s->record))
         return run_inside(cli, &s->record, argv);
-    if (wrapper_refused(cli, &err) || !has_room(cli, &run, &err))
+    bool is_refused = wrapper_refused(cli, &err) || !has_room(cli, &run, &err);
+    if (check_limits(&s->record, is_inside, is_refused ? err.text : NULL, &wrong) < 0)
+        return cli_fail(cli, &wrong);
+    if (is_refused)
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
-    if (code == -EMFILE || code == -ENFILE) /* a limit of the job: not a wrong call, so the job runs */
+    if ((code == -EMFILE || code == -ENFILE) && !is_limited(&s->record)) /* a limit of the job: not a wrong call, so the job runs */
         return execute_at_once(cli, argv, err.text);
     if (code < 0)
         return cli_fail(cli, &err);
@@ -233,6 +288,12 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
+    if (make_group(&run, &s->record, &err) < 0) {
+        beside_end(beside_fd);
+        own_remove(&run.own);
+        recording_discard(&run.recording);
+        return cli_fail(cli, &err);
+    }
     fill_options(&run, cli, s, argv, cwd, sizeof(cwd));
     run.options.task_rules = rules.n ? (const char *)lines.at : NULL;
     const struct run_options options = {
@@ -247,6 +308,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .folder_fd = run.recording.file.dir_fd,
         .beside_fd = beside_fd,
         .own = &run.own,
+        .is_limited = is_limited(&s->record),
         .is_filtered = cli->filter->there,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,7 +168,9 @@ void settings_init(struct settings *s)
                                          .subreaper = true,
                                          .children = true,
                                          .host = true,
-                                         .gpu = "auto"};
+                                         .gpu = "auto",
+                                         .limit_signal = SIGTERM,
+                                         .limit_grace_ns = 10 * NS_PER_SEC};
     metric_parse_list("default", &s->record.wanted, NULL);
 }
 
@@ -220,6 +223,10 @@ const struct opt options_run[] = {
         "it"),
     CHOICE("cgroup", 0, "WHICH", record.own_group, own_groups,
            "a control group for the command: auto (the default), own or none"),
+    PARSED("limit", 0, "NAME=MOST", record, take_limit,
+           "end the job at memory=SIZE (the kernel's), rss=SIZE, cpu=TIME, wall=TIME or processes=N; may be repeated"),
+    PARSED("on-limit", 0, "term|kill|mark[:GRACE]", record, take_on_limit,
+           "at a limit: SIGTERM (or another signal), and SIGKILL after GRACE (term:10s, the default); SIGKILL; note it"),
     SETS("wait-all", 0, record.wait_all, "return when all that the command started has ended, too"),
     CLEARS("no-subreaper", 0, record.subreaper, "leave orphans to init instead of adopting them"),
     CLEARS("no-host", 0, record.host, "record the command and its control groups, not the machine"),

@@ -7,6 +7,8 @@
 
 int take_gpu(void *at, const char *text, struct baro_error *err);      /* at: const char * */
 int take_overhead(void *at, const char *text, struct baro_error *err); /* at: ppm; 0: no limit */
+int take_limit(void *at, const char *text, struct baro_error *err);    /* at: struct record_settings */
+int take_on_limit(void *at, const char *text, struct baro_error *err); /* the same */
 int take_metrics(void *at, const char *text, struct baro_error *err);  /* at: a mask */
 
 #endif

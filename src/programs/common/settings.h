@@ -11,6 +11,7 @@
 
 #define SETTINGS_PIDS_MAX 64
 #define SETTINGS_DIRECTORIES_MAX 64
+#define SETTINGS_LIMITS 5
 
 /* record: which processes, by their commands */
 #define SETTINGS_RULES_MAX 64
@@ -77,6 +78,9 @@ struct record_settings {
     struct select_settings select;
     const char *events;                                /* record: a file whose lines are marks and phases */
     int own_group;                                     /* run: enum own_mode */
+    uint64_t limits[SETTINGS_LIMITS];                  /* run: --limit, by enum limit_kind; 0: none */
+    int limit_signal;                                  /* run: --on-limit; 0: a limit is only noted */
+    uint64_t limit_grace_ns;
     const char *directories[SETTINGS_DIRECTORIES_MAX]; /* --du */
     int n_directories;
     uint64_t directories_every_ns; /* --du-every; 0: not given */

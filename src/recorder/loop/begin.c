@@ -180,7 +180,7 @@ int record_run(const struct record_options *options, const struct link_end *link
 {
     struct recorders all;
     struct recorder r = {.all = &all,
-                         .wrapper = {.link_fd = link->fd, .pid = link->wrapper},
+                         .wrapper = {.link_fd = link->fd, .pid = link->wrapper, .limit_word = link->limit_word},
                          .writes = {.hangs_at = link->write_hangs_at}};
     recorders_init(&all, &r);
     int code = prepare_recorder(&r, options, err);
@@ -191,6 +191,7 @@ int record_run(const struct record_options *options, const struct link_end *link
     }
     if (code == 0) {
         tasks_begin(&r);
+        enforce_begin(&r);
         wrapper_drain(&r);
         loop_run(&all);
         recorder_finish(&r);

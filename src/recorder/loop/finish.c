@@ -10,6 +10,20 @@
 #define SURVIVORS_MOST 100u
 #define EXITS_WITHIN (3 * NS_PER_MS)
 
+static void put_survivor(struct recorder *r, const struct member *m)
+{
+    bool is_limit = r->enforce.step == ENFORCE_OVER;
+    const struct baro_attribute reason = {
+        .name = ATTRIBUTE_REASON, .type = BARO_ATTRIBUTE_TEXT, .text = is_limit ? end_job_reason(m) : ""};
+    const struct baro_event e = {.t_ns = sampler_now(&r->sampler),
+                                 .kind = BARO_EVENT_SURVIVOR,
+                                 .key = m->row.key,
+                                 .text = m->row.name,
+                                 .n_attributes = is_limit,
+                                 .attribute = &reason};
+    r->job.sink.event(r->job.sink.context, &e);
+}
+
 static void report_survivors(struct recorder *r)
 {
     unsigned n = 0;
@@ -19,9 +33,24 @@ static void report_survivors(struct recorder *r)
         if (!m || member_has_ended(m) || process_clock(m, &clock_ns) < 0 || m->other.is ||
             (!*m->row.name && sampler_read_member(&r->sampler, m) < 0))
             continue;
-        recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
+        put_survivor(r, m);
         n++;
     }
+}
+
+static void put_end(struct recorder *r)
+{
+    const char *by = enforce_ended_by(r);
+    const struct baro_attribute ended_by = {.name = ATTRIBUTE_ENDED_BY, .type = BARO_ATTRIBUTE_TEXT, .text = by};
+    const struct baro_event e = {.t_ns = r->end.t_ns ? r->end.t_ns : sampler_now(&r->sampler),
+                                 .kind = BARO_EVENT_END,
+                                 .number = (uint64_t)(uint32_t)r->end.status,
+                                 .text = r->end.status_known ? ""
+                                         : r->end.detached   ? "detached"
+                                                             : "unknown",
+                                 .n_attributes = by != NULL,
+                                 .attribute = &ended_by};
+    r->job.sink.event(r->job.sink.context, &e);
 }
 
 static bool exit_is_unreported(const struct member *m)
@@ -88,6 +117,7 @@ void recorder_finish(struct recorder *r)
 {
     r->end.finishing = true; /* from now on every read is done at once */
     if (r->wrapper.started) {
+        enforce_finish(r);
         event_drain(r->all);
         wait_for_exits(r);
         tasks_look(r);
@@ -110,11 +140,7 @@ void recorder_finish(struct recorder *r)
         if (r->job.all_task && r->end.status_known)
             job_task_status(&r->job, r->job.all_task, r->end.status);
         if (!r->end.leaves)
-            job_event(&r->job, r->end.t_ns ? r->end.t_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
-                      (uint64_t)(uint32_t)r->end.status,
-                      r->end.status_known ? ""
-                      : r->end.detached   ? "detached"
-                                          : "unknown");
+            put_end(r);
         recorder_last_tick(r);
     }
     collectors_finish(&r->sampler.sampling.collectors);

@@ -54,7 +54,7 @@ static uint64_t next_due(const struct recorder *r)
         due = min_u64(due, sampler_poll_due_ns(&r->sampler) + r->header.start_monotonic_ns);
     if (r->options->attach.for_ns && r->options->attach.for_ns + r->header.start_monotonic_ns < due)
         due = r->options->attach.for_ns + r->header.start_monotonic_ns;
-    return due;
+    return min_u64(due, enforce_due_ns(r));
 }
 
 /* epoll_pwait2(2) takes one system call where a timerfd would take three. If the process is stopped and continued, or
@@ -115,6 +115,8 @@ static void on_time(struct recorder *r, bool quiet)
         event_poll(r);
     if (r->wrapper.started && (awake || recorder_since(r, now) >= r->pace.tick_due_ns))
         run_turn(r, quiet);
+    if (now >= enforce_due_ns(r) && !r->end.finishing)
+        enforce_turn(r, now);
 }
 
 static void dispatch(struct recorder *r, uint64_t what)

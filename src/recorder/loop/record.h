@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The recorder: one loop that handles messages of the wrapper and of the event sources, takes samples on an absolute
- * schedule, and writes the tape. It never signals or slows the job, and never outlives it unless asked to; if the
- * recorder fails, the job goes on.
+ * schedule, and writes the tape. It never signals the job, but for a limit of --limit that was reached, never slows it,
+ * and never outlives it unless asked to; if the recorder fails, the job goes on.
  */
 #ifndef RECORDER_LOOP_RECORD_H
 #define RECORDER_LOOP_RECORD_H
@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "libbaro/sample/sample.h"
+#include "recorder/loop/enforce.h"
 
 struct link_end;
 struct select_options;
@@ -65,6 +66,7 @@ struct record_command {
     const struct own_group *own_group;
     int events_fd;                 /* from record_listen(); closed by the recorder */
     struct namespaces *namespaces; /* from record_note_namespaces(), taken over; NULL: none */
+    struct record_limits limits;   /* --limit */
 };
 
 /* For record_attach(). */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/min_max.h"
 #include "recorder/sampling/schedule.h"
 
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
@@ -51,6 +52,7 @@ static void take_sample(struct recorder *r)
     const struct baro_sample *s = sampler_tick(&r->sampler);
     writes_commit(r, s);
     writes_observe(r, s);
+    enforce_sample(r, s);
     writes_next_segment(r, s->t_ns);
 }
 
@@ -180,12 +182,14 @@ void recorder_sample_soon(struct recorder *r)
 }
 
 /* A control group of the job that fills its memory gets a sample before it is full: the kernel may then kill the job,
- * and this process with it (memory.oom.group). Each sample comes after half of the time that is left at the present
+ * and this process with it (memory.oom.group). So does a limit of --limit before it is reached. Each sample comes after half of the time that is left at the present
  * growth, within the limits of those at the edges of phases. Example: nine tenths of the limit are reached in 400 ms,
  * and samples are due every second: they come after 200, 300, 350 ms ... */
 static uint64_t before_full(struct recorder *r, uint64_t now_ns, uint64_t due_ns)
 {
     uint64_t near_ns = r->sampler.cgroups.near_ns;
+    if (r->options->run.limits.is_set)
+        near_ns = min_u64(near_ns, r->enforce.near_ns);
     if (r->options->pace.interval_ns || near_ns >= due_ns)
         return due_ns;
     uint64_t left_ns = near_ns > now_ns ? near_ns - now_ns : 0, allowed_ns = sampler_wait_edge(&r->sampler, now_ns);

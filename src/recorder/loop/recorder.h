@@ -77,6 +77,7 @@ struct wrapper_side {
     int link_fd;
     pid_t pid;
     int32_t command; /* pid of the command; 0 until LINK_STARTED */
+    volatile uint64_t *limit_word; /* of struct link_end; NULL: no wrapper */
     bool started, is_lost, link_closed;
 };
 
@@ -98,6 +99,7 @@ struct recorder {
     struct named_tasks tasks;
     struct oom_watch oom;
     struct marks marks;
+    struct enforce enforce;
     struct recorder_end end;
     int proc_fd, sys_fd, root_fd;
     bool foreign_proc;       /* /proc is not mounted, or of another PID namespace, and is not read */

@@ -180,7 +180,7 @@ static struct member *find_reaped(struct recorder *r, const struct link_message 
     return job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
 }
 
-static void on_reaped(struct recorder *r, const struct link_message *l)
+static void take_reaped(struct recorder *r, const struct link_message *l)
 {
     uint64_t t = recorder_since(r, l->t_ns);
     if (l->pid == r->wrapper.command) {
@@ -207,6 +207,13 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     sampler_gone(&r->sampler, m, t);
 }
 
+static void on_reaped(struct recorder *r, const struct link_message *l)
+{
+    take_reaped(r, l);
+    if (l->pid == r->wrapper.command)
+        enforce_command_ended(r);
+}
+
 static void on_message(struct recorder *r, const struct link_message *l)
 {
     struct member *m = tree_find(&r->job.tree, r->wrapper.command);
@@ -217,12 +224,16 @@ static void on_message(struct recorder *r, const struct link_message *l)
         recorder_event(r, BARO_EVENT_WARNING, NULL, (uint64_t)l->number, "the command could not be executed");
         break;
     case LINK_REAPED: on_reaped(r, l); break;
-    case LINK_SIGNAL: recorder_event(r, BARO_EVENT_SIGNAL, m, (uint64_t)l->number, ""); break;
+    case LINK_SIGNAL:
+        recorder_event(r, BARO_EVENT_SIGNAL, m, (uint64_t)l->number, "");
+        enforce_hurry(r);
+        break;
     case LINK_STOPPED: recorder_event(r, BARO_EVENT_STOP, m, (uint64_t)l->number, ""); break;
     case LINK_CONTINUED: recorder_event(r, BARO_EVENT_CONT, m, 0, ""); break;
     case LINK_ENDED:
         take_totals(r, l);
-        if (!r->end.status_known && r->wrapper.started) { /* LINK_REAPED of the command was lost: the socket was full */
+        /* LINK_REAPED of the command was lost: the socket was full. With a number a limit could not end the command. */
+        if (!r->end.status_known && r->wrapper.started && !l->number) {
             r->end.status_known = true;
             r->end.status = l->status;
         }

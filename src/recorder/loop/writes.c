@@ -110,6 +110,7 @@ static void on_exit_record(void *context, const struct baro_exit *e)
     if (!tasks_hold_exit(r, e))
         tape_writer_exit(r->writer, e);
     oom_note_exit(r, e);
+    enforce_exit(r, e);
     targets_note_exit(r, e);
     if (r->options->observer.exit)
         r->options->observer.exit(r->options->observer.context, e);

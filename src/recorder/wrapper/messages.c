@@ -37,7 +37,7 @@ int link_report(struct wrapper *w, enum link_kind kind, int64_t number)
 
 /* ---- messages of the recorder: one byte for the kind, then the text ---- */
 
-static void wrapper_wake(const struct link_end *link)
+void link_wake(const struct link_end *link)
 {
     if (link->wrapper > 1 && getppid() == link->wrapper)
         kill(link->wrapper, SIGURG); /* ignored by default, in case another process has this pid */
@@ -54,7 +54,7 @@ static int word_put(const struct link_end *link, char kind, const char *text, si
             return 0;
         if (errno != EAGAIN && errno != EINTR)
             break;
-        wrapper_wake(link);
+        link_wake(link);
         poll(&out, 1, SAY_WAIT_MS);
     }
     return -errno;
@@ -68,7 +68,7 @@ void link_say(const struct link_end *link, const char *text, size_t len, bool no
             return;
     }
     if (now)
-        wrapper_wake(link);
+        link_wake(link);
 }
 
 void link_done(const struct link_end *link)

@@ -21,7 +21,7 @@ enum link_kind {
     LINK_SIGNAL,  /* signal number was forwarded to the command */
     LINK_STOPPED, /* the command was stopped by signal number */
     LINK_CONTINUED,
-    LINK_ENDED, /* the command has ended and every zombie was reaped: finish now */
+    LINK_ENDED, /* the command has ended and every zombie was reaped: finish now. number 1: it could not be ended */
 };
 
 /* I/O of a process and of all that it had reaped. */
@@ -69,11 +69,17 @@ struct link_end {
      * that write hangs; 0: it does not write. At the command's end the wrapper does not wait for a recorder that hangs
      * in a write. NULL: no such memory. */
     volatile uint64_t *write_hangs_at;
+    volatile uint64_t *limit_word; /* the same: bits of enum link_limit, which the recorder sets */
 };
+
+/* How far limits (recorder/loop/enforce.h) are. After the command's end the wrapper waits until it was checked whether
+ * the kernel's limit ended it, and as long as one acts. */
+enum link_limit { LIMIT_CHECKED = 1, LIMIT_ACTS = 2, LIMIT_OVER = 4 };
 
 /* For the recorder: text for people, which the wrapper prints; at once if now, else when the command has ended. The
  * text is lost if the wrapper has ended or its buffer is full. */
 void link_say(const struct link_end *link, const char *text, size_t len, bool now);
+void link_wake(const struct link_end *link); /* for the recorder: the wrapper looks at the shared memory */
 /* For the recorder: everything is written and printed; it will only exit. */
 void link_done(const struct link_end *link);
 

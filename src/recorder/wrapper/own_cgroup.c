@@ -221,7 +221,7 @@ static int make_all(struct own_group *g)
 
 int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
 {
-    g->n = 0;
+    g->n = g->memory = 0;
     *g->leaf = *g->controllers = 0;
     if (mode == OWN_AUTO && delegated_place(g->at[0].parent, sizeof(g->at[0].parent))) {
         g->at[0].v2 = true;

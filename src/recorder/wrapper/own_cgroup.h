@@ -29,6 +29,7 @@ struct own_group {
     size_t n;                       /* 0: there is none */
     struct own_dir at[OWN_MOST];    /* the first counts CPU time */
     char leaf[CGROUP_DIR_MAX + 64]; /* where wrapper and recorder are; "" if they were not moved */
+    size_t memory;                  /* 1 + the index of that with a limit of memory; 0: there is none */
     char controllers[32];           /* enabled by us; in the form that disables them: "-memory -pids -io" */
 };
 
@@ -38,6 +39,10 @@ bool own_is_delegated(const char *path);
 /* Makes the group, and removes those that killed recorders left there. Returns 0 with or without a group (OWN_AUTO), or
  * a negative code with the reason (OWN_OWN). */
 int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err);
+/* Limits its memory, without swap. whole: if the kernel kills one of its processes, it kills all (v2; baro is not in
+ * it). Returns 0, or a negative code if no directory of it has memory. */
+int own_limit(struct own_group *g, uint64_t bytes, bool whole, struct baro_error *err);
+void own_unlimit(const struct own_dir *d); /* v1: so that what was killed can end */
 /* Removes the group unless a process is in it, disables the controllers and moves the caller back. May be called any
  * number of times, by every process in the leaf; the last one removes the leaf. */
 void own_remove(const struct own_group *g);

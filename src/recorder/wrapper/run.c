@@ -69,7 +69,7 @@ static size_t locks_of(const struct own_group *own, int *ret)
 static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
                                    run_recorder *recorder_main, void *context)
 {
-    const struct link_end end = {.fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at};
+    const struct link_end end = {.fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at, .limit_word = w->limit_word};
     int keep[6 + OWN_MOST] = {
         link, options->tape_fd, options->segments_fd, options->events_fd, options->folder_fd, marks_fd(options->marks)};
     size_t count = 6 + locks_of(options->own, keep + 6);
@@ -83,9 +83,9 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
     _exit(recorder_main(context, &end));
 }
 
-static volatile uint64_t *shared_word(void)
+static volatile uint64_t *shared_words(void)
 {
-    void *at = mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *at = mmap(NULL, 2 * sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     return at == MAP_FAILED ? NULL : at;
 }
@@ -99,7 +99,8 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
-    w->write_hangs_at = shared_word();
+    w->write_hangs_at = shared_words();
+    w->limit_word = w->write_hangs_at ? w->write_hangs_at + 1 : NULL;
     pid = options->is_filtered ? seccomp_fork() : fork();
     if (pid == 0)
         recorder_run(w, ends[1], options, recorder_main, context);
@@ -158,7 +159,21 @@ static bool time_left(uint64_t deadline, struct timespec *ret)
     return true;
 }
 
-/* Waits for the command's end. Each round handles everything that has happened before it waits; anything that happens
+static bool limit_is(const struct wrapper *w, enum link_limit bit)
+{
+    return w->limit_word && *w->limit_word & bit;
+}
+
+static bool limit_acts(struct wrapper *w)
+{
+    bool acts = limit_is(w, LIMIT_ACTS) && !limit_is(w, LIMIT_OVER) && !w->recorder_ended;
+
+    if (acts)
+        w->limit_acted_ns = clock_monotonic_ns();
+    return acts;
+}
+
+/* Waits for the command's end, or until a limit could not end it. Each round handles everything that has happened before it waits; anything that happens
  * later leaves a pending signal. */
 static void command_wait(struct wrapper *w)
 {
@@ -169,9 +184,11 @@ static void command_wait(struct wrapper *w)
         const struct timespec *most = NULL;
         siginfo_t info;
 
+        bool given_up = limit_is(w, LIMIT_OVER);
+
         mirror_update(w);
         more = reap_round(w);
-        if (w->command_ended) {
+        if (w->command_ended || (given_up && !more)) {
             mirror_end(w);
             return;
         }
@@ -212,7 +229,7 @@ static void left_wait(struct wrapper *w)
     while (sigmask_wait(ends, &info, &at_once) > 0)
         ;
     sigmask_set(SIG_UNBLOCK, SIGMASK_OF(SIGTSTP));
-    while (signal <= 0 || !(ends & SIGMASK_OF(signal))) {
+    while ((signal <= 0 || !(ends & SIGMASK_OF(signal))) && !limit_is(w, LIMIT_OVER)) {
         bool more = reap_round(w);
 
         left = more ? 1 : reap_job_left(w);
@@ -224,6 +241,30 @@ static void left_wait(struct wrapper *w)
     }
     sigmask_set(SIG_BLOCK, SIGMASK_OF(SIGTSTP));
     w->result->wait_refused = left < 0;
+}
+
+/* The recorder checks at the command's end whether a limit of the kernel was hit, and ends what the command left behind
+ * if one was: it has to hear of the zombies, and orphans are found below us. A key that would have ended the command ends
+ * the grace. */
+static void limit_wait(struct wrapper *w)
+{
+    uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
+    const struct timespec at_once = {0, 0}, soon = {.tv_nsec = 4 * CHECK_NS};
+    sigmask ends = ends_of_wait();
+    struct timespec left;
+
+    while (w->recorder && !w->recorder_ended &&
+           (limit_acts(w) || (!limit_is(w, LIMIT_CHECKED) && time_left(deadline, &left)))) {
+        bool more = reap_round(w);
+        siginfo_t info;
+        int signal =
+            sigmask_wait(ends | SIGMASK_OF(SIGCHLD) | SIGMASK_OF(SIGURG), &info, more ? &at_once : &soon);
+
+        if (signal == SIGURG)
+            signal_handle(w, &info);
+        else if (signal > 0 && ends & SIGMASK_OF(signal))
+            link_report(w, LINK_SIGNAL, signal);
+    }
 }
 
 /* Zombies that the command left behind belong to the job; many of them must not delay the end. */
@@ -252,10 +293,14 @@ static struct timespec wait_within(struct timespec left)
 /* After the grace period, a recorder that has work to do and waits for a CPU is given more time. */
 static bool recorder_may_end(struct wrapper *w, uint64_t deadline, struct timespec *left)
 {
-    uint64_t latest = deadline - RECORDER_GRACE_NS + RECORDER_GRACE_RUNNABLE_NS;
+    uint64_t latest;
 
     if (recorder_hangs(w))
         return false;
+    limit_acts(w);
+    if (w->limit_acted_ns && deadline < w->limit_acted_ns + RECORDER_GRACE_NS)
+        deadline = w->limit_acted_ns + RECORDER_GRACE_NS;
+    latest = deadline - RECORDER_GRACE_NS + RECORDER_GRACE_RUNNABLE_NS;
     return time_left(deadline, left) || (reap_state(w, w->recorder) == 'R' && time_left(latest, left));
 }
 
@@ -354,8 +399,11 @@ static void command_follow(struct wrapper *w)
     command_wait(w);
     if (w->wait_all)
         left_wait(w);
+    if (w->is_limited)
+        limit_wait(w);
     reap_rest(w);
-    recorder_finish(w, LINK_ENDED, 0);
+    recorder_finish(w, LINK_ENDED, !w->command_ended);
+    w->result->limit_reached = limit_is(w, LIMIT_ACTS);
 }
 
 static void wrapper_init(struct wrapper *w, struct run_result *result)
@@ -426,12 +474,17 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     if (recorder_main)
         ret->recorder_errno = -recorder_start(&w, options, recorder_main, context);
     ret->recorder_lost = ret->recorder_errno != 0;
+    if (options->is_limited && (ret->recorder_lost || !w.limit_word)) {
+        drop_recorder(&w);
+        return error_set(err, -EAGAIN, "--limit: nothing can watch the job: no process can be started for the recorder");
+    }
     if (options->tape_fd >= 0)
         close(options->tape_fd);
     if (options->subreaper)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
 
     w.wait_all = options->wait_all;
+    w.is_limited = options->is_limited;
     if (w.wait_all)
         reap_note_others(&w);
     ret->started_ns = clock_monotonic_ns();

@@ -32,6 +32,7 @@ struct run_options {
     void (*becoming)(void *context, int error);
     const struct own_group
         *own;         /* the command's own control group (recorder/wrapper/own_cgroup.h); NULL or empty: none */
+    bool is_limited;  /* the recorder ends the job at a limit: without one, nothing is run */
     bool is_filtered; /* by seccomp(2): fork(3) makes calls that were not tried (recorder/wrapper/seccomp.h) */
 };
 
@@ -42,6 +43,7 @@ struct run_result {
     bool recorder_stays;           /* lost, but its process still exists: stopped, or in a call that does not return */
     bool wait_refused;             /* wait_all: /proc does not list children, so none was waited for */
     bool recorder_killed;          /* SIGKILL ended it */
+    bool limit_reached;            /* a limit ended the job; wait_status is not valid if the command could not be ended */
     int recorder_errno;            /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before clone; when its end was seen */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: no descriptor was left */
@@ -63,8 +65,10 @@ typedef int run_recorder(void *context, const struct link_end *link);
 int run_wrapper(const struct run_options *options, run_recorder *recorder_main, void *context, struct run_result *ret,
                 struct baro_error *err);
 
-/* Ends this process as the command ended: with the same exit status, or by the same signal (without a core); with 127
- * if it was not found, 126 if it could not be executed, 128 + n if a signal can't end us (process 1 of its namespace).
+#define RUN_LIMIT_STATUS 124 /* as of timeout(1) */
+
+/* Ends this process as the command ended: with the same exit status, or by the same signal (without a core); with
+ * RUN_LIMIT_STATUS if a limit ended the job, 127 if it was not found, 126 if it could not be executed, 128 + n if a signal can't end us (process 1 of its namespace).
  */
 _Noreturn void run_die_like(const struct run_result *result);
 

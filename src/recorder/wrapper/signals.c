@@ -90,6 +90,8 @@ _Noreturn void run_die_like(const struct run_result *result)
 
     if (result->exec_errno)
         _exit(result->exec_errno == ENOENT ? 127 : 126);
+    if (result->limit_reached)
+        _exit(RUN_LIMIT_STATUS);
     if (WIFEXITED(result->wait_status))
         _exit(WEXITSTATUS(result->wait_status));
     signal = WTERMSIG(result->wait_status);

@@ -161,6 +161,10 @@ static int child_main(void *at)
     for (size_t i = 0; s->own && i < s->own->n; i++)
         if (!(s->entered >> i & 1) && write(s->own->at[i].procs_fd, "0", 1) == 1) /* if not, the command still runs */
             s->entered |= 1u << i;
+    if (s->own && s->own->memory && !(s->entered >> (s->own->memory - 1) & 1)) {
+        s->exec_errno = errno; /* it would have no limit */
+        return 127;
+    }
     spawn_become(s);
     return 127; /* ends the child, without exit(3) */
 }

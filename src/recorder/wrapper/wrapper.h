@@ -19,7 +19,9 @@
 
 struct wrapper {
     int link, stderr_fd, folder_fd, beside_fd, marks_fd;
-    volatile uint64_t *write_hangs_at; /* of struct link_end */
+    volatile uint64_t *write_hangs_at, *limit_word; /* of struct link_end */
+    uint64_t limit_acted_ns;                        /* when the limit was last seen to act */
+    bool is_limited;                                /* of struct run_options */
     pid_t self, recorder, command;     /* 0: none */
     bool wait_all;                     /* of struct run_options */
     pid_t other[REAP_OTHERS];          /* children that were there before the command */

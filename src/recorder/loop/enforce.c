@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/loop/enforce.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "baro/text.h"
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/fmt.h"
+#include "base/fd.h"
+#include "base/min_max.h"
+#include "libbaro/interval/derive.h"
+#include "recorder/loop/recorder.h"
+#include "recorder/wrapper/own_cgroup.h"
+
+#define LOOK_NS (50 * NS_PER_MS)  /* in the grace: have all ended? */
+#define ROUND_NS (20 * NS_PER_MS) /* between two rounds of SIGKILL */
+#define KILL_MOST_NS (5 * NS_PER_SEC)
+#define NAMES_COUNTED 64u
+
+static const struct record_limits *limits_of(const struct recorder *r)
+{
+    return &r->options->run.limits;
+}
+
+/* ---- who holds what ---- */
+
+/* Keeps the largest, in order. */
+static void offer(struct enforce *e, const char *name, struct baro_key key, uint64_t value)
+{
+    size_t i = 0, k;
+    for (k = 0; k < e->n_holders && !(key.pid && baro_key_equal(e->holder[k].key, key)); k++)
+        ;
+    if (k < e->n_holders && e->holder[k].value >= value)
+        return;
+    while (i < e->n_holders && e->holder[i].value >= value)
+        i++;
+    if (i == LIMIT_HOLDERS || !value)
+        return;
+    if (k == e->n_holders) /* it is new: the last one makes room */
+        k = e->n_holders < LIMIT_HOLDERS ? e->n_holders++ : LIMIT_HOLDERS - 1;
+    memmove(&e->holder[i + 1], &e->holder[i], (k - i) * sizeof(*e->holder));
+    e->holder[i] = (struct enforce_holder){.key = key, .value = value};
+    snprintf(e->holder[i].name, sizeof(e->holder[i].name), "%s", name ? name : "");
+}
+
+/* Is it a process of the job, without other recorders? */
+static const struct baro_process *row_of(const struct recorder *r, size_t i)
+{
+    const struct member *m = r->job.tree.at[i];
+    return m && !member_has_ended(m) && !m->other.is ? &m->row : NULL;
+}
+
+/* Of processes it is the names that are counted: "sleep 412, sh 88". */
+static void offer_names(struct recorder *r)
+{
+    struct {
+        const char *name;
+        uint64_t n;
+    } count[NAMES_COUNTED];
+    size_t n = 0;
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        const struct baro_process *p = row_of(r, i);
+        size_t k = 0;
+        while (p && k < n && strcmp(count[k].name, p->name) != 0)
+            k++;
+        if (p && k == n && n < NAMES_COUNTED) {
+            count[n].n = 0;
+            count[n++].name = p->name;
+        }
+        if (p && k < n)
+            count[k].n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        offer(&r->enforce, count[i].name, (struct baro_key){0}, count[i].n);
+}
+
+/* As they were last read. */
+static void find_holders(struct recorder *r, enum limit_kind kind)
+{
+    enum process_metric metric = kind == LIMIT_MEMORY || kind == LIMIT_RSS ? PROCESS_rss : PROCESS_cpu;
+    r->enforce.n_holders = 0;
+    if (kind == LIMIT_PROCESSES) {
+        offer_names(r);
+        return;
+    }
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        const struct baro_process *p = row_of(r, i);
+        if (p && p->absent[metric] == BARO_PRESENT)
+            offer(&r->enforce, p->name, p->key, p->value[metric]);
+    }
+}
+
+/* ---- the event ---- */
+
+static void put_event(struct recorder *r, struct limit_reached *l)
+{
+    struct enforce *e = &r->enforce;
+    char name[LIMIT_HOLDERS][2][24];
+    struct baro_attribute a[4 + 2 * LIMIT_HOLDERS] = {
+        {.name = ATTRIBUTE_LIMIT_MOST, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = l->most},
+        {.name = ATTRIBUTE_LIMIT_ACTION, .type = BARO_ATTRIBUTE_TEXT, .text = l->action},
+        {.name = ATTRIBUTE_LIMIT_BY, .type = BARO_ATTRIBUTE_TEXT, .text = l->by},
+    };
+    size_t n = 3;
+    if (l->is_kill)
+        a[n++] = (struct baro_attribute){.name = ATTRIBUTE_LIMIT_LEFT, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = l->left};
+    l->n_holders = l->is_kill ? 0 : e->n_holders;
+    for (unsigned i = 0; i < l->n_holders; i++) {
+        l->holder[i] = (struct limit_holder){e->holder[i].name, e->holder[i].value};
+        snprintf(name[i][0], sizeof(name[i][0]), ATTRIBUTE_LIMIT_HOLDER, i + 1);
+        snprintf(name[i][1], sizeof(name[i][1]), ATTRIBUTE_LIMIT_HELD, i + 1);
+        a[n++] = (struct baro_attribute){.name = name[i][0], .type = BARO_ATTRIBUTE_TEXT, .text = e->holder[i].name};
+        a[n++] =
+            (struct baro_attribute){.name = name[i][1], .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = e->holder[i].value};
+    }
+    const struct baro_event event = {.t_ns = l->t_ns,
+                                     .kind = BARO_EVENT_LIMIT,
+                                     .key = l->n_holders ? e->holder[0].key : (struct baro_key){0},
+                                     .number = l->value,
+                                     .text = limit_name(l->kind),
+                                     .n_attributes = n,
+                                     .attribute = a};
+    r->job.sink.event(r->job.sink.context, &event);
+}
+
+static const char *signal_words(int signal)
+{
+    return signal ? baro_signal_name(signal) ?: "signal" : "mark";
+}
+
+static void say(const struct recorder *r, struct buf *line)
+{
+    buf_byte(line, 0);
+    if (r->options->on.error && !line->failed)
+        r->options->on.error(r->options->observer.context, (const char *)line->at);
+    buf_done(line);
+}
+
+static void say_reached(const struct recorder *r, const struct limit_reached *l, int signal)
+{
+    static const char *const how[] = {"polled with each sample", "the kernel's limit", "by a timer"};
+    struct buf raw = {0}, line = {0};
+    limit_put_sentence(l, &raw);
+    buf_printf(&raw, " (%s)", how[l->kind == LIMIT_MEMORY ? 1 : l->kind == LIMIT_WALL ? 2 : 0]);
+    if (raw.len)
+        buf_escaped(&line, (const char *)raw.at, raw.len);
+    buf_printf(&line, "; %s", signal_words(signal));
+    if (signal != SIGKILL) {
+        buf_str(&line, " now, SIGKILL after ");
+        fmt_duration(&line, limits_of(r)->grace_ns);
+    }
+    buf_done(&raw);
+    say(r, &line);
+}
+
+/* ---- the act ---- */
+
+/* For the wrapper: what to wait for, and that the exit status is that of a limit. */
+static void tell_wrapper(struct recorder *r, unsigned bits)
+{
+    volatile uint64_t *word = r->wrapper.limit_word;
+    if (word)
+        *word |= bits;
+    if (r->wrapper.link_fd >= 0)
+        link_wake(&(struct link_end){.fd = r->wrapper.link_fd, .wrapper = r->wrapper.pid});
+}
+
+static void begin_kills(struct recorder *r, uint64_t now_ns)
+{
+    r->enforce.step = ENFORCE_KILLS;
+    r->enforce.until_ns = now_ns + KILL_MOST_NS;
+    r->enforce.due_ns = now_ns;
+}
+
+/* Returns true if this limit is the one that acts. */
+static bool act(struct recorder *r, const struct limit_reached *l, int signal)
+{
+    struct enforce *e = &r->enforce;
+    uint64_t now = clock_monotonic_ns();
+    if (!signal || e->step != ENFORCE_WATCHES)
+        return false;
+    e->kind = l->kind;
+    e->value = l->value;
+    say_reached(r, l, signal);
+    tell_wrapper(r, LIMIT_ACTS);
+    if (signal == SIGKILL) {
+        begin_kills(r, now);
+        return true;
+    }
+    e->step = ENFORCE_GRACE;
+    e->until_ns = now + limits_of(r)->grace_ns;
+    e->due_ns = now + min_u64(LOOK_NS, limits_of(r)->grace_ns);
+    end_job_signal(r, signal);
+    return true;
+}
+
+static void reach(struct recorder *r, enum limit_kind kind, uint64_t t_ns, uint64_t value, const char *by)
+{
+    /* The kernel has killed already, so there is no grace. */
+    int signal = limits_of(r)->signal && kind == LIMIT_MEMORY ? SIGKILL : limits_of(r)->signal;
+    struct limit_reached l = {
+        .kind = kind, .t_ns = t_ns, .value = value, .most = limits_of(r)->most[kind], .by = by};
+    l.action = r->enforce.step == ENFORCE_WATCHES ? signal_words(signal) : signal_words(0);
+    r->enforce.noted |= 1u << kind;
+    put_event(r, &l);
+    if (!act(r, &l, signal))
+        recorder_flush(r);
+}
+
+/* ---- memory: the kernel's ---- */
+
+static const struct own_dir *memory_dir(const struct recorder *r)
+{
+    const struct own_group *own = r->options->run.own_group;
+    return own && own->memory ? &own->at[own->memory - 1] : NULL;
+}
+
+/* Was the group's own limit hit? v2 counts that in memory.events.local (5.2) where the limit is, also if the processes
+ * are in groups below. v1 counts kills of the group's processes. Returns what was in use: the kernel's own peak, which is
+ * not there before 5.19 in v2, and at most the limit. */
+static bool hit_memory(const struct recorder *r, uint64_t *ret_used)
+{
+    const struct own_dir *d = memory_dir(r);
+    struct cgroup_events ev = {0};
+    char text[512];
+    ssize_t n = -1;
+    if (!d)
+        return false;
+    if (d->v2)
+        n = fd_read_file(d->fd, "memory.events.local", text, sizeof(text));
+    if (n < 0)
+        n = fd_read_file(d->fd, d->v2 ? "memory.events" : "memory.oom_control", text, sizeof(text));
+    enum cgroup_event_field field = d->v2 ? CGEVENT_OOMS : CGEVENT_OOM_KILLS;
+    if (n < 0 || cgroup_memory_events_parse(span_of(text, (size_t)n), &ev) < 0 || !ev.value[field])
+        return false;
+    if (cgroup_read_value(d->fd, d->v2 ? "memory.peak" : "memory.max_usage_in_bytes", ret_used) < 0)
+        *ret_used = limits_of(r)->most[LIMIT_MEMORY];
+    return true;
+}
+
+static void check_memory(struct recorder *r)
+{
+    uint64_t used;
+    if (!limits_of(r)->most[LIMIT_MEMORY] || r->enforce.noted & 1u << LIMIT_MEMORY || !hit_memory(r, &used))
+        return;
+    const struct own_dir *d = memory_dir(r);
+    if (!d->v2 && limits_of(r)->signal)
+        own_unlimit(d); /* in v1 a process without memory may be unable to die */
+    reach(r, LIMIT_MEMORY, sampler_now(&r->sampler), used, "kernel");
+}
+
+void enforce_exit(struct recorder *r, const struct baro_exit *e)
+{
+    if (!limits_of(r)->most[LIMIT_MEMORY] || r->enforce.noted & 1u << LIMIT_MEMORY ||
+        e->absent[EXIT_rss_peak] != BARO_PRESENT || !(e->status_known && e->status == SIGKILL))
+        return;
+    offer(&r->enforce, e->name, e->key, e->value[EXIT_rss_peak]);
+    if (!r->end.finishing)
+        r->enforce.due_ns = 1; /* the next turn looks whether that was the kernel */
+}
+
+/* ---- those that are compared ---- */
+
+static uint64_t total_of(const struct baro_sample *s, enum limit_kind kind)
+{
+    switch (kind) {
+    case LIMIT_RSS: return derive_sum(s, PROCESS_rss).value;
+    case LIMIT_CPU: return s->job_absent[JOB_cpu] ? 0 : s->job[JOB_cpu];
+    default: return s->job_absent[JOB_processes] ? 0 : s->job[JOB_processes];
+    }
+}
+
+/* Example: of 4 GB of rss 3.0 GB were held at 2.0 s and 3.2 GB at 2.1 s: the limit is near at 2.5 s, and a sample comes
+ * before that. */
+static void foresee(struct enforce *e, enum limit_kind kind, uint64_t t_ns, uint64_t value, uint64_t most)
+{
+    uint64_t grown = value > e->last[kind].value ? value - e->last[kind].value : 0, took = t_ns - e->last[kind].t_ns;
+    if (grown && e->last[kind].t_ns && most > value) {
+        double left_ns = (double)(most - value) / (double)grown * (double)took;
+        if (left_ns < 1e18)
+            e->near_ns = min_u64(e->near_ns, t_ns + (uint64_t)left_ns);
+    }
+    e->last[kind].value = value;
+    e->last[kind].t_ns = t_ns;
+}
+
+void enforce_sample(struct recorder *r, const struct baro_sample *s)
+{
+    struct enforce *e = &r->enforce;
+    const struct record_limits *l = limits_of(r);
+    if (!l->is_set)
+        return;
+    e->near_ns = UINT64_MAX;
+    for (enum limit_kind kind = LIMIT_RSS; kind < LIMIT_KINDS; kind++) {
+        if (!l->most[kind] || kind == LIMIT_WALL || e->noted & 1u << kind)
+            continue;
+        uint64_t value = total_of(s, kind);
+        foresee(e, kind, s->t_ns, value, l->most[kind]);
+        if (kind == LIMIT_PROCESSES ? value <= l->most[kind] : value < l->most[kind])
+            continue;
+        find_holders(r, kind);
+        reach(r, kind, s->t_ns, value, "sample");
+    }
+    check_memory(r);
+    if (l->most[LIMIT_MEMORY])
+        find_holders(r, LIMIT_MEMORY);
+}
+
+/* ---- turns ---- */
+
+static void check_wall(struct recorder *r, uint64_t now_ns)
+{
+    uint64_t most = limits_of(r)->most[LIMIT_WALL], t_ns = recorder_since(r, now_ns);
+    if (!most || r->enforce.noted & 1u << LIMIT_WALL || t_ns < most)
+        return;
+    find_holders(r, LIMIT_WALL);
+    reach(r, LIMIT_WALL, t_ns, t_ns, "timer");
+}
+
+static void end_act(struct recorder *r)
+{
+    struct buf line = {0};
+    unsigned n = 0;
+    r->enforce.step = ENFORCE_OVER;
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        struct member *m = r->job.tree.at[i];
+        if (!end_job_lives(r, m) || m->other.is)
+            continue;
+        buf_str(&line, n++ ? ", " : "could not be ended: ");
+        if (n > LIMIT_HOLDERS)
+            continue;
+        buf_escaped(&line, m->row.name, strlen(m->row.name));
+        buf_printf(&line, " (pid %d, uid %u, %s)", m->row.key.pid, m->row.uid, end_job_reason(m));
+    }
+    if (n)
+        say(r, &line);
+    buf_done(&line);
+    tell_wrapper(r, LIMIT_OVER);
+}
+
+static void turn_grace(struct recorder *r, uint64_t now_ns)
+{
+    struct enforce *e = &r->enforce;
+    unsigned alive = end_job_signal(r, 0);
+    e->due_ns = min_u64(now_ns + LOOK_NS, e->until_ns);
+    if (!alive) {
+        end_act(r);
+    } else if (now_ns >= e->until_ns) {
+        struct limit_reached l = {.kind = e->kind,
+                                  .t_ns = sampler_now(&r->sampler),
+                                  .value = e->value,
+                                  .most = limits_of(r)->most[e->kind],
+                                  .action = signal_words(SIGKILL),
+                                  .by = "timer",
+                                  .is_kill = true,
+                                  .left = alive};
+        put_event(r, &l);
+        begin_kills(r, now_ns);
+    }
+}
+
+static void turn_kills(struct recorder *r, uint64_t now_ns)
+{
+    r->enforce.due_ns = now_ns + ROUND_NS;
+    if (!end_job_signal(r, SIGKILL) || now_ns >= r->enforce.until_ns)
+        end_act(r);
+}
+
+void enforce_begin(struct recorder *r)
+{
+    r->enforce.near_ns = UINT64_MAX;
+}
+
+uint64_t enforce_due_ns(const struct recorder *r)
+{
+    const struct record_limits *l = limits_of(r);
+    uint64_t due = UINT64_MAX;
+    if (!l->is_set || !r->wrapper.started)
+        return due;
+    if (l->most[LIMIT_WALL] && !(r->enforce.noted & 1u << LIMIT_WALL))
+        due = r->header.start_monotonic_ns + l->most[LIMIT_WALL];
+    return r->enforce.due_ns ? min_u64(due, r->enforce.due_ns) : due;
+}
+
+void enforce_turn(struct recorder *r, uint64_t now_ns)
+{
+    struct enforce *e = &r->enforce;
+    bool is_due = e->due_ns && now_ns >= e->due_ns;
+    if (is_due)
+        e->due_ns = 0;
+    check_wall(r, now_ns);
+    if (is_due && e->step == ENFORCE_WATCHES)
+        check_memory(r);
+    else if (is_due && e->step == ENFORCE_GRACE)
+        turn_grace(r, now_ns);
+    if (e->step == ENFORCE_KILLS && (is_due || now_ns >= e->due_ns))
+        turn_kills(r, now_ns);
+}
+
+void enforce_command_ended(struct recorder *r)
+{
+    if (!limits_of(r)->is_set)
+        return;
+    check_memory(r);
+    tell_wrapper(r, LIMIT_CHECKED);
+}
+
+void enforce_hurry(struct recorder *r)
+{
+    if (r->enforce.step == ENFORCE_GRACE && r->end.status_known)
+        r->enforce.until_ns = r->enforce.due_ns = clock_monotonic_ns();
+}
+
+void enforce_finish(struct recorder *r)
+{
+    if (limits_of(r)->is_set && r->wrapper.started)
+        check_memory(r);
+    if (r->enforce.step == ENFORCE_KILLS) /* what is left, if the wrapper does not wait */
+        end_job_signal(r, SIGKILL);
+}
+
+const char *enforce_ended_by(const struct recorder *r)
+{
+    return r->enforce.step == ENFORCE_WATCHES ? NULL : limit_name(r->enforce.kind);
+}
