@@ -77,12 +77,17 @@ void limit_put_limit(enum limit_kind kind, uint64_t most, struct buf *ret)
         limit_put_value(kind, most, ret);
 }
 
-void limit_put_use(const struct limit_reached *l, struct buf *ret)
+void limit_put_use(const struct limit_reached *l, size_t holders, struct buf *ret)
 {
-    limit_put_value(l->kind, l->value, ret);
-    for (size_t i = 0; i < l->n_holders; i++) {
-        buf_printf(ret, "%s%s ", i ? ", " : "; largest: ", *l->holder[i].name ? l->holder[i].name : "(not known)");
-        limit_put_value(l->kind == LIMIT_WALL ? LIMIT_CPU : l->kind, l->holder[i].value, ret);
+    bool is_wall = l->kind == LIMIT_WALL;
+    if (!is_wall) {
+        buf_str(ret, ": ");
+        limit_put_value(l->kind, l->value, ret);
+    }
+    for (size_t i = 0; i < l->n_holders && i < holders; i++) {
+        buf_str(ret, i ? ", " : is_wall ? "; most CPU: " : "; largest: ");
+        buf_printf(ret, "%s ", *l->holder[i].name ? l->holder[i].name : "(not known)");
+        limit_put_value(is_wall ? LIMIT_CPU : l->kind, l->holder[i].value, ret);
     }
 }
 
@@ -92,8 +97,5 @@ void limit_put_sentence(const struct limit_reached *l, struct buf *ret)
     limit_put_limit(l->kind, l->most, ret);
     buf_str(ret, " reached after ");
     fmt_duration(ret, l->t_ns);
-    buf_str(ret, ": ");
-    limit_put_use(l, ret);
-    if (l->kind == LIMIT_WALL && l->n_holders)
-        buf_str(ret, " of CPU");
+    limit_put_use(l, LIMIT_HOLDERS, ret);
 }

@@ -18,7 +18,7 @@ struct limit_reached {
     enum limit_kind kind;
     uint64_t t_ns, value, most;
     const char *action; /* "mark", or the signal: "SIGTERM". Borrowed from the event, as all texts */
-    const char *by;     /* "kernel", "sample", "timer" */
+    const char *by;     /* "kernel", "sample", "timer", "event", "exit" */
     bool is_kill;       /* the grace was over: the rest gets SIGKILL */
     uint64_t left;      /* the processes that it got */
     struct limit_holder {
@@ -38,8 +38,9 @@ bool limit_read(const struct baro_event *e, struct limit_reached *ret);
 void limit_put_value(enum limit_kind kind, uint64_t value, struct buf *ret);
 /* "rss=4 GB": as it was given */
 void limit_put_limit(enum limit_kind kind, uint64_t most, struct buf *ret);
-/* "4.02 GB; largest: cc1 3.1 GB, ld 410 MB". Names are as on the tape: escape the text before it is printed. */
-void limit_put_use(const struct limit_reached *l, struct buf *ret);
+/* ": 4.02 GB; largest: cc1 3.1 GB, ld 410 MB", or "; most CPU: cc1 12 s" of wall; holders: how many at most. Names are
+ * as on the tape: escape the text before it is printed. */
+void limit_put_use(const struct limit_reached *l, size_t holders, struct buf *ret);
 /* "limit rss=4 GB reached after 12.3 s: 4.02 GB; largest: ..." */
 void limit_put_sentence(const struct limit_reached *l, struct buf *ret);
 

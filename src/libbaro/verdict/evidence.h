@@ -122,7 +122,7 @@ struct gpu_seen {
 #define GPUS_MOST 64u
 
 struct limit_told {
-    char use[160], limit[48]; /* "4.02 GB; largest: cc1 3.1 GB", "rss=4 GB" */
+    char use[160], brief[64], limit[48]; /* ": 4.02 GB; largest: cc1 3.1 GB", with one name, "rss=4 GB" */
     char name[16], action[16], by[16], largest[64];
     double value, most, t_ns;
     bool ends;     /* it ended the job; else it was only noted */

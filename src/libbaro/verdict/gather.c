@@ -84,7 +84,7 @@ static void note_limit(struct gather *g, const struct baro_event *e)
 {
     struct limit_told *told = &g->limit;
     struct limit_reached l;
-    struct buf use = {0}, limit = {0};
+    struct buf use = {0}, limit = {0}, brief = {0};
     if (!limit_read(e, &l))
         return;
     bool ends = strcmp(l.action, "mark") != 0;
@@ -92,9 +92,11 @@ static void note_limit(struct gather *g, const struct baro_event *e)
         told->killed = (double)l.left;
     if (l.is_kill || (told->most > 0 && (told->ends || !ends)))
         return;
-    limit_put_use(&l, &use);
+    limit_put_use(&l, LIMIT_HOLDERS, &use);
+    limit_put_use(&l, 1, &brief);
     limit_put_limit(l.kind, l.most, &limit);
     snprintf(told->use, sizeof(told->use), "%.*s", (int)use.len, use.len ? (const char *)use.at : "");
+    snprintf(told->brief, sizeof(told->brief), "%.*s", (int)brief.len, brief.len ? (const char *)brief.at : "");
     snprintf(told->limit, sizeof(told->limit), "%.*s", (int)limit.len, limit.len ? (const char *)limit.at : "");
     snprintf(told->name, sizeof(told->name), "%s", limit_name(l.kind));
     snprintf(told->action, sizeof(told->action), "%s", l.action);
@@ -106,6 +108,7 @@ static void note_limit(struct gather *g, const struct baro_event *e)
     told->ends = ends;
     buf_done(&use);
     buf_done(&limit);
+    buf_done(&brief);
 }
 
 /* One that a limit could not end has a reason. */

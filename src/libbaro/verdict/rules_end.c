@@ -24,7 +24,8 @@ static bool is_memory_limit(const struct evidence *e)
 static void find_limit_end(const struct limit_told *l, struct finding *f)
 {
     if (!l->ends) {
-        find_title(f, " It was only noted (`--on-limit mark`).");
+        find_title(f, strcmp(l->by, "exit") == 0 ? " This was known when the process had ended."
+                                                  : " It was only noted (`--on-limit mark`).");
         return;
     }
     if (l->killed > 0)
@@ -47,10 +48,10 @@ static bool limit(const struct evidence *e, const struct stretch *s, struct find
     (void)s;
     if (!l)
         return false;
-    find_title(f, "The limit %s (`--limit`) was reached after %s: %s.", l->limit, words_duration(l->t_ns, 0).at,
+    find_title(f, "The limit %s (`--limit`) was reached after %s%s.", l->limit, words_duration(l->t_ns, 0).at,
                l->use);
     find_limit_end(l, f);
-    find_brief(f, "%s reached after %s: %s", l->limit, words_duration(l->t_ns, 0).at, l->use);
+    find_brief(f, "%s reached after %s%s", l->limit, words_duration(l->t_ns, 0).at, l->brief);
     if (!l->ends)
         f->weight = BARO_VERDICT_ADVICE;
     find_text(f, "limit", l->name);

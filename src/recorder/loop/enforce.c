@@ -19,9 +19,21 @@
 #define KILL_MOST_NS (5 * NS_PER_SEC)
 #define NAMES_COUNTED 64u
 
+/* Who noticed it. */
+#define BY_KERNEL "kernel"
+#define BY_SAMPLE "sample"
+#define BY_TIMER "timer"
+#define BY_EVENT "event"
+#define BY_EXIT "exit"
+
 static const struct record_limits *limits_of(const struct recorder *r)
 {
     return &r->options->run.limits;
+}
+
+static bool watches(const struct recorder *r, enum limit_kind kind)
+{
+    return limits_of(r)->most[kind] && !(r->enforce.noted & 1u << kind);
 }
 
 /* ---- who holds what ---- */
@@ -140,10 +152,17 @@ static void say(const struct recorder *r, struct buf *line)
 
 static void say_reached(const struct recorder *r, const struct limit_reached *l, int signal)
 {
-    static const char *const how[] = {"polled with each sample", "the kernel's limit", "by a timer"};
+    static const char *const how[][2] = {{BY_KERNEL, "the kernel's limit"},
+                                         {BY_SAMPLE, "polled with each sample"},
+                                         {BY_TIMER, "by a timer"},
+                                         {BY_EVENT, "counted as processes begin"},
+                                         {BY_EXIT, "known when it had ended"}};
     struct buf raw = {0}, line = {0};
     limit_put_sentence(l, &raw);
-    buf_printf(&raw, " (%s)", how[l->kind == LIMIT_MEMORY ? 1 : l->kind == LIMIT_WALL ? 2 : 0]);
+    for (size_t i = 0; i < sizeof(how) / sizeof(*how); i++) {
+        if (strcmp(how[i][0], l->by) == 0)
+            buf_printf(&raw, " (%s)", how[i][1]);
+    }
     if (raw.len)
         buf_escaped(&line, (const char *)raw.at, raw.len);
     buf_printf(&line, "; %s", signal_words(signal));
@@ -200,9 +219,12 @@ static void reach(struct recorder *r, enum limit_kind kind, uint64_t t_ns, uint6
 {
     /* The kernel has killed already, so there is no grace. */
     int signal = limits_of(r)->signal && kind == LIMIT_MEMORY ? SIGKILL : limits_of(r)->signal;
+    /* The job had ended by itself when this was noticed. */
+    if (r->end.finishing && kind != LIMIT_MEMORY)
+        signal = 0;
     struct limit_reached l = {
         .kind = kind, .t_ns = t_ns, .value = value, .most = limits_of(r)->most[kind], .by = by};
-    l.action = r->enforce.step == ENFORCE_WATCHES ? signal_words(signal) : signal_words(0);
+    l.action = signal_words(r->enforce.step == ENFORCE_WATCHES ? signal : 0);
     r->enforce.noted |= 1u << kind;
     put_event(r, &l);
     if (!act(r, &l, signal))
@@ -243,34 +265,15 @@ static bool hit_memory(const struct recorder *r, uint64_t *ret_used)
 static void check_memory(struct recorder *r)
 {
     uint64_t used;
-    if (!limits_of(r)->most[LIMIT_MEMORY] || r->enforce.noted & 1u << LIMIT_MEMORY || !hit_memory(r, &used))
+    if (!watches(r, LIMIT_MEMORY) || !hit_memory(r, &used))
         return;
     const struct own_dir *d = memory_dir(r);
     if (!d->v2 && limits_of(r)->signal)
         own_unlimit(d); /* in v1 a process without memory may be unable to die */
-    reach(r, LIMIT_MEMORY, sampler_now(&r->sampler), used, "kernel");
-}
-
-void enforce_exit(struct recorder *r, const struct baro_exit *e)
-{
-    if (!limits_of(r)->most[LIMIT_MEMORY] || r->enforce.noted & 1u << LIMIT_MEMORY ||
-        e->absent[EXIT_rss_peak] != BARO_PRESENT || !(e->status_known && e->status == SIGKILL))
-        return;
-    offer(&r->enforce, e->name, e->key, e->value[EXIT_rss_peak]);
-    if (!r->end.finishing)
-        r->enforce.due_ns = 1; /* the next turn looks whether that was the kernel */
+    reach(r, LIMIT_MEMORY, sampler_now(&r->sampler), used, BY_KERNEL);
 }
 
 /* ---- those that are compared ---- */
-
-static uint64_t total_of(const struct baro_sample *s, enum limit_kind kind)
-{
-    switch (kind) {
-    case LIMIT_RSS: return derive_sum(s, PROCESS_rss).value;
-    case LIMIT_CPU: return s->job_absent[JOB_cpu] ? 0 : s->job[JOB_cpu];
-    default: return s->job_absent[JOB_processes] ? 0 : s->job[JOB_processes];
-    }
-}
 
 /* Example: of 4 GB of rss 3.0 GB were held at 2.0 s and 3.2 GB at 2.1 s: the limit is near at 2.5 s, and a sample comes
  * before that. */
@@ -286,26 +289,73 @@ static void foresee(struct enforce *e, enum limit_kind kind, uint64_t t_ns, uint
     e->last[kind].t_ns = t_ns;
 }
 
+static void compare(struct recorder *r, enum limit_kind kind, uint64_t t_ns, uint64_t value)
+{
+    uint64_t most = limits_of(r)->most[kind];
+    foresee(&r->enforce, kind, t_ns, value, most);
+    if (value < most)
+        return;
+    find_holders(r, kind);
+    reach(r, kind, t_ns, value, BY_SAMPLE);
+}
+
 void enforce_sample(struct recorder *r, const struct baro_sample *s)
 {
-    struct enforce *e = &r->enforce;
-    const struct record_limits *l = limits_of(r);
-    if (!l->is_set)
+    if (!limits_of(r)->is_set)
         return;
-    e->near_ns = UINT64_MAX;
-    for (enum limit_kind kind = LIMIT_RSS; kind < LIMIT_KINDS; kind++) {
-        if (!l->most[kind] || kind == LIMIT_WALL || e->noted & 1u << kind)
-            continue;
-        uint64_t value = total_of(s, kind);
-        foresee(e, kind, s->t_ns, value, l->most[kind]);
-        if (kind == LIMIT_PROCESSES ? value <= l->most[kind] : value < l->most[kind])
-            continue;
-        find_holders(r, kind);
-        reach(r, kind, s->t_ns, value, "sample");
-    }
+    r->enforce.near_ns = UINT64_MAX;
+    if (watches(r, LIMIT_RSS))
+        compare(r, LIMIT_RSS, s->t_ns, derive_sum(s, PROCESS_rss).value);
+    if (watches(r, LIMIT_CPU) && !s->job_absent[JOB_cpu])
+        compare(r, LIMIT_CPU, s->t_ns, s->job[JOB_cpu]);
+    if (!watches(r, LIMIT_MEMORY))
+        return;
     check_memory(r);
-    if (l->most[LIMIT_MEMORY])
+    if (watches(r, LIMIT_MEMORY))
         find_holders(r, LIMIT_MEMORY);
+}
+
+/* Events count processes between samples. */
+static bool has_too_many(const struct recorder *r)
+{
+    return watches(r, LIMIT_PROCESSES) && r->job.counts.peak > limits_of(r)->most[LIMIT_PROCESSES];
+}
+
+static void check_processes(struct recorder *r)
+{
+    if (!has_too_many(r))
+        return;
+    find_holders(r, LIMIT_PROCESSES);
+    reach(r, LIMIT_PROCESSES, sampler_now(&r->sampler), r->job.counts.peak, BY_EVENT);
+}
+
+/* ---- processes that have ended ---- */
+
+/* A process that has ended may have held more than any sample has seen, and one that the kernel killed is gone when
+ * that is noticed. Example: cc1 grows from 90 MB to 314 MB in 60 ms and ends before the next sample. */
+void enforce_exit(struct recorder *r, const struct baro_exit *x)
+{
+    struct enforce *e = &r->enforce;
+    uint64_t peak = x->absent[EXIT_rss_peak] == BARO_PRESENT ? x->value[EXIT_rss_peak] : 0;
+    bool is_killed = watches(r, LIMIT_MEMORY) && x->status_known && x->status == SIGKILL,
+         is_over = watches(r, LIMIT_RSS) && peak >= limits_of(r)->most[LIMIT_RSS] && peak > e->ended.value;
+    if (is_killed)
+        offer(e, x->name, x->key, peak);
+    if (is_over) {
+        e->ended = (struct enforce_holder){.key = x->key, .value = peak};
+        snprintf(e->ended.name, sizeof(e->ended.name), "%s", x->name ? x->name : "");
+    }
+    if (is_killed || is_over)
+        e->due_ns = e->due_ns ? e->due_ns : 1; /* what may still be alive is looked at in a turn */
+}
+
+static void check_ended(struct recorder *r)
+{
+    if (!watches(r, LIMIT_RSS) || !r->enforce.ended.value)
+        return;
+    r->enforce.holder[0] = r->enforce.ended;
+    r->enforce.n_holders = 1;
+    reach(r, LIMIT_RSS, sampler_now(&r->sampler), r->enforce.ended.value, BY_EXIT);
 }
 
 /* ---- turns ---- */
@@ -313,10 +363,10 @@ void enforce_sample(struct recorder *r, const struct baro_sample *s)
 static void check_wall(struct recorder *r, uint64_t now_ns)
 {
     uint64_t most = limits_of(r)->most[LIMIT_WALL], t_ns = recorder_since(r, now_ns);
-    if (!most || r->enforce.noted & 1u << LIMIT_WALL || t_ns < most)
+    if (!watches(r, LIMIT_WALL) || t_ns < most)
         return;
     find_holders(r, LIMIT_WALL);
-    reach(r, LIMIT_WALL, t_ns, t_ns, "timer");
+    reach(r, LIMIT_WALL, t_ns, t_ns, BY_TIMER);
 }
 
 static void end_act(struct recorder *r)
@@ -353,7 +403,7 @@ static void turn_grace(struct recorder *r, uint64_t now_ns)
                                   .value = e->value,
                                   .most = limits_of(r)->most[e->kind],
                                   .action = signal_words(SIGKILL),
-                                  .by = "timer",
+                                  .by = BY_TIMER,
                                   .is_kill = true,
                                   .left = alive};
         put_event(r, &l);
@@ -379,7 +429,9 @@ uint64_t enforce_due_ns(const struct recorder *r)
     uint64_t due = UINT64_MAX;
     if (!l->is_set || !r->wrapper.started)
         return due;
-    if (l->most[LIMIT_WALL] && !(r->enforce.noted & 1u << LIMIT_WALL))
+    if (has_too_many(r))
+        return 0;
+    if (watches(r, LIMIT_WALL))
         due = r->header.start_monotonic_ns + l->most[LIMIT_WALL];
     return r->enforce.due_ns ? min_u64(due, r->enforce.due_ns) : due;
 }
@@ -391,10 +443,13 @@ void enforce_turn(struct recorder *r, uint64_t now_ns)
     if (is_due)
         e->due_ns = 0;
     check_wall(r, now_ns);
-    if (is_due && e->step == ENFORCE_WATCHES)
+    check_processes(r);
+    if (is_due && e->step == ENFORCE_WATCHES) {
         check_memory(r);
-    else if (is_due && e->step == ENFORCE_GRACE)
+        check_ended(r);
+    } else if (is_due && e->step == ENFORCE_GRACE)
         turn_grace(r, now_ns);
+    }
     if (e->step == ENFORCE_KILLS && (is_due || now_ns >= e->due_ns))
         turn_kills(r, now_ns);
 }
@@ -415,8 +470,11 @@ void enforce_hurry(struct recorder *r)
 
 void enforce_finish(struct recorder *r)
 {
-    if (limits_of(r)->is_set && r->wrapper.started)
+    if (limits_of(r)->is_set && r->wrapper.started) {
         check_memory(r);
+        check_processes(r);
+        check_ended(r);
+    }
     if (r->enforce.step == ENFORCE_KILLS) /* what is left, if the wrapper does not wait */
         end_job_signal(r, SIGKILL);
 }

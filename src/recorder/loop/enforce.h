@@ -44,6 +44,7 @@ struct enforce {
         uint64_t value;
     } holder[LIMIT_HOLDERS];
     size_t n_holders;
+    struct enforce_holder ended; /* rss: the largest that has ended, if that is more than the limit; else value 0 */
 };
 
 void enforce_begin(struct recorder *r);
