@@ -447,7 +447,7 @@ void enforce_turn(struct recorder *r, uint64_t now_ns)
     if (is_due && e->step == ENFORCE_WATCHES) {
         check_memory(r);
         check_ended(r);
-    } else if (is_due && e->step == ENFORCE_GRACE)
+    } else if (is_due && e->step == ENFORCE_GRACE) {
         turn_grace(r, now_ns);
     }
     if (e->step == ENFORCE_KILLS && (is_due || now_ns >= e->due_ns))
