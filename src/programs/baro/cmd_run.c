@@ -225,7 +225,7 @@ static void fill_limits(struct record_limits *ret, const struct record_settings 
 static int check_limits(const struct record_settings *s, bool is_inside, const char *unrecorded, struct baro_error *err)
 {
     if (!is_limited(s))
-        return 0;
+        return s->on_limit ? error_set(err, BARO_E_SYNTAX, "--on-limit is for --limit, which was not given") : 0;
     if (is_inside)
         return error_set(err, BARO_E_SYNTAX, "--limit and --task: one of them");
     if (s->limits[LIMIT_MEMORY] && s->own_group == OWN_NONE)
@@ -270,7 +270,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     bool is_inside = s->record.task && *(getenv("BARO_EVENTS") ?: "");
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
-    if (is_inside && !is_limited(&s->record))
+    if (is_inside && !is_limited(&s->record) && !s->record.on_limit)
         return run_inside(cli, &s->record, argv);
     bool is_refused = wrapper_refused(cli, &err) || !has_room(cli, &run, &err);
     if (check_limits(&s->record, is_inside, is_refused ? err.text : NULL, &wrong) < 0)

@@ -75,6 +75,7 @@ int take_on_limit(void *at, const char *text, struct baro_error *err)
         if (s->limit_grace_ns > GRACE_MOST)
             return error_set(err, BARO_E_RANGE, "%s: the GRACE is 1d at most", text);
     }
+    s->on_limit = true;
     s->limit_signal = signal;
     return 0;
 }

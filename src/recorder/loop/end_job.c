@@ -46,20 +46,25 @@ static bool is_same(int folder, const struct member *m)
     return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && st.starttime == m->row.key.start;
 }
 
-static void send_to(const struct recorder *r, const struct member *m, int signal)
+/* Returns false if it may not be signalled. */
+static bool send_to(const struct recorder *r, const struct member *m, int signal)
 {
     int32_t pid = m->row.key.pid;
-    int folder = r->proc_fd < 0 ? -ENOENT : proc_open(r->proc_fd, pid, ".", O_DIRECTORY);
+    int folder, code = 0;
     if (pid <= 1 || sampling_is_own(&r->sampler.sampling, pid))
-        return;
-    if (folder >= 0 && is_same(folder, m) && syscall(SYS_pidfd_send_signal, folder, signal, NULL, 0u) < 0 &&
-        (errno == ENOSYS || errno == EBADF))
-        kill(pid, signal); /* before 5.1 */
-    /* Without /proc only the command is known; it is there until the wrapper has reported its end. */
-    if (r->proc_fd < 0 && pid == r->wrapper.command && !r->end.status_known)
-        kill(pid, signal);
-    if (folder >= 0)
-        close(folder);
+        return true;
+    folder = r->proc_fd < 0 ? -ENOENT : proc_open(r->proc_fd, pid, ".", O_DIRECTORY);
+    if (folder >= 0 && is_same(folder, m)) {
+        code = (int)syscall(SYS_pidfd_send_signal, folder, signal, NULL, 0u);
+        if (code < 0 && (errno == ENOSYS || errno == EBADF)) /* before 5.1 */
+            code = kill(pid, signal);
+    } else if (r->proc_fd < 0 && pid == r->wrapper.command && !r->end.status_known) {
+        /* Without /proc only the command is known; it is there until the wrapper has reported its end. */
+        code = kill(pid, signal);
+    }
+    code = code < 0 ? -errno : 0;
+    fd_close(folder);
+    return code != -EPERM;
 }
 
 /* Kills all in the command's own v2 group at once: a process can't fork faster than that. Only in the directory that
@@ -80,26 +85,26 @@ static void kill_group(const struct recorder *r)
     own_write(own->at[0].path, "cgroup.kill", "1"); /* 5.14 */
 }
 
-unsigned end_job_signal(struct recorder *r, int signal)
+struct end_job end_job_signal(struct recorder *r, int signal)
 {
-    unsigned alive = 0, others = 0;
+    struct end_job n = {0};
     find_members(r);
     for (size_t i = 0; i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
         if (!end_job_lives(r, m))
             continue;
+        n.alive++;
         /* The recorder of a recording that was begun inside ends by itself when its job has ended: its tape is whole
          * then. */
-        others += m->other.is;
-        alive += !m->other.is;
-        if (signal && !m->other.is)
-            send_to(r, m, signal);
-        if (signal && signal != SIGKILL && !m->other.is)
+        if (!signal || m->other.is)
+            continue;
+        n.refused += !send_to(r, m, signal);
+        if (signal != SIGKILL)
             send_to(r, m, SIGCONT); /* one that is stopped takes the signal now */
     }
-    if (signal == SIGKILL && alive)
+    if (signal == SIGKILL && n.alive)
         kill_group(r);
-    return alive + others;
+    return n;
 }
 
 const char *end_job_reason(const struct member *m)

@@ -17,6 +17,7 @@
 #define LOOK_NS (50 * NS_PER_MS)  /* in the grace: have all ended? */
 #define ROUND_NS (20 * NS_PER_MS) /* between two rounds of SIGKILL */
 #define KILL_MOST_NS (5 * NS_PER_SEC)
+#define REFUSED_NS (200 * NS_PER_MS) /* for what may be signalled by no one but its user, and has lost its parent */
 #define NAMES_COUNTED 64u
 
 /* Who noticed it. */
@@ -393,7 +394,7 @@ static void end_act(struct recorder *r)
 static void turn_grace(struct recorder *r, uint64_t now_ns)
 {
     struct enforce *e = &r->enforce;
-    unsigned alive = end_job_signal(r, 0);
+    unsigned alive = end_job_signal(r, 0).alive;
     e->due_ns = min_u64(now_ns + LOOK_NS, e->until_ns);
     if (!alive) {
         end_act(r);
@@ -413,8 +414,10 @@ static void turn_grace(struct recorder *r, uint64_t now_ns)
 
 static void turn_kills(struct recorder *r, uint64_t now_ns)
 {
+    struct end_job n = end_job_signal(r, SIGKILL);
+    bool only_refused = n.alive == n.refused && now_ns + KILL_MOST_NS >= r->enforce.until_ns + REFUSED_NS;
     r->enforce.due_ns = now_ns + ROUND_NS;
-    if (!end_job_signal(r, SIGKILL) || now_ns >= r->enforce.until_ns)
+    if (!n.alive || only_refused || now_ns >= r->enforce.until_ns)
         end_act(r);
 }
 

@@ -60,8 +60,11 @@ const char *enforce_ended_by(const struct recorder *r);
 
 /* end_job.c */
 /* Finds members that no event has reported, and sends the signal to all that are alive: also to those that have left
- * the session or lost their parent. 0: sends none. Returns how many are alive. */
-unsigned end_job_signal(struct recorder *r, int signal);
+ * the session or lost their parent. 0: sends none. */
+struct end_job {
+    unsigned alive, refused; /* refused: those of other users */
+};
+struct end_job end_job_signal(struct recorder *r, int signal);
 /* Why it could not be ended: "of another user", ...; "" is never returned. */
 const char *end_job_reason(const struct member *m);
 /* Is it a living member of the job? Reads it. */

@@ -159,9 +159,9 @@ static bool time_left(uint64_t deadline, struct timespec *ret)
     return true;
 }
 
-static bool limit_is(const struct wrapper *w, enum link_limit bit)
+static bool limit_is(const struct wrapper *w, unsigned bits)
 {
-    return w->limit_word && *w->limit_word & bit;
+    return w->limit_word && *w->limit_word & bits;
 }
 
 static bool limit_acts(struct wrapper *w)
@@ -254,7 +254,7 @@ static void limit_wait(struct wrapper *w)
     struct timespec left;
 
     while (w->recorder && !w->recorder_ended &&
-           (limit_acts(w) || (!limit_is(w, LIMIT_CHECKED) && time_left(deadline, &left)))) {
+           (limit_acts(w) || (!limit_is(w, LIMIT_CHECKED | LIMIT_OVER) && time_left(deadline, &left)))) {
         bool more = reap_round(w);
         siginfo_t info;
         int signal =
