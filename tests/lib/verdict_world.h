@@ -97,6 +97,27 @@ static struct group *add_group(struct world *w, const char *name)
     return g;
 }
 
+static void make_limit(struct world *w)
+{
+    static const struct limit_told told = {.use = ": 4.02 GB; largest: cc1 3.1 GB, ld 410 MB",
+                                           .brief = ": 4.02 GB; largest: cc1 3.1 GB",
+                                           .limit = "rss=4 GB",
+                                           .name = "rss",
+                                           .action = "SIGTERM",
+                                           .by = "sample",
+                                           .largest = "cc1",
+                                           .value = 4.02e9,
+                                           .most = 4e9,
+                                           .t_ns = 12.3 * 1e9,
+                                           .ends = true,
+                                           .killed = 2,
+                                           .left = 1,
+                                           .left_name = "sudo",
+                                           .left_why = "of another user: not permitted"};
+    w->e.limit = &told;
+    w->e.exit_signal = "SIGTERM";
+}
+
 static void make_oom(struct world *w)
 {
     w->e.oom_kills = w->e.oom_kills_at_least = 1;
@@ -345,6 +366,7 @@ static const struct made {
     const char *rule;
     void (*make)(struct world *w);
 } made[] = {
+    {"limit", make_limit},
     {"oom", make_oom},
     {"killed", make_killed},
     {"failed", make_failed},
