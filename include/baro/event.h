@@ -62,12 +62,12 @@ enum baro_event_kind {
     BARO_EVENT_PHASE_END,   /**< a phase ended: the one that was begun last with this name and id. name, id, and the
                                attributes that the job gave; duration_ns: only of a phase that the job reported as a
                                whole, which has no phase_begin */
-    BARO_EVENT_LIMIT        /**< a limit of `baro run --limit` was reached. value: what was in use, in bytes (memory,
-                               rss), nanoseconds (cpu, wall) or processes; limit: its name; most: what was allowed;
-                               action: the signal that ends the job, or mark; by: what it was noticed by, kernel,
-                               sample, timer, event or exit; holder_1 to holder_3: the names of the processes that held most, and held_1 to
-                               held_3: how much (processes: how many have this name; wall: their CPU time). A second
-                               one, with left: the grace was over, and so many processes got SIGKILL */
+    /** A limit of `baro run --limit` was reached. value: what was in use, in bytes (memory, rss), nanoseconds (cpu,
+     * wall) or processes; limit: its name; most: what was allowed; action: the signal that ends the job, or mark; by:
+     * what it was noticed by, kernel, sample, timer, event or exit; holder_1 to holder_3: the names of the processes
+     * that held most, and held_1 to held_3: how much (processes: how many have this name; wall: their CPU time). A
+     * second one, with left: the grace was over, and so many processes got SIGKILL. */
+    BARO_EVENT_LIMIT
 };
 
 /** @return the kind of an event; later versions may return kinds that are not listed above. */

@@ -158,7 +158,7 @@ struct baro_tape_end {
     bool status_known; /**< `status` is known */
     /** The recorder stopped while the job was alive. If `ended` is false, `baro observe` may begin its next part. */
     bool detached;
-    bool complete; /**< the tape has the footer that a recorder writes last */
+    bool complete;     /**< the tape has the footer that a recorder writes last */
     char ended_by[24]; /**< the name of the limit of `baro run --limit` that ended the job; "": none did */
 };
 

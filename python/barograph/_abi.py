@@ -125,6 +125,7 @@ BARO_EVENT_OOM = 16
 BARO_EVENT_MARK = 17
 BARO_EVENT_PHASE_BEGIN = 18
 BARO_EVENT_PHASE_END = 19
+BARO_EVENT_LIMIT = 20
 
 # enum baro_mode
 BARO_MODE_RUN = 0
@@ -559,6 +560,7 @@ class baro_tape_end(Structure):
         ("status_known", c_bool),
         ("detached", c_bool),
         ("complete", c_bool),
+        ("ended_by", c_char * 24),
     ]
 
 

@@ -157,9 +157,9 @@ struct summary_limits {
 /* Limits of --limit that were reached, in that order; each once. */
 struct summary_reached {
     struct summary_limit_reached {
-        struct limit_reached is; /* without its texts */
+        struct limit_reached is;              /* without its texts */
         char action[16], by[16], largest[64]; /* as of the event */
-        bool is_killed; /* the grace was over */
+        bool is_killed;                       /* the grace was over */
         uint64_t left;
     } at[LIMIT_KINDS];
     size_t n;

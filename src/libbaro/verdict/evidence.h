@@ -161,10 +161,10 @@ struct evidence {
         unsigned flags; /* flags of its switches */
     } contender;
     const struct limit_told *limit; /* of --limit: the one that ended the job, else the first; NULL: none was reached */
-    const struct failure *failure; /* why the command failed; NULL: it did not, or its end is not on the
-                                    * tape */
-    const struct points *history;  /* NULL: none */
-    const struct fold *fold;       /* names of its runners; NULL: none */
+    const struct failure *failure;  /* why the command failed; NULL: it did not, or its end is not on the
+                                     * tape */
+    const struct points *history;   /* NULL: none */
+    const struct fold *fold;        /* names of its runners; NULL: none */
     struct stretch job;
 };
 

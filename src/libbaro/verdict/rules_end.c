@@ -25,7 +25,7 @@ static void find_limit_end(const struct limit_told *l, struct finding *f)
 {
     if (!l->ends) {
         find_title(f, strcmp(l->by, "exit") == 0 ? " This was known when the process had ended."
-                                                  : " It was only noted (`--on-limit mark`).");
+                                                 : " It was only noted (`--on-limit mark`).");
         return;
     }
     if (l->killed > 0)
@@ -41,15 +41,14 @@ static void find_limit_end(const struct limit_told *l, struct finding *f)
 static bool limit(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct limit_told *l = e->limit;
-    const enum baro_unit unit = !l                                     ? BARO_UNIT_NONE
-                                : strcmp(l->name, "processes") == 0 ? BARO_UNIT_NONE
+    const enum baro_unit unit = !l                                                            ? BARO_UNIT_NONE
+                                : strcmp(l->name, "processes") == 0                           ? BARO_UNIT_NONE
                                 : strcmp(l->name, "cpu") == 0 || strcmp(l->name, "wall") == 0 ? BARO_UNIT_NS
-                                                                                               : BARO_UNIT_BYTES;
+                                                                                              : BARO_UNIT_BYTES;
     (void)s;
     if (!l)
         return false;
-    find_title(f, "The limit %s (`--limit`) was reached after %s%s.", l->limit, words_duration(l->t_ns, 0).at,
-               l->use);
+    find_title(f, "The limit %s (`--limit`) was reached after %s%s.", l->limit, words_duration(l->t_ns, 0).at, l->use);
     find_limit_end(l, f);
     find_brief(f, "%s reached after %s%s", l->limit, words_duration(l->t_ns, 0).at, l->brief);
     if (!l->ends)

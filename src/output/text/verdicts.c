@@ -14,7 +14,8 @@ static void add_sentence(struct buf *b, const char *text)
 
 bool report_is_end(const struct baro_verdict *v)
 {
-    return strcmp(v->rule, "oom") == 0 || (strcmp(v->rule, "limit") == 0 && v->weight == BARO_VERDICT_PROBLEM) || strcmp(v->rule, "killed") == 0 || strcmp(v->rule, "failed") == 0;
+    return strcmp(v->rule, "oom") == 0 || (strcmp(v->rule, "limit") == 0 && v->weight == BARO_VERDICT_PROBLEM) ||
+           strcmp(v->rule, "killed") == 0 || strcmp(v->rule, "failed") == 0;
 }
 
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret)

@@ -279,7 +279,8 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
-    if ((code == -EMFILE || code == -ENFILE) && !is_limited(&s->record)) /* a limit of the job: not a wrong call, so the job runs */
+    if ((code == -EMFILE || code == -ENFILE) &&
+        !is_limited(&s->record)) /* a limit of the job: not a wrong call, so the job runs */
         return execute_at_once(cli, argv, err.text);
     if (code < 0)
         return cli_fail(cli, &err);

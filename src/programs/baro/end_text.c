@@ -17,13 +17,15 @@ static uint64_t fact_number(const struct baro_summary *s, const char *section, c
 }
 
 /* Did the job end badly? That is so if a signal ended the command or something in it (a shell exits with 128 plus
- * the signal's number), if it failed and had other processes, or if a limit was reached, killed processes or refused forks. */
+ * the signal's number), if it failed and had other processes, or if a limit was reached, killed processes or refused
+ * forks. */
 static bool ended_badly(const struct baro_summary *s)
 {
     int status = (int)fact_number(s, "exit", "wait_status");
     return WIFSIGNALED(status) || WEXITSTATUS(status) > 128 ||
            (WEXITSTATUS(status) && fact_number(s, "job", "processes_started") > 1) ||
-           fact_number(s, "limits", "oom_kills") || fact_number(s, "limits_reached", "value") || fact_number(s, "limits", "forks_refused");
+           fact_number(s, "limits", "oom_kills") || fact_number(s, "limits_reached", "value") ||
+           fact_number(s, "limits", "forks_refused");
 }
 
 /* Rules do not judge the course of a job of less than a second. */

@@ -225,8 +225,9 @@ const struct opt options_run[] = {
            "a control group for the command: auto (the default), own or none"),
     PARSED("limit", 0, "NAME=MOST", record, take_limit,
            "end the job at memory=SIZE (the kernel's), rss=SIZE, cpu=TIME, wall=TIME or processes=N; may be repeated"),
-    PARSED("on-limit", 0, "term|kill|mark[:GRACE]", record, take_on_limit,
-           "at a limit: SIGTERM (or another signal), and SIGKILL after GRACE (term:10s, the default); SIGKILL; note it"),
+    PARSED(
+        "on-limit", 0, "term|kill|mark[:GRACE]", record, take_on_limit,
+        "at a limit: SIGTERM (or another signal), and SIGKILL after GRACE (term:10s, the default); SIGKILL; note it"),
     SETS("wait-all", 0, record.wait_all, "return when all that the command started has ended, too"),
     CLEARS("no-subreaper", 0, record.subreaper, "leave orphans to init instead of adopting them"),
     CLEARS("no-host", 0, record.host, "record the command and its control groups, not the machine"),

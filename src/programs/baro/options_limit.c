@@ -31,9 +31,9 @@ int take_limit(void *at, const char *text, struct baro_error *err)
     const char *most = text + len + 1;
     uint64_t value = 0;
     if (kind < 0)
-        return error_set(err, BARO_E_SYNTAX,
-                         "'%.80s' is not memory=SIZE, rss=SIZE, cpu=TIME, wall=TIME or processes=N", text);
-    int code = kind <= LIMIT_RSS            ? parse_size(most, &value, err)
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' is not memory=SIZE, rss=SIZE, cpu=TIME, wall=TIME or processes=N",
+                         text);
+    int code = kind <= LIMIT_RSS         ? parse_size(most, &value, err)
                : kind == LIMIT_PROCESSES ? parse_count(most, &value, err)
                                          : parse_duration(most, &value, err);
     if (code < 0)

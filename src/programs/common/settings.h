@@ -76,11 +76,11 @@ struct record_settings {
     int until_all;      /* record: ends when all descendants have ended, too */
     const char *cgroup; /* record: a control group */
     struct select_settings select;
-    const char *events;                                /* record: a file whose lines are marks and phases */
-    int own_group;                                     /* run: enum own_mode */
-    uint64_t limits[SETTINGS_LIMITS];                  /* run: --limit, by enum limit_kind; 0: none */
-    bool on_limit;                                     /* run: --on-limit was given */
-    int limit_signal;                                  /* run: --on-limit; 0: a limit is only noted */
+    const char *events;               /* record: a file whose lines are marks and phases */
+    int own_group;                    /* run: enum own_mode */
+    uint64_t limits[SETTINGS_LIMITS]; /* run: --limit, by enum limit_kind; 0: none */
+    bool on_limit;                    /* run: --on-limit was given */
+    int limit_signal;                 /* run: --on-limit; 0: a limit is only noted */
     uint64_t limit_grace_ns;
     const char *directories[SETTINGS_DIRECTORIES_MAX]; /* --du */
     int n_directories;

@@ -223,8 +223,7 @@ static void reach(struct recorder *r, enum limit_kind kind, uint64_t t_ns, uint6
     /* The job had ended by itself when this was noticed. */
     if (r->end.finishing && kind != LIMIT_MEMORY)
         signal = 0;
-    struct limit_reached l = {
-        .kind = kind, .t_ns = t_ns, .value = value, .most = limits_of(r)->most[kind], .by = by};
+    struct limit_reached l = {.kind = kind, .t_ns = t_ns, .value = value, .most = limits_of(r)->most[kind], .by = by};
     l.action = signal_words(r->enforce.step == ENFORCE_WATCHES ? signal : 0);
     r->enforce.noted |= 1u << kind;
     put_event(r, &l);
@@ -241,8 +240,8 @@ static const struct own_dir *memory_dir(const struct recorder *r)
 }
 
 /* Was the group's own limit hit? v2 counts that in memory.events.local (5.2) where the limit is, also if the processes
- * are in groups below. v1 counts kills of the group's processes. Returns what was in use: the kernel's own peak, which is
- * not there before 5.19 in v2, and at most the limit. */
+ * are in groups below. v1 counts kills of the group's processes. Returns what was in use: the kernel's own peak, which
+ * is not there before 5.19 in v2, and at most the limit. */
 static bool hit_memory(const struct recorder *r, uint64_t *ret_used)
 {
     const struct own_dir *d = memory_dir(r);

@@ -28,7 +28,7 @@ enum enforce_step { ENFORCE_WATCHES, ENFORCE_GRACE, ENFORCE_KILLS, ENFORCE_OVER 
 /* For struct recorder. */
 struct enforce {
     enum enforce_step step;
-    enum limit_kind kind;      /* that acted, and what was in use; from ENFORCE_GRACE on */
+    enum limit_kind kind; /* that acted, and what was in use; from ENFORCE_GRACE on */
     uint64_t value;
     unsigned noted;            /* a bit for each kind */
     uint64_t due_ns, until_ns; /* CLOCK_MONOTONIC: the next turn; when the step is over */

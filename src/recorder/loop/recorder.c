@@ -182,9 +182,9 @@ void recorder_sample_soon(struct recorder *r)
 }
 
 /* A control group of the job that fills its memory gets a sample before it is full: the kernel may then kill the job,
- * and this process with it (memory.oom.group). So does a limit of --limit before it is reached. Each sample comes after half of the time that is left at the present
- * growth, within the limits of those at the edges of phases. Example: nine tenths of the limit are reached in 400 ms,
- * and samples are due every second: they come after 200, 300, 350 ms ... */
+ * and this process with it (memory.oom.group). So does a limit of --limit before it is reached. Each sample comes after
+ * half of the time that is left at the present growth, within the limits of those at the edges of phases. Example: nine
+ * tenths of the limit are reached in 400 ms, and samples are due every second: they come after 200, 300, 350 ms ... */
 static uint64_t before_full(struct recorder *r, uint64_t now_ns, uint64_t due_ns)
 {
     uint64_t near_ns = r->sampler.cgroups.near_ns;

@@ -76,7 +76,7 @@ struct recorder_end {
 struct wrapper_side {
     int link_fd;
     pid_t pid;
-    int32_t command; /* pid of the command; 0 until LINK_STARTED */
+    int32_t command;               /* pid of the command; 0 until LINK_STARTED */
     volatile uint64_t *limit_word; /* of struct link_end; NULL: no wrapper */
     bool started, is_lost, link_closed;
 };

@@ -6,8 +6,9 @@
 
 #include "recorder/wrapper/own_cgroup.h"
 
-/* Swap counts as well: a limit on memory alone would make the job slower, not end it. v2 has a limit of its own for swap
- * (absent without CONFIG_SWAP), v1 one for both together, which may not be below the first (absent with swapaccount=0).
+/* Swap counts as well: a limit on memory alone would make the job slower, not end it. v2 has a limit of its own for
+ * swap (absent without CONFIG_SWAP), v1 one for both together, which may not be below the first (absent with
+ * swapaccount=0).
  */
 static int limit_dir(const struct own_dir *d, uint64_t bytes, bool whole)
 {

@@ -69,7 +69,8 @@ static size_t locks_of(const struct own_group *own, int *ret)
 static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
                                    run_recorder *recorder_main, void *context)
 {
-    const struct link_end end = {.fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at, .limit_word = w->limit_word};
+    const struct link_end end = {
+        .fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at, .limit_word = w->limit_word};
     int keep[6 + OWN_MOST] = {
         link, options->tape_fd, options->segments_fd, options->events_fd, options->folder_fd, marks_fd(options->marks)};
     size_t count = 6 + locks_of(options->own, keep + 6);
@@ -173,8 +174,8 @@ static bool limit_acts(struct wrapper *w)
     return acts;
 }
 
-/* Waits for the command's end, or until a limit could not end it. Each round handles everything that has happened before it waits; anything that happens
- * later leaves a pending signal. */
+/* Waits for the command's end, or until a limit could not end it. Each round handles everything that has happened
+ * before it waits; anything that happens later leaves a pending signal. */
 static void command_wait(struct wrapper *w)
 {
     const struct timespec at_once = {0, 0}, soon = {.tv_nsec = CHECK_NS};
@@ -244,8 +245,8 @@ static void left_wait(struct wrapper *w)
 }
 
 /* The recorder checks at the command's end whether a limit of the kernel was hit, and ends what the command left behind
- * if one was: it has to hear of the zombies, and orphans are found below us. A key that would have ended the command ends
- * the grace. */
+ * if one was: it has to hear of the zombies, and orphans are found below us. A key that would have ended the command
+ * ends the grace. */
 static void limit_wait(struct wrapper *w)
 {
     uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
@@ -257,8 +258,7 @@ static void limit_wait(struct wrapper *w)
            (limit_acts(w) || (!limit_is(w, LIMIT_CHECKED | LIMIT_OVER) && time_left(deadline, &left)))) {
         bool more = reap_round(w);
         siginfo_t info;
-        int signal =
-            sigmask_wait(ends | SIGMASK_OF(SIGCHLD) | SIGMASK_OF(SIGURG), &info, more ? &at_once : &soon);
+        int signal = sigmask_wait(ends | SIGMASK_OF(SIGCHLD) | SIGMASK_OF(SIGURG), &info, more ? &at_once : &soon);
 
         if (signal == SIGURG)
             signal_handle(w, &info);
@@ -476,7 +476,8 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     ret->recorder_lost = ret->recorder_errno != 0;
     if (options->is_limited && (ret->recorder_lost || !w.limit_word)) {
         drop_recorder(&w);
-        return error_set(err, -EAGAIN, "--limit: nothing can watch the job: no process can be started for the recorder");
+        return error_set(err, -EAGAIN,
+                         "--limit: nothing can watch the job: no process can be started for the recorder");
     }
     if (options->tape_fd >= 0)
         close(options->tape_fd);

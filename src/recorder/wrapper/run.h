@@ -37,14 +37,14 @@ struct run_options {
 };
 
 struct run_result {
-    int wait_status;               /* from wait4(2); valid if exec_errno is 0 */
-    int exec_errno;                /* why the command could not be executed; 0: it was */
-    bool recorder_lost;            /* it could not be started, ended early, or did not finish within the grace period */
-    bool recorder_stays;           /* lost, but its process still exists: stopped, or in a call that does not return */
-    bool wait_refused;             /* wait_all: /proc does not list children, so none was waited for */
-    bool recorder_killed;          /* SIGKILL ended it */
-    bool limit_reached;            /* a limit ended the job; wait_status is not valid if the command could not be ended */
-    int recorder_errno;            /* why it could not be started; 0: it was */
+    int wait_status;      /* from wait4(2); valid if exec_errno is 0 */
+    int exec_errno;       /* why the command could not be executed; 0: it was */
+    bool recorder_lost;   /* it could not be started, ended early, or did not finish within the grace period */
+    bool recorder_stays;  /* lost, but its process still exists: stopped, or in a call that does not return */
+    bool wait_refused;    /* wait_all: /proc does not list children, so none was waited for */
+    bool recorder_killed; /* SIGKILL ended it */
+    bool limit_reached;   /* a limit ended the job; wait_status is not valid if the command could not be ended */
+    int recorder_errno;   /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before clone; when its end was seen */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: no descriptor was left */
 };
@@ -68,7 +68,8 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
 #define RUN_LIMIT_STATUS 124 /* as of timeout(1) */
 
 /* Ends this process as the command ended: with the same exit status, or by the same signal (without a core); with
- * RUN_LIMIT_STATUS if a limit ended the job, 127 if it was not found, 126 if it could not be executed, 128 + n if a signal can't end us (process 1 of its namespace).
+ * RUN_LIMIT_STATUS if a limit ended the job, 127 if it was not found, 126 if it could not be executed, 128 + n if a
+ * signal can't end us (process 1 of its namespace).
  */
 _Noreturn void run_die_like(const struct run_result *result);
 

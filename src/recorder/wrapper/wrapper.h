@@ -22,9 +22,9 @@ struct wrapper {
     volatile uint64_t *write_hangs_at, *limit_word; /* of struct link_end */
     uint64_t limit_acted_ns;                        /* when the limit was last seen to act */
     bool is_limited;                                /* of struct run_options */
-    pid_t self, recorder, command;     /* 0: none */
-    bool wait_all;                     /* of struct run_options */
-    pid_t other[REAP_OTHERS];          /* children that were there before the command */
+    pid_t self, recorder, command;                  /* 0: none */
+    bool wait_all;                                  /* of struct run_options */
+    pid_t other[REAP_OTHERS];                       /* children that were there before the command */
     size_t n_others;
     pid_t watcher;          /* of a mirrored stop (mirror.c); 0: none */
     int stopped_by;         /* the signal that stopped the command, if the stop is mirrored; 0: none */
