@@ -228,6 +228,8 @@ static int check_limits(const struct record_settings *s, bool is_inside, const c
         return s->on_limit ? error_set(err, BARO_E_SYNTAX, "--on-limit is for --limit, which was not given") : 0;
     if (is_inside)
         return error_set(err, BARO_E_SYNTAX, "--limit and --task: one of them");
+    if (!s->subreaper)
+        return error_set(err, BARO_E_SYNTAX, "--limit and --no-subreaper: one of them: orphans could not be ended");
     if (s->limits[LIMIT_MEMORY] && s->own_group == OWN_NONE)
         return error_set(err, BARO_E_SYNTAX, "--limit memory and --cgroup none: one of them");
     return unrecorded ? error_set(err, -EPERM, "--limit: nothing can watch the job: %s", unrecorded) : 0;

@@ -180,7 +180,11 @@ int record_run(const struct record_options *options, const struct link_end *link
 {
     struct recorders all;
     struct recorder r = {.all = &all,
-                         .wrapper = {.link_fd = link->fd, .pid = link->wrapper, .limit_word = link->limit_word},
+                         .wrapper = {.link_fd = link->fd,
+                                     .pid = link->wrapper,
+                                     .limit_word = link->limit_word,
+                                     .other = link->other,
+                                     .n_others = link->n_others},
                          .writes = {.hangs_at = link->write_hangs_at}};
     recorders_init(&all, &r);
     int code = prepare_recorder(&r, options, err);

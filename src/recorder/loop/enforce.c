@@ -18,6 +18,7 @@
 #define ROUND_NS (20 * NS_PER_MS) /* between two rounds of SIGKILL */
 #define KILL_MOST_NS (5 * NS_PER_SEC)
 #define REFUSED_NS (200 * NS_PER_MS) /* for what may be signalled by no one but its user, and has lost its parent */
+#define OTHERS_NS NS_PER_SEC         /* for recordings that were begun inside, to end their tapes */
 #define NAMES_COUNTED 64u
 
 /* Who noticed it. */
@@ -371,31 +372,21 @@ static void check_wall(struct recorder *r, uint64_t now_ns)
 
 static void end_act(struct recorder *r)
 {
-    struct buf line = {0};
-    unsigned n = 0;
+    struct buf left = {0}, line = {0};
     r->enforce.step = ENFORCE_OVER;
-    for (size_t i = 0; i < r->job.tree.n; i++) {
-        struct member *m = r->job.tree.at[i];
-        if (!end_job_lives(r, m) || m->other.is)
-            continue;
-        buf_str(&line, n++ ? ", " : "could not be ended: ");
-        if (n > LIMIT_HOLDERS)
-            continue;
-        buf_escaped(&line, m->row.name, strlen(m->row.name));
-        buf_printf(&line, " (pid %d, uid %u, %s)", m->row.key.pid, m->row.uid, end_job_reason(m));
-    }
-    if (n)
+    if (end_job_name_left(r, &left) && left.len) {
+        buf_printf(&line, "could not be ended: %.*s", (int)left.len, (const char *)left.at);
         say(r, &line);
-    buf_done(&line);
+    }
+    buf_done(&left);
     tell_wrapper(r, LIMIT_OVER);
 }
 
 static void turn_grace(struct recorder *r, uint64_t now_ns)
 {
     struct enforce *e = &r->enforce;
-    unsigned alive = end_job_signal(r, 0).alive;
     e->due_ns = min_u64(now_ns + LOOK_NS, e->until_ns);
-    if (!alive) {
+    if (!end_job_lives(r)) {
         end_act(r);
     } else if (now_ns >= e->until_ns) {
         struct limit_reached l = {.kind = e->kind,
@@ -405,7 +396,7 @@ static void turn_grace(struct recorder *r, uint64_t now_ns)
                                   .action = signal_words(SIGKILL),
                                   .by = BY_TIMER,
                                   .is_kill = true,
-                                  .left = alive};
+                                  .left = end_job_signal(r, 0).alive};
         put_event(r, &l);
         begin_kills(r, now_ns);
     }
@@ -413,10 +404,10 @@ static void turn_grace(struct recorder *r, uint64_t now_ns)
 
 static void turn_kills(struct recorder *r, uint64_t now_ns)
 {
-    struct end_job n = end_job_signal(r, SIGKILL);
-    bool only_refused = n.alive == n.refused && now_ns + KILL_MOST_NS >= r->enforce.until_ns + REFUSED_NS;
+    uint64_t since_ns = now_ns + KILL_MOST_NS - r->enforce.until_ns;
+    struct end_job n = end_job_kill(r, since_ns > OTHERS_NS);
     r->enforce.due_ns = now_ns + ROUND_NS;
-    if (!n.alive || only_refused || now_ns >= r->enforce.until_ns)
+    if (!n.alive || (n.alive == n.refused && since_ns > REFUSED_NS) || now_ns >= r->enforce.until_ns)
         end_act(r);
 }
 
@@ -478,7 +469,7 @@ void enforce_finish(struct recorder *r)
         check_ended(r);
     }
     if (r->enforce.step == ENFORCE_KILLS) /* what is left, if the wrapper does not wait */
-        end_job_signal(r, SIGKILL);
+        end_job_kill(r, true);
 }
 
 const char *enforce_ended_by(const struct recorder *r)

@@ -12,7 +12,6 @@
 
 #include "libbaro/sample/limit.h"
 
-struct member;
 struct recorder;
 
 /* What --limit and --on-limit say. */
@@ -59,15 +58,18 @@ void enforce_finish(struct recorder *r);        /* before the last events */
 const char *enforce_ended_by(const struct recorder *r);
 
 /* end_job.c */
-/* Finds members that no event has reported, and sends the signal to all that are alive: also to those that have left
- * the session or lost their parent. 0: sends none. */
 struct end_job {
     unsigned alive, refused; /* refused: those of other users */
+    bool hurries;            /* other recorders are killed, too */
+    bool no_lists;           /* the kernel has no lists of children */
 };
+/* Sends the signal to all processes of the job, also to those that have left the session or lost their parent. */
 struct end_job end_job_signal(struct recorder *r, int signal);
-/* Why it could not be ended: "of another user", ...; "" is never returned. */
-const char *end_job_reason(const struct member *m);
-/* Is it a living member of the job? Reads it. */
-bool end_job_lives(struct recorder *r, struct member *m);
+/* Sends SIGKILL for some milliseconds at most. */
+struct end_job end_job_kill(struct recorder *r, bool hurries);
+bool end_job_lives(struct recorder *r);
+/* Names the processes that are alive; returns how many. */
+unsigned end_job_name_left(struct recorder *r, struct buf *ret);
+const char *end_job_reason(int32_t pid, char state); /* why it could not be ended */
 
 #endif

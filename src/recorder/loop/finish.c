@@ -14,7 +14,9 @@ static void put_survivor(struct recorder *r, const struct member *m)
 {
     bool is_limit = r->enforce.step == ENFORCE_OVER;
     const struct baro_attribute reason = {
-        .name = ATTRIBUTE_REASON, .type = BARO_ATTRIBUTE_TEXT, .text = is_limit ? end_job_reason(m) : ""};
+        .name = ATTRIBUTE_REASON,
+        .type = BARO_ATTRIBUTE_TEXT,
+        .text = is_limit ? end_job_reason(m->row.key.pid, (char)m->row.value[PROCESS_state]) : ""};
     const struct baro_event e = {.t_ns = sampler_now(&r->sampler),
                                  .kind = BARO_EVENT_SURVIVOR,
                                  .key = m->row.key,

@@ -77,7 +77,9 @@ struct wrapper_side {
     int link_fd;
     pid_t pid;
     int32_t command;               /* pid of the command; 0 until LINK_STARTED */
-    volatile uint64_t *limit_word; /* of struct link_end; NULL: no wrapper */
+    volatile uint64_t *limit_word; /* these of struct link_end; NULL: no wrapper */
+    const int32_t *other;
+    size_t n_others;
     bool started, is_lost, link_closed;
 };
 

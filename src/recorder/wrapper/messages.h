@@ -70,6 +70,8 @@ struct link_end {
      * in a write. NULL: no such memory. */
     volatile uint64_t *write_hangs_at;
     volatile uint64_t *limit_word; /* the same: bits of enum link_limit, which the recorder sets */
+    const int32_t *other;          /* with limits: children of the wrapper that were there before the command */
+    size_t n_others;
 };
 
 /* How far limits (recorder/loop/enforce.h) are. After the command's end the wrapper waits until it was checked whether

@@ -69,8 +69,12 @@ static size_t locks_of(const struct own_group *own, int *ret)
 static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
                                    run_recorder *recorder_main, void *context)
 {
-    const struct link_end end = {
-        .fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at, .limit_word = w->limit_word};
+    const struct link_end end = {.fd = link,
+                                 .wrapper = w->self,
+                                 .write_hangs_at = w->write_hangs_at,
+                                 .limit_word = w->limit_word,
+                                 .other = w->other,
+                                 .n_others = w->n_others};
     int keep[6 + OWN_MOST] = {
         link, options->tape_fd, options->segments_fd, options->events_fd, options->folder_fd, marks_fd(options->marks)};
     size_t count = 6 + locks_of(options->own, keep + 6);
@@ -471,6 +475,14 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
         ret->exec_errno = spawn.exec_errno;
         return 0;
     }
+    w.wait_all = options->wait_all;
+    w.is_limited = options->is_limited;
+    if (w.wait_all || w.is_limited)
+        reap_note_others(&w);
+    if (w.is_limited && w.n_others == REAP_OTHERS)
+        return error_set(err, -E2BIG,
+                         "--limit: this process has %u children or more, which can't be told from the job's",
+                         REAP_OTHERS);
     if (recorder_main)
         ret->recorder_errno = -recorder_start(&w, options, recorder_main, context);
     ret->recorder_lost = ret->recorder_errno != 0;
@@ -484,10 +496,6 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     if (options->subreaper)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
 
-    w.wait_all = options->wait_all;
-    w.is_limited = options->is_limited;
-    if (w.wait_all)
-        reap_note_others(&w);
     ret->started_ns = clock_monotonic_ns();
     w.command = spawn_start(&spawn);
     if (w.command < 0) {
