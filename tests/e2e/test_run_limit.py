@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`baro run --limit`: each limit with each action, jobs that try to escape, and who could not be ended."""
 
-import json
 import os
 import pathlib
 import shlex
@@ -97,8 +96,7 @@ def test_each(run_both, tape, source, kind, action):
     assert not verdict_of(summary, "killed") and not verdict_of(summary, "failed")
     assert text_err.startswith(f"baro run: limit {kind}=") and text_err.count("\n") == 1
     assert summary["job"]["survivors"] == 0
-    listed = json.loads(run_both("ls", "--json", tape, status=0).stdout.splitlines()[0])
-    assert f"limit {kind}" in json.dumps(listed)
+    assert f"limit {kind}, killed by" in run_both("ls", tape, status=0).stdout
 
 
 @pytest.mark.parametrize("inside", ["plain", "namespace"])

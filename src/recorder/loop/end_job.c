@@ -104,7 +104,7 @@ static bool visit(void *context, int32_t pid)
             if (p->signal != SIGKILL)
                 may_be_sent(folder, pid, SIGCONT); /* one that is stopped takes the signal now */
         }
-        if (p->is_deep)
+        if (p->is_deep || is_other)
             visit_children(p, pid);
     }
     fd_close(folder);

@@ -119,7 +119,6 @@ void recorder_finish(struct recorder *r)
 {
     r->end.finishing = true; /* from now on every read is done at once */
     if (r->wrapper.started) {
-        enforce_finish(r);
         event_drain(r->all);
         wait_for_exits(r);
         tasks_look(r);
@@ -133,6 +132,7 @@ void recorder_finish(struct recorder *r)
         sampler_close_sockets(&r->sampler);
         sampler_settle(&r->sampler);
         event_check_survivors(r);
+        enforce_finish(r);
         if (!r->end.leaves)
             report_survivors(r);
         limits_find(r);
