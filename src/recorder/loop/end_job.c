@@ -93,8 +93,8 @@ static bool visit(void *context, int32_t pid)
                      (p->depth > 1 || !is_stray(r, pid, &st)) && !(st.state == 'Z' && st.num_threads <= 1);
     if (is_of_job) {
         const struct member *m = tree_find(&r->job.tree, pid);
-        /* The recorder of a recording that was begun inside ends by itself when its job has ended, with a whole tape.
-         */
+        /* Wrapper and recorder of a recording that was begun inside end by themselves when their job has ended: their
+         * tape is whole then. */
         bool is_other = m && m->other.is && m->row.key.start == st.starttime && !p->n.hurries;
         p->n.alive++;
         if (p->left)
