@@ -84,7 +84,7 @@ echo '+cpu +memory +pids +io +cpuset' >job/cgroup.subtree_control
 echo 100000000 >job/memory.max
 echo '50000 100000' >job/inner/cpu.max
 echo 60 >job/inner/pids.max
-mkdir handed other daemon nested killed
+mkdir handed other daemon nested killed bounded
 qemu-job delegate handed
 cd /tmp
 ip link set lo up
@@ -121,6 +121,11 @@ else
     own other none
     own other forced '--cgroup own'
     own handed crowded '' 'sleep 100 & sleep 0.1;'
+    # A limit of memory: all processes of the command's group end at once, also the one that left the session.
+    sh -c "echo \$\$ >/sys/fs/cgroup/bounded/cgroup.procs; exec baro run -q --force -o limit.baro --limit memory=20MB -- sh -c '(setsid sleep 1000 &); dd if=/dev/zero of=/dev/null bs=50M count=4 2>/dev/null; sleep 1000'" >limit.text 2>&1
+    say "limit-run $? $(tr '\n' ' ' <limit.text)"
+    say "limit-left $(cat /sys/fs/cgroup/bounded/cgroup.procs | wc -l) $(ls -d /sys/fs/cgroup/bounded/baro-* 2>/dev/null)"
+    say "limit-summary $(baro summary --json limit.baro | tr -d '\n')"
     # A process that outlives the command keeps its group, not the controllers, except if it made a group with
     # controllers below. If wrapper and recorder are killed the controllers stay enabled.
     state() { say "$1 $(cd /sys/fs/cgroup/$2; for d in baro-*; do case $d in *-self) printf 'leaf ';; baro-\*) ;; *) printf 'group ';; esac; done; cat cgroup.subtree_control)"; }

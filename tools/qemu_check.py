@@ -33,6 +33,14 @@ def checks(said):
     ] == "cgroup /job/inner cpu.max", limits
     yield "memory of the machine", host["memory_total_bytes"] == int(said["memory"][0]) * 1024, host
     yield "cores of the machine", host["cores"] == 2, host
+    limited = json.loads(said["limit-summary"][0])
+    yield "a limit of memory ends the job with 124", said["limit-run"][0].startswith("124 "), said["limit-run"]
+    yield "all of it, and its group is removed", said["limit-left"] == ["0 "] or said["limit-left"] == ["0"], said[
+        "limit-left"
+    ]
+    yield "the kernel's limit is what ended it", limited["exit"]["ended_by"] == "memory" and limited["limits_reached"][0][
+        "by"
+    ] == "kernel", limited["limits_reached"]
     looks = rows(said, "host")
     last = looks[-1]
     yield "more than one look", len(looks) > 1, len(looks)
