@@ -66,6 +66,7 @@ struct record_settings {
     bool wait_all;                /* run: return when all that the command started has ended */
     const char *task;             /* run: --task NAME; NULL: none */
     const char *name;             /* of the recording; NULL: none */
+    const char *note;             /* on the recording; NULL: none */
     bool host;                    /* the machine is recorded, too */
     bool machine;                 /* record: --host was given: the machine, with no process if none was named */
     uint64_t for_ns;              /* record: for so long; 0: until it is over */
