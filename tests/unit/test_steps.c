@@ -64,7 +64,7 @@ TEST(short_rows)
 /* Of 200 rows without a change, at most 1 in 50 has one: it is tested at 1 %. */
 TEST(no_change)
 {
-    unsigned state = 3;
+    unsigned seed = 3;
     int found = 0;
     for (int row = 0; row < 200; row++) {
         double v[30];
@@ -72,8 +72,8 @@ TEST(no_change)
         for (size_t i = 0; i < 30; i++) {
             v[i] = 0;
             for (int k = 0; k < 4; k++) {
-                state = state * 1103515245u + 12345u;
-                v[i] += (state >> 8 & 0xffff) / 65536.0;
+                seed = seed * 1103515245u + 12345u;
+                v[i] += (seed >> 8 & 0xffff) / 65536.0;
             }
         }
         found += baro_change_points(v, 30, at, 8) > 0;

@@ -304,7 +304,9 @@ static void on_no_segment(void *context)
 void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
-    surroundings_find(&r->surroundings, &r->cli->settings->tags, s->note, AT_FDCWD);
+    /* A process that runs already may be of another folder. */
+    bool is_here = strcmp(r->cli->command->name, "run") == 0;
+    surroundings_find(&r->surroundings, &r->cli->settings->tags, s->note, is_here ? AT_FDCWD : -1);
     *ret = (struct record_options){
         .tape_fd = r->tape_fd,
         .name = s->name,

@@ -184,6 +184,8 @@ void surroundings_find(struct surroundings *s, const struct tag_settings *given,
     s->n = 0;
     if (note)
         add(s, "note", note, strlen(note));
+    if (cwd == -1)
+        return;
     add_variables(s);
     add_git(s, cwd);
 }

@@ -49,6 +49,15 @@ struct tag_settings {
     int n;
 };
 
+/* ls, trend, advise: which runs, and what of them */
+struct log_settings {
+    const char *command, *sort, *for_what; /* NULL: not given */
+    uint64_t since_ns;                     /* 0: all */
+    uint32_t last;                         /* the newest so many; 0: all */
+    double risk;
+    bool failed;
+};
+
 struct record_settings {
     const char *output;           /* -o FILE; NULL: a new one among the kept runs */
     bool force;                   /* replace an existing output */
@@ -139,6 +148,7 @@ struct settings {
     struct task_settings tasks;
     struct diff_settings diff;
     struct compare_settings compare;
+    struct log_settings log;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */
