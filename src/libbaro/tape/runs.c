@@ -253,8 +253,7 @@ static int list(DIR *d, unsigned flags, struct runs_list *ret, struct baro_error
     *ret = (struct runs_list){0};
     while ((e = readdir(d)) != NULL) {
         bool is_listed = flags & RUNS_ANY_NAME ? is_tape_name(e->d_name) : runs_is_name(e->d_name);
-        if (!is_listed ||
-            statx(dirfd(d), e->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+        if (!is_listed || statx(dirfd(d), e->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
             continue;
         uint64_t bytes = bytes_of(dirfd(d), e->d_name, &st);
         if ((!S_ISREG(st.stx_mode) && !S_ISDIR(st.stx_mode)) || (!(flags & RUNS_EMPTY) && bytes == 0))

@@ -32,7 +32,7 @@ struct runs_entry {
     int64_t changed_ns; /* when the file changed last; of a folder, when a segment was made or removed */
     bool is_numbered;   /* its name is that of a kept run */
     size_t number;      /* in a list for readers: N of @N, 0: none */
-    bool untimely; /* the time in its name is not the one at which the file was made */
+    bool untimely;      /* the time in its name is not the one at which the file was made */
 };
 struct runs_list {
     struct runs_entry *at; /* newest first, untimely ones last */

@@ -61,7 +61,6 @@ static double cores_needed(const struct evidence *e, const struct stretch *s, co
     return needed >= 1 ? needed : 1;
 }
 
-
 static void need_memory(const struct evidence *e, const struct stretch *s, struct baro_need *n)
 {
     double at_most = e->memory_at_most_bytes >= e->memory_peak_bytes ? e->memory_at_most_bytes : e->memory_peak_bytes,
@@ -144,9 +143,9 @@ static double margin(size_t runs, double few, double many)
  * 590 MB: 590 MB, and 5 % more. */
 static double memory_for(const struct baro_need *n, size_t runs)
 {
-    double needed = n->memory_bytes * (n->flags & BARO_NEED_MEMORY_BOUND
-                                           ? ADVISE_MEMORY_KILLED
-                                           : margin(runs, ADVISE_MEMORY, ADVISE_MEMORY_MANY));
+    double needed =
+        n->memory_bytes *
+        (n->flags & BARO_NEED_MEMORY_BOUND ? ADVISE_MEMORY_KILLED : margin(runs, ADVISE_MEMORY, ADVISE_MEMORY_MANY));
     double at_most = n->memory_at_most_bytes * ADVISE_AT_MOST;
     return at_most > needed ? at_most : needed;
 }

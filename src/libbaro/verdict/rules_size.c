@@ -203,9 +203,11 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
 }
 
 static const struct baro_threshold size_thresholds[] = {
-    {"memory to ask for, as a multiple of the most that it needed; rounded up to 64 MiB", ADVISE_MEMORY, BARO_UNIT_REAL},
+    {"memory to ask for, as a multiple of the most that it needed; rounded up to 64 MiB", ADVISE_MEMORY,
+     BARO_UNIT_REAL},
     {"the same of what it may have needed, if that is more by a fifth", ADVISE_AT_MOST, BARO_UNIT_REAL},
-    {"time to ask for, as a multiple of its time; rounded up to minutes; none if a limit ended it", ADVISE_TIME, BARO_UNIT_REAL},
+    {"time to ask for, as a multiple of its time; rounded up to minutes; none if a limit ended it", ADVISE_TIME,
+     BARO_UNIT_REAL},
     {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it might use, the "
      "most that it used at once unless others used them too, and those of the machine (where few-cores says so, those "
      "of the machine alone); rounded up from this fraction of one on",

@@ -98,12 +98,9 @@ void advise_lines(const struct baro_advice *a, const char *system, struct buf *r
     static const struct {
         const char *word, *name;
         void (*put)(const struct ask *a, struct buf *b);
-    } rows[] = {{"slurm", "Slurm", slurm},
-                {"kubernetes", "Kubernetes", kubernetes},
-                {"systemd", "systemd", systemd},
-                {"docker", "Docker", docker},
-                {"snakemake", "Snakemake", snakemake},
-                {"nextflow", "Nextflow", nextflow}};
+    } rows[] = {
+        {"slurm", "Slurm", slurm},    {"kubernetes", "Kubernetes", kubernetes}, {"systemd", "systemd", systemd},
+        {"docker", "Docker", docker}, {"snakemake", "Snakemake", snakemake},    {"nextflow", "Nextflow", nextflow}};
     const struct ask ask = {steps_of(a->cores, 1), steps_of(a->memory_bytes, 1048576), steps_of(a->memory_bytes, 1e6),
                             steps_of(a->time_ns, 60e9)};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -256,9 +256,8 @@ static bool begin(struct catalogue *c)
 /* A tape that is still written has no entry. */
 static void keep(struct catalogue *c, int which, const struct tape_row *row, const void *at, size_t len)
 {
-    sqlite3_stmt *s = row->head && !row->head->error && row->head->is.state != BARO_TAPE_RUNNING
-                          ? bound(c, which, row)
-                          : NULL;
+    sqlite3_stmt *s =
+        row->head && !row->head->error && row->head->is.state != BARO_TAPE_RUNNING ? bound(c, which, row) : NULL;
     if (!s || !begin(c))
         return;
     sqlite3_bind_blob64(s, 6, at, len, SQLITE_TRANSIENT);
@@ -335,7 +334,8 @@ static void take_head(struct tape_row *row, sqlite3_stmt *s)
 
 static void forget_gone(struct catalogue *c, const struct buf *names)
 {
-    for (const char *name = (const char *)names->at, *end = name + names->len; name < end; name = tape_head_next(name)) {
+    for (const char *name = (const char *)names->at, *end = name + names->len; name < end;
+         name = tape_head_next(name)) {
         char path[2 * PATH_MAX];
         if (snprintf(path, sizeof(path), "%s/%s", c->folder, name) >= PATH_MAX || access(path, F_OK) == 0 ||
             errno != ENOENT)

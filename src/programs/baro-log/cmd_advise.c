@@ -52,8 +52,8 @@ static int read_needs(struct advising *a, struct baro_error *err)
     a->advice = (struct baro_advice)BARO_ADVICE_INIT;
     int code = baro_advise(a->need, a->n, a->log.settings->log.risk, &a->advice);
     if (code == BARO_E_RANGE)
-        return error_set(err, code, "no run to advise after: %zu can't be read, %zu run still or are cut off", a->unread,
-                         a->partial);
+        return error_set(err, code, "no run to advise after: %zu can't be read, %zu run still or are cut off",
+                         a->unread, a->partial);
     return code < 0 ? error_set(err, code, "out of memory") : 0;
 }
 
@@ -251,8 +251,7 @@ static void put_wall(const struct advising *a, struct buf *b)
     struct range wall = RANGE(a, wall_ns);
     buf_str(b, "time    ");
     if (a->advice.time_ns > 0) {
-        fmt_duration(b, whole_of(a->advice.time_ns));
-        buf_str(b, ": the longest took ");
+        buf_printf(b, "%.0f min: the longest took ", a->advice.time_ns / 60e9);
     } else {
         buf_str(b, "not known: no run came to its end; the longest ran for at least ");
     }
@@ -297,16 +296,16 @@ static void put_doubts(const struct advising *a, struct buf *b)
         size_t n;
         const char *what;
     } rows[] = {
-        {a->partial, "left out: it runs still, or its tape is cut off"},
-        {a->unread, "left out: it can't be read"},
-        {a->advice.memory_bounds, "ran out of memory: what it needed is a lower bound, and half more is asked for"},
-        {a->advice.time_bounds, "was ended by a limit or a signal: its time is a lower bound"},
-        {a->open, "may have needed more memory than is known"},
-        {a->is_short, "is shorter than a second: it says nothing about cores"},
+        {a->partial, "left out, as they run still or their tapes are cut off"},
+        {a->unread, "left out, as they can't be read"},
+        {a->advice.memory_bounds, "out of memory, so that what they needed is a lower bound"},
+        {a->advice.time_bounds, "ended by a limit or a signal, so that their time is a lower bound"},
+        {a->open, "with memory that may have been more than is known"},
+        {a->is_short, "shorter than a second, so that they say nothing about cores"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         if (rows[i].n)
-            buf_printf(b, "note    %zu of %zu: %s\n", rows[i].n, a->n + a->unread, rows[i].what);
+            buf_printf(b, "note    %zu of %zu runs: %s\n", rows[i].n, a->n + a->unread, rows[i].what);
     }
     if (a->advice.runs == 1)
         buf_str(b, "note    it was seen once: another input may need more\n");

@@ -21,7 +21,7 @@
 #define CELL_FIGURE 1000 /* and its number */
 
 struct column {
-    const char *name; /* of the tag, or of the column */
+    const char *name; /* as it was written; names a tag, too */
     int cell;         /* enum tape_cell, or one of the above */
 };
 
@@ -69,7 +69,7 @@ static int add_column(struct list *l, const char *name, struct baro_error *err)
                          name);
     if (l->n_columns == COLUMNS_MOST)
         return error_set(err, BARO_E_RANGE, "more than %u columns", COLUMNS_MOST);
-    l->column[l->n_columns++] = (struct column){tag_of(name), cell};
+    l->column[l->n_columns++] = (struct column){name, cell};
     return 0;
 }
 
@@ -179,8 +179,8 @@ static void put_cell(struct list *l, const struct curves *c, size_t i, const str
         return;
     else if (column->cell == CELL_LAST && c->before)
         put_curve(c, &l->log.rows, i, b);
-    else if (column->cell == CELL_TAG && (tag = tape_head_tag(row->head, column->name)))
-        text_escaped(b, tag, strcmp(column->name, "git.commit") == 0 && strlen(tag) > 12 ? 12 : strlen(tag));
+    else if (column->cell == CELL_TAG && (tag = tape_head_tag(row->head, tag_of(column->name))))
+        text_escaped(b, tag, strcmp(tag_of(column->name), "git.commit") == 0 && strlen(tag) > 12 ? 12 : strlen(tag));
 }
 
 /* ---- order ---- */
@@ -201,11 +201,11 @@ static int by_value(const void *a, const void *b)
 static double sort_value(struct list *l, size_t i)
 {
     const struct tape_row *row = &l->log.rows.at[i];
-    double v = l->sort == CELL_BYTES                        ? (double)row->bytes
-               : l->sort >= CELL_FIGURE                     ? figure_at(l, i, l->sort - CELL_FIGURE).value
-               : !row->head || row->head->error             ? -INFINITY
-               : l->sort == CELL_START                      ? (double)row->head->is.start_ns
-                                                            : (double)row->head->is.last_ns;
+    double v = l->sort == CELL_BYTES            ? (double)row->bytes
+               : l->sort >= CELL_FIGURE         ? figure_at(l, i, l->sort - CELL_FIGURE).value
+               : !row->head || row->head->error ? -INFINITY
+               : l->sort == CELL_START          ? (double)row->head->is.start_ns
+                                                : (double)row->head->is.last_ns;
     return isnan(v) ? -INFINITY : v;
 }
 
@@ -260,7 +260,9 @@ static void write_table(struct list *l, size_t from, struct buf *out)
     const struct cli *cli = l->log.cli;
     struct curves curves = {0};
     size_t n = l->log.rows.n;
-    size_t search = cli->height && !l->is_chosen && n > from + LAST_FROM ? n - LAST_FROM : from > LAST_FROM ? from - LAST_FROM : 0;
+    size_t search = cli->height && !l->is_chosen && n > from + LAST_FROM ? n - LAST_FROM
+                    : from > LAST_FROM                                   ? from - LAST_FROM
+                                                                         : 0;
     log_heads(&l->log, cli->tty || l->is_chosen ? search : from);
     find_before(&curves, &l->log.rows, cli->tty || l->is_chosen ? search : from);
     if (!l->is_chosen)
@@ -332,7 +334,8 @@ static int prepare(struct list *l, char *columns, struct baro_error *err)
     l->is_chosen = s->columns != NULL;
     if (s->log.sort) {
         l->sort = find_cell(s->log.sort);
-        if (l->sort < 0 || (l->sort < CELL_FIGURE && l->sort != CELL_START && l->sort != CELL_WALL && l->sort != CELL_BYTES))
+        if (l->sort < 0 ||
+            (l->sort < CELL_FIGURE && l->sort != CELL_START && l->sort != CELL_WALL && l->sort != CELL_BYTES))
             return error_set(err, BARO_E_SYNTAX,
                              "--sort %.60s: write start, wall, bytes or a fact such as cpu, memory or job.io_read",
                              s->log.sort);
@@ -367,8 +370,7 @@ int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
                                         : SIZE_MAX,
                all = l.log.rows.n, n = all < most ? all : most;
         if (n < all && !s->count && cli->height)
-            buf_printf(&out, "(%zu %s: baro ls -n all)\n", all - n,
-                       l.log.named_count ? "more" : "older");
+            buf_printf(&out, "(%zu %s: baro ls -n all)\n", all - n, l.log.named_count ? "more" : "older");
         write_table(&l, all - n, &out);
         if (!all)
             note_empty(&l, argv);

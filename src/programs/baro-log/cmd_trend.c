@@ -19,7 +19,7 @@
 
 #define RUNS_MOST ((size_t)BARO_CHANGE_POINTS_MOST)
 #define CHANGES_MOST 32u
-#define EXACT_LEAST 6u /* runs with an exact value: fewer have no two levels */
+#define EXACT_LEAST 10u /* runs with an exact value: of fewer, too many orders split as well */
 #define PLOT_ROWS 9u
 #define LABEL_WIDTH 10u
 #define PLOT_WIDTH_MOST 120u
@@ -82,7 +82,7 @@ static void keep_rows(struct trend *t)
         struct tape_row *row = &rows->at[i];
         const struct tape_head *h = row->head;
         bool is_read = h && !h->error, is_failed = is_read && (h->is.state != BARO_TAPE_ENDED ||
-                                                                (!t->settings.log.failed && tape_head_failed(h)));
+                                                               (!t->settings.log.failed && tape_head_failed(h)));
         t->unread += !is_read;
         t->failed += is_failed;
         if (is_read && !is_failed)
@@ -222,7 +222,8 @@ static void put_dates(const struct trend *t, size_t width, struct buf *b)
 {
     struct buf first = {0}, last = {0};
     fmt_time_zone(&first, t->at[0].row->head->is.start_ns, zone_east(t->at[0].row->head->is.start_ns), false);
-    fmt_time_zone(&last, t->at[t->n - 1].row->head->is.start_ns, zone_east(t->at[t->n - 1].row->head->is.start_ns), false);
+    fmt_time_zone(&last, t->at[t->n - 1].row->head->is.start_ns, zone_east(t->at[t->n - 1].row->head->is.start_ns),
+                  false);
     buf_printf(b, "%*s %.10s", (int)LABEL_WIDTH, "", first.len ? (const char *)first.at : "");
     if (width > 22) {
         buf_spaces(b, width - 20);
@@ -275,16 +276,16 @@ static void put_changes(const struct trend *t, struct buf *b)
     for (size_t k = 0; k < t->n_changes; k++) {
         const struct point *p = &t->at[t->change[k]];
         double before = level_before(t, k);
-        buf_printf(b, "change at run %zu (", t->change[k] + 1);
-        put_when(p, b);
-        buf_str(b, "): ");
+        buf_printf(b, "change at run %zu: ", t->change[k] + 1);
         put_value(t, before, 0, b);
         buf_str(b, " -> ");
         put_value(t, p->level, 0, b);
         if (before > 0)
             buf_printf(b, " (%+.1f %%)", 100 * (p->level / before - 1));
+        buf_str(b, "\n    ");
+        put_when(p, b);
         if (t->change[k] && strcmp(p->row->head->host, p[-1].row->head->host) != 0)
-            buf_str(b, "; it ran on another machine than the run before");
+            buf_str(b, "; on another machine than the run before");
         buf_byte(b, '\n');
     }
     if (!t->n_changes && t->n - t->bounds >= EXACT_LEAST)
@@ -308,7 +309,10 @@ static void put_left_out(const struct trend *t, struct buf *b)
             buf_printf(b, "left out: %zu that %s\n", rows[i].n, rows[i].why);
     }
     if (t->bounds)
-        buf_printf(b, "%zu values are only bounds: they are drawn, and of no level\n", t->bounds);
+        buf_printf(b, "%zu value%s only bound%s: drawn, and of no level\n", t->bounds, t->bounds == 1 ? " is" : "s are",
+                   t->bounds == 1 ? "" : "s");
+    if (t->bounds && t->fact == figures_find("memory"))
+        buf_str(b, "that of the largest process may be exact: baro trend process_rss_peak\n");
     if (t->hosts > 1)
         buf_str(b, "the runs are of several machines: --tag or a folder of one tells them apart\n");
 }

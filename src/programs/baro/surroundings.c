@@ -61,7 +61,8 @@ static void add_variables(struct surroundings *s)
 static int open_own(int dir, const char *name, bool is_folder)
 {
     struct stat st;
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | (is_folder ? O_DIRECTORY : 0));
+    int fd =
+        openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | (is_folder ? O_DIRECTORY : 0));
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || !(is_folder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)))

@@ -14,8 +14,8 @@ struct surroundings {
     int n;
 };
 
-/* Adds what can be found out. cwd: a descriptor, or AT_FDCWD; -1: the note alone. git is never started: HEAD and refs are read, as far as
- * they are files of this user (gitrepository-layout(5)), at most some tens of system calls. */
+/* Adds what can be found out. cwd: a descriptor, or AT_FDCWD; -1: the note alone. git is never started: HEAD and refs
+ * are read, as far as they are files of this user (gitrepository-layout(5)), at most some tens of system calls. */
 void surroundings_find(struct surroundings *s, const struct tag_settings *given, const char *note, int cwd);
 
 #endif

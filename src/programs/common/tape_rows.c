@@ -203,11 +203,8 @@ int tape_rows_of_list(struct tape_rows *ret, const struct tape_list *list, struc
     int code = 0;
     for (size_t i = 0; i < list->n && code >= 0; i++) {
         const struct listed_tape *t = &list->at[i];
-        const struct tape_row row = {.name = t->name,
-                                     .path = t->path,
-                                     .bytes = t->bytes,
-                                     .inode = t->inode,
-                                     .changed_ns = t->changed_ns};
+        const struct tape_row row = {
+            .name = t->name, .path = t->path, .bytes = t->bytes, .inode = t->inode, .changed_ns = t->changed_ns};
         code = tape_rows_add(ret, &row, err);
     }
     return code;
