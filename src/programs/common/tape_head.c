@@ -2,6 +2,7 @@
 #include "programs/common/tape_head.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -97,7 +98,7 @@ int tape_head_read(struct baro_tape *tape, struct tape_head *ret, struct baro_er
                                      .status_known = end.status_known,
                                      .detached = end.detached,
                                      .complete = end.complete}};
-    strncpy(ret->is.id, baro_tape_id(tape), TAPE_ID_SIZE - 1);
+    snprintf(ret->is.id, sizeof(ret->is.id), "%s", baro_tape_id(tape));
     put_line(tape, &text);
     buf_add(&text, baro_header_name(h), strlen(baro_header_name(h)) + 1);
     for (size_t i = 0; i < baro_header_target_count(h) && text.len < 2 * LINE_MOST; i++)
