@@ -17,7 +17,6 @@
 
 struct advising {
     struct log log;
-    struct figures **read; /* of each run */
     const struct baro_need **need;
     size_t n, unread, partial, is_short, open;
     struct baro_advice advice;
@@ -32,12 +31,11 @@ static int read_needs(struct advising *a, struct baro_error *err)
     uint32_t last = a->log.settings->log.last;
     size_t from = last && rows->n > last ? rows->n - last : 0;
     const char *line = NULL;
-    a->read = calloc(rows->n + 1, sizeof(*a->read));
     a->need = calloc(rows->n + 1, sizeof(*a->need));
-    if (!a->read || !a->need)
+    if (!a->need)
         return error_set(err, -ENOMEM, "out of memory");
     for (size_t i = from; i < rows->n; i++) {
-        struct figures *f = log_figures(&a->log, &rows->at[i]);
+        const struct figures *f = log_figures(&a->log, &rows->at[i]);
         a->unread += !f;
         if (!f)
             continue;
@@ -46,7 +44,6 @@ static int read_needs(struct advising *a, struct baro_error *err)
         a->open += !(f->need.flags & BARO_NEED_PARTIAL) && isnan(f->need.memory_at_most_bytes);
         a->is_mixed = a->is_mixed || (line && strcmp(line, rows->at[i].head->line) != 0);
         line = rows->at[i].head->line;
-        a->read[a->n] = f;
         a->need[a->n++] = &f->need;
     }
     a->advice = (struct baro_advice)BARO_ADVICE_INIT;
@@ -64,35 +61,20 @@ static bool counts(const struct baro_need *n)
     return !(n->flags & BARO_NEED_PARTIAL);
 }
 
-static int by_value(const void *a, const void *b)
+/* member: its offset in struct baro_need. */
+static struct range range_of_member(const struct advising *a, size_t member)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-struct range {
-    double least, median, most; /* NAN: none has the value */
-};
-
-static struct range range_of(const struct advising *a, size_t member)
-{
-    struct range r = {NAN, NAN, NAN};
     double *v = calloc(a->n + 1, sizeof(*v));
     size_t n = 0;
     for (size_t i = 0; v && i < a->n; i++) {
-        double one;
-        memcpy(&one, (const char *)a->need[i] + member, sizeof(one));
-        if (counts(a->need[i]) && isfinite(one))
-            v[n++] = one;
+        memcpy(&v[n], (const char *)a->need[i] + member, sizeof(*v));
+        n += counts(a->need[i]) && isfinite(v[n]);
     }
-    if (n) {
-        qsort(v, n, sizeof(*v), by_value);
-        r = (struct range){v[0], n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2, v[n - 1]};
-    }
+    struct range r = range_of(v, n);
     free(v);
     return r;
 }
-#define RANGE(a, member) range_of(a, offsetof(struct baro_need, member))
+#define RANGE(a, member) range_of_member(a, offsetof(struct baro_need, member))
 
 /* How much longer the runs would take at least with fewer cores: in each part of a run its demand, over the cores.
  * Example: half of the time 4 threads and half of it 1, with 2 cores: (4 / 2 + 1) / 2 = 1.5 times the time. */
@@ -395,13 +377,7 @@ int cmd_advise(struct cli *cli, const struct settings *s, char **argv)
     struct baro_error err = BARO_ERROR_INIT;
     int status, code = log_list(&a.log, cli, s, argv, &err);
     if (code >= 0) {
-        if (log_has_filter(&a.log))
-            log_filter(&a.log);
-        else
-            log_heads(&a.log, 0);
-        log_by_time(a.log.rows.at, a.log.rows.n);
-        if (!argv[0] && !log_has_filter(&a.log))
-            log_keep_newest_command(&a.log);
+        log_choose(&a.log, argv[0] != NULL);
         code = read_needs(&a, &err);
     }
     if (code < 0) {
@@ -416,9 +392,6 @@ int cmd_advise(struct cli *cli, const struct settings *s, char **argv)
             put_text(&a, &out);
         status = cli_out_text(cli, &out);
     }
-    for (size_t i = 0; i < a.n; i++)
-        free(a.read[i]);
-    free(a.read);
     free(a.need);
     log_done(&a.log);
     buf_done(&out);

@@ -29,9 +29,8 @@ struct list {
     struct log log;
     struct column column[COLUMNS_MOST];
     unsigned n_columns;
-    bool is_chosen;        /* --columns */
-    int sort;              /* number of a figure, CELL_START, CELL_WALL, CELL_BYTES as CELL_FIGURE - cell; -1: none */
-    struct figures **read; /* of each row, where one was needed */
+    bool is_chosen; /* --columns */
+    int sort;       /* the cell by which it is ordered; -1: none */
 };
 
 /* ---- options ---- */
@@ -152,18 +151,9 @@ static bool has_curves(const struct curves *c, size_t n, size_t from)
 
 /* ---- values ---- */
 
-static const struct figures *figures_at(struct list *l, size_t i)
-{
-    if (!l->read)
-        l->read = calloc(l->log.rows.n + 1, sizeof(*l->read));
-    if (l->read && !l->read[i])
-        l->read[i] = log_figures(&l->log, &l->log.rows.at[i]);
-    return l->read ? l->read[i] : NULL;
-}
-
 static struct figure figure_at(struct list *l, size_t i, int number)
 {
-    const struct figures *f = figures_at(l, i);
+    const struct figures *f = log_figures(&l->log, &l->log.rows.at[i]);
     return f ? f->at[number] : (struct figure){NAN, 0};
 }
 
@@ -185,57 +175,22 @@ static void put_cell(struct list *l, const struct curves *c, size_t i, const str
 
 /* ---- order ---- */
 
-struct ordered {
-    double value;
-    size_t row;
-};
-
-static int by_value(const void *a, const void *b)
+/* The largest is the last, next to the prompt. JSON has the order of the table, backwards. */
+static void sort_rows(struct list *l)
 {
-    const struct ordered *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static double sort_value(struct list *l, size_t i)
-{
-    const struct tape_row *row = &l->log.rows.at[i];
-    double v = l->sort == CELL_BYTES            ? (double)row->bytes
-               : l->sort >= CELL_FIGURE         ? figure_at(l, i, l->sort - CELL_FIGURE).value
-               : !row->head || row->head->error ? -INFINITY
-               : l->sort == CELL_START          ? (double)row->head->is.start_ns
-                                                : (double)row->head->is.last_ns;
-    return isnan(v) ? -INFINITY : v;
-}
-
-/* The largest is the last, next to the prompt. */
-static int sort_rows(struct list *l, struct baro_error *err)
-{
-    size_t n = l->log.rows.n;
-    struct ordered *o = calloc(n + 1, sizeof(*o));
-    struct tape_row *rows = calloc(n + 1, sizeof(*rows));
-    struct figures **read = calloc(n + 1, sizeof(*read));
-    bool is_done = o && rows && read;
-    for (size_t i = 0; is_done && i < n; i++)
-        o[i] = (struct ordered){sort_value(l, i), i};
-    if (is_done)
-        qsort(o, n, sizeof(*o), by_value);
-    for (size_t i = 0; is_done && i < n; i++) {
-        rows[i] = l->log.rows.at[o[i].row];
-        read[i] = l->read ? l->read[o[i].row] : NULL;
+    for (size_t i = 0; i < l->log.rows.n; i++) {
+        struct tape_row *row = &l->log.rows.at[i];
+        bool is_read = row->head && !row->head->error;
+        if (l->sort >= CELL_FIGURE)
+            row->key = figure_at(l, i, l->sort - CELL_FIGURE).value;
+        else if (l->sort == CELL_BYTES)
+            row->key = (double)row->bytes;
+        else
+            row->key = !is_read                ? NAN
+                       : l->sort == CELL_START ? (double)row->head->is.start_ns
+                                               : (double)row->head->is.last_ns;
     }
-    if (is_done) {
-        memcpy(l->log.rows.at, rows, n * sizeof(*rows));
-        free(l->read);
-        l->read = read;
-        l->log.named_count = n; /* JSON has the order of the table, backwards */
-    } else {
-        free(read);
-    }
-    free(o);
-    free(rows);
-    return is_done ? 0 : error_set(err, -ENOMEM, "out of memory");
+    log_sort(&l->log.rows);
 }
 
 /* ---- writing ---- */
@@ -347,7 +302,9 @@ static int prepare(struct list *l, char *columns, struct baro_error *err)
         log_filter(&l->log);
     else if (s->json || l->sort >= 0)
         log_heads(&l->log, 0);
-    return l->sort >= 0 ? sort_rows(l, err) : 0;
+    if (l->sort >= 0)
+        sort_rows(l);
+    return 0;
 }
 
 int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
@@ -376,9 +333,6 @@ int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
             note_empty(&l, argv);
         status = cli_out_text(cli, &out);
     }
-    for (size_t i = 0; l.read && i < l.log.rows.n; i++)
-        free(l.read[i]);
-    free(l.read);
     log_done(&l.log);
     free(columns);
     buf_done(&out);

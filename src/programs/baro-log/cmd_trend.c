@@ -88,7 +88,7 @@ static void keep_rows(struct trend *t)
         if (is_read && !is_failed)
             rows->at[n++] = *row;
         else
-            log_drop(row);
+            tape_row_done(row);
     }
     rows->n = n;
 }
@@ -102,10 +102,9 @@ static int read_points(struct trend *t, struct baro_error *err)
     if (!t->at)
         return error_set(err, -ENOMEM, "out of memory");
     for (size_t i = t->older; i < rows->n; i++) {
-        struct figures *f = log_figures(&t->log, &rows->at[i]);
+        const struct figures *f = log_figures(&t->log, &rows->at[i]);
         struct figure figure = f ? f->at[t->fact] : (struct figure){NAN, 0};
         const struct tape_head *first = t->n ? t->at[0].row->head : NULL;
-        free(f);
         t->unread += !f;
         t->absent += f && !isfinite(figure.value);
         if (!f || !isfinite(figure.value))
@@ -119,18 +118,6 @@ static int read_points(struct trend *t, struct baro_error *err)
 }
 
 /* ---- levels ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-    qsort(v, n, sizeof(*v), by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
 
 /* Bounds are no values: they are of no level. */
 static int find_changes(struct trend *t, struct baro_error *err)
@@ -149,7 +136,7 @@ static int find_changes(struct trend *t, struct baro_error *err)
     t->n_changes = (size_t)changes;
     for (size_t k = 0; k <= t->n_changes && n; k++) {
         size_t begin = k ? change[k - 1] : 0, end = k < t->n_changes ? change[k] : n;
-        double level = median(value + begin, end - begin);
+        double level = range_of(value + begin, end - begin).median;
         for (size_t i = begin; i < end; i++)
             t->at[from[i]].level = level;
         if (k)
@@ -444,14 +431,7 @@ int cmd_trend(struct cli *cli, const struct settings *s, char **argv)
     if (code >= 0)
         code = log_list(&t->log, cli, &t->settings, argv, &err);
     if (code >= 0) {
-        bool is_newest_only = !t->settings.log.command && !argv[0] && !s->tags.n;
-        if (log_has_filter(&t->log))
-            log_filter(&t->log);
-        else
-            log_heads(&t->log, 0);
-        log_by_time(t->log.rows.at, t->log.rows.n);
-        if (is_newest_only)
-            log_keep_newest_command(&t->log);
+        log_choose(&t->log, argv[0] != NULL);
         keep_rows(t);
         code = read_points(t, &err);
     }

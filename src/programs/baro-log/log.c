@@ -2,6 +2,7 @@
 #include "programs/baro-log/log.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,31 +101,6 @@ bool log_has_filter(const struct log *l)
     return l->command || s->tags.n || s->log.since_ns || s->log.failed;
 }
 
-void log_drop(struct tape_row *row)
-{
-    if (row->head)
-        tape_head_done(row->head);
-    free(row->head);
-    row->head = NULL;
-}
-
-void log_keep_newest_command(struct log *l)
-{
-    struct tape_rows *rows = &l->rows;
-    const struct tape_head *newest = rows->n ? rows->at[rows->n - 1].head : NULL;
-    char *line = newest && !newest->error ? strdup(newest->line) : NULL;
-    size_t n = 0;
-    for (size_t i = 0; line && i < rows->n; i++) {
-        const struct tape_head *h = rows->at[i].head;
-        if (h && !h->error && strcmp(h->line, line) == 0)
-            rows->at[n++] = rows->at[i];
-        else
-            log_drop(&rows->at[i]);
-    }
-    rows->n = line ? n : rows->n;
-    free(line);
-}
-
 static bool fits(const struct log *l, const struct tape_head *h, int64_t since_ns)
 {
     const struct settings *s = l->settings;
@@ -146,7 +122,7 @@ void log_filter(struct log *l)
     for (size_t i = 0; i < l->rows.n; i++) {
         struct tape_row *row = &l->rows.at[i];
         if (!fits(l, row->head, since)) {
-            log_drop(row);
+            tape_row_done(row);
             continue;
         }
         named += i < l->named_count;
@@ -156,33 +132,78 @@ void log_filter(struct log *l)
     l->named_count = named;
 }
 
-struct figures *log_figures(struct log *l, struct tape_row *row)
+/* Keeps the runs whose command is that of the newest one. The rows are ordered by time. */
+static void keep_newest_command(struct log *l)
+{
+    struct tape_rows *rows = &l->rows;
+    const struct tape_head *newest = rows->n ? rows->at[rows->n - 1].head : NULL;
+    char *line = newest && !newest->error ? strdup(newest->line) : NULL;
+    size_t n = 0;
+    for (size_t i = 0; line && i < rows->n; i++) {
+        const struct tape_head *h = rows->at[i].head;
+        if (h && !h->error && strcmp(h->line, line) == 0)
+            rows->at[n++] = rows->at[i];
+        else
+            tape_row_done(&rows->at[i]);
+    }
+    rows->n = line ? n : rows->n;
+    free(line);
+}
+
+void log_choose(struct log *l, bool has_operands)
+{
+    if (log_has_filter(l))
+        log_filter(l);
+    else
+        log_heads(l, 0);
+    for (size_t i = 0; i < l->rows.n; i++) {
+        const struct tape_head *h = l->rows.at[i].head;
+        l->rows.at[i].key = h && !h->error ? (double)h->is.start_ns : NAN;
+    }
+    log_sort(&l->rows);
+    if (!has_operands && !log_has_filter(l))
+        keep_newest_command(l);
+}
+
+const struct figures *log_figures(struct log *l, struct tape_row *row)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct figures *f = catalogue_figures(l->catalogue, row);
-    if (f)
-        return f;
+    if (!row->figures)
+        row->figures = catalogue_figures(l->catalogue, row);
+    if (row->figures)
+        return row->figures;
     tape_row_read(row);
-    f = row->head && !row->head->error ? figures_read(row, &err) : NULL;
-    if (f)
-        catalogue_keep_figures(l->catalogue, row, f);
-    l->walked += f != NULL;
-    return f;
+    row->figures = row->head && !row->head->error ? figures_read(row, &err) : NULL;
+    if (row->figures)
+        catalogue_keep_figures(l->catalogue, row, row->figures);
+    l->walked += row->figures != NULL;
+    return row->figures;
 }
 
-static int64_t began(const struct tape_row *row)
+static int by_key(const void *a, const void *b)
 {
-    return row->head && !row->head->error ? row->head->is.start_ns : INT64_MIN;
+    const struct tape_row *x = a, *y = b;
+    if (isnan(x->key) != isnan(y->key))
+        return isnan(x->key) ? -1 : 1;
+    return x->key < y->key ? -1 : x->key > y->key ? 1 : strverscmp(x->path, y->path);
 }
 
-static int by_time(const void *a, const void *b)
+void log_sort(struct tape_rows *rows)
 {
-    int64_t x = began(a), y = began(b);
+    if (rows->n)
+        qsort(rows->at, rows->n, sizeof(*rows->at), by_key);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-void log_by_time(struct tape_row *rows, size_t n)
+struct range range_of(double *v, size_t n)
 {
-    if (n)
-        qsort(rows, n, sizeof(*rows), by_time);
+    if (!n)
+        return (struct range){NAN, NAN, NAN};
+    qsort(v, n, sizeof(*v), by_value);
+    return (struct range){v[0], n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2, v[n - 1]};
 }

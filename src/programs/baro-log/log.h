@@ -29,14 +29,19 @@ void log_heads(struct log *l, size_t from);
 bool log_has_filter(const struct log *l);
 /* Reads all heads, and keeps the rows that fit --command, --tag, --since and --failed. Unreadable tapes fit none. */
 void log_filter(struct log *l);
-/* Keeps the runs whose command is that of the newest one. The rows are ordered by time. */
-void log_keep_newest_command(struct log *l);
-/* Takes a row out: its memory is freed, and the caller closes the gap. */
-void log_drop(struct tape_row *row);
-/* Returns the figures of a tape, or NULL if it can't be read; the caller frees them. */
-struct figures *log_figures(struct log *l, struct tape_row *row);
+/* Reads the heads of what fits the filters, in the order of time; without filters and operands only of the command that
+ * ran last. */
+void log_choose(struct log *l, bool has_operands);
+/* Returns the figures of a tape, borrowed from its row; NULL if it can't be read. */
+const struct figures *log_figures(struct log *l, struct tape_row *row);
 
-/* Orders rows by the time at which they began. Those that can't be read come first. */
-void log_by_time(struct tape_row *rows, size_t n);
+/* Orders rows by their keys, the largest last; those with NAN come first. */
+void log_sort(struct tape_rows *rows);
+
+/* The least, the median and the most of some numbers, which are sorted; NAN: there are none. */
+struct range {
+    double least, median, most;
+};
+struct range range_of(double *values, size_t n);
 
 #endif

@@ -210,13 +210,18 @@ int tape_rows_of_list(struct tape_rows *ret, const struct tape_list *list, struc
     return code;
 }
 
+void tape_row_done(struct tape_row *row)
+{
+    if (row->head)
+        tape_head_done(row->head);
+    free(row->head);
+    free(row->figures);
+}
+
 void tape_rows_done(struct tape_rows *l)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        if (l->at[i].head)
-            tape_head_done(l->at[i].head);
-        free(l->at[i].head);
-    }
+    for (size_t i = 0; i < l->n; i++)
+        tape_row_done(&l->at[i]);
     free(l->at);
     *l = (struct tape_rows){0};
 }

@@ -14,8 +14,10 @@ struct tape_row {
     const struct baro_runs *runs; /* it is run `index` of these; NULL: a tape anywhere */
     size_t index;
     uint64_t bytes, inode;
-    int64_t changed_ns;     /* 0: not known */
-    struct tape_head *head; /* NULL: not read so far; with `error` if it can't be. It belongs to struct tape_rows */
+    int64_t changed_ns;      /* 0: not known */
+    struct figures *figures; /* of programs/baro-log; NULL: not read so far */
+    double key;              /* the value by which a list is ordered */
+    struct tape_head *head;  /* NULL: not read so far; with `error` if it can't be. It belongs to struct tape_rows */
 };
 
 struct tape_rows {
@@ -26,6 +28,7 @@ struct tape_rows {
 int tape_rows_add(struct tape_rows *l, const struct tape_row *row, struct baro_error *err); /* 0 or -ENOMEM */
 /* Adds the tapes of a list, from which they borrow. Returns 0 or -ENOMEM. */
 int tape_rows_of_list(struct tape_rows *ret, const struct tape_list *list, struct baro_error *err);
+void tape_row_done(struct tape_row *row);
 void tape_rows_done(struct tape_rows *l);
 
 /* Opens a tape, for at most so much CPU time. */
