@@ -2,15 +2,18 @@
 /* baro advise: what to ask for next time, after some runs. The formula is libbaro's (baro/advice.h). */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/fmt.h"
+#include "output/rows/wrap.h"
 #include "programs/baro-log/advise.h"
 #include "programs/baro-log/log.h"
 
 #define LIMITS_MOST 4
+#define LABEL_WIDTH 8
 #define SHORT_NS 30e9 /* what is shorter says little about time and cores */
 #define HOUR_NS 3600e9
 #define MENTION 0.25 /* a part of memory from this share on is worth a word */
@@ -161,9 +164,8 @@ static void put_range(struct buf *b, struct range r, size_t runs, void (*put)(st
 static void put_cores(const struct advising *a, struct buf *b)
 {
     struct range r = RANGE(a, cores);
-    buf_str(b, "cores   ");
     if (!(a->advice.cores >= 1)) {
-        buf_str(b, "not known: the runs are too short, or the machine was too busy to tell\n");
+        buf_str(b, "not known: the runs are too short, or the machine was too busy to tell");
         return;
     }
     buf_printf(b, "%.0f: there was work for %.0f", a->advice.cores, r.least);
@@ -177,7 +179,6 @@ static void put_cores(const struct advising *a, struct buf *b)
         if (k <= 1)
             break;
     }
-    buf_byte(b, '\n');
 }
 
 static void put_limits(const struct advising *a, struct buf *b)
@@ -185,7 +186,7 @@ static void put_limits(const struct advising *a, struct buf *b)
     double limit = a->advice.memory_bytes;
     for (int i = 0; i < LIMITS_MOST && limit > 0; i++) {
         size_t unknown, killed = killed_at(a, limit, &unknown);
-        buf_str(b, i ? "; " : "        ");
+        buf_str(b, i ? "; " : "");
         fmt_limit(b, whole_of(limit));
         buf_printf(b, ": %zu", killed);
         if (!i)
@@ -196,16 +197,14 @@ static void put_limits(const struct advising *a, struct buf *b)
             break;
         limit = lower_limit(limit);
     }
-    buf_byte(b, '\n');
 }
 
 static void put_memory(const struct advising *a, struct buf *b)
 {
     struct range needed = RANGE(a, memory_bytes), shared = RANGE(a, memory_shared_bytes),
                  cache = RANGE(a, page_cache_bytes), at_most = RANGE(a, memory_at_most_bytes);
-    buf_str(b, "memory  ");
     if (!(a->advice.memory_bytes > 0)) {
-        buf_str(b, "not known\n");
+        buf_str(b, "not known");
         return;
     }
     fmt_limit(b, whole_of(a->advice.memory_bytes));
@@ -219,26 +218,22 @@ static void put_memory(const struct advising *a, struct buf *b)
         buf_str(b, "; shared memory and tmpfs up to ");
         put_bytes(b, shared.most);
     }
-    buf_byte(b, '\n');
     if (cache.most >= MENTION * needed.most) {
-        buf_str(b, "        besides up to ");
+        buf_str(b, "; besides up to ");
         put_bytes(b, cache.most);
-        buf_str(b, " of page cache, which it can do without\n");
+        buf_str(b, " of page cache, which it can do without");
     }
-    put_limits(a, b);
 }
 
 static void put_wall(const struct advising *a, struct buf *b)
 {
     struct range wall = RANGE(a, wall_ns);
-    buf_str(b, "time    ");
     if (a->advice.time_ns > 0) {
         buf_printf(b, "%.0f min: the longest took ", a->advice.time_ns / 60e9);
     } else {
         buf_str(b, "not known: no run came to its end; the longest ran for at least ");
     }
     put_range(b, wall, a->advice.runs, put_time);
-    buf_byte(b, '\n');
 }
 
 static void put_gpu(const struct advising *a, struct buf *b)
@@ -246,29 +241,34 @@ static void put_gpu(const struct advising *a, struct buf *b)
     struct range gpus = RANGE(a, gpus), memory = RANGE(a, gpu_memory_bytes);
     if (!(gpus.most >= 1))
         return;
-    buf_printf(b, "GPUs    %.0f", gpus.most);
+    buf_printf(b, "%.0f", gpus.most);
     if (a->advice.gpu_memory_bytes > 0) {
         buf_str(b, ", of ");
         fmt_limit(b, whole_of(a->advice.gpu_memory_bytes));
         buf_str(b, " each: the most was ");
         put_range(b, memory, a->advice.runs, put_bytes);
     }
-    buf_byte(b, '\n');
 }
 
 static void put_waste(const struct advising *a, struct buf *b)
 {
     struct waste w = waste_of(a);
     if (!w.cores_runs && !w.memory_runs) {
-        buf_str(b, "today   nothing was asked for: no limit of cores or memory was set\n");
+        buf_str(b, "nothing was asked for: no limit of cores or memory was set");
         return;
     }
-    buf_str(b, "today   unused of what was allowed: ");
+    buf_str(b, "unused of what was allowed: ");
     if (w.cores_runs)
         buf_printf(b, "%.3g core-hours in %zu run%s", w.core_ns / HOUR_NS, w.cores_runs, w.cores_runs == 1 ? "" : "s");
     if (w.memory_runs)
         buf_printf(b, "%s%.3g GB-hours in %zu run%s", w.cores_runs ? ", " : "", w.byte_ns / HOUR_NS / 1e9,
                    w.memory_runs, w.memory_runs == 1 ? "" : "s");
+}
+
+static void put_line(const struct advising *a, const char *label, const char *text, struct buf *b)
+{
+    buf_printf(b, "%-*s", LABEL_WIDTH, label);
+    wrap_words(b, text, strlen(text), LABEL_WIDTH, LABEL_WIDTH, a->log.cli->width);
     buf_byte(b, '\n');
 }
 
@@ -286,15 +286,17 @@ static void put_doubts(const struct advising *a, struct buf *b)
         {a->is_short, "shorter than a second, so that they say nothing about cores"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char text[160];
+        snprintf(text, sizeof(text), "%zu of %zu runs: %s", rows[i].n, a->n + a->unread, rows[i].what);
         if (rows[i].n)
-            buf_printf(b, "note    %zu of %zu runs: %s\n", rows[i].n, a->n + a->unread, rows[i].what);
+            put_line(a, "note", text, b);
     }
     if (a->advice.runs == 1)
-        buf_str(b, "note    it was seen once: another input may need more\n");
+        put_line(a, "note", "it was seen once: another input may need more", b);
     if (RANGE(a, wall_ns).most < SHORT_NS)
-        buf_str(b, "note    no run took 30 s: that is little to go by\n");
+        put_line(a, "note", "no run took 30 s: that is little to go by", b);
     if (a->is_mixed)
-        buf_str(b, "note    these are different commands; --command REGEX tells them apart\n");
+        put_line(a, "note", "these are different commands; --command REGEX tells them apart", b);
 }
 
 static void put_text(const struct advising *a, struct buf *b)
@@ -308,11 +310,19 @@ static void put_text(const struct advising *a, struct buf *b)
                    line.len > 50 ? "..." : "");
     buf_str(b, " ask for\n");
     buf_done(&line);
-    put_cores(a, b);
-    put_memory(a, b);
-    put_wall(a, b);
-    put_gpu(a, b);
-    put_waste(a, b);
+    static const struct {
+        const char *label;
+        void (*put)(const struct advising *a, struct buf *b);
+    } rows[] = {{"cores", put_cores}, {"memory", put_memory}, {"", put_limits},
+                {"time", put_wall},   {"GPUs", put_gpu},      {"today", put_waste}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct buf text = {0};
+        rows[i].put(a, &text);
+        buf_byte(&text, 0);
+        if (text.len > 1)
+            put_line(a, rows[i].label, (const char *)text.at, b);
+        buf_done(&text);
+    }
     put_doubts(a, b);
     buf_byte(b, '\n');
     advise_lines(&a->advice, NULL, b);
