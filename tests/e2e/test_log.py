@@ -10,8 +10,10 @@ import subprocess
 
 import pytest
 
+from conftest import SANITIZED
 from jobs import script
 from readers import sibling
+from test_cgroup import v1  # noqa: F401 (a fixture)
 
 
 def listed(run, *options):
@@ -363,3 +365,18 @@ def test_partial_runs_are_named(run, work):
     assert "1 of 3 runs: left out, as they can't be read" in text
     assert "1 of 3 runs: left out, as they run still or their tapes are cut off" in text and "it was seen once" in text
     assert "no run to advise after" in run("advise", work / "b.baro", status=2).stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_out_of_memory_is_a_bound(run, v1):
+    """What was killed at 60 MB needed more than that: half more is asked for, and it counts as killed at 60 MB."""
+    limit = (256 if SANITIZED else 60) << 20
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", limit)
+    run("run", "-q", "--name", "job", "--", *script(f"x = bytearray({3 * limit})"), cgroup=group)
+    found = json.loads(run("advise", "--json", status=0).stdout)
+    if not found["memory_bounds"]:
+        pytest.skip("which process was killed is not known here")
+    assert found["ask"]["memory_bytes"] >= 1.5 * limit and found["time_bounds"] == 1
+    assert all(row["killed"] + row["unknown"] == 1 for row in found["limits"])
+    assert "out of memory, so that what they needed is a lower bound" in run("advise", status=0).stdout

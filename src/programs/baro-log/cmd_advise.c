@@ -301,15 +301,11 @@ static void put_doubts(const struct advising *a, struct buf *b)
 
 static void put_text(const struct advising *a, struct buf *b)
 {
-    struct buf line = {0};
-    if (!a->is_mixed)
-        tape_row_command(a->log.rows.at[a->log.rows.n - 1].head, &line);
     buf_printf(b, "After %zu run%s", a->advice.runs, a->advice.runs == 1 ? "" : "s");
-    if (line.len)
-        buf_printf(b, " of %.*s%s", (int)(line.len > 50 ? 50 : line.len), (const char *)line.at,
-                   line.len > 50 ? "..." : "");
+    buf_str(b, a->is_mixed ? "" : " of ");
+    if (!a->is_mixed)
+        log_title(&a->log.rows.at[a->log.rows.n - 1], 50, b);
     buf_str(b, " ask for\n");
-    buf_done(&line);
     static const struct {
         const char *label;
         void (*put)(const struct advising *a, struct buf *b);

@@ -178,17 +178,15 @@ static void put_when(const struct point *p, struct buf *b)
 
 static void put_title(const struct trend *t, struct buf *b)
 {
-    struct buf line = {0};
+    size_t used = b->len;
     figures_name((size_t)t->fact, b);
     buf_str(b, " of ");
+    used = b->len - used;
     if (t->is_mixed)
-        buf_str(&line, "several commands");
+        buf_str(b, "several commands");
     else
-        tape_row_command(t->at[0].row->head, &line);
-    size_t room = t->log.cli->tty && t->log.cli->width > 50 ? t->log.cli->width - 45 : 200;
-    buf_add(b, line.at, line.len > room ? room : line.len);
-    buf_printf(b, "%s: %zu run%s\n", line.len > room ? "..." : "", t->n, t->n == 1 ? "" : "s");
-    buf_done(&line);
+        log_title(t->at[0].row, t->log.cli->width > used + 40 ? t->log.cli->width - used - 12 : 30, b);
+    buf_printf(b, ": %zu run%s\n", t->n, t->n == 1 ? "" : "s");
 }
 
 /* The lowest value is at the lowest line, and the highest at the highest. */

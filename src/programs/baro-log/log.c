@@ -207,3 +207,17 @@ struct range range_of(double *v, size_t n)
     qsort(v, n, sizeof(*v), by_value);
     return (struct range){v[0], n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2, v[n - 1]};
 }
+
+void log_title(const struct tape_row *row, size_t most, struct buf *ret)
+{
+    struct buf line = {0};
+    tape_row_command(row->head, &line);
+    size_t n = line.len;
+    if (n > most) {
+        for (n = most > 3 ? most - 3 : 0; n && (line.at[n] & 0xc0) == 0x80; n--)
+            ; /* not within a character */
+    }
+    buf_add(ret, line.at, n);
+    buf_str(ret, n < line.len ? "..." : "");
+    buf_done(&line);
+}

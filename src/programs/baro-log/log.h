@@ -38,6 +38,9 @@ const struct figures *log_figures(struct log *l, struct tape_row *row);
 /* Orders rows by their keys, the largest last; those with NAN come first. */
 void log_sort(struct tape_rows *rows);
 
+/* Writes what ran, in at most so many columns of ASCII, or bytes; escaped. */
+void log_title(const struct tape_row *row, size_t most, struct buf *ret);
+
 /* The least, the median and the most of some numbers, which are sorted; NAN: there are none. */
 struct range {
     double least, median, most;
