@@ -81,8 +81,7 @@ static void keep_rows(struct trend *t)
     for (size_t i = 0; i < rows->n; i++) {
         struct tape_row *row = &rows->at[i];
         const struct tape_head *h = row->head;
-        bool is_read = h && !h->error, is_failed = is_read && (h->is.state != BARO_TAPE_ENDED ||
-                                                               (!t->settings.log.failed && tape_head_failed(h)));
+        bool is_read = h && !h->error, is_failed = is_read && (h->is.state != BARO_TAPE_ENDED || tape_head_failed(h));
         t->unread += !is_read;
         t->failed += is_failed;
         if (is_read && !is_failed)
