@@ -29,8 +29,8 @@
  * members at its end, so do not copy it and do not make arrays of it. A struct that the caller allocates, or of which
  * the library lends arrays, has the same size in all versions with the same soversion: baro_error, baro_attribute,
  * baro_record, baro_value, baro_interval, baro_use, baro_threshold and baro_evidence. The others that a caller
- * allocates (baro_tape_end, baro_arrow_options, baro_writer_options) begin with the member `size`, which the caller
- * sets to the sizeof of the struct; later versions may add members at their end.
+ * allocates (baro_tape_end, baro_need, baro_advice, baro_arrow_options, baro_writer_options) begin with the member
+ * `size`, which the caller sets to the sizeof of the struct; later versions may add members at their end.
  *
  * Times (`t_ns`) are nanoseconds of CLOCK_MONOTONIC since the tape began, unless the name has `realtime`. Names that a
  * function takes are C strings.
@@ -43,6 +43,7 @@
 #ifndef BARO_BARO_H
 #define BARO_BARO_H
 
+#include "baro/advice.h"
 #include "baro/arrow.h"
 #include "baro/attribute.h"
 #include "baro/columns.h"

@@ -35,7 +35,8 @@ struct baro_runs; /**< a list of kept runs */
 
 /** Flags of baro_runs_list(). */
 enum baro_runs_flags {
-    BARO_RUNS_EMPTY = 1 /**< lists files of 0 bytes, too; they have no number such as @2 */
+    BARO_RUNS_EMPTY = 1,   /**< lists files of 0 bytes, too; they have no number such as @2 */
+    BARO_RUNS_ANY_NAME = 2 /**< lists tapes to which the user gave a name, too: behind the others, without a number */
 };
 
 /**
@@ -82,6 +83,16 @@ BARO_API const char *baro_runs_name(const struct baro_runs *runs, size_t i);
 BARO_API const char *baro_runs_path(const struct baro_runs *runs, size_t i);
 /** @return the size of run @p i in bytes; 0 if there is no such run. */
 BARO_API uint64_t baro_runs_bytes(const struct baro_runs *runs, size_t i);
+
+/**
+ * @return the number by which users name run @p i: 2 of @2; 0 if it has none, as in other lists than those of
+ * baro_runs_list().
+ */
+BARO_API size_t baro_runs_number(const struct baro_runs *runs, size_t i);
+/** @return when the file of run @p i changed last, in nanoseconds since 1970; 0 if there is no such run. */
+BARO_API int64_t baro_runs_changed_ns(const struct baro_runs *runs, size_t i);
+/** @return the inode of run @p i, with which a program notices that it is another file; 0 if there is no such run. */
+BARO_API uint64_t baro_runs_inode(const struct baro_runs *runs, size_t i);
 
 /**
  * Opens run @p i for reading as baro_tape_open() does, but does not follow a symbolic link.

@@ -133,6 +133,21 @@ BARO_API size_t baro_circumstance_count(const struct baro_runset *set);
 /** @return circumstance @p i, borrowed until the next comparison; NULL if there is none. */
 BARO_API const struct baro_circumstance *baro_circumstance_get(const struct baro_runset *set, size_t i);
 
+/* ---- change points ---- */
+/** How many values baro_change_points() takes at most. */
+#define BARO_CHANGE_POINTS_MOST 500
+
+/**
+ * Finds where a row of values changes its level or its spread, by E-divisive (Matteson and James 2014): it splits where
+ * the energy distance of both sides is largest, as long as at most 1 % of 199 permutations split better, and then both
+ * sides in turn. A side has three values at least: one value is no level. The same values give the same result.
+ * @param values in the order of time, finite, at most BARO_CHANGE_POINTS_MOST.
+ * @param ret gets the first index of each new level, ascending.
+ * @param most size of @p ret; more are not searched for.
+ * @return how many there are; BARO_E_RANGE for too many values; -ENOMEM.
+ */
+BARO_API int baro_change_points(const double *values, size_t n, size_t *ret, size_t most);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,21 +28,15 @@ from typing import Any
 
 BARO_VERSION = "0.1.0"
 BARO_POSITION_SIZE = 64
+BARO_NEED_PARTS = 20
 BARO_ROWS_EVENT = 1000000
 BARO_ROWS_PHASE = 1000001
 BARO_MARK_MAX = 4096
+BARO_CHANGE_POINTS_MOST = 500
 BARO_TEXT_NEXT_SIZE = 5
 BARO_VERSION_MAJOR = 0
 BARO_VERSION_MINOR = 1
 BARO_VERSION_PATCH = 0
-
-# enum baro_attribute_type
-BARO_ATTRIBUTE_UNSIGNED = 0
-BARO_ATTRIBUTE_SIGNED = 1
-BARO_ATTRIBUTE_TEXT = 2
-BARO_ATTRIBUTE_REAL = 3
-BARO_ATTRIBUTE_BOOLEAN = 4
-BARO_ATTRIBUTE_JSON = 5
 
 # enum baro_code
 BARO_E_NOT_TAPE = -5001
@@ -103,6 +97,14 @@ BARO_ABSENT_TIMEOUT = 7
 BARO_ABSENT_UNKNOWN = 8
 BARO_ABSENT_SHARED = 9
 BARO_ABSENT_NONE = 100
+
+# enum baro_attribute_type
+BARO_ATTRIBUTE_UNSIGNED = 0
+BARO_ATTRIBUTE_SIGNED = 1
+BARO_ATTRIBUTE_TEXT = 2
+BARO_ATTRIBUTE_REAL = 3
+BARO_ATTRIBUTE_BOOLEAN = 4
+BARO_ATTRIBUTE_JSON = 5
 
 # enum baro_event_kind
 BARO_EVENT_START = 0
@@ -176,48 +178,6 @@ BARO_LIMIT_MEMORY = 0
 BARO_LIMIT_CORES = 1
 BARO_LIMIT_PIDS = 2
 
-# enum baro_column_kind
-BARO_COLUMN_TIME = 0
-BARO_COLUMN_T = 1
-BARO_COLUMN_PID = 2
-BARO_COLUMN_START = 3
-BARO_COLUMN_PPID = 4
-BARO_COLUMN_UID = 5
-BARO_COLUMN_USER = 6
-BARO_COLUMN_NAME = 7
-BARO_COLUMN_CMDLINE = 8
-BARO_COLUMN_AGE = 9
-BARO_COLUMN_ID = 10
-BARO_COLUMN_LABEL = 11
-BARO_COLUMN_ATTRIBUTES = 12
-BARO_COLUMN_GIVEN = 13
-BARO_COLUMN_PHASE = 14
-BARO_COLUMN_OWNER = 15
-BARO_COLUMN_CORES = 16
-BARO_COLUMN_LOSSY = 17
-BARO_COLUMN_STATUS = 18
-BARO_COLUMN_SIGNAL = 19
-BARO_COLUMN_SOURCE = 20
-BARO_COLUMN_ORIGIN = 21
-BARO_COLUMN_SAMPLED = 22
-BARO_COLUMN_EVENT = 23
-BARO_COLUMN_NUMBER = 24
-BARO_COLUMN_TEXT = 25
-BARO_COLUMN_BOUNDS = 26
-BARO_COLUMN_METRIC = 27
-BARO_COLUMN_SUM = 28
-BARO_COLUMN_DERIVED = 29
-BARO_COLUMN_REASON = 30
-BARO_COLUMN_SUM_REASON = 31
-BARO_COLUMN_PATH = 32
-BARO_COLUMN_PARENT = 33
-BARO_COLUMN_END = 34
-BARO_COLUMN_OPEN = 35
-BARO_COLUMN_DEPTH = 36
-BARO_COLUMN_FACT = 37
-BARO_COLUMN_FACT_REASON = 38
-BARO_COLUMN_ESTIMATES = 39
-
 # enum baro_fact_type
 BARO_FACT_UNSIGNED = 0
 BARO_FACT_SIGNED = 1
@@ -269,8 +229,57 @@ BARO_FOLD_VERDICTS = 2
 BARO_COMBINE_JOIN = 0
 BARO_COMBINE_UNION = 1
 
+# enum baro_need_flag
+BARO_NEED_MEMORY_BOUND = 1
+BARO_NEED_TIME_BOUND = 2
+BARO_NEED_PARTIAL = 4
+BARO_NEED_SHORT = 8
+
+# enum baro_column_kind
+BARO_COLUMN_TIME = 0
+BARO_COLUMN_T = 1
+BARO_COLUMN_PID = 2
+BARO_COLUMN_START = 3
+BARO_COLUMN_PPID = 4
+BARO_COLUMN_UID = 5
+BARO_COLUMN_USER = 6
+BARO_COLUMN_NAME = 7
+BARO_COLUMN_CMDLINE = 8
+BARO_COLUMN_AGE = 9
+BARO_COLUMN_ID = 10
+BARO_COLUMN_LABEL = 11
+BARO_COLUMN_ATTRIBUTES = 12
+BARO_COLUMN_GIVEN = 13
+BARO_COLUMN_PHASE = 14
+BARO_COLUMN_OWNER = 15
+BARO_COLUMN_CORES = 16
+BARO_COLUMN_LOSSY = 17
+BARO_COLUMN_STATUS = 18
+BARO_COLUMN_SIGNAL = 19
+BARO_COLUMN_SOURCE = 20
+BARO_COLUMN_ORIGIN = 21
+BARO_COLUMN_SAMPLED = 22
+BARO_COLUMN_EVENT = 23
+BARO_COLUMN_NUMBER = 24
+BARO_COLUMN_TEXT = 25
+BARO_COLUMN_BOUNDS = 26
+BARO_COLUMN_METRIC = 27
+BARO_COLUMN_SUM = 28
+BARO_COLUMN_DERIVED = 29
+BARO_COLUMN_REASON = 30
+BARO_COLUMN_SUM_REASON = 31
+BARO_COLUMN_PATH = 32
+BARO_COLUMN_PARENT = 33
+BARO_COLUMN_END = 34
+BARO_COLUMN_OPEN = 35
+BARO_COLUMN_DEPTH = 36
+BARO_COLUMN_FACT = 37
+BARO_COLUMN_FACT_REASON = 38
+BARO_COLUMN_ESTIMATES = 39
+
 # enum baro_runs_flags
 BARO_RUNS_EMPTY = 1
+BARO_RUNS_ANY_NAME = 2
 
 # enum baro_remove_flags
 BARO_REMOVE_RUNNING = 1
@@ -308,17 +317,6 @@ BARO_TEXT_TAG = 20
 baro_sink = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
 
-class baro_attribute(Structure):
-    _fields_ = [
-        ("name", c_char_p),
-        ("type", c_int),
-        ("u64", c_uint64),
-        ("i64", c_int64),
-        ("text", c_char_p),
-        ("real", c_double),
-    ]
-
-
 class baro_error(Structure):
     _fields_ = [
         ("code", c_int),
@@ -337,6 +335,17 @@ class baro_metric(Structure):
     ]
 
 
+class baro_attribute(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_int),
+        ("u64", c_uint64),
+        ("i64", c_int64),
+        ("text", c_char_p),
+        ("real", c_double),
+    ]
+
+
 class baro_record_u(Union):
     _fields_ = [
         ("sample", c_void_p),
@@ -351,65 +360,6 @@ class baro_record(Structure):
         ("kind", c_int),
         ("t_ns", c_uint64),
         ("u", baro_record_u),
-    ]
-
-
-class baro_column(Structure):
-    _fields_ = [
-        ("name", c_char_p),
-        ("kind", c_int),
-        ("id", c_int),
-        ("metric", POINTER(baro_metric)),
-    ]
-
-
-class ArrowSchema(Structure):
-    _fields_ = [
-        ("format", c_char_p),
-        ("name", c_char_p),
-        ("metadata", c_char_p),
-        ("flags", c_int64),
-        ("n_children", c_int64),
-        ("children", c_void_p),
-        ("dictionary", c_void_p),
-        ("release", c_void_p),
-        ("private_data", c_void_p),
-    ]
-
-
-class ArrowArray(Structure):
-    _fields_ = [
-        ("length", c_int64),
-        ("null_count", c_int64),
-        ("offset", c_int64),
-        ("n_buffers", c_int64),
-        ("n_children", c_int64),
-        ("buffers", POINTER(c_void_p)),
-        ("children", c_void_p),
-        ("dictionary", c_void_p),
-        ("release", c_void_p),
-        ("private_data", c_void_p),
-    ]
-
-
-class ArrowArrayStream(Structure):
-    _fields_ = [
-        ("get_schema", c_void_p),
-        ("get_next", c_void_p),
-        ("get_last_error", c_void_p),
-        ("release", c_void_p),
-        ("private_data", c_void_p),
-    ]
-
-
-class baro_arrow_options(Structure):
-    _fields_ = [
-        ("size", c_size_t),
-        ("from_ns", c_uint64),
-        ("to_ns", c_uint64),
-        ("batch_rows", c_size_t),
-        ("user", c_void_p),
-        ("user_context", c_void_p),
     ]
 
 
@@ -518,6 +468,98 @@ class baro_combined(Structure):
         ("weight", c_double),
         ("count", c_uint64),
         ("known", c_uint64),
+    ]
+
+
+class baro_need(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("flags", c_uint),
+        ("parts", c_uint),
+        ("wall_ns", c_double),
+        ("cpu_ns", c_double),
+        ("cores", c_double),
+        ("memory_bytes", c_double),
+        ("memory_at_most_bytes", c_double),
+        ("memory_shared_bytes", c_double),
+        ("page_cache_bytes", c_double),
+        ("memory_limit_bytes", c_double),
+        ("cores_limit", c_double),
+        ("gpus", c_double),
+        ("gpu_memory_bytes", c_double),
+        ("demand", c_double * BARO_NEED_PARTS),
+    ]
+
+
+class baro_advice(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("runs", c_size_t),
+        ("memory_bounds", c_size_t),
+        ("time_bounds", c_size_t),
+        ("cores", c_double),
+        ("memory_bytes", c_double),
+        ("time_ns", c_double),
+        ("gpu_memory_bytes", c_double),
+    ]
+
+
+class baro_column(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("kind", c_int),
+        ("id", c_int),
+        ("metric", POINTER(baro_metric)),
+    ]
+
+
+class ArrowSchema(Structure):
+    _fields_ = [
+        ("format", c_char_p),
+        ("name", c_char_p),
+        ("metadata", c_char_p),
+        ("flags", c_int64),
+        ("n_children", c_int64),
+        ("children", c_void_p),
+        ("dictionary", c_void_p),
+        ("release", c_void_p),
+        ("private_data", c_void_p),
+    ]
+
+
+class ArrowArray(Structure):
+    _fields_ = [
+        ("length", c_int64),
+        ("null_count", c_int64),
+        ("offset", c_int64),
+        ("n_buffers", c_int64),
+        ("n_children", c_int64),
+        ("buffers", POINTER(c_void_p)),
+        ("children", c_void_p),
+        ("dictionary", c_void_p),
+        ("release", c_void_p),
+        ("private_data", c_void_p),
+    ]
+
+
+class ArrowArrayStream(Structure):
+    _fields_ = [
+        ("get_schema", c_void_p),
+        ("get_next", c_void_p),
+        ("get_last_error", c_void_p),
+        ("release", c_void_p),
+        ("private_data", c_void_p),
+    ]
+
+
+class baro_arrow_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("from_ns", c_uint64),
+        ("to_ns", c_uint64),
+        ("batch_rows", c_size_t),
+        ("user", c_void_p),
+        ("user_context", c_void_p),
     ]
 
 
@@ -762,36 +804,6 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_tape_metric_find": (c_int, (c_void_p, c_int, c_char_p)),
     "baro_tape_limits": (c_void_p, (c_void_p,)),
     "baro_limits_get": (c_int, (c_void_p, c_int, POINTER(c_uint64), POINTER(c_char_p))),
-    "baro_rows_find": (c_int, (c_void_p, c_char_p)),
-    "baro_columns_new": (c_int, (POINTER(c_void_p), c_void_p, c_int, c_char_p, POINTER(baro_error))),
-    "baro_columns_free": (None, (c_void_p,)),
-    "baro_columns_count": (c_size_t, (c_void_p,)),
-    "baro_columns_get": (POINTER(baro_column), (c_void_p, c_size_t)),
-    "baro_columns_names": (c_size_t, (c_void_p, c_int, POINTER(c_char_p), c_size_t)),
-    "baro_row_attributes_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
-    "baro_event_given_json": (c_size_t, (c_void_p, c_char_p, c_size_t)),
-    "baro_sample_bounds_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
-    "baro_previous_new": (c_int, (POINTER(c_void_p),)),
-    "baro_previous_free": (None, (c_void_p,)),
-    "baro_previous_cores": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, POINTER(c_double))),
-    "baro_previous_keep": (c_int, (c_void_p, c_void_p, c_int)),
-    "baro_previous_kept": (c_void_p, (c_void_p,)),
-    "baro_previous_row": (c_void_p, (c_void_p, c_void_p)),
-    "baro_sample_columns": (
-        c_size_t,
-        (
-            c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)),
-            POINTER(POINTER(c_uint8)),
-        ),
-    ),
-    "baro_tape_arrow": (
-        c_int,
-        (
-            c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error),
-        ),
-    ),
-    "baro_arrow_capsule_free": (None, (c_void_p,)),
-    "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
     "baro_summary_set_carbon": (None, (c_void_p, c_double)),
     "baro_summary_section_count": (c_int, ()),
     "baro_summary_section": (POINTER(baro_section), (c_int,)),
@@ -842,6 +854,38 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_fold_timeline": (c_void_p, (c_void_p,)),
     "baro_fold_verdicts": (c_void_p, (c_void_p,)),
     "baro_combine": (None, (POINTER(baro_fact), c_int, POINTER(baro_combined), POINTER(baro_combined))),
+    "baro_fold_need": (c_int, (c_void_p, POINTER(baro_need))),
+    "baro_advise": (c_int, (POINTER(POINTER(baro_need)), c_size_t, c_double, POINTER(baro_advice))),
+    "baro_rows_find": (c_int, (c_void_p, c_char_p)),
+    "baro_columns_new": (c_int, (POINTER(c_void_p), c_void_p, c_int, c_char_p, POINTER(baro_error))),
+    "baro_columns_free": (None, (c_void_p,)),
+    "baro_columns_count": (c_size_t, (c_void_p,)),
+    "baro_columns_get": (POINTER(baro_column), (c_void_p, c_size_t)),
+    "baro_columns_names": (c_size_t, (c_void_p, c_int, POINTER(c_char_p), c_size_t)),
+    "baro_row_attributes_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
+    "baro_event_given_json": (c_size_t, (c_void_p, c_char_p, c_size_t)),
+    "baro_sample_bounds_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
+    "baro_previous_new": (c_int, (POINTER(c_void_p),)),
+    "baro_previous_free": (None, (c_void_p,)),
+    "baro_previous_cores": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, POINTER(c_double))),
+    "baro_previous_keep": (c_int, (c_void_p, c_void_p, c_int)),
+    "baro_previous_kept": (c_void_p, (c_void_p,)),
+    "baro_previous_row": (c_void_p, (c_void_p, c_void_p)),
+    "baro_sample_columns": (
+        c_size_t,
+        (
+            c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)),
+            POINTER(POINTER(c_uint8)),
+        ),
+    ),
+    "baro_tape_arrow": (
+        c_int,
+        (
+            c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error),
+        ),
+    ),
+    "baro_arrow_capsule_free": (None, (c_void_p,)),
+    "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
     "baro_interval_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
     "baro_interval_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
     "baro_derived_count": (c_int, (c_int,)),
@@ -860,6 +904,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runs_name": (c_char_p, (c_void_p, c_size_t)),
     "baro_runs_path": (c_char_p, (c_void_p, c_size_t)),
     "baro_runs_bytes": (c_uint64, (c_void_p, c_size_t)),
+    "baro_runs_number": (c_size_t, (c_void_p, c_size_t)),
+    "baro_runs_changed_ns": (c_int64, (c_void_p, c_size_t)),
+    "baro_runs_inode": (c_uint64, (c_void_p, c_size_t)),
     "baro_runs_open": (c_int, (c_void_p, c_size_t, c_uint64, POINTER(c_void_p), POINTER(baro_error))),
     "baro_runs_resolve": (c_int, (c_char_p, c_char_p, c_size_t, POINTER(baro_error))),
     "baro_tape_open_named": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
@@ -883,6 +930,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_difference_get": (POINTER(baro_difference), (c_void_p, c_size_t)),
     "baro_circumstance_count": (c_size_t, (c_void_p,)),
     "baro_circumstance_get": (POINTER(baro_circumstance), (c_void_p, c_size_t)),
+    "baro_change_points": (c_int, (POINTER(c_double), c_size_t, POINTER(c_size_t), c_size_t)),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
     "baro_series_free": (None, (c_void_p,)),
     "baro_series_add_value": (c_int, (c_void_p, c_int, c_uint32, c_char_p, c_int, POINTER(baro_error))),

@@ -280,7 +280,8 @@ def isolated(work, monkeypatch):
     reports = work / "sanitizer"
     reports.mkdir()
     reports.chmod(0o1777)
-    for name in [n for n in os.environ if n.startswith("BARO_") or n in ("XDG_STATE_HOME", "NO_COLOR", "COLUMNS")]:
+    ours = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "CI", "JENKINS_URL", "NO_COLOR", "COLUMNS")
+    for name in [n for n in os.environ if n.startswith("BARO_") or n in ours]:
         if name not in ("BARO_SANITIZED", "BARO_FULL", "BARO_SLOW", "BARO_NO_BUDGET", "BARO_ANNOUNCED"):
             monkeypatch.delenv(name)
     monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)  # of pytest alone

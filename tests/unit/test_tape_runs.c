@@ -8,6 +8,7 @@
 
 #define UNIT_EACH set_up, set_up
 #include "unit.h"
+#include "baro/runs.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
@@ -164,6 +165,34 @@ TEST(list_and_resolve)
     assert_int_equal(runs_resolve("@2x", &path, NULL), BARO_E_SYNTAX);
     assert_int_equal(runs_resolve("@", &path, NULL), BARO_E_SYNTAX);
     buf_done(&path);
+}
+
+/* Tapes with a name of the user's are listed behind the kept runs, whose numbers stay; a planted name in the future has
+ * the last number. */
+TEST(list_with_other_names)
+{
+    struct baro_runs *runs;
+    make_dir();
+    put_file("20261121T043450.000001Z-make-7.baro", "123", 5);
+    put_file("20261121T043450.000003Z-make-6.baro", "1234", 7);
+    put_file("20991121T043450.000009Z-make-8.baro", "planted", 0);
+    put_file("aaa.baro", "1", 0);
+    put_file("zebra.baro", "1", 0);
+    assert_gives(baro_runs_list(&runs, BARO_RUNS_ANY_NAME, NULL), baro_runs_count(runs), 5);
+    static const size_t numbers[] = {1, 2, 3, 0, 0, 0};
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(baro_runs_number(runs, i), numbers[i]);
+    assert_string_equal(baro_runs_name(runs, 2), "20991121T043450.000009Z-make-8.baro");
+    struct stat st;
+    assert_int_equal(stat(baro_runs_path(runs, 1), &st), 0);
+    assert_int_equal(baro_runs_inode(runs, 1), st.st_ino);
+    assert_int_equal(baro_runs_changed_ns(runs, 1), st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+    assert_int_equal(baro_runs_inode(runs, 5), 0);
+    assert_int_equal(baro_runs_changed_ns(runs, 5), 0);
+    baro_runs_free(runs);
+    assert_int_equal(baro_runs_list_folder(&runs, dir, NULL), 0);
+    assert_int_equal(baro_runs_number(runs, 0), 0);
+    baro_runs_free(runs);
 }
 
 static int prune(struct baro_error *err)

@@ -331,6 +331,24 @@ static double cores_asked(void)
     return cores;
 }
 
+/* What timeout(1) or a signal ended would have run longer: no time is advised. */
+TEST(no_time_after_a_time_limit)
+{
+    static const double statuses[] = {0, 1, 124, 137, 255};
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+        struct finding f = {0};
+        bool has_time = false;
+        world_init(&w);
+        make_right_size(&w);
+        w.e.exit_status = statuses[i];
+        assert_true(find_rule("right-size")->apply(&w.e, &w.e.job, &f));
+        for (size_t k = 0; k < f.n_rows; k++)
+            has_time = has_time || strcmp(f.row[k].name, "ask_time_ns") == 0;
+        assert_int_equal(has_time, i != 2 && i != 3);
+        finding_done(&f);
+    }
+}
+
 /* No more cores are advised than there are, and no more than threads waited for or used at once. */
 TEST(cores_to_ask_for)
 {

@@ -151,3 +151,11 @@ const struct baro_verdicts *baro_fold_verdicts(const struct baro_fold *fold)
 {
     return fold->verdicts;
 }
+
+int baro_fold_need(const struct baro_fold *fold, struct baro_need *ret)
+{
+    if (!fold->verdicts || ret->size != sizeof(*ret) || !verdicts_need(fold->verdicts)->size)
+        return BARO_E_RANGE;
+    *ret = *verdicts_need(fold->verdicts);
+    return 0;
+}

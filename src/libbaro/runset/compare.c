@@ -179,10 +179,10 @@ static const char *text_of_side(const struct baro_runset *set, size_t which, siz
 static void find_circumstances(struct baro_runset *set, size_t before)
 {
     set->n_circumstances = 0;
-    for (size_t i = 0; circumstance_names[i]; i++) {
+    for (size_t i = 0; i < CIRCUMSTANCES; i++) {
         const char *a = text_of_side(set, i, 0, before), *b = text_of_side(set, i, before, set->n_runs);
         if (strcmp(a, b) != 0 || strcmp(a, "several") == 0)
-            set->circumstance[set->n_circumstances++] = (struct baro_circumstance){circumstance_names[i], a, b};
+            set->circumstance[set->n_circumstances++] = (struct baro_circumstance){circumstance_name(i), a, b};
     }
 }
 

@@ -21,15 +21,20 @@ const struct compared compared_facts[] = {
 };
 const size_t compared_count = sizeof(compared_facts) / sizeof(*compared_facts);
 
-/* Phases have facts of their own (baro/timeline.h). */
-static const struct compared of_phases[] = {
-    {"phase", "", "cpu_ns", 0.01, 5e6, 0.15, 100e6, false},
-    {"phase", "", "rss_peak_bytes", 0.02, 1e6, 0.10, 8e6, false},
+/* What may differ between two sides besides the values, and be their cause. */
+static const struct {
+    const char *what, *section, *fact;
+} circumstances[] = {
+    {"machine", "host", "name"},
+    {"CPU model", "host", "cpu_model"},
+    {"architecture", "host", "machine"},
+    {"kernel", "host", "kernel"},
+    {"cores allowed", "limits", "cores_at_most"},
+    {"memory allowed", "limits", "memory_at_most_bytes"},
+    {"control group", "", "cgroup"},
+    {"event source", "accounting", "event_source"},
 };
-static const struct compared phase_wall = {"phase", "", "wall_ns", 0.02, 10e6, 1, 1e9, false};
-
-const char *const circumstance_names[] = {"machine",        "CPU model",     "architecture", "kernel", "cores allowed",
-                                          "memory allowed", "control group", "event source", NULL};
+_Static_assert(sizeof(circumstances) / sizeof(*circumstances) == CIRCUMSTANCES, "one text for each");
 
 int baro_runset_new(struct baro_runset **ret, struct baro_error *err)
 {
@@ -43,7 +48,7 @@ void baro_runset_free(struct baro_runset *set)
         return;
     for (size_t i = 0; i < set->n_runs; i++) {
         free(set->run[i].name);
-        for (size_t k = 0; k < CIRCUMSTANCES_MOST; k++)
+        for (size_t k = 0; k < CIRCUMSTANCES; k++)
             free(set->run[i].text[k]);
     }
     for (size_t i = 0; i < set->n_rows; i++) {
@@ -125,10 +130,17 @@ static const char *name_of(const struct baro_summary *s, const char *section, si
     return name.text ? name.text : "";
 }
 
+static bool is_of_phases(const struct compared *how)
+{
+    return strcmp(how->scope, "phase") == 0;
+}
+
 static bool add_summary(struct baro_runset *set, const struct baro_summary *s, size_t run)
 {
     for (size_t k = 0; k < compared_count; k++) {
         const struct compared *how = &compared_facts[k];
+        if (is_of_phases(how))
+            continue;
         baro_fact_id id = baro_summary_fact_find(how->section, how->fact);
         const struct baro_fact *fact = baro_summary_fact(id);
         bool is_job = strcmp(how->scope, "job") == 0;
@@ -144,29 +156,39 @@ static bool add_summary(struct baro_runset *set, const struct baro_summary *s, s
     return true;
 }
 
+/* The facts of phases are those of the timeline, and how long the phase took. */
+static bool add_phase(struct baro_runset *set, const struct baro_timeline *t, size_t i, const char *path, size_t run)
+{
+    const struct baro_timeline_item *item = baro_timeline_get(t, i);
+    for (size_t k = 0; k < compared_count; k++) {
+        const struct compared *how = &compared_facts[k];
+        if (!is_of_phases(how))
+            continue;
+        struct baro_value v = {.u64 = item->end_ns - item->begin_ns,
+                               .flags = item->is_open ? BARO_VALUE_LOWER_BOUND : 0};
+        baro_fact_id id = baro_timeline_fact_find(how->fact);
+        const struct baro_fact *fact = baro_timeline_fact(id);
+        if (fact)
+            baro_timeline_value(t, i, id, &v);
+        else
+            fact = baro_summary_fact(baro_summary_fact_find("", how->fact));
+        if (!put(row_of(set, how, fact, path), run, number_of(fact, &v), v.flags, v.absent))
+            return false;
+    }
+    return true;
+}
+
 static bool add_phases(struct baro_runset *set, const struct baro_timeline *t, size_t run)
 {
     struct buf path = {0};
     bool fits = true;
-    const struct baro_fact *wall = baro_summary_fact(baro_summary_fact_find("", "wall_ns"));
     for (size_t i = 0; fits && t && i < baro_timeline_count(t); i++) {
-        const struct baro_timeline_item *item = baro_timeline_get(t, i);
-        if (item->kind != BARO_TIMELINE_PHASE)
+        if (baro_timeline_get(t, i)->kind != BARO_TIMELINE_PHASE)
             continue;
         buf_clear(&path);
         timeline_put_path(t, i, &path);
         buf_byte(&path, 0);
-        fits = !path.failed &&
-               put(row_of(set, &phase_wall, wall, (const char *)path.at), run, (double)(item->end_ns - item->begin_ns),
-                   item->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PRESENT);
-        for (size_t k = 0; fits && k < sizeof(of_phases) / sizeof(*of_phases); k++) {
-            struct baro_value v;
-            baro_fact_id id = baro_timeline_fact_find(of_phases[k].fact);
-            const struct baro_fact *fact = baro_timeline_fact(id);
-            baro_timeline_value(t, i, id, &v);
-            fits = put(row_of(set, &of_phases[k], fact, (const char *)path.at), run, number_of(fact, &v), v.flags,
-                       v.absent);
-        }
+        fits = !path.failed && add_phase(set, t, i, (const char *)path.at, run);
     }
     buf_done(&path);
     return fits;
@@ -174,41 +196,32 @@ static bool add_phases(struct baro_runset *set, const struct baro_timeline *t, s
 
 /* ---- circumstances ---- */
 
-static void put_text(struct buf *b, const struct baro_summary *s, const char *section, const char *name)
+const char *circumstance_name(size_t i)
 {
-    struct baro_value v;
-    baro_summary_value(s, baro_summary_fact_find(section, name), 0, &v);
-    buf_str(b, v.absent || !v.text ? "not known" : v.text);
+    return circumstances[i].what;
 }
 
 static void put_circumstance(struct buf *b, const struct baro_summary *s, size_t which)
 {
-    static const char *const texts[][2] = {
-        {"host", "name"}, {"host", "cpu_model"}, {"host", "machine"}, {"host", "kernel"}};
+    baro_fact_id id = baro_summary_fact_find(circumstances[which].section, circumstances[which].fact);
+    const struct baro_fact *fact = baro_summary_fact(id);
     struct baro_value v;
-    switch (which) {
-    case 0:
-    case 1:
-    case 2:
-    case 3: put_text(b, s, texts[which][0], texts[which][1]); break;
-    case 4:
-        baro_summary_value(s, baro_summary_fact_find("limits", "cores_at_most"), 0, &v);
+    baro_summary_value(s, id, 0, &v);
+    if (v.absent)
+        buf_str(b, "not known");
+    else if (fact->type == BARO_FACT_TEXT)
+        buf_str(b, v.text);
+    else if (fact->type == BARO_FACT_REAL)
         fmt_decimal(b, v.real, 2);
-        break;
-    case 5:
-        baro_summary_value(s, baro_summary_fact_find("limits", "memory_at_most_bytes"), 0, &v);
+    else
         fmt_bytes(b, v.u64);
-        break;
-    case 6: put_text(b, s, "", "cgroup"); break;
-    default: put_text(b, s, "accounting", "event_source"); break;
-    }
 }
 
 static bool add_circumstances(struct set_run *run, const struct baro_summary *s)
 {
     struct buf b = {0};
     bool fits = true;
-    for (size_t i = 0; fits && circumstance_names[i]; i++) {
+    for (size_t i = 0; fits && i < CIRCUMSTANCES; i++) {
         buf_clear(&b);
         put_circumstance(&b, s, i);
         buf_byte(&b, 0);

@@ -22,7 +22,7 @@ struct compared {
 extern const struct compared compared_facts[];
 extern const size_t compared_count;
 
-#define CIRCUMSTANCES_MOST 12u
+#define CIRCUMSTANCES 8u
 
 struct set_row {
     struct baro_runset_row is;
@@ -33,7 +33,7 @@ struct set_row {
 
 struct set_run {
     char *name;
-    char *text[CIRCUMSTANCES_MOST]; /* of each circumstance; NULL: out of memory */
+    char *text[CIRCUMSTANCES]; /* of each circumstance; NULL: out of memory */
 };
 
 struct baro_runset {
@@ -44,11 +44,11 @@ struct baro_runset {
     struct map by_name;
     struct baro_difference *difference;
     size_t n_differences;
-    struct baro_circumstance circumstance[CIRCUMSTANCES_MOST];
+    struct baro_circumstance circumstance[CIRCUMSTANCES];
     size_t n_circumstances;
 };
 
-/* Names of circumstances, in the order of set_run.text; NULL at the end. */
-extern const char *const circumstance_names[];
+/* Returns what circumstance @p i of set_run.text is, such as "CPU model". */
+const char *circumstance_name(size_t i);
 
 #endif

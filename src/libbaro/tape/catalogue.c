@@ -50,6 +50,8 @@ static int list_in(struct baro_runs **ret, const char *folder, unsigned flags, s
         code = error_set(err, -ENOMEM, "out of memory");
     if (code >= 0)
         code = runs_list((const char *)r->folder.at, flags, &r->list, err);
+    for (size_t i = 0, number = 0; code >= 0 && !folder && i < r->list.n; i++)
+        r->list.at[i].number = r->list.at[i].is_numbered ? ++number : 0;
     if (code >= 0)
         code = make_paths(r, err);
     if (code < 0) {
@@ -62,7 +64,8 @@ static int list_in(struct baro_runs **ret, const char *folder, unsigned flags, s
 
 int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_error *err)
 {
-    return list_in(ret, NULL, flags & BARO_RUNS_EMPTY ? RUNS_EMPTY : 0, err);
+    return list_in(ret, NULL,
+                   (flags & BARO_RUNS_EMPTY ? RUNS_EMPTY : 0) | (flags & BARO_RUNS_ANY_NAME ? RUNS_ANY_NAME : 0), err);
 }
 
 int baro_runs_list_folder(struct baro_runs **ret, const char *folder, struct baro_error *err)
@@ -131,6 +134,21 @@ const char *baro_runs_path(const struct baro_runs *runs, size_t i)
 uint64_t baro_runs_bytes(const struct baro_runs *runs, size_t i)
 {
     return i < runs->list.n ? runs->list.at[i].bytes : 0;
+}
+
+size_t baro_runs_number(const struct baro_runs *runs, size_t i)
+{
+    return i < runs->list.n ? runs->list.at[i].number : 0;
+}
+
+int64_t baro_runs_changed_ns(const struct baro_runs *runs, size_t i)
+{
+    return i < runs->list.n ? runs->list.at[i].changed_ns : 0;
+}
+
+uint64_t baro_runs_inode(const struct baro_runs *runs, size_t i)
+{
+    return i < runs->list.n ? runs->list.at[i].inode : 0;
 }
 
 int baro_runs_open(const struct baro_runs *runs, size_t i, uint64_t cpu_ns, struct baro_tape **ret,

@@ -189,7 +189,7 @@ bool runs_is_name(const char *name)
     return true;
 }
 
-static bool list_add(struct runs_list *l, size_t *cap, const char *name, uint64_t bytes, bool untimely)
+static bool list_add(struct runs_list *l, size_t *cap, const char *name, const struct runs_entry *one)
 {
     struct runs_entry *grown = array_room(l->at, l->n, cap, sizeof *grown);
     if (!grown)
@@ -198,7 +198,8 @@ static bool list_add(struct runs_list *l, size_t *cap, const char *name, uint64_
     char *copy = strdup(name);
     if (!copy)
         return false;
-    l->at[l->n++] = (struct runs_entry){copy, bytes, untimely};
+    l->at[l->n] = *one;
+    l->at[l->n++].name = copy;
     return true;
 }
 
@@ -220,34 +221,24 @@ static void stamp(int64_t seconds, char ret[static STAMP_SIZE + 40])
              t.second);
 }
 
-static bool made_when(int dir, const char *name, int64_t *ret_s)
-{
-    struct statx m;
-    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &m) < 0 || !(m.stx_mask & STATX_BTIME))
-        return false;
-    *ret_s = m.stx_btime.tv_sec;
-    return true;
-}
-
 /* Is the time in a name later than the time at which the file was made, or in the future? A recorder makes the file
  * when the recording begins, so no recorder chose this name, unless its clock was wrong. Such a file comes last in
  * the list, and @last never means it. */
-static bool is_untimely(int dir, const char *name, const char *now)
+static bool is_untimely(const struct statx *st, const char *name, const char *now)
 {
     char made[STAMP_SIZE + 40];
-    int64_t at_s;
     if (strncmp(name, now, STAMP_SIZE) > 0)
         return true;
-    if (!made_when(dir, name, &at_s))
+    if (!(st->stx_mask & STATX_BTIME))
         return false;
-    stamp(at_s, made);
+    stamp(st->stx_btime.tv_sec, made);
     return strncmp(name, made, STAMP_SIZE) > 0;
 }
 
-static uint64_t bytes_of(int dir, const char *name, const struct stat *st)
+static uint64_t bytes_of(int dir, const char *name, const struct statx *st)
 {
-    int fd = S_ISDIR(st->st_mode) ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
-    uint64_t bytes = fd < 0 ? (uint64_t)st->st_size : segments_bytes(fd);
+    int fd = S_ISDIR(st->stx_mode) ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    uint64_t bytes = fd < 0 ? st->stx_size : segments_bytes(fd);
     fd_close(fd);
     return bytes;
 }
@@ -256,18 +247,23 @@ static int list(DIR *d, unsigned flags, struct runs_list *ret, struct baro_error
 {
     size_t cap = 0;
     struct dirent *e;
-    struct stat st;
+    struct statx st;
     char now[STAMP_SIZE + 40];
     stamp(clock_realtime_ns() / (int64_t)NS_PER_SEC, now);
     *ret = (struct runs_list){0};
     while ((e = readdir(d)) != NULL) {
         bool is_listed = flags & RUNS_ANY_NAME ? is_tape_name(e->d_name) : runs_is_name(e->d_name);
-        if (!is_listed || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (!is_listed || statx(dirfd(d), e->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
             continue;
         uint64_t bytes = bytes_of(dirfd(d), e->d_name, &st);
-        if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || (!(flags & RUNS_EMPTY) && bytes == 0))
+        if ((!S_ISREG(st.stx_mode) && !S_ISDIR(st.stx_mode)) || (!(flags & RUNS_EMPTY) && bytes == 0))
             continue;
-        if (!list_add(ret, &cap, e->d_name, bytes, !runs_is_name(e->d_name) || is_untimely(dirfd(d), e->d_name, now))) {
+        struct runs_entry one = {.bytes = bytes,
+                                 .inode = st.stx_ino,
+                                 .changed_ns = st.stx_mtime.tv_sec * (int64_t)NS_PER_SEC + st.stx_mtime.tv_nsec,
+                                 .is_numbered = runs_is_name(e->d_name)};
+        one.untimely = !one.is_numbered || is_untimely(&st, e->d_name, now);
+        if (!list_add(ret, &cap, e->d_name, &one)) {
             runs_list_done(ret);
             return error_set(err, -ENOMEM, "no memory to list the kept runs");
         }

@@ -28,8 +28,11 @@ bool runs_is_name(const char *name);
 
 struct runs_entry {
     char *name; /* within the folder */
-    uint64_t bytes;
-    bool untimely; /* the time in its name is not the one at which the file was made */
+    uint64_t bytes, inode;
+    int64_t changed_ns; /* when the file changed last; of a folder, when a segment was made or removed */
+    bool is_numbered;   /* its name is that of a kept run */
+    size_t number;      /* in a list for readers: N of @N, 0: none */
+    bool untimely;      /* the time in its name is not the one at which the file was made */
 };
 struct runs_list {
     struct runs_entry *at; /* newest first, untimely ones last */

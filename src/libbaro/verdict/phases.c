@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libbaro/timeline/timeline.h"
+
 #define PHASE_SHARE 0.1  /* share of the job's time: shorter phases are not judged */
 #define PHASES_MOST 256u /* phases may overlap, so their number is unlimited; further ones are not judged */
 
 struct named {
-    const char *name;
+    const char *name; /* its path, such as "test/flaky" */
     struct piece piece;
 };
 
@@ -28,7 +30,7 @@ static bool is_long(double ns, const struct evidence *e)
     return ns >= PHASE_SHARE * e->job.wall_ns;
 }
 
-/* Merges overlapping phases of one name into pieces. Returns the number of pieces. */
+/* Merges overlapping phases of one path into pieces. Returns the number of pieces. */
 static size_t unite(const struct named *of, size_t n, struct piece *ret)
 {
     size_t pieces = 0;
@@ -42,7 +44,7 @@ static size_t unite(const struct named *of, size_t n, struct piece *ret)
     return pieces;
 }
 
-static void add_name(struct phases *p, const struct evidence *e, const struct named *of, size_t n, struct piece *room)
+static void add_path(struct phases *p, const struct evidence *e, const struct named *of, size_t n, struct piece *room)
 {
     double together_ns = 0;
     for (size_t i = 0; i < n; i++) {
@@ -59,17 +61,24 @@ static void add_name(struct phases *p, const struct evidence *e, const struct na
     p->n += is_long(s->wall_ns, e);
 }
 
-/* All phases, by name. */
-static size_t list_phases(const struct baro_timeline *t, struct named *ret)
+/* Lists all phases by path, and their paths in a block. Returns 0 or -ENOMEM. */
+static int list_phases(const struct baro_timeline *t, struct named *ret, size_t *n, struct buf *paths)
 {
     const struct baro_timeline_item *v;
-    size_t n = 0;
     for (size_t i = 0; (v = baro_timeline_get(t, i)); i++) {
-        if (v->kind == BARO_TIMELINE_PHASE)
-            ret[n++] = (struct named){v->name, {v->begin_ns, v->end_ns}};
+        if (v->kind != BARO_TIMELINE_PHASE)
+            continue;
+        ret[(*n)++].piece = (struct piece){v->begin_ns, v->end_ns};
+        timeline_put_path(t, i, paths);
+        buf_byte(paths, 0);
     }
-    qsort(ret, n, sizeof(*ret), compare_named);
-    return n;
+    if (paths->failed)
+        return -ENOMEM;
+    const char *path = (const char *)paths->at;
+    for (size_t i = 0; i < *n; i++, path += strlen(path) + 1)
+        ret[i].name = path;
+    qsort(ret, *n, sizeof(*ret), compare_named);
+    return 0;
 }
 
 int phases_collect(struct phases *p, const struct baro_timeline *t, const struct evidence *e)
@@ -77,12 +86,12 @@ int phases_collect(struct phases *p, const struct baro_timeline *t, const struct
     size_t room = baro_timeline_count(t) + 1;
     struct named *all = malloc(room * sizeof(*all));
     *p = (struct phases){.at = malloc(PHASES_MOST * sizeof(*p->at)), .piece = malloc(room * sizeof(*p->piece))};
-    int code = all && p->at && p->piece ? 0 : -ENOMEM;
-    size_t n = code ? 0 : list_phases(t, all);
-    for (size_t i = 0, from = 0; i < n; i++) {
+    size_t n = 0;
+    int code = all && p->at && p->piece ? list_phases(t, all, &n, &p->paths) : -ENOMEM;
+    for (size_t i = 0, from = 0; !code && i < n; i++) {
         if (i + 1 < n && strcmp(all[i + 1].name, all[from].name) == 0)
             continue;
-        add_name(p, e, &all[from], i + 1 - from, p->piece + from);
+        add_path(p, e, &all[from], i + 1 - from, p->piece + from);
         from = i + 1;
     }
     free(all);
@@ -95,5 +104,6 @@ void phases_done(struct phases *p)
 {
     free(p->at);
     free(p->piece);
+    buf_done(&p->paths);
     *p = (struct phases){0};
 }

@@ -190,6 +190,7 @@ const struct verdict_rule rule_swap = {
 /* ---- memory-near-limit ---- */
 
 #define NEAR_RATIO 0.9
+#define OVER_RATIO 1.02 /* a job that used more than its limit is not kept within it */
 #define NEAR_ANON 0.7
 
 /* Is most of the memory mapped files, which the kernel drops when it has to? A group that was never read while it
@@ -210,16 +211,21 @@ static bool near_limit(const struct evidence *e, const struct stretch *s, struct
 {
     if (!(e->memory_peak_ratio >= NEAR_RATIO) || is_out_of_memory(e) || is_mostly_files(e) || is_short_of_memory(e, s))
         return false;
+    bool is_over = e->memory_peak_ratio >= OVER_RATIO;
     find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(FACT(e, memory_peak_bytes)).at,
                words_percent(FACT(e, memory_peak_ratio)).at, words_limit(e->memory_limit_bytes).at, e->memory_source);
+    if (is_over)
+        find_title(f, ", which nothing enforced");
     bool is_known = find_memory_kind(e, e->memory_peak_bytes, limiting_group(e), f);
     if (!is_known && !(e->rss_peak_bytes < e->memory_peak_bytes / 2) && *e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");
-    find_advice(f, "Ask for %s, so that a little more does not end it.",
-                words_bytes(e->memory_peak_bytes * 1.25, 0).at);
+    find_advice(f, "Ask for %s, so that %s.", words_bytes(e->memory_peak_bytes * 1.25, 0).at,
+                is_over ? "it does not end where the limit is enforced" : "a little more does not end it");
     find_brief(f, "%s of %s used, %s", words_bytes(FACT(e, memory_peak_bytes) | SIGNS).at,
                words_limit(e->memory_limit_bytes).at, words_percent(FACT(e, memory_peak_ratio) | SIGNS).at);
+    if (is_over)
+        find_brief(f, ", not enforced");
     if (*e->holder && !(e->rss_peak_bytes < e->memory_peak_bytes / 2))
         find_brief(f, ", most held by %s", e->holder);
     find_hint(f, "ask for %s", words_bytes(e->memory_peak_bytes * 1.25, 0).at);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "libbaro/verdict/need.h"
 #include "libbaro/verdict/verdict_rule.h"
 
 /* ---- many-processes ---- */
@@ -88,80 +89,7 @@ const struct verdict_rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
 
 /* ---- right-size ---- */
 
-#define SIZE_MEMORY 1.25
-#define SIZE_AT_MOST 1.05           /* of a range, its upper end is an upper bound already */
-#define SIZE_MEMORY_STEP 67108864.0 /* 64 MiB */
-#define SIZE_RANGE 1.2              /* from this ratio on, what it may have needed is shown as a range */
-#define SIZE_MENTION 0.25           /* a part of memory from this share on is worth a word */
-#define SIZE_TIME 1.5
-#define SIZE_CORES 0.25
-#define SIZE_OTHERS 0.25 /* cores: if neighbours are this busy, the peak of cores proves nothing */
-#define SIZE_WINDOWS 20
-#define SIZE_WINDOWS_LEAST 5
-#define SIZE_WINDOW_NS 0.25e9 /* minimum: a thread may have waited that long at once (carry_back()) */
-
-static double round_up(double value, double step)
-{
-    return whole_up(value / step) * step;
-}
-
-/* whole_up() returns 0 for NAN and for numbers below 0. */
-static double at_most(double cores, double most)
-{
-    double whole = whole_up(most);
-    return whole >= 1 && cores > whole ? whole : cores;
-}
-
-/* Returns for how many cores there was work in all but a tenth of the time: a short peak is no reason to ask for a
- * core. */
-static double cores_needed(const struct evidence *e, const struct stretch *s)
-{
-    double most[3] = {0, 0, 0}, demand[SIZE_WINDOWS];
-    int n = SIZE_WINDOWS;
-    while (n > SIZE_WINDOWS_LEAST && s->wall_ns / n < SIZE_WINDOW_NS)
-        n--;
-    bool is_short = is_short_of_cores(e, s), is_known = e->history && stretch_demands(e, s, n, demand);
-    if (e->history && !is_known && !is_short)
-        return NAN;
-    for (int i = 0; is_known && i < n; i++) {
-        for (int j = 0; j < 3; j++) {
-            if (demand[i] > most[j]) {
-                double lower = most[j];
-                most[j] = demand[i];
-                demand[i] = lower;
-            }
-        }
-    }
-    double demanded = e->history && !is_short ? most[n > SIZE_WINDOWS / 2 ? 2 : 1] : stretch_demand(s),
-           needed = whole_up(demanded - SIZE_CORES);
-    if (!is_short)
-        needed = at_most(needed, e->cores);
-    if (!is_short && !is_contended(e, s) && !is_throttled(e, s) && !(e->host_others_cores >= SIZE_OTHERS))
-        needed = at_most(needed, e->cores_peak - SIZE_CORES);
-    needed = at_most(needed, e->host_cores);
-    return needed >= 1 ? needed : 1;
-}
-
-/* Is the memory that it may have needed so much more that one number would mislead? */
-static bool is_range(const struct evidence *e)
-{
-    return e->memory_at_most_bytes > SIZE_RANGE * e->memory_peak_bytes;
-}
-
-/* Returns what to ask for: the memory that the job needed, with what it would have needed without the limit and a
- * margin; or what it may have needed, if that is more. Examples: 67 MB resident at a limit of 67 MB, and 63 MB swapped
- * out, are 130 MB. Samples have 71 MB, and the marks of its processes allow 590 MB: 590 MB. */
-static double memory_to_ask_for(const struct evidence *e, const struct stretch *s)
-{
-    double at_most = e->memory_at_most_bytes >= e->memory_peak_bytes ? e->memory_at_most_bytes : e->memory_peak_bytes;
-    double needed = is_range(e) ? e->memory_peak_bytes : at_most;
-    double swapped = e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0;
-    if (is_short_of_memory(e, s) && e->memory_limit_bytes > needed + swapped)
-        return e->memory_limit_bytes * SIZE_MEMORY;
-    needed = (needed + swapped) * SIZE_MEMORY;
-    at_most = (at_most + swapped) * SIZE_AT_MOST;
-    return at_most > needed ? at_most : needed;
-}
+#define SIZE_MENTION 0.25 /* a part of memory from this share on is worth a word */
 
 /* Why is it a range? */
 static const char *words_doubt(const char *doubt)
@@ -183,7 +111,7 @@ static const char *words_doubt(const char *doubt)
 
 static void title_memory(const struct evidence *e, struct finding *f)
 {
-    if (is_range(e))
+    if (need_is_range(e))
         find_title(f, "needed between %s and %s of memory (%s)", words_bytes(e->memory_peak_bytes, 0).at,
                    words_bytes(e->memory_at_most_bytes, 0).at, words_doubt(e->memory_doubt));
     else if (isnan(e->memory_at_most_bytes))
@@ -196,53 +124,77 @@ static void title_memory(const struct evidence *e, struct finding *f)
         find_title(f, ", %s of it shared memory and files in tmpfs", words_bytes(e->memory_shared_bytes, 0).at);
     if (e->page_cache_bytes >= SIZE_MENTION * e->memory_peak_bytes)
         find_title(f, ", besides %s of page cache, which it can do without,", words_bytes(e->page_cache_bytes, 0).at);
-    find_title(f, " and took %s", words_duration(FACT(e, wall_ns)).at);
+    if (need_is_ended_early(e))
+        find_title(f, ", and had run for %s when it was ended",
+                   words_duration(e->wall_ns, e->flags.wall_ns & ~BARO_VALUE_LOWER_BOUND).at);
+    else
+        find_title(f, " and took %s", words_duration(FACT(e, wall_ns)).at);
 }
 
-static void size_with_cores(const struct evidence *e, struct finding *f, double cores, double mib, double minutes)
+/* Writes what to ask for. cores: NAN: not known, as the machine was busy, and threads ended before it was read how long
+ * they had waited. minutes: 0: a limit ended the job, and how long it would have run is not known. */
+static void advise_size(const struct evidence *e, struct finding *f, double cores, double mib, double minutes)
 {
-    find_title(f, "It had work for %s core%s, ", words_cores(cores, BARO_VALUE_ESTIMATE).at, cores >= 2 ? "s" : "");
-    title_memory(e, f);
-    find_title(f, ".");
-    find_advice(f,
-                "Next time ask for %s core%s, %.0f MiB and %.0f min. Slurm: --cpus-per-task=%s --mem=%.0fM "
-                "--time=%.0f. Kubernetes: cpu: %s, memory: %.0fMi.",
-                words_cores(cores, 0).at, cores >= 2 ? "s" : "", mib, minutes, words_cores(cores, 0).at, mib, minutes,
-                words_cores(cores, 0).at, mib);
+    bool has_time = minutes >= 1;
+    struct words many = words_cores(cores, 0);
+    find_advice(f, "Next time ask for ");
+    if (cores >= 1)
+        find_advice(f, "%s core%s%s", many.at, cores >= 2 ? "s" : "", has_time ? ", " : " and ");
+    find_advice(f, "%.0f MiB", mib);
+    if (has_time)
+        find_advice(f, " and %.0f min. Slurm: ", minutes);
+    else
+        find_advice(f, ", and for more time than %s: how much it needs is not known. Slurm: ",
+                    words_duration(e->wall_ns, 0).at);
+    if (cores >= 1) {
+        find_advice(f, "--cpus-per-task=%s ", many.at);
+        find_hint(f, "--cpus-per-task=%s ", many.at);
+    }
+    find_advice(f, "--mem=%.0fM", mib);
+    find_hint(f, "--mem=%.0fM", mib);
+    if (has_time) {
+        find_advice(f, " --time=%.0f", minutes);
+        find_hint(f, " --time=%.0f", minutes);
+    }
+    find_advice(f, ". Kubernetes: ");
+    if (cores >= 1)
+        find_advice(f, "cpu: %s, ", many.at);
+    find_advice(f, "memory: %.0fMi.", mib);
 }
 
-/* Writes the advice if it is not known for how many cores the job had work: the machine was busy, and threads ended
- * before it was read how long they had waited. */
-static void size_without_cores(const struct evidence *e, struct finding *f, double mib, double minutes)
+static void title_size(const struct evidence *e, struct finding *f, double cores)
 {
-    find_title(f, "It ");
+    if (cores >= 1)
+        find_title(f, "It had work for %s core%s, ", words_cores(cores, BARO_VALUE_ESTIMATE).at, cores >= 2 ? "s" : "");
+    else
+        find_title(f, "It ");
     title_memory(e, f);
-    find_title(f, "; for how many cores it had work is not known.");
-    find_advice(f,
-                "Next time ask for %.0f MiB and %.0f min. Slurm: --mem=%.0fM --time=%.0f. Kubernetes: memory: %.0fMi.",
-                mib, minutes, mib, minutes, mib);
+    find_title(f, cores >= 1 ? "." : "; for how many cores it had work is not known.");
 }
 
 static bool right_size(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    double cores = cores_needed(e, s), memory = round_up(memory_to_ask_for(e, s), SIZE_MEMORY_STEP),
-           minutes = whole_up(e->wall_ns * SIZE_TIME / (60 * SECOND_NS)), mib = memory / 1048576;
-    if (e->is_running || *e->exit_signal || e->oom_kills_at_most >= 1 || !(memory > 0 && minutes >= 1))
+    struct baro_need need;
+    struct baro_advice ask = BARO_ADVICE_INIT;
+    const struct baro_need *const needs[] = {&need};
+    (void)s;
+    if (e->is_running || *e->exit_signal || e->oom_kills_at_most >= 1)
         return false;
-    if (cores >= 1)
-        size_with_cores(e, f, cores, mib, minutes);
-    else
-        size_without_cores(e, f, mib, minutes);
+    need_of_evidence(e, &need);
+    need.flags &= ~(unsigned)BARO_NEED_PARTIAL; /* what a tape without an end has is better than nothing */
+    if (baro_advise(needs, 1, 0, &ask) < 0 || !(ask.memory_bytes > 0 && e->wall_ns > 0))
+        return false;
+    double mib = ask.memory_bytes / 1048576, minutes = whole_up(ask.time_ns / (60 * SECOND_NS));
+    title_size(e, f, ask.cores);
+    advise_size(e, f, ask.cores, mib, minutes);
     find_brief(f, "needed %s", words_bytes(FACT(e, memory_peak_bytes) | SIGNS).at);
-    if (cores >= 1)
-        find_brief(f, " and %s core%s", words_cores(cores, SIGNS).at, cores >= 2 ? "s" : "");
-    find_brief(f, " for %s", words_duration(FACT(e, wall_ns) | SIGNS).at);
-    if (cores >= 1)
-        find_hint(f, "--cpus-per-task=%s ", words_cores(cores, 0).at);
-    find_hint(f, "--mem=%.0fM --time=%.0f", mib, minutes);
-    find_number(f, "ask_cores", cores, 0, BARO_UNIT_REAL);
-    find_number(f, "ask_memory_bytes", memory, 0, BARO_UNIT_BYTES);
-    find_number(f, "ask_time_ns", minutes * 60 * SECOND_NS, 0, BARO_UNIT_NS);
+    if (ask.cores >= 1)
+        find_brief(f, " and %s core%s", words_cores(ask.cores, SIGNS).at, ask.cores >= 2 ? "s" : "");
+    find_brief(f, " for %s",
+               words_duration(e->wall_ns, e->flags.wall_ns | (minutes >= 1 ? 0 : BARO_VALUE_LOWER_BOUND) | SIGNS).at);
+    find_number(f, "ask_cores", ask.cores, 0, BARO_UNIT_REAL);
+    find_number(f, "ask_memory_bytes", ask.memory_bytes, 0, BARO_UNIT_BYTES);
+    find_number(f, "ask_time_ns", ask.time_ns, 0, BARO_UNIT_NS);
     find_number(f, "job.cores_mean", FACT(e, cores_mean), BARO_UNIT_REAL);
     find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
     find_number(f, "limits.memory_peak_at_most_bytes", FACT(e, memory_at_most_bytes), BARO_UNIT_BYTES);
@@ -251,13 +203,15 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
 }
 
 static const struct baro_threshold size_thresholds[] = {
-    {"memory to ask for, as a multiple of the most that it needed; rounded up to 64 MiB", SIZE_MEMORY, BARO_UNIT_REAL},
-    {"the same of what it may have needed, if that is more by a fifth", SIZE_AT_MOST, BARO_UNIT_REAL},
-    {"time to ask for, as a multiple of its time; rounded up to minutes", SIZE_TIME, BARO_UNIT_REAL},
+    {"memory to ask for, as a multiple of the most that it needed; rounded up to 64 MiB", ADVISE_MEMORY,
+     BARO_UNIT_REAL},
+    {"the same of what it may have needed, if that is more by a fifth", ADVISE_AT_MOST, BARO_UNIT_REAL},
+    {"time to ask for, as a multiple of its time; rounded up to minutes; none if a limit ended it", ADVISE_TIME,
+     BARO_UNIT_REAL},
     {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it might use, the "
      "most that it used at once unless others used them too, and those of the machine (where few-cores says so, those "
      "of the machine alone); rounded up from this fraction of one on",
-     SIZE_CORES, BARO_UNIT_REAL},
+     ADVISE_CORES, BARO_UNIT_REAL},
 };
 const struct verdict_rule rule_right_size = {
     {"right-size", BARO_VERDICT_NOTE,

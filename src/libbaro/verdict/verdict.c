@@ -8,11 +8,13 @@
 #include "base/array.h"
 #include "libbaro/timeline/timeline.h"
 #include "libbaro/verdict/gather.h"
+#include "libbaro/verdict/need.h"
 #include "libbaro/verdict/phases.h"
 #include "libbaro/verdict/verdict_rule.h"
 
 struct baro_verdicts {
     struct gather gather;
+    struct baro_need need;
     struct baro_verdict *verdict;
     size_t n, room;
 };
@@ -236,6 +238,7 @@ int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary,
         timeline_put_path(timeline, (size_t)phase, &path);
     buf_byte(&path, 0);
     e.failed_phase = path.failed ? "" : (const char *)path.at;
+    need_of_evidence(&e, &v->need);
     int code = phases_collect(&phases, timeline, &e);
     if (code >= 0)
         code = verdicts_judge(v, &e, phases.at, phases.n);
@@ -245,6 +248,11 @@ int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary,
 }
 
 /* ---- reading ---- */
+
+const struct baro_need *verdicts_need(const struct baro_verdicts *v)
+{
+    return &v->need;
+}
 
 size_t baro_verdicts_count(const struct baro_verdicts *verdicts)
 {

@@ -2,6 +2,7 @@
 #ifndef LIBBARO_VERDICT_VERDICT_H
 #define LIBBARO_VERDICT_VERDICT_H
 
+#include "baro/advice.h"
 #include "baro/timeline.h"
 #include "baro/verdict.h"
 #include "libbaro/verdict/evidence.h"
@@ -15,5 +16,7 @@ void verdicts_add(struct baro_verdicts *v, const struct baro_record *record);
 /* Applies the rules to the records so far; the summary and the timeline are of the same, and finished. Returns 0 or
  * -ENOMEM. */
 int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary, const struct baro_timeline *timeline);
+/* What the recording needed; not before verdicts_finish(). */
+const struct baro_need *verdicts_need(const struct baro_verdicts *v);
 
 #endif

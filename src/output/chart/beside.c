@@ -48,7 +48,7 @@ static int take_job(struct chart *c, const struct chart *own)
     if (!of_job || own->buckets != c->buckets || !stacked(c, true) || stacked(c, false))
         return 0;
     struct chart_curve *job = add_first(c, of_job->name), *others = stacked(c, true);
-    if (!job)
+    if (!job || !chart_rename_curve(others, ALL_ELSE))
         return -ENOMEM;
     memcpy(job->at, of_job->at, c->buckets * sizeof(*job->at));
     for (size_t i = 0; i < c->buckets; i++) {

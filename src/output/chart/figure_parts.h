@@ -89,6 +89,11 @@ struct chart_set {
 /* Fills spans, which figures_free() frees, also after a failure. Returns 0 or -ENOMEM. */
 int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *ret);
 
+/* What of the machine is not the job's. A tape of the machine alone has only what is in use. */
+#define ALL_ELSE "all else on the machine"
+#define IN_USE "in use"
+bool chart_rename_curve(struct chart_curve *curve, const char *name); /* false: out of memory */
+
 /* The source of a curve's values. */
 struct curve_source {
     size_t chart, curve;

@@ -67,7 +67,7 @@ const struct figure_row figure_rows[] = {
       CHART_CORES, FIGURE_PAGE},
      {{"the job", BARO_KIND_JOB, "cores", ROW_DERIVED, CHART_STACK, false},
       {"machine", BARO_KIND_HOST, "cores", ROW_DERIVED, CHART_TOTAL, false}},
-     ORDER_CPU, false, "all else on the machine", decorate_host_cpu},
+     ORDER_CPU, false, ALL_ELSE, decorate_host_cpu},
     {{"host_memory", "Memory of the machine", "Memory in use, page cache, and swap in use", CHART_BYTES, FIGURE_PAGE},
      {{"used", BARO_KIND_HOST, "memory_used", ROW_VALUE, CHART_AREA, false},
       {"page cache", BARO_KIND_HOST, "memory_cached", ROW_VALUE, CHART_LINE, false},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits and marks of figures: from the facts of the summary. */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "output/chart/figure_parts.h"
@@ -226,6 +227,18 @@ void decorate_host_cpu(struct chart *c, const struct baro_summary *s, const stru
     double cores;
     if (fact_number(s, "host", "cores", 0, &cores))
         chart_add_limit(c, "all CPUs", cores);
+    if (!curve_named(c, "the job") && c->n_curves && strcmp(c->curves[0].name, ALL_ELSE) == 0)
+        chart_rename_curve(&c->curves[0], IN_USE);
+}
+
+bool chart_rename_curve(struct chart_curve *curve, const char *name)
+{
+    char *copy = strdup(name);
+    if (copy) {
+        free(curve->name);
+        curve->name = copy;
+    }
+    return copy != NULL;
 }
 
 void decorate_host_memory(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)

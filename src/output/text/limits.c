@@ -14,6 +14,11 @@ bool report_is_limit(const char *source)
     return strcmp(source, "machine") != 0;
 }
 
+const char *report_needed(const struct baro_summary *s)
+{
+    return report_u64(s, "limits", "oom_kills") ? "used" : "needed";
+}
+
 void report_cores(struct buf *b, double cores)
 {
     bool whole = cores < 1e9 && cores == (double)(uint64_t)cores;

@@ -75,10 +75,13 @@ static void share(struct buf *b, const struct baro_summary *s)
         uint64_t rss = report_u64(s, "job", "rss_peak_bytes");
         if (peak.u64 <= rss + rss / 4 && peak.u64 + rss / 4 >= rss)
             return;
-        buf_printf(b, "needed %s", MARKED(peak, fmt_bytes));
+        buf_printf(b, "%s %s", report_needed(s), MARKED(peak, fmt_bytes));
         return;
     }
-    buf_printf(b, strcmp(of, "address_space") == 0 ? "%s of address space" : "needed %s", MARKED(peak, fmt_bytes));
+    if (strcmp(of, "address_space") == 0)
+        buf_printf(b, "%s of address space", MARKED(peak, fmt_bytes));
+    else
+        buf_printf(b, "%s %s", report_needed(s), MARKED(peak, fmt_bytes));
     if (!of_limit.flags) /* no percentage of a value that is not exact */
         buf_printf(b, ", %s", PERCENT(of_limit.real));
     buf_str(b, " of ");

@@ -50,7 +50,9 @@ void report_gaps(struct lines *l, const struct baro_summary *s);
 void report_notes(struct lines *l, const struct baro_summary *s);
 /* limits.c: the limits of the job, and what they refused; nothing if none is below what the machine has */
 void report_limits(struct lines *l, const struct baro_summary *s);
-bool report_is_limit(const char *source);       /* Is the source a limit, and not simply what the machine has? */
+bool report_is_limit(const char *source); /* Is the source a limit, and not simply what the machine has? */
+/* The word before the memory of the job: "needed", or "used" if it was OOM-killed and may have needed more. */
+const char *report_needed(const struct baro_summary *s);
 void report_cores(struct buf *b, double cores); /* "2", "0.50" */
 /* "12 processes" between two texts */
 void report_kills(struct buf *b, const char *before, uint64_t n, const char *after);

@@ -75,7 +75,7 @@ static void put_memory(const struct walk *w)
     bool is_limited = report_is_limit(report_text(w->s, "limits", "memory_at_most_source"));
     double full = 0;
     if (is_limited && !ratio.absent && !needed.absent) {
-        buf_printf(&b, "needed %s", MARKED(needed, fmt_bytes));
+        buf_printf(&b, "%s %s", report_needed(w->s), MARKED(needed, fmt_bytes));
         if (!ratio.flags)
             buf_printf(&b, ", %s", PERCENT(ratio.real));
         buf_str(&b, " of ");
@@ -86,8 +86,9 @@ static void put_memory(const struct walk *w)
     } else {
         report_marked(&b, rss, fmt_bytes);
         uint64_t apart = needed.u64 > rss.u64 ? needed.u64 - rss.u64 : rss.u64 - needed.u64;
-        if (!needed.absent && apart > rss.u64 / 4 && apart >= APART_BYTES)
-            buf_printf(&b, " rss, needed %s", MARKED(needed, fmt_bytes));
+        bool is_little = needed.flags & BARO_VALUE_LOWER_BOUND && needed.u64 < rss.u64; /* says nothing */
+        if (!needed.absent && !is_little && apart > rss.u64 / 4 && apart >= APART_BYTES)
+            buf_printf(&b, " rss, %s %s", report_needed(w->s), MARKED(needed, fmt_bytes));
     }
     put_holder(w, full > 0, &b);
     put_used(w, (struct used){.label = "memory", .curve = "rss_peak_bytes", .full = full, .tone = TONE_MEMORY}, &b);

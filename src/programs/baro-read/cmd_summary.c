@@ -7,7 +7,7 @@
 #include "output/text/tasks.h"
 #include "programs/baro-read/summary_phases.h"
 #include "programs/baro-read/summary_tasks.h"
-#include "programs/baro-read/tape_rows.h"
+#include "programs/common/tape_rows.h"
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 

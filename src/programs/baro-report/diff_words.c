@@ -89,6 +89,8 @@ void diff_answer(struct buf *b, const struct baro_difference *d)
         buf_str(b, baro_answer_name(d->answer));
     else if (d->more_runs)
         buf_printf(b, "cannot tell (%u runs would)", d->more_runs);
+    else if (d->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND))
+        buf_str(b, "cannot tell (a bound)");
     else
         buf_str(b, "cannot tell");
 }

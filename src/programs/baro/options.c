@@ -180,7 +180,7 @@ void settings_init(struct settings *s)
     PARSED("output", 'o', "FILE", record.output, take_tape,                                                            \
            "write the tape to FILE, which must not exist (default: among the kept runs)", .completes = OPT_A_FILE),    \
         PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of the tape, e.g. 1h or 512MB"),  \
-        SETS("force", 0, record.force, "replace FILE if it exists"), TAG_OPTION,                                       \
+        SETS("force", 0, record.force, "replace FILE if it exists"), TAG_OPTION, NOTE_OPTION,                          \
         SETS("quiet", 'q', record.quiet, "print no summary at the end"),                                               \
         SETS("verbose", 'v', record.verbose, "print all of the summary at the end, not 15 lines at most"),             \
         PARSED("interval", 'i', "TIME", record.interval_ns, take_interval,                                             \

@@ -304,11 +304,14 @@ static void on_no_segment(void *context)
 void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
+    /* A process that runs already may be of another folder. */
+    bool is_here = strcmp(r->cli->command->name, "run") == 0;
+    surroundings_find(&r->surroundings, &r->cli->settings->tags, s->note, is_here ? AT_FDCWD : -1);
     *ret = (struct record_options){
         .tape_fd = r->tape_fd,
         .name = s->name,
-        .tags = r->cli->settings->tags.at,
-        .n_tags = (size_t)r->cli->settings->tags.n,
+        .tags = r->surroundings.tags.at,
+        .n_tags = (size_t)r->surroundings.tags.n,
         .before = r->cli->before,
         .pace = {.interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm},
         .scope = {.wanted = s->wanted,

@@ -8,6 +8,7 @@
 #include "libbaro/rules/task_lines.h"
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/segments.h"
+#include "programs/baro/surroundings.h"
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
 #include "recorder/loop/record.h"
@@ -38,6 +39,7 @@ struct recording {
     const struct baro_header *header;
     struct task_fold *tasks; /* NULL: none so far */
     struct task_file rules;
+    struct surroundings surroundings;
     uint64_t sample_ns; /* of the last sample */
 };
 

@@ -164,11 +164,36 @@ const struct cli_command cli_commands[] = {
      .operands = "[TAPE|DIR...]",
      .summary = "list the kept runs, newest last, or the tapes of a folder",
      .examples = "baro ls -n 5\tthe newest five\n"
-                 "baro ls tapes/\tthe tapes of a folder",
+                 "baro ls tapes/\tthe tapes of a folder\n"
+                 "baro ls --failed --since 7d\twhat failed in the last week\n"
+                 "baro ls --command make --sort cpu -c name,start,cpu,memory,commit\tbuilds by their CPU time",
      .options = options_ls,
      .function = cmd_ls,
      .operands_max = -1,
-     .kept = true},
+     .kept = true,
+     .program = "baro-log"},
+    {.name = "trend",
+     .operands = "[FACT] [REGEX|TAPE|DIR...]",
+     .summary = "how a fact changed over all runs of a command",
+     .examples = "baro trend\twall time of the command that ran last\n"
+                 "baro trend memory '^make'\tmemory of all runs whose command fits\n"
+                 "baro trend cpu nightly/ -o cpu.svg\tCPU time of the tapes of a folder, as a picture",
+     .options = options_trend,
+     .function = cmd_trend,
+     .operands_max = -1,
+     .kept = true,
+     .program = "baro-log"},
+    {.name = "advise",
+     .operands = "[TAPE|DIR...]",
+     .summary = "what to ask Slurm, Kubernetes, ... for next time",
+     .examples = "baro advise\tafter all runs of the command that ran last\n"
+                 "baro advise --command train.py --last 30\tafter the last 30 runs of a command\n"
+                 "baro advise --for slurm nightly/\tlines for a batch script",
+     .options = options_advise,
+     .function = cmd_advise,
+     .operands_max = -1,
+     .kept = true,
+     .program = "baro-log"},
     {.name = "rm",
      .operands = "TAPE...",
      .summary = "remove tapes",

@@ -10,9 +10,10 @@
 #include "programs/common/opt.h"
 #include "programs/common/settings.h"
 
-extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_rm[],
-    options_metrics[], options_report[], options_diff[], options_compare[], options_plot[], options_top[],
-    options_tasks[], options_serve[], options_trim[], options_anonymize[], options_none[];
+extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_trend[],
+    options_advise[], options_rm[], options_metrics[], options_report[], options_diff[], options_compare[],
+    options_plot[], options_top[], options_tasks[], options_serve[], options_trim[], options_anonymize[],
+    options_none[];
 extern __attribute__((weak)) const struct opt options_run[], options_record[], options_observe[], options_doctor[],
     options_mark[], options_phase[];
 
@@ -21,6 +22,7 @@ extern __attribute__((weak)) const struct opt options_run[], options_record[], o
 /* values.c: values that more than one program takes; for OPT_PARSED. */
 int take_interval(void *at, const char *text, struct baro_error *err); /* at: nanoseconds; 0: auto */
 int take_tag(void *at, const char *text, struct baro_error *err);      /* at: struct tag_settings */
+int take_note(void *at, const char *text, struct baro_error *err);     /* at: const char * */
 int take_every(void *at, const char *text, struct baro_error *err);    /* at: ns, 1s to 24h */
 int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */
 int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
@@ -62,6 +64,8 @@ void task_lines_add(struct buf *lines, const struct task_line *line);
                .completes = OPT_A_FILE)
 #define TAG_OPTION                                                                                                     \
     PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "a tag of the recording, for lists and filters; may be repeated")
+#define NOTE_OPTION                                                                                                    \
+    PARSED("note", 0, "TEXT", record.note, take_note, "a note on the recording, for baro ls: the tag note")
 #define JSON_OPTION SETS("json", 0, json, "write JSON")
 /* The last rows of each table. */
 #define END                                                                                                            \

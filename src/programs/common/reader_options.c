@@ -2,6 +2,9 @@
 /* Options of the commands that read tapes. */
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fmt.h"
 #include "base/span.h"
 #include "output/rows/dialect.h"
 #include "programs/common/options.h"
@@ -226,11 +229,81 @@ const struct opt options_plot[] = {
     END,
 };
 
+static int take_since(void *at, const char *text, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t n = 0;
+    if (scan_u64(&s, &n) && (span_equal(s, "d") || span_equal(s, "w")) && n && n < 10000) {
+        *(uint64_t *)at = n * (span_equal(s, "d") ? 1 : 7) * 24 * 3600 * NS_PER_SEC;
+        return 0;
+    }
+    int code = parse_duration(text, at, NULL);
+    return code < 0 ? error_set(err, BARO_E_SYNTAX, "'%.40s' is no time: write 12h, 7d or 4w", text) : 0;
+}
+
+static int take_risk(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ppm;
+    int code = parse_percent(text, &ppm, err);
+    if (code >= 0 && ppm > 500000)
+        return error_set(err, BARO_E_RANGE, "%s is more than 50%%", text);
+    if (code >= 0)
+        *(double *)at = (double)ppm / 1e6;
+    return code;
+}
+
+#define LOG_OPTIONS                                                                                                    \
+    TEXT("command", 0, "REGEX", log.command, "those whose command or name fits"),                                      \
+        PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "those with this tag; given again, those with all of them"),     \
+        PARSED("since", 0, "TIME", log.since_ns, take_since, "those that began in the last 12h, 7d, 4w, ...")
+#define VERBOSE_LOG SETS("verbose", 'v', verbose, "say what the catalogue of tapes does")
+
+static const char *const systems[] = {"slurm", "kubernetes", "systemd", "docker", "snakemake", "nextflow", NULL};
+
+static int take_system(void *at, const char *text, struct baro_error *err)
+{
+    for (const char *const *s = systems; *s; s++) {
+        if (strcmp(text, *s) == 0) {
+            *(const char **)at = text;
+            return 0;
+        }
+    }
+    return error_set(err, BARO_E_SYNTAX, "'%.40s': write slurm, kubernetes, systemd, docker, snakemake or nextflow",
+                     text);
+}
+
+const struct opt options_trend[] = {
+    LOG_OPTIONS,
+    PARSED("last", 0, "N", log.last, take_count, "the newest N runs (default: 500, the most)"),
+    TEXT("output", 'o', "FILE", output, "write the picture FILE.svg, which must not exist", .completes = OPT_A_FILE),
+    SETS("force", 0, force, "replace FILE if it exists"),
+    JSON_OPTION,
+    VERBOSE_LOG,
+    END,
+};
+
+const struct opt options_advise[] = {
+    LOG_OPTIONS,
+    PARSED("last", 0, "N", log.last, take_count, "the newest N runs (default: all)"),
+    PARSED("risk", 0, "SHARE", log.risk, take_risk, "the share of runs that may fail with it, e.g. 5% (default: 0%)"),
+    PARSED("for", 0, "SYSTEM", log.for_what, take_system,
+           "only the lines for slurm, kubernetes, systemd, docker, snakemake or nextflow"),
+    JSON_OPTION,
+    VERBOSE_LOG,
+    END,
+};
+
 const struct opt options_ls[] = {
     PARSED("lines", 'n', "N", count, take_count,
            "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"),
-    PARSED("tag", 0, "KEY=VALUE", tags, take_tag, "list those with this tag; given again, those with all of them"),
+    LOG_OPTIONS,
+    SETS("failed", 0, log.failed, "those that failed, were killed or cut off"),
+    TEXT("sort", 0, "WHAT", log.sort, "order by start, wall, bytes or a fact such as cpu or memory, the largest last"),
+    TEXT("columns", 'c', "LIST", columns,
+         "these columns: name, start, wall, state, bytes, tags, command, last (wall times of the last runs), note, "
+         "commit, branch, tag.KEY and facts such as cpu, memory or job.io_read"),
     JSON_OPTION,
+    VERBOSE_LOG,
     END,
 };
 

@@ -50,6 +50,15 @@ struct tag_settings {
     int n;
 };
 
+/* ls, trend, advise: which runs, and what of them */
+struct log_settings {
+    const char *command, *sort, *for_what; /* NULL: not given */
+    uint64_t since_ns;                     /* 0: all */
+    uint32_t last;                         /* the newest so many; 0: all */
+    double risk;
+    bool failed;
+};
+
 struct record_settings {
     const char *output;           /* -o FILE; NULL: a new one among the kept runs */
     bool force;                   /* replace an existing output */
@@ -67,6 +76,7 @@ struct record_settings {
     bool wait_all;                /* run: return when all that the command started has ended */
     const char *task;             /* run: --task NAME; NULL: none */
     const char *name;             /* of the recording; NULL: none */
+    const char *note;             /* on the recording; NULL: none */
     bool host;                    /* the machine is recorded, too */
     bool machine;                 /* record: --host was given: the machine, with no process if none was named */
     uint64_t for_ns;              /* record: for so long; 0: until it is over */
@@ -143,6 +153,7 @@ struct settings {
     struct task_settings tasks;
     struct diff_settings diff;
     struct compare_settings compare;
+    struct log_settings log;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */

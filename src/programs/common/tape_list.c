@@ -10,13 +10,21 @@
 
 #include "baro/baro.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/span.h"
 
+static uint64_t file_key(const struct listed_tape *t)
+{
+    const uint64_t file[] = {t->device, t->inode};
+    return map_hash(file, sizeof(file));
+}
+
 static bool is_listed(const struct tape_list *l, const struct listed_tape *t)
 {
-    for (size_t i = 0; t->is_there && i < l->n; i++) {
-        if (l->at[i].is_there && l->at[i].device == t->device && l->at[i].inode == t->inode)
+    uint64_t key = file_key(t);
+    for (uint64_t *i = t->is_there ? map_find(&l->seen, key) : NULL; i; i = map_next(&l->seen, key, i)) {
+        if (l->at[*i].is_there && l->at[*i].device == t->device && l->at[*i].inode == t->inode)
             return true;
     }
     return false;
@@ -31,6 +39,7 @@ static int add_tape(struct tape_list *l, const char *path, uint64_t bytes, struc
         t.is_there = true;
         t.device = st.st_dev;
         t.inode = st.st_ino;
+        t.changed_ns = st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec;
         t.bytes = bytes ? bytes : (uint64_t)st.st_size;
     }
     if (is_listed(l, &t))
@@ -38,7 +47,7 @@ static int add_tape(struct tape_list *l, const char *path, uint64_t bytes, struc
     struct listed_tape *at = array_room(l->at, l->n, &l->cap, sizeof(*at));
     t.path = strdup(path);
     l->at = at ? at : l->at;
-    if (!at || !t.path) {
+    if (!at || !t.path || (t.is_there && !map_add(&l->seen, file_key(&t), l->n))) {
         free(t.path);
         return error_set(err, -ENOMEM, "out of memory");
     }
@@ -189,5 +198,6 @@ void tape_list_done(struct tape_list *l)
     for (size_t i = 0; i < l->n; i++)
         tape_list_drop(&l->at[i]);
     free(l->at);
+    map_done(&l->seen);
     *l = (struct tape_list){0};
 }

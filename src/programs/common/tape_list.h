@@ -10,6 +10,7 @@
 
 #include "baro/error.h"
 #include "base/buf.h"
+#include "base/map.h"
 
 struct listed_tape {
     char *path;
@@ -22,6 +23,7 @@ struct listed_tape {
     uint64_t rules;          /* those of its problems and advice: a bit for the number of each */
     int end_rule;            /* the one that says how it failed; -1: none */
     bool has_failed;
+    int64_t changed_ns;       /* when it changed last; 0: not known */
     uint64_t bytes;           /* its size, if it is there; of a folder what its files have */
     bool is_unread;           /* it could not be read */
     bool is_empty_folder;     /* that is because it is a folder without tapes */
@@ -31,6 +33,7 @@ struct listed_tape {
 struct tape_list {
     struct listed_tape *at;
     size_t n, cap;
+    struct map seen; /* hashes of device and inode, to positions */
     bool is_several; /* the user asked for a report of several tapes, even if there is only one */
 };
 

@@ -14,6 +14,7 @@
 #define CARBON_MOST 10000
 #define TAG_KEY_MOST 63
 #define TAG_VALUE_MOST 1023
+#define NOTE_MOST 300 /* SURROUNDING_SIZE */
 
 int take_interval(void *at, const char *text, struct baro_error *err)
 {
@@ -50,6 +51,14 @@ int take_tag(void *at, const char *text, struct baro_error *err)
         return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_TAGS_MAX);
     s->at[i] = text;
     s->n += i == s->n;
+    return 0;
+}
+
+int take_note(void *at, const char *text, struct baro_error *err)
+{
+    if (!*text || strlen(text) > NOTE_MOST)
+        return error_set(err, BARO_E_RANGE, "a note has 1 to %d bytes", NOTE_MOST);
+    *(const char **)at = text;
     return 0;
 }
 

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run needed, and what to ask for after some runs (baro/advice.h): the only place with these formulas. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "libbaro/verdict/need.h"
+#include "libbaro/verdict/verdict_rule.h"
+
+#define CORES_OTHERS 0.25 /* if neighbours are this busy, the peak of cores proves nothing */
+#define CORES_WINDOWS ((int)BARO_NEED_PARTS)
+#define CORES_WINDOWS_LEAST 5
+#define CORES_WINDOW_NS 0.25e9 /* minimum: a thread may have waited that long at once (carry_back()) */
+#define CORES_RUNS 0.1         /* runs that may have work for more cores */
+
+/* ---- one run ---- */
+
+/* Fills the demand of cores in parts of the run. Returns how many parts there are; 0: it is not known. */
+static unsigned find_demand(const struct evidence *e, const struct stretch *s, double *ret)
+{
+    int n = CORES_WINDOWS;
+    while (n > CORES_WINDOWS_LEAST && s->wall_ns / n < CORES_WINDOW_NS)
+        n--;
+    return e->history && stretch_demands(e, s, n, ret) ? (unsigned)n : 0;
+}
+
+/* whole_up() returns 0 for NAN and for numbers below 0. */
+static double at_most(double cores, double most)
+{
+    double whole = whole_up(most);
+    return whole >= 1 && cores > whole ? whole : cores;
+}
+
+/* Returns for how many cores there was work in all but a tenth of the time: a short peak is no reason to ask for a
+ * core. */
+static double cores_needed(const struct evidence *e, const struct stretch *s, const struct baro_need *need)
+{
+    double most[3] = {0, 0, 0};
+    bool is_short = is_short_of_cores(e, s);
+    if (e->history && !need->parts && !is_short)
+        return NAN;
+    for (unsigned i = 0; i < need->parts; i++) {
+        double next = need->demand[i];
+        for (int j = 0; j < 3; j++) {
+            if (next > most[j]) {
+                double lower = most[j];
+                most[j] = next;
+                next = lower;
+            }
+        }
+    }
+    double demanded = e->history && !is_short ? most[need->parts > BARO_NEED_PARTS / 2 ? 2 : 1] : stretch_demand(s),
+           needed = whole_up(demanded - ADVISE_CORES);
+    if (!is_short)
+        needed = at_most(needed, e->cores);
+    if (!is_short && !is_contended(e, s) && !is_throttled(e, s) && !(e->host_others_cores >= CORES_OTHERS))
+        needed = at_most(needed, e->cores_peak - ADVISE_CORES);
+    needed = at_most(needed, e->host_cores);
+    return needed >= 1 ? needed : 1;
+}
+
+static void need_memory(const struct evidence *e, const struct stretch *s, struct baro_need *n)
+{
+    double at_most = e->memory_at_most_bytes >= e->memory_peak_bytes ? e->memory_at_most_bytes : e->memory_peak_bytes,
+           swapped = e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0;
+    n->memory_bytes = (need_is_range(e) ? e->memory_peak_bytes : at_most) + swapped;
+    n->memory_at_most_bytes = at_most + swapped;
+    bool is_killed = e->oom_kills_at_most >= 1;
+    if ((is_killed || is_short_of_memory(e, s)) && e->memory_limit_bytes > n->memory_bytes)
+        n->memory_bytes = n->memory_at_most_bytes = e->memory_limit_bytes;
+    n->flags |= is_killed ? BARO_NEED_MEMORY_BOUND : 0;
+}
+
+static void need_gpus(const struct evidence *e, struct baro_need *n)
+{
+    n->gpus = e->gpu_used;
+    n->gpu_memory_bytes = NAN;
+    for (size_t i = 0; i < e->n_gpus; i++) {
+        const struct gpu_seen *g = &e->gpu[i];
+        if (g->is_used >= 1 && !(n->gpu_memory_bytes >= g->memory_used_peak))
+            n->gpu_memory_bytes = g->memory_used_peak;
+    }
+}
+
+/* A status above 128 is a shell's for what a signal ended; 124 is timeout(1)'s. */
+bool need_is_ended_early(const struct evidence *e)
+{
+    return *e->exit_signal || e->exit_status == 124 || (e->exit_status > 128 && e->exit_status < 128 + 65);
+}
+
+void need_of_evidence(const struct evidence *e, struct baro_need *ret)
+{
+    const struct stretch *s = &e->job;
+    bool is_short = !(s->wall_ns >= LONG_ENOUGH_NS && e->samples >= SAMPLES_ENOUGH);
+    *ret = (struct baro_need)BARO_NEED_INIT;
+    ret->flags = (need_is_ended_early(e) ? BARO_NEED_TIME_BOUND : 0) |
+                 (e->is_running || e->is_cut_off ? BARO_NEED_PARTIAL : 0) | (is_short ? BARO_NEED_SHORT : 0);
+    ret->wall_ns = e->wall_ns;
+    ret->cpu_ns = e->cpu_ns;
+    ret->parts = is_short ? 0 : find_demand(e, s, ret->demand);
+    ret->cores = is_short ? NAN : cores_needed(e, s, ret);
+    ret->memory_shared_bytes = e->memory_shared_bytes;
+    ret->page_cache_bytes = e->page_cache_bytes;
+    ret->memory_limit_bytes = e->memory_limit_bytes;
+    ret->cores_limit = e->cores;
+    need_memory(e, s, ret);
+    need_gpus(e, ret);
+}
+
+/* ---- several runs ---- */
+
+static double round_up(double value, double step)
+{
+    return whole_up(value / step) * step;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the value that all but a share of the runs are at most; NAN if there is none. Example: of 40 values with a
+ * share of 0.05, the third largest. */
+static double all_but(double *values, size_t n, double share)
+{
+    if (!n)
+        return NAN;
+    qsort(values, n, sizeof(*values), by_value);
+    size_t left_out = (size_t)whole_down((double)n * share);
+    return values[n - 1 - (left_out < n ? left_out : n - 1)];
+}
+
+static double margin(size_t runs, double few, double many)
+{
+    return runs >= ADVISE_MANY ? many : few;
+}
+
+/* Returns the memory with which a run would have come to its end. Examples of one run: 67 MB resident at a limit of 67
+ * MB, and 63 MB swapped out, are 130 MB, and a quarter more. Samples have 71 MB, and the marks of its processes allow
+ * 590 MB: 590 MB, and 5 % more. */
+static double memory_for(const struct baro_need *n, size_t runs)
+{
+    double needed =
+        n->memory_bytes *
+        (n->flags & BARO_NEED_MEMORY_BOUND ? ADVISE_MEMORY_KILLED : margin(runs, ADVISE_MEMORY, ADVISE_MEMORY_MANY));
+    double at_most = n->memory_at_most_bytes * ADVISE_AT_MOST;
+    return at_most > needed ? at_most : needed;
+}
+
+enum ask { ASK_CORES, ASK_MEMORY, ASK_TIME, ASK_GPU };
+
+/* A run that a time limit ended says only that the time was not enough. */
+static double asked(const struct baro_need *n, size_t runs, enum ask what)
+{
+    switch (what) {
+    case ASK_CORES: return n->cores;
+    case ASK_MEMORY: return memory_for(n, runs);
+    case ASK_TIME: return n->wall_ns * margin(runs, ADVISE_TIME, ADVISE_TIME_MANY);
+    default: return n->gpu_memory_bytes * margin(runs, ADVISE_MEMORY, ADVISE_MEMORY_MANY);
+    }
+}
+
+static double ask_for(const struct baro_need *const *needs, size_t n, size_t runs, enum ask what, double risk,
+                      double *values)
+{
+    size_t known = 0, ended = 0;
+    for (size_t i = 0; i < n; i++) {
+        double value = needs[i]->flags & BARO_NEED_PARTIAL ? NAN : asked(needs[i], runs, what);
+        if (value > 0)
+            values[known++] = value;
+        ended += value > 0 && !(needs[i]->flags & BARO_NEED_TIME_BOUND);
+    }
+    return what == ASK_TIME && !ended ? NAN : all_but(values, known, risk);
+}
+
+int baro_advise(const struct baro_need *const *needs, size_t n, double risk, struct baro_advice *ret)
+{
+    struct baro_advice a = BARO_ADVICE_INIT;
+    double *values = calloc(n + 1, sizeof(*values));
+    if (!values)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        a.runs += !(needs[i]->flags & BARO_NEED_PARTIAL);
+        a.memory_bounds += !(needs[i]->flags & BARO_NEED_PARTIAL) && (needs[i]->flags & BARO_NEED_MEMORY_BOUND);
+        a.time_bounds += !(needs[i]->flags & BARO_NEED_PARTIAL) && (needs[i]->flags & BARO_NEED_TIME_BOUND);
+    }
+    a.cores = ask_for(needs, n, a.runs, ASK_CORES, CORES_RUNS, values);
+    a.memory_bytes = ask_for(needs, n, a.runs, ASK_MEMORY, risk, values);
+    a.time_ns = ask_for(needs, n, a.runs, ASK_TIME, risk, values);
+    a.gpu_memory_bytes = ask_for(needs, n, a.runs, ASK_GPU, risk, values);
+    free(values);
+    if (ret->size != sizeof(a) || !a.runs)
+        return BARO_E_RANGE;
+    a.memory_bytes = a.memory_bytes > 0 ? round_up(a.memory_bytes, ADVISE_MEMORY_STEP) : NAN;
+    a.gpu_memory_bytes = a.gpu_memory_bytes > 0 ? round_up(a.gpu_memory_bytes, ADVISE_MEMORY_STEP) : NAN;
+    a.time_ns = a.time_ns > 0 ? round_up(a.time_ns, 60 * SECOND_NS) : NAN;
+    *ret = a;
+    return 0;
+}
