@@ -117,7 +117,16 @@ struct baro_difference {
  * @return 0; -EINVAL; -ENOMEM.
  */
 BARO_API int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_error *err);
-/** @return how many differences the last baro_runset_compare() made. */
+/**
+ * Compares the first half of the runs with the second half as pairs: run i of both halves were made one after the other
+ * (`baro compare`), so that what changes with time, such as the temperature, meets both alike. The interval is the
+ * narrower one of two, each with half of the allowed error: that of baro_runset_compare(), and that of the exact
+ * signed-rank test of the differences (with too few pairs of Student's t). A row for which a run has no value is
+ * compared as baro_runset_compare() does.
+ * @return 0; -EINVAL: there are no runs, or their number is odd; -ENOMEM.
+ */
+BARO_API int baro_runset_compare_pairs(struct baro_runset *set, struct baro_error *err);
+/** @return how many differences the last comparison made. */
 BARO_API size_t baro_difference_count(const struct baro_runset *set);
 /** @return difference @p i, borrowed until the next comparison; NULL if there is none. */
 BARO_API const struct baro_difference *baro_difference_get(const struct baro_runset *set, size_t i);

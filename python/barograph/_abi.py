@@ -926,6 +926,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runset_value": (c_int, (c_void_p, c_size_t, c_size_t, POINTER(baro_value))),
     "baro_answer_name": (c_char_p, (c_int,)),
     "baro_runset_compare": (c_int, (c_void_p, c_size_t, POINTER(baro_error))),
+    "baro_runset_compare_pairs": (c_int, (c_void_p, POINTER(baro_error))),
     "baro_difference_count": (c_size_t, (c_void_p,)),
     "baro_difference_get": (POINTER(baro_difference), (c_void_p, c_size_t)),
     "baro_circumstance_count": (c_size_t, (c_void_p,)),

@@ -58,3 +58,20 @@ def test_interrupted(run, work, wait_until):
     out, err = p.communicate(timeout=60)
     n = int(re.search(r"interrupted: the figures are of (\d+) runs", err)[1])
     assert p.returncode == 0 and n >= 4 and f"median of {n} (range)" in out
+
+
+def test_run_several_times(run, work):
+    """`baro run -n`: the command without a shell, its output shown, the tapes kept with -o."""
+    done = run("run", "-n", "3", "-w", "1", "-p", f"printf p >>{work}/log", "-o", work / "set", "--", "sh", "-c",
+               'printf a >>"$1"; echo said', "x", f"{work}/log", status=0)
+    assert (work / "log").read_text() == "pa" * 4 and done.stdout.count("said\n") == 4
+    assert "median of 3 (range)" in done.stdout and len(list((work / "set").iterdir())) == 3
+    assert "--tag and --runs: one of them" in run("run", "-n", "2", "--tag", "a=b", "--", "true", status=125).stderr
+    assert "--warmup is for --runs" in run("run", "-w", "2", "--", "true", status=125).stderr
+    assert run("run", "-n", "2", "--", "false", status=1).stderr.count("failed; its tape is") == 1
+
+
+def test_without_a_shell(run, work):
+    run("compare", "-n", "2", "-x", "--", "touch", work / "a b;c", status=0)
+    assert (work / "a b;c").exists()
+    assert "one of them" in run("compare", "-x", "-L", "n 1,2", "true", status=2).stderr

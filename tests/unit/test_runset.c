@@ -34,6 +34,27 @@ TEST(shift_by_ranks)
     assert_true(isnan(s.low) && isnan(s.high));
 }
 
+/* Pairs: 9 of the sums of ranks of ten differences are at most 8, with a probability of 25 / 1024 (as in tables of the
+ * signed-rank test), so the interval is from the 9th to the 47th of 55 means. */
+TEST(shift_of_pairs)
+{
+    double before[10], after[10];
+    for (int i = 0; i < 10; i++) {
+        before[i] = i * i; /* what changes with time drops out */
+        after[i] = i * i + 1 + i;
+    }
+    struct shift s = ranks_shift_pairs(before, after, 10, 0.05);
+    near(s.estimate, 5.5, 1e-12);
+    near(s.low, 3, 1e-12);
+    near(s.high, 8, 1e-12);
+    s = ranks_shift_pairs(before, after, 10, 1e-4); /* too few: t of the differences, 9 degrees of freedom: 3.2498 */
+    near(s.estimate, 5.5, 1e-12);
+    near(s.high - 5.5, 3.2498 * 3.02765 / 3.16228, 0.02);
+    s = ranks_shift_pairs(before, after, 2, 0.05);
+    near(s.estimate, 1.5, 1e-12);
+    near(s.low, 1.5 - 63.657 * 0.5, 1e-3);
+}
+
 /* Two groups of three with means 2 and 12 and variances of 1: 10 +- 4.604 * sqrt(2 / 3). */
 TEST(shift_by_t)
 {

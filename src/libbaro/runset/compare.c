@@ -82,17 +82,30 @@ static bool bounds_allow(const struct side *a, const struct side *b, double shif
     return !(a->flags & BARO_VALUE_UPPER_BOUND) && !(b->flags & BARO_VALUE_LOWER_BOUND);
 }
 
-static void judge(const struct set_row *row, struct side *a, struct side *b, size_t rows, struct baro_difference *d)
+/* Of pairs the narrower of two intervals, each with half of alpha: that of the pairs, which what changes with time does
+ * not widen, or that of two groups, which takes fewer runs where nothing changes with time. Example: six runs of 100 to
+ * 108 ms and six of 122 to 155 ms are apart as groups; six pairs are too few for the signed-rank test. */
+static struct shift shift_of(const struct side *a, const struct side *b, double alpha, bool is_paired)
+{
+    size_t least = a->n < b->n ? a->n : b->n;
+    struct shift s = {NAN, NAN, NAN};
+    alpha = is_paired ? alpha / 2 : alpha;
+    if (least >= RANKS_LEAST)
+        s = ranks_shift(a->at, a->n, b->at, b->n, alpha);
+    if (least >= 2 && isnan(s.low)) /* too few, or too few for so many rows */
+        s = ranks_shift_t(a->at, a->n, b->at, b->n);
+    struct shift of_pairs = is_paired && least >= 2 ? ranks_shift_pairs(a->at, b->at, least, alpha) : s;
+    return of_pairs.high - of_pairs.low < s.high - s.low ? of_pairs : s;
+}
+
+/* is_paired: value i of both sides is of one pair. */
+static void judge(const struct set_row *row, struct side *a, struct side *b, size_t rows, bool is_paired,
+                  struct baro_difference *d)
 {
     const struct compared *how = row->how;
-    struct shift s;
     size_t least = a->n < b->n ? a->n : b->n;
     bool is_one = least < 2;
-    s = least >= RANKS_LEAST ? ranks_shift(a->at, a->n, b->at, b->n, ALPHA / (double)rows)
-        : is_one             ? (struct shift){NAN, NAN, NAN}
-                             : ranks_shift_t(a->at, a->n, b->at, b->n);
-    if (least >= RANKS_LEAST && isnan(s.low)) /* too few for so many rows */
-        s = ranks_shift_t(a->at, a->n, b->at, b->n);
+    struct shift s = shift_of(a, b, ALPHA / (double)rows, is_paired); /* before the medians, which sort */
     d->before = ranks_median(a->at, a->n);
     d->after = ranks_median(b->at, b->n);
     d->shift = isnan(s.estimate) ? d->after - d->before : s.estimate;
@@ -115,8 +128,8 @@ static void judge(const struct set_row *row, struct side *a, struct side *b, siz
     }
 }
 
-static void compare_row(const struct set_row *row, size_t before, size_t runs, size_t rows, double *room,
-                        struct baro_difference *d)
+static void compare_row(const struct set_row *row, size_t before, size_t runs, size_t rows, bool is_paired,
+                        double *room, struct baro_difference *d)
 {
     struct side a = {.at = room}, b = {.at = room + before};
     take_side(row, 0, before, &a);
@@ -124,15 +137,15 @@ static void compare_row(const struct set_row *row, size_t before, size_t runs, s
     d->n_before = a.n;
     d->n_after = b.n;
     d->flags = a.flags | b.flags;
-    d->before = a.n ? ranks_median(a.at, a.n) : NAN;
-    d->after = b.n ? ranks_median(b.at, b.n) : NAN;
-    d->low = d->high = d->shift = NAN;
+    d->before = d->after = d->low = d->high = d->shift = NAN;
     if (a.lacking == before && b.n)
         d->answer = BARO_ANSWER_NEW;
     else if (b.lacking == runs - before && a.n)
         d->answer = BARO_ANSWER_GONE;
     else if (a.n && b.n)
-        judge(row, &a, &b, rows, d);
+        judge(row, &a, &b, rows, is_paired && a.n == before && b.n == before, d);
+    d->before = a.n ? ranks_median(a.at, a.n) : NAN;
+    d->after = b.n ? ranks_median(b.at, b.n) : NAN;
 }
 
 /* ---- order ---- */
@@ -186,7 +199,7 @@ static void find_circumstances(struct baro_runset *set, size_t before)
     }
 }
 
-int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_error *err)
+static int compare_all(struct baro_runset *set, size_t before, bool is_paired, struct baro_error *err)
 {
     if (before < 1 || before >= set->n_runs)
         return error_set(err, -EINVAL, "there is nothing to compare: it takes a run on both sides");
@@ -201,7 +214,7 @@ int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_erro
     for (size_t i = 0; i < set->n_rows; i++) {
         const struct set_row *row = &set->row[i];
         struct baro_difference d = {.scope = row->is.scope, .name = row->is.name, .fact = row->is.fact, .row = i};
-        compare_row(row, before, set->n_runs, set->n_rows, room, &d);
+        compare_row(row, before, set->n_runs, set->n_rows, is_paired, room, &d);
         if (d.n_before || d.n_after)
             all[n++] = d;
     }
@@ -212,6 +225,18 @@ int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_erro
     set->n_differences = n;
     find_circumstances(set, before);
     return 0;
+}
+
+int baro_runset_compare(struct baro_runset *set, size_t before, struct baro_error *err)
+{
+    return compare_all(set, before, false, err);
+}
+
+int baro_runset_compare_pairs(struct baro_runset *set, struct baro_error *err)
+{
+    if (set->n_runs % 2)
+        return error_set(err, -EINVAL, "%zu runs are not pairs", set->n_runs);
+    return compare_all(set, set->n_runs / 2, true, err);
 }
 
 size_t baro_difference_count(const struct baro_runset *set)

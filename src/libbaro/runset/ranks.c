@@ -115,3 +115,47 @@ struct shift ranks_shift_t(const double *a, size_t na, const double *b, size_t n
     double half = t_quantile(freedom) * square_root(variance * (1 / (double)na + 1 / (double)nb));
     return (struct shift){mb - ma, mb - ma - half, mb - ma + half};
 }
+
+/* As critical(), of the sum of the ranks of positive differences: ways[w] counts the subsets of 1 ... n with the sum w,
+ * divided by all subsets. */
+static size_t critical_of_pairs(size_t n, double alpha)
+{
+    size_t most = n * (n + 1) / 2, k = 0;
+    double *ways = calloc(most + 1, sizeof(*ways)), below = 0;
+    if (!ways)
+        return 0;
+    ways[0] = 1;
+    for (size_t rank = 1; rank <= n; rank++) {
+        for (size_t w = most + 1; w-- > 0;)
+            ways[w] = (ways[w] + (w >= rank ? ways[w - rank] : 0)) / 2;
+    }
+    while (k < most && below + ways[k] <= alpha / 2)
+        below += ways[k++];
+    free(ways);
+    return k;
+}
+
+struct shift ranks_shift_pairs(const double *before, const double *after, size_t n, double alpha)
+{
+    struct shift ret = {NAN, NAN, NAN};
+    n = n < RANKS_MOST ? n : RANKS_MOST;
+    size_t n_means = n * (n + 1) / 2, at = 0;
+    double *means = malloc((n_means + n) * sizeof(*means)), *difference = means ? means + n_means : NULL;
+    if (!means)
+        return ret;
+    for (size_t i = 0; i < n; i++) {
+        difference[i] = after[i] - before[i];
+        for (size_t k = 0; k <= i; k++)
+            means[at++] = (difference[i] + difference[k]) / 2;
+    }
+    ret.estimate = ranks_median(means, n_means);
+    size_t k = critical_of_pairs(n, alpha);
+    double center = mean(difference, n);
+    double half = t_quantile(n - 1) * square_root(squares(difference, n, center) / (double)(n - 1) / (double)n);
+    ret.low = k ? means[k - 1] : center - half;
+    ret.high = k ? means[n_means - k] : center + half;
+    if (!k)
+        ret.estimate = center;
+    free(means);
+    return ret;
+}

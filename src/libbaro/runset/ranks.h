@@ -24,4 +24,10 @@ struct shift ranks_shift(const double *a, size_t na, const double *b, size_t nb,
  * three numbers in both together, and one in each. */
 struct shift ranks_shift_t(const double *a, size_t na, const double *b, size_t nb);
 
+/* The same of runs in pairs (before, after) that were made in turn: the estimate is the median of the means of all two
+ * differences, with the interval of the exact signed-rank test; with too few pairs for alpha by Student's t of the
+ * differences. What changes with time meets both of a pair alike and drops out. Example: before 1.0, 1.5, 2.0 and after
+ * 1.1, 1.6, 2.1 differ by 0.1 in each pair, though all runs together spread by 1. n is at least 2. */
+struct shift ranks_shift_pairs(const double *before, const double *after, size_t n, double alpha);
+
 #endif

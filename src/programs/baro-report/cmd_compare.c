@@ -13,6 +13,7 @@
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "output/text/read_fact.h"
+#include "output/text/summary_text.h"
 #include "programs/baro-report/compare_runs.h"
 #include "programs/baro-report/diff.h"
 #include "programs/common/output.h"
@@ -63,6 +64,17 @@ static unsigned expand(char *const *argv, const char *list, char *ret[COMPARED_M
     return n;
 }
 
+/* A command with its arguments as a text; NULL: out of memory. */
+static char *line_of(char *const *argv)
+{
+    struct buf b = {0};
+    report_arguments((const char *const *)argv, &b);
+    buf_byte(&b, 0);
+    char *text = b.failed ? NULL : strdup((const char *)b.at);
+    buf_done(&b);
+    return text;
+}
+
 /* ---- results ---- */
 
 static int read_runs(const struct cli *cli, const struct compared_runs *r, unsigned command, struct baro_runset *set)
@@ -96,7 +108,10 @@ static int compare_with(const struct cli *cli, const struct compared_runs *r, un
     size_t first = baro_runset_runs(*ret);
     if (!status && command)
         status = read_runs(cli, r, command, *ret);
-    if (!status && command && baro_runset_compare(*ret, first, &err) < 0)
+    if (status || !command)
+        return status;
+    bool is_paired = baro_runset_runs(*ret) == 2 * first; /* else ^C ended the last round */
+    if ((is_paired ? baro_runset_compare_pairs(*ret, &err) : baro_runset_compare(*ret, first, &err)) < 0)
         status = cli_fail(cli, &err);
     return status;
 }
@@ -355,7 +370,15 @@ int cmd_compare(struct cli *cli, const struct settings *s, char **argv)
 {
     char *commands[COMPARED_MOST] = {0};
     struct compared_runs r = {.cli = cli, .s = &s->compare, .commands = (const char *const *)commands};
-    r.n_commands = expand(argv, s->compare.list, commands);
+    if (s->compare.no_shell && s->compare.list)
+        return cli_failf(cli, "--no-shell and --parameter-list: one of them");
+    if (s->compare.no_shell) {
+        r.argv = argv;
+        commands[0] = line_of(argv);
+        r.n_commands = commands[0] != NULL;
+    } else {
+        r.n_commands = expand(argv, s->compare.list, commands);
+    }
     int status = r.n_commands ? compare_runs(&r) : cli_failf(cli, "at most %u commands can be compared", COMPARED_MOST);
     if (!status && r.has_failed && r.n < r.n_commands)
         status = 1;

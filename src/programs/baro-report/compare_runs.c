@@ -47,7 +47,7 @@ static int execute(const struct compared_runs *r, const char *program, char *con
             dup2(null, STDOUT_FILENO);
         if (null >= 0 && !r->s->show_output)
             dup2(null, STDERR_FILENO);
-        execv(program, argv);
+        execvp(program, argv);
         _exit(127);
     }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -82,19 +82,19 @@ static int record(struct compared_runs *r, const char *baro, unsigned command, u
     if (snprintf(run->path, sizeof(run->path), "%s/%c-%03u.baro", r->folder, 'a' + (int)command, round + 1) >=
         (int)sizeof(run->path))
         return cli_failf(r->cli, "%s: the name is too long", r->folder);
-    char *argv[] = {(char *)"baro",
-                    (char *)"run",
-                    (char *)"-q",
-                    (char *)"-o",
-                    run->path,
-                    (char *)"--name",
-                    (char *)r->commands[command],
-                    (char *)"--",
-                    (char *)"sh",
-                    (char *)"-c",
-                    (char *)r->commands[command],
-                    NULL};
-    int status = execute(r, baro, argv);
+    const char *head[] = {"baro", "run", "-q", "-o", run->path, "--name", r->commands[command], "--"},
+               *const shell[] = {"sh", "-c", r->commands[command], NULL};
+    const char *const *tail = r->argv ? (const char *const *)r->argv : shell;
+    size_t n = 0;
+    while (tail[n])
+        n++;
+    const char **argv = malloc(sizeof(head) + (n + 1) * sizeof(*argv));
+    if (!argv)
+        return cli_failf(r->cli, "out of memory");
+    memcpy(argv, head, sizeof(head));
+    memcpy(argv + sizeof(head) / sizeof(*head), tail, (n + 1) * sizeof(*argv));
+    int status = execute(r, baro, (char *const *)argv);
+    free(argv);
     if (interrupted)
         return 0;
     if (status < 0 || access(run->path, F_OK) < 0)
@@ -136,7 +136,7 @@ static int run_rounds(struct compared_runs *r, const char *baro)
     for (unsigned i = 0; i < r->s->warmup * r->n_commands && !status && !interrupted; i++) {
         status = prepare(r);
         if (!status)
-            execute_shell(r, r->commands[i % r->n_commands]);
+            r->argv ? execute(r, *r->argv, r->argv) : execute_shell(r, r->commands[i % r->n_commands]);
     }
     for (unsigned i = 0; i < all && !status && !interrupted && !r->has_failed; i++) {
         unsigned round = i / r->n_commands, place = i % r->n_commands;

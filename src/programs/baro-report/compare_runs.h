@@ -19,7 +19,8 @@ struct compared_run {
 struct compared_runs {
     const struct cli *cli;
     const struct compare_settings *s;
-    const char *const *commands;
+    const char *const *commands; /* as texts */
+    char *const *argv;           /* the one command that is run without a shell; NULL: by sh -c */
     unsigned n_commands;
     char folder[PATH_MAX]; /* of the tapes */
     struct compared_run *run;

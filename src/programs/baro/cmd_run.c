@@ -15,6 +15,7 @@
 #include "programs/baro/mlflow.h"
 #include "programs/baro/options_select.h"
 #include "programs/baro/recording.h"
+#include "programs/baro/repeat.h"
 #include "programs/baro/room.h"
 #include "recorder/collectors/sockets/sockets.h"
 #include "recorder/marks/marks_file.h"
@@ -269,6 +270,10 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     static struct buf lines;
     if (select_rules(&s->record.select, &rules, &lines, &err) < 0)
         return cli_fail(cli, &err);
+    if (s->compare.is_set)
+        return repeat_run(cli, s, argv);
+    if (s->compare.warmup || s->compare.prepare)
+        return cli_failf(cli, "%s is for --runs, which was not given", s->compare.prepare ? "--prepare" : "--warmup");
     bool is_inside = s->record.task && *(getenv("BARO_EVENTS") ?: "");
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");

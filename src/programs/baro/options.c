@@ -214,6 +214,13 @@ static int take_task_option(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+static int take_repeat(void *at, const char *text, struct baro_error *err)
+{
+    struct compare_settings *s = at;
+    s->is_set = true;
+    return take_runs(&s->runs, text, err);
+}
+
 const struct opt options_run[] = {
     RECORDING,
     NAME_OPTION,
@@ -228,6 +235,10 @@ const struct opt options_run[] = {
     PARSED(
         "on-limit", 0, "term|kill|mark[:GRACE]", record, take_on_limit,
         "at a limit: SIGTERM (or another signal), and SIGKILL after GRACE (term:10s, the default); SIGKILL; note it"),
+    PARSED("runs", 'n', "N", compare, take_repeat,
+           "run it N times and print the median and the range of what it used; -o is a folder then"),
+    PARSED("warmup", 'w', "N", compare.warmup, take_warmup, "with -n: run it N times before, unrecorded"),
+    TEXT("prepare", 'p', "COMMAND", compare.prepare, "with -n: a shell command before each run"),
     SETS("wait-all", 0, record.wait_all, "return when all that the command started has ended, too"),
     CLEARS("no-subreaper", 0, record.subreaper, "leave orphans to init instead of adopting them"),
     CLEARS("no-host", 0, record.host, "record the command and its control groups, not the machine"),

@@ -10,7 +10,8 @@ const struct cli_command cli_commands[] = {
      .summary = "record a command and all processes that it starts",
      .examples = "baro run -- make -j8\trecord a build; `baro summary` then shows what it used\n"
                  "baro run -q -o tests.baro -- pytest\trecord into the file tests.baro, and print no summary\n"
-                 "baro run --top -- ./train.py >log 2>&1\twatch the job while it runs",
+                 "baro run --top -- ./train.py >log 2>&1\twatch the job while it runs\n"
+                 "baro run -n 10 -- ./bench\tten times: the median and the range of time, CPU and memory",
      .options = options_run,
      .function = cmd_run,
      .failed = CLI_RUN_FAILED,
@@ -132,7 +133,8 @@ const struct cli_command cli_commands[] = {
      .summary = "run commands several times in turn, and say how they differ",
      .examples = "baro compare 'gzip -6 <big' 'zstd -3 <big'\teach ten times, forth and back\n"
                  "baro compare -n 5 -L 'level 1,6,9' 'gzip -{level} <big >/dev/null'\tone command with three values\n"
-                 "baro compare -n 20 --prepare 'make clean' make\tone command twenty times",
+                 "baro compare -n 20 --prepare 'make clean' make\tone command twenty times\n"
+                 "baro compare -x ./bench --size 100\tone command, run without a shell",
      .options = options_compare,
      .function = cmd_compare,
      .operands_min = 1,

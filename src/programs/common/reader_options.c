@@ -156,12 +156,12 @@ static int take_number(void *at, const char *text, unsigned least, const char *w
     return 0;
 }
 
-static int take_runs(void *at, const char *text, struct baro_error *err)
+int take_runs(void *at, const char *text, struct baro_error *err)
 {
     return take_number(at, text, 1, "runs", err);
 }
 
-static int take_warmup(void *at, const char *text, struct baro_error *err)
+int take_warmup(void *at, const char *text, struct baro_error *err)
 {
     return take_number(at, text, 0, "runs", err);
 }
@@ -183,6 +183,7 @@ const struct opt options_compare[] = {
            "each command once for each value, which stands for {NAME} in it"),
     SETS("ignore-failure", 'i', compare.ignore_failure, "go on if a command fails"),
     SETS("show-output", 0, compare.show_output, "show what the commands print"),
+    SETS("no-shell", 'x', compare.no_shell, "the operands are one command with its arguments, run without a shell"),
     TEXT("keep", 0, "DIR", compare.keep, "keep the tapes in DIR: a-001.baro, b-001.baro, ...", .completes = OPT_A_FILE),
     TEXT("export-json", 0, "FILE", compare.export_json,
          "write times in the layout of hyperfine's JSON (-: standard output)", .completes = OPT_A_FILE),

@@ -40,7 +40,8 @@ struct diff_settings {
 
 struct compare_settings {
     uint32_t runs, warmup;
-    bool ignore_failure, show_output;
+    bool is_set; /* run: --runs was given */
+    bool ignore_failure, show_output, no_shell;
     const char *prepare, *list, *keep, *export_json; /* NULL: not given */
 };
 
