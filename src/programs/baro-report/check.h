@@ -14,11 +14,12 @@ struct limit {
     char *text;       /* as it was written, escaped */
     const char *file; /* the budget; NULL: it is of --max */
     unsigned line;
-    bool is_warning, is_strict; /* is_strict: "<" */
-    int fact;                   /* of baro_runset_fact() */
-    int at_most;                /* the fact that is its upper bound; -1: there is none */
-    char *name;                 /* of the command, phase or task, may have * and ?; "" of the job; escaped */
-    double factor, plus;        /* factor 0: plus is the limit */
+    bool is_warning, is_strict;             /* is_strict: "<" */
+    int number;                             /* of its fact among baro_runset_fact() */
+    const struct baro_fact *fact, *at_most; /* at_most: the fact that is its upper bound; NULL: there is none */
+    const char *scope;
+    char *name;          /* of the command, phase or task, may have * and ?; "" of the job; escaped */
+    double factor, plus; /* factor 0: plus is the limit */
 
     /* what the runs say: check_judge.c */
     enum outcome outcome;
@@ -61,13 +62,13 @@ struct check {
     struct base base;
     struct baro_runset *set;
     struct checked_run {
-        bool is_partial;    /* its values are lower bounds */
-        bool is_elsewhere;  /* not of the base's machine */
-        const char *differs; /* what of the machine: a constant */
-    } * run;                /* one for each column of the set */
-    size_t cap_runs, unread; /* unread: tapes that can't be read */
-    struct buf notes;        /* lines about tapes; NUL-terminated */
-    bool is_failed;          /* some command ended with another status than 0 */
+        bool is_partial;          /* its values are lower bounds */
+        bool is_elsewhere;        /* not of the base's machine */
+        const char *differs;      /* what of the machine: a constant */
+    } * run;                      /* one for each column of the set */
+    size_t cap_runs, unread;      /* unread: tapes that can't be read */
+    struct buf notes;             /* lines about tapes; NUL-terminated */
+    bool is_failed;               /* some command ended with another status than 0 */
     char *machine[MACHINE_FACTS]; /* of the last run */
 };
 
@@ -89,6 +90,8 @@ bool check_machine(const struct baro_summary *s, char *ret[MACHINE_FACTS]);
 const char *check_machine_name(size_t i);
 
 /* check_judge.c */
+/* Sorts numbers and returns their median; NAN of none. */
+double check_median(double *at, size_t n);
 struct bounds {
     double low, value, high; /* value: NAN: not known; then from 0 to INFINITY */
     unsigned flags;
@@ -113,8 +116,8 @@ void check_put_value(const struct check *c, struct buf *b, const struct limit *l
 void check_cause(struct check *c, const struct baro_fold *fold);
 
 /* check_text.c */
-/* Why it is broken or can't be told, and the cause. */
-void check_put_why(const struct limit *l, struct buf *b);
+/* "3.1 s, 0.1 s (3 %) over: cc1 2.9 s" */
+void check_put_evidence(const struct check *c, const struct limit *l, struct buf *b);
 void check_text(const struct check *c, bool all, struct report_style style, struct buf *ret);
 void check_markdown(const struct check *c, struct buf *ret);
 void check_json(const struct check *c, struct buf *ret);

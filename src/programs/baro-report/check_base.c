@@ -2,6 +2,7 @@
 /* The base: values of earlier runs in a small file of JSON that people review, and that no host's name is in. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,6 @@
 #define BASE_FORMAT 1
 #define FILE_MOST (4u << 20)
 #define TEXT_MOST 4096u
-#define BOUNDS_RATIO 1.25 /* an interval that is wider is no value for a base */
 
 /* ---- the machine ---- */
 
@@ -132,8 +132,8 @@ static bool take_value_member(struct reading_base *r, const char *key, struct sp
         const char *key;
         char **text;
         double *number;
-    } members[] = {{"scope", &v->scope, NULL},    {"name", &v->name, NULL},   {"fact", &v->fact, NULL},
-                   {"median", NULL, &v->median},  {"least", NULL, &v->least}, {"most", NULL, &v->most}};
+    } members[] = {{"scope", &v->scope, NULL},   {"name", &v->name, NULL},   {"fact", &v->fact, NULL},
+                   {"median", NULL, &v->median}, {"least", NULL, &v->least}, {"most", NULL, &v->most}};
     uint64_t number = 0;
     if (strcmp(key, "runs") == 0)
         return take_count(r, s, &v->n);
@@ -247,18 +247,12 @@ const struct base_value *base_find(const struct base *b, const struct baro_runse
 
 /* ---- writing ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void put_whole(struct json *j, const char *key, double v)
 {
     json_key_u64(j, key, whole_of(v + 0.5));
 }
 
-/* Writes what the runs have of a row. Returns false if some run has no value, or it may be any larger one. */
+/* Writes what the runs have of a row. Returns false if some run has no value, or one without an upper bound. */
 static bool put_row(const struct check *c, const struct limit *l, size_t row, double *room, struct json *j)
 {
     size_t n = baro_runset_runs(c->set);
@@ -266,19 +260,18 @@ static bool put_row(const struct check *c, const struct limit *l, size_t row, do
     double least = 0, most = 0;
     for (size_t i = 0; i < n; i++) {
         struct bounds v = check_bounds(c, l, row, i);
-        if (v.value != v.value || v.high > BOUNDS_RATIO * v.value + 1)
+        if (isinf(v.high))
             return false;
         least = i && least < v.low ? least : v.low;
         most = i && most > v.high ? most : v.high;
         room[i] = v.value;
     }
-    qsort(room, n, sizeof(*room), compare_numbers);
     json_begin(j, '{');
     json_key_text(j, "scope", is->scope);
     json_key_text(j, "name", is->name); /* which escapes it */
     json_key_text(j, "fact", is->fact->name);
     json_key_u64(j, "runs", n);
-    put_whole(j, "median", n % 2 ? room[n / 2] : (room[n / 2 - 1] + room[n / 2]) / 2);
+    put_whole(j, "median", check_median(room, n));
     put_whole(j, "least", least);
     put_whole(j, "most", most);
     json_end(j, '}');
@@ -306,7 +299,8 @@ static size_t put_values(const struct check *c, double *room, struct json *j)
                 n += !is_first(c, i, is) || put_row(c, &c->limit[i], row, room, j);
         }
         if (n == before && c->limit[i].factor > 0)
-            cli_note(c->cli, "not in the base, because some run has no value, or only a bound: %s", c->limit[i].text);
+            cli_note(c->cli, "not in the base, because some run has no value, or only a lower bound: %s",
+                     c->limit[i].text);
     }
     return n;
 }

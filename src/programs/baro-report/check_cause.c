@@ -126,10 +126,6 @@ static void note_cause(struct limit *l, const struct baro_fold *fold, const stru
         put_processes(&l->cause, s, "commands", "processes", row->name);
     else
         put_processes(&l->cause, s, "tasks", "processes_started", row->name);
-    if (*l->name && strpbrk(l->name, "*?")) {
-        buf_str(&l->cause, l->cause.len ? ", " : "");
-        put_text(&l->cause, row->name);
-    }
     buf_byte(&l->cause, 0);
 }
 

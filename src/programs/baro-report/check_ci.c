@@ -31,9 +31,7 @@ static void put_case(const struct check *c, const struct limit *l, struct buf *b
     else
         buf_str(b, "<system-out>");
     buf_printf(&text, "%s, ", check_outcome_name(l));
-    check_put_value(c, &text, l);
-    buf_str(&text, l->outcome == OUTCOME_KEPT ? "" : ", ");
-    check_put_why(l, &text);
+    check_put_evidence(c, l, &text);
     chart_xml_escaped(b, (const char *)text.at, text.len);
     buf_printf(b, "%s>\n  </testcase>\n", element ? "\"/" : "</system-out");
     b->failed = b->failed || text.failed;
@@ -44,8 +42,9 @@ void check_junit(const struct check *c, struct buf *ret)
 {
     size_t unknown = check_count(c, OUTCOME_UNKNOWN, false), errors = c->unknown_fails > 0 ? unknown : 0;
     size_t skipped = unknown - errors + check_count(c, OUTCOME_UNKNOWN, true) + check_count(c, OUTCOME_BROKEN, true);
-    buf_printf(ret, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"baro check\" "
-                    "tests=\"%zu\" failures=\"%zu\" ",
+    buf_printf(ret,
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"baro check\" "
+               "tests=\"%zu\" failures=\"%zu\" ",
                c->n, check_count(c, OUTCOME_BROKEN, false));
     buf_printf(ret, "errors=\"%zu\" skipped=\"%zu\">\n", errors, skipped);
     for (size_t i = 0; i < c->n; i++)
@@ -83,9 +82,7 @@ static void put_annotation(const struct check *c, const struct limit *l, struct 
     }
     buf_printf(b, "title=%s::", check_outcome_name(l));
     buf_printf(&text, "%s: ", l->text);
-    check_put_value(c, &text, l);
-    buf_str(&text, ", ");
-    check_put_why(l, &text);
+    check_put_evidence(c, l, &text);
     put_command_text(b, (const char *)text.at, text.len, false);
     buf_byte(b, '\n');
     b->failed = b->failed || text.failed;
@@ -193,8 +190,7 @@ void check_gitlab_metrics(const struct check *c, struct buf *ret)
 static void put_fingerprint(struct json *j, const struct limit *l)
 {
     struct buf text = {0};
-    const char *fact = baro_runset_fact(l->fact)->name;
-    buf_printf(&text, "%s:%s:%s", baro_runset_fact_scope(l->fact), l->name, fact);
+    buf_printf(&text, "%s:%s:%s", l->scope, l->name, l->fact->name);
     uint64_t hash = map_hash(text.at, text.len);
     buf_clear(&text);
     buf_printf(&text, "%016llx", (unsigned long long)hash);
@@ -213,9 +209,7 @@ void check_gitlab_quality(const struct check *c, struct buf *ret)
         if (l->outcome == OUTCOME_KEPT)
             continue;
         buf_printf(&text, "%s: %s, ", check_outcome_name(l), l->text);
-        check_put_value(c, &text, l);
-        buf_str(&text, ", ");
-        check_put_why(l, &text);
+        check_put_evidence(c, l, &text);
         buf_byte(&text, 0);
         json_begin(&j, '{');
         json_key(&j, "description");

@@ -20,27 +20,25 @@
 
 static const struct bounds not_known = {0, NAN, INFINITY, 0};
 
-static size_t row_of(const struct check *c, int fact, const char *name)
+static size_t row_of(const struct check *c, const struct baro_fact *fact, const struct baro_runset_row *like)
 {
     const struct baro_runset_row *row;
     size_t i = 0;
-    for (; (row = baro_runset_row(c->set, i)); i++) {
-        if (row->fact == baro_runset_fact(fact) && strcmp(row->scope, baro_runset_fact_scope(fact)) == 0 &&
-            strcmp(row->name, name) == 0)
-            break;
-    }
+    while ((row = baro_runset_row(c->set, i)) &&
+           (row->fact != fact || strcmp(row->scope, like->scope) != 0 || strcmp(row->name, like->name) != 0))
+        i++;
     return i;
 }
 
-static bool is_time(const struct limit *l)
+static bool is_status(const struct limit *l)
 {
-    return baro_runset_fact(l->fact)->unit == BARO_UNIT_NS;
+    return strcmp(l->fact->name, "wait_status") == 0;
 }
 
 /* Times of another machine are not compared with the base; memory and counts are. */
 static bool is_foreign(const struct check *c, const struct limit *l, size_t run)
 {
-    return l->factor > 0 && is_time(l) && c->run[run].is_elsewhere;
+    return l->factor > 0 && l->fact->unit == BARO_UNIT_NS && c->run[run].is_elsewhere;
 }
 
 /* Example: at least 1.2 GB with an upper bound of 1.3 GB is from 1.2 to 1.3 GB; about 100 is from 90 to 110. */
@@ -58,13 +56,12 @@ struct bounds check_bounds(const struct check *c, const struct limit *l, size_t 
         ret.low = 0;
     } else if (v.flags & BARO_VALUE_LOWER_BOUND) {
         ret.high = INFINITY;
-        if (l->at_most >= 0 &&
-            baro_runset_value(c->set, row_of(c, l->at_most, baro_runset_row(c->set, row)->name), run, &most) ==
-                BARO_PRESENT)
+        size_t other = l->at_most ? row_of(c, l->at_most, baro_runset_row(c->set, row)) : SIZE_MAX;
+        if (baro_runset_value(c->set, other, run, &most) == BARO_PRESENT)
             ret.high = most.real * (most.flags & BARO_VALUE_ESTIMATE ? 1 + ESTIMATE_RATIO : 1);
         ret.high = ret.high < v.real ? v.real : ret.high;
     }
-    if (c->run[run].is_partial) {
+    if (c->run[run].is_partial && !is_status(l)) {
         ret.high = INFINITY;
         ret.flags |= BARO_VALUE_LOWER_BOUND;
     }
@@ -87,7 +84,7 @@ bool check_allowed(const struct check *c, const struct limit *l, const struct ba
     const struct base_value *b = base_find(&c->base, row);
     if (!b)
         return false;
-    double most = b->n < BASE_RUNS_LEAST ? b->median + baro_runset_fact_floor(l->fact, b->median) : b->most;
+    double most = b->n < BASE_RUNS_LEAST ? b->median + baro_runset_fact_floor(l->number, b->median) : b->most;
     *ret += l->factor * b->median;
     *ret_top += l->factor * larger(most, b->median);
     return true;
@@ -99,6 +96,12 @@ static int compare_numbers(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+double check_median(double *at, size_t n)
+{
+    qsort(at, n, sizeof(*at), compare_numbers);
+    return n ? (at[(n - 1) / 2] + at[n / 2]) / 2 : NAN;
 }
 
 /* Returns how many numbers are left out at each end of n sorted ones so that the others have the median with 95 %; 0
@@ -122,7 +125,6 @@ static size_t ends_of(size_t n)
  * each run; else it is one on the median. */
 static struct bounds bounds_of_all(const struct check *c, const struct limit *l, size_t row, double *room)
 {
-    const struct baro_fact *fact = baro_runset_fact(l->fact);
     size_t runs = baro_runset_runs(c->set), n = runs + c->unread, known = 0;
     double *low = room, *high = room + n, *value = room + 2 * n;
     struct bounds ret = {0, NAN, INFINITY, 0};
@@ -136,16 +138,15 @@ static struct bounds bounds_of_all(const struct check *c, const struct limit *l,
     }
     if (!n)
         return ret;
+    ret.value = check_median(value, known);
     qsort(low, n, sizeof(*low), compare_numbers);
     qsort(high, n, sizeof(*high), compare_numbers);
-    qsort(value, known, sizeof(*value), compare_numbers);
-    bool is_each = !(l->factor > 0) && (fact->semantics == BARO_FACT_PEAK || fact->unit == BARO_UNIT_NONE);
+    bool is_each = !(l->factor > 0) && (l->fact->semantics == BARO_FACT_PEAK || l->fact->unit == BARO_UNIT_NONE);
     size_t k = is_each ? 0 : ends_of(n);
     ret.low = is_each ? low[n - 1] : low[k];
     ret.high = high[n - 1 - k];
-    if (known)
-        ret.value = is_each ? value[known - 1]
-                            : (value[(known - 1) / 2] + value[known / 2]) / 2;
+    if (known && is_each)
+        ret.value = value[known - 1];
     return ret;
 }
 
@@ -153,11 +154,10 @@ static struct bounds bounds_of_all(const struct check *c, const struct limit *l,
 
 void check_put_number(struct buf *b, const struct limit *l, double value)
 {
-    const struct baro_fact *fact = baro_runset_fact(l->fact);
-    if (strcmp(fact->name, "wait_status") == 0)
+    if (is_status(l))
         report_status((int)value, b);
     else
-        report_format(fact)(b, whole_of(value + 0.5));
+        report_format(l->fact)(b, whole_of(value + 0.5));
 }
 
 void check_put_value(const struct check *c, struct buf *b, const struct limit *l)
@@ -185,12 +185,12 @@ static void put_names(const struct check *c, const struct limit *l, struct buf *
     const struct baro_runset_row *row;
     size_t n = 0;
     for (size_t i = 0; (row = baro_runset_row(c->set, i)) && n < 255; i++) {
-        if (row->fact == baro_runset_fact(l->fact) && strcmp(row->scope, baro_runset_fact_scope(l->fact)) == 0)
+        if (row->fact == l->fact && strcmp(row->scope, l->scope) == 0)
             names[n++] = row->name;
     }
     names[n] = NULL;
     const char *near = opt_nearest(l->name, names);
-    buf_str(b, near ? "; there is " : n ? "; there are " : "; there is none");
+    buf_str(b, near || n == 1 ? "; there is " : n ? "; there are " : "; there is none");
     for (size_t i = 0; i < n && (near ? i < 1 : i < NAMES_SHOWN); i++) {
         buf_str(b, i ? ", " : "");
         text_escaped(b, near ? near : names[i], strlen(near ? near : names[i]));
@@ -244,8 +244,8 @@ static void put_doubt(const struct check *c, const struct limit *l, size_t row, 
 /* "1.20 s (37 %) over 30 s" */
 static void put_excess(const struct limit *l, struct buf *b)
 {
-    double over = l->low - l->allowed;
-    if (strcmp(baro_runset_fact(l->fact)->name, "wait_status") == 0)
+    double over = l->middle - l->allowed;
+    if (is_status(l))
         return;
     check_put_number(b, l, over);
     if (l->allowed > 0) {
@@ -274,15 +274,19 @@ static void judge_row(const struct check *c, struct limit *l, size_t row, double
     one.middle = all.value;
     one.high = all.high;
     one.flags = all.flags;
-    one.outcome = !has_base                           ? OUTCOME_UNKNOWN
-                  : limit_is_over(l, all.low, top)    ? OUTCOME_BROKEN
+    one.outcome = !has_base                                  ? OUTCOME_UNKNOWN
+                  : limit_is_over(l, all.low, top)           ? OUTCOME_BROKEN
                   : !limit_is_over(l, all.high, one.allowed) ? OUTCOME_KEPT
-                                                      : OUTCOME_UNKNOWN;
+                                                             : OUTCOME_UNKNOWN;
     bool is_worse = !l->row || one.outcome > l->outcome || (one.outcome == l->outcome && one.low > l->low);
     if (!is_worse)
         return;
     one.rows = l->rows;
     buf_clear(&one.why);
+    if (one.outcome != OUTCOME_KEPT && strpbrk(l->name, "*?")) {
+        text_escaped(&one.why, is->name, strlen(is->name));
+        buf_str(&one.why, ": ");
+    }
     if (!has_base)
         buf_str(&one.why, c->base.is_there ? "the base has no value of it (--update)" : "there is no base (--update)");
     else if (one.outcome == OUTCOME_UNKNOWN)
@@ -306,7 +310,7 @@ static bool judge(const struct check *c, struct limit *l, double *room)
         judge_row(c, l, i, room);
     }
     if (!l->rows) {
-        buf_printf(&l->why, "no %s has this name", baro_runset_fact_scope(l->fact));
+        buf_printf(&l->why, "no %s has this name", l->scope);
         put_names(c, l, &l->why);
     }
     buf_byte(&l->why, 0);
@@ -335,9 +339,9 @@ size_t check_count(const struct check *c, enum outcome outcome, bool is_warning)
 
 int check_status(const struct check *c)
 {
-    return check_count(c, OUTCOME_BROKEN, false)                               ? 1
+    return check_count(c, OUTCOME_BROKEN, false)                            ? 1
            : check_count(c, OUTCOME_UNKNOWN, false) && c->unknown_fails > 0 ? 3
-                                                                               : 0;
+                                                                            : 0;
 }
 
 const char *check_outcome_name(const struct limit *l)

@@ -27,8 +27,8 @@
 static const struct {
     const char *name, *fact;
 } short_names[] = {
-    {"processes", "processes_started"},  {"read", "io_read_bytes"},     {"written", "io_write_bytes"},
-    {"read_calls", "io_rchar_bytes"},    {"status", "wait_status"},     {"write_calls", "io_wchar_bytes"},
+    {"processes", "processes_started"},      {"read", "io_read_bytes"},   {"written", "io_write_bytes"},
+    {"read_calls", "io_rchar_bytes"},        {"status", "wait_status"},   {"write_calls", "io_wchar_bytes"},
     {"gpu_memory", "memory_job_peak_bytes"}, {"gpu_busy", "busy_job_ns"},
 };
 
@@ -84,26 +84,29 @@ static int unknown_fact(const char *scope, const char *word, struct baro_error *
     names[n] = NULL;
     buf_byte(&list, 0);
     const char *near = opt_nearest(word, names);
-    int code = error_set(err, BARO_E_SYNTAX, "'%.80s' is no fact of a %s%s%s: %s", word, scope,
-                         near ? "; did you mean " : "", near ? near : "", list.failed ? "" : (const char *)list.at);
+    int code = near ? error_set(err, BARO_E_SYNTAX, "'%.40s' is no fact of a %s; did you mean %s? (baro help check)",
+                                word, scope, near)
+                    : error_set(err, BARO_E_SYNTAX, "'%.40s' is no fact of a %s: %s", word, scope,
+                                list.failed ? "" : (const char *)list.at);
     buf_done(&list);
     return code;
 }
 
 static int find_fact(struct limit *l, const char *scope, const char *word, struct baro_error *err)
 {
-    l->fact = l->at_most = -1;
-    for (int i = 0; i < baro_runset_fact_count() && l->fact < 0; i++) {
-        if (strcmp(baro_runset_fact_scope(i), scope) == 0 && is_name_of(baro_runset_fact(i), word))
-            l->fact = i;
-    }
-    if (l->fact < 0)
-        return unknown_fact(scope, word, err);
     for (int i = 0; i < baro_runset_fact_count(); i++) {
-        if (strcmp(baro_runset_fact_scope(i), scope) == 0 && is_at_most(baro_runset_fact(i), baro_runset_fact(l->fact)))
-            l->at_most = i;
+        const struct baro_fact *f = baro_runset_fact(i);
+        if (strcmp(baro_runset_fact_scope(i), scope) != 0)
+            continue;
+        if (!l->fact && is_name_of(f, word)) {
+            l->fact = f;
+            l->number = i;
+            l->scope = baro_runset_fact_scope(i);
+        } else if (l->fact && is_at_most(f, l->fact)) {
+            l->at_most = f;
+        }
     }
-    return 0;
+    return l->fact ? 0 : unknown_fact(scope, word, err);
 }
 
 static char *trimmed(char *text)
@@ -152,10 +155,9 @@ static int take_amount(const struct baro_fact *f, const char *text, double *ret,
 /* "90s", "base", "1.05*base", "1.05*base+50ms" */
 static int take_value(struct limit *l, char *text, struct baro_error *err)
 {
-    const struct baro_fact *f = baro_runset_fact(l->fact);
     char *base = strstr(text, "base");
     if (!base)
-        return take_amount(f, text, &l->plus, err);
+        return take_amount(l->fact, text, &l->plus, err);
     *base = 0;
     char *before = trimmed(text), *after = trimmed(base + strlen("base"));
     size_t n = strlen(before);
@@ -168,7 +170,7 @@ static int take_value(struct limit *l, char *text, struct baro_error *err)
         return BARO_E_SYNTAX;
     if (!(l->factor > 0) || l->factor > FACTOR_MOST)
         return error_set(err, BARO_E_RANGE, "the factor of the base is more than 0 and at most %d", FACTOR_MOST);
-    return *after ? take_amount(f, trimmed(after + 1), &l->plus, err) : 0;
+    return *after ? take_amount(l->fact, trimmed(after + 1), &l->plus, err) : 0;
 }
 
 /* text: may be changed. */
@@ -294,7 +296,7 @@ void limits_done(struct check *c)
 bool limit_names(const struct limit *l, const struct baro_runset_row *row)
 {
     struct buf name = {0};
-    if (row->fact != baro_runset_fact(l->fact) || strcmp(row->scope, baro_runset_fact_scope(l->fact)) != 0)
+    if (row->fact != l->fact || strcmp(row->scope, l->scope) != 0)
         return false;
     if (strcmp(l->name, row->name) == 0)
         return true;

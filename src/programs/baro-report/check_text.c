@@ -37,18 +37,25 @@ static void put_sum(const struct check *c, struct buf *b)
     }
 }
 
-void check_put_why(const struct limit *l, struct buf *b)
+static void put_why(const struct limit *l, struct buf *b)
 {
     buf_str(b, text_of(&l->why));
-    if (*text_of(&l->cause)) {
+    if (l->outcome == OUTCOME_BROKEN && *text_of(&l->cause)) {
         buf_str(b, *text_of(&l->why) ? ": " : "");
         buf_str(b, text_of(&l->cause));
     }
 }
 
+void check_put_evidence(const struct check *c, const struct limit *l, struct buf *b)
+{
+    check_put_value(c, b, l);
+    buf_str(b, l->outcome == OUTCOME_KEPT ? "" : ", ");
+    put_why(l, b);
+}
+
 /* Visits broken limits, then those that can't be told, then the kept ones. */
-static void each_limit(const struct check *c, bool all, void (*visit)(const struct check *c, const struct limit *l, void *to),
-                       void *to)
+static void each_limit(const struct check *c, bool all,
+                       void (*visit)(const struct check *c, const struct limit *l, void *to), void *to)
 {
     for (int outcome = OUTCOME_BROKEN; outcome >= (all ? OUTCOME_KEPT : OUTCOME_UNKNOWN); outcome--) {
         for (size_t i = 0; i < c->n; i++) {
@@ -66,7 +73,7 @@ static void put_row(const struct check *c, const struct limit *l, void *to)
     table_text(t, l->text);
     check_put_value(c, &b, l);
     table_take(t, &b);
-    check_put_why(l, &b);
+    put_why(l, &b);
     table_take(t, &b);
     buf_done(&b);
 }
@@ -76,7 +83,8 @@ void check_text(const struct check *c, bool all, struct report_style style, stru
     struct table t = {.columns = 4, .right = {false, false, true, false}, .ascii = !style.utf8, .wrap = true};
     size_t from = ret->len;
     buf_str(ret, text_of(&c->notes));
-    wrap_lines(ret, from, style.width);
+    if (style.width)
+        wrap_lines(ret, from, style.width);
     each_limit(c, all, put_row, &t);
     table_print(&t, style.width, ret);
     put_sum(c, ret);
@@ -98,7 +106,7 @@ static void put_markdown_row(const struct check *c, const struct limit *l, void 
     buf_str(ret, " | ");
     check_put_value(c, ret, l);
     buf_str(ret, " | ");
-    check_put_why(l, &b);
+    put_why(l, &b);
     markdown_escaped_text(ret, (const char *)b.at, b.len);
     buf_str(ret, " |\n");
     ret->failed = ret->failed || b.failed;
@@ -108,7 +116,6 @@ static void put_markdown_row(const struct check *c, const struct limit *l, void 
 void check_markdown(const struct check *c, struct buf *ret)
 {
     static const char *const signs[] = {"✓", "✗"};
-    struct buf notes = {0};
     bool is_broken = check_status(c) != 0;
     buf_printf(ret, "## %s ", signs[is_broken]);
     put_sum(c, ret);
@@ -120,7 +127,6 @@ void check_markdown(const struct check *c, struct buf *ret)
         markdown_escaped_text(ret, line.at, line.len);
         buf_str(ret, "\n");
     }
-    buf_done(&notes);
 }
 
 /* ---- JSON ---- */
@@ -134,16 +140,15 @@ static void put_number(struct json *j, const char *key, double v)
 static void put_limit(struct json *j, const struct limit *l)
 {
     static const char *const answers[] = {"kept", "unknown", "broken"};
-    const struct baro_fact *fact = baro_runset_fact(l->fact);
     json_begin(j, '{');
     json_key(j, "limit");
     json_exact(j, l->text);
     json_key_text(j, "answer", answers[l->outcome]);
     json_key_bool(j, "is_warning", l->is_warning);
-    json_key_text(j, "scope", baro_runset_fact_scope(l->fact));
+    json_key_text(j, "scope", l->scope);
     json_key_text(j, "name", l->row ? l->row->name : NULL);
-    json_key_text(j, "fact", fact->name);
-    json_key_text(j, "unit", baro_unit_name(fact->unit));
+    json_key_text(j, "fact", l->fact->name);
+    json_key_text(j, "unit", baro_unit_name(l->fact->unit));
     put_number(j, "allowed", l->allowed);
     put_number(j, "value", l->middle);
     put_number(j, "low", l->low);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -53,7 +52,8 @@ static int prepare(struct check *c)
         return cli_failf(c->cli, "--update and --why TEXT belong together");
     if (c->s->update && (!c->base_path || !has_relative(c)))
         return cli_failf(c->cli, "--update: %s",
-                         c->base_path ? "no limit is relative to the base, as in cpu<=1.05*base" : "--base FILE is missing");
+                         c->base_path ? "no limit is relative to the base, as in cpu<=1.05*base"
+                                      : "--base FILE is missing");
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int note_run(struct check *c, const char *name, const struct baro_tape *t
 }
 
 /* A tape that can't be read counts as a run of which nothing is known; one that is not there is a wrong call. */
-static int refuse_tape(struct check *c, const struct listed_tape *t, const struct baro_error *why)
+static int refuse_tape(struct check *c, const struct baro_error *why)
 {
     if (why->code == -ENOENT || why->code == -ENOMEM || c->s->update)
         return cli_fail(c->cli, why);
@@ -143,7 +143,6 @@ static int refuse_tape(struct check *c, const struct listed_tape *t, const struc
     buf_str(&c->notes, "! ");
     buf_str(&c->notes, why->text); /* it names the tape, and is escaped */
     buf_byte(&c->notes, '\n');
-    (void)t;
     return 0;
 }
 
@@ -156,7 +155,7 @@ static int add_tape(struct check *c, const struct listed_tape *t)
     code = code < 0 ? code : reader_set_tasks(c->cli->settings, tape, &err);
     code = code < 0 ? code : baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err);
     if (code < 0) {
-        status = refuse_tape(c, t, t->is_unread ? &t->reason : &err);
+        status = refuse_tape(c, t->is_unread ? &t->reason : &err);
     } else if (baro_runset_add(c->set, t->path, fold, &err) < 0) {
         status = cli_fail(c->cli, &err);
     } else {
@@ -173,7 +172,8 @@ static int read_tapes(struct check *c, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct tape_list list = {0};
-    int status = baro_runset_new(&c->set, &err) < 0 || tape_list_read(&list, argv, &err) < 0 ? cli_fail(c->cli, &err) : 0;
+    int status =
+        baro_runset_new(&c->set, &err) < 0 || tape_list_read(&list, argv, &err) < 0 ? cli_fail(c->cli, &err) : 0;
     for (size_t i = 0; i < list.n && !status; i++)
         status = add_tape(c, &list.at[i]);
     tape_list_done(&list);
@@ -211,7 +211,7 @@ static int print_check(const struct check *c, const struct settings *s)
     else if (s->markdown)
         check_markdown(c, &text);
     else
-        check_text(c, s->verbose, (struct report_style){.width = cli->tty ? cli->width : 100, .utf8 = cli->utf8}, &text);
+        check_text(c, s->verbose, (struct report_style){.width = cli->tty ? cli->width : 0, .utf8 = cli->utf8}, &text);
     if (s->github)
         check_annotations(c, &text);
     int status = cli_out(cli, &text);

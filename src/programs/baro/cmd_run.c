@@ -220,7 +220,8 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
     if (s->record.check && (is_inside || cli->filter->there))
-        return cli_failf(cli, "--check: not %s", is_inside ? "with --task inside of a recording" : "under a seccomp filter");
+        return cli_failf(cli, "--check: not %s",
+                         is_inside ? "with --task inside of a recording" : "under a seccomp filter");
     if (s->record.check && !check_run_is_valid(s->record.check))
         return CLI_RUN_FAILED;
     if (is_inside)

@@ -87,8 +87,8 @@ void cli_overview(const struct cli *cli, struct buf *b);
 __attribute__((weak)) cli_function cmd_run, cmd_record, cmd_observe, cmd_mark, cmd_phase, cmd_doctor, cmd_docs,
     cmd_follow;
 __attribute__((weak)) cli_function cmd_summary, cmd_show, cmd_export, cmd_ls, cmd_rm, cmd_metrics;
-__attribute__((weak)) cli_function cmd_report, cmd_diff, cmd_compare, cmd_check, cmd_plot, cmd_top, cmd_tasks, cmd_serve, cmd_trim,
-    cmd_anonymize;
+__attribute__((weak)) cli_function cmd_report, cmd_diff, cmd_compare, cmd_check, cmd_plot, cmd_top, cmd_tasks,
+    cmd_serve, cmd_trim, cmd_anonymize;
 cli_function cmd_help;
 
 #endif

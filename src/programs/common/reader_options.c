@@ -20,7 +20,8 @@ static int take_count(void *at, const char *text, struct baro_error *err)
 
 void settings_init_reading(struct settings *s)
 {
-    *s = (struct settings){.dialect = -1, .report_format = -1, .compare.runs = 10, .check.unknown = -1, .by = BY_NOTHING};
+    *s = (struct settings){
+        .dialect = -1, .report_format = -1, .compare.runs = 10, .check.unknown = -1, .by = BY_NOTHING};
 }
 
 const char *const export_formats[] = {"csv", "jsonl", "trace", "arrow", "parquet", "sqlite", NULL};
