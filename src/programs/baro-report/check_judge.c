@@ -247,6 +247,11 @@ static void put_excess(const struct limit *l, struct buf *b)
     double over = l->middle - l->allowed;
     if (is_status(l))
         return;
+    if (!(over > 0)) {
+        buf_str(b, "not below ");
+        check_put_number(b, l, l->allowed);
+        return;
+    }
     check_put_number(b, l, over);
     if (l->allowed > 0) {
         buf_str(b, " (");

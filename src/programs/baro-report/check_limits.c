@@ -27,9 +27,14 @@
 static const struct {
     const char *name, *fact;
 } short_names[] = {
-    {"processes", "processes_started"},      {"read", "io_read_bytes"},   {"written", "io_write_bytes"},
-    {"read_calls", "io_rchar_bytes"},        {"status", "wait_status"},   {"write_calls", "io_wchar_bytes"},
-    {"gpu_memory", "memory_job_peak_bytes"}, {"gpu_busy", "busy_job_ns"},
+    {"processes", "processes_started"},
+    {"read", "io_read_bytes"},
+    {"written", "io_write_bytes"},
+    {"rchar", "io_rchar_bytes"},
+    {"status", "wait_status"},
+    {"wchar", "io_wchar_bytes"},
+    {"gpu_memory", "memory_job_peak_bytes"},
+    {"gpu_busy", "busy_job_ns"},
 };
 
 static size_t unit_length(const struct baro_fact *f)

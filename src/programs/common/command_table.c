@@ -140,7 +140,7 @@ const struct cli_command cli_commands[] = {
      .program = "baro-report"},
     {.name = "check",
      .operands = "[TAPE|DIR...]",
-     .summary = "did runs keep the limits of a budget?",
+     .summary = "say whether runs have kept limits, such as those of a budget file",
      .examples = "baro check --max 'rss_peak<2GB' --max 'command:cc1 rss_peak<400MB'\tthe last run, two limits\n"
                  "baro check --budget ci.budget tapes/\tall tapes of a folder together, the limits of a file\n"
                  "baro check --budget ci.budget --update --why 'new parser' tapes/\tset what base stands for\n"
