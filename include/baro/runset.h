@@ -54,6 +54,16 @@ BARO_API size_t baro_runset_runs(const struct baro_runset *set);
 /** @return the name of run @p run, borrowed; NULL if there is none. */
 BARO_API const char *baro_runset_name(const struct baro_runset *set, size_t run);
 
+/* ---- which facts have rows ---- */
+/** @return how many facts have rows: of the job, of phases, commands and tasks together. */
+BARO_API int baro_runset_fact_count(void);
+/** @return fact @p i, a constant; NULL if there is none. */
+BARO_API const struct baro_fact *baro_runset_fact(int i);
+/** @return the scope of its rows, as in struct baro_runset_row; NULL if there is none. */
+BARO_API const char *baro_runset_fact_scope(int i);
+/** @return by how much two runs of the same program may differ in fact @p i at @p value; NAN if there is none. */
+BARO_API double baro_runset_fact_floor(int i, double value);
+
 /** A row. Members may be added at the end: take what baro_runset_row() returns, make no arrays. */
 struct baro_runset_row {
     const char *scope;            /**< "job", "command", "phase" or "task" */

@@ -40,6 +40,8 @@ void fmt_moment(struct buf *b, uint64_t t_ns);
 int parse_duration(const char *text, uint64_t *ret_ns, struct baro_error *err);
 /* "512", "10k", "1.5GB", "2GiB": k M G T are powers of 1000, KiB MiB ... of 1024. */
 int parse_size(const char *text, uint64_t *ret_bytes, struct baro_error *err);
+/* "1.05" */
+int parse_decimal(const char *text, double *ret, struct baro_error *err);
 /* "1%", "0.5%": parts per million of one. */
 int parse_percent(const char *text, uint64_t *ret_ppm, struct baro_error *err);
 int parse_pid(const char *text, int32_t *ret, struct baro_error *err);

@@ -128,6 +128,16 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct baro_error *err)
     return 0;
 }
 
+int parse_decimal(const char *text, double *ret, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    struct decimal d;
+    if (!scan_decimal(&s, &d) || s.len)
+        return error_set(err, BARO_E_SYNTAX, "invalid number '%s': write 500 or 1.05", text);
+    *ret = (double)d.whole + (double)d.fraction / (double)d.scale;
+    return 0;
+}
+
 int parse_percent(const char *text, uint64_t *ret_ppm, struct baro_error *err)
 {
     struct span s = span_str(text);

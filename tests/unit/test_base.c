@@ -212,3 +212,16 @@ TEST(arrays)
     assert_true(at == before && cap == had);
     free(at);
 }
+
+TEST(decimal)
+{
+    static const char *const wrong[] = {"", ".", "1.", "-1", "1.05x", "1,05", "99999999999999999999", " 1"};
+    double v = 0;
+    assert_int_equal(parse_decimal("1.05", &v, NULL), 0);
+    assert_true(v == 1.05);
+    assert_int_equal(parse_decimal("500", &v, NULL), 0);
+    assert_true(v == 500);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        assert_true(parse_decimal(wrong[i], &v, NULL) < 0);
+    assert_true(v == 500);
+}

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "unit.h"
+#include "baro/runset.h"
 #include "libbaro/runset/ranks.h"
 
 static void near(double a, double b, double within)
@@ -93,4 +94,23 @@ TEST(groups_that_do_not_differ)
         outside += s.low > 0 || s.high < 0;
     }
     assert_true(outside > 40 && outside < 140);
+}
+
+/* compared.def names facts that there are. */
+TEST(facts_that_have_rows)
+{
+    static const char *const scopes[] = {"job", "command", "phase", "task"};
+    int n = baro_runset_fact_count(), found[4] = {0};
+    for (int i = 0; i < n; i++) {
+        assert_non_null(baro_runset_fact(i));
+        for (int k = 0; k < 4; k++)
+            found[k] += strcmp(baro_runset_fact_scope(i), scopes[k]) == 0;
+        assert_true(baro_runset_fact_floor(i, 0) > 0 &&
+                    baro_runset_fact_floor(i, 1e12) >= baro_runset_fact_floor(i, 0));
+    }
+    assert_int_equal(found[0] + found[1] + found[2] + found[3], n);
+    assert_true(found[0] && found[1] && found[2] && found[3]);
+    assert_null(baro_runset_fact(n));
+    assert_null(baro_runset_fact_scope(-1));
+    assert_true(isnan(baro_runset_fact_floor(n, 1)));
 }

@@ -210,11 +210,15 @@ static int compare_all(struct baro_runset *set, size_t before, bool is_paired, s
         free(room);
         return error_set(err, -ENOMEM, "out of memory");
     }
-    size_t n = 0;
+    size_t n = 0, compared = 0;
+    for (size_t i = 0; i < set->n_rows; i++)
+        compared += !set->row[i].how->is_kept_only;
     for (size_t i = 0; i < set->n_rows; i++) {
         const struct set_row *row = &set->row[i];
+        if (row->how->is_kept_only)
+            continue;
         struct baro_difference d = {.scope = row->is.scope, .name = row->is.name, .fact = row->is.fact, .row = i};
-        compare_row(row, before, set->n_runs, set->n_rows, is_paired, room, &d);
+        compare_row(row, before, set->n_runs, compared, is_paired, room, &d);
         if (d.n_before || d.n_after)
             all[n++] = d;
     }

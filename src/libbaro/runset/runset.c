@@ -15,9 +15,9 @@
 
 const struct compared compared_facts[] = {
 #define COMPARED(scope, section, fact, relative, absolute, relative_one, absolute_one, exact)                          \
-    {scope, section, #fact, relative, absolute, relative_one, absolute_one, exact},
+    {scope, section, #fact, relative, absolute, relative_one, absolute_one, exact, false},
+#define KEPT(scope, section, fact, relative, absolute) {scope, section, #fact, 0, 0, relative, absolute, false, true},
 #include "libbaro/runset/compared.def"
-#undef COMPARED
 };
 const size_t compared_count = sizeof(compared_facts) / sizeof(*compared_facts);
 
@@ -135,13 +135,18 @@ static bool is_of_phases(const struct compared *how)
     return strcmp(how->scope, "phase") == 0;
 }
 
+static baro_fact_id fact_id(const struct compared *how)
+{
+    return is_of_phases(how) ? baro_timeline_fact_find(how->fact) : baro_summary_fact_find(how->section, how->fact);
+}
+
 static bool add_summary(struct baro_runset *set, const struct baro_summary *s, size_t run)
 {
     for (size_t k = 0; k < compared_count; k++) {
         const struct compared *how = &compared_facts[k];
         if (is_of_phases(how))
             continue;
-        baro_fact_id id = baro_summary_fact_find(how->section, how->fact);
+        baro_fact_id id = fact_id(how);
         const struct baro_fact *fact = baro_summary_fact(id);
         bool is_job = strcmp(how->scope, "job") == 0;
         size_t rows = is_job ? 1 : baro_summary_rows(s, baro_summary_section_find(how->section));
@@ -164,14 +169,12 @@ static bool add_phase(struct baro_runset *set, const struct baro_timeline *t, si
         const struct compared *how = &compared_facts[k];
         if (!is_of_phases(how))
             continue;
-        struct baro_value v = {.u64 = item->end_ns - item->begin_ns,
-                               .flags = item->is_open ? BARO_VALUE_LOWER_BOUND : 0};
-        baro_fact_id id = baro_timeline_fact_find(how->fact);
+        struct baro_value v;
+        baro_fact_id id = fact_id(how);
         const struct baro_fact *fact = baro_timeline_fact(id);
-        if (fact)
-            baro_timeline_value(t, i, id, &v);
-        else
-            fact = baro_summary_fact(baro_summary_fact_find("", how->fact));
+        baro_timeline_value(t, i, id, &v);
+        if (item->is_open && fact->semantics == BARO_FACT_SUM)
+            v.flags |= BARO_VALUE_LOWER_BOUND;
         if (!put(row_of(set, how, fact, path), run, number_of(fact, &v), v.flags, v.absent))
             return false;
     }
@@ -248,6 +251,32 @@ int baro_runset_add(struct baro_runset *set, const char *name, const struct baro
 }
 
 /* ---- reading ---- */
+
+int baro_runset_fact_count(void)
+{
+    return (int)compared_count;
+}
+
+const struct baro_fact *baro_runset_fact(int i)
+{
+    if (i < 0 || i >= (int)compared_count)
+        return NULL;
+    const struct compared *how = &compared_facts[i];
+    return is_of_phases(how) ? baro_timeline_fact(fact_id(how)) : baro_summary_fact(fact_id(how));
+}
+
+const char *baro_runset_fact_scope(int i)
+{
+    return i < 0 || i >= (int)compared_count ? NULL : compared_facts[i].scope;
+}
+
+double baro_runset_fact_floor(int i, double value)
+{
+    if (i < 0 || i >= (int)compared_count)
+        return NAN;
+    double relative = compared_facts[i].relative_one * value, absolute = compared_facts[i].absolute_one;
+    return relative > absolute ? relative : absolute;
+}
 
 size_t baro_runset_runs(const struct baro_runset *set)
 {

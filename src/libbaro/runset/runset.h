@@ -17,7 +17,7 @@ struct cell {
 struct compared {
     const char *scope, *section, *fact;
     double relative, absolute, relative_one, absolute_one;
-    bool is_exact;
+    bool is_exact, is_kept_only; /* is_kept_only: it has rows, but they are not compared */
 };
 extern const struct compared compared_facts[];
 extern const size_t compared_count;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "output/page/page.h"
 #include "programs/baro-report/formats.h"
+#include "programs/baro-report/github.h"
 #include "programs/baro-report/machine_tape.h"
 #include "programs/baro-report/report_folder.h"
 #include "programs/common/output.h"
@@ -128,23 +125,14 @@ static int write_report(struct report_job *j)
     return status;
 }
 
-/* Appends the Markdown to what is already in the job summary of GitHub Actions. */
 static int add_to_github(struct report_job *j)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct buf text = {0};
-    const char *path = getenv("GITHUB_STEP_SUMMARY");
-    if (!path || !*path)
-        return cli_failf(j->cli, "--github: GITHUB_STEP_SUMMARY is not set; GitHub Actions sets it, or use -o FILE.md");
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return cli_failf(j->cli, "can't open %s: %s", path, strerror(errno));
     int code = several_write(&j->several, document_markdown, NULL, several_markdown, &text, &err);
-    if (code >= 0)
-        code = fd_write_all(fd, text.at, text.len, NULL);
-    close(fd);
+    int status = code < 0 ? fail_report(j, code, &err, NULL) : github_append(j->cli, &text);
     buf_done(&text);
-    return fail_report(j, code, &err, path);
+    return status;
 }
 
 /* If one of several tapes cannot be read, the report is written, but the command fails. */

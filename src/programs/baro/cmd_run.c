@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "programs/baro/beside.h"
+#include "programs/baro/check_run.h"
 #include "programs/baro/inside.h"
 #include "programs/baro/mark_line.h"
 #include "programs/baro/mlflow.h"
@@ -277,6 +278,11 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     bool is_inside = s->record.task && *(getenv("BARO_EVENTS") ?: "");
     if (s->record.wait_all && (is_inside || !s->record.subreaper))
         return cli_failf(cli, "--wait-all and %s: one of them", is_inside ? "--task" : "--no-subreaper");
+    if (s->record.check && (is_inside || cli->filter->there))
+        return cli_failf(cli, "--check: not %s",
+                         is_inside ? "with --task inside of a recording" : "under a seccomp filter");
+    if (s->record.check && !check_run_is_valid(s->record.check))
+        return CLI_RUN_FAILED;
     if (is_inside && !is_limited(&s->record) && !s->record.on_limit)
         return run_inside(cli, &s->record, argv);
     bool is_refused = wrapper_refused(cli, &err) || !has_room(cli, &run, &err);
@@ -330,5 +336,10 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     }
     report_problem(&run, &result, argv[0]);
+    if (s->record.check && !result.exec_errno && run.recording.path.len) {
+        int status = check_run(s->record.check, (const char *)run.recording.path.at, result.stderr_fd);
+        if (result.wait_status == 0)
+            return status;
+    }
     run_die_like(&result);
 }

@@ -244,6 +244,10 @@ const struct opt options_run[] = {
     CLEARS("no-host", 0, record.host, "record the command and its control groups, not the machine"),
     SETS("top", 0, record.top,
          "show the job with baro top while it runs; redirect the command's output, as in `>log 2>&1`"),
+    TEXT("check", 0, "FILE", record.check,
+         "check the limits of this budget at the end (baro help check); of a command that succeeds the status is the "
+         "check's",
+         .completes = OPT_A_FILE),
     SETS("mlflow", 0, record.mlflow, "send what is recorded to MLflow while it is recorded"),
     END,
 };

@@ -140,6 +140,17 @@ const struct cli_command cli_commands[] = {
      .operands_min = 1,
      .operands_max = -1,
      .program = "baro-report"},
+    {.name = "check",
+     .operands = "[TAPE|DIR...]",
+     .summary = "say whether runs have kept limits, such as those of a budget file",
+     .examples = "baro check --max 'rss_peak<2GB' --max 'command:cc1 rss_peak<400MB'\tthe last run, two limits\n"
+                 "baro check --budget ci.budget tapes/\tall tapes of a folder together, the limits of a file\n"
+                 "baro check --budget ci.budget --update --why 'new parser' tapes/\tset what base stands for\n"
+                 "baro run --check ci.budget -- make\trecord and check: one step of a pipeline",
+     .options = options_check,
+     .function = cmd_check,
+     .operands_max = -1,
+     .program = "baro-report"},
     {.name = "plot",
      .operands = "[TAPE...] [FIGURE|METRIC]",
      .summary = "draw CPU and memory, or any figure or metric, of one or several tapes",

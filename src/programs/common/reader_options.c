@@ -23,7 +23,8 @@ static int take_count(void *at, const char *text, struct baro_error *err)
 
 void settings_init_reading(struct settings *s)
 {
-    *s = (struct settings){.dialect = -1, .report_format = -1, .compare.runs = 10, .by = BY_NOTHING};
+    *s = (struct settings){
+        .dialect = -1, .report_format = -1, .compare.runs = 10, .check.unknown = -1, .by = BY_NOTHING};
 }
 
 const char *const export_formats[] = {"csv", "jsonl", "trace", "arrow", "parquet", "sqlite", NULL};
@@ -187,6 +188,44 @@ const struct opt options_compare[] = {
     TEXT("keep", 0, "DIR", compare.keep, "keep the tapes in DIR: a-001.baro, b-001.baro, ...", .completes = OPT_A_FILE),
     TEXT("export-json", 0, "FILE", compare.export_json,
          "write times in the layout of hyperfine's JSON (-: standard output)", .completes = OPT_A_FILE),
+    END,
+};
+
+static int take_max(void *at, const char *text, struct baro_error *err)
+{
+    struct check_settings *c = at;
+    if (c->n_max == LIMITS_GIVEN_MOST)
+        return error_set(err, BARO_E_RANGE, "at most %u of them; a budget file has room for more", LIMITS_GIVEN_MOST);
+    c->max[c->n_max++] = text;
+    return 0;
+}
+
+static const char *const unknowns[] = {"warn", "fail", NULL}; /* as check_settings.unknown */
+
+const struct opt options_check[] = {
+    TEXT("budget", 'b', "FILE", check.budget, "a file with a limit on each line (baro help check)",
+         .completes = OPT_A_FILE),
+    PARSED("max", 'm', "LIMIT", check, take_max,
+           "a limit, such as 'rss_peak<2GB', 'phase:link cpu<30s' or 'cpu<=1.05*base'; can be given more than once"),
+    TEXT("base", 0, "FILE", check.base, "what base stands for in limits (default: the name of the budget with .json)",
+         .completes = OPT_A_FILE),
+    SETS("update", 0, check.update, "write the values of these runs into the base; needs --why"),
+    TEXT("why", 0, "TEXT", check.why, "why the base is written anew; it is in the file"),
+    CHOICE("unknown", 0, "WHAT", check.unknown, unknowns,
+           "what a limit does that can't be told: warn (the default), or fail with status 3"),
+    SETS("verbose", 'v', verbose, "print the limits that are kept, too"),
+    SETS("list", 0, list, "print the limits without reading tapes: is the budget well-formed?"),
+    JSON_OPTION,
+    SETS("markdown", 0, markdown, "write Markdown, as for a pull request"),
+    SETS("github", 0, github,
+         "print annotations, and append Markdown to the job summary of GitHub Actions: the file in "
+         "$GITHUB_STEP_SUMMARY"),
+    TEXT("junit", 0, "FILE", check.junit, "write JUnit XML, a test for each limit", .completes = OPT_A_FILE),
+    TEXT("gitlab-metrics", 0, "FILE", check.gitlab_metrics, "write the values for a metrics report of GitLab",
+         .completes = OPT_A_FILE),
+    TEXT("gitlab-quality", 0, "FILE", check.gitlab_quality, "write what is broken for a code quality report of GitLab",
+         .completes = OPT_A_FILE),
+    TASK_OPTIONS,
     END,
 };
 

@@ -45,6 +45,16 @@ struct compare_settings {
     const char *prepare, *list, *keep, *export_json; /* NULL: not given */
 };
 
+/* check */
+#define LIMITS_GIVEN_MOST 64u
+struct check_settings {
+    const char *max[LIMITS_GIVEN_MOST]; /* --max */
+    size_t n_max;
+    const char *budget, *base, *why, *junit, *gitlab_metrics, *gitlab_quality; /* NULL: not given */
+    int unknown;                                                               /* 0: warn, 1: fail; -1: not given */
+    bool update;
+};
+
 #define SETTINGS_TAGS_MAX 64
 struct tag_settings {
     const char *at[SETTINGS_TAGS_MAX]; /* KEY=VALUE each; no two have the same key */
@@ -76,6 +86,7 @@ struct record_settings {
     bool subreaper;               /* run: adopt orphans */
     bool wait_all;                /* run: return when all that the command started has ended */
     const char *task;             /* run: --task NAME; NULL: none */
+    const char *check;            /* run: the budget that it is checked with at the end; NULL: none */
     const char *name;             /* of the recording; NULL: none */
     const char *note;             /* on the recording; NULL: none */
     bool host;                    /* the machine is recorded, too */
@@ -155,13 +166,14 @@ struct settings {
     struct diff_settings diff;
     struct compare_settings compare;
     struct log_settings log;
+    struct check_settings check;
     bool json;
     bool in_folder;
     bool begins, ends; /* mark: the edge of a phase */
     int by;            /* summary: enum settings_by */
     bool follow;
     bool yes, all;
-    bool verbose;   /* summary: all of it */
+    bool verbose;   /* summary: all of it; check: all limits */
     double carbon;  /* summary: grams for a kWh; 0: nothing was said */
     bool metrics;   /* doctor: each of them */
     uint32_t count; /* ls, show: at most this many lines; UINT32_MAX: all; 0: as many as fit */
@@ -175,10 +187,10 @@ struct settings {
     const char *phase;      /* trim: the stretch of a phase */
     const char *samples;    /* trim: the stretch of so many samples */
     const char *key;        /* anonymize: the file of the key; NULL: a random key */
-    bool list;              /* plot: the figures */
+    bool list;              /* plot: the figures; check: the limits */
     int format;             /* export */
-    bool markdown;          /* diff: write Markdown */
-    bool github;            /* report: append to the job summary of GitHub Actions */
+    bool markdown;          /* diff, check: write Markdown */
+    bool github;            /* report, check: append to the job summary of GitHub Actions */
     int report_format;      /* -1: by the end of the output's name */
     const char *entity;     /* export: the name of a kind; NULL: process, or what the dialect is of */
     bool safe;              /* export: no text in CSV is a formula */

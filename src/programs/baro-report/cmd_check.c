@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Did runs keep the limits of a budget? */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "output/rows/escaped.h"
+#include "output/text/read_fact.h"
+#include "programs/baro-report/check.h"
+#include "programs/baro-report/github.h"
+#include "programs/common/output.h"
+#include "programs/common/tape_args.h"
+#include "programs/common/tape_list.h"
+
+/* ---- the budget and its base, before any tape is read ---- */
+
+static bool has_relative(const struct check *c)
+{
+    size_t i = 0;
+    while (i < c->n && !(c->limit[i].factor > 0))
+        i++;
+    return i < c->n;
+}
+
+static int find_base(struct check *c, struct baro_error *err)
+{
+    struct buf path = {0};
+    if (!c->s->base && !c->s->budget)
+        return 0;
+    buf_printf(&path, "%s%s", c->s->base ? c->s->base : c->s->budget, c->s->base ? "" : ".json");
+    buf_byte(&path, 0);
+    c->base_path = path.failed ? NULL : (char *)path.at;
+    if (!c->base_path)
+        return error_set(err, -ENOMEM, "out of memory");
+    int code = c->s->update || !has_relative(c) ? 0 : base_read(&c->base, c->base_path, err);
+    return code == -ENOENT && !c->s->base ? 0 : code; /* each limit then says that there is none */
+}
+
+static int prepare(struct check *c)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    int code = c->s->budget ? limits_read_file(c, c->s->budget, &err) : 0;
+    code = code < 0 ? code : limits_read_options(c, &err);
+    code = code < 0 ? code : find_base(c, &err);
+    if (code < 0)
+        return cli_fail(c->cli, &err);
+    if (!c->n)
+        return cli_failf(c->cli, "no limit is given: --budget FILE, or --max 'rss_peak<2GB'");
+    if (!c->s->update != !c->s->why)
+        return cli_failf(c->cli, "--update and --why TEXT belong together");
+    if (c->s->update && (!c->base_path || !has_relative(c)))
+        return cli_failf(c->cli, "--update: %s",
+                         c->base_path ? "no limit is relative to the base, as in cpu<=1.05*base"
+                                      : "--base FILE is missing");
+    return 0;
+}
+
+static int print_list(const struct check *c)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < c->n; i++)
+        buf_printf(&text, "%s\n", c->limit[i].text);
+    int status = cli_out(c->cli, &text);
+    buf_done(&text);
+    return status;
+}
+
+/* ---- tapes ---- */
+
+__attribute__((format(printf, 3, 4))) static void note_tape(struct check *c, const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_str(&c->notes, "! ");
+    text_escaped(&c->notes, name, strlen(name));
+    buf_str(&c->notes, ": ");
+    buf_vprintf(&c->notes, format, args);
+    buf_byte(&c->notes, '\n');
+    va_end(args);
+}
+
+/* What of the run is known in part only? NULL: all of it is known. */
+static const char *lack_of(const struct baro_tape *tape, const struct baro_summary *s)
+{
+    if (baro_tape_state(tape) == BARO_TAPE_RUNNING)
+        return "it is still being recorded";
+    if (baro_tape_state(tape) == BARO_TAPE_CUT_OFF)
+        return "the recording was cut off";
+    if (report_u64(s, "recorder", "damaged_bytes"))
+        return "the tape is damaged";
+    if (report_is(s, "", "is_incomplete"))
+        return "there was not enough memory to read all of it";
+    if (report_u64(s, "", "removed_ns"))
+        return "its beginning was removed (--keep)";
+    return *report_text(s, "exit", "signal") ? "a signal ended the command" : NULL;
+}
+
+static int note_run(struct check *c, const char *name, const struct baro_tape *tape, const struct baro_fold *fold)
+{
+    const struct baro_summary *s = baro_fold_summary(fold);
+    struct checked_run *more = array_room(c->run, baro_runset_runs(c->set) - 1, &c->cap_runs, sizeof(*more));
+    char *before[MACHINE_FACTS];
+    if (!more || !memcpy(before, c->machine, sizeof(before)))
+        return cli_failf(c->cli, "out of memory");
+    c->run = more;
+    struct checked_run *run = &c->run[baro_runset_runs(c->set) - 1];
+    *run = (struct checked_run){0};
+    memset(c->machine, 0, sizeof(c->machine));
+    bool fits = check_machine(s, c->machine), is_same = true;
+    for (size_t i = MACHINE_FACTS; i-- > 0 && fits;) {
+        const char *of_base = c->base.is_there && c->base.machine[i] ? c->base.machine[i] : "";
+        is_same = is_same && (!before[i] || strcmp(before[i], c->machine[i]) == 0);
+        if (!c->base.is_there || (strcmp(of_base, c->machine[i]) == 0 && strcmp(of_base, "not known") != 0))
+            continue;
+        run->is_elsewhere = true;
+        run->differs = check_machine_name(i);
+    }
+    for (size_t i = 0; i < MACHINE_FACTS; i++)
+        free(before[i]);
+    const char *lack = lack_of(tape, s);
+    uint64_t status = report_u64(s, "exit", "status");
+    run->is_partial = lack;
+    c->is_failed = c->is_failed || status || lack;
+    if (lack)
+        note_tape(c, name, "%s: what is known of it are lower bounds", lack);
+    else if (status)
+        note_tape(c, name, "the command ended with status %u", (unsigned)status);
+    if (!is_same)
+        note_tape(c, name, "another machine than that of the runs before it");
+    if (!is_same && c->s->update)
+        return cli_failf(c->cli, "runs of several machines are no base; %s is of another one", name);
+    return fits ? 0 : cli_failf(c->cli, "out of memory");
+}
+
+/* A tape that can't be read counts as a run of which nothing is known; one that is not there is a wrong call. */
+static int refuse_tape(struct check *c, const struct baro_error *why)
+{
+    if (why->code == -ENOENT || why->code == -ENOMEM || c->s->update)
+        return cli_fail(c->cli, why);
+    c->unread++;
+    buf_str(&c->notes, "! ");
+    buf_str(&c->notes, why->text); /* it names the tape, and is escaped */
+    buf_byte(&c->notes, '\n');
+    return 0;
+}
+
+static int add_tape(struct check *c, const struct listed_tape *t)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape = NULL;
+    struct baro_fold *fold = NULL;
+    int status, code = t->is_unread ? -1 : baro_tape_open(&tape, t->path, &err);
+    code = code < 0 ? code : reader_set_tasks(c->cli->settings, tape, &err);
+    code = code < 0 ? code : baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err);
+    if (code < 0) {
+        status = refuse_tape(c, t->is_unread ? &t->reason : &err);
+    } else if (baro_runset_add(c->set, t->path, fold, &err) < 0) {
+        status = cli_fail(c->cli, &err);
+    } else {
+        status = note_run(c, t->name, tape, fold);
+        if (!status)
+            check_cause(c, fold);
+    }
+    baro_fold_free(fold);
+    baro_tape_close(tape);
+    return status;
+}
+
+static int read_tapes(struct check *c, char **argv)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct tape_list list = {0};
+    int status =
+        baro_runset_new(&c->set, &err) < 0 || tape_list_read(&list, argv, &err) < 0 ? cli_fail(c->cli, &err) : 0;
+    for (size_t i = 0; i < list.n && !status; i++)
+        status = add_tape(c, &list.at[i]);
+    tape_list_done(&list);
+    buf_byte(&c->notes, 0);
+    return status;
+}
+
+/* ---- results ---- */
+
+static int write_file(const struct check *c, const char *path, void (*write)(const struct check *c, struct buf *ret))
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct buf text = {0};
+    struct output o;
+    if (!path)
+        return 0;
+    write(c, &text);
+    int code = text.failed ? error_set(&err, -ENOMEM, "out of memory")
+                           : output_open(&o, strcmp(path, "-") == 0 ? NULL : path, true, false, &err);
+    if (code >= 0) {
+        code = output_write(&o, text.at, text.len, &err);
+        code = code < 0 ? code : output_commit(&o, &err);
+        output_done(&o);
+    }
+    buf_done(&text);
+    return code < 0 ? cli_fail(c->cli, &err) : 0;
+}
+
+static int print_check(const struct check *c, const struct settings *s)
+{
+    const struct cli *cli = c->cli;
+    struct buf text = {0};
+    if (s->json)
+        check_json(c, &text);
+    else if (s->markdown)
+        check_markdown(c, &text);
+    else
+        check_text(c, s->verbose, (struct report_style){.width = cli->tty ? cli->width : 0, .utf8 = cli->utf8}, &text);
+    if (s->github)
+        check_annotations(c, &text);
+    int status = cli_out(cli, &text);
+    if (!status && s->github) {
+        check_markdown(c, &text);
+        status = github_append(cli, &text);
+    }
+    buf_done(&text);
+    return status;
+}
+
+static int conclude(struct check *c, const struct settings *s)
+{
+    if (c->s->update && c->is_failed)
+        return cli_failf(c->cli, "%s is as it was: the run of a failed or unfinished command is no base", c->base_path);
+    if (c->s->update)
+        return base_write(c);
+    if (!check_judge(c))
+        return cli_failf(c->cli, "out of memory");
+    int status = print_check(c, s);
+    status = status ? status : write_file(c, c->s->junit, check_junit);
+    status = status ? status : write_file(c, c->s->gitlab_metrics, check_gitlab_metrics);
+    status = status ? status : write_file(c, c->s->gitlab_quality, check_gitlab_quality);
+    return status ? status : check_status(c);
+}
+
+int cmd_check(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct check c = {.cli = cli, .s = &s->check, .unknown_fails = s->check.unknown};
+    int status = prepare(&c);
+    if (!status && s->list) {
+        status = print_list(&c);
+    } else if (!status) {
+        status = read_tapes(&c, argv);
+        status = status ? status : conclude(&c, s);
+    }
+    limits_done(&c);
+    base_done(&c.base);
+    baro_runset_free(c.set);
+    for (size_t i = 0; i < MACHINE_FACTS; i++)
+        free(c.machine[i]);
+    free(c.run);
+    free(c.base_path);
+    buf_done(&c.notes);
+    return status;
+}
