@@ -15,7 +15,7 @@ def burn(seconds):
 def test_two_commands(run, work):
     done = run("compare", "-n", "5", "--keep", work / "tapes", "--export-json", work / "h.json", burn(0.05), burn(0.2),
                status=0)
-    assert re.search(r"^cpu +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms\) +[\d.]+×, changed", done.stdout, re.M), done.stdout
+    assert re.search(r"^ +cpu +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms\) +[\d.]+×, changed", done.stdout, re.M), done.stdout
     assert "median of 5 (range)" in done.stdout and done.stderr == ""
     assert sorted(p.name for p in (work / "tapes").iterdir()) == [f"{c}-00{i}.baro" for c in "ab" for i in range(1, 6)]
     results = json.loads((work / "h.json").read_text())["results"]

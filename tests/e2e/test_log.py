@@ -308,7 +308,7 @@ def test_trend(run, work):
 
 
 def test_trend_of_nothing(run, work):
-    assert "no run that ended well" in run("trend", status=2).stderr
+    assert "no run fits" in run("trend", status=2).stderr
     run("run", "-q", "--", "true", status=0)
     text = run("trend", status=0).stdout
     assert "1 run" in text and "no change can be told" in text

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "baro/runset.h"
 #include "base/error.h"
@@ -48,7 +48,10 @@ struct trend {
 
 static bool is_tape(const char *word)
 {
-    return *word == '@' || access(word, F_OK) == 0 || span_ends(span_str(word), ".baro");
+    struct stat st;
+    bool is_there = stat(word, &st) == 0; /* a script in this folder is more often meant as a command */
+    return *word == '@' || span_ends(span_str(word), ".baro") ||
+           (is_there && (S_ISDIR(st.st_mode) || strchr(word, '/')));
 }
 
 /* Sorts the operands: one is a fact, one an expression, the others are tapes, which stay in argv. */
@@ -438,6 +441,8 @@ int cmd_trend(struct cli *cli, const struct settings *s, char **argv)
         status = cli_fail(cli, &err);
     } else if (t->n) {
         status = show(cli, t);
+    } else if (!t->failed && !t->absent) {
+        status = cli_failf(cli, "no run fits");
     } else {
         struct buf name = {0};
         figures_name((size_t)t->fact, &name);

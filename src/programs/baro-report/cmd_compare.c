@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
+#include "output/rows/wrap.h"
 #include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 #include "programs/baro-report/compare_runs.h"
@@ -200,19 +201,33 @@ static int put_command(const struct cli *cli, const struct compared_runs *r, uns
         from += r->run[i].command == 0;
     for (unsigned k = 0; k < FACTS && !status; k++) {
         size_t n = values_of(set, shown[k][0], from, room);
-        struct buf name = {0};
+        const char letter[2] = {(char)('a' + command), 0};
         if (k && n && room[n - 1] == 0) /* it never wrote */
             continue;
-        if (!k)
-            text_escaped(&name, r->commands[command], strlen(r->commands[command]));
+        table_text(t, r->n_commands > 1 && !k ? letter : "");
         table_text(t, shown[k][1]);
         put_spread(t, baro_runset_row(set, row_of(set, shown[k][0]))->fact, room, n);
         put_ratio(t, command ? difference_of(set, shown[k][0]) : NULL);
-        table_take(t, &name);
-        buf_done(&name);
     }
     baro_runset_free(set);
     return status;
+}
+
+/* A line for each command; a letter says which rows of the table are its own, and which tapes of --keep. */
+static void put_commands(const struct cli *cli, const struct compared_runs *r, struct buf *ret)
+{
+    for (unsigned i = 0; i < r->n_commands; i++) {
+        struct buf line = {0};
+        if (r->n_commands > 1)
+            buf_printf(&line, "%c  ", 'a' + (int)i);
+        text_escaped(&line, r->commands[i], strlen(r->commands[i]));
+        buf_byte(&line, '\n');
+        if (cli->tty)
+            wrap_lines(&line, 0, cli->width);
+        buf_add(ret, line.at, line.len);
+        ret->failed = ret->failed || line.failed;
+        buf_done(&line);
+    }
 }
 
 static int print_table(const struct cli *cli, const struct compared_runs *r)
@@ -222,13 +237,14 @@ static int print_table(const struct cli *cli, const struct compared_runs *r)
     double *room = calloc(r->n + 1, sizeof(*room));
     int status = room ? 0 : cli_failf(cli, "out of memory");
     table_text(&t, "");
+    table_text(&t, "");
     buf_printf(&text, "median of %u (range)", r->n / r->n_commands);
     table_take(&t, &text);
-    table_text(&t, r->n_commands > 1 ? "against the first" : "");
-    table_text(&t, "command");
+    table_text(&t, r->n_commands > 1 ? "against a" : "");
     for (unsigned i = 0; i < r->n_commands && !status; i++)
         status = put_command(cli, r, i, room, &t);
     if (!status) {
+        put_commands(cli, r, &text);
         table_print(&t, cli->tty ? cli->width : 0, &text);
         status = cli_out_text(cli, &text);
     }

@@ -43,7 +43,7 @@ const char *diff_label(const struct baro_difference *d)
 static double size_of(const struct baro_difference *d)
 {
     double from = isnan(d->before) ? 0 : d->before, to = isnan(d->after) ? 0 : d->after;
-    return isnan(d->shift) ? to - from : d->shift;
+    return to - from; /* of the medians that stand beside it; the answer comes from the estimate of the shift */
 }
 
 void diff_value(struct buf *b, const struct baro_difference *d, double value)
@@ -88,9 +88,9 @@ void diff_answer(struct buf *b, const struct baro_difference *d)
     if (d->answer != BARO_ANSWER_UNKNOWN)
         buf_str(b, baro_answer_name(d->answer));
     else if (d->more_runs)
-        buf_printf(b, "cannot tell (%u runs would)", d->more_runs);
+        buf_printf(b, "%u runs would tell", d->more_runs);
     else if (d->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND))
-        buf_str(b, "cannot tell (a bound)");
+        buf_str(b, "only a bound");
     else
         buf_str(b, "cannot tell");
 }

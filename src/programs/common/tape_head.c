@@ -52,6 +52,7 @@ static void put_line(struct baro_tape *tape, struct buf *ret)
     struct buf line = {0}, target = {0};
     report_name(h, &line);
     put_target(tape, &target);
+    buf_str(&line, line.len && target.len ? ": " : "");
     buf_add(&line, target.at, target.len);
     buf_add(ret, line.at, line.len < LINE_MOST ? line.len : LINE_MOST);
     buf_byte(ret, 0);

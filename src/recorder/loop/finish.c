@@ -133,7 +133,7 @@ void recorder_finish(struct recorder *r)
         sampler_settle(&r->sampler);
         event_check_survivors(r);
         enforce_finish(r);
-        if (!r->end.leaves)
+        if (!r->end.leaves && !r->end.detached) /* else the recording ended, and not the job */
             report_survivors(r);
         limits_find(r);
         marks_finish(r);

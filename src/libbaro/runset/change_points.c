@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Change points of a row of values by E-divisive: Matteson and James, "A nonparametric approach for multiple change
  * point analysis of multivariate data", 2014; in the form of MongoDB's signal_processing_algorithms, whose figures
- * tests/unit/test_steps.c has. */
+ * tests/unit/test_change_points.c has. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
