@@ -23,7 +23,7 @@ static int compare_keys(const void *a, const void *b)
 static uint32_t find_parent(const struct parents_process *at, const struct key *keys, uint32_t n, uint32_t i)
 {
     const struct parents_process *child = &at[i];
-    uint64_t start = child->parent_start ? child->parent_start : child->start;
+    uint64_t start = child->parent_start ? child->parent_start : child->start ? child->start : UINT64_MAX;
     struct key want = {.pid = child->ppid, .start = start, .i = UINT32_MAX};
     uint32_t low = 0, high = n;
     while (low < high) {
@@ -34,7 +34,7 @@ static uint32_t find_parent(const struct parents_process *at, const struct key *
             high = middle;
     }
     if (!low || keys[low - 1].pid != child->ppid || keys[low - 1].i == i ||
-        (child->parent_start && keys[low - 1].start != start))
+        (child->parent_start && keys[low - 1].start && keys[low - 1].start != start))
         return PARENTS_NONE;
     return keys[low - 1].i;
 }
