@@ -26,6 +26,26 @@ static int discard(void *context, const char *text, size_t len)
     return 0;
 }
 
+static uint64_t touch_steps(struct baro_tape *tape)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_steps *steps;
+    uint64_t sum = 0;
+    if (baro_steps_of_tape(tape, &steps, &err) < 0)
+        return 0;
+    for (size_t i = 0; i < baro_steps_count(steps); i++) {
+        const struct baro_step *s = baro_steps_get(steps, i);
+        sum += strlen(s->name) + (s->cmdline ? strlen(s->cmdline) : 0) + (uint64_t)s->driver;
+    }
+    for (size_t i = 0; i < baro_steps_links(steps); i++) {
+        const struct baro_step_link *l = baro_steps_link(steps, i);
+        if (l->end_ns <= l->begin_ns || l->step >= (ptrdiff_t)baro_steps_count(steps))
+            abort();
+    }
+    baro_steps_free(steps);
+    return sum;
+}
+
 static void read_all(const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -50,6 +70,7 @@ static void read_all(const char *path)
         (void)baro_summary_json(baro_fold_summary(fold), "t", discard, NULL, &err);
         baro_fold_free(fold);
     }
+    sink += touch_steps(tape);
     baro_tape_close(tape);
 }
 

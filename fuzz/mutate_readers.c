@@ -203,6 +203,8 @@ static const struct {
     {"copy", copy, {NULL}},
     {"summary", NULL, {"summary"}},
     {"summary --json", NULL, {"summary", "--json"}},
+    {"summary --by step", NULL, {"summary", "--by", "step", "--verbose"}},
+    {"summary --by step --json", NULL, {"summary", "--by", "step", "--json"}},
     {"show", NULL, {"show"}},
     {"show --json", NULL, {"show", "--json"}},
     {"show --at 50%", NULL, {"show", "--at", "50%", "--pick", "nearest"}},

@@ -59,6 +59,7 @@
 #include "baro/runset.h"
 #include "baro/sample.h"
 #include "baro/series.h"
+#include "baro/steps.h"
 #include "baro/summary.h"
 #include "baro/tape.h"
 #include "baro/text.h"

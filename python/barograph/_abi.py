@@ -291,6 +291,12 @@ BARO_ANSWER_CHANGED = 2
 BARO_ANSWER_NEW = 3
 BARO_ANSWER_GONE = 4
 
+# enum baro_link_after
+BARO_LINK_FIRST = 0
+BARO_LINK_NEXT = 1
+BARO_LINK_SLOT = 2
+BARO_LINK_LAST = 3
+
 # enum baro_text_kind
 BARO_TEXT_HOST = 0
 BARO_TEXT_KERNEL = 1
@@ -657,6 +663,35 @@ class baro_bucket(Structure):
     ]
 
 
+class baro_step(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("cmdline", c_char_p),
+        ("occurrence", c_uint32),
+        ("occurrences", c_uint32),
+        ("pid", c_int32),
+        ("start_ticks", c_uint64),
+        ("driver", c_ssize_t),
+        ("begin_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("is_driver", c_bool),
+        ("is_idle", c_bool),
+        ("has_ended", c_bool),
+        ("has_status", c_bool),
+        ("status", c_int),
+    ]
+
+
+class baro_step_link(Structure):
+    _fields_ = [
+        ("step", c_ssize_t),
+        ("begin_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("after", c_int),
+        ("saving_most_ns", c_uint64),
+    ]
+
+
 class baro_text(Structure):
     _fields_ = [
         ("what", c_int),
@@ -945,6 +980,23 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_series_read": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_series_bucket_ns": (c_uint64, (c_void_p, c_size_t)),
     "baro_series_bucket": (POINTER(baro_bucket), (c_void_p, c_int, c_size_t)),
+    "baro_steps_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
+    "baro_steps_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_steps_free": (None, (c_void_p,)),
+    "baro_steps_add": (None, (c_void_p, POINTER(baro_record))),
+    "baro_steps_finish": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_steps_begin_ns": (c_uint64, (c_void_p,)),
+    "baro_steps_end_ns": (c_uint64, (c_void_p,)),
+    "baro_steps_left_out": (c_uint64, (c_void_p,)),
+    "baro_steps_count": (c_size_t, (c_void_p,)),
+    "baro_steps_get": (POINTER(baro_step), (c_void_p, c_size_t)),
+    "baro_steps_find": (c_ssize_t, (c_void_p, c_int32, c_uint64)),
+    "baro_steps_fact_count": (c_int, ()),
+    "baro_steps_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_steps_fact_find": (c_int, (c_char_p,)),
+    "baro_steps_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_steps_links": (c_size_t, (c_void_p,)),
+    "baro_steps_link": (POINTER(baro_step_link), (c_void_p, c_size_t)),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),
     "baro_text_next": (c_size_t, (c_char_p, c_size_t, c_char_p)),
     "baro_signal_name": (c_char_p, (c_int,)),

@@ -20,6 +20,7 @@ from .errors import ArgumentError, ClosedError
 from .header import Header
 from .records import Event, Exit
 from .sample import Now, Sample
+from .steps import Steps
 from .summary import Row, Summary, Verdict, verdicts_of
 from .timeline import Mark, Notable, Phase, Timeline
 
@@ -148,6 +149,11 @@ class Tape:
     @property
     def timeline(self) -> Timeline:
         return self._of_all("timeline", Timeline)  # type: ignore[no-any-return]
+
+    @property
+    def steps(self) -> Steps:
+        """What held the job up, step by step: each compile of make, each command of a script; and the chain."""
+        return self._of_all("steps", Steps)  # type: ignore[no-any-return]
 
     @property
     def phases(self) -> Table[Phase]:

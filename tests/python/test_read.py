@@ -161,6 +161,20 @@ def test_tasks_by_rules(tape, path):
         barograph.open(path, tasks={"x": "("}).tasks  # noqa: B018
 
 
+def test_steps(tape, path):
+    steps = tape.steps
+    assert steps is tape.steps
+    assert abs(sum(s.responsible_ns for s in steps.items) - (steps.end_ns - steps.begin_ns)) <= len(steps.items)
+    assert sum(s.processes for s in steps.items) == tape.summary.job.processes_started
+    assert steps.chain[0].begin_ns == steps.begin_ns and steps.chain[-1].end_ns == steps.end_ns
+    for link, after in zip(steps.chain, steps.chain[1:]):
+        assert link.end_ns == after.begin_ns and (link.step is None or link.step in steps.items)
+    first = steps.items[0]
+    assert first.driver is None or first.driver.is_driver
+    assert {"name", "cmdline", "pid", "responsible_ns", "rss_peak_bytes"} <= set(first.to_dict())
+    assert "driver" not in first.to_dict() and "wall time" in first.help("responsible_ns")
+
+
 def test_timeline(tape):
     (phase,) = tape.phases
     assert phase.name == "work" and phase.attributes == {"n": 1} and phase.cpu_ns > 250_000_000

@@ -4,7 +4,7 @@
 #define OUTPUT_PAGE_LIVES_H
 
 #include "baro/baro.h"
-#include "output/page/names.h"
+#include "base/names.h"
 
 /* If there are too many processes, only those are kept that the page may show: the heaviest, and those that have not
  * ended. The others are only counted. A million processes take 40 MB. */

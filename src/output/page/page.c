@@ -19,6 +19,7 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *
     while ((code = baro_tape_next(tape, &r, err)) > 0) {
         baro_fold_add(p->fold, &r);
         lives_add(&p->lives, &r);
+        baro_steps_add(p->steps, &r);
         moments_add(&p->moments, &r);
         kinds_add(&p->kinds, tape, &r);
         if (lives_are_many(&p->lives) && !moments_thin(&p->moments, &p->lives))
@@ -27,6 +28,8 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *
     if (code < 0)
         return code;
     code = baro_fold_finish(p->fold, BARO_FOLD_VERDICTS, err);
+    if (code >= 0)
+        code = baro_steps_finish(p->steps, err);
     if (code < 0)
         return code;
     bool ok = lives_finish(&p->lives) == 0 && lives_label(&p->lives) == 0 && !p->moments.failed &&
@@ -125,6 +128,7 @@ static int write_page(struct page *p, const struct baro_verdicts *verdicts, stru
     in_short(p, verdicts);
     over_time(p);
     page_tree(p);
+    page_steps(p);
     page_tables(p);
     page_facts(p);
     buf_str(&p->html, "</main>\n<footer><p>Made by barograph " BARO_VERSION " from a tape of version ");
@@ -152,6 +156,8 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
     moments_init(&p.moments, &p.lives, last);
     if (code >= 0)
         code = baro_fold_new(&p.fold, p.header, BARO_FOLD_VERDICTS, err);
+    if (code >= 0)
+        code = baro_steps_new(&p.steps, p.header, err);
     if (code >= 0) {
         p.summary = baro_fold_summary(p.fold);
         p.timeline = baro_fold_timeline(p.fold);
@@ -171,6 +177,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
     kinds_done(&p.kinds);
     moments_done(&p.moments);
     lives_done(&p.lives);
+    baro_steps_free(p.steps);
     baro_fold_free(p.fold);
     buf_done(&p.html);
     return code;

@@ -26,6 +26,7 @@ struct page {
     struct lives lives;
     struct moments moments;
     struct bars bars;
+    struct baro_steps *steps;
     struct kinds kinds;
     struct chart_set *figures;
     struct chart_set *machine;         /* charts of the machine, from its own tape; NULL: there are none */
@@ -92,12 +93,26 @@ void page_gantt(struct page *p);                           /* gantt.c: the phase
 void page_words(struct page *p, bool about_the_recording); /* words.c: the lines of the summary */
 void page_key_figures(struct page *p);
 void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
-void page_charts(struct page *p); /* plot.c */
-void page_bars(struct page *p);   /* process_bars.c */
+void page_charts(struct page *p); /* A table in a section of its own. columns: "name|cpu>|...", ">" marks numbers. what:
+                                   * what its rows are, if not all of them are shown. */
+void page_begin_table(struct page *p, const char *id, const char *title, const char *columns);
+void page_end_table(struct page *p, uint64_t shown, uint64_t all, const char *what);
+
+/* plot.c */
+void page_bars(struct page *p); /* process_bars.c */
+/* steps.c: the steps of the job, and the chain of last finishers; nothing if the job had one step. */
+bool page_has_steps(const struct page *p);
+void page_steps(struct page *p);
+void page_step_name(struct page *p, ptrdiff_t step);
 void page_tree(struct page *p);   /* tree.c: the processes at the moment with most memory */
 void page_tables(struct page *p); /* tables.c */
 void page_facts(struct page *p);  /* facts.c: completeness, cost, and all facts */
 int page_data(struct page *p);    /* data.c: JSON for the script; 0 or -ENOMEM */
+
+/* A table in a section of its own. columns: "name|cpu>|...", ">" marks numbers. what: what its rows are, if not all of
+ * them are shown. */
+void page_begin_table(struct page *p, const char *id, const char *title, const char *columns);
+void page_end_table(struct page *p, uint64_t shown, uint64_t all, const char *what);
 
 /* plot.c */
 /* The charts in the order of the page, from 0 on; NULL: there is none. */

@@ -5,10 +5,12 @@
 #include "base/fmt.h"
 #include "output/page/parts.h"
 #include "output/text/lines.h"
+#include "output/text/steps.h"
 
 #define ROW_HEIGHT 17u
 #define ACROSS 10000.0
 #define LEVELS 5u
+#define LINKS_DRAWN 2000u
 
 static int across(const struct page *p, uint64_t t_ns)
 {
@@ -144,6 +146,27 @@ static void label(struct page *p, const struct bar_row *row)
     buf_str(html, "</li>\n");
 }
 
+/* A row above the processes: from when to when the job waited for which step. */
+static void chain(struct page *p)
+{
+    struct buf *html = &p->html;
+    size_t n = baro_steps_links(p->steps);
+    for (size_t i = 0; i < n && i < LINKS_DRAWN; i++) {
+        const struct baro_step_link *l = baro_steps_link(p->steps, i);
+        const struct baro_step *step = l->step < 0 ? NULL : baro_steps_get(p->steps, (size_t)l->step);
+        int from = across(p, l->begin_ns), to = across(p, l->end_ns);
+        if (!step)
+            continue;
+        buf_printf(html, "<g class=\"bar link k%u\" data-k=\"", page_color(p, step->name));
+        page_string(html, step->name);
+        buf_str(html, "\"><title>");
+        page_step_name(p, l->step);
+        buf_printf(html, ", %s%s%s</title><rect class=\"u%u\" x=\"%d\" y=\"2\" width=\"%d\" height=\"%u\"/></g>\n",
+                   DURATION(l->end_ns - l->begin_ns), *report_link_after(l) ? "; before it waited for " : "",
+                   report_link_after(l), i % 2 ? 3u : 5u, from, to - from < 12 ? 12 : to - from, ROW_HEIGHT - 4);
+    }
+}
+
 static void caption(struct page *p)
 {
     struct buf *html = &p->html;
@@ -155,6 +178,15 @@ static void caption(struct page *p)
     buf_str(html,
             "<p class=\"hint\">Each bar is a process, below its parent; the darker, the more CPU it used. Red ends: "
             "it failed.");
+    if (page_has_steps(p)) {
+        struct buf saving = {0};
+        buf_str(html, " The first row has what the job waited for, from its end backwards: the step that ended last, "
+                      "before its beginning the one that had ended last by then, and so on. ");
+        report_chain_saving(p->steps, &saving);
+        chart_xml_text(html, (const char *)saving.at, saving.len);
+        buf_str(html, saving.len ? "." : "");
+        buf_done(&saving);
+    }
     if (merged)
         buf_printf(html,
                    " %s of %s processes are merged into %llu strip%s: by name under their parent, the darker, the more "
@@ -172,7 +204,10 @@ void page_bars(struct page *p)
         return;
     buf_str(&p->html, "<h3 class=\"sub\">Processes</h3>\n");
     caption(p);
+    unsigned first = page_has_steps(p) ? 1 : 0, rows = p->bars.n + first;
     buf_str(&p->html, "<div class=\"track bars\"><ul class=\"th\">\n");
+    if (first)
+        buf_str(&p->html, "<li class=\"chain\"><span>chain of last finishers</span></li>\n");
     for (uint32_t i = 0; i < p->bars.n; i++)
         label(p, &p->bars.row[i]);
     buf_printf(&p->html,
@@ -180,12 +215,14 @@ void page_bars(struct page *p)
                "aria-label=\"processes over time; the table of processes lists them\"><svg class=\"in\" "
                "width=\"100%%\" height=\"%u\" "
                "viewBox=\"0 0 %d %u\" preserveAspectRatio=\"none\">\n",
-               p->bars.n * ROW_HEIGHT, p->bars.n * ROW_HEIGHT, (int)ACROSS, p->bars.n * ROW_HEIGHT);
+               rows * ROW_HEIGHT, rows * ROW_HEIGHT, (int)ACROSS, rows * ROW_HEIGHT);
+    if (first)
+        chain(p);
     for (uint32_t i = 0; i < p->bars.n; i++) {
         if (p->bars.row[i].life == LIFE_NONE)
-            strip(p, &p->bars.row[i], i * ROW_HEIGHT);
+            strip(p, &p->bars.row[i], (i + first) * ROW_HEIGHT);
         else
-            single(p, &p->bars.row[i], i * ROW_HEIGHT);
+            single(p, &p->bars.row[i], (i + first) * ROW_HEIGHT);
         page_flush(p, false);
     }
     buf_str(&p->html, "</svg></svg></div></div>\n");

@@ -17,7 +17,7 @@
 #define EXITS_SHOWN 100u
 #define EVENTS_SHOWN 200u
 
-static void begin_table(struct page *p, const char *id, const char *title, const char *columns)
+void page_begin_table(struct page *p, const char *id, const char *title, const char *columns)
 {
     struct buf *html = &p->html;
     page_begin_section(p, id, title);
@@ -25,7 +25,6 @@ static void begin_table(struct page *p, const char *id, const char *title, const
                "<div class=\"tw\" tabindex=\"0\" role=\"region\" aria-labelledby=\"h-%s\"><table "
                "data-table=\"%s\"><thead><tr>",
                id, id);
-    /* "name|cpu>|..." : ">" marks numbers */
     while (*columns) {
         size_t n = strcspn(columns, "|");
         bool is_number = n && columns[n - 1] == '>';
@@ -36,7 +35,7 @@ static void begin_table(struct page *p, const char *id, const char *title, const
     buf_str(html, "</tr></thead><tbody>\n");
 }
 
-static void end_table(struct page *p, uint64_t shown, uint64_t all, const char *what)
+void page_end_table(struct page *p, uint64_t shown, uint64_t all, const char *what)
 {
     struct buf *html = &p->html;
     buf_str(html, "</tbody></table></div>\n");
@@ -77,7 +76,7 @@ static void phases(struct page *p)
         n += baro_timeline_get(p->timeline, i)->kind == BARO_TIMELINE_PHASE;
     if (!n)
         return;
-    begin_table(p, "phases", "Phases", "phase|begin>|lasted>|cpu>|cores>|peak rss>|peak pss>|read>|written>");
+    page_begin_table(p, "phases", "Phases", "phase|begin>|lasted>|cpu>|cores>|peak rss>|peak pss>|read>|written>");
     size_t shown = 0;
     for (size_t i = 0; i < count && shown < EVENTS_SHOWN; i++) {
         const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);
@@ -98,7 +97,7 @@ static void phases(struct page *p)
         }
         buf_str(&p->html, "</tr>\n");
     }
-    end_table(p, shown, n, "phases");
+    page_end_table(p, shown, n, "phases");
 }
 
 /* ---- tasks and commands: a row has a name, and a cell for each fact ---- */
@@ -120,7 +119,7 @@ static void section_table(struct page *p, const char *section, const char *title
     for (size_t k = 0; k < n_columns; k++)
         buf_printf(&titles, "|%s>", columns[k].title);
     buf_byte(&titles, 0);
-    begin_table(p, section, title, titles.failed ? "" : (const char *)titles.at);
+    page_begin_table(p, section, title, titles.failed ? "" : (const char *)titles.at);
     buf_done(&titles);
     shown = shown < n ? shown : n;
     for (size_t i = 0; i < shown; i++) {
@@ -140,7 +139,7 @@ static void section_table(struct page *p, const char *section, const char *title
         }
         buf_str(html, "</tr>\n");
     }
-    end_table(p, shown, n, section);
+    page_end_table(p, shown, n, section);
 }
 
 static void tasks(struct page *p)
@@ -252,10 +251,10 @@ static void processes(struct page *p)
         sorted[i] = (struct by_cpu){p->lives.at[i].cpu_ns, i};
     qsort(sorted, n, sizeof *sorted, most_first);
     if (n) {
-        begin_table(p, "processes", "Processes", PROCESS_COLUMNS);
+        page_begin_table(p, "processes", "Processes", PROCESS_COLUMNS);
         for (uint32_t k = 0; k < shown; k++)
             process(p, sorted[k].i);
-        end_table(p, shown, n + p->lives.left_out, "processes, those with most CPU time,");
+        page_end_table(p, shown, n + p->lives.left_out, "processes, those with most CPU time,");
     }
     free(sorted);
 }
@@ -267,14 +266,14 @@ static void exits(struct page *p)
         n += life_has_failed(&p->lives.at[i]);
     if (!n)
         return;
-    begin_table(p, "exits", "Exits other than 0", PROCESS_COLUMNS);
+    page_begin_table(p, "exits", "Exits other than 0", PROCESS_COLUMNS);
     for (uint32_t i = 0; i < p->lives.n && shown < EXITS_SHOWN; i++) {
         if (life_has_failed(&p->lives.at[i])) {
             process(p, i);
             shown++;
         }
     }
-    end_table(p, shown, n, "exits");
+    page_end_table(p, shown, n, "exits");
 }
 
 /* ---- events ---- */
@@ -286,7 +285,7 @@ static void events(struct page *p)
         n += baro_timeline_get(p->timeline, i)->kind != BARO_TIMELINE_PHASE;
     if (!n)
         return;
-    begin_table(p, "events", "Marks and events", "when>|lasted>|kind|what");
+    page_begin_table(p, "events", "Marks and events", "when>|lasted>|kind|what");
     for (size_t i = 0; i < count && shown < EVENTS_SHOWN; i++) {
         const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);
         if (item->kind == BARO_TIMELINE_PHASE)
@@ -301,7 +300,7 @@ static void events(struct page *p)
         page_string(&p->html, item->text);
         buf_str(&p->html, "</td></tr>\n");
     }
-    end_table(p, shown, n, "marks and events");
+    page_end_table(p, shown, n, "marks and events");
 }
 
 void page_tables(struct page *p)

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "baro/text.h"
+#include "base/escape.h"
 #include "output/text/summary_text.h"
 
 const char *report_reason(int absent)
@@ -38,8 +39,11 @@ void report_status(int status, struct buf *ret)
 
 void report_end(int status, const char *limit, struct buf *ret)
 {
-    if (*limit)
-        buf_printf(ret, "limit %s%s", limit, status >= 0 ? ", " : "");
+    if (*limit) {
+        buf_str(ret, "limit ");
+        buf_escaped(ret, limit, strlen(limit));
+        buf_str(ret, status >= 0 ? ", " : "");
+    }
     if (status >= 0)
         report_status(status, ret);
 }

@@ -16,6 +16,9 @@
 #include "base/map.h"
 #include "base/span.h"
 
+#define NUMBER_MOST 1.9e19 /* what 64 bits hold */
+#define CORES_MOST 1e6
+
 #define WAIT_MS 50
 #define AT_ONCE 4096    /* entries of a transaction: what is interrupted has kept most of its work */
 #define GONE_MOST 1000u /* files that are checked for being gone, in one call */
@@ -280,9 +283,22 @@ void catalogue_keep_figures(struct catalogue *c, const struct tape_row *row, con
     keep(c, KEEP_FIGURES, row, f, sizeof(*f) + f->n * sizeof(*f->at));
 }
 
+/* Is it a number that a tape may have? NAN: it is not known. */
+static bool is_number(double v)
+{
+    return isnan(v) || (v >= 0 && v < NUMBER_MOST);
+}
+
 static bool is_sound(const struct figures *f, size_t n)
 {
-    return f->n == n && f->need.size == sizeof(f->need) && f->need.parts <= BARO_NEED_PARTS;
+    const struct baro_need *need = &f->need;
+    if (f->n != n || need->size != sizeof(*need) || need->parts > BARO_NEED_PARTS || need->cores >= CORES_MOST)
+        return false;
+    for (const double *v = &need->wall_ns; v < need->demand + BARO_NEED_PARTS; v++) {
+        if (!is_number(*v))
+            return false;
+    }
+    return true;
 }
 
 struct figures *catalogue_figures(struct catalogue *c, const struct tape_row *row)

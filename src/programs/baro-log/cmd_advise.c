@@ -14,6 +14,7 @@
 
 #define LIMITS_MOST 4
 #define LABEL_WIDTH 8
+#define CORES_MOST 1e6
 #define SHORT_NS 30e9 /* what is shorter says little about time and cores */
 #define HOUR_NS 3600e9
 #define MENTION 0.25 /* a part of memory from this share on is worth a word */
@@ -171,7 +172,7 @@ static void put_cores(const struct advising *a, struct buf *b)
     buf_printf(b, "%.0f: there was work for %.0f", a->advice.cores, r.least);
     if (r.most > r.least)
         buf_printf(b, " to %.0f", r.most);
-    for (double k = a->advice.cores; k > 1;) {
+    for (double k = a->advice.cores; k > 1 && k < CORES_MOST;) {
         k = ceil(k / 2);
         double slower = slower_with(a, k);
         if (slower > 0)

@@ -41,18 +41,18 @@ static int list_named(struct log *l, char **operands, struct baro_error *err)
 {
     int code = tape_list_read(&l->named, operands, err);
     size_t n = 0;
-    for (size_t i = 0; i < l->named.n && code >= 0; i++) {
+    for (size_t i = 0; i < l->named.n; i++) {
         struct listed_tape *t = &l->named.at[i];
-        if (t->is_unread && !t->is_empty_folder)
-            return error_set(err, t->reason.code, "%s", t->reason.text);
-        if (!t->is_unread && !t->is_there)
-            return error_set(err, -ENOENT, "can't open %s: %s", t->path, strerror(ENOENT));
-        if (!t->is_unread)
-            l->named.at[n++] = *t;
-        else
+        if (code >= 0 && t->is_unread && !t->is_empty_folder)
+            code = error_set(err, t->reason.code, "%s", t->reason.text);
+        else if (code >= 0 && !t->is_unread && !t->is_there)
+            code = error_set(err, -ENOENT, "can't open %s: %s", t->path, strerror(ENOENT));
+        if (t->is_unread)
             tape_list_drop(t);
+        else
+            l->named.at[n++] = *t;
     }
-    l->named.n = code < 0 ? l->named.n : n;
+    l->named.n = n;
     if (code >= 0)
         code = tape_rows_of_list(&l->rows, &l->named, err);
     l->named_count = l->rows.n;

@@ -6,6 +6,7 @@
 #include "output/text/summary_text.h"
 #include "output/text/tasks.h"
 #include "programs/baro-read/summary_phases.h"
+#include "programs/baro-read/summary_steps.h"
 #include "programs/baro-read/summary_tasks.h"
 #include "programs/common/tape_rows.h"
 #include "programs/common/tape_args.h"
@@ -56,6 +57,8 @@ static int summarize_one(struct cli *cli, const struct settings *s, const char *
         status = summary_phases(cli, s, tape, path.at);
     else if (s->by == BY_TASK)
         status = summary_tasks(cli, s, tape, path.at);
+    else if (s->by == BY_STEP)
+        status = summary_steps(cli, s, tape, path.at);
     else if (baro_fold_of_tape(tape, BARO_FOLD_VERDICTS, &fold, &err) < 0)
         status = cli_fail(cli, &err);
     else {

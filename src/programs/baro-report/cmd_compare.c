@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs commands several times, in turn, and says what each of them uses, and how they differ. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -246,7 +247,10 @@ static int print_table(const struct cli *cli, const struct compared_runs *r)
     if (!status) {
         put_commands(cli, r, &text);
         table_print(&t, cli->tty ? cli->width : 0, &text);
-        status = cli_out_text(cli, &text);
+        if (r->s->export_json && strcmp(r->s->export_json, "-") == 0) /* standard output is for the JSON */
+            fprintf(stderr, "%.*s", (int)text.len, text.failed ? "" : (const char *)text.at);
+        else
+            status = cli_out_text(cli, &text);
     }
     table_done(&t);
     buf_done(&text);

@@ -22,7 +22,7 @@ static volatile sig_atomic_t interrupted; /* set by the handler of SIGINT and SI
 static void on_signal(int signal)
 {
     (void)signal;
-    interrupted = 1;
+    interrupted = interrupted < 2 ? interrupted + 1 : 2;
 }
 
 static bool find_baro(char ret[PATH_MAX])
@@ -50,8 +50,12 @@ static int execute(const struct compared_runs *r, const char *program, char *con
         execvp(program, argv);
         _exit(127);
     }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        if (interrupted > 1) { /* asked for twice: the job may be stopped */
+            kill(pid, SIGTERM);
+            kill(pid, SIGCONT);
+        }
+    }
     return status;
 }
 

@@ -28,7 +28,7 @@ void settings_init_reading(struct settings *s)
 }
 
 const char *const export_formats[] = {"csv", "jsonl", "trace", "arrow", "parquet", "sqlite", NULL};
-static const char *const bys[] = {"phase", "task", NULL};
+static const char *const bys[] = {"phase", "task", "step", NULL};
 #define ROW_KIND(name, what) name,
 static const char *const kinds[] = {
 #include "programs/common/row_kinds.def"
@@ -39,7 +39,8 @@ static const char *const picks[] = {"before", "nearest", "after", NULL};
 const struct opt options_summary[] = {
     SETS("verbose", 'v', verbose, "print all that is known, not 15 lines at most"),
     CHOICE("by", 0, "WHAT", by, bys,
-           "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"),
+           "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record); "
+           "step: by each step, such as a compile, with the chain that held the job up"),
     PARSED("carbon", 0, "GRAMS", carbon, take_carbon,
            "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded"),
     TASK_OPTIONS,

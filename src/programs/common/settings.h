@@ -145,7 +145,7 @@ struct task_settings {
     const char *only; /* show: the processes of this task alone; NULL: all */
 };
 
-enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
+enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK, BY_STEP };
 
 enum settings_format {
     FORMAT_CSV,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/page/names.h"
+#include "base/names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that occur many times: each is stored once, and has a position. */
-#ifndef OUTPUT_PAGE_NAMES_H
-#define OUTPUT_PAGE_NAMES_H
+#ifndef BASE_NAMES_H
+#define BASE_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>
