@@ -169,8 +169,9 @@ struct baro_tape_end {
     bool status_known; /**< `status` is known */
     /** The recorder stopped while the job was alive. If `ended` is false, `baro observe` may begin its next part. */
     bool detached;
-    bool complete;     /**< the tape has the footer that a recorder writes last */
-    char ended_by[24]; /**< the name of the limit of `baro run --limit` that ended the job; "": none did */
+    bool complete;           /**< the tape has the footer that a recorder writes last */
+    uint64_t command_end_ns; /**< when the command ended, from the start of the tape; 0: not on the tape */
+    char ended_by[24];       /**< the name of the limit of `baro run --limit` that ended the job; "": none did */
 };
 
 /**

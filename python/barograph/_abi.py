@@ -608,6 +608,7 @@ class baro_tape_end(Structure):
         ("status_known", c_bool),
         ("detached", c_bool),
         ("complete", c_bool),
+        ("command_end_ns", c_uint64),
         ("ended_by", c_char * 24),
     ]
 

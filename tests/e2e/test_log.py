@@ -380,3 +380,17 @@ def test_out_of_memory_is_a_bound(run, v1):
     assert found["ask"]["memory_bytes"] >= 1.5 * limit and found["time_bounds"] == 1
     assert all(row["killed"] + row["unknown"] == 1 for row in found["limits"])
     assert "out of memory, so that what they needed is a lower bound" in run("advise", status=0).stdout
+
+
+def test_an_empty_folder_before_what_is_not_there(run, work):
+    (work / "empty").mkdir()
+    done = run("ls", work / "empty", work / "nope", status=2)
+    assert done.stderr.endswith("nope: No such file or directory\n") and done.stderr.count("\n") == 1
+    run("advise", work / "empty", work / "nope", status=2)
+
+
+def test_the_same_wall_time_as_at_the_end(run, work):
+    run("run", "-q", "--limit", "wall=300ms", "-o", work / "t.baro", "--", "sleep", "5", status=124)
+    wall_ns = run.summary(work / "t.baro")["wall_ns"]
+    listed = json.loads(run("ls", "--json", work / "t.baro", status=0).stdout)
+    assert abs((listed if isinstance(listed, list) else listed["runs"])[0]["wall_ns"] - wall_ns) < 2_000_000

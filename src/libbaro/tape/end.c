@@ -10,7 +10,7 @@
 #include "libbaro/tape/tail.h"
 
 /* The first version of the struct has the members up to `complete`. */
-#define SIZE_LEAST offsetof(struct baro_tape_end, ended_by)
+#define SIZE_LEAST offsetof(struct baro_tape_end, command_end_ns)
 
 static void take_event(const struct baro_event *e, struct baro_tape_end *ret)
 {
@@ -20,6 +20,7 @@ static void take_event(const struct baro_event *e, struct baro_tape_end *ret)
     if (baro_event_kind_of(e) != BARO_EVENT_END)
         return;
     ret->ended = true;
+    ret->command_end_ns = t_ns;
     ret->end_ns = t_ns > ret->end_ns ? t_ns : ret->end_ns;
     ret->status_known = !*how;
     ret->detached = strcmp(how, "detached") == 0;

@@ -515,7 +515,7 @@ static void find_failed_brief(const struct evidence *e, const struct failure *wh
         return;
     }
     const struct failure_end *first = &why->first;
-    find_brief(f, "%s, ", *first->command ? first->command : first->name);
+    find_brief(f, "%s, ", *first->command ? first->command : *first->name ? first->name : "a process");
     if (WIFSIGNALED(first->status))
         find_brief(f, "%s", of_signal(WTERMSIG(first->status)).at);
     else

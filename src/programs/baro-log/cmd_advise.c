@@ -251,6 +251,16 @@ static void put_gpu(const struct advising *a, struct buf *b)
     }
 }
 
+/* "1.25 core-hours in 3 runs" */
+static void put_hours(double hours, const char *what, size_t runs, struct buf *b)
+{
+    if (hours < 0.01)
+        buf_printf(b, "less than 0.01 %s", what);
+    else
+        buf_printf(b, "%.3g %s", hours, what);
+    buf_printf(b, " in %zu run%s", runs, runs == 1 ? "" : "s");
+}
+
 static void put_waste(const struct advising *a, struct buf *b)
 {
     struct waste w = waste_of(a);
@@ -260,10 +270,10 @@ static void put_waste(const struct advising *a, struct buf *b)
     }
     buf_str(b, "unused of what was allowed: ");
     if (w.cores_runs)
-        buf_printf(b, "%.3g core-hours in %zu run%s", w.core_ns / HOUR_NS, w.cores_runs, w.cores_runs == 1 ? "" : "s");
+        put_hours(w.core_ns / HOUR_NS, "core-hours", w.cores_runs, b);
+    buf_str(b, w.cores_runs && w.memory_runs ? ", " : "");
     if (w.memory_runs)
-        buf_printf(b, "%s%.3g GB-hours in %zu run%s", w.cores_runs ? ", " : "", w.byte_ns / HOUR_NS / 1e9,
-                   w.memory_runs, w.memory_runs == 1 ? "" : "s");
+        put_hours(w.byte_ns / HOUR_NS / 1e9, "GB-hours", w.memory_runs, b);
 }
 
 static void put_line(const struct advising *a, const char *label, const char *text, struct buf *b)

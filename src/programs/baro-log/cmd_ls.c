@@ -132,7 +132,7 @@ static void put_curve(const struct curves *c, const struct tape_rows *rows, size
     double wall[LAST_RUNS], most = 0;
     unsigned n = 0;
     for (size_t next = i + 1; next && n < LAST_RUNS; next = c->before[next - 1]) {
-        wall[n] = (double)rows->at[next - 1].head->is.last_ns;
+        wall[n] = (double)tape_head_wall_ns(rows->at[next - 1].head);
         most = wall[n] > most ? wall[n] : most;
         n++;
     }
@@ -188,7 +188,7 @@ static void sort_rows(struct list *l)
         else
             row->key = !is_read                ? NAN
                        : l->sort == CELL_START ? (double)row->head->is.start_ns
-                                               : (double)row->head->is.last_ns;
+                                               : (double)tape_head_wall_ns(row->head);
     }
     log_sort(&l->log.rows);
 }

@@ -41,7 +41,8 @@ static void put_name(const struct recording *r, struct buf *ret)
     unsigned newer = 1;
     DIR *dir = r->dir.len ? opendir((const char *)r->dir.at) : NULL;
     for (const struct dirent *d; dir && (d = readdir(dir)) != NULL;)
-        newer += *d->d_name != '.' && strcmp(d->d_name, r->file.name) > 0;
+        newer +=
+            *d->d_name >= '0' && *d->d_name <= '9' && strcmp(d->d_name, r->file.name) > 0; /* runs begin with a date */
     if (dir)
         buf_printf(ret, "@%u", newer);
     else

@@ -86,7 +86,7 @@ void tape_row_cell(const struct tape_row *row, enum tape_cell cell, struct buf *
     else if (is_read)
         switch (cell) {
         case CELL_START: fmt_time_zone(b, h->is.start_ns, zone_east(h->is.start_ns), false); break;
-        case CELL_WALL: fmt_duration(b, h->is.last_ns); break;
+        case CELL_WALL: fmt_duration(b, tape_head_wall_ns(h)); break;
         case CELL_STATE: write_state(b, h); break;
         case CELL_TAGS: write_tags(b, h); break;
         case CELL_COMMAND: tape_row_command(h, b); break;
@@ -102,7 +102,7 @@ static void put_members(const struct tape_head *h, struct json *j)
     write_result(&result, h);
     json_key(j, "start");
     json_text_n(j, (const char *)time.at, time.len);
-    json_key_u64(j, "wall_ns", h->is.last_ns);
+    json_key_u64(j, "wall_ns", tape_head_wall_ns(h));
     json_key(j, "result");
     json_text_n(j, (const char *)result.at, result.len);
     json_key_bool(j, "complete", h->is.complete);
