@@ -190,9 +190,23 @@ struct end_job end_job_signal(struct recorder *r, int signal)
     return pass(r, signal, true, false, NULL);
 }
 
+/* A list of children may lack one while others end (proc(5)), and a zombie's children are the wrapper's only in the
+ * next pass. Example: a pass reads the list [7], 7 is a zombie when its state is read, and its child 9 became the
+ * wrapper's in between. So nothing is left only if a second pass, which reads the parent of each process of the
+ * machine, finds nothing, too. */
+static struct end_job pass_that_is_sure(struct recorder *r, int signal, bool hurries)
+{
+    struct end_job n = pass(r, signal, false, hurries, NULL);
+    if (n.alive || r->wrapper.is_lost || r->proc_fd < 0)
+        return n;
+    struct pass p = {.r = r, .signal = signal, .n = {.hurries = hurries, .no_lists = true}};
+    visit_children(&p, r->wrapper.pid);
+    return p.n;
+}
+
 bool end_job_lives(struct recorder *r)
 {
-    return pass(r, 0, false, false, NULL).alive;
+    return pass_that_is_sure(r, 0, false).alive;
 }
 
 /* What is below a process that ends becomes a child of the wrapper, so its children are all that has to be killed,
@@ -202,7 +216,7 @@ struct end_job end_job_kill(struct recorder *r, bool hurries)
     struct end_job n;
     kill_group(r);
     for (unsigned i = 0; i < PASSES_MOST; i++) {
-        n = pass(r, SIGKILL, false, hurries, NULL);
+        n = pass_that_is_sure(r, SIGKILL, hurries);
         if (!n.alive || n.alive == n.refused)
             break;
     }
