@@ -8,8 +8,7 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _abi
 from ._lib import NEW, Handle, lib, make, text
@@ -45,8 +44,7 @@ class Step(Row):
         return {**own, **super().to_dict()}
 
 
-@dataclasses.dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """From begin to end the job waited for this step; None: it is not known for which one. after: what the link waited
     for: "next", "slot", "last", or None."""
 

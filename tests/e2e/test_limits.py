@@ -212,7 +212,9 @@ def members(value, path=""):
 
 
 def test_every_name_is_documented(run, work):
-    ran, attached, failed, tasks = (work / f"{name}.baro" for name in ("ran", "attached", "failed", "tasks"))
+    ran, attached, failed, tasks, limited = (work / f"{name}.baro"
+                                             for name in ("ran", "attached", "failed", "tasks", "limited"))
+    run("run", "-q", "-o", limited, "--limit", "wall=200ms", "--", "sleep", "5", status=124)
     run.record(failed, "echo '{\"begin\": \"p\"}' >>$BARO_EVENTS; sleep 0.2; exit 3", status=3)  # it has a verdict
     job = [sys.executable, "-c", EATER, "20", "0.6"]
     run.record(ran, job, "--du", work)
@@ -225,7 +227,7 @@ def test_every_name_is_documented(run, work):
         other.kill()
         other.wait()
     found, (names, marks) = set(), documented()
-    for tape in (ran, attached, failed, tasks):
+    for tape in (ran, attached, failed, tasks, limited):
         d = json.loads(run("summary", "--json", tape, status=0).stdout)
         found |= {m.replace("rss_peak_held_by", "pss_peak_held_by") for m in members(d)}
         for name in ("before", "gpu", "energy", "carbon"):  # null where there is nothing

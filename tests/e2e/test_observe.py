@@ -467,7 +467,8 @@ def test_stopped_and_started_again(run, jobs, observer, wait_until):
     wait_until(lambda: run.instants(tape), "its first sample")
     observer.stop()
     before = run.instants(tape)
-    assert run.summary(tape)["exit"] == {"status": None, "signal": None, "is_core_dumped": None, "is_detached": True}
+    assert run.summary(tape)["exit"] == {"status": None, "signal": None, "is_core_dumped": None, "is_detached": True,
+                                         "ended_by": None}
     assert "recording stopped, the job was running" in run("summary", "-v", tape).stdout
     assert listed(run, tape) == ("ended", "detached", True)
     observer.start()
