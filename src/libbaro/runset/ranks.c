@@ -5,16 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "base/sorted.h"
 
 double ranks_median(double *at, size_t n)
 {
-    qsort(at, n, sizeof(*at), compare_numbers);
-    return n % 2 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
+    sort_numbers(at, n);
+    return sorted_median(at, n);
 }
 
 /*

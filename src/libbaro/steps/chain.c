@@ -14,8 +14,8 @@
 #include "base/min_max.h"
 #include "libbaro/steps/steps.h"
 
-#define OTHERS_MOST                                                                                                    \
-    256             /* siblings that are compared with the one that ended last; if there are more, it is not known */
+/* Siblings that are compared with the one that ended last; if there are more, it is not known. */
+#define OTHERS_MOST 256
 #define WORKING 0.1 /* a step that used less of its time for computing slept */
 
 struct part {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "libbaro/verdict/need.h"
 #include "libbaro/verdict/verdict_rule.h"
 
@@ -116,19 +117,13 @@ static double round_up(double value, double step)
     return whole_up(value / step) * step;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the value that all but a share of the runs are at most; NAN if there is none. Example: of 40 values with a
  * share of 0.05, the third largest. */
 static double all_but(double *values, size_t n, double share)
 {
     if (!n)
         return NAN;
-    qsort(values, n, sizeof(*values), by_value);
+    sort_numbers(values, n);
     size_t left_out = (size_t)whole_down((double)n * share);
     return values[n - 1 - (left_out < n ? left_out : n - 1)];
 }

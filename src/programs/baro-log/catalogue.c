@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,8 +295,11 @@ static bool is_sound(const struct figures *f, size_t n)
     const struct baro_need *need = &f->need;
     if (f->n != n || need->size != sizeof(*need) || need->parts > BARO_NEED_PARTS || need->cores >= CORES_MOST)
         return false;
-    for (const double *v = &need->wall_ns; v < need->demand + BARO_NEED_PARTS; v++) {
-        if (!is_number(*v))
+    double numbers[(sizeof(*need) - offsetof(struct baro_need, wall_ns)) / sizeof(double)];
+    memcpy(numbers, (const char *)need + offsetof(struct baro_need, wall_ns),
+           sizeof(numbers)); /* all members from there on are numbers */
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        if (!is_number(numbers[i]))
             return false;
     }
     return true;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sorted.h"
 
 static int list_kept(struct log *l, struct baro_error *err)
 {
@@ -194,18 +195,12 @@ void log_sort(struct tape_rows *rows)
         qsort(rows->at, rows->n, sizeof(*rows->at), by_key);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 struct range range_of(double *v, size_t n)
 {
     if (!n)
         return (struct range){NAN, NAN, NAN};
-    qsort(v, n, sizeof(*v), by_value);
-    return (struct range){v[0], n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2, v[n - 1]};
+    sort_numbers(v, n);
+    return (struct range){v[0], sorted_median(v, n), v[n - 1]};
 }
 
 void log_title(const struct tape_row *row, size_t most, struct buf *ret)

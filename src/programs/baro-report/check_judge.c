@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/sorted.h"
 #include "output/rows/escaped.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-report/check.h"
@@ -92,16 +93,10 @@ bool check_allowed(const struct check *c, const struct limit *l, const struct ba
 
 /* ---- all runs together ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double check_median(double *at, size_t n)
 {
-    qsort(at, n, sizeof(*at), compare_numbers);
-    return n ? (at[(n - 1) / 2] + at[n / 2]) / 2 : NAN;
+    sort_numbers(at, n);
+    return sorted_median(at, n);
 }
 
 /* Returns how many numbers are left out at each end of n sorted ones so that the others have the median with 95 %; 0
@@ -139,8 +134,8 @@ static struct bounds bounds_of_all(const struct check *c, const struct limit *l,
     if (!n)
         return ret;
     ret.value = check_median(value, known);
-    qsort(low, n, sizeof(*low), compare_numbers);
-    qsort(high, n, sizeof(*high), compare_numbers);
+    sort_numbers(low, n);
+    sort_numbers(high, n);
     bool is_each = !(l->factor > 0) && (l->fact->semantics == BARO_FACT_PEAK || l->fact->unit == BARO_UNIT_NONE);
     size_t k = is_each ? 0 : ends_of(n);
     ret.low = is_each ? low[n - 1] : low[k];

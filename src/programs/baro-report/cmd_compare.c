@@ -11,6 +11,7 @@
 #include "baro/tape.h"
 #include "base/fmt.h"
 #include "base/json.h"
+#include "base/sorted.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "output/rows/wrap.h"
@@ -127,12 +128,6 @@ static size_t row_of(const struct baro_runset *set, const char *fact)
     return i;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The values of a fact from run `from` on, sorted. Returns how many are known. */
 static size_t values_of(const struct baro_runset *set, const char *fact, size_t from, double *ret)
 {
@@ -142,13 +137,8 @@ static size_t values_of(const struct baro_runset *set, const char *fact, size_t 
         if (baro_runset_value(set, row, i, &v) == BARO_PRESENT)
             ret[n++] = v.real;
     }
-    qsort(ret, n, sizeof(*ret), compare_numbers);
+    sort_numbers(ret, n);
     return n;
-}
-
-static double median_of(const double *at, size_t n)
-{
-    return n % 2 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
 }
 
 /* "1.20 s (1.18 to 1.31)" */
@@ -157,7 +147,7 @@ static void put_spread(struct table *t, const struct baro_fact *fact, const doub
     struct buf b = {0};
     void (*format)(struct buf * b, uint64_t v) = report_format(fact);
     if (n) {
-        format(&b, whole_of(median_of(at, n) + 0.5));
+        format(&b, whole_of(sorted_median(at, n) + 0.5));
         buf_str(&b, " (");
         format(&b, whole_of(at[0] + 0.5));
         buf_str(&b, " to ");
@@ -313,7 +303,7 @@ static void put_result(struct json *j, const struct compared_runs *r, unsigned c
     json_key_text(j, "command", r->commands[command]);
     put_seconds(j, "mean", mean);
     put_seconds(j, "stddev", n > 1 ? sqrt(square / (double)(n - 1)) : NAN);
-    put_seconds(j, "median", n ? median_of(room, n) : NAN);
+    put_seconds(j, "median", sorted_median(room, n));
     put_seconds(j, "user", mean_seconds(r, command, "cpu_user_ns"));
     put_seconds(j, "system", mean_seconds(r, command, "cpu_system_ns"));
     put_seconds(j, "min", n ? room[0] : NAN);

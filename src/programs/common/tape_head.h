@@ -17,7 +17,7 @@
 struct tape_head {
     struct tape_head_numbers {
         int64_t start_ns; /* realtime */
-        uint64_t last_ns, end_ns, command_end_ns;
+        uint64_t last_ns, command_end_ns;
         int32_t status;
         uint32_t n_argv, n_tags;
         uint8_t state; /* enum baro_tape_state */
