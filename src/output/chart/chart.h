@@ -48,7 +48,8 @@ enum chart_shape {
     CHART_STACK, /* area on top of the stacked curves before it */
     CHART_TOTAL, /* the sum of the stacked curves, drawn as a thin line over them, with its peaks. It is not in the
                     legend */
-    CHART_DASHED /* a dashed line, as for a curve to compare with */
+    CHART_DASHED, /* a dashed line, as for a curve to compare with */
+    CHART_DOTS    /* a dot for each bucket: values that have nothing between them */
 };
 
 #define CHART_COLORS 10u /* colours of curves: people with all usual kinds of colour blindness can tell them apart */
@@ -104,6 +105,8 @@ struct chart_spans {
     unsigned lanes; /* number of lanes that the phases need */
 };
 
+struct chart_ticks;
+
 struct chart {
     char *id;    /* "cpu": letters, digits, "_" and "-" */
     char *title; /* "CPU by command" */
@@ -111,6 +114,7 @@ struct chart {
     enum chart_unit unit;
     uint64_t from_ns, to_ns;
     uint64_t start_ns; /* the instant at which the axis has its 0: when the command started */
+    double low; /* the axis of values begins at the tick below it; 0: at 0 */
     size_t buckets;
     struct chart_curve *curves;
     size_t n_curves;
@@ -119,6 +123,7 @@ struct chart {
     struct chart_mark *marks;
     size_t n_marks;
     const struct chart_spans *spans; /* borrowed; NULL: none */
+    const struct chart_ticks *ticks; /* borrowed: those of an axis that is not the time of one tape; NULL: time */
     char *absent; /* reason why there is nothing to draw: no curve has a known bucket. NULL: there is something */
 };
 
@@ -167,12 +172,15 @@ struct chart_tick {
 struct chart_ticks {
     struct chart_tick at[CHART_TICKS_MAX];
     size_t n;
-    double end; /* for values: where the axis ends, the tick at or above the highest value */
+    double begin, end; /* for values: where the axis begins, and ends: the tick at or above the highest value */
 };
 /* Finds at most `most` ticks (`most` is at least 2), from 0 on, at steps of 1, 2 or 5 times a power of ten. The last
  * one is at or above top. */
 void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret);
-/* Ticks within the time of a chart, counted from its start_ns: at steps of 1, 2, 5 s, 15 s, 1 min, 1 h, ... */
+/* The same for a chart, whose axis may begin above 0. */
+void chart_axis_ticks(const struct chart *c, size_t most, struct chart_ticks *ret);
+/* Ticks within the time of a chart, counted from its start_ns: at steps of 1, 2, 5 s, 15 s, 1 min, 1 h, ...; or some of
+ * its own ticks. */
 void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret);
 /* "1.97 cores", "153 MB", "25 %" */
 void chart_value_text(enum chart_unit unit, double value, struct buf *ret);

@@ -211,6 +211,8 @@ static double swatch(const struct drawing *d, double x, double y, const struct c
     struct ink ink = {INK_CURVE, curve->color};
     if (curve->shape == CHART_STACK || curve->shape == CHART_AREA) {
         rectangle(d, x, y - 8, 10, 10, ink, FILL_SOLID);
+    } else if (curve->shape == CHART_DOTS) {
+        d->to->dot(d->to, x + 6, y - 3, 2.5, ink);
     } else {
         d->to->move(d->to, x, y - 3);
         d->to->line(d->to, x + 12, y - 3);
@@ -277,7 +279,7 @@ void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct 
     struct layout l = {.lane = 16};
     double y = p->has_title ? 26 : 6, labels = 0;
     double bottom = p->has_time ? 22 : 6;
-    chart_value_ticks(c->unit, chart_top(c), p->height < 120 ? 3 : p->height < 260 ? 5 : 7, &l.values);
+    chart_axis_ticks(c, p->height < 120 ? 3 : p->height < 260 ? 5 : 7, &l.values);
     for (size_t i = 0; i < l.values.n; i++) {
         double w = text_width(l.values.at[i].text, strlen(l.values.at[i].text), TEXT_SIZE);
         labels = w > labels ? w : labels;

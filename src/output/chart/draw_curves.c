@@ -78,6 +78,15 @@ static void band(const struct drawing *d, const struct chart_curve *curve, struc
     d->to->fill(d->to, (struct ink){INK_CURVE, curve->color}, FILL_BAND);
 }
 
+static void dots(const struct drawing *d, const struct chart_curve *curve)
+{
+    for (size_t i = 0; i < d->c->buckets; i++) {
+        double x = (drawing_x_of_bucket(d, i) + drawing_x_of_bucket(d, i + 1)) / 2;
+        if (curve->at[i].known)
+            d->to->dot(d->to, x, drawing_y(d, curve->at[i].mean), 2.5, (struct ink){INK_CURVE, curve->color});
+    }
+}
+
 static void line_curve(const struct drawing *d, const struct chart_curve *curve, struct work *w)
 {
     struct ink ink = {INK_CURVE, curve->color};
@@ -138,6 +147,8 @@ void draw_curves(const struct drawing *d)
             stacked_curve(d, curve, &w);
         else if (curve->shape == CHART_TOTAL)
             band(d, curve, &w, true);
+        else if (curve->shape == CHART_DOTS)
+            dots(d, curve);
         else
             line_curve(d, curve, &w);
         d->to->end(d->to);

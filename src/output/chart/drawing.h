@@ -19,7 +19,7 @@ static inline double drawing_x_of_bucket(const struct drawing *d, size_t i)
 
 static inline double drawing_y(const struct drawing *d, double value)
 {
-    double share = value / d->l->top;
+    double share = (value - d->l->values.begin) / (d->l->top - d->l->values.begin);
     share = share < 0 ? 0 : share > 1 ? 1 : share;
     return d->l->y + d->l->height * (1 - share);
 }

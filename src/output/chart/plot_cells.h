@@ -57,6 +57,12 @@ static inline const char *at_most(const char *text, size_t *len)
     return text;
 }
 
+/* Where a value is between the bottom of the plot (0) and its top (1). */
+static inline double grid_share(const struct plot_grid *g, double value)
+{
+    return (value - g->ticks.begin) / (g->ticks.end - g->ticks.begin);
+}
+
 /* Finds the buckets that belong to column x of n: at least one. */
 static inline void grid_buckets(const struct plot_grid *g, size_t x, size_t n, size_t *ret_first, size_t *ret_end)
 {
@@ -70,7 +76,8 @@ static inline size_t grid_lines(const struct chart *c)
 {
     size_t n = 0;
     for (size_t k = 0; k < c->n_curves; k++)
-        n += c->curves[k].known && c->curves[k].shape != CHART_STACK && c->curves[k].shape != CHART_TOTAL;
+        n += c->curves[k].known && c->curves[k].shape != CHART_STACK && c->curves[k].shape != CHART_TOTAL &&
+             c->curves[k].shape != CHART_DOTS;
     return n;
 }
 
@@ -79,7 +86,7 @@ static inline void grid_init(struct plot_grid *g, const struct chart *c, const s
     *g = (struct plot_grid){.c = c, .t = t, .rows = t->height ? t->height : GRID_ROWS};
     g->rows = g->rows < 3 ? 3 : g->rows;
     g->has_letters = !t->utf8 || (!t->color && grid_lines(c) > 1);
-    chart_value_ticks(c->unit, chart_top(c), g->rows / 3 + 1, &g->ticks);
+    chart_axis_ticks(c, g->rows / 3 + 1, &g->ticks);
     for (size_t i = 0; i < g->ticks.n; i++) {
         size_t len = utf8_columns(g->ticks.at[i].text, strlen(g->ticks.at[i].text));
         g->labels = len > g->labels ? len : g->labels;

@@ -108,8 +108,7 @@ static void stack(struct plot_grid *g)
 static void dots(struct plot_grid *g, size_t x, double low, double high, int color, char letter)
 {
     size_t all = g->rows * 4;
-    double scale = (double)(all - 1) / g->ticks.end;
-    long from = lround(low * scale), to = lround(high * scale);
+    long from = lround(grid_share(g, low) * (double)(all - 1)), to = lround(grid_share(g, high) * (double)(all - 1));
     for (long y = from < 0 ? 0 : from; y <= to && y < (long)all; y++) {
         static const unsigned char bits[2][4] = {{0x40, 0x04, 0x02, 0x01}, {0x80, 0x20, 0x10, 0x08}};
         struct plot_cell *at = &g->cells[(g->rows - 1 - (size_t)y / 4) * g->columns + x / 2];
@@ -148,6 +147,20 @@ static void line_curve(struct plot_grid *g, const struct chart_curve *curve, cha
     }
 }
 
+/* A bullet in the middle of each bucket. */
+static void dot_curve(struct plot_grid *g, const struct chart_curve *curve, char letter)
+{
+    for (size_t i = 0; i < g->c->buckets; i++) {
+        if (!curve->at[i].known)
+            continue;
+        size_t col = (2 * i + 1) * g->columns / (2 * g->c->buckets);
+        size_t row = (size_t)(fmax(0, 1 - grid_share(g, curve->at[i].mean)) * (double)(g->rows - 1) + 0.5);
+        struct plot_cell *at = &g->cells[row * g->columns + col];
+        at->glyph = g->t->utf8 ? 0x2022 : (unsigned char)letter;
+        at->color = grid_color(curve->color);
+    }
+}
+
 /* Marks the highest value within a column above the stack, if it is higher by a good part of a cell. */
 static void peaks(struct plot_grid *g, const struct chart_curve *total)
 {
@@ -167,7 +180,7 @@ static void peaks(struct plot_grid *g, const struct chart_curve *total)
 
 static void limit_line(struct plot_grid *g, const struct chart_step *step)
 {
-    double share = step->value / g->ticks.end;
+    double share = grid_share(g, step->value);
     size_t row = (size_t)fmin((double)g->rows - 1, floor((1 - share) * (double)g->rows + 1e-9));
     for (size_t col = 0; col < g->columns; col++) {
         struct plot_cell *at = &g->cells[row * g->columns + col];
@@ -202,6 +215,8 @@ static void draw_curves(struct plot_grid *g)
             continue;
         if (curve->shape == CHART_TOTAL)
             peaks(g, curve);
+        else if (curve->shape == CHART_DOTS)
+            dot_curve(g, curve, grid_letter(k));
         else
             line_curve(g, curve, grid_letter(k), curve->shape == CHART_AREA && areas == 1);
     }
@@ -214,7 +229,7 @@ static void label(const struct plot_grid *g, size_t row, struct buf *ret)
 {
     const char *text = "";
     for (size_t i = 0; i < g->ticks.n; i++) {
-        double at = (1 - g->ticks.at[i].at / g->ticks.end) * (double)(g->rows - 1);
+        double at = (1 - grid_share(g, g->ticks.at[i].at)) * (double)(g->rows - 1);
         if ((size_t)floor(at + 0.5) == row)
             text = g->ticks.at[i].text;
     }
@@ -304,7 +319,11 @@ static void legend(const struct plot_grid *g, struct buf *ret)
         bool blocks = g->t->utf8 && (curve->shape == CHART_STACK ? g->t->color : !g->has_letters);
         if (curve->shape == CHART_TOTAL)
             continue;
-        entry(&l, blocks ? curve->shape == CHART_STACK ? "\342\226\210" : "\342\224\200" : letter,
+        entry(&l,
+              !blocks                           ? letter
+              : curve->shape == CHART_STACK ? "\342\226\210"
+              : curve->shape == CHART_DOTS  ? "\342\200\242"
+                                            : "\342\224\200",
               grid_color(curve->color), curve->name, strlen(curve->name), true);
         if (curve->has_bounds)
             bounds_entry(&l, curve);

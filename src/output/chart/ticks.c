@@ -208,6 +208,7 @@ void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct cha
     step = step < least_step(unit) ? least_step(unit) : step;
     size_t n = (size_t)fmax(1, ceil(top / step - 1e-9));
     ret->n = 0;
+    ret->begin = 0;
     ret->end = step * (double)n;
     struct scale scale = scale_of(unit, ret->end);
     /* Time in minutes or hours: ticks at round numbers of these. */
@@ -220,6 +221,27 @@ void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct cha
         struct chart_tick *tick = &ret->at[ret->n++];
         tick->at = step * (double)i;
         tick_text(&scale, tick->at, step, tick->text);
+    }
+}
+
+void chart_axis_ticks(const struct chart *c, size_t most, struct chart_ticks *ret)
+{
+    double top = chart_top(c);
+    if (c->unit == CHART_RATIO && top > 1 && top < 1.1) /* the parts of a ratio are read at different instants */
+        top = 1;
+    if (!(c->low > 0) || !(top > c->low)) {
+        chart_value_ticks(c->unit, top, most, ret);
+        return;
+    }
+    most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
+    double step = nice_above((top - c->low) / (double)(most - 1));
+    step = step < least_step(c->unit) ? least_step(c->unit) : step;
+    double first = floor(c->low / step + 1e-9), last = ceil(top / step - 1e-9);
+    struct scale scale = scale_of(c->unit, step * last);
+    *ret = (struct chart_ticks){.begin = step * first, .end = step * last};
+    for (double k = first; k <= last && ret->n < CHART_TICKS_MAX; k++, ret->n++) {
+        ret->at[ret->n].at = k * step;
+        tick_text(&scale, k * step, step, ret->at[ret->n].text);
     }
 }
 
@@ -274,10 +296,24 @@ static void time_text(int64_t ns, uint64_t step_ns, uint64_t span_ns, char ret[C
     snprintf(ret, CHART_TICK_TEXT, "%s%s", ns < 0 ? "-" : "", text);
 }
 
+/* Leaves out every second one, or more of them, if there are too many. */
+static void some_ticks(const struct chart_ticks *all, size_t most, struct chart_ticks *ret)
+{
+    size_t step = (all->n + most - 1) / most;
+    ret->n = 0;
+    ret->end = all->end;
+    for (size_t i = 0; i < all->n; i += step)
+        ret->at[ret->n++] = all->at[i];
+}
+
 void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret)
 {
     uint64_t span = c->to_ns - c->from_ns;
     most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
+    if (c->ticks) {
+        some_ticks(c->ticks, most, ret);
+        return;
+    }
     size_t i = 0;
     while (i + 1 < TIME_STEPS && span / time_steps[i] > most - 1)
         i++;

@@ -218,6 +218,14 @@ static void put_all(const struct page *p, const struct chosen *c, struct json *j
     json_end(j, '}');
 }
 
+void page_put_data(struct page *p, const struct buf *json)
+{
+    buf_str(&p->html, "<script type=\"application/json\" id=\"data\">");
+    page_script_json(&p->html, (const char *)json->at, json->failed ? 0 : json->len);
+    buf_str(&p->html, "</script>\n");
+    p->html.failed = p->html.failed || json->failed;
+}
+
 int page_data(struct page *p)
 {
     struct chosen c = {0};
@@ -226,9 +234,7 @@ int page_data(struct page *p)
     int code = choose_processes(p, &c);
     if (code == 0) {
         put_all(p, &c, &j);
-        buf_str(&p->html, "<script type=\"application/json\" id=\"data\">");
-        page_script_json(&p->html, (const char *)text.at, text.failed ? 0 : text.len);
-        buf_str(&p->html, "</script>\n");
+        page_put_data(p, &text);
         code = text.failed ? -ENOMEM : 0;
     }
     buf_done(&text);

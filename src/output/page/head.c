@@ -7,7 +7,7 @@
 #include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 
-static void meta(struct page *p, const char *label, const char *text)
+void page_meta(struct page *p, const char *label, const char *text)
 {
     if (!*text)
         return;
@@ -27,7 +27,7 @@ static void names_of_group(struct page *p)
                  {"pod_namespace", "namespace"},
                  {"unit", "unit"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        meta(p, names[i].label, report_header(p->header, names[i].fact).text);
+        page_meta(p, names[i].label, report_header(p->header, names[i].fact).text);
 }
 
 static void when_and_where(struct page *p)
@@ -37,16 +37,29 @@ static void when_and_where(struct page *p)
     buf_str(html, "<dl class=\"meta\">\n<div><dt>started</dt><dd>");
     fmt_time_zone(html, report_fact(s, "", "start").i64, p->options->zone, false);
     buf_str(html, "</dd></div>\n");
-    meta(p, "host", report_text(s, "host", "name"));
-    meta(p, "kernel", report_text(s, "host", "kernel"));
-    meta(p, "CPU", report_text(s, "host", "cpu_model"));
-    meta(p, "in", report_header(p->header, "cwd").text);
+    page_meta(p, "host", report_text(s, "host", "name"));
+    page_meta(p, "kernel", report_text(s, "host", "kernel"));
+    page_meta(p, "CPU", report_text(s, "host", "cpu_model"));
+    page_meta(p, "in", report_header(p->header, "cwd").text);
     names_of_group(p);
-    meta(p, "batch job", baro_header_job_id(p->header));
-    meta(p, "step", report_header(p->header, "step_id").text);
-    meta(p, "rank", report_header(p->header, "rank").text);
-    meta(p, "tape", p->options->tape_name);
+    page_meta(p, "batch job", baro_header_job_id(p->header));
+    page_meta(p, "step", report_header(p->header, "step_id").text);
+    page_meta(p, "rank", report_header(p->header, "rank").text);
+    page_meta(p, "tape", p->options->tape_name);
     buf_str(html, "</dl>\n");
+}
+
+void page_begin_head(struct page *p, const char *title, size_t len)
+{
+    struct buf *html = &p->html;
+    buf_str(
+        html,
+        "<header>\n<div class=\"bar\"><span class=\"brand\">barograph</span><span class=\"tools\">"
+        "<button type=\"button\" id=\"theme\" hidden>dark</button>"
+        "<button type=\"button\" id=\"help\" aria-haspopup=\"dialog\" hidden>keys <kbd>?</kbd></button></span></div>\n"
+        "<h1><code>");
+    chart_xml_text(html, title, len);
+    buf_str(html, "</code></h1>\n");
 }
 
 void page_head(struct page *p)
@@ -57,14 +70,9 @@ void page_head(struct page *p)
     struct buf *html = &p->html;
     enum report_result result = report_result(p->summary, p->is_running, &end);
     report_title(p->summary, &title);
-    buf_str(
-        html,
-        "<header>\n<div class=\"bar\"><span class=\"brand\">barograph</span><span class=\"tools\">"
-        "<button type=\"button\" id=\"theme\" hidden>dark</button>"
-        "<button type=\"button\" id=\"help\" aria-haspopup=\"dialog\" hidden>keys <kbd>?</kbd></button></span></div>\n"
-        "<h1><code>");
-    chart_xml_text(html, (const char *)title.at, title.len);
-    buf_printf(html, "</code></h1>\n<p class=\"result\"><span class=\"pill %s\">", classes[result]);
+    page_begin_file(p, (const char *)title.at, title.len);
+    page_begin_head(p, (const char *)title.at, title.len);
+    buf_printf(html, "<p class=\"result\"><span class=\"pill %s\">", classes[result]);
     chart_xml_escaped(html, (const char *)end.at, end.len);
     buf_str(html, "</span> <span class=\"wall\" data-fact=\"wall_ns\">");
     page_duration(html, report_u64(p->summary, "", "wall_ns"));

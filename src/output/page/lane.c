@@ -9,14 +9,16 @@
 #define LANES_MOST 12
 #define EVENTS_MOST 400u
 
-static void axis(struct page *p)
+void page_time_axis(struct page *p)
 {
     struct chart scale = {.from_ns = p->from_ns, .to_ns = p->to_ns, .start_ns = p->start_ns};
     struct chart_ticks ticks;
     struct buf *html = &p->html;
-    chart_time_ticks(&scale, 9, &ticks);
-    buf_str(html, "<div class=\"track axis\"><div class=\"th\">time since the start</div><div class=\"tp\">"
-                  "<svg class=\"time\" width=\"100%\" height=\"22\" aria-hidden=\"true\">");
+    chart_time_ticks(p->sheet ? p->sheet->charts : &scale, 9, &ticks);
+    buf_printf(html,
+               "<div class=\"track axis\"><div class=\"th\">%s</div><div class=\"tp\">"
+               "<svg class=\"time\" width=\"100%%\" height=\"22\" aria-hidden=\"true\">",
+               p->sheet ? p->sheet->axis : "time since the start");
     for (size_t i = 0; i < ticks.n; i++) {
         buf_str(html, "<text y=\"15\" x=\"");
         page_percent(p, html, (uint64_t)ticks.at[i].at);
@@ -27,32 +29,59 @@ static void axis(struct page *p)
     buf_str(html, "</svg></div></div>\n");
 }
 
-static void phase(struct page *p, size_t i, unsigned color)
+void page_lane_bar(struct page *p, const struct page_bar *bar)
 {
-    const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);
     struct buf *html = &p->html;
-    bool has_failed = phase_status(p->timeline, i) != 0;
-    buf_printf(html, "<svg class=\"ph%s\" overflow=\"hidden\" x=\"", has_failed ? " fail" : "");
-    page_percent(p, html, item->begin_ns);
+    buf_printf(html, "<svg class=\"ph%s\" overflow=\"hidden\" x=\"", bar->has_failed ? " fail" : "");
+    page_percent(p, html, bar->begin_ns);
     buf_str(html, "%\" width=\"");
-    uint64_t end = item->end_ns < p->to_ns ? item->end_ns : p->to_ns;
-    double share = end > item->begin_ns ? 100 * (double)(end - item->begin_ns) / (double)(p->to_ns - p->from_ns) : 0;
+    uint64_t end = bar->end_ns < p->to_ns ? bar->end_ns : p->to_ns;
+    double share = end > bar->begin_ns ? 100 * (double)(end - bar->begin_ns) / (double)(p->to_ns - p->from_ns) : 0;
     fmt_decimal(html, share < 0.15 ? 0.15 : share, 3);
     buf_printf(html, "%%\" y=\"%u\" height=\"%u\" data-b=\"%llu\" data-e=\"%llu\"><title>",
-               (unsigned)item->depth * LANE_HEIGHT + 1, LANE_HEIGHT - 2, (unsigned long long)item->begin_ns,
+               bar->lane * LANE_HEIGHT + 1, LANE_HEIGHT - 2, (unsigned long long)bar->begin_ns,
                (unsigned long long)end);
-    page_string(html, item->text);
-    buf_str(html, ", ");
-    fmt_duration(html, item->end_ns - item->begin_ns);
-    buf_str(html, item->is_open ? ", not ended" : "");
+    page_string(html, bar->title);
     /* HTML, because text of SVG has no ellipsis. */
     buf_printf(
         html,
         "</title>%s<rect class=\"k%u\" width=\"100%%\" height=\"100%%\" rx=\"3\"/><foreignObject width=\"100%%\" "
         "height=\"100%%\"><div class=\"pn\"><span>",
-        has_failed ? "<rect width=\"4\" height=\"100%\"/>" : "", color);
-    page_string(html, item->name);
+        bar->has_failed ? "<rect width=\"4\" height=\"100%\"/>" : "", bar->color);
+    page_string(html, bar->name);
     buf_str(html, "</span></div></foreignObject></svg>\n");
+}
+
+void page_begin_lane(struct page *p, const char *title, unsigned lanes)
+{
+    buf_printf(&p->html,
+               "<div class=\"track lanes\"><div class=\"th\"><h3>%s</h3></div><div class=\"tp\">"
+               "<svg class=\"lane\" width=\"100%%\" height=\"%u\" role=\"img\" aria-label=\"phases of the job\">\n",
+               title, lanes * LANE_HEIGHT);
+}
+
+void page_end_lane(struct page *p)
+{
+    buf_str(&p->html, "</svg></div></div>\n");
+}
+
+static void phase(struct page *p, size_t i, unsigned color)
+{
+    const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);
+    struct buf title = {0};
+    buf_printf(&title, "%s, ", item->text);
+    fmt_duration(&title, item->end_ns - item->begin_ns);
+    buf_str(&title, item->is_open ? ", not ended" : "");
+    buf_byte(&title, 0);
+    const struct page_bar bar = {.begin_ns = item->begin_ns,
+                                 .end_ns = item->end_ns,
+                                 .lane = (unsigned)item->depth,
+                                 .color = color,
+                                 .has_failed = phase_status(p->timeline, i) != 0,
+                                 .name = item->name,
+                                 .title = title.failed ? "" : (const char *)title.at};
+    page_lane_bar(p, &bar);
+    buf_done(&title);
 }
 
 static void phases(struct page *p)
@@ -61,10 +90,7 @@ static void phases(struct page *p)
     lanes = lanes < LANES_MOST ? lanes : LANES_MOST;
     if (!lanes)
         return;
-    buf_printf(&p->html,
-               "<div class=\"track lanes\"><div class=\"th\"><h3>Phases</h3></div><div class=\"tp\">"
-               "<svg class=\"lane\" width=\"100%%\" height=\"%u\" role=\"img\" aria-label=\"phases of the job\">\n",
-               (unsigned)lanes * LANE_HEIGHT);
+    page_begin_lane(p, "Phases", (unsigned)lanes);
     struct chart_phase_colors colors = {.n = 0};
     size_t drawn = 0;
     for (size_t i = 0; i < baro_timeline_count(p->timeline); i++) {
@@ -72,7 +98,7 @@ static void phases(struct page *p)
         if (item->kind == BARO_TIMELINE_PHASE && item->depth < lanes && drawn++ < 5000)
             phase(p, i, chart_phase_color(&colors, item->name));
     }
-    buf_str(&p->html, "</svg></div></div>\n");
+    page_end_lane(p);
 }
 
 static bool is_point(const struct baro_timeline_item *item)
@@ -132,7 +158,7 @@ static void points(struct page *p)
 
 void page_axis(struct page *p)
 {
-    axis(p);
+    page_time_axis(p);
     if (!p->timeline)
         return;
     phases(p);

@@ -73,22 +73,27 @@ static int make_figures(struct page *p, struct baro_tape *tape, struct baro_erro
     return code;
 }
 
-static void head_of_file(struct page *p)
+void page_begin_file(struct page *p, const char *title, size_t len)
 {
     struct buf *html = &p->html;
-    struct buf title = {0};
-    report_title(p->summary, &title);
     buf_printf(html,
                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                "<meta name=\"generator\" content=\"barograph " BARO_VERSION "\">\n<title>",
                page_csp);
-    chart_xml_text(html, (const char *)title.at, title.len < 80 ? title.len : 80);
+    chart_xml_text(html, title, len < 80 ? len : 80);
     buf_str(html, " - barograph</title>\n<style>");
     buf_str(html, page_css);
     buf_str(html, "</style>\n</head>\n<body>\n");
-    buf_done(&title);
+}
+
+void page_end_file(struct page *p)
+{
+    buf_str(&p->html, "<script>");
+    buf_str(&p->html, page_js);
+    buf_str(&p->html, "</script>\n</body>\n</html>\n");
+    page_flush(p, true);
 }
 
 static void in_short(struct page *p, const struct baro_verdicts *verdicts)
@@ -122,7 +127,6 @@ static void over_time(struct page *p)
 
 static int write_page(struct page *p, const struct baro_verdicts *verdicts, struct baro_error *err)
 {
-    head_of_file(p);
     page_head(p);
     page_key_figures(p);
     in_short(p, verdicts);
@@ -137,10 +141,7 @@ static int write_page(struct page *p, const struct baro_verdicts *verdicts, stru
             ". This file asks for nothing over a network.</p>\n<p>≥ at least, ≤ at most, ≈ about; in tables such "
             "values are underlined, and their titles say which it is.</p></footer>\n");
     int code = page_data(p);
-    buf_str(&p->html, "<script>");
-    buf_str(&p->html, page_js);
-    buf_str(&p->html, "</script>\n</body>\n</html>\n");
-    page_flush(p, true);
+    page_end_file(p);
     if (code < 0 || p->html.failed)
         return error_set(err, -ENOMEM, "out of memory");
     return p->code;

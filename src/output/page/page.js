@@ -45,7 +45,7 @@
   const units = [
     v => (v < 10 && v % 1 ? v.toFixed(1) : count(v)), v => (v < 10 ? v.toFixed(2) : v.toFixed(1)) + " cores", bytes, v => bytes(v) + "/s",
     v => (v < 10 ? v.toFixed(1) : count(v)) + "/s", v => (v * 100).toFixed(v < 0.0995 ? 1 : 0) + " %", v => duration(v * 1e9),
-    v => v.toFixed(1) + " \u00b0C", v => (v / 1e9).toFixed(2) + " GHz",
+    v => v.toFixed(1) + " \u00b0C", v => (v / 1e9).toFixed(2) + " GHz", v => (v < 10 ? v.toFixed(1) : v.toFixed(0)) + " W",
     v => (v && Math.abs(v) < 1000 ? String(Number(v.toPrecision(4))) : count(v)),
   ];
 
@@ -71,7 +71,7 @@
   let clock = data.is_attached;
   const wall = t => data.start_us / 1e3 + (t - data.start_ns) / 1e6 + data.zone_s * 1e3; /* milliseconds since 1970, there */
   const clockText = (t, digits) => new Date(Math.floor(wall(t) + 1e-4)).toISOString().slice(11, digits ? 20 + digits : 19);
-  const told = t => (clock ? clockText(t, to - from < 600e9 ? 3 : 0) : since(t));
+  const told = t => (data.told ? data.told[Math.min(data.told.length - 1, Math.floor((t - from) / span * data.told.length))] : clock ? clockText(t, to - from < 600e9 ? 3 : 0) : since(t));
 
   /* ---- the time axis: what part of it is shown ---- */
   let a = from, b = to;
@@ -88,6 +88,10 @@
   };
   const timeTicks = () => {
     const most = Math.max(2, Math.floor($(".time", tracks).getBoundingClientRect().width / 105));
+    if (data.ticks) {
+      const all = data.ticks.filter(([t]) => t >= a && t <= b), skip = Math.ceil(all.length / most);
+      return all.filter((_, k) => k % skip === 0);
+    }
     const step = steps.find(s => (b - a) / s <= most) || steps[steps.length - 1], ticks = [];
     if (clock) {
       const shift = (wall(data.start_ns) % 864e5) * 1e6 - data.start_ns; /* steps count from midnight */
@@ -126,7 +130,7 @@
     const inner = $(".in", svg), box = inner.getAttribute("viewBox").split(" ").map(Number), track = svg.closest(".track");
     const chart = track.dataset.chart === undefined ? null : data.charts[track.dataset.chart];
     return { svg, inner, track, chart, width: box[2], down: box[3], height: Number(svg.getAttribute("height")), end: Number(svg.dataset.end),
-      axis: $(".ya", svg), grid: $(".tg", svg), wasAxis: $(".ya", svg) && $(".ya", svg).innerHTML };
+      begin: Number(svg.dataset.begin || 0), axis: $(".ya", svg), grid: $(".tg", svg), wasAxis: $(".ya", svg) && $(".ya", svg).innerHTML };
   });
   const drawAxis = (plot, end, ticks) => {
     const lines = [];
@@ -140,7 +144,7 @@
   const drawPlot = (plot, ticks) => {
     const whole = a === from && b === to;
     let y = 0, h = plot.down, end = plot.end;
-    if (plot.chart && !whole) {
+    if (plot.chart && !whole && !plot.begin) {
       const n = plot.chart.buckets, i = Math.max(0, Math.floor((a - from) / span * n)), j = Math.min(n - 1, Math.floor((b - from) / span * n));
       const values = valueTicks(plot.chart, top(plot.chart, i, j), plot.height > 100 ? 4 : 3);
       end = Math.min(plot.end, values[values.length - 1]) || plot.end;
@@ -181,7 +185,8 @@
   const nameClock = () => {
     const east = data.zone_s / 60, zone = "UTC" + (east ? (east < 0 ? "\u2212" : "+") + Math.floor(Math.abs(east) / 60) + (east % 60 ? ":" + pad(Math.abs(east) % 60) : "") : "");
     clockButton.textContent = clock ? "since the start" : "clock time";
-    $(".track.axis .th", tracks).textContent = clock ? "clock, " + zone + ", " + new Date(wall(from)).toISOString().slice(0, 10) : "time since the start";
+    clocks.hidden = data.axis !== undefined;
+    $(".track.axis .th", tracks).textContent = data.axis ? data.axis : clock ? "clock, " + zone + ", " + new Date(wall(from)).toISOString().slice(0, 10) : "time since the start";
   };
   clockButton.addEventListener("click", () => { clock = !clock; nameClock(); view(a, b); });
   nameClock();
@@ -516,7 +521,8 @@
     ["drag", "zoom to a stretch of time"], ["click", "pick a moment, and its heaviest processes; on a name or a bar: highlight the command everywhere"], ["Ctrl + wheel", "zoom at the pointer"], ["double click", "the whole run"],
   ];
   const dialog = make("dialog", { "aria-label": "keys" }), list = make("table"), close = make("button", { type: "button" }, "close");
-  for (const [key, what] of keys) {
+  const ofMoments = ["\u2190 \u2192", "p", "c", "/", "click"];
+  for (const [key, what] of keys.filter(([key]) => M.length || !ofMoments.includes(key))) {
     const row = make("tr"), first = make("td");
     first.append(...key.split(" ").filter(k => k !== "+" || key !== "Ctrl + wheel").map(k => make("kbd", {}, k)).flatMap(k => [k, " "]));
     row.append(first, make("td", {}, what));
@@ -534,7 +540,7 @@
   };
   const actions = {
     ArrowLeft: () => show(chosen - (pinned === null ? 0 : 1)), ArrowRight: () => show(chosen + (pinned === null ? 0 : 1)), p: peak, "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2),
-    "[": () => view(a - (b - a) / 3, b - (b - a) / 3), "]": () => view(a + (b - a) / 3, b + (b - a) / 3), 0: () => view(from, to), c: () => clockButton.click(), t: () => theme.click(),
+    "[": () => view(a - (b - a) / 3, b - (b - a) / 3), "]": () => view(a + (b - a) / 3, b + (b - a) / 3), 0: () => view(from, to), c: () => { if (!clocks.hidden) clockButton.click(); }, t: () => theme.click(),
     "/": () => { const s = $("#processes input"); if (s) { s.focus(); s.scrollIntoView({ block: "center" }); } }, "?": () => dialog.showModal(),
     Escape: () => { pop.hidden = true; pinned = null; at = null; if (focused !== null) focus(focused); view(from, to); },
   };

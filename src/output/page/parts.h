@@ -11,11 +11,13 @@
 #include "output/page/lives.h"
 #include "output/page/moments.h"
 #include "output/page/page.h"
+#include "output/page/sheet.h"
 
 #define PAGE_CMDLINE_MOST 400u /* bytes of a command line */
 
 struct page {
-    struct buf html; /* text that the sink did not get yet */
+    struct buf html;           /* text that the sink did not get yet */
+    const struct sheet *sheet; /* NULL: the page of a tape, which has what follows */
     const struct page_options *options;
     const struct baro_header *header;
     bool is_running;
@@ -40,12 +42,7 @@ struct page {
 };
 
 /* ---- text: html.c. Each context has one function, and all text of a tape goes through one of them. ---- */
-/* Writes text of a tape for elements and for attributes between double quotes: chart_xml_text() for a string. */
-void page_string(struct buf *html, const char *text);
-/* Writes a sentence of barograph's own, escaped by text_escaped(). No line ends between a number and its unit, or
- * within an option such as "--mem=2G". */
-void page_prose(struct buf *html, const char *at, size_t len);
-/* Does the same for a sentence that contains names from the tape: raw bytes. */
+/* As page_prose(), for a sentence that contains names from the tape: raw bytes. */
 void page_prose_string(struct buf *html, const char *text);
 /* Writes an instant, counted from the start of the command as on the time axis: "+1min02.345s". */
 void page_moment(const struct page *p, struct buf *html, uint64_t t_ns);
@@ -55,8 +52,6 @@ void page_duration(struct buf *html, uint64_t ns);
 void page_script_json(struct buf *html, const char *json, size_t len);
 /* Text of a tape is never written as a CSS or HTML class, an id or the like. */
 
-void page_begin_section(struct page *p, const char *id, const char *title);
-void page_end_section(struct page *p);
 /* Passes what was written so far to the sink, if it is much, or if `all` is true. */
 void page_flush(struct page *p, bool all);
 
@@ -93,12 +88,7 @@ void page_gantt(struct page *p);                           /* gantt.c: the phase
 void page_words(struct page *p, bool about_the_recording); /* words.c: the lines of the summary */
 void page_key_figures(struct page *p);
 void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
-void page_charts(struct page *p); /* A table in a section of its own. columns: "name|cpu>|...", ">" marks numbers. what:
-                                   * what its rows are, if not all of them are shown. */
-void page_begin_table(struct page *p, const char *id, const char *title, const char *columns);
-void page_end_table(struct page *p, uint64_t shown, uint64_t all, const char *what);
-
-/* plot.c */
+void page_charts(struct page *p); /* plot.c */
 void page_bars(struct page *p); /* process_bars.c */
 /* steps.c: the steps of the job, and the chain of last finishers; nothing if the job had one step. */
 bool page_has_steps(const struct page *p);
@@ -109,10 +99,23 @@ void page_tables(struct page *p); /* tables.c */
 void page_facts(struct page *p);  /* facts.c: completeness, cost, and all facts */
 int page_data(struct page *p);    /* data.c: JSON for the script; 0 or -ENOMEM */
 
-/* A table in a section of its own. columns: "name|cpu>|...", ">" marks numbers. what: what its rows are, if not all of
- * them are shown. */
-void page_begin_table(struct page *p, const char *id, const char *title, const char *columns);
-void page_end_table(struct page *p, uint64_t shown, uint64_t all, const char *what);
+/* ---- what pages share ---- */
+/* page.c: the file up to its body, and its script and end */
+void page_begin_file(struct page *p, const char *title, size_t len);
+void page_end_file(struct page *p);
+void page_begin_head(struct page *p, const char *title, size_t len); /* head.c: up to the title */
+void page_put_data(struct page *p, const struct buf *json);          /* data.c: the element that the script reads */
+/* lane.c */
+struct page_bar {
+    uint64_t begin_ns, end_ns;
+    unsigned lane, color;
+    bool has_failed;
+    const char *name, *title;
+};
+void page_time_axis(struct page *p);
+void page_begin_lane(struct page *p, const char *title, unsigned lanes);
+void page_lane_bar(struct page *p, const struct page_bar *bar);
+void page_end_lane(struct page *p);
 
 /* plot.c */
 /* The charts in the order of the page, from 0 on; NULL: there is none. */

@@ -17,13 +17,13 @@
 struct plot {
     struct page *p;
     const struct chart *c;
-    double end; /* value at the top of the axis */
+    double begin, end; /* values at the bottom and at the top of the axis */
     unsigned height;
 };
 
 static int down(const struct plot *w, double v)
 {
-    double y = w->end > 0 ? DOWN - v / w->end * DOWN : DOWN;
+    double y = w->end > w->begin ? DOWN - (v - w->begin) / (w->end - w->begin) * DOWN : DOWN;
     return y < 0 ? 0 : y > DOWN ? DOWN : (int)(y + 0.5);
 }
 
@@ -124,6 +124,20 @@ static void path(const struct plot *w, const struct chart_curve *curve, const do
     buf_str(html, "\"/>\n");
 }
 
+/* Round ends of lines that have no length are round also in stretched coordinates. */
+static void dots(const struct plot *w, const struct chart_curve *curve)
+{
+    struct buf *html = &w->p->html;
+    buf_printf(html, "<path class=\"l dot k%u\" data-k=\"", curve->color);
+    page_string(html, curve->name);
+    buf_str(html, "\" d=\"");
+    for (size_t i = 0; i < w->c->buckets; i++) {
+        if (curve->at[i].known)
+            buf_printf(html, "M%zu %dh0", 2 * i + 1, down(w, curve->at[i].mean));
+    }
+    buf_str(html, "\"/>\n");
+}
+
 /* Stacked areas from the highest to the lowest: each covers what is below it. */
 static void stack(const struct plot *w)
 {
@@ -165,6 +179,10 @@ static void draw_curves(const struct plot *w)
             continue;
         if (curve->shape == CHART_TOTAL) {
             path(w, curve, NULL, PATH_TOTAL);
+            continue;
+        }
+        if (curve->shape == CHART_DOTS) {
+            dots(w, curve);
             continue;
         }
         if (curve->shape == CHART_AREA)
@@ -253,14 +271,15 @@ static void drawing(const struct plot *w)
 {
     struct buf *html = &w->p->html;
     struct chart_ticks ticks;
-    double top = chart_top(w->c);
-    if (w->c->unit == CHART_RATIO && top > 1 && top < 1.1) /* the parts of a ratio are read at different instants */
-        top = 1;
-    chart_value_ticks(w->c->unit, top, w->height > LOW ? 5 : 4, &ticks);
+    chart_axis_ticks(w->c, w->height > LOW ? 5 : 4, &ticks);
     struct plot scaled = *w;
+    scaled.begin = ticks.begin;
     scaled.end = ticks.end;
-    buf_printf(html, "<svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" data-end=\"%.9g\" aria-label=\"",
-               w->height, scaled.end);
+    buf_printf(html, "<svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" data-end=\"%.9g\"", w->height,
+               scaled.end);
+    if (scaled.begin > 0)
+        buf_printf(html, " data-begin=\"%.9g\"", scaled.begin);
+    buf_str(html, " aria-label=\"");
     page_string(html, w->c->title);
     for (size_t i = 0; i < w->c->n_marks; i++) {
         buf_str(html, ", ");
@@ -377,6 +396,8 @@ static const struct chart *own_or_machine(const struct page *p, size_t i)
  * that only the tape has. */
 const struct chart *page_chart_at(const struct page *p, size_t i)
 {
+    if (p->sheet)
+        return i < p->sheet->n_charts ? &p->sheet->charts[i] : NULL;
     size_t n = figures_count(p->figures), first = n < TALL_CHARTS ? n : TALL_CHARTS;
     size_t numbers = p->numbers ? figures_count(p->numbers) : 0;
     if (i < first)

@@ -305,17 +305,6 @@ static size_t put_values(const struct check *c, double *room, struct json *j)
     return n;
 }
 
-static int write_text(const struct check *c, const struct buf *text)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    struct output o;
-    int code = output_open(&o, c->base_path, true, false, &err);
-    code = code < 0 ? code : output_write(&o, text->at, text->len, &err);
-    code = code < 0 ? code : output_commit(&o, &err);
-    output_done(&o);
-    return code < 0 ? cli_fail(c->cli, &err) : 0;
-}
-
 int base_write(struct check *c)
 {
     struct buf text = {0};
@@ -341,7 +330,7 @@ int base_write(struct check *c)
     else if (!n)
         status = cli_failf(c->cli, "%s is as it was: no limit with base has a value", c->base_path);
     else
-        status = write_text(c, &text);
+        status = output_whole(c->cli, c->base_path, true, &text);
     if (!status)
         cli_note(c->cli, "wrote %s: %zu value%s of %zu run%s", c->base_path, n, n == 1 ? "" : "s",
                  baro_runset_runs(c->set), baro_runset_runs(c->set) == 1 ? "" : "s");

@@ -185,21 +185,13 @@ static int read_tapes(struct check *c, char **argv)
 
 static int write_file(const struct check *c, const char *path, void (*write)(const struct check *c, struct buf *ret))
 {
-    struct baro_error err = BARO_ERROR_INIT;
     struct buf text = {0};
-    struct output o;
     if (!path)
         return 0;
     write(c, &text);
-    int code = text.failed ? error_set(&err, -ENOMEM, "out of memory")
-                           : output_open(&o, strcmp(path, "-") == 0 ? NULL : path, true, false, &err);
-    if (code >= 0) {
-        code = output_write(&o, text.at, text.len, &err);
-        code = code < 0 ? code : output_commit(&o, &err);
-        output_done(&o);
-    }
+    int status = output_whole(c->cli, path, true, &text);
     buf_done(&text);
-    return code < 0 ? cli_fail(c->cli, &err) : 0;
+    return status;
 }
 
 static int print_check(const struct check *c, const struct settings *s)

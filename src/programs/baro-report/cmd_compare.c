@@ -339,7 +339,6 @@ static int write_json(const struct cli *cli, const struct compared_runs *r)
     struct json j = {.out = &text, .pretty = true};
     struct baro_error err = BARO_ERROR_INIT;
     double *room = calloc(r->n + 1, sizeof(*room));
-    struct output o;
     int status = room ? 0 : cli_failf(cli, "out of memory");
     json_begin(&j, '{');
     json_key_begin(&j, "results", '[');
@@ -352,14 +351,8 @@ static int write_json(const struct cli *cli, const struct compared_runs *r)
     }
     json_end(&j, ']');
     json_end(&j, '}');
-    if (!status) {
-        const char *path = strcmp(r->s->export_json, "-") == 0 ? NULL : r->s->export_json;
-        int code = output_open(&o, path, true, false, &err);
-        code = code < 0 ? code : output_write(&o, text.at, text.len, &err);
-        code = code < 0 ? code : output_commit(&o, &err);
-        output_done(&o);
-        status = code < 0 ? cli_fail(cli, &err) : 0;
-    }
+    if (!status)
+        status = output_whole(cli, r->s->export_json, true, &text);
     buf_done(&text);
     free(room);
     return status;

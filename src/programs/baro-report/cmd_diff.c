@@ -1,31 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changed between two runs, or two groups of runs. */
-#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "baro/fold.h"
+#include "base/array.h"
+#include "base/span.h"
 #include "programs/baro-report/diff.h"
-#include "programs/common/tape_list.h"
+#include "programs/common/output.h"
 #include "programs/common/tape_args.h"
+#include "programs/common/tape_list.h"
 
-static int add_tape(const struct cli *cli, struct baro_runset *set, const char *path, const char *name)
+struct diff {
+    const struct cli *cli;
+    const struct settings *settings;
+    struct baro_runset *set;
+    char **path; /* of each run */
+    size_t room, before;
+};
+
+static int add_tape(struct diff *d, const char *path, const char *name)
 {
     struct baro_tape *tape;
     struct baro_fold *fold = NULL;
     struct baro_error err = BARO_ERROR_INIT;
     struct reader_path found;
-    int status = reader_open(cli, path, &tape, &found);
+    size_t n = baro_runset_runs(d->set);
+    int status = reader_open(d->cli, path, &tape, &found);
     if (status)
         return status;
-    if (baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err) < 0 || baro_runset_add(set, name, fold, &err) < 0)
-        status = cli_fail(cli, &err);
+    char **at = array_room(d->path, n, &d->room, sizeof(*at));
+    d->path = at ? at : d->path;
+    if (!at || !(at[n] = strdup(found.at)))
+        status = cli_failf(d->cli, "out of memory");
+    if (!status && (baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err) < 0 ||
+                    baro_runset_add(d->set, name, fold, &err) < 0)) {
+        status = cli_fail(d->cli, &err);
+        free(at[n]);
+    }
     baro_fold_free(fold);
     baro_tape_close(tape);
     return status;
 }
 
 /* Adds the tapes of one side. Each pattern has to name some. */
-static int add_side(const struct cli *cli, struct baro_runset *set, const char *const *patterns, size_t n)
+static int add_side(struct diff *d, const char *const *patterns, size_t n)
 {
     int status = 0;
     for (size_t i = 0; i < n && !status; i++) {
@@ -33,35 +52,60 @@ static int add_side(const struct cli *cli, struct baro_runset *set, const char *
         struct baro_error err = BARO_ERROR_INIT;
         char *one[] = {(char *)patterns[i], NULL};
         if (tape_list_read(&list, one, &err) < 0)
-            status = cli_fail(cli, &err);
+            status = cli_fail(d->cli, &err);
         for (size_t k = 0; k < list.n && !status; k++)
             status = list.at[k].is_unread
-                         ? cli_fail(cli, &list.at[k].reason)
-                         : add_tape(cli, set, list.at[k].path, *patterns[i] == '@' ? patterns[i] : list.at[k].path);
+                         ? cli_fail(d->cli, &list.at[k].reason)
+                         : add_tape(d, list.at[k].path, *patterns[i] == '@' ? patterns[i] : list.at[k].path);
         tape_list_done(&list);
     }
     return status;
 }
 
-static int print_diff(const struct cli *cli, const struct settings *s, const struct baro_runset *set, size_t before)
+enum diff_form { DIFF_TEXT, DIFF_MARKDOWN, DIFF_JSON, DIFF_PAGE };
+
+/* The end of the output's name says what it is, as that of `report`. */
+static int choose_form(const struct diff *d, enum diff_form *ret)
+{
+    static const char *const endings[] = {
+        [DIFF_TEXT] = ".txt", [DIFF_MARKDOWN] = ".md", [DIFF_JSON] = ".json", [DIFF_PAGE] = ".html"};
+    const struct settings *s = d->settings;
+    *ret = s->json ? DIFF_JSON : s->markdown ? DIFF_MARKDOWN : DIFF_TEXT;
+    if (!s->output || strcmp(s->output, "-") == 0 || *ret != DIFF_TEXT)
+        return 0;
+    for (*ret = DIFF_TEXT; *ret <= DIFF_PAGE; ++*ret) {
+        if (span_ends(span_str(s->output), endings[*ret]))
+            return 0;
+    }
+    return cli_failf(d->cli, "what %s should be is not clear from its name: it ends with .html, .md, .json or .txt",
+                     s->output);
+}
+
+static int write_diff(const struct diff *d, enum diff_form form)
 {
     struct buf text = {0};
-    if (s->json)
-        diff_json(set, before, &text);
-    else if (s->markdown)
-        diff_markdown(set, before, &text);
+    const struct cli *cli = d->cli;
+    bool is_file = d->settings->output && strcmp(d->settings->output, "-") != 0;
+    const struct report_style style = {.width = cli->tty && !is_file ? cli->width : 100,
+                                       .utf8 = cli->utf8,
+                                       .color = cli->color && !is_file};
+    int status = 0;
+    if (form == DIFF_PAGE)
+        status = diff_page(cli, d->set, (const char *const *)d->path, d->before, &text);
+    else if (form == DIFF_JSON)
+        diff_json(d->set, d->before, &text);
+    else if (form == DIFF_MARKDOWN)
+        diff_markdown(d->set, d->before, &text);
     else
-        diff_text(set, before,
-                  (struct report_style){.width = cli->tty ? cli->width : 100, .utf8 = cli->utf8, .color = cli->color},
-                  &text);
-    int status = cli_out(cli, &text);
+        diff_text(d->set, d->before, style, &text);
+    if (!status)
+        status = is_file ? output_whole(cli, d->settings->output, d->settings->force, &text) : cli_out(cli, &text);
     buf_done(&text);
     return status;
 }
 
 int cmd_diff(struct cli *cli, const struct settings *s, char **argv)
 {
-    struct baro_runset *set;
     struct baro_error err = BARO_ERROR_INIT;
     const struct diff_settings *d = &s->diff;
     const char *before[SIDES_MOST], *after[SIDES_MOST];
@@ -74,16 +118,24 @@ int cmd_diff(struct cli *cli, const struct settings *s, char **argv)
     } else if (argv[0] || !n_before || !n_after) {
         return cli_failf(cli, "name two tapes, or some with --before and some with --after");
     }
-    if (baro_runset_new(&set, &err) < 0)
+    struct diff all = {.cli = cli, .settings = s};
+    enum diff_form form;
+    int status = choose_form(&all, &form);
+    if (status)
+        return status;
+    if (baro_runset_new(&all.set, &err) < 0)
         return cli_fail(cli, &err);
-    int status = add_side(cli, set, before, n_before);
-    size_t runs = baro_runset_runs(set);
+    status = add_side(&all, before, n_before);
+    all.before = baro_runset_runs(all.set);
     if (!status)
-        status = add_side(cli, set, after, n_after);
-    if (!status && baro_runset_compare(set, runs, &err) < 0)
+        status = add_side(&all, after, n_after);
+    if (!status && baro_runset_compare(all.set, all.before, &err) < 0)
         status = cli_fail(cli, &err);
     if (!status)
-        status = print_diff(cli, s, set, runs);
-    baro_runset_free(set);
+        status = write_diff(&all, form);
+    for (size_t i = 0; i < baro_runset_runs(all.set); i++)
+        free(all.path[i]);
+    free(all.path);
+    baro_runset_free(all.set);
     return status;
 }

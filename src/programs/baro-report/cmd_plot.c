@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include "base/span.h"
-#include "output/chart/figure.h"
 #include "output/text/parts.h"
+#include "programs/baro-report/plotted.h"
 #include "programs/common/moment.h"
 #include "programs/common/output.h"
-#include "programs/common/tape_args.h"
 
 #define TAPES_MAX ((size_t)CHART_COLORS)
 #define WIDTH_PIXELS 900u
@@ -18,15 +17,6 @@
 #define HEIGHT_LEAST 80u
 
 enum plot_format { PLOT_TEXT, PLOT_SVG, PLOT_PNG };
-
-struct plotted {
-    struct baro_tape *tape;
-    struct baro_fold *fold;
-    const struct baro_summary *summary;
-    struct reader_path path;
-    uint64_t start_ns, end_ns; /* begin and end of the command, or of the recording */
-    struct chart_set *figures;
-};
 
 struct plot_job {
     const struct cli *cli;
@@ -39,31 +29,11 @@ struct plot_job {
     size_t buckets;
 };
 
-static uint64_t fact_ns(const struct baro_summary *s, const char *name)
-{
-    struct baro_value v;
-    return baro_summary_value(s, baro_summary_fact_find("", name), 0, &v) == BARO_PRESENT ? v.u64 : 0;
-}
-
 static int open_one(struct plot_job *p, const char *name)
 {
-    struct plotted *one = &p->one[p->n];
-    struct baro_error err = BARO_ERROR_INIT;
-    uint64_t first, last = 0;
     if (p->n == TAPES_MAX)
         return cli_failf(p->cli, "at most %zu tapes can be drawn in one plot", TAPES_MAX);
-    int status = reader_open(p->cli, name, &one->tape, &one->path);
-    if (status)
-        return status;
-    p->n++;
-    if (baro_fold_of_tape(one->tape, BARO_FOLD_TIMELINE, &one->fold, &err) < 0 ||
-        baro_tape_range(one->tape, &first, &last, &err) < 0)
-        return cli_fail(p->cli, &err);
-    one->summary = baro_fold_summary(one->fold);
-    one->start_ns = fact_ns(one->summary, "start_ns");
-    one->end_ns = one->start_ns + fact_ns(one->summary, "wall_ns");
-    one->end_ns = last > one->end_ns ? last : one->end_ns;
-    return 0;
+    return plotted_open(&p->one[p->n++], p->cli, name);
 }
 
 /* ---- the stretch of time ---- */
@@ -96,7 +66,7 @@ static int stretch(const struct plot_job *p, uint64_t *ret_from, uint64_t *ret_t
     uint64_t longest = 1, earliest = UINT64_MAX;
     for (size_t i = 0; i < p->n; i++) {
         const struct plotted *one = &p->one[i];
-        uint64_t length = one->end_ns - one->start_ns, removed = fact_ns(one->summary, "removed_ns");
+        uint64_t length = one->end_ns - one->start_ns, removed = plotted_fact_ns(one->summary, "removed_ns");
         uint64_t first = removed > one->start_ns ? removed - one->start_ns : 0;
         longest = length > longest ? length : longest;
         earliest = first < earliest ? first : earliest;
@@ -140,16 +110,6 @@ static int make_figures(struct plot_job *p, const char *what)
 
 /* ---- several tapes in one chart ---- */
 
-/* The curve that represents a whole figure: the total of its stack, or its first curve. */
-static const struct chart_curve *main_curve(const struct chart *c)
-{
-    for (size_t i = 0; i < c->n_curves; i++) {
-        if (c->curves[i].shape == CHART_TOTAL)
-            return &c->curves[i];
-    }
-    return c->n_curves ? &c->curves[0] : NULL;
-}
-
 static int overlay(const struct plot_job *p, size_t figure, struct chart *ret)
 {
     const struct chart *first = figures_chart(p->one[0].figures, figure);
@@ -166,7 +126,7 @@ static int overlay(const struct plot_job *p, size_t figure, struct chart *ret)
     bool any = false;
     for (size_t i = 0; i < p->n; i++) {
         const struct chart *c = figures_chart(p->one[i].figures, figure);
-        const struct chart_curve *from = main_curve(c);
+        const struct chart_curve *from = plotted_main_curve(c);
         struct chart_curve *to = chart_add_curve(ret, path_base_name(p->one[i].path.at), CHART_LINE, (unsigned)i);
         if (!to)
             return cli_failf(p->cli, "out of memory");
@@ -197,20 +157,6 @@ static int draw_chart(const struct plot_job *p, const struct chart *c, struct bu
     return code < 0 ? cli_fail(p->cli, &err) : 0;
 }
 
-static int write_out(const struct plot_job *p, const struct buf *b)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    struct output o = {.fd = -1};
-    const char *name = p->s->output && strcmp(p->s->output, "-") != 0 ? p->s->output : NULL;
-    int code = output_open(&o, name, p->s->force, false, &err);
-    if (code >= 0)
-        code = output_write(&o, b->at, b->len, &err);
-    if (code >= 0)
-        code = output_commit(&o, &err);
-    output_done(&o);
-    return code < 0 ? cli_fail(p->cli, &err) : 0;
-}
-
 static int draw_figure(const struct plot_job *p, size_t figure, struct buf *ret)
 {
     struct chart c = {0};
@@ -236,7 +182,7 @@ static int plot(struct plot_job *p, char **tapes, size_t n, const char *what)
     for (size_t i = 0; !status && i < figures_count(p->one[0].figures); i++)
         status = draw_figure(p, i, &b);
     if (!status)
-        status = write_out(p, &b);
+        status = output_whole(p->cli, p->s->output, p->s->force, &b);
     buf_done(&b);
     return status;
 }
@@ -338,11 +284,8 @@ int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
                                 "--list` lists them");
     if (!status)
         status = plot(p, argv, n, what);
-    for (size_t i = 0; i < p->n; i++) {
-        figures_free(p->one[i].figures);
-        baro_fold_free(p->one[i].fold);
-        baro_tape_close(p->one[i].tape);
-    }
+    for (size_t i = 0; i < p->n; i++)
+        plotted_done(&p->one[i]);
     free(p);
     return status;
 }

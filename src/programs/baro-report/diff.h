@@ -6,11 +6,23 @@
 #include "baro/runset.h"
 #include "base/buf.h"
 #include "output/text/summary_text.h"
+#include "programs/common/cli.h"
+
+/* Visits the rows that are shown, the job's first. */
+void diff_each_row(const struct baro_runset *set, void (*visit)(void *context, const struct baro_difference *d),
+                   void *context);
+/* What to do to be told more; "" if that is not needed. */
+const char *diff_advice(const struct baro_runset *set, size_t before);
 
 /* before: how many runs are those before. */
 void diff_text(const struct baro_runset *set, size_t before, struct report_style style, struct buf *ret);
 void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret);
 void diff_json(const struct baro_runset *set, size_t before, struct buf *ret);
+
+/* diff_page.c: one file of HTML. paths: where the tapes of the runs are; those of two are read again. Returns 0 or the
+ * status of a failure that was reported. */
+int diff_page(const struct cli *cli, const struct baro_runset *set, const char *const *paths, size_t before,
+              struct buf *ret);
 
 /* diff_words.c: one sentence that says what changed, and because of what */
 void diff_sentence(const struct baro_runset *set, struct buf *ret);

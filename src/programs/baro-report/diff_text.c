@@ -65,9 +65,8 @@ static void put_row(struct table *t, const struct baro_difference *d)
     buf_done(&b);
 }
 
-/* Visits the rows that are shown, the job's first. */
-static void each_row(const struct baro_runset *set, void (*visit)(void *context, const struct baro_difference *d),
-                     void *context)
+void diff_each_row(const struct baro_runset *set, void (*visit)(void *context, const struct baro_difference *d),
+                   void *context)
 {
     const char *scope = "", *fact = "";
     unsigned shown = 0;
@@ -88,15 +87,21 @@ static void visit_table(void *context, const struct baro_difference *d)
     put_row(context, d);
 }
 
+const char *diff_advice(const struct baro_runset *set, size_t before)
+{
+    bool is_enough = before > 1 && baro_runset_runs(set) - before > 1;
+    return is_enough ? ""
+                     : "Of one run only a large change can be told (10 % of CPU time, twice the wall time). Several runs "
+                       "on each side tell more: --before, --after.";
+}
+
 static void put_advice(const struct baro_runset *set, size_t before, unsigned width, struct buf *ret)
 {
-    size_t from = ret->len, after = baro_runset_runs(set) - before;
-    if (before > 1 && after > 1)
+    const char *advice = diff_advice(set, before);
+    size_t from = ret->len;
+    if (!*advice)
         return;
-    buf_str(
-        ret,
-        "\nOf one run only a large change can be told (10 % of CPU time, twice the wall time). Several runs on each "
-        "side tell more: --before, --after.\n");
+    buf_printf(ret, "\n%s\n", advice);
     wrap_lines(ret, from, width);
 }
 
@@ -120,7 +125,7 @@ void diff_text(const struct baro_runset *set, size_t before, struct report_style
     buf_byte(ret, '\n');
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         table_text(&t, titles[i]);
-    each_row(set, visit_table, &t);
+    diff_each_row(set, visit_table, &t);
     table_print(&t, style.width, ret);
     put_advice(set, before, style.width, ret);
     if (!style.utf8)
@@ -184,11 +189,11 @@ void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret
         markdown_code(ret, c->before, strlen(c->before), false);
     }
     buf_printf(ret, "\n\n%s", head);
-    each_row(set, visit_job, ret);
-    each_row(set, count_row, &others);
+    diff_each_row(set, visit_job, ret);
+    diff_each_row(set, count_row, &others);
     if (others) {
         buf_printf(ret, "\n<details><summary>commands, phases and tasks</summary>\n\n%s", head);
-        each_row(set, visit_others, ret);
+        diff_each_row(set, visit_others, ret);
         buf_str(ret, "\n</details>\n");
     }
     ret->failed = ret->failed || sentence.failed;

@@ -133,3 +133,15 @@ void output_done(struct output *o)
         fd_close(o->fd);
     o->fd = -1;
 }
+
+int output_whole(const struct cli *cli, const char *path, bool force, const struct buf *text)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct output o = {.fd = -1};
+    int code = text->failed ? error_set(&err, -ENOMEM, "out of memory")
+                            : output_open(&o, path && strcmp(path, "-") != 0 ? path : NULL, force, false, &err);
+    code = code < 0 ? code : output_write(&o, text->at, text->len, &err);
+    code = code < 0 ? code : output_commit(&o, &err);
+    output_done(&o);
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "programs/common/cli.h"
 
 struct output {
     int fd;
@@ -25,5 +27,8 @@ int output_write(struct output *o, const void *at, size_t len, struct baro_error
 int output_commit(struct output *o, struct baro_error *err);
 /* Closes it; what was not committed is lost. */
 void output_done(struct output *o);
+
+/* Writes a whole file; NULL or "-": to standard output. Returns 0 or the status of a failure that was reported. */
+int output_whole(const struct cli *cli, const char *path, bool force, const struct buf *text);
 
 #endif
