@@ -88,11 +88,12 @@ void page_begin_file(struct page *p, const char *title, size_t len)
     buf_str(html, "</style>\n</head>\n<body>\n");
 }
 
-void page_end_file(struct page *p)
+void page_end_file(struct page *p, bool has_script)
 {
-    buf_str(&p->html, "<script>");
-    buf_str(&p->html, page_js);
-    buf_str(&p->html, "</script>\n</body>\n</html>\n");
+    buf_str(&p->html, has_script ? "<script>" : "");
+    buf_str(&p->html, has_script ? page_js : "");
+    buf_str(&p->html, has_script ? "</script>\n" : "");
+    buf_str(&p->html, "</body>\n</html>\n");
     page_flush(p, true);
 }
 
@@ -141,7 +142,7 @@ static int write_page(struct page *p, const struct baro_verdicts *verdicts, stru
             ". This file asks for nothing over a network.</p>\n<p>≥ at least, ≤ at most, ≈ about; in tables such "
             "values are underlined, and their titles say which it is.</p></footer>\n");
     int code = page_data(p);
-    page_end_file(p);
+    page_end_file(p, true);
     if (code < 0 || p->html.failed)
         return error_set(err, -ENOMEM, "out of memory");
     return p->code;

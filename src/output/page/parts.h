@@ -102,7 +102,7 @@ int page_data(struct page *p);    /* data.c: JSON for the script; 0 or -ENOMEM *
 /* ---- what pages share ---- */
 /* page.c: the file up to its body, and its script and end */
 void page_begin_file(struct page *p, const char *title, size_t len);
-void page_end_file(struct page *p);
+void page_end_file(struct page *p, bool has_script);
 void page_begin_head(struct page *p, const char *title, size_t len); /* head.c: up to the title */
 void page_put_data(struct page *p, const struct buf *json);          /* data.c: the element that the script reads */
 /* lane.c */

@@ -111,7 +111,7 @@ int sheet_write(const struct sheet *s, struct buf *ret)
                      ". This file asks for nothing over a network.</p>\n<p>≥ at least, ≤ at most, ≈ about.</p></footer>\n");
     if (s->n_charts)
         data(&p);
-    page_end_file(&p);
+    page_end_file(&p, s->n_charts > 0);
     bool has_failed = p.html.failed || ret->failed;
     buf_done(&p.html);
     return has_failed ? -ENOMEM : 0;

@@ -247,7 +247,7 @@ static void put_answer(struct buf *html, const struct baro_difference *d)
     diff_answer(&b, d);
     buf_printf(html, "<td><span class=\"tag%s\">", !is_certain ? "" : size > 0 ? " up" : " down");
     page_prose(html, (const char *)b.at, b.failed ? 0 : b.len);
-    buf_str(html, "</span></td></tr>\n");
+    buf_str(html, "</span></td>");
     buf_done(&b);
 }
 
@@ -269,11 +269,12 @@ static void put_row(void *context, const struct baro_difference *d)
     buf_str(html, "</td>");
     if (!is_job)
         buf_printf(html, "<td>%s</td>", diff_label(d));
+    put_answer(html, d);
     put_cell(html, put_before, d, d->before);
     put_cell(html, put_after, d, d->after);
     put_cell(html, diff_shift, d, shift);
     put_cell(html, diff_percent, d, d->before > 0 ? shift / d->before : NAN);
-    put_answer(html, d);
+    buf_str(html, "</tr>\n");
 }
 
 static void count_row(void *context, const struct baro_difference *d)
@@ -323,7 +324,7 @@ static void put_above(struct page *page, void *context)
     put_circumstances(p->set, html);
     buf_printf(html, "<p class=\"hint\">%s</p></div></div>\n", diff_advice(p->set, p->before));
     page_end_section(page);
-    put_table(p, page, "job", "The job", "|before>|after>|difference>|%>|answer");
+    put_table(p, page, "job", "The job", "|answer|before>|after>|difference>|%>");
     html->failed = html->failed || sentence.failed;
     buf_done(&sentence);
 }
@@ -331,9 +332,9 @@ static void put_above(struct page *page, void *context)
 static void put_below(struct page *page, void *context)
 {
     struct diff_page *p = context;
-    put_table(p, page, "phase", "Phases", "phase|fact|before>|after>|difference>|%>|answer");
-    put_table(p, page, "task", "Tasks", "task|fact|before>|after>|difference>|%>|answer");
-    put_table(p, page, "command", "Commands", "command|fact|before>|after>|difference>|%>|answer");
+    put_table(p, page, "phase", "Phases", "phase|fact|answer|before>|after>|difference>|%>");
+    put_table(p, page, "task", "Tasks", "task|fact|answer|before>|after>|difference>|%>");
+    put_table(p, page, "command", "Commands", "command|fact|answer|before>|after>|difference>|%>");
 }
 
 static int write_page(struct diff_page *p, struct buf *ret)
