@@ -64,7 +64,7 @@
   const data = JSON.parse($("#data").textContent);
   const tracks = $(".tracks");
   const from = data.from_ns, to = data.to_ns, span = Math.max(1, to - from);
-  const P = data.processes, names = data.names;
+  const P = data.processes || {}, names = data.names || []; /* none: a page of several tapes */
   const since = t => moment(t - data.start_ns);
 
   /* ---- clock time on the axes, instead of the time since the start: as the clock showed it where it was recorded ---- */

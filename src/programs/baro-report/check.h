@@ -6,6 +6,7 @@
 #include "baro/runset.h"
 #include "output/text/summary_text.h"
 #include "programs/common/cli.h"
+#include "programs/common/scoped_fact.h"
 
 enum outcome { OUTCOME_KEPT, OUTCOME_UNKNOWN, OUTCOME_BROKEN };
 
@@ -14,11 +15,8 @@ struct limit {
     char *text;       /* as it was written, escaped */
     const char *file; /* the budget; NULL: it is of --max */
     unsigned line;
-    bool is_warning, is_strict;             /* is_strict: "<" */
-    int number;                             /* of its fact among baro_runset_fact() */
-    const struct baro_fact *fact, *at_most; /* at_most: the fact that is its upper bound; NULL: there is none */
-    const char *scope;
-    char *name;          /* of the command, phase or task, may have * and ?; "" of the job; escaped */
+    bool is_warning, is_strict; /* is_strict: "<" */
+    struct scoped_fact is;
     double factor, plus; /* factor 0: plus is the limit */
 
     /* what the runs say: check_judge.c */
@@ -76,9 +74,6 @@ struct check {
 int limits_read_file(struct check *c, const char *path, struct baro_error *err);
 int limits_read_options(struct check *c, struct baro_error *err);
 void limits_done(struct check *c);
-/* Is it the name of the limit, or does it fit it? */
-bool limit_names(const struct limit *l, const struct baro_runset_row *row);
-
 /* check_base.c */
 int base_read(struct base *b, const char *path, struct baro_error *err);
 void base_done(struct base *b);

@@ -282,7 +282,7 @@ static bool put_row(const struct check *c, const struct limit *l, size_t row, do
 static bool is_first(const struct check *c, size_t limit, const struct baro_runset_row *row)
 {
     for (size_t i = 0; i < limit; i++) {
-        if (c->limit[i].factor > 0 && limit_names(&c->limit[i], row))
+        if (c->limit[i].factor > 0 && scoped_fact_names(&c->limit[i].is, row))
             return false;
     }
     return true;
@@ -295,7 +295,7 @@ static size_t put_values(const struct check *c, double *room, struct json *j)
         size_t before = n;
         for (size_t row = 0; row < baro_runset_rows(c->set) && c->limit[i].factor > 0; row++) {
             const struct baro_runset_row *is = baro_runset_row(c->set, row);
-            if (limit_names(&c->limit[i], is))
+            if (scoped_fact_names(&c->limit[i].is, is))
                 n += !is_first(c, i, is) || put_row(c, &c->limit[i], row, room, j);
         }
         if (n == before && c->limit[i].factor > 0)

@@ -137,7 +137,7 @@ void check_cause(struct check *c, const struct baro_fold *fold)
         for (size_t k = 0; k < baro_runset_rows(c->set); k++) {
             const struct baro_runset_row *row = baro_runset_row(c->set, k);
             double allowed, top;
-            if (!limit_names(l, row) || !check_allowed(c, l, row, &allowed, &top))
+            if (!scoped_fact_names(&l->is, row) || !check_allowed(c, l, row, &allowed, &top))
                 continue;
             struct bounds b = check_bounds(c, l, k, run);
             if (!isnan(b.value) && limit_is_over(l, b.low, allowed) && b.value > l->worst) {

@@ -190,7 +190,7 @@ void check_gitlab_metrics(const struct check *c, struct buf *ret)
 static void put_fingerprint(struct json *j, const struct limit *l)
 {
     struct buf text = {0};
-    buf_printf(&text, "%s:%s:%s", l->scope, l->name, l->fact->name);
+    buf_printf(&text, "%s:%s:%s", l->is.scope, l->is.name, l->is.fact->name);
     uint64_t hash = map_hash(text.at, text.len);
     buf_clear(&text);
     buf_printf(&text, "%016llx", (unsigned long long)hash);

@@ -33,13 +33,13 @@ static size_t row_of(const struct check *c, const struct baro_fact *fact, const 
 
 static bool is_status(const struct limit *l)
 {
-    return strcmp(l->fact->name, "wait_status") == 0;
+    return strcmp(l->is.fact->name, "wait_status") == 0;
 }
 
 /* Times of another machine are not compared with the base; memory and counts are. */
 static bool is_foreign(const struct check *c, const struct limit *l, size_t run)
 {
-    return l->factor > 0 && l->fact->unit == BARO_UNIT_NS && c->run[run].is_elsewhere;
+    return l->factor > 0 && l->is.fact->unit == BARO_UNIT_NS && c->run[run].is_elsewhere;
 }
 
 /* Example: at least 1.2 GB with an upper bound of 1.3 GB is from 1.2 to 1.3 GB; about 100 is from 90 to 110. */
@@ -57,7 +57,7 @@ struct bounds check_bounds(const struct check *c, const struct limit *l, size_t 
         ret.low = 0;
     } else if (v.flags & BARO_VALUE_LOWER_BOUND) {
         ret.high = INFINITY;
-        size_t other = l->at_most ? row_of(c, l->at_most, baro_runset_row(c->set, row)) : SIZE_MAX;
+        size_t other = l->is.at_most ? row_of(c, l->is.at_most, baro_runset_row(c->set, row)) : SIZE_MAX;
         if (baro_runset_value(c->set, other, run, &most) == BARO_PRESENT)
             ret.high = most.real * (most.flags & BARO_VALUE_ESTIMATE ? 1 + ESTIMATE_RATIO : 1);
         ret.high = ret.high < v.real ? v.real : ret.high;
@@ -85,7 +85,7 @@ bool check_allowed(const struct check *c, const struct limit *l, const struct ba
     const struct base_value *b = base_find(&c->base, row);
     if (!b)
         return false;
-    double most = b->n < BASE_RUNS_LEAST ? b->median + baro_runset_fact_floor(l->number, b->median) : b->most;
+    double most = b->n < BASE_RUNS_LEAST ? b->median + baro_runset_fact_floor(l->is.number, b->median) : b->most;
     *ret += l->factor * b->median;
     *ret_top += l->factor * larger(most, b->median);
     return true;
@@ -136,7 +136,7 @@ static struct bounds bounds_of_all(const struct check *c, const struct limit *l,
     ret.value = check_median(value, known);
     sort_numbers(low, n);
     sort_numbers(high, n);
-    bool is_each = !(l->factor > 0) && (l->fact->semantics == BARO_FACT_PEAK || l->fact->unit == BARO_UNIT_NONE);
+    bool is_each = !(l->factor > 0) && (l->is.fact->semantics == BARO_FACT_PEAK || l->is.fact->unit == BARO_UNIT_NONE);
     size_t k = is_each ? 0 : ends_of(n);
     ret.low = is_each ? low[n - 1] : low[k];
     ret.high = high[n - 1 - k];
@@ -152,7 +152,7 @@ void check_put_number(struct buf *b, const struct limit *l, double value)
     if (is_status(l))
         report_status((int)value, b);
     else
-        report_format(l->fact)(b, whole_of(value + 0.5));
+        report_format(l->is.fact)(b, whole_of(value + 0.5));
 }
 
 void check_put_value(const struct check *c, struct buf *b, const struct limit *l)
@@ -180,11 +180,11 @@ static void put_names(const struct check *c, const struct limit *l, struct buf *
     const struct baro_runset_row *row;
     size_t n = 0;
     for (size_t i = 0; (row = baro_runset_row(c->set, i)) && n < 255; i++) {
-        if (row->fact == l->fact && strcmp(row->scope, l->scope) == 0)
+        if (row->fact == l->is.fact && strcmp(row->scope, l->is.scope) == 0)
             names[n++] = row->name;
     }
     names[n] = NULL;
-    const char *near = opt_nearest(l->name, names);
+    const char *near = opt_nearest(l->is.name, names);
     buf_str(b, near || n == 1 ? "; there is " : n ? "; there are " : "; there is none");
     for (size_t i = 0; i < n && (near ? i < 1 : i < NAMES_SHOWN); i++) {
         buf_str(b, i ? ", " : "");
@@ -283,7 +283,7 @@ static void judge_row(const struct check *c, struct limit *l, size_t row, double
         return;
     one.rows = l->rows;
     buf_clear(&one.why);
-    if (one.outcome != OUTCOME_KEPT && strpbrk(l->name, "*?")) {
+    if (one.outcome != OUTCOME_KEPT && strpbrk(l->is.name, "*?")) {
         text_escaped(&one.why, is->name, strlen(is->name));
         buf_str(&one.why, ": ");
     }
@@ -304,13 +304,13 @@ static bool judge(const struct check *c, struct limit *l, double *room)
     l->low = 0;
     l->high = INFINITY;
     for (size_t i = 0; i < baro_runset_rows(c->set); i++) {
-        if (!limit_names(l, baro_runset_row(c->set, i)))
+        if (!scoped_fact_names(&l->is, baro_runset_row(c->set, i)))
             continue;
         l->rows++;
         judge_row(c, l, i, room);
     }
     if (!l->rows) {
-        buf_printf(&l->why, "no %s has this name", l->scope);
+        buf_printf(&l->why, "no %s has this name", l->is.scope);
         put_names(c, l, &l->why);
     }
     buf_byte(&l->why, 0);

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,127 +20,6 @@
 #define FILE_MOST (1u << 20)
 #define LIMITS_MOST 1000u
 #define FACTOR_MOST 1000
-#define NAMES_MOST 64u
-
-/* Short names of facts. The others are called as in the summary, with or without their unit: cpu, rss_peak. */
-static const struct {
-    const char *name, *fact;
-} short_names[] = {
-    {"processes", "processes_started"},
-    {"read", "io_read_bytes"},
-    {"written", "io_write_bytes"},
-    {"rchar", "io_rchar_bytes"},
-    {"status", "wait_status"},
-    {"wchar", "io_wchar_bytes"},
-    {"gpu_memory", "memory_job_peak_bytes"},
-    {"gpu_busy", "busy_job_ns"},
-};
-
-static size_t unit_length(const struct baro_fact *f)
-{
-    return f->unit == BARO_UNIT_NS ? strlen("_ns") : f->unit == BARO_UNIT_BYTES ? strlen("_bytes") : 0;
-}
-
-static const char *short_name(const struct baro_fact *f)
-{
-    for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++) {
-        if (strcmp(short_names[i].fact, f->name) == 0)
-            return short_names[i].name;
-    }
-    return NULL;
-}
-
-static bool is_name_of(const struct baro_fact *f, const char *name)
-{
-    size_t n = strlen(f->name) - unit_length(f);
-    const char *other = short_name(f);
-    return strcmp(f->name, name) == 0 || (strncmp(f->name, name, n) == 0 && !name[n]) ||
-           (other && strcmp(other, name) == 0);
-}
-
-/* X_at_most_bytes is the upper bound of X_bytes. */
-static bool is_at_most(const struct baro_fact *f, const struct baro_fact *of)
-{
-    static const char word[] = "_at_most";
-    size_t n = strlen(of->name) - unit_length(of);
-    return strncmp(f->name, of->name, n) == 0 && strncmp(f->name + n, word, sizeof(word) - 1) == 0;
-}
-
-static int unknown_fact(const char *scope, const char *word, struct baro_error *err)
-{
-    const char *names[NAMES_MOST + 1];
-    char room[NAMES_MOST][40];
-    struct buf list = {0};
-    size_t n = 0;
-    for (int i = 0; i < baro_runset_fact_count() && n < NAMES_MOST; i++) {
-        const struct baro_fact *f = baro_runset_fact(i);
-        if (strcmp(baro_runset_fact_scope(i), scope) != 0 || strstr(f->name, "_at_most"))
-            continue;
-        const char *other = short_name(f);
-        size_t len = strlen(f->name) - unit_length(f);
-        if (!other)
-            memcpy(room[n], f->name, len < sizeof(*room) ? len : sizeof(*room) - 1);
-        room[n][len < sizeof(*room) ? len : sizeof(*room) - 1] = 0;
-        names[n] = other ? other : room[n];
-        buf_printf(&list, "%s%s", n ? ", " : "", names[n]);
-        n++;
-    }
-    names[n] = NULL;
-    buf_byte(&list, 0);
-    const char *near = opt_nearest(word, names);
-    int code = near ? error_set(err, BARO_E_SYNTAX, "'%.40s' is no fact of a %s; did you mean %s? (baro help check)",
-                                word, scope, near)
-                    : error_set(err, BARO_E_SYNTAX, "'%.40s' is no fact of a %s: %s", word, scope,
-                                list.failed ? "" : (const char *)list.at);
-    buf_done(&list);
-    return code;
-}
-
-static int find_fact(struct limit *l, const char *scope, const char *word, struct baro_error *err)
-{
-    for (int i = 0; i < baro_runset_fact_count(); i++) {
-        const struct baro_fact *f = baro_runset_fact(i);
-        if (strcmp(baro_runset_fact_scope(i), scope) != 0)
-            continue;
-        if (!l->fact && is_name_of(f, word)) {
-            l->fact = f;
-            l->number = i;
-            l->scope = baro_runset_fact_scope(i);
-        } else if (l->fact && is_at_most(f, l->fact)) {
-            l->at_most = f;
-        }
-    }
-    return l->fact ? 0 : unknown_fact(scope, word, err);
-}
-
-static char *trimmed(char *text)
-{
-    text += strspn(text, " \t");
-    size_t n = strlen(text);
-    while (n && strchr(" \t", text[n - 1]))
-        text[--n] = 0;
-    return text;
-}
-
-/* "command:cc1"; nothing: the job. Fills the name of the limit. */
-static int take_scope(struct limit *l, const char *text, const char **ret, struct baro_error *err)
-{
-    static const char *const scopes[] = {"command", "phase", "task"};
-    const char *colon = strchr(text, ':'), *name = colon ? colon + 1 : "";
-    *ret = NULL;
-    if (!*text)
-        *ret = "job";
-    for (size_t i = 0; colon && i < sizeof(scopes) / sizeof(*scopes); i++) {
-        if (strlen(scopes[i]) == (size_t)(colon - text) && strncmp(text, scopes[i], (size_t)(colon - text)) == 0)
-            *ret = scopes[i];
-    }
-    if (!*ret || (*text && !*name))
-        return error_set(err, BARO_E_SYNTAX,
-                         "'%.80s' is not command:NAME, phase:NAME or task:NAME, one of which may stand before the fact",
-                         text);
-    l->name = strdup(name);
-    return l->name ? 0 : error_set(err, -ENOMEM, "out of memory");
-}
 
 static int take_amount(const struct baro_fact *f, const char *text, double *ret, struct baro_error *err)
 {
@@ -162,20 +40,20 @@ static int take_value(struct limit *l, char *text, struct baro_error *err)
 {
     char *base = strstr(text, "base");
     if (!base)
-        return take_amount(l->fact, text, &l->plus, err);
+        return take_amount(l->is.fact, text, &l->plus, err);
     *base = 0;
-    char *before = trimmed(text), *after = trimmed(base + strlen("base"));
+    char *before = scoped_fact_trimmed(text), *after = scoped_fact_trimmed(base + strlen("base"));
     size_t n = strlen(before);
     if ((n && before[n - 1] != '*') || (*after && *after != '+'))
         return error_set(err, BARO_E_SYNTAX,
                          "the base is written as base, 1.05*base, or with an amount more: 1.05*base+50ms");
     before[n ? n - 1 : 0] = 0;
     l->factor = 1;
-    if (n && parse_decimal(trimmed(before), &l->factor, err) < 0)
+    if (n && parse_decimal(scoped_fact_trimmed(before), &l->factor, err) < 0)
         return BARO_E_SYNTAX;
     if (!(l->factor > 0) || l->factor > FACTOR_MOST)
         return error_set(err, BARO_E_RANGE, "the factor of the base is more than 0 and at most %d", FACTOR_MOST);
-    return *after ? take_amount(l->fact, trimmed(after + 1), &l->plus, err) : 0;
+    return *after ? take_amount(l->is.fact, scoped_fact_trimmed(after + 1), &l->plus, err) : 0;
 }
 
 /* text: may be changed. */
@@ -183,23 +61,16 @@ static int take_limit(struct limit *l, char *text, struct baro_error *err)
 {
     static const char warn[] = "warn";
     char *sign = strrchr(text, '<');
-    const char *scope;
     if (!sign || strchr(text, '>'))
         return error_set(err, BARO_E_SYNTAX, "'%.80s' is no limit: write FACT<VALUE or FACT<=VALUE, as in rss_peak<2GB",
                          text);
     l->is_strict = sign[1] != '=';
     *sign = 0;
-    char *value = trimmed(sign + (l->is_strict ? 1 : 2)), *left = trimmed(text);
+    char *value = scoped_fact_trimmed(sign + (l->is_strict ? 1 : 2)), *left = scoped_fact_trimmed(text);
     size_t n = sizeof(warn) - 1;
     l->is_warning = strncmp(left, warn, n) == 0 && (left[n] == ' ' || left[n] == '\t');
-    left = trimmed(left + (l->is_warning ? n : 0));
-    char *fact = left + strlen(left);
-    while (fact > left && !strchr(" \t", fact[-1]))
-        fact--;
-    if (fact > left)
-        fact[-1] = 0;
-    int code = take_scope(l, fact > left ? trimmed(left) : "", &scope, err);
-    code = code < 0 ? code : find_fact(l, scope, fact, err);
+    left = scoped_fact_trimmed(left + (l->is_warning ? n : 0));
+    int code = scoped_fact_parse(left, &l->is, err);
     return code < 0 ? code : take_value(l, value, err);
 }
 
@@ -249,12 +120,12 @@ static void drop_comment(char *line)
 static int take_line(struct check *c, char *line, const char *path, unsigned number, struct baro_error *err)
 {
     drop_comment(line);
-    char *text = trimmed(line);
+    char *text = scoped_fact_trimmed(line);
     if (!*text)
         return 0;
     if (strncmp(text, "unknown ", 8) != 0)
         return add_limit(c, text, path, number, err);
-    const char *word = trimmed(text + 8);
+    const char *word = scoped_fact_trimmed(text + 8);
     if (strcmp(word, "fail") != 0 && strcmp(word, "warn") != 0)
         return error_set(err, BARO_E_SYNTAX, "'unknown %.40s': write unknown fail or unknown warn", word);
     c->unknown_fails = c->unknown_fails < 0 ? *word == 'f' : c->unknown_fails; /* an option has precedence */
@@ -291,24 +162,9 @@ void limits_done(struct check *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         free(c->limit[i].text);
-        free(c->limit[i].name);
+        free(c->limit[i].is.name);
         buf_done(&c->limit[i].why);
         buf_done(&c->limit[i].cause);
     }
     free(c->limit);
-}
-
-bool limit_names(const struct limit *l, const struct baro_runset_row *row)
-{
-    struct buf name = {0};
-    if (row->fact != l->fact || strcmp(row->scope, l->scope) != 0)
-        return false;
-    if (strcmp(l->name, row->name) == 0)
-        return true;
-    text_escaped(&name, row->name, strlen(row->name));
-    buf_byte(&name, 0);
-    const char *at = name.failed ? "" : (const char *)name.at;
-    bool fits = strcmp(at, l->name) == 0 || (strpbrk(l->name, "*?") && fnmatch(l->name, at, 0) == 0);
-    buf_done(&name);
-    return fits;
 }

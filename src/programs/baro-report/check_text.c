@@ -145,10 +145,10 @@ static void put_limit(struct json *j, const struct limit *l)
     json_exact(j, l->text);
     json_key_text(j, "answer", answers[l->outcome]);
     json_key_bool(j, "is_warning", l->is_warning);
-    json_key_text(j, "scope", l->scope);
+    json_key_text(j, "scope", l->is.scope);
     json_key_text(j, "name", l->row ? l->row->name : NULL);
-    json_key_text(j, "fact", l->fact->name);
-    json_key_text(j, "unit", baro_unit_name(l->fact->unit));
+    json_key_text(j, "fact", l->is.fact->name);
+    json_key_text(j, "unit", baro_unit_name(l->is.fact->unit));
     put_number(j, "allowed", l->allowed);
     put_number(j, "value", l->middle);
     put_number(j, "low", l->low);
