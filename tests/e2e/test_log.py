@@ -7,13 +7,15 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 
 import pytest
 
 from conftest import SANITIZED
 from jobs import script
-from readers import sibling
+from readers import Page, sibling
 from test_cgroup import v1  # noqa: F401 (a fixture)
+from test_report_page import check_safe
 
 
 def listed(run, *options):
@@ -304,7 +306,57 @@ def test_trend(run, work):
     assert max(map(len, text.split("\n"))) <= 80 and text.isascii()
     run("trend", "cpu", "job", "-o", work / "t.svg", status=0)
     assert (work / "t.svg").read_text().startswith("<svg")
-    assert "FILE.svg" in run("trend", "job", "-o", work / "t.gif", status=2).stderr
+    assert "it ends with .html or .svg" in run("trend", "job", "-o", work / "t.gif", status=2).stderr
+    run("trend", "process_rss_peak", "job", "-o", work / "t.html", status=0)
+    text = (work / "t.html").read_text()
+    page = Page(text)
+    check_safe(page, text)
+    rows = page.table_rows("runs")[1:]
+    assert [float(c[2]["v"]) for c in rows] == [r["value"] for r in reversed(found["runs"])]
+    assert [c[4]["text"] for c in rows] == [(COMMIT if i >= 6 else OTHER)[:12] for i in reversed(range(12))]
+    data = page.data()
+    assert data["charts"][0]["buckets"] == 12 and data["told"][0].startswith("run 1, ")
+    assert "memory of the largest process, job: 12 runs" in "".join(page.text)
+
+
+def test_trend_of_a_phase_and_of_a_mark(baro, run, work):
+    """The values are those of the run's phase, as `diff` and `check` have them, and come from the catalogue again."""
+    path = catalogue(run, work)
+    for i in range(3):
+        shell = (f'"$BARO_PROGRAM" phase link -- {sys.executable} -S -c "x = bytearray({i + 1}0000000)"; '
+                 f'"$BARO_PROGRAM" mark epoch loss=9; "$BARO_PROGRAM" mark epoch loss=0.{i + 1}')
+        run("run", "-q", "--name", "job", "--", "sh", "-c", shell, status=0, env={"BARO_PROGRAM": str(baro)})
+    run("run", "-q", "--name", "job", "--", "true", status=0)
+    for _ in range(2):
+        found = json.loads(run("trend", "phase:link cpu", "job", "--json", status=0).stdout)
+        assert found["fact"] == "phase:link cpu_ns" and len(found["runs"]) == 3 and found["left_out"]["absent"] == 1
+        for row in found["runs"]:
+            at = f"@{row['number']}"
+            (d,) = [d for d in json.loads(run("diff", "--json", at, at, status=0).stdout)["differences"]
+                    if (d["scope"], d["name"], d["fact"]) == ("phase", "link", "cpu_ns")]
+            assert d["before"] == row["value"]
+        loss = json.loads(run("trend", "mark.loss", "job", "--json", status=0).stdout)
+        assert [r["value"] for r in loss["runs"]] == [0.1, 0.2, 0.3]
+        with sqlite3.connect(path) as db:
+            assert {r[0] for r in db.execute("select what from figure")} == {"phase:link cpu_ns", "mark.loss"}
+    peak = json.loads(run("trend", "command:python* rss_peak", "job", "--json", status=0).stdout)
+    assert [r["value"] for r in peak["runs"]] == sorted(r["value"] for r in peak["runs"]) and len(peak["runs"]) == 3
+    assert run("trend", "phase:link cpu", "job", status=0).stdout.startswith("CPU time of phase link, job: 3 runs\n")
+    with sqlite3.connect(path) as db:
+        db.execute("update figure set figure = zeroblob(3)")
+    assert json.loads(run("trend", "mark.loss", "job", "--json", status=0).stdout) == loss
+    for words, said in ((["phase:link"], "'phase:link cpu'"), (["phase:link cpuu"], "did you mean cpu"),
+                        (["phase:other cpu", "job"], "4 have no such value")):
+        error = run("trend", *words, status=2).stderr
+        assert said in error and error.count("\n") == 1
+
+
+def test_trend_has_the_width_of_the_terminal(run):
+    for i in range(5):
+        run("run", "-q", "--name", "job", "--", *script(f"x = bytearray({i + 1}0000000)"), status=0)
+    lines = run("trend", "process_rss_peak", "job", status=0).stdout.split("\n")
+    dots = [line.rindex("\u2022") for line in lines if "\u2022" in line and "\u2524" in line or "\u2502" in line and "\u2022" in line]
+    assert lines[0] == "memory of the largest process, job: 5 runs" and max(dots) > 65 and max(map(len, lines)) <= 80
 
 
 def test_trend_of_nothing(run, work):

@@ -229,7 +229,7 @@ void chart_axis_ticks(const struct chart *c, size_t most, struct chart_ticks *re
     double top = chart_top(c);
     if (c->unit == CHART_RATIO && top > 1 && top < 1.1) /* the parts of a ratio are read at different instants */
         top = 1;
-    if (!(c->low > 0) || !(top > c->low)) {
+    if (c->low == 0 || !(top > c->low)) {
         chart_value_ticks(c->unit, top, most, ret);
         return;
     }

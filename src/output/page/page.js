@@ -160,8 +160,8 @@
       /* beside the point, but within the plot */
       mark.classList.remove("left");
       text.setAttribute("x", x > 0.6 * room ? Math.max(-7 - w, -x) : Math.max(-x, Math.min(7, room - x - w)));
-      mark.setAttribute("y", plot.height * (1 - Number(mark.dataset.y) / end));
-      if (line) line.setAttribute("y2", plot.height * (mark.dataset.y - mark.dataset.below) / end);
+      mark.setAttribute("y", plot.height * (1 - (mark.dataset.y - plot.begin) / (end - plot.begin)));
+      if (line) line.setAttribute("y2", plot.height * (mark.dataset.y - mark.dataset.below) / (end - plot.begin));
     }
     if (plot.grid) plot.grid.replaceChildren(...ticks.map(([t]) => makeSvg("line", { y1: 0, y2: "100%", x1: share(t) * 100 + "%", x2: share(t) * 100 + "%" })));
   };
@@ -197,10 +197,10 @@
     if (w !== b - a) pop.hidden = true;
     a = Math.min(Math.max(from, x), to - w);
     b = a + w;
-    const ticks = timeTicks();
+    const ticks = timeTicks(), edge = data.ticks ? 34 / $(".time", tracks).getBoundingClientRect().width : 0.02;
     $(".time", tracks).replaceChildren(...ticks.map(([t, text]) => {
       const x = share(t);
-      return makeSvg("text", { y: 15, x: x * 100 + "%", class: x < 0.02 ? "first" : x > 0.97 ? "last" : "" }, text);
+      return makeSvg("text", { y: 15, x: x * 100 + "%", class: x < edge ? "first" : x > Math.min(0.97, 1 - edge) ? "last" : "" }, text);
     }));
     plots.forEach(plot => drawPlot(plot, ticks));
     $$("svg[data-t], svg[data-b]", tracks).forEach(place);

@@ -277,7 +277,7 @@ static void drawing(const struct plot *w)
     scaled.end = ticks.end;
     buf_printf(html, "<svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" data-end=\"%.9g\"", w->height,
                scaled.end);
-    if (scaled.begin > 0)
+    if (scaled.begin != 0)
         buf_printf(html, " data-begin=\"%.9g\"", scaled.begin);
     buf_str(html, " aria-label=\"");
     page_string(html, w->c->title);

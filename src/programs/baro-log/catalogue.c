@@ -24,7 +24,7 @@
 #define AT_ONCE 4096    /* entries of a transaction: what is interrupted has kept most of its work */
 #define GONE_MOST 1000u /* files that are checked for being gone, in one call */
 
-enum { FIND_HEADS, FIND_FIGURES, KEEP_HEAD, KEEP_FIGURES, FORGET, STATEMENTS };
+enum { FIND_HEADS, FIND_FIGURES, FIND_FIGURE, KEEP_HEAD, KEEP_FIGURES, KEEP_FIGURE, FORGET, STATEMENTS };
 
 struct catalogue {
     sqlite3 *db;
@@ -65,9 +65,9 @@ static bool find_folder(char ret[PATH_MAX], struct baro_error *why)
 static int form(void)
 {
     struct buf b = {0};
-    buf_printf(&b, "1 %s %zu %zu", baro_version(), sizeof(struct tape_head_numbers), sizeof(struct baro_need));
-    for (size_t i = 0, n = figures_count(); i < n; i++)
-        figures_name(i, &b);
+    buf_printf(&b, "2 %s %zu %zu", baro_version(), sizeof(struct tape_head_numbers), sizeof(struct baro_need));
+    for (size_t i = 0, n = tape_figures_count(); i < n; i++)
+        tape_figures_name(i, &b);
     uint64_t hash = map_hash(b.at, b.len);
     buf_done(&b);
     return (int)(hash & INT_MAX);
@@ -79,8 +79,10 @@ static bool prepare(struct catalogue *c)
     static const char *const sql[] = {
         "select name, size, changed, inode, head from tape where folder = ? and name between ? and ?",
         "select figures from figures where folder = ?1 and name = ?2 and" STAMP,
+        "select figure from figure where folder = ?1 and name = ?2 and what = ?7 and" STAMP,
         "insert or replace into tape values (?1, ?2, ?3, ?4, ?5, ?6)",
         "insert or replace into figures values (?1, ?2, ?3, ?4, ?5, ?6)",
+        "insert or replace into figure values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         "delete from tape where folder = ?1 and name = ?2",
     };
     for (int i = 0; i < STATEMENTS; i++) {
@@ -110,10 +112,13 @@ static bool is_ready(struct catalogue *c)
                  "begin immediate;"
                  "create table tape (folder text, name text, size int, changed int, inode int, head blob,"
                  " primary key (folder, name)) without rowid;"
+                 "create table figure (folder text, name text, size int, changed int, inode int, figure blob,"
+                 " what text, primary key (folder, name, what)) without rowid;"
                  "create table figures (folder text, name text, size int, changed int, inode int, figures blob,"
                  " primary key (folder, name));"
                  "create trigger gone after delete on tape begin"
-                 " delete from figures where folder = old.folder and name = old.name; end;"
+                 " delete from figures where folder = old.folder and name = old.name;"
+                 " delete from figure where folder = old.folder and name = old.name; end;"
                  "pragma user_version = %d; commit",
                  wanted);
         if (sqlite3_exec(c->db, sql, NULL, NULL, NULL) != SQLITE_OK)
@@ -167,7 +172,7 @@ struct catalogue *catalogue_open(struct baro_error *why)
     if (!c)
         return NULL;
     snprintf(c->path, sizeof(c->path), "%s/log.sqlite", folder);
-    c->n_figures = figures_count();
+    c->n_figures = tape_figures_count();
     bool is_open = open_database(c);
     if (!is_open && !is_busy(c)) {
         error_set(why, 0, "%.200s is damaged or of another version: it is made anew", c->path);
@@ -257,14 +262,17 @@ static bool begin(struct catalogue *c)
     return !c->is_locked && !c->is_broken;
 }
 
-/* A tape that is still written has no entry. */
-static void keep(struct catalogue *c, int which, const struct tape_row *row, const void *at, size_t len)
+/* A tape that is still written has no entry. what: the name of a figure; NULL: of all. */
+static void keep(struct catalogue *c, int which, const struct tape_row *row, const char *what, const void *at,
+                 size_t len)
 {
     sqlite3_stmt *s =
         row->head && !row->head->error && row->head->is.state != BARO_TAPE_RUNNING ? bound(c, which, row) : NULL;
     if (!s || !begin(c))
         return;
     sqlite3_bind_blob64(s, 6, at, len, SQLITE_TRANSIENT);
+    if (what)
+        sqlite3_bind_text(s, 7, what, -1, SQLITE_TRANSIENT);
     check(c, sqlite3_step(s));
     sqlite3_reset(s);
 }
@@ -275,13 +283,13 @@ void catalogue_keep_head(struct catalogue *c, const struct tape_row *row)
     if (c && row->head && !row->head->error)
         tape_head_pack(row->head, &b);
     if (b.len && !b.failed)
-        keep(c, KEEP_HEAD, row, b.at, b.len);
+        keep(c, KEEP_HEAD, row, NULL, b.at, b.len);
     buf_done(&b);
 }
 
 void catalogue_keep_figures(struct catalogue *c, const struct tape_row *row, const struct figures *f)
 {
-    keep(c, KEEP_FIGURES, row, f, sizeof(*f) + f->n * sizeof(*f->at));
+    keep(c, KEEP_FIGURES, row, NULL, f, sizeof(*f) + f->n * sizeof(*f->at));
 }
 
 /* Is it a number that a tape may have? NAN: it is not known. */
@@ -323,6 +331,30 @@ struct figures *catalogue_figures(struct catalogue *c, const struct tape_row *ro
         sqlite3_reset(s);
     }
     return f;
+}
+
+bool catalogue_figure(struct catalogue *c, const struct tape_row *row, const char *name, struct figure *ret)
+{
+    sqlite3_stmt *s = bound(c, FIND_FIGURE, row);
+    if (!s)
+        return false;
+    sqlite3_bind_text(s, 7, name, -1, SQLITE_TRANSIENT);
+    int code = sqlite3_step(s);
+    bool is_there = code == SQLITE_ROW && (size_t)sqlite3_column_bytes(s, 0) == sizeof(*ret);
+    if (is_there)
+        memcpy(ret, sqlite3_column_blob(s, 0), sizeof(*ret));
+    check(c, code);
+    sqlite3_reset(s);
+    return is_there && !isinf(ret->value) && fabs(isnan(ret->value) ? 0 : ret->value) < NUMBER_MOST;
+}
+
+void catalogue_keep_figure(struct catalogue *c, const struct tape_row *row, const char *name, const struct figure *f)
+{
+    struct figure whole;
+    memset(&whole, 0, sizeof(whole)); /* its padding, too */
+    whole.value = f->value;
+    whole.flags = f->flags;
+    keep(c, KEEP_FIGURE, row, name, &whole, sizeof(whole));
 }
 
 /* ---- many heads at once ---- */

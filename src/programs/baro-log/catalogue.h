@@ -22,5 +22,8 @@ void catalogue_keep_head(struct catalogue *c, const struct tape_row *row);
 /* Returns NULL if it has none. */
 struct figures *catalogue_figures(struct catalogue *c, const struct tape_row *row);
 void catalogue_keep_figures(struct catalogue *c, const struct tape_row *row, const struct figures *f);
+/* The same of one number that is not among them. Returns false if it has none. */
+bool catalogue_figure(struct catalogue *c, const struct tape_row *row, const char *name, struct figure *ret);
+void catalogue_keep_figure(struct catalogue *c, const struct tape_row *row, const char *name, const struct figure *f);
 
 #endif

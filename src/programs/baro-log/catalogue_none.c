@@ -30,6 +30,17 @@ struct figures *catalogue_figures(struct catalogue *c, const struct tape_row *ro
     return NULL;
 }
 
+bool catalogue_figure(struct catalogue *c, const struct tape_row *row, const char *name, struct figure *ret)
+{
+    (void)c, (void)row, (void)name, (void)ret;
+    return false;
+}
+
+void catalogue_keep_figure(struct catalogue *c, const struct tape_row *row, const char *name, const struct figure *f)
+{
+    (void)c, (void)row, (void)name, (void)f;
+}
+
 void catalogue_keep_figures(struct catalogue *c, const struct tape_row *row, const struct figures *f)
 {
     (void)c, (void)row, (void)f;

@@ -47,7 +47,7 @@ static int find_cell(const char *name)
         return CELL_TAG;
     if (strcmp(name, "commit") == 0 || strcmp(name, "branch") == 0)
         return CELL_TAG;
-    int figure = figures_find(name);
+    int figure = tape_figures_find(name);
     return figure < 0 ? -1 : CELL_FIGURE + figure;
 }
 
@@ -164,7 +164,7 @@ static void put_cell(struct list *l, const struct curves *c, size_t i, const str
     if (column->cell < CELL_LAST)
         tape_row_cell(row, (enum tape_cell)column->cell, b);
     else if (column->cell >= CELL_FIGURE)
-        figures_value((size_t)column->cell - CELL_FIGURE, figure_at(l, i, column->cell - CELL_FIGURE), b);
+        tape_figures_put(tape_figures_fact((size_t)column->cell - CELL_FIGURE), figure_at(l, i, column->cell - CELL_FIGURE), b);
     else if (!row->head || row->head->error)
         return;
     else if (column->cell == CELL_LAST && c->before)
@@ -270,7 +270,7 @@ static void write_json(struct list *l, struct buf *out)
             if (!any)
                 json_key_begin(&json, "facts", '{');
             any = true;
-            figures_name((size_t)number, &name);
+            tape_figures_name((size_t)number, &name);
             buf_byte(&name, 0);
             json_key_double(&json, name.failed ? "" : (const char *)name.at, figure_at(l, row, number).value);
             buf_done(&name);

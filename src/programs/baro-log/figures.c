@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/fmt.h"
 #include "output/text/read_fact.h"
-
-#define EACH_MOST (60 * NS_PER_SEC) /* CPU time for a tape */
 
 static bool is_figure(const struct baro_fact *f)
 {
@@ -26,7 +23,7 @@ static baro_fact_id next_figure(baro_fact_id id)
     return id;
 }
 
-size_t figures_count(void)
+size_t tape_figures_count(void)
 {
     size_t n = 0;
     for (baro_fact_id id = next_figure(0); id < baro_summary_fact_count(); id = next_figure(id + 1))
@@ -42,14 +39,14 @@ static baro_fact_id id_of(size_t i)
     return id;
 }
 
-const struct baro_fact *figures_fact(size_t i)
+const struct baro_fact *tape_figures_fact(size_t i)
 {
     return baro_summary_fact(id_of(i));
 }
 
-void figures_name(size_t i, struct buf *ret)
+void tape_figures_name(size_t i, struct buf *ret)
 {
-    const struct baro_fact *f = figures_fact(i);
+    const struct baro_fact *f = tape_figures_fact(i);
     const char *section = baro_summary_section(f->section)->name;
     buf_printf(ret, "%s%s%s", section, *section ? "." : "", f->name);
 }
@@ -73,7 +70,7 @@ static int find_in(const char *section, const char *word)
     return found;
 }
 
-int figures_find(const char *name)
+int tape_figures_find(const char *name)
 {
     static const char *const sections[] = {"", "job", "limits", "exit", "gpu", "host", "recorder"};
     static const char *const words[][2] = {
@@ -93,9 +90,8 @@ int figures_find(const char *name)
     return found;
 }
 
-void figures_value(size_t i, struct figure f, struct buf *ret)
+void tape_figures_put(const struct baro_fact *fact, struct figure f, struct buf *ret)
 {
-    const struct baro_fact *fact = figures_fact(i);
     if (isnan(f.value)) {
         buf_byte(ret, '-');
         return;
@@ -111,7 +107,7 @@ void figures_value(size_t i, struct figure f, struct buf *ret)
 
 static struct figures *figures_of(const struct baro_fold *fold)
 {
-    size_t n = figures_count();
+    size_t n = tape_figures_count();
     struct figures *f = calloc(1, sizeof(*f) + n * sizeof(*f->at));
     if (!f)
         return NULL;
@@ -127,12 +123,12 @@ static struct figures *figures_of(const struct baro_fold *fold)
     return f;
 }
 
-struct figures *figures_read(const struct tape_row *row, struct baro_error *err)
+struct figures *tape_figures_read(const struct tape_row *row, struct baro_error *err)
 {
     struct baro_tape *tape = NULL;
     struct baro_fold *fold = NULL;
     struct figures *f = NULL;
-    int code = tape_row_open(row, EACH_MOST, &tape, err);
+    int code = tape_row_open(row, FIGURES_EACH_MOST, &tape, err);
     if (code >= 0)
         code = baro_fold_of_tape(tape, BARO_FOLD_VERDICTS, &fold, err);
     if (code >= 0 && !(f = figures_of(fold)))

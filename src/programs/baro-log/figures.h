@@ -7,9 +7,11 @@
 #include "baro/advice.h"
 #include "programs/common/tape_rows.h"
 
+#define FIGURES_EACH_MOST 60000000000u /* CPU time in nanoseconds for reading a tape */
+
 struct figures {
     struct baro_need need;
-    size_t n; /* figures_count() */
+    size_t n; /* tape_figures_count() */
     struct figure {
         double value; /* NAN: absent */
         uint8_t flags;
@@ -17,15 +19,15 @@ struct figures {
 };
 
 /* The facts that are figures: numbers that a recording has once. */
-size_t figures_count(void);
-const struct baro_fact *figures_fact(size_t i);
+size_t tape_figures_count(void);
+const struct baro_fact *tape_figures_fact(size_t i);
 /* Finds one by "job.cpu_ns", "cpu_ns", "cpu" or a short name such as "memory". Returns -1 if there is none. */
-int figures_find(const char *name);
+int tape_figures_find(const char *name);
 /* "job.cpu_ns" */
-void figures_name(size_t i, struct buf *ret);
-void figures_value(size_t i, struct figure f, struct buf *ret); /* for people; "-" if it is absent */
+void tape_figures_name(size_t i, struct buf *ret);
+void tape_figures_put(const struct baro_fact *fact, struct figure f, struct buf *ret); /* for people; "-" if it is absent */
 
 /* Walks over a tape. Returns NULL if it can't be read. */
-struct figures *figures_read(const struct tape_row *row, struct baro_error *err);
+struct figures *tape_figures_read(const struct tape_row *row, struct baro_error *err);
 
 #endif

@@ -174,7 +174,7 @@ const struct figures *log_figures(struct log *l, struct tape_row *row)
     if (row->figures)
         return row->figures;
     tape_row_read(row);
-    row->figures = row->head && !row->head->error ? figures_read(row, &err) : NULL;
+    row->figures = row->head && !row->head->error ? tape_figures_read(row, &err) : NULL;
     if (row->figures)
         catalogue_keep_figures(l->catalogue, row, row->figures);
     l->walked += row->figures != NULL;

@@ -122,6 +122,7 @@ const struct cli_command cli_commands[] = {
      .examples =
          "baro diff\tthe run before the last, and the last\n"
          "baro diff old.baro new.baro\ttwo tapes\n"
+         "baro diff @2 @1 -o diff.html\ta page with the curves of both over each other\n"
          "baro diff --before 'main-*.baro' --after 'pr-*.baro'\ttwo groups: with four and more runs on each side "
          "small changes are told from noise",
      .options = options_diff,
@@ -190,7 +191,8 @@ const struct cli_command cli_commands[] = {
      .summary = "how a fact changed over all runs of a command",
      .examples = "baro trend\twall time of the command that ran last\n"
                  "baro trend memory '^make'\tmemory of all runs whose command fits\n"
-                 "baro trend cpu nightly/ -o cpu.svg\tCPU time of the tapes of a folder, as a picture",
+                 "baro trend 'phase:link cpu' '^make'\tCPU time of a phase of these runs\n"
+                 "baro trend cpu nightly/ -o cpu.html\tCPU time of the tapes of a folder, as a page",
      .options = options_trend,
      .function = cmd_trend,
      .operands_max = -1,

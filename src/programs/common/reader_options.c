@@ -321,7 +321,7 @@ static int take_system(void *at, const char *text, struct baro_error *err)
 const struct opt options_trend[] = {
     LOG_OPTIONS,
     PARSED("last", 0, "N", log.last, take_count, "the newest N runs (default: 500, the most)"),
-    TEXT("output", 'o', "FILE", output, "write the picture FILE.svg, which must not exist", .completes = OPT_A_FILE),
+    TEXT("output", 'o', "FILE", output, "write to FILE.html, a page, or FILE.svg, a picture, which must not exist", .completes = OPT_A_FILE),
     SETS("force", 0, force, "replace FILE if it exists"),
     JSON_OPTION,
     VERBOSE_LOG,
