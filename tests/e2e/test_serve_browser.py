@@ -142,6 +142,8 @@ def test_tasks_and_the_machine(serve, running, baro, page):
         "[...document.querySelectorAll('button, section, svg[role=img], input')].filter(e => !e.ariaLabel "
         "&& !e.getAttribute('aria-labelledby') && !e.textContent.trim() && !e.labels?.length).map(e => e.outerHTML)")
     assert nameless == []
+    assert all(re.search(r"[\d.]", text) for text in texts(page, ".boxed .most"))
+    assert all(re.fullmatch("\u2212.*(s|min|ms)", text) for text in texts(page, ".boxed .span span:first-child"))
 
 
 def test_a_recording_of_the_machine(serve, baro, work, page):

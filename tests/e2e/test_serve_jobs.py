@@ -10,7 +10,9 @@ import urllib.parse
 
 import pytest
 from conftest import poll
+from readers import Page
 from serving import SOURCE, Document, Server, running, serve  # noqa: F401 (fixtures)
+from test_report_page import check_safe
 
 
 # Four processes that live for a second, one that computes, and the peak of memory.
@@ -242,6 +244,30 @@ def test_report_and_page(s):
     body += page + s.ask("/job.js")[2] + s.ask("/shared.js")[2]
     assert "script-src 'self'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
     assert not re.search(rb"https?://(?!www.w3.org/2000/svg)", body + s.ask("/host.js")[2] + s.ask("/host.css")[2])
+
+
+def test_trend_of_the_command(serve, run, work):
+    """A job's page has the jobs of its command and no others; the fact names no file."""
+    folder = work / "folder"
+    folder.mkdir()
+    for i in range(3):
+        run("run", "-q", "-o", folder / f"job{i}.baro", "--name", "job", "--", "sh", "-c", "sleep 0.1", status=0)
+    run("run", "-q", "-o", folder / "other.baro", "--", "true", status=0)
+    run("run", "-q", "-o", work / "secret.baro", "--name", "secret", "--", "true", status=0)
+    s = serve(folder=folder)
+    s.summed(4)
+    for fact, words in (("", "wall time"), ("?fact=cpu", "CPU time"), ("?fact=command:sleep%20rss_peak", "peak memory (rss) of command sleep")):
+        status, headers, body = s.ask("/jobs/job0/trend" + fact)
+        assert status == 200 and headers["Content-Type"].startswith("text/html"), body
+        text = body.decode()
+        page = Page(text)
+        check_safe(page, text)
+        assert f"{words}, job: 3 runs" in "".join(page.text)
+        assert {c[6]["text"] for c in page.table_rows("runs")[1:]} == {f"job{i}.baro" for i in range(3)}
+    for fact in (f"{work}/secret.baro", "@1", "../secret.baro", "phase:../secret.baro", "-h", "", "cpu%0a", "CPU"):
+        assert s.json("/jobs/job0/trend?fact=" + fact, status=400)["error"]["code"] == "bad_parameter", fact
+    assert s.json("/jobs/job0/trend?fact=phase:none%20cpu", status=404)["error"]["code"] == "no_value"
+    assert s.ask("/jobs/nothing/trend")[0] == 404
 
 
 def test_ids_with_any_bytes(serve, run, work):

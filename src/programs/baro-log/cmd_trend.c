@@ -275,12 +275,13 @@ static int write_file(const struct cli *cli, const struct trend *t)
 {
     const struct chart_picture picture = {
         .width = 900, .height = 320, .has_title = true, .has_time = true, .has_legend = true};
-    const char *name = t->settings.output;
-    bool is_page = span_ends(span_str(name), ".html");
+    const char *name = t->settings.output ? t->settings.output : "-";
+    int format = t->settings.report_format; /* as trend_format_names */
+    bool is_page = format < 0 ? span_ends(span_str(name), ".html") : format == 0;
     struct chart_ticks ticks;
     struct chart c = {0};
     struct buf b = {0};
-    if (!is_page && !span_ends(span_str(name), ".svg"))
+    if (format < 0 && !is_page && !span_ends(span_str(name), ".svg"))
         return cli_failf(cli, "what %s should be is not clear from its name: it ends with .html or .svg", name);
     int code = is_page ? trend_page(t, &b) : trend_chart(t, true, &ticks, &c);
     if (code >= 0 && !is_page)
@@ -295,7 +296,7 @@ static int show(const struct cli *cli, const struct trend *t)
 {
     struct buf out = {0};
     int status;
-    if (t->settings.output)
+    if (t->settings.output || t->settings.report_format >= 0)
         return write_file(cli, t);
     if (t->settings.json) {
         put_json(t, &out);

@@ -48,9 +48,10 @@ async function keepHistory(host) {
 function past(node, points, text, most) {
   const known = points.filter(p => p[1] !== null), peak = Math.max(...known.map(p => p[1]));
   if (known.length < 2) return node;
-  const from = points[0][0], length = points[points.length - 1][0] - from || 1, svg = newCurve("the last " + duration(length * 1e6));
+  const from = points[0][0], length = points[points.length - 1][0] - from || 1, svg = newCurve("the last " + duration(length * 1e6)), box = boxed(svg);
   drawPath(svg, points, Math.max(most, peak) || 1, from, length);
-  node.append(svg, make("p", {class: "past", text: "peak " + text(peak) + " in " + duration(length * 1e6)}));
+  box.say(text(Math.max(most, peak) || 1), length * 1e6);
+  node.append(box.node, make("p", {class: "past", text: "peak " + text(peak) + " in " + duration(length * 1e6)}));
   return node;
 }
 
@@ -101,11 +102,11 @@ function newJob(row) {
   if (row.is_machine) [job.values.processes, job.values.cpu].forEach(v => v.node.classList.add("none")); /* nothing counts them */
   job.since = make("span", {class: "since"});
   job.svg = newCurve("cores over time");
-  job.scale = make("h3", {text: "\u00a0"});
+  job.box = boxed(job.svg);
   job.tasks = make("table", {class: "tasks", hidden: ""});
   job.node = make("article", {class: "job", "data-id": row.id},
     make("div", {class: "top"}, make("a", {href: page(row.id), title: "Watch it: curves and processes"}, make("code", {text: titled(row)})), job.since),
-    make("div", {class: "values"}, ...Object.values(job.values).map(v => v.node), make("div", {class: "value spark"}, job.scale, job.svg)), job.tasks);
+    make("div", {class: "values"}, ...Object.values(job.values).map(v => v.node), make("div", {class: "value spark"}, make("h3", {text: "Cores over time"}), job.box.node)), job.tasks);
   jobs.set(row.id, job);
   inView.observe(job.node);
   return job;
@@ -121,7 +122,7 @@ function drawCurve(job) {
   const points = job.curve.slice(-POINTS), peak = Math.max(...points.map(p => p[1])), most = Math.max(0.1, peak);
   if (points.length < 2) return;
   const from = points[0][0], length = points[points.length - 1][0] - from || 1;
-  job.scale.textContent = "peak " + cores(peak) + " in " + duration(length);
+  job.box.say(cores(most), length);
   drawPath(job.svg, points, most, from, length);
 }
 
@@ -199,10 +200,15 @@ async function readRunning() {
 
 /* ---- jobs that have ended ---- */
 
+/* The facts of columns, as the page of a trend takes them. */
+const TRENDS = {took: "wall", CPU: "cpu", cores: "cores_mean", peak: "memory", processes: "processes"};
+
 function cell(row, text, name, figure) {
   const mark = text && row.marks && row.marks[figure];
   const reason = !text && row.absent && row.absent[figure];
-  return make("td", {class: "n" + (mark ? " " + mark : "") + (text ? "" : " soft"), "data-name": name, title: reason ? "not known: " + reason : mark ? MARKS[mark][1] : null, text: text || "\u2013"});
+  const node = make("td", {class: "n" + (mark ? " " + mark : "") + (text ? "" : " soft"), "data-name": name, title: reason ? "not known: " + reason : mark ? MARKS[mark][1] : null, text: text || "\u2013"});
+  if (text && row.id && row.state === "ended" && TRENDS[name]) node.replaceChildren(make("a", {class: "trend", href: page(row.id) + "/trend?fact=" + TRENDS[name], title: name + " of all jobs of this command", text}));
+  return node;
 }
 
 function pills(row, most = VERDICTS) {
@@ -238,7 +244,8 @@ function groupsOf(rows) {
 function groupOf(title, rows) {
   const values = name => rows.map(row => row[name]).filter(known), sum = name => values(name).reduce((a, b) => a + b, 0), most = name => values(name).length ? Math.max(...values(name)) : null;
   const marks = Object.assign({}, ...rows.map(row => row.marks));
-  return {title, rows, marks, start: rows[0].start, wall_ns: most("wall_ns"), cpu_ns: sum("cpu_ns"), cores_mean: most("cores_mean"), rss_peak_bytes: most("rss_peak_bytes"), processes_started: sum("processes_started")};
+  const isOne = rows.every(row => row.title === rows[0].title);
+  return {title, id: isOne ? rows[0].id : null, state: rows[0].state, rows, marks, start: rows[0].start, wall_ns: most("wall_ns"), cpu_ns: sum("cpu_ns"), cores_mean: most("cores_mean"), rss_peak_bytes: most("rss_peak_bytes"), processes_started: sum("processes_started")};
 }
 
 /* "28 exit 0", "2 exit 1", "12 failed" */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pages of the host and of a running job, and the report of a job, which the program baro-report makes. */
+/* The pages of the host and of a running job; the report of a job, which the program baro-report makes, and the trend of
+ * its command, which baro-log makes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -21,6 +23,8 @@
 #define REPORT_BYTES (64u << 20)    /* largest size of a report */
 #define REPORT_NS (60 * NS_PER_SEC) /* how long making it may take */
 #define CHUNK 65536u
+#define TREND_JOBS 200u   /* most jobs of a trend */
+#define TREND_LOOKED 5000u /* of the newest that have ended */
 
 static void constant(struct request *q, const char *type, const char *text)
 {
@@ -42,16 +46,21 @@ CONSTANT(shared_script, "text/javascript", serve_shared_js)
 CONSTANT(job_page, "text/html", serve_job_html)
 CONSTANT(job_script, "text/javascript", serve_job_js)
 
-static int start(const char *tape, int out, int said, pid_t *ret)
+/* A program beside this one that writes a page to standard output. */
+struct maker {
+    const char *program;
+    const char *const *argv;
+    const char *what; /* "report" */
+    const char *none; /* what it means if it fails; NULL: the tape can't be read */
+};
+
+static int start(const struct maker *m, int out, int said, pid_t *ret)
 {
     char program[PATH_MAX];
-    char *const argv[] = {(char *)"baro-report", (char *)"report", (char *)"--format",
-                          (char *)"html",        (char *)"-o",     (char *)"-",
-                          (char *)"--",          (char *)tape,     NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
-    if (!program_beside("baro-report", program))
+    if (!program_beside(m->program, program))
         return -ENOENT;
     sigemptyset(&none);
     posix_spawnattr_init(&attr);
@@ -61,7 +70,7 @@ static int start(const char *tape, int out, int said, pid_t *ret)
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     if (said >= 0)
         posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
-    int error = posix_spawn(ret, program, &actions, &attr, argv, environ);
+    int error = posix_spawn(ret, program, &actions, &attr, (char *const *)m->argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
     return -error;
@@ -87,40 +96,45 @@ static bool read_all(int fd, struct buf *out)
 }
 
 /* Fails the request with the reason why the child has failed. */
-static void fail_child(struct request *q, int status, int said)
+static void fail_child(struct request *q, const struct maker *m, int status, int said)
 {
     char text[512];
     ssize_t n = said < 0 ? -1 : pread(said, text, sizeof(text) - 1, 0);
     text[n > 0 ? n : 0] = 0;
     if (strstr(text, "out of memory") || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
-        request_fail(q, 503, "no_memory", "out of memory for the report of job %s", job_id(q->job));
+        request_fail(q, 503, "no_memory", "out of memory for the %s of job %s", m->what, job_id(q->job));
+        return;
+    }
+    if (m->none && WIFEXITED(status) && WEXITSTATUS(status) == 2) {
+        request_fail(q, 404, "no_value", "%s", m->none);
         return;
     }
     if (n > 0)
         fd_write_all(STDERR_FILENO, text, (size_t)n, NULL); /* may fail: standard error may be closed */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, can't be run");
+        request_fail(q, 503, "no_reporter", "the program %s, which makes the %s, can't be run", m->program, m->what);
     else
-        request_fail(q, 500, "unreadable", "no report can be made of job %s: its tape is damaged, or was removed",
+        request_fail(q, 500, "unreadable", "no %s can be made of job %s: its tape is damaged, or was removed", m->what,
                      job_id(q->job));
 }
 
-static void fail_start(struct request *q, int code)
+static void fail_start(struct request *q, const struct maker *m, int code)
 {
     if (code == -ENOENT)
-        request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, is not beside baro-serve");
+        request_fail(q, 503, "no_reporter", "the program %s, which makes the %s, is not beside baro-serve", m->program,
+                     m->what);
     else
         request_fail(q, 503, code == -ENOMEM ? "no_memory" : "no_reporter",
-                     "can't start the program baro-report, which makes reports: %s", strerror(-code));
+                     "can't start the program %s, which makes the %s: %s", m->program, m->what, strerror(-code));
 }
 
-/* Reads the report from the child and reaps it. `said` is a file with its messages. */
-static void run_child(struct request *q, int ends[2], int said)
+/* Reads the page from the child and reaps it. `said` is a file with its messages. */
+static void run_child(struct request *q, const struct maker *m, int ends[2], int said)
 {
     int status = 0;
     unsigned tries = 0;
     pid_t child = -1;
-    int code = start(q->job->path, ends[1], said, &child);
+    int code = start(m, ends[1], said, &child);
     close(ends[1]);
     if (code == 0)
         workers_child(&q->server->workers, q, child);
@@ -132,26 +146,26 @@ static void run_child(struct request *q, int ends[2], int said)
         ;
     q->is_frozen = code == 0 && is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (code < 0)
-        fail_start(q, code);
+        fail_start(q, m, code);
     else if (!q->is_frozen && q->out.failed)
         return; /* the budget has no room for the report */
     else if (!is_whole)
-        request_fail(q, 503, "too_slow", "the report of job %s takes too long to make, or is too large",
+        request_fail(q, 503, "too_slow", "the %s of job %s takes too long to make, or is too large", m->what,
                      job_id(q->job));
     else if (!q->is_frozen)
-        fail_child(q, status, said);
+        fail_child(q, m, status, said);
 }
 
-static void make_report(struct request *q)
+static void make_page(struct request *q, const struct maker *m)
 {
     int ends[2], said = memfd_create("report", MFD_CLOEXEC); /* for messages of the child; -1: it writes to ours */
     q->status = 200;
     q->type = "text/html; charset=utf-8";
     if (pipe2(ends, O_CLOEXEC) == 0) {
-        run_child(q, ends, said);
+        run_child(q, m, ends, said);
         close(ends[0]);
     } else {
-        request_fail(q, 503, "no_descriptors", "can't make a report: %s", strerror(errno));
+        request_fail(q, 503, "no_descriptors", "can't make a %s: %s", m->what, strerror(errno));
     }
     fd_close(said);
 }
@@ -166,5 +180,49 @@ void report_page(struct request *q)
         if (request_unchanged(q, version))
             return;
     }
-    make_report(q);
+    const char *const argv[] = {"baro-report", "report", "--format", "html", "-o", "-", "--", q->job->path, NULL};
+    make_page(q, &(struct maker){"baro-report", argv, "report", NULL});
+}
+
+/* A word that is no name of a tape, since an operand may be one as well. */
+static bool is_fact(const char *word)
+{
+    size_t n = strlen(word);
+    bool is_scoped = strncmp(word, "phase:", 6) == 0 || strncmp(word, "command:", 8) == 0 || strncmp(word, "task:", 5) == 0;
+    return n < 200 && !strstr(word, "..") && (n < 5 || strcmp(word + n - 5, ".baro") != 0) &&
+           (is_scoped || (n && word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.")] == 0));
+}
+
+/* The newest ended jobs of the same command are the operands. */
+void trend_page(struct request *q)
+{
+    const char *argv[8 + TREND_JOBS + 1] = {"baro-log", "trend", "--format", "html", "-o", "-", "--",
+                                            request_param(q, "fact")};
+    const struct job_filter ended = {.state = JOB_ENDED};
+    struct job_list list = {0};
+    int64_t start_ns;
+    size_t n = 8;
+    argv[7] = argv[7] ? argv[7] : "wall";
+    if (!is_fact(argv[7])) {
+        request_fail(q, 400, "bad_parameter", "fact: a fact such as cpu, phase:link cpu or mark.loss");
+        return;
+    }
+    char *title = job_title(q->server->catalogue, q->job, &start_ns);
+    if (!title || catalogue_list(q->server->catalogue, &ended, 0, TREND_LOOKED, &list) < 0) {
+        request_fail(q, 503, "no_memory", "out of memory for the trend of job %s", job_id(q->job));
+        free(title);
+        return;
+    }
+    for (size_t i = 0; i < list.n && n < 8 + TREND_JOBS; i++) {
+        char *other = job_title(q->server->catalogue, list.at[i], &start_ns);
+        if (other && strcmp(title, other) == 0 && !list.at[i]->hangs)
+            argv[n++] = list.at[i]->path;
+        free(other);
+    }
+    if (n > 8)
+        make_page(q, &(struct maker){"baro-log", argv, "trend", "no job of this command that ended well has this fact"});
+    else
+        request_fail(q, 404, "no_job", "no job of this command has ended");
+    free(title);
+    job_list_done(q->server->catalogue, &list);
 }

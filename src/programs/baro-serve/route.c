@@ -19,6 +19,7 @@ const struct route routes[] = {
     {"/metrics", exposition, .cost = ROUTE_SMALL},
     {"/jobs/{id}", job_page, .cost = ROUTE_SMALL},
     {"/jobs/{id}/report", report_page, .cost = ROUTE_LARGE},
+    {"/jobs/{id}/trend", trend_page, {"fact"}, .cost = ROUTE_LARGE},
     {"/api/v1", api_index, .cost = ROUTE_SMALL},
     {"/api/v1/openapi.json", api_openapi, .cost = ROUTE_SMALL},
     {"/api/v1/metrics", api_metrics, {"kind"}, .cost = ROUTE_SMALL},

@@ -91,6 +91,13 @@ function drawPath(svg, points, most, from, length, ticks = []) {
 
 const newCurve = label => drawn("svg", {class: "curve", viewBox: "0 0 100 52", preserveAspectRatio: "none", role: "img", "aria-label": label});
 
+/* A curve with its axes: the value at its upper edge, and since when it is. */
+function boxed(svg) {
+  const top = make("span", {class: "most"}), since = make("span");
+  return {node: make("div", {class: "boxed"}, top, svg, make("div", {class: "span"}, since, make("span", {text: "now"}))),
+    say: (most, length) => { top.textContent = most; since.textContent = "\u2212" + duration(length); svg.parentNode.title = most + " at the upper edge, the last " + duration(length); }};
+}
+
 /* ---- the server ---- */
 
 let ahead = 0; /* how far the server's clock is ahead of the browser's, in milliseconds, if that is much */

@@ -318,10 +318,15 @@ static int take_system(void *at, const char *text, struct baro_error *err)
                      text);
 }
 
+static const char *const trend_format_names[] = {"html", "svg", NULL};
+
 const struct opt options_trend[] = {
     LOG_OPTIONS,
     PARSED("last", 0, "N", log.last, take_count, "the newest N runs (default: 500, the most)"),
-    TEXT("output", 'o', "FILE", output, "write to FILE.html, a page, or FILE.svg, a picture, which must not exist", .completes = OPT_A_FILE),
+    TEXT("output", 'o', "FILE", output,
+         "write to FILE.html, a page, or FILE.svg, a picture, which must not exist (-: standard output)",
+         .completes = OPT_A_FILE),
+    CHOICE("format", 'F', "FORMAT", report_format, trend_format_names, "html or svg (default: by the end of FILE)"),
     SETS("force", 0, force, "replace FILE if it exists"),
     JSON_OPTION,
     VERBOSE_LOG,
