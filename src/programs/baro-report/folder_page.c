@@ -88,6 +88,8 @@ void folder_page(const struct folder_page *p, struct buf *ret)
 {
     buf_str(ret, "\n## Figures\n\n");
     pictures(p, FIGURE_PAGE, ret);
+    if (p->number) /* one of several: the others are in a report of its own */
+        return;
     if (report_tasks_count(p->summary)) {
         buf_str(ret, "## By task\n\nA figure of a task is the sum over its processes; CPU of 100 % is one core. USS is "
                      "memory that no other process shares; RSS counts shared memory in each process. The table of "

@@ -89,6 +89,9 @@ static int pictures(const struct folder *f, const struct chart_set *figures, str
     return code;
 }
 
+/* What each of several tapes has: all figures of hundreds of tapes take minutes, and nobody looks at most of them. */
+static const char *const few[] = {"cpu", "memory", "io", NULL};
+
 /* Writes the report as Markdown, and the figures after it. */
 static int fill_page(const struct document *d, void *context, struct buf *text, struct baro_error *err)
 {
@@ -96,6 +99,7 @@ static int fill_page(const struct document *d, void *context, struct buf *text, 
     struct chart_set *figures = NULL;
     struct figure_options options = {
         .buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d->summary, .timeline = d->timeline};
+    options.ids = d->number ? few : NULL;
     int code = figures_of_tape(d->tape, &options, &figures, err);
     f->err = err;
     if (code < 0)
