@@ -119,6 +119,36 @@ BARO_API baro_fact_id baro_steps_fact_find(const char *name);
 BARO_API enum baro_absent baro_steps_value(const struct baro_steps *steps, size_t step, baro_fact_id fact,
                                            struct baro_value *ret);
 
+/* ---- the processes ---- */
+/** A process of the recording. Members may be added at the end: take what baro_steps_process() returns, make no arrays.
+ */
+struct baro_steps_process {
+    const char *name;                 /**< the comm (proc(5)) of its last program; "": not known */
+    const char *cmdline;              /**< the command line of that program, redacted; NULL: not known */
+    int32_t pid;                      /**< its pid */
+    uint64_t start_ticks;             /**< start time in clock ticks since boot; 0: not known */
+    ptrdiff_t parent;                 /**< position of the process that started it; -1: it is not on the tape */
+    uint64_t begin_ns;                /**< its beginning, in nanoseconds since the tape began; 0: before that */
+    uint64_t end_ns;                  /**< its end; of one that has not ended the end of the tape so far */
+    bool has_ended;                   /**< its end is on the tape */
+    bool has_status;                  /**< status is known */
+    int status;                       /**< wait status (wait4(2)) */
+    struct baro_value cpu_ns;         /**< CPU time; of an attached process since the recording began */
+    struct baro_value rss_peak_bytes; /**< high-water mark of its resident memory */
+    struct baro_value io_read_bytes;  /**< bytes that it fetched from storage itself, not children that it waited for */
+    struct baro_value io_write_bytes; /**< bytes that it sent to storage itself */
+};
+
+/** @return how many processes there are so far: also before baro_steps_finish(). */
+BARO_API size_t baro_steps_processes(const struct baro_steps *steps);
+/**
+ * @return process @p process, in the order in which the tape names them first; borrowed until the next call. NULL if
+ * there is none, or out of memory. Read it after baro_steps_finish(), which finds its parent.
+ */
+BARO_API const struct baro_steps_process *baro_steps_process(struct baro_steps *steps, size_t process);
+/** @return the position of the process that the tape gives this id (baro_row_id()); -1: there is none. O(1). */
+BARO_API ptrdiff_t baro_steps_process_of_id(const struct baro_steps *steps, uint32_t id);
+
 /* ---- the chain of last finishers ---- */
 /** What a link waited for before it began. Later versions may add values. */
 enum baro_link_after {

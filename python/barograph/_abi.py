@@ -683,6 +683,25 @@ class baro_step(Structure):
     ]
 
 
+class baro_steps_process(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("cmdline", c_char_p),
+        ("pid", c_int32),
+        ("start_ticks", c_uint64),
+        ("parent", c_ssize_t),
+        ("begin_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("has_ended", c_bool),
+        ("has_status", c_bool),
+        ("status", c_int),
+        ("cpu_ns", baro_value),
+        ("rss_peak_bytes", baro_value),
+        ("io_read_bytes", baro_value),
+        ("io_write_bytes", baro_value),
+    ]
+
+
 class baro_step_link(Structure):
     _fields_ = [
         ("step", c_ssize_t),
@@ -996,6 +1015,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_steps_fact": (POINTER(baro_fact), (c_int,)),
     "baro_steps_fact_find": (c_int, (c_char_p,)),
     "baro_steps_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_steps_processes": (c_size_t, (c_void_p,)),
+    "baro_steps_process": (POINTER(baro_steps_process), (c_void_p, c_size_t)),
+    "baro_steps_process_of_id": (c_ssize_t, (c_void_p, c_uint32)),
     "baro_steps_links": (c_size_t, (c_void_p,)),
     "baro_steps_link": (POINTER(baro_step_link), (c_void_p, c_size_t)),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),

@@ -53,35 +53,35 @@ static int set_up(void **state)
 TEST(lives_are_thinned)
 {
     static struct moments m;
-    struct lives l;
+    struct lives l = {0};
+    struct baro_steps *steps;
     struct baro_record r;
-    uint32_t most = 0, heavy = 0, failed = 0;
+    uint32_t make = 0, heavy = 0, failed = 0;
     struct baro_tape *t = tape_opened(tape_path);
-    lives_init(&l, baro_tape_header(t));
-    moments_init(&m, &l, PROCESSES * (SECOND / 1000));
+    assert_int_equal(baro_steps_new(&steps, baro_tape_header(t), NULL), 0);
+    moments_init(&m, baro_tape_header(t), steps, PROCESSES * (SECOND / 1000));
     while (baro_tape_next(t, &r, NULL) > 0) {
-        lives_add(&l, &r);
+        baro_steps_add(steps, &r);
         moments_add(&m, &r);
-        most = l.n > most ? l.n : most;
-        if (lives_are_many(&l))
-            assert_true(moments_thin(&m, &l));
     }
-    assert_int_equal(lives_finish(&l), 0);
-    assert_true(most == LIVES_THIN);
+    assert_int_equal(baro_steps_finish(steps, NULL), 0);
+    assert_true(moments_take_lives(&m, steps, &l));
+    assert_true(l.n < LIVES_THIN);
     assert_int_equal(l.n + l.left_out, PROCESSES + 1);
     for (uint32_t i = 0; i < l.n; i++) {
         const struct life *life = &l.at[i];
-        assert_int_equal(lives_find(&l, (uint32_t)life->pid - 99), i); /* make has pid 100 and id 1 */
-        assert_true(i == lives_find(&l, 1) ? life->parent == LIFE_NONE : life->parent == lives_find(&l, 1));
+        make = life->pid == 100 ? i : make;
+        assert_true(life->pid == 100 ? life->parent == LIFE_NONE : l.at[life->parent].pid == 100);
         heavy += life->cpu_ns == SECOND;
         failed += life_has_failed(life);
     }
     assert_int_equal(heavy, PROCESSES / EVERY);
     assert_int_equal(failed, 2);
     for (uint32_t i = 0; i < m.n; i++)
-        assert_true(m.at[i].n == 0 || m.at[i].row[0].life == lives_find(&l, 1));
+        assert_true(m.at[i].n == 0 || m.at[i].row[0].life == make);
     moments_done(&m);
     lives_done(&l);
+    baro_steps_free(steps);
     baro_tape_close(t);
 }
 
@@ -95,13 +95,13 @@ TEST(sum_that_lacks_a_process)
     struct baro_process *all[] = {&known, &unknown};
     struct baro_sample sample = {.processes = all, .n = 2, .t_ns = 5};
     struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = 5, .u.sample = &sample};
-    struct lives l;
+    struct baro_steps *steps;
     for (int shared = 0; shared < 2; shared++) {
         known.value[PROCESS_rss] = 4096;
         unknown.absent[PROCESS_rss] = shared ? BARO_ABSENT_SHARED : BARO_ABSENT_DENIED;
-        lives_init(&l, &header);
-        moments_init(&m, &l, 10);
-        lives_add(&l, &r);
+        assert_int_equal(baro_steps_new(&steps, &header, NULL), 0);
+        moments_init(&m, &header, steps, 10);
+        baro_steps_add(steps, &r);
         moments_add(&m, &r);
         assert_false(m.failed);
         const struct sample_rows *at = m.at;
@@ -110,7 +110,7 @@ TEST(sum_that_lacks_a_process)
         assert_int_equal(at->rss_bytes, 4096);
         assert_int_equal(at->rss_is_bound, !shared);
         moments_done(&m);
-        lives_done(&l);
+        baro_steps_free(steps);
     }
 }
 

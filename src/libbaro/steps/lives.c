@@ -56,20 +56,43 @@ static void begin_life(struct baro_steps *s, struct life *l, struct baro_key key
         l->begin_error_ns = s->ticks.per_second ? NS_PER_SEC / s->ticks.per_second : 0;
 }
 
+static void add_bytes(struct life_io *io, int absent, uint64_t value, bool is_base)
+{
+    if (absent)
+        return;
+    io->base_bytes = is_base ? value : io->base_bytes;
+    io->bytes = max_u64(io->bytes, excess(value, io->base_bytes));
+    io->is_known = true;
+}
+
+/* The kernel adds the I/O of a child that was waited for to that of its parent, and does not report the two
+ * separately. */
+static void add_io(struct life *l, const struct baro_process *p, bool is_base)
+{
+    add_bytes(&l->read, p->absent[PROCESS_io_read], p->value[PROCESS_io_read], is_base);
+    add_bytes(&l->write, p->absent[PROCESS_io_write], p->value[PROCESS_io_write], is_base);
+    if (p->absent[PROCESS_children_faults_minor] != BARO_PRESENT || p->value[PROCESS_children_faults_minor]) {
+        l->read.is_known = l->write.is_known = false;
+        l->read.bytes = l->write.bytes = 0;
+    }
+}
+
 static void add_living(struct baro_steps *s, const struct baro_process *p)
 {
     struct life *l = life_of(s, p->id);
     if (!l)
         return;
     bool is_new = l->begin_ns == UINT64_MAX;
+    bool has_begun_before = is_new && s->is_attached;
     begin_life(s, l, p->key, p->parent, p->origin, p->first_ns);
     name_it(s, l, p->name, p->cmdline_absent ? NULL : p->cmdline);
     if (p->absent[PROCESS_cpu] == BARO_PRESENT) {
-        if (is_new && s->is_attached && l->begin_ns == 0)
+        if (has_begun_before && l->begin_ns == 0)
             l->base_cpu_ns = p->value[PROCESS_cpu];
         l->cpu_ns = max_u64(l->cpu_ns, excess(p->value[PROCESS_cpu], l->base_cpu_ns));
         l->has_cpu = l->cpu_is_bound = true;
     }
+    add_io(l, p, has_begun_before && l->begin_ns == 0);
     if (p->absent[PROCESS_run_delay] == BARO_PRESENT) {
         l->wait_ns = max_u64(l->wait_ns, p->value[PROCESS_run_delay]);
         l->has_wait = true;
@@ -121,6 +144,10 @@ static void add_exit(struct baro_steps *s, const struct baro_exit *e)
         l->has_rss = true;
         l->rss_is_bound = !e->absent[EXIT_rss_peak_is_lower_bound] && e->value[EXIT_rss_peak_is_lower_bound];
     }
+    l->read.base_bytes = l->write.base_bytes = 0; /* the exit has what was used since the recording began */
+    add_bytes(&l->read, e->absent[EXIT_own_io_read], e->value[EXIT_own_io_read], false);
+    add_bytes(&l->write, e->absent[EXIT_own_io_write], e->value[EXIT_own_io_write], false);
+    l->io_is_bound = e->absent[EXIT_own_io_is_lower_bound] != BARO_PRESENT || e->value[EXIT_own_io_is_lower_bound];
 }
 
 static void add_event(struct baro_steps *s, const struct baro_event *e)

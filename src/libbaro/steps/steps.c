@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/min_max.h"
 #include "libbaro/sample/sample.h"
 #include "libbaro/summary/facts.h"
 
@@ -213,6 +214,48 @@ ptrdiff_t baro_steps_find(const struct baro_steps *s, int32_t pid, uint64_t star
     if (s->n_rows && s->n > 1)
         found = bsearch(&key, s->by_pid, s->n - 1, sizeof(key), compare_pids);
     return found ? (ptrdiff_t)found->step : -1;
+}
+
+size_t baro_steps_processes(const struct baro_steps *s)
+{
+    return s->n - 1;
+}
+
+ptrdiff_t baro_steps_process_of_id(const struct baro_steps *s, uint32_t id)
+{
+    const uint64_t *i = id ? map_find(&s->by_id, id) : NULL;
+    return i ? (ptrdiff_t)*i - 1 : -1;
+}
+
+static struct baro_value value_of(bool is_known, uint64_t v, bool is_bound)
+{
+    struct baro_value value = {.absent = is_known ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, .u64 = is_known ? v : 0};
+    value_flag(&value, BARO_VALUE_LOWER_BOUND, is_bound);
+    return value;
+}
+
+const struct baro_steps_process *baro_steps_process(struct baro_steps *s, size_t process)
+{
+    if (process >= s->n - 1)
+        return NULL;
+    const struct life *l = &s->life[process + 1];
+    uint64_t end_ns = l->has_ended ? l->end_ns : s->last_ns;
+    s->process =
+        (struct baro_steps_process){.name = names_at(&s->names, l->name),
+                                    .cmdline = l->cmdline == NAMES_NONE ? NULL : names_at(&s->names, l->cmdline),
+                                    .pid = l->is.pid,
+                                    .start_ticks = l->is.start,
+                                    .parent = (ptrdiff_t)l->parent - 1, /* life 0 is no process */
+                                    .begin_ns = min_u64(l->begin_ns, end_ns),
+                                    .end_ns = end_ns,
+                                    .has_ended = l->has_ended,
+                                    .has_status = l->has_status,
+                                    .status = l->status,
+                                    .cpu_ns = value_of(l->has_cpu, l->cpu_ns, l->cpu_is_bound),
+                                    .rss_peak_bytes = value_of(l->has_rss, l->rss_bytes, l->rss_is_bound),
+                                    .io_read_bytes = value_of(l->read.is_known, l->read.bytes, l->io_is_bound),
+                                    .io_write_bytes = value_of(l->write.is_known, l->write.bytes, l->io_is_bound)};
+    return &s->process;
 }
 
 size_t baro_steps_links(const struct baro_steps *s)

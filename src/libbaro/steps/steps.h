@@ -29,6 +29,10 @@ struct life {
     uint64_t begin_ns, end_ns, begin_error_ns, end_error_ns; /* begin_ns: UINT64_MAX: not known yet */
     uint64_t from_ns, to_ns;                                 /* the same within the window of the job */
     uint64_t cpu_ns, base_cpu_ns, wait_ns, rss_bytes;
+    struct life_io {
+        uint64_t bytes, base_bytes;
+        bool is_known;
+    } read, write;          /* its own, without that of children that it waited for */
     uint64_t below_cpu_ns;  /* with all processes below it */
     double share_ns;        /* while it had no living descendant */
     uint32_t name, cmdline; /* in steps.names */
@@ -38,7 +42,7 @@ struct life {
     uint32_t most;     /* of its children at once */
     int status;
     bool has_cpu, has_wait, has_rss, has_status, has_ended;
-    bool cpu_is_bound, rss_is_bound;
+    bool cpu_is_bound, rss_is_bound, io_is_bound;
     bool is_driver, is_idle;
 };
 
@@ -62,6 +66,7 @@ struct baro_steps {
     uint64_t sampled_ns, last_ns, start_ns, end_ns; /* of the last sample, the last record, the job */
     uint64_t left_out;
     bool has_started, has_ended, is_detached, failed;
+    struct baro_steps_process process; /* the one that was asked for last */
     /* made by baro_steps_finish() */
     uint64_t from_ns, to_ns;
     uint32_t *order, *by_begin, *by_end; /* order: each life after its parent */

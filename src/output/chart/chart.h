@@ -43,11 +43,11 @@ struct chart_bucket {
 };
 
 enum chart_shape {
-    CHART_LINE,  /* mean as a line, in a band from min to max */
-    CHART_AREA,  /* the same, filled down to 0 */
-    CHART_STACK, /* area on top of the stacked curves before it */
-    CHART_TOTAL, /* the sum of the stacked curves, drawn as a thin line over them, with its peaks. It is not in the
-                    legend */
+    CHART_LINE,   /* mean as a line, in a band from min to max */
+    CHART_AREA,   /* the same, filled down to 0 */
+    CHART_STACK,  /* area on top of the stacked curves before it */
+    CHART_TOTAL,  /* the sum of the stacked curves, drawn as a thin line over them, with its peaks. It is not in the
+                     legend */
     CHART_DASHED, /* a dashed line, as for a curve to compare with */
     CHART_DOTS    /* a dot for each bucket: values that have nothing between them */
 };
@@ -114,7 +114,7 @@ struct chart {
     enum chart_unit unit;
     uint64_t from_ns, to_ns;
     uint64_t start_ns; /* the instant at which the axis has its 0: when the command started */
-    double low; /* the axis of values begins at the tick below it; 0: at 0 */
+    double low;        /* the axis of values begins at the tick below it; 0: at 0 */
     size_t buckets;
     struct chart_curve *curves;
     size_t n_curves;

@@ -320,7 +320,7 @@ static void legend(const struct plot_grid *g, struct buf *ret)
         if (curve->shape == CHART_TOTAL)
             continue;
         entry(&l,
-              !blocks                           ? letter
+              !blocks                       ? letter
               : curve->shape == CHART_STACK ? "\342\226\210"
               : curve->shape == CHART_DOTS  ? "\342\200\242"
                                             : "\342\224\200",

@@ -38,9 +38,8 @@ void page_lane_bar(struct page *p, const struct page_bar *bar)
     uint64_t end = bar->end_ns < p->to_ns ? bar->end_ns : p->to_ns;
     double share = end > bar->begin_ns ? 100 * (double)(end - bar->begin_ns) / (double)(p->to_ns - p->from_ns) : 0;
     fmt_decimal(html, share < 0.15 ? 0.15 : share, 3);
-    buf_printf(html, "%%\" y=\"%u\" height=\"%u\" data-b=\"%llu\" data-e=\"%llu\"><title>",
-               bar->lane * LANE_HEIGHT + 1, LANE_HEIGHT - 2, (unsigned long long)bar->begin_ns,
-               (unsigned long long)end);
+    buf_printf(html, "%%\" y=\"%u\" height=\"%u\" data-b=\"%llu\" data-e=\"%llu\"><title>", bar->lane * LANE_HEIGHT + 1,
+               LANE_HEIGHT - 2, (unsigned long long)bar->begin_ns, (unsigned long long)end);
     page_string(html, bar->title);
     /* HTML, because text of SVG has no ellipsis. */
     buf_printf(

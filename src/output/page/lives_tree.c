@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the parents of processes, and the order of the tree. */
+/* The order of the tree. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/parents.h"
 #include "output/page/lives.h"
 
 struct sibling {
@@ -46,29 +45,10 @@ static void walk_tree(struct lives *l, struct walk *w)
         walk_from(l, w, w->siblings[k].i);
 }
 
-int lives_find_parents(struct lives *l)
-{
-    struct parents_process *all = malloc(((size_t)l->n + 1) * sizeof *all);
-    uint32_t *parent = malloc(((size_t)l->n + 1) * sizeof *parent);
-    for (uint32_t i = 0; all && i < l->n; i++) {
-        const struct life *life = &l->at[i];
-        all[i] = (struct parents_process){life->pid, life->ppid, life->start_ticks, life->parent_start_ticks};
-    }
-    int code = all && parent ? parents_find(all, l->n, parent) : -ENOMEM;
-    for (uint32_t i = 0; code == 0 && i < l->n; i++)
-        l->at[i].parent = parent[i];
-    free(all);
-    free(parent);
-    return code;
-}
-
 static void sort_tree(struct lives *l, struct walk *w)
 {
     for (uint32_t i = 0; i < l->n; i++) {
-        struct life *life = &l->at[i];
-        if (!(life->has & LIFE_ENDED))
-            life->end_ns = l->end_ns;
-        life->begin_ns = life->begin_ns < life->end_ns ? life->begin_ns : life->end_ns;
+        const struct life *life = &l->at[i];
         w->siblings[i] = (struct sibling){life->parent == LIFE_NONE ? 0 : life->parent + 1, i, life->begin_ns};
     }
     qsort(w->siblings, l->n, sizeof *w->siblings, by_parent);
@@ -80,7 +60,7 @@ static void sort_tree(struct lives *l, struct walk *w)
     walk_tree(l, w);
 }
 
-int lives_finish(struct lives *l)
+int lives_order(struct lives *l)
 {
     size_t n = (size_t)l->n + 2;
     struct walk w = {.siblings = malloc(n * sizeof *w.siblings),
@@ -88,7 +68,7 @@ int lives_finish(struct lives *l)
                      .stack = malloc(n * sizeof *w.stack)};
     free(l->order);
     l->order = malloc(n * sizeof *l->order);
-    bool ok = w.siblings && w.first && w.stack && l->order && !l->failed && lives_find_parents(l) == 0;
+    bool ok = w.siblings && w.first && w.stack && l->order;
     if (ok)
         sort_tree(l, &w);
     free(w.siblings);

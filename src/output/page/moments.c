@@ -12,9 +12,14 @@ struct moment_now {
     bool has_cpu;
 };
 
-void moments_init(struct moments *m, const struct lives *lives, uint64_t end_ns)
+void moments_init(struct moments *m, const struct baro_header *header, const struct baro_steps *steps, uint64_t end_ns)
 {
-    *m = (struct moments){.lives = lives, .n = MOMENTS_MOST, .stretch_ns = end_ns / MOMENTS_MOST + 1};
+    *m = (struct moments){.header = header,
+                          .steps = steps,
+                          .metric_cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu_ns"),
+                          .metric_rss = baro_metric_find(BARO_KIND_PROCESS, "rss_bytes"),
+                          .n = MOMENTS_MOST,
+                          .stretch_ns = end_ns / MOMENTS_MOST + 1};
 }
 
 void moments_done(struct moments *m)
@@ -25,20 +30,26 @@ void moments_done(struct moments *m)
     free(m->room);
 }
 
+static uint32_t position(const struct moments *m, const struct baro_row *p)
+{
+    ptrdiff_t i = baro_steps_process_of_id(m->steps, baro_row_id(p));
+    return i < 0 ? LIFE_NONE : (uint32_t)i;
+}
+
 /* Computes the cores of a process as baro_interval_derived() does: growth divided by the time since the previous
  * sample. A process that began after that sample had used nothing before. Example: samples at 1 and 3 s, and a
  * compiler forked at 2 s that has used 0.5 s: 250 thousandths of a core. */
 static void changed(struct moments *m, const struct baro_row *p, uint64_t t_ns)
 {
-    uint32_t i = lives_find(m->lives, baro_row_id(p));
+    uint32_t i = position(m, p);
     uint64_t cpu, growth;
     if (i >= m->now_n)
         return;
     struct moment_now *now = &m->now[i];
-    if (baro_row_value(p, m->lives->metric.process_cpu, &cpu) != BARO_PRESENT)
+    if (baro_row_value(p, m->metric_cpu, &cpu) != BARO_PRESENT)
         return;
     bool has_before = m->sample > 1 && t_ns > m->before_ns;
-    bool is_known = now->has_cpu || (has_before && baro_row_began_after(m->lives->header, p, m->before_ns));
+    bool is_known = now->has_cpu || (has_before && baro_row_began_after(m->header, p, m->before_ns));
     now->millicores = 0;
     if (has_before && is_known && growth_between(now->cpu_ns, cpu, &growth))
         now->millicores = (uint32_t)((double)growth * 1000 / (double)(t_ns - m->before_ns) + 0.5);
@@ -49,13 +60,14 @@ static void changed(struct moments *m, const struct baro_row *p, uint64_t t_ns)
 
 static bool grow_values(struct moments *m, size_t processes)
 {
-    if (m->lives->room > m->now_n) {
-        struct moment_now *now = realloc(m->now, m->lives->room * sizeof *now);
+    size_t n = baro_steps_processes(m->steps);
+    if (n > m->now_n) {
+        struct moment_now *now = realloc(m->now, 2 * n * sizeof *now);
         if (!now)
             return false;
-        memset(now + m->now_n, 0, (m->lives->room - m->now_n) * sizeof *now);
+        memset(now + m->now_n, 0, (2 * n - m->now_n) * sizeof *now);
         m->now = now;
-        m->now_n = m->lives->room;
+        m->now_n = 2 * n;
     }
     if (processes > m->room_n) {
         struct moment_row *room = realloc(m->room, processes * sizeof *room);
@@ -155,7 +167,7 @@ void moments_add(struct moments *m, const struct baro_record *r)
     m->before_ns = r->t_ns;
     uint64_t rss = 0;
     size_t lacking = 0;
-    baro_sample_sum(s, m->lives->metric.process_rss, &rss, &lacking);
+    baro_sample_sum(s, m->metric_rss, &rss, &lacking);
     uint64_t stretch = r->t_ns / m->stretch_ns;
     struct sample_rows *at = &m->at[stretch < m->n ? stretch : m->n - 1];
     if (!n || (at->n && rss <= at->rss_bytes))
@@ -163,10 +175,10 @@ void moments_add(struct moments *m, const struct baro_record *r)
     uint32_t rows = 0;
     for (size_t i = 0; i < n; i++) {
         const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
-        struct moment_row row = {.life = lives_find(m->lives, baro_row_id(p))};
+        struct moment_row row = {.life = position(m, p)};
         if (row.life >= m->now_n)
             continue;
-        row.has_rss = baro_row_value(p, m->lives->metric.process_rss, &row.rss_bytes) == BARO_PRESENT;
+        row.has_rss = baro_row_value(p, m->metric_rss, &row.rss_bytes) == BARO_PRESENT;
         row.millicores = m->now[row.life].sample == m->sample ? m->now[row.life].millicores : 0;
         m->room[rows++] = row;
     }
@@ -175,28 +187,19 @@ void moments_add(struct moments *m, const struct baro_record *r)
         halve(m);
 }
 
-bool moments_thin(struct moments *m, struct lives *l)
+bool moments_take_lives(struct moments *m, struct baro_steps *steps, struct lives *ret)
 {
-    uint32_t before = l->n;
-    bool *keep = calloc((size_t)l->n + 1, sizeof *keep);
+    bool *keep = calloc(baro_steps_processes(steps) + 1, sizeof *keep);
     for (uint32_t i = 0; keep && i < m->n; i++) {
         for (uint32_t k = 0; k < m->at[i].n; k++)
             keep[m->at[i].row[k].life] = true;
     }
-    uint32_t *to = keep ? lives_thin(l, keep) : NULL;
-    free(keep);
-    if (!to)
-        return false;
-    for (uint32_t i = 0; i < m->n; i++) {
+    uint32_t *to = keep ? lives_take(ret, steps, keep) : NULL;
+    for (uint32_t i = 0; to && i < m->n; i++) {
         for (uint32_t k = 0; k < m->at[i].n; k++)
             m->at[i].row[k].life = to[m->at[i].row[k].life];
     }
-    for (uint32_t i = 0; i < before && i < m->now_n; i++) {
-        if (to[i] != LIFE_NONE) /* never behind i */
-            m->now[to[i]] = m->now[i];
-    }
-    if (l->n < m->now_n)
-        memset(m->now + l->n, 0, (m->now_n - l->n) * sizeof *m->now);
+    free(keep);
     free(to);
-    return true;
+    return to;
 }

@@ -15,7 +15,7 @@
 #define MOMENTS_ROWS_MOST 40000u /* rows of all moments */
 
 struct moment_row {
-    uint32_t life;
+    uint32_t life;       /* position in steps; after moments_take_lives() in lives */
     uint32_t millicores; /* CPU time since the sample before */
     uint64_t rss_bytes;
     bool has_rss;
@@ -31,11 +31,13 @@ struct sample_rows {
 };
 
 struct moments {
-    const struct lives *lives; /* borrowed */
+    const struct baro_header *header; /* borrowed, as the steps */
+    const struct baro_steps *steps;
+    int metric_cpu, metric_rss;
     struct sample_rows at[MOMENTS_MOST];
     uint32_t n; /* stretches: MOMENTS_MOST divided by powers of two */
     uint64_t stretch_ns, rows;
-    struct moment_now *now; /* the last values of each process, by its position in lives */
+    struct moment_now *now; /* the last values of each process, by its position in steps */
     size_t now_n;
     uint64_t sample;         /* their number so far */
     uint64_t before_ns;      /* when the last of them was taken */
@@ -44,11 +46,11 @@ struct moments {
     bool failed;
 };
 
-void moments_init(struct moments *m, const struct lives *lives, uint64_t end_ns);
+void moments_init(struct moments *m, const struct baro_header *header, const struct baro_steps *steps, uint64_t end_ns);
 void moments_done(struct moments *m);
-/* Removes processes from lives (those of m), but none that a moment has. Returns false if out of memory. */
-bool moments_thin(struct moments *m, struct lives *lives);
-/* Call it after lives_add() of the same record. */
+/* Takes the lives of finished steps, all that a moment has among them. Returns false if out of memory. */
+bool moments_take_lives(struct moments *m, struct baro_steps *steps, struct lives *ret);
+/* Call it after baro_steps_add() of the same record. */
 void moments_add(struct moments *m, const struct baro_record *record);
 
 #endif

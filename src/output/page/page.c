@@ -18,12 +18,10 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *
     int code;
     while ((code = baro_tape_next(tape, &r, err)) > 0) {
         baro_fold_add(p->fold, &r);
-        lives_add(&p->lives, &r);
         baro_steps_add(p->steps, &r);
         moments_add(&p->moments, &r);
         kinds_add(&p->kinds, tape, &r);
-        if (lives_are_many(&p->lives) && !moments_thin(&p->moments, &p->lives))
-            return error_set(err, -ENOMEM, "out of memory");
+        p->lives.end_ns = r.t_ns > p->lives.end_ns ? r.t_ns : p->lives.end_ns;
     }
     if (code < 0)
         return code;
@@ -32,8 +30,8 @@ static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_error *
         code = baro_steps_finish(p->steps, err);
     if (code < 0)
         return code;
-    bool ok = lives_finish(&p->lives) == 0 && lives_label(&p->lives) == 0 && !p->moments.failed &&
-              bars_make(&p->bars, &p->lives) == 0;
+    bool ok = !p->moments.failed && moments_take_lives(&p->moments, p->steps, &p->lives) &&
+              lives_label(&p->lives) == 0 && bars_make(&p->bars, &p->lives) == 0;
     return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
@@ -154,8 +152,6 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
     struct page p = {.options = options, .header = baro_tape_header(tape), .sink = sink, .context = context};
     uint64_t first, last = 0;
     int code = baro_tape_range(tape, &first, &last, err);
-    lives_init(&p.lives, p.header);
-    moments_init(&p.moments, &p.lives, last);
     if (code >= 0)
         code = baro_fold_new(&p.fold, p.header, BARO_FOLD_VERDICTS, err);
     if (code >= 0)
@@ -163,6 +159,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
     if (code >= 0) {
         p.summary = baro_fold_summary(p.fold);
         p.timeline = baro_fold_timeline(p.fold);
+        moments_init(&p.moments, p.header, p.steps, last);
         code = walk_tape(&p, tape, err);
     }
     p.is_running = code >= 0 && baro_tape_state(tape) == BARO_TAPE_RUNNING;

@@ -89,7 +89,7 @@ void page_words(struct page *p, bool about_the_recording); /* words.c: the lines
 void page_key_figures(struct page *p);
 void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
 void page_charts(struct page *p); /* plot.c */
-void page_bars(struct page *p); /* process_bars.c */
+void page_bars(struct page *p);   /* process_bars.c */
 /* steps.c: the steps of the job, and the chain of last finishers; nothing if the job had one step. */
 bool page_has_steps(const struct page *p);
 void page_steps(struct page *p);

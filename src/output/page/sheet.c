@@ -107,8 +107,9 @@ int sheet_write(const struct sheet *s, struct buf *ret)
     if (s->n_charts)
         charts(&p);
     s->below(&p, s->context);
-    buf_str(&p.html, "</main>\n<footer><p>Made by barograph " BARO_VERSION
-                     ". This file asks for nothing over a network.</p>\n<p>≥ at least, ≤ at most, ≈ about.</p></footer>\n");
+    buf_str(&p.html,
+            "</main>\n<footer><p>Made by barograph " BARO_VERSION
+            ". This file asks for nothing over a network.</p>\n<p>≥ at least, ≤ at most, ≈ about.</p></footer>\n");
     if (s->n_charts)
         data(&p);
     page_end_file(&p, s->n_charts > 0);

@@ -164,7 +164,8 @@ static void put_cell(struct list *l, const struct curves *c, size_t i, const str
     if (column->cell < CELL_LAST)
         tape_row_cell(row, (enum tape_cell)column->cell, b);
     else if (column->cell >= CELL_FIGURE)
-        tape_figures_put(tape_figures_fact((size_t)column->cell - CELL_FIGURE), figure_at(l, i, column->cell - CELL_FIGURE), b);
+        tape_figures_put(tape_figures_fact((size_t)column->cell - CELL_FIGURE),
+                         figure_at(l, i, column->cell - CELL_FIGURE), b);
     else if (!row->head || row->head->error)
         return;
     else if (column->cell == CELL_LAST && c->before)

@@ -184,8 +184,10 @@ void trend_step(const struct trend *t, size_t change, struct buf *ret)
 static void put_plot(const struct trend *t, struct buf *ret)
 {
     const struct cli *cli = t->log.cli;
-    const struct chart_terminal terminal = {
-        .width = cli->tty && cli->width > 30 ? cli->width : 80, .height = PLOT_ROWS, .utf8 = cli->utf8, .color = cli->color};
+    const struct chart_terminal terminal = {.width = cli->tty && cli->width > 30 ? cli->width : 80,
+                                            .height = PLOT_ROWS,
+                                            .utf8 = cli->utf8,
+                                            .color = cli->color};
     struct chart_ticks ticks;
     struct chart c;
     if (trend_chart(t, false, &ticks, &c) < 0)

@@ -25,7 +25,8 @@ const struct baro_fact *tape_figures_fact(size_t i);
 int tape_figures_find(const char *name);
 /* "job.cpu_ns" */
 void tape_figures_name(size_t i, struct buf *ret);
-void tape_figures_put(const struct baro_fact *fact, struct figure f, struct buf *ret); /* for people; "-" if it is absent */
+void tape_figures_put(const struct baro_fact *fact, struct figure f,
+                      struct buf *ret); /* for people; "-" if it is absent */
 
 /* Walks over a tape. Returns NULL if it can't be read. */
 struct figures *tape_figures_read(const struct tape_row *row, struct baro_error *err);

@@ -101,7 +101,8 @@ int subject_parse(const char *word, struct subject *ret, struct baro_error *err)
         char *text = strdup(word);
         int code = text ? 0 : error_set(err, -ENOMEM, "out of memory");
         if (text && !strpbrk(text, " \t"))
-            code = error_set(err, BARO_E_SYNTAX, "'%.80s': which fact of it? Write for instance '%.80s cpu'", word, word);
+            code =
+                error_set(err, BARO_E_SYNTAX, "'%.80s': which fact of it? Write for instance '%.80s cpu'", word, word);
         code = code < 0 ? code : scoped_fact_parse(scoped_fact_trimmed(text), &ret->of, err);
         ret->fact = ret->of.fact;
         free(text);

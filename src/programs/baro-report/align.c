@@ -59,8 +59,7 @@ static void add_point(struct align *a, uint64_t before_ns, uint64_t after_ns)
 {
     struct align_point *last = a->n ? &a->at[a->n - 1] : NULL;
     uint64_t one = last ? before_ns - last->t_ns[0] : 0, other = last ? after_ns - last->t_ns[1] : 0;
-    a->at[a->n++] =
-        (struct align_point){{before_ns, after_ns}, (last ? last->x_ns : 0) + (one > other ? one : other)};
+    a->at[a->n++] = (struct align_point){{before_ns, after_ns}, (last ? last->x_ns : 0) + (one > other ? one : other)};
 }
 
 /* Adds the longest common subsequence of both: as few turns as possible have no partner. */

@@ -86,9 +86,8 @@ static int write_diff(const struct diff *d, enum diff_form form)
     struct buf text = {0};
     const struct cli *cli = d->cli;
     bool is_file = d->settings->output && strcmp(d->settings->output, "-") != 0;
-    const struct report_style style = {.width = cli->tty && !is_file ? cli->width : 100,
-                                       .utf8 = cli->utf8,
-                                       .color = cli->color && !is_file};
+    const struct report_style style = {
+        .width = cli->tty && !is_file ? cli->width : 100, .utf8 = cli->utf8, .color = cli->color && !is_file};
     int status = 0;
     if (form == DIFF_PAGE)
         status = diff_page(cli, d->set, (const char *const *)d->path, d->before, &text);

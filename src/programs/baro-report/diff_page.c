@@ -283,8 +283,7 @@ static void count_row(void *context, const struct baro_difference *d)
     p->rows += strcmp(d->scope, p->scope) == 0;
 }
 
-static void put_table(struct diff_page *p, struct page *page, const char *scope, const char *title,
-                      const char *columns)
+static void put_table(struct diff_page *p, struct page *page, const char *scope, const char *title, const char *columns)
 {
     struct put_context c = {p, page};
     p->scope = scope;

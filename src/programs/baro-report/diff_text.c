@@ -90,9 +90,10 @@ static void visit_table(void *context, const struct baro_difference *d)
 const char *diff_advice(const struct baro_runset *set, size_t before)
 {
     bool is_enough = before > 1 && baro_runset_runs(set) - before > 1;
-    return is_enough ? ""
-                     : "Of one run only a large change can be told (10 % of CPU time, twice the wall time). Several runs "
-                       "on each side tell more: --before, --after.";
+    return is_enough
+               ? ""
+               : "Of one run only a large change can be told (10 % of CPU time, twice the wall time). Several runs "
+                 "on each side tell more: --before, --after.";
 }
 
 static void put_advice(const struct baro_runset *set, size_t before, unsigned width, struct buf *ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pages of the host and of a running job; the report of a job, which the program baro-report makes, and the trend of
- * its command, which baro-log makes. */
+/* The pages of the host and of a running job; the report of a job, which the program baro-report makes, and the trend
+ * of its command, which baro-log makes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +23,7 @@
 #define REPORT_BYTES (64u << 20)    /* largest size of a report */
 #define REPORT_NS (60 * NS_PER_SEC) /* how long making it may take */
 #define CHUNK 65536u
-#define TREND_JOBS 200u   /* most jobs of a trend */
+#define TREND_JOBS 200u    /* most jobs of a trend */
 #define TREND_LOOKED 5000u /* of the newest that have ended */
 
 static void constant(struct request *q, const char *type, const char *text)
@@ -188,7 +188,8 @@ void report_page(struct request *q)
 static bool is_fact(const char *word)
 {
     size_t n = strlen(word);
-    bool is_scoped = strncmp(word, "phase:", 6) == 0 || strncmp(word, "command:", 8) == 0 || strncmp(word, "task:", 5) == 0;
+    bool is_scoped =
+        strncmp(word, "phase:", 6) == 0 || strncmp(word, "command:", 8) == 0 || strncmp(word, "task:", 5) == 0;
     return n < 200 && !strstr(word, "..") && (n < 5 || strcmp(word + n - 5, ".baro") != 0) &&
            (is_scoped || (n && word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.")] == 0));
 }
@@ -196,8 +197,8 @@ static bool is_fact(const char *word)
 /* The newest ended jobs of the same command are the operands. */
 void trend_page(struct request *q)
 {
-    const char *argv[8 + TREND_JOBS + 1] = {"baro-log", "trend", "--format", "html", "-o", "-", "--",
-                                            request_param(q, "fact")};
+    const char *argv[8 + TREND_JOBS + 1] = {"baro-log", "trend", "--format", "html",
+                                            "-o",       "-",     "--",       request_param(q, "fact")};
     const struct job_filter ended = {.state = JOB_ENDED};
     struct job_list list = {0};
     int64_t start_ns;
@@ -220,7 +221,8 @@ void trend_page(struct request *q)
         free(other);
     }
     if (n > 8)
-        make_page(q, &(struct maker){"baro-log", argv, "trend", "no job of this command that ended well has this fact"});
+        make_page(q,
+                  &(struct maker){"baro-log", argv, "trend", "no job of this command that ended well has this fact"});
     else
         request_fail(q, 404, "no_job", "no job of this command has ended");
     free(title);

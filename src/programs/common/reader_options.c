@@ -144,7 +144,8 @@ const struct opt options_diff[] = {
     PARSED("after", 0, "TAPES", diff, take_after, "the same of the runs after", .completes = OPT_A_FILE),
     SETS("markdown", 0, markdown, "write Markdown, as for a pull request"),
     TEXT("output", 'o', "FILE", output,
-         "write to FILE.html, a page with the curves of both over each other, FILE.md, FILE.json or FILE.txt, which must "
+         "write to FILE.html, a page with the curves of both over each other, FILE.md, FILE.json or FILE.txt, which "
+         "must "
          "not exist",
          .completes = OPT_A_FILE),
     SETS("force", 0, force, "replace FILE if it exists"),
