@@ -213,8 +213,8 @@ void trend_notes(const struct trend *t, struct buf *b)
     if (!t->n_changes && t->n - t->bounds >= EXACT_LEAST)
         buf_str(b, "no change of level (E-divisive, 1 %)\n");
     else if (!t->n_changes)
-        buf_printf(b, "%zu runs have an exact value: with fewer than %u no change can be told\n", t->n - t->bounds,
-                   EXACT_LEAST);
+        buf_printf(b, "%zu run%s an exact value: with fewer than %u no change can be told\n", t->n - t->bounds,
+                   t->n - t->bounds == 1 ? " has" : "s have", EXACT_LEAST);
     const struct {
         size_t n;
         const char *why;
