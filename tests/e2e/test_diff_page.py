@@ -125,6 +125,7 @@ def test_names_of_outputs(baro, pair, run):
     run("diff", a, b, "-o", work / "x.json", status=0)
     assert json.loads((work / "x.json").read_text())["format"] == 1
     assert "exists" in run("diff", a, b, "-o", work / "x.json", status=2).stderr
+    assert "exclude each other" in run("diff", a, b, "--json", "-o", work / "y.html", status=2).stderr
     assert "it ends with .html, .md, .json or .txt" in run("diff", a, b, "-o", work / "x.pdf", status=2).stderr
 
 

@@ -61,6 +61,8 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
         int next = k + 1 < to ? down(w, value(curve, below, back ? i - 1 : i + 1)) : -1;
         if (k > from && y == last && next == y)
             continue;
+        if (k > from && y != last && curve->shape == CHART_DASHED) /* a level holds up to its end */
+            buf_printf(html, "L%zu %dV%d", 2 * i, last, y);
         if (k == from)
             buf_printf(html, "%s%zu %d", back ? "L" : "M", back ? 2 * i + 2 : 2 * i, y);
         buf_printf(html, "L%zu %d", 2 * i + 1, y);

@@ -71,12 +71,18 @@ static int choose_form(const struct diff *d, enum diff_form *ret)
         [DIFF_TEXT] = ".txt", [DIFF_MARKDOWN] = ".md", [DIFF_JSON] = ".json", [DIFF_PAGE] = ".html"};
     const struct settings *s = d->settings;
     *ret = s->json ? DIFF_JSON : s->markdown ? DIFF_MARKDOWN : DIFF_TEXT;
-    if (!s->output || strcmp(s->output, "-") == 0 || *ret != DIFF_TEXT)
+    if (!s->output || strcmp(s->output, "-") == 0)
         return 0;
-    for (*ret = DIFF_TEXT; *ret <= DIFF_PAGE; ++*ret) {
-        if (span_ends(span_str(s->output), endings[*ret]))
-            return 0;
+    for (enum diff_form form = DIFF_TEXT; form <= DIFF_PAGE; form++) {
+        if (!span_ends(span_str(s->output), endings[form]))
+            continue;
+        if ((s->json || s->markdown) && form != *ret)
+            return cli_failf(d->cli, "--%s and -o %s exclude each other", s->json ? "json" : "markdown", s->output);
+        *ret = form;
+        return 0;
     }
+    if (*ret != DIFF_TEXT)
+        return 0;
     return cli_failf(d->cli, "what %s should be is not clear from its name: it ends with .html, .md, .json or .txt",
                      s->output);
 }
