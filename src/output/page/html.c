@@ -57,7 +57,7 @@ void page_prose(struct buf *html, const char *at, size_t len)
     }
 }
 
-static void prose_done(struct buf *html, struct buf *b)
+void page_prose_done(struct buf *html, struct buf *b)
 {
     page_prose(html, (const char *)b->at, b->failed ? 0 : b->len);
     html->failed = html->failed || b->failed;
@@ -68,7 +68,7 @@ void page_prose_string(struct buf *html, const char *text)
 {
     struct buf b = {0};
     text_escaped(&b, text, strlen(text));
-    prose_done(html, &b);
+    page_prose_done(html, &b);
 }
 
 void page_moment(const struct page *p, struct buf *html, uint64_t t_ns)
@@ -80,7 +80,7 @@ void page_duration(struct buf *html, uint64_t ns)
 {
     struct buf b = {0};
     fmt_duration(&b, ns);
-    prose_done(html, &b);
+    page_prose_done(html, &b);
 }
 
 void page_string(struct buf *html, const char *text)
@@ -154,7 +154,7 @@ static void present(struct buf *html, const struct baro_fact *fact, const struct
         return;
     }
     value_text(&b, fact, v);
-    prose_done(html, &b);
+    page_prose_done(html, &b);
 }
 
 void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)

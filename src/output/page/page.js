@@ -486,7 +486,7 @@
     };
     search.addEventListener("input", () => { query = search.value.toLowerCase(); limit = 200; draw(); });
     more.addEventListener("click", () => { limit += 500; draw(); });
-    if (table.tBodies[0].rows.length > 7) {
+    if (table.tBodies[0].rows.length > 7 && table.dataset.table !== "job") {
       tools.append(search, info, more);
       ($("h2", section) || $("summary", section)).after(tools);
       if ($("h2", section)) $("h2", section).append(tools);

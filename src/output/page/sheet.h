@@ -42,6 +42,8 @@ void page_string(struct buf *html, const char *text);
 /* Writes a sentence of barograph's own, escaped by text_escaped(). No line ends between a number and its unit, or
  * within an option such as "--mem=2G". */
 void page_prose(struct buf *html, const char *at, size_t len);
+/* The same for a sentence that is freed then. */
+void page_prose_done(struct buf *html, struct buf *b);
 void page_begin_section(struct page *p, const char *id, const char *title);
 void page_end_section(struct page *p);
 /* A table in a section of its own. columns: "name|cpu>|...", ">" marks numbers. what: what its rows are, if not all of

@@ -112,8 +112,7 @@ static void put_figure(const struct trend *t, struct figure f, struct buf *html)
 {
     struct buf b = {0};
     subject_put(&t->of, f, &b);
-    page_prose(html, (const char *)b.at, b.failed ? 0 : b.len);
-    buf_done(&b);
+    page_prose_done(html, &b);
 }
 
 static void put_meta(struct page *page, void *context)
@@ -141,13 +140,11 @@ static void put_above(struct page *page, void *context)
         buf_printf(&b, "Change at run %zu: ", t->change[k] + 1);
         trend_step(t, k, &b);
         buf_str(html, "<p class=\"sentence\">");
-        page_prose(html, (const char *)b.at, b.failed ? 0 : b.len);
+        page_prose_done(html, &b);
         buf_str(html, "</p><p class=\"hint\">");
-        buf_clear(&b);
         trend_when(t, k, &b);
-        page_prose(html, (const char *)b.at, b.failed ? 0 : b.len);
+        page_prose_done(html, &b);
         buf_str(html, "</p>\n");
-        buf_clear(&b);
     }
     trend_notes(t, &b);
     buf_byte(&b, 0);

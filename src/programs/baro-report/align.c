@@ -10,6 +10,7 @@
 
 #define PHASES_MOST 500u /* of a run: each pair of a begin or an end with one of the other run is compared */
 #define PATH_MOST 256u
+#define STRETCH_MOST 20 /* an instant between two phases is not drawn as wide as a phase of the other run */
 
 /* A phase begins or ends. Example: the ends of "build" and "test" have different keys; those of two phases "epoch" the
  * same, and they are told apart by their order. */
@@ -165,6 +166,8 @@ void align_curve(const struct align *a, int side, const struct chart *from, cons
     for (size_t i = 0; i < to->buckets; i++) {
         double begin = (double)align_t(a, side, chart_bucket_ns(to, i)), weight = 0;
         double end = fmax((double)align_t(a, side, chart_bucket_ns(to, i + 1)), begin + 1);
+        if ((end - begin) * STRETCH_MOST < (double)(chart_bucket_ns(to, i + 1) - chart_bucket_ns(to, i)))
+            continue;
         for (size_t k = (size_t)((begin - (double)from->from_ns) / each); k < from->buckets; k++) {
             double b = (double)from->from_ns + (double)k * each, share = fmin(b + each, end) - fmax(b, begin);
             if (b >= end)

@@ -97,14 +97,21 @@ static bool add_chart(struct diff_page *p, size_t i)
     return has_room;
 }
 
-/* The times of the run after, where the axis has them. */
+/* The times of the run after, where the axis has them; not those that would stand in each other. */
 static void make_ticks(struct diff_page *p)
 {
     const struct plotted *after = &p->run[1];
     struct chart own = {.from_ns = after->start_ns, .to_ns = after->end_ns, .start_ns = after->start_ns};
     chart_time_ticks(&own, 12, &p->ticks);
-    for (size_t i = 0; i < p->ticks.n; i++)
-        p->ticks.at[i].at = (double)align_x(&p->align, 1, (uint64_t)p->ticks.at[i].at);
+    size_t n = 0;
+    double least = (double)p->align.at[p->align.n - 1].x_ns / 16;
+    for (size_t i = 0; i < p->ticks.n; i++) {
+        struct chart_tick tick = p->ticks.at[i];
+        tick.at = (double)align_x(&p->align, 1, (uint64_t)tick.at);
+        if (!n || tick.at - p->ticks.at[n - 1].at >= least)
+            p->ticks.at[n++] = tick;
+    }
+    p->ticks.n = n;
 }
 
 /* The phases of a side: "link 4.9 s". */
@@ -153,7 +160,7 @@ static void make_hint(struct diff_page *p)
     static const char *const sides[] = {"before", "after"};
     buf_str(&p->hint, p->align.is_by_phases
                           ? "Both runs are aligned by the phases that they share: each is as wide as it lasted in the "
-                            "slower run, and within it both curves are stretched to that width."
+                            "slower run, and within it both curves are stretched to that width, up to twentyfold."
                           : "The runs have no phase in common: both begin at 0, and time has one scale.");
     for (int side = 0; side < 2; side++) {
         size_t n = side ? baro_runset_runs(p->set) - p->before : p->before;
@@ -223,10 +230,8 @@ static void put_cell(struct buf *html, void (*put)(struct buf *b, const struct b
         buf_str(html, "<td class=\"n\">");
     else
         buf_printf(html, "<td class=\"n\" data-v=\"%.17g\">", key);
-    page_prose(html, (const char *)b.at, b.failed ? 0 : b.len);
+    page_prose_done(html, &b);
     buf_str(html, "</td>");
-    html->failed = html->failed || b.failed;
-    buf_done(&b);
 }
 
 static void put_before(struct buf *b, const struct baro_difference *d)
@@ -246,9 +251,8 @@ static void put_answer(struct buf *html, const struct baro_difference *d)
     bool is_certain = d->answer != BARO_ANSWER_UNKNOWN && d->answer != BARO_ANSWER_SAME;
     diff_answer(&b, d);
     buf_printf(html, "<td><span class=\"tag%s\">", !is_certain ? "" : size > 0 ? " up" : " down");
-    page_prose(html, (const char *)b.at, b.failed ? 0 : b.len);
+    page_prose_done(html, &b);
     buf_str(html, "</span></td>");
-    buf_done(&b);
 }
 
 struct put_context {
@@ -318,14 +322,12 @@ static void put_above(struct page *page, void *context)
     diff_sentence(p->set, &sentence);
     page_begin_section(page, "verdict", "In short");
     buf_str(html, "<div class=\"short\"><div><p class=\"sentence\">");
-    page_prose(html, (const char *)sentence.at, sentence.failed ? 0 : sentence.len);
+    page_prose_done(html, &sentence);
     buf_str(html, "</p>\n");
     put_circumstances(p->set, html);
     buf_printf(html, "<p class=\"hint\">%s</p></div></div>\n", diff_advice(p->set, p->before));
     page_end_section(page);
     put_table(p, page, "job", "The job", "|answer|before>|after>|difference>|%>");
-    html->failed = html->failed || sentence.failed;
-    buf_done(&sentence);
 }
 
 static void put_below(struct page *page, void *context)
