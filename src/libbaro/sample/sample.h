@@ -252,7 +252,7 @@ struct baro_header {
     char job_id[64], step_id[64], rank[32], local_rank[16], node[128];
     uint32_t ranks, local_ranks; /* 0: not known */
     uint32_t attempt;            /* how often the job was started before */
-    char name[256]; /* the user's name for the recording; "": none */
+    char name[256];              /* the user's name for the recording; "": none */
     /* rules by which readers give processes to tasks, as the lines of `baro tasks --json` (libbaro/rules/task_lines.h);
      * NULL: none */
     char *task_rules;

@@ -67,10 +67,8 @@ int output_name(const char *pattern, char *(*get)(const char *), const char *hos
                 struct baro_error *err)
 {
     const char *array = get("SLURM_ARRAY_JOB_ID"), *task = get("SLURM_ARRAY_TASK_ID");
-    struct naming n = {.launched = launcher_read(get),
-                       .array = array ? array : "",
-                       .array_task = task ? task : "",
-                       .host = host};
+    struct naming n = {
+        .launched = launcher_read(get), .array = array ? array : "", .array_task = task ? task : "", .host = host};
     *ret_is_rank = *n.launched.rank && n.launched.ranks != 1;
     for (const char *c = pattern; *c;) {
         if (*c != '%') {

@@ -33,9 +33,9 @@ static const struct family {
 static const struct {
     const char *variable, *needs;
 } jobs[] = {
-    {"SLURM_JOB_ID", NULL},  {"PBS_JOBID", NULL},        {"LSB_JOBID", NULL},
-    {"FLUX_JOB_ID", NULL},   {"OAR_JOB_ID", NULL},       {"JOB_ID", "SGE_TASK_ID"},
-    {"COBALT_JOBID", NULL},  {"AWS_BATCH_JOB_ID", NULL}, {"TORCHELASTIC_RUN_ID", "RANK"},
+    {"SLURM_JOB_ID", NULL},   {"PBS_JOBID", NULL},        {"LSB_JOBID", NULL},
+    {"FLUX_JOB_ID", NULL},    {"OAR_JOB_ID", NULL},       {"JOB_ID", "SGE_TASK_ID"},
+    {"COBALT_JOBID", NULL},   {"AWS_BATCH_JOB_ID", NULL}, {"TORCHELASTIC_RUN_ID", "RANK"},
     {"PMIX_NAMESPACE", NULL}, {"PMI_JOBID", "PMI_RANK"},
 };
 
@@ -84,7 +84,7 @@ struct launched launcher_read(char *(*get)(const char *name))
     }
     l.step = text_of(get, "SLURM_STEP_ID");
     l.node = text_of(get, "SLURMD_NODENAME");
-    l.attempt = number_of(get, *text_of(get, "SLURM_RESTART_COUNT") ? "SLURM_RESTART_COUNT"
-                                                                     : "TORCHELASTIC_RESTART_COUNT");
+    l.attempt =
+        number_of(get, *text_of(get, "SLURM_RESTART_COUNT") ? "SLURM_RESTART_COUNT" : "TORCHELASTIC_RESTART_COUNT");
     return l;
 }

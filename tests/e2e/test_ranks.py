@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks: what their launcher says of them is on the tape, in names and in every list; -o gives each its own file."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+RANK = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_NAMESPACE": "12/3"}
+
+
+def record(run, environment, *options, command=("true",)):
+    return run("run", "-q", *options, "--", *command, env=environment)
+
+
+def tapes(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*.baro"))
+
+
+def launched(run, tape):
+    return json.loads(run("summary", "--json", tape).stdout)["launched"]
+
+
+def test_a_pattern_names_folder_and_file(run, work):
+    r = record(run, RANK, "-o", f"{work}/%j/%3r-%N%%.baro")
+    assert r.returncode == 0, r.stderr
+    tape = work / "12_3" / f"002-{os.uname().nodename}%.baro"
+    assert tape.exists()
+    assert launched(run, tape) == {"job_id": "12/3", "step_id": None, "rank": "2", "ranks": 4, "node": None,
+                                   "attempt": None}  # fmt: skip
+    assert "rank 2 of 4" in run("summary", tape).stdout
+    assert "rank 2 of 4" in run("ls", tape).stdout
+
+
+def test_one_name_for_all_ranks_is_one_for_each(run, work):
+    for rank in "0123":
+        r = record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank}, "-o", work / "run.baro")
+        assert r.returncode == 0, r.stderr
+    assert tapes(work) == [f"run-r{i}.baro" for i in range(4)]
+
+
+def test_a_name_that_is_taken_keeps_no_rank_from_running(run, work):
+    for _ in range(3):
+        r = record(run, RANK, "-o", f"{work}/%r.baro", command=("sh", "-c", "echo ran"))
+        assert r.returncode == 0 and r.stdout == "ran\n", r.stderr
+    assert tapes(work) == ["2-2.baro", "2-3.baro", "2.baro"]
+
+
+def test_without_ranks_a_name_that_is_taken_is_an_error(run, work):
+    assert record(run, {}, "-o", f"{work}/%j-%r.baro").returncode == 0
+    r = record(run, {}, "-o", f"{work}/%j-%r.baro")
+    assert r.returncode == 125 and "exists" in r.stderr
+    assert tapes(work) == ["local-0.baro"]
+
+
+@pytest.mark.parametrize("pattern", ["%q.baro", "%", "%99r.baro"])
+def test_what_is_no_conversion_is_one_line(run, work, pattern):
+    r = record(run, {}, "-o", f"{work}/{pattern}", command=("touch", work / "ran"))
+    assert r.returncode == 125 and r.stderr.count("\n") == 1 and "-o" in r.stderr
+    assert not (work / "ran").exists()
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="there is no mpirun")
+def test_mpirun_needs_no_option(run, baro, work):
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    subprocess.run(
+        ["mpirun", "--oversubscribe", "-np", "3", baro, "run", "-q", "-o", f"{work}/%j/%r.baro", "--", "true"],
+        check=True, timeout=60, env={**os.environ, **root},
+    )  # fmt: skip
+    (job,) = {name.partition("/")[0] for name in tapes(work)}
+    assert tapes(work) == [f"{job}/{rank}.baro" for rank in range(3)]
+    found = [launched(run, work / name) for name in tapes(work)]
+    assert [(f["rank"], f["ranks"]) for f in found] == [("0", 3), ("1", 3), ("2", 3)]
+    assert len({f["job_id"] for f in found}) == 1
