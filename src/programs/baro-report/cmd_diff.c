@@ -5,6 +5,7 @@
 
 #include "baro/fold.h"
 #include "programs/baro-report/diff.h"
+#include "programs/common/rank_tapes.h"
 #include "programs/common/tape_list.h"
 #include "programs/common/tape_args.h"
 
@@ -24,6 +25,34 @@ static int add_tape(const struct cli *cli, struct baro_runset *set, const char *
     return status;
 }
 
+/* Adds the ranks of a job, as one run. */
+static int add_ranks(const struct cli *cli, struct baro_runset *set, const struct rank_tapes *ranks, const char *name)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    size_t from = baro_runset_runs(set);
+    int status = 0;
+    for (size_t i = 0; i < ranks->n && !status; i++)
+        status = add_tape(cli, set, ranks->at[i].path, ranks->at[i].path);
+    if (!status && baro_runset_merge(set, from, name, &err) < 0)
+        status = cli_fail(cli, &err);
+    return status;
+}
+
+static int add_list(const struct cli *cli, struct baro_runset *set, const struct tape_list *list, const char *pattern)
+{
+    struct rank_tapes ranks;
+    struct baro_error err = BARO_ERROR_INIT;
+    int found = rank_tapes_find(list, &ranks, &err), status = found < 0 ? cli_fail(cli, &err) : 0;
+    if (found > 0)
+        status = add_ranks(cli, set, &ranks, pattern);
+    for (size_t k = 0; k < list->n && !status && !found; k++)
+        status = list->at[k].is_unread
+                     ? cli_fail(cli, &list->at[k].reason)
+                     : add_tape(cli, set, list->at[k].path, *pattern == '@' ? pattern : list->at[k].path);
+    rank_tapes_done(&ranks);
+    return status;
+}
+
 /* Adds the tapes of one side. Each pattern has to name some. */
 static int add_side(const struct cli *cli, struct baro_runset *set, const char *const *patterns, size_t n)
 {
@@ -32,12 +61,7 @@ static int add_side(const struct cli *cli, struct baro_runset *set, const char *
         struct tape_list list = {0};
         struct baro_error err = BARO_ERROR_INIT;
         char *one[] = {(char *)patterns[i], NULL};
-        if (tape_list_read(&list, one, &err) < 0)
-            status = cli_fail(cli, &err);
-        for (size_t k = 0; k < list.n && !status; k++)
-            status = list.at[k].is_unread
-                         ? cli_fail(cli, &list.at[k].reason)
-                         : add_tape(cli, set, list.at[k].path, *patterns[i] == '@' ? patterns[i] : list.at[k].path);
+        status = tape_list_read(&list, one, &err) < 0 ? cli_fail(cli, &err) : add_list(cli, set, &list, patterns[i]);
         tape_list_done(&list);
     }
     return status;
