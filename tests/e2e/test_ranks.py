@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+import slurm
 
 RANK = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_NAMESPACE": "12/3"}
 
@@ -74,3 +75,69 @@ def test_mpirun_needs_no_option(run, baro, work):
     found = [launched(run, work / name) for name in tapes(work)]
     assert [(f["rank"], f["ranks"]) for f in found] == [("0", 3), ("1", 3), ("2", 3)]
     assert len({f["job_id"] for f in found}) == 1
+
+
+# ---- several tapes as one job ----
+
+JOB = """
+i=$SLURM_PROCID
+work=40
+test "$i" = "$SLOW" && work=$((work * 4))
+test "$SLURMD_NODENAME" = "$SLOW" && work=$((work * 4))
+"$BARO" phase compute -- sh -c "n=0; while test \\$n -lt ${work}00; do n=\\$((n + 1)); done"
+"$BARO" phase wait -- sleep 0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def srun(tmp_path_factory):
+    reason = slurm.why_not()
+    if reason:
+        pytest.skip(reason)
+    with slurm.cluster(tmp_path_factory.mktemp("slurm")) as run_of_cluster:
+        yield run_of_cluster
+
+
+def srun_job(srun, baro, work, ranks, slow):
+    done = srun("-N4", f"-n{ranks}", "--ntasks-per-node", ranks // 4, baro, "run", "-q", "-o", f"{work}/%j/%r.baro", "--", "sh", "-c", JOB,
+                env={"BARO": baro, "SLOW": str(slow)})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (job,) = {name.partition("/")[0] for name in tapes(work)}
+    return work / job
+
+
+def test_ranks_of_slurm_are_one_job(run, baro, work, srun):
+    folder = srun_job(srun, baro, work, 8, slow=5)
+    assert tapes(folder) == [f"{i}.baro" for i in range(8)]
+    found = json.loads(run("summary", "--json", folder, status=0).stdout)
+    assert (found["ranks"], found["missing"], found["step_id"]) == (8, 0, "0")
+    assert [e["rank"] for e in found["each"]] == list(range(8))
+    assert sorted(e["node"] for e in found["each"]) == sorted([f"n{i}" for i in range(4)] * 2)
+    facts = {(f["scope"], f["name"], f["fact"]): f for f in found["facts"]}
+    cpu = [run.summary(folder / f"{i}.baro")["job"]["cpu_ns"] for i in range(8)]
+    assert facts["job", None, "cpu_ns"]["all"] == sum(cpu)
+    assert facts["job", None, "cpu_ns"]["most"] == {"value": max(cpu), "rank": 5}
+    assert found["slowest"]["rank"] == 5 and found["slowest"]["phase"] == "compute"
+    assert f"rank 5 on {found['each'][5]['node']}" in run("summary", folder, status=0).stdout
+
+
+def test_a_missing_rank_and_a_double_one_are_named(run, baro, work, srun):
+    folder = srun_job(srun, baro, work, 4, slow=-1)
+    (folder / "2.baro").unlink()
+    shutil.copy(folder / "1.baro", folder / "copy.baro")
+    found = json.loads(run("summary", "--json", folder, status=0).stdout)
+    assert (found["ranks"], found["missing"], found["missing_ranks"]) == (4, 1, "2")
+    (processes,) = [f for f in found["facts"] if f["fact"] == "processes_started" and f["scope"] == "job"]
+    assert processes["mark"] in ("lower_bound", "estimate")
+    text = run("summary", folder, status=0).stdout
+    assert "1 of 4 ranks: 2" in text and "an earlier tape of the same rank" in text
+
+
+def test_two_folders_of_ranks_are_two_runs(run, baro, work, srun):
+    (work / "a").mkdir(), (work / "b").mkdir()
+    before, after = srun_job(srun, baro, work / "a", 4, slow=-1), srun_job(srun, baro, work / "b", 4, slow=1)
+    found = json.loads(run("diff", "--json", before, after, status=0).stdout)
+    (processes,) = [r for r in found["differences"] if r["fact"] == "processes_started" and r["scope"] == "job"]
+    assert (processes["runs_before"], processes["runs_after"]) == (1, 1)
+    each = [run.summary(before / f"{i}.baro")["job"]["processes_started"] for i in range(4)]
+    assert processes["before"] == sum(each)

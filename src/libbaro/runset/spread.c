@@ -49,6 +49,12 @@ static struct baro_value wall_of(const struct baro_runset *set, const struct set
     return all;
 }
 
+/* The largest process of all ranks is that of one of them. */
+static bool is_of_one_process(const struct set_row *row)
+{
+    return strncmp(row->how->fact, "process_", 8) == 0;
+}
+
 /* A run that has no such command or phase used nothing of it; one whose value is not known makes the sum a bound. */
 static struct baro_value all_of(const struct baro_runset *set, const struct set_row *row, size_t from, size_t to)
 {
@@ -61,7 +67,7 @@ static struct baro_value all_of(const struct baro_runset *set, const struct set_
         const struct baro_combined one = {
             .value = value_of(fact, c), .weight = 1, .count = 1, .known = c->absent ? 0 : 1};
         if (c->absent != BARO_ABSENT_NONE)
-            baro_combine(fact, BARO_COMBINE_UNION, &all, &one);
+            baro_combine(fact, is_of_one_process(row) ? BARO_COMBINE_JOIN : BARO_COMBINE_UNION, &all, &one);
     }
     return all.known ? all.value : (struct baro_value){.absent = BARO_ABSENT_NONE};
 }

@@ -31,12 +31,7 @@ static void put_row(struct json *j, const struct ranks *r, size_t row)
         json_null(j);
     else
         json_double(j, s.all.real);
-    unsigned flags = ranks_flags(r, &s);
-    json_key_text(j, "all_is", s.all.absent                     ? NULL
-                               : flags & BARO_VALUE_ESTIMATE    ? "estimate"
-                               : flags & BARO_VALUE_UPPER_BOUND ? "upper bound"
-                               : flags & BARO_VALUE_LOWER_BOUND ? "lower bound"
-                                                                : "exact");
+    json_key_text(j, "mark", s.all.absent ? NULL : baro_value_mark(ranks_flags(r, &s)));
     put_end(j, r, "least", s.least, s.least_run);
     json_key(j, "median");
     json_double(j, s.median);
