@@ -16,9 +16,10 @@
  *     }
  *     baro_runset_free(set);
  *
- * Values of different runs are added up only by baro_runset_merge() and baro_runset_spread(), and none is filled in: a run that lacks a value has none, with the
- * reason. Several phases of one path in a run (epochs) are one row: their sum, or of a peak the highest. Names come
- * from tapes: escape them before you print them (baro/text.h). A set belongs to one thread at a time.
+ * Values of different runs are added up only by baro_runset_merge() and baro_runset_spread(), and none is filled in: a
+ * run that lacks a value has none, with the reason. Several phases of one path in a run (epochs) are one row: their
+ * sum, or of a peak the highest. Names come from tapes: escape them before you print them (baro/text.h). A set belongs
+ * to one thread at a time.
  */
 #ifndef BARO_RUNSET_H
 #define BARO_RUNSET_H

@@ -80,11 +80,9 @@ def test_mpirun_needs_no_option(run, baro, work):
 # ---- several tapes as one job ----
 
 JOB = """
-i=$SLURM_PROCID
-work=40
-test "$i" = "$SLOW" && work=$((work * 4))
-test "$SLURMD_NODENAME" = "$SLOW" && work=$((work * 4))
-"$BARO" phase compute -- sh -c "n=0; while test \\$n -lt ${work}00; do n=\\$((n + 1)); done"
+work=4000 nap=0
+if test "$SLURM_PROCID" = "$SLOW" || test "$SLURMD_NODENAME" = "$SLOW"; then work=16000 nap=1.5; fi
+"$BARO" phase compute -- sh -c "n=0; while test \\$n -lt $work; do n=\\$((n + 1)); done; sleep $nap"
 "$BARO" phase wait -- sleep 0.1
 """
 
@@ -141,3 +139,42 @@ def test_two_folders_of_ranks_are_two_runs(run, baro, work, srun):
     assert (processes["runs_before"], processes["runs_after"]) == (1, 1)
     each = [run.summary(before / f"{i}.baro")["job"]["processes_started"] for i in range(4)]
     assert processes["before"] == sum(each)
+
+
+def test_a_job_as_jobstats_keeps_it(run, baro, work, srun):
+    folder = srun_job(srun, baro, work, 8, slow=-1)
+    found = json.loads(run("export", "--jobstats", folder, status=0).stdout)
+    each = json.loads(run("summary", "--json", folder, status=0).stdout)["each"]
+    assert set(found["nodes"]) == {f"n{i}" for i in range(4)} and found["gpus"] == 0
+    for name, node in found["nodes"].items():
+        used = sum(e["cpu_ns"] for e in each if e["node"] == name) / 1e9
+        assert node["total_time"] == pytest.approx(used)
+        assert 1 <= node["cpus"] <= os.cpu_count() and 0 < node["used_memory"] < node["total_memory"]
+    one = json.loads(run("export", "--jobstats", folder / "0.baro", status=0).stdout)
+    assert len(one["nodes"]) == 1
+    assert run("export", "--jobstats", folder / "0.baro", folder).returncode != 0
+
+
+# ---- hostile and foreign tapes ----
+
+
+def test_ranks_of_two_jobs_are_a_list(run, work):
+    record(run, {**RANK, "OMPI_COMM_WORLD_RANK": "0"}, "-o", work / "a.baro")
+    record(run, {**RANK, "OMPI_COMM_WORLD_RANK": "1", "PMIX_NAMESPACE": "13"}, "-o", work / "b.baro")
+    text = run("summary", work, status=0).stdout
+    assert "2 tapes" in text and "all ranks" not in text
+
+
+def test_a_rank_that_cant_be_read_is_named(run, work):
+    for rank in "012":
+        record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank}, "-o", f"{work}/%r.baro")
+    (work / "1.baro").write_bytes(b"no tape")
+    text = run("summary", work, status=0).stdout
+    assert "2 of 4 ranks: 1, 3" in text and "not read" in text
+
+
+def test_a_tape_that_claims_four_billion_ranks(run, work):
+    for rank in ("0", "999999999"):
+        record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": "999999999"}, "-o", f"{work}/%r.baro")
+    found = json.loads(run("summary", "--json", work, status=0, timeout=20).stdout)
+    assert found["missing_ranks"] == "1-999999998"

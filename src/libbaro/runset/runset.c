@@ -247,9 +247,10 @@ int baro_runset_add(struct baro_runset *set, const char *name, const struct baro
         return error_set(err, -ENOMEM, "out of memory");
     set->run = more;
     struct set_run *run = &set->run[set->n_runs++];
-    struct baro_value start;
-    baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &start);
-    *run = (struct set_run){.name = strdup(name), .start_ns = start.i64};
+    struct baro_value tape, command; /* when they began; the command's time counts from the tape's */
+    baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &tape);
+    baro_summary_value(s, baro_summary_fact_find("", "start_ns"), 0, &command);
+    *run = (struct set_run){.name = strdup(name), .start_ns = tape.i64 + (int64_t)command.u64};
     if (!run->name || !add_circumstances(run, s) || !add_summary(set, s, set->n_runs - 1) ||
         !add_phases(set, baro_fold_timeline(fold), set->n_runs - 1))
         return error_set(err, -ENOMEM, "out of memory");

@@ -33,7 +33,7 @@ struct set_row {
 
 struct set_run {
     char *name;
-    int64_t start_ns; /* realtime */
+    int64_t start_ns;          /* realtime */
     char *text[CIRCUMSTANCES]; /* of each circumstance; NULL: out of memory */
 };
 

@@ -8,11 +8,21 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/span.h"
 #include "output/text/read_fact.h"
 
-#define SLOW_LEAST 1.05   /* a rank is slow from here on, as a multiple of the mean */
-#define COST_LEAST 0.02   /* and only if it costs such a part of what all ranks had */
+#define SLOW_LEAST 1.05 /* a rank is slow from here on, as a multiple of the mean */
+#define COST_LEAST 0.02 /* and only if it costs such a part of what all ranks had */
 #define MISSING_SHOWN 8u
+
+bool ranks_number(const char *text, uint32_t *ret)
+{
+    struct span digits = span_str(text);
+    uint64_t n;
+    bool is_number = scan_u64(&digits, &n) && !digits.len && n < UINT32_MAX;
+    *ret = is_number ? (uint32_t)n : 0;
+    return is_number;
+}
 
 int ranks_begin(struct ranks *r, struct baro_error *err)
 {
@@ -22,8 +32,10 @@ int ranks_begin(struct ranks *r, struct baro_error *err)
 
 void ranks_done(struct ranks *r)
 {
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; i < r->n; i++) {
         free(r->at[i].tape);
+        free(r->at[i].gpu);
+    }
     free(r->at);
     free(r->title);
     free(r->slowest.phase);
@@ -40,10 +52,29 @@ static void copy_text(char *to, size_t size, const char *from)
 
 /* ---- adding ---- */
 
-static double number_or_nan(const struct baro_summary *s, const char *section, const char *fact)
+static double number_of(const struct baro_summary *s, const char *section, const char *fact, size_t row)
 {
-    struct baro_value v = report_fact(s, section, fact);
-    return v.absent ? NAN : (double)v.u64;
+    const struct baro_fact *is = baro_summary_fact(baro_summary_fact_find(section, fact));
+    struct baro_value v = report_row(s, section, fact, row);
+    return v.absent ? NAN : is->type == BARO_FACT_REAL ? v.real : (double)v.u64;
+}
+
+static bool take_gpus(struct rank *to, const struct baro_summary *s)
+{
+    size_t n = report_rows(s, "gpus");
+    to->gpu = n ? calloc(n, sizeof(*to->gpu)) : NULL;
+    for (size_t i = 0; to->gpu && i < n; i++) {
+        const char *name = report_row(s, "gpus", "name", i).text;
+        uint32_t number;
+        if (!report_row(s, "gpus", "is_used", i).u64 || strncmp(name, "gpu", 3) != 0 ||
+            !ranks_number(name + 3, &number))
+            continue;
+        to->gpu[to->gpus++] = (struct rank_gpu){.number = number,
+                                                .busy_ratio = number_of(s, "gpus", "busy_ratio", i),
+                                                .memory_peak = number_of(s, "gpus", "memory_used_peak_bytes", i),
+                                                .memory_total = number_of(s, "gpus", "memory_total_bytes", i)};
+    }
+    return !n || to->gpu;
 }
 
 static void take_course(struct rank *to, const struct baro_summary *s)
@@ -53,7 +84,8 @@ static void take_course(struct rank *to, const struct baro_summary *s)
     to->origin_ns = n ? report_row(s, "course", "t_ns", 0).u64 : 0;
     to->width_ns = n ? report_row(s, "course", "duration_ns", 0).u64 : 0;
     for (size_t i = 0; i < to->stretches; i++) {
-        struct baro_value cores = report_row(s, "course", "cores", i), rss = report_row(s, "course", "rss_peak_bytes", i);
+        struct baro_value cores = report_row(s, "course", "cores", i),
+                          rss = report_row(s, "course", "rss_peak_bytes", i);
         to->cores[i] = cores.absent ? -1 : (float)cores.real;
         to->memory[i] = rss.absent ? -1 : (float)rss.u64;
     }
@@ -85,20 +117,24 @@ int ranks_add(struct ranks *r, const char *tape, const struct baro_header *h, co
     }
     struct baro_value status = report_fact(s, "exit", "wait_status"), node = report_header(h, "node");
     struct rank *to = &r->at[r->n++];
-    *to = (struct rank){.number = (uint32_t)strtoul(report_header(h, "rank").text, NULL, 10),
-                        .tape = copy,
+    *to = (struct rank){.tape = copy,
                         .start_ns = baro_header_start_realtime_ns(h) + (int64_t)report_u64(s, "", "start_ns"),
                         .wall_ns = report_u64(s, "", "wall_ns"),
                         .status = status.absent ? -1 : (int)status.u64,
-                        .cpu_ns = number_or_nan(s, "job", "cpu_ns"),
-                        .waited_ns = number_or_nan(s, "job", "run_delay_ns")};
+                        .cpu_ns = number_of(s, "job", "cpu_ns", 0),
+                        .waited_ns = number_of(s, "job", "run_delay_ns", 0),
+                        .cores_allowed = number_of(s, "limits", "cores_at_most", 0),
+                        .is_bound = strcmp(report_text(s, "limits", "cores_at_most_source"), "affinity") == 0,
+                        .memory_allowed = number_of(s, "limits", "memory_at_most_bytes", 0),
+                        .cpus = number_of(s, "", "cpus", 0)};
+    ranks_number(report_header(h, "rank").text, &to->number);
     copy_text(to->node, sizeof(to->node), *node.text ? node.text : baro_header_host(h));
     if (!r->count)
         r->count = (uint32_t)report_header(h, "ranks").u64;
     copy_text(r->job, sizeof(r->job), baro_header_job_id(h));
     copy_text(r->step, sizeof(r->step), report_header(h, "step_id").text);
     take_course(to, s);
-    return 0;
+    return take_gpus(to, s) ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
 /* ---- one time axis ---- */
@@ -199,8 +235,8 @@ static void slowest_by_phase(struct ranks *r)
     free(most_in);
 }
 
-/* By what each did: the CPU time, and the time that it waited for a core. Ranks that spin at a barrier all have the same
- * sum; then it cannot be told. */
+/* By what each did: the CPU time, and the time that it waited for a core. Ranks that spin at a barrier all have the
+ * same sum; then it cannot be told. */
 static void slowest_by_work(struct ranks *r)
 {
     double sum = 0, most = 0, cpu = 0, waited = 0;

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "output/text/summary_text.h"
 
-#define RANK_CELLS 64u    /* of the job's time, for curves */
-#define RANK_COURSE 192u  /* stretches of a summary at most */
+#define RANK_CELLS 64u   /* of the job's time, for curves */
+#define RANK_COURSE 192u /* stretches of a summary at most */
 #define RANK_NODE_SIZE 128u
 
 struct rank {
@@ -20,7 +20,15 @@ struct rank {
     char node[RANK_NODE_SIZE];
     int64_t start_ns; /* realtime */
     uint64_t wall_ns;
-    int status; /* of wait(2); -1: not known */
+    int status;                           /* of wait(2); -1: not known */
+    double cores_allowed, memory_allowed; /* the tightest limits; memory: bytes; NAN: not known */
+    bool is_bound;                        /* the cores are those that it is bound to, not those of a group of ranks */
+    double cpus;                          /* of the machine */
+    struct rank_gpu {                     /* those that the job used */
+        unsigned number;
+        double busy_ratio, memory_peak, memory_total;
+    } * gpu;
+    size_t gpus;
     double cpu_ns, waited_ns; /* waited: for a core; NAN: not known */
     /* the course in stretches: cores, and bytes of memory; below 0: not known. Later in cells of the job's time */
     uint64_t width_ns, origin_ns;
@@ -31,17 +39,17 @@ struct rank {
 /* Which rank the others waited for, as far as it can be told. */
 struct rank_slowest {
     enum { SLOWEST_NONE, SLOWEST_PHASE, SLOWEST_CPU, SLOWEST_WAIT } by;
-    size_t rank;          /* position */
-    char *phase;          /* by phase: the one that costs most */
-    double took, mean;    /* ns: what this rank took, and all on average */
-    double cost;          /* ns: what all others together wait for it, if they wait for each other */
-    size_t phases, of;    /* by phase: it is the slowest in so many of so many */
+    size_t rank;       /* position */
+    char *phase;       /* by phase: the one that costs most */
+    double took, mean; /* ns: what this rank took, and all on average */
+    double cost;       /* ns: what all others together wait for it, if they wait for each other */
+    size_t phases, of; /* by phase: it is the slowest in so many of so many */
 };
 
 struct ranks {
     char job[64], step[64];
     char *title;
-    uint32_t count; /* how many the job has; 0: not known */
+    uint32_t count;  /* how many the job has; 0: not known */
     struct rank *at; /* in the order of their numbers; a column of the set each */
     size_t n, room;
     struct baro_runset *set;
@@ -50,6 +58,9 @@ struct ranks {
     double cores_most, memory_most; /* the largest sums at one moment; memory: NAN: not known */
     struct rank_slowest slowest;
 };
+
+/* Reads the number of a rank. Returns false for a text that is none. */
+bool ranks_number(const char *text, uint32_t *ret);
 
 int ranks_begin(struct ranks *r, struct baro_error *err);
 /* Adds a rank; in the order of their numbers. fold: with a timeline, finished. Returns 0 or -ENOMEM. */
@@ -67,5 +78,7 @@ unsigned ranks_flags(const struct ranks *r, const struct baro_spread *s);
 
 void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret);
 void ranks_json(const struct ranks *r, struct buf *ret);
+/* Writes what jobstats keeps in Slurm's AdminComment, before gzip and base64. */
+void ranks_jobstats(const struct ranks *r, struct buf *ret);
 
 #endif

@@ -63,8 +63,7 @@ static void put_rank(struct json *j, const struct rank *at)
 
 static void put_slowest(struct json *j, const struct ranks *r)
 {
-    static const char *const by[] = {
-        [SLOWEST_PHASE] = "phase", [SLOWEST_CPU] = "cpu", [SLOWEST_WAIT] = "run_delay"};
+    static const char *const by[] = {[SLOWEST_PHASE] = "phase", [SLOWEST_CPU] = "cpu", [SLOWEST_WAIT] = "run_delay"};
     const struct rank_slowest *s = &r->slowest;
     json_key(j, "slowest");
     if (!s->by) {

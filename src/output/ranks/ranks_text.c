@@ -14,15 +14,21 @@
 #include "output/rows/wrap.h"
 #include "output/text/lines.h"
 
-#define DRAWN_MOST 16u  /* rows of the picture: with more ranks each is the mean of several */
-#define PHASES_MOST 6u  /* rows of phases in the table: those that cost most */
+#define DRAWN_MOST 16u /* rows of the picture: with more ranks each is the mean of several */
+#define PHASES_MOST 6u /* rows of phases in the table: those that cost most */
 #define NODES_COUNTED 4096u
+#define LABEL_COLUMNS 16u
 
 static const struct {
     const char *label, *fact;
 } shown[] = {
-    {"wall", "wall_ns"},           {"cpu", "cpu_ns"},         {"memory", "rss_peak_bytes"}, {"read()", "io_rchar_bytes"},
-    {"write()", "io_wchar_bytes"}, {"disk read", "io_read_bytes"}, {"disk write", "io_write_bytes"},
+    {"wall", "wall_ns"},
+    {"cpu", "cpu_ns"},
+    {"memory", "rss_peak_bytes"},
+    {"read()", "io_rchar_bytes"},
+    {"write()", "io_wchar_bytes"},
+    {"disk read", "io_read_bytes"},
+    {"disk write", "io_write_bytes"},
     {"processes", "processes_started"},
 };
 
@@ -122,8 +128,11 @@ static void put_phases(const struct ranks *r, struct table *t)
 
 static void put_table(const struct ranks *r, struct report_style style, struct buf *ret)
 {
-    struct table t = {.columns = 6, .right = {false, true, true, true, true, true}, .ascii = !style.utf8,
-                      .drop = {3, 2}, .n_drop = 2};
+    struct table t = {.columns = 6,
+                      .right = {false, true, true, true, true, true},
+                      .ascii = !style.utf8,
+                      .drop = {3, 2},
+                      .n_drop = 2};
     static const char *const titles[] = {"", "all ranks", "least (rank)", "median", "most (rank)", "over mean"};
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         table_text(&t, titles[i]);
@@ -205,7 +214,8 @@ static void put_slowest(const struct ranks *r, struct lines *l)
     if (s->by == SLOWEST_PHASE) {
         buf_str(&b, ": phase ");
         text_escaped(&b, s->phase ? s->phase : "", s->phase ? strlen(s->phase) : 0);
-        buf_printf(&b, " took it %s, all ranks %s on average", DURATION((uint64_t)s->took), DURATION((uint64_t)s->mean));
+        buf_printf(&b, " took it %s, all ranks %s on average", DURATION((uint64_t)s->took),
+                   DURATION((uint64_t)s->mean));
     } else {
         buf_printf(&b, " %s %s, all ranks %s on average", s->by == SLOWEST_CPU ? "computed" : "waited for a core for",
                    DURATION((uint64_t)s->took), DURATION((uint64_t)s->mean));
@@ -255,6 +265,25 @@ static void put_curve(const struct ranks *r, size_t from, size_t until, double f
     }
 }
 
+/* Draws a row: the ranks at from..until. */
+static void put_drawn(const struct ranks *r, struct lines *l, size_t from, size_t until, double full)
+{
+    struct buf label = {0};
+    unsigned room = l->style.width - LABEL_COLUMNS - 1;
+    buf_printf(&label, "%u", r->at[from].number);
+    if (until - from > 1)
+        buf_printf(&label, "-%u", r->at[until - 1].number);
+    buf_byte(&label, ' ');
+    text_escaped(&label, r->at[from].node, strlen(r->at[from].node));
+    size_t start = l->out->len;
+    lines_cut(l, l->out, (const char *)label.at, label.len, LABEL_COLUMNS - 1);
+    unsigned columns = (unsigned)utf8_columns((const char *)l->out->at + start, l->out->len - start);
+    buf_spaces(l->out, columns < LABEL_COLUMNS ? LABEL_COLUMNS - columns : 1);
+    put_curve(r, from, until, full, room < RANK_CELLS ? room : RANK_CELLS, l->style.utf8, l->out);
+    buf_byte(l->out, '\n');
+    buf_done(&label);
+}
+
 static void put_picture(const struct ranks *r, struct lines *l)
 {
     size_t rows = r->n < DRAWN_MOST ? r->n : DRAWN_MOST;
@@ -265,23 +294,12 @@ static void put_picture(const struct ranks *r, struct lines *l)
     }
     if (!(full > 0) || l->style.width < 40 || r->n < 2)
         return;
-    buf_printf(l->out, "cores over %s, a full block is %s\n", DURATION((uint64_t)(r->end_ns - r->start_ns)), CORES(full));
-    for (size_t row = 0; row < rows; row++) {
-        size_t from = row * r->n / rows, until = (row + 1) * r->n / rows;
-        struct buf label = {0};
-        buf_printf(&label, "%u", r->at[from].number);
-        if (until - from > 1)
-            buf_printf(&label, "-%u", r->at[until - 1].number);
-        buf_byte(&label, ' ');
-        text_escaped(&label, r->at[from].node, strnlen(r->at[from].node, 12));
-        unsigned columns = (unsigned)utf8_columns((const char *)label.at, label.len);
-        buf_add(l->out, label.at, label.len);
-        buf_spaces(l->out, columns < 15 ? 16 - columns : 1);
-        unsigned room = l->style.width - 17;
-        put_curve(r, from, until, full, room < RANK_CELLS ? room : RANK_CELLS, l->style.utf8, l->out);
-        buf_byte(l->out, '\n');
-        buf_done(&label);
-    }
+    buf_printf(l->out, "cores over %s, a full block is %s\n", DURATION((uint64_t)(r->end_ns - r->start_ns)),
+               CORES(full));
+    for (size_t row = 0; row < rows; row++)
+        put_drawn(r, l, row * r->n / rows, (row + 1) * r->n / rows, full);
+    if (rows < r->n && r->slowest.by)
+        put_drawn(r, l, r->slowest.rank, r->slowest.rank + 1, full);
 }
 
 void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret)

@@ -42,7 +42,7 @@ static int add_list(const struct cli *cli, struct baro_runset *set, const struct
 {
     struct rank_tapes ranks;
     struct baro_error err = BARO_ERROR_INIT;
-    int found = rank_tapes_find(list, &ranks, &err), status = found < 0 ? cli_fail(cli, &err) : 0;
+    int found = rank_tapes_find(list, false, &ranks, &err), status = found < 0 ? cli_fail(cli, &err) : 0;
     if (found > 0)
         status = add_ranks(cli, set, &ranks, pattern);
     for (size_t k = 0; k < list->n && !status && !found; k++)

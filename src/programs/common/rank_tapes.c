@@ -28,7 +28,8 @@ static void note(struct rank_tapes *t, const char *path, const char *why)
     buf_byte(&t->notes, '\n');
 }
 
-/* Reads the header of a tape. Returns 1 if it is a rank of the job with this key, which the first one sets; 0 if not. */
+/* Reads the header of a tape. Returns 1 if it is a rank of the job with this key, which the first one sets; 0 if not.
+ */
 static int take(struct rank_tapes *t, const char *path, char key[KEY_SIZE])
 {
     struct baro_tape *tape;
@@ -40,12 +41,10 @@ static int take(struct rank_tapes *t, const char *path, char key[KEY_SIZE])
         return 1;
     }
     const struct baro_header *h = baro_tape_header(tape);
-    const char *rank = report_header(h, "rank").text;
     struct rank_tape one = {.path = path,
-                            .rank = (uint32_t)strtoul(rank, NULL, 10),
                             .attempt = (uint32_t)report_header(h, "attempt").u64,
                             .start_ns = baro_header_start_realtime_ns(h)};
-    bool is_rank = *rank && report_header(h, "ranks").u64 != 1;
+    bool is_rank = ranks_number(report_header(h, "rank").text, &one.rank) && report_header(h, "ranks").u64 != 1;
     put_key(h, own);
     baro_tape_close(tape);
     if (!is_rank || (*key && strcmp(key, own) != 0))
@@ -78,14 +77,16 @@ static void drop_doubles(struct rank_tapes *t)
     t->n = kept;
 }
 
-int rank_tapes_find(const struct tape_list *list, struct rank_tapes *ret, struct baro_error *err)
+int rank_tapes_find(const struct tape_list *list, bool alone, struct rank_tapes *ret, struct baro_error *err)
 {
     char key[KEY_SIZE] = "";
     *ret = (struct rank_tapes){.at = calloc(list->n ? list->n : 1, sizeof(*ret->at))};
     if (!ret->at)
         return error_set(err, -ENOMEM, "out of memory");
+    if (alone && list->n == 1)
+        ret->at[ret->n++] = (struct rank_tape){.path = list->at[0].path};
     if (list->n < 2)
-        return 0;
+        return ret->n > 0;
     for (size_t i = 0; i < list->n; i++) {
         if (list->at[i].is_unread)
             note(ret, list->at[i].reason.text, "");

@@ -17,8 +17,8 @@ struct rank_tapes {
 };
 
 /* Returns 1 if the list has two tapes or more, and all that can be read are ranks of the same job and step; 0 if not; a
- * negative code with its text in err. To be freed in any case. */
-int rank_tapes_find(const struct tape_list *list, struct rank_tapes *ret, struct baro_error *err);
+ * negative code with its text in err. alone: also 1 for a single tape, of a rank or not. To be freed in any case. */
+int rank_tapes_find(const struct tape_list *list, bool alone, struct rank_tapes *ret, struct baro_error *err);
 void rank_tapes_done(struct rank_tapes *t);
 
 /* Reads all of them, one after the other. */
