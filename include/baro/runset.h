@@ -16,9 +16,10 @@
  *     }
  *     baro_runset_free(set);
  *
- * Values of different runs are never added up, and none is filled in: a run that lacks a value has none, with the
- * reason. Several phases of one path in a run (epochs) are one row: their sum, or of a peak the highest. Names come
- * from tapes: escape them before you print them (baro/text.h). A set belongs to one thread at a time.
+ * Values of different runs are added up only by baro_runset_merge() and baro_runset_spread(), and none is filled in: a
+ * run that lacks a value has none, with the reason. Several phases of one path in a run (epochs) are one row: their
+ * sum, or of a peak the highest. Names come from tapes: escape them before you print them (baro/text.h). A set belongs
+ * to one thread at a time.
  */
 #ifndef BARO_RUNSET_H
 #define BARO_RUNSET_H
@@ -82,6 +83,36 @@ BARO_API const struct baro_runset_row *baro_runset_row(const struct baro_runset 
  */
 BARO_API enum baro_absent baro_runset_value(const struct baro_runset *set, size_t row, size_t run,
                                             struct baro_value *ret);
+
+/* ---- parts of one job ---- */
+/** How the values of a row differ between runs that are parts of one job at the same time, such as its ranks. */
+struct baro_spread {
+    size_t n;              /**< runs that have a value */
+    double least;          /**< the smallest value; it and all below up to most_run are 0 if n is 0 */
+    double median;         /**< half of the values are below it */
+    double mean;           /**< their sum through n. (most - mean) * n is what all of them wait for the slowest one, if
+                                they wait for each other */
+    double most;           /**< the largest value */
+    size_t least_run;      /**< the run that has the smallest value; of several the first */
+    size_t most_run;       /**< the run that has the largest value; of several the first */
+    unsigned flags;        /**< enum baro_value_flag of all values together */
+    struct baro_value all; /**< what they used together, by baro_combine(BARO_COMBINE_UNION); its number is in `real`.
+                                Wall time is that from the first start of a run to the last end, of a phase the
+                                longest */
+};
+/**
+ * Compares the values of a row between the runs from @p from to just before @p to.
+ * @return 0; -EINVAL: no such row or runs; -ENOMEM.
+ */
+BARO_API int baro_runset_spread(const struct baro_runset *set, size_t row, size_t from, size_t to,
+                                struct baro_spread *ret, struct baro_error *err);
+/**
+ * Makes the runs from @p from on one run, whose values are those of struct baro_spread.all: several tapes of one job
+ * become a column.
+ * @param name what to call it; copied.
+ * @return 0; -EINVAL: there are no runs from there on; -ENOMEM: the set is as it was.
+ */
+BARO_API int baro_runset_merge(struct baro_runset *set, size_t from, const char *name, struct baro_error *err);
 
 /* ---- before and after ---- */
 /** What the values of a row say. */

@@ -621,6 +621,20 @@ class baro_runset_row(Structure):
     ]
 
 
+class baro_spread(Structure):
+    _fields_ = [
+        ("n", c_size_t),
+        ("least", c_double),
+        ("median", c_double),
+        ("mean", c_double),
+        ("most", c_double),
+        ("least_run", c_size_t),
+        ("most_run", c_size_t),
+        ("flags", c_uint),
+        ("all", baro_value),
+    ]
+
+
 class baro_difference(Structure):
     _fields_ = [
         ("scope", c_char_p),
@@ -983,6 +997,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runset_rows": (c_size_t, (c_void_p,)),
     "baro_runset_row": (POINTER(baro_runset_row), (c_void_p, c_size_t)),
     "baro_runset_value": (c_int, (c_void_p, c_size_t, c_size_t, POINTER(baro_value))),
+    "baro_runset_spread": (c_int, (c_void_p, c_size_t, c_size_t, c_size_t, POINTER(baro_spread), POINTER(baro_error))),
+    "baro_runset_merge": (c_int, (c_void_p, c_size_t, c_char_p, POINTER(baro_error))),
     "baro_answer_name": (c_char_p, (c_int,)),
     "baro_runset_compare": (c_int, (c_void_p, c_size_t, POINTER(baro_error))),
     "baro_runset_compare_pairs": (c_int, (c_void_p, POINTER(baro_error))),

@@ -42,15 +42,19 @@ int baro_runset_new(struct baro_runset **ret, struct baro_error *err)
     return *ret ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
+void runset_run_done(struct set_run *run)
+{
+    free(run->name);
+    for (size_t k = 0; k < CIRCUMSTANCES; k++)
+        free(run->text[k]);
+}
+
 void baro_runset_free(struct baro_runset *set)
 {
     if (!set)
         return;
-    for (size_t i = 0; i < set->n_runs; i++) {
-        free(set->run[i].name);
-        for (size_t k = 0; k < CIRCUMSTANCES; k++)
-            free(set->run[i].text[k]);
-    }
+    for (size_t i = 0; i < set->n_runs; i++)
+        runset_run_done(&set->run[i]);
     for (size_t i = 0; i < set->n_rows; i++) {
         free(set->row[i].cell);
         free((char *)set->row[i].is.name);
@@ -243,7 +247,10 @@ int baro_runset_add(struct baro_runset *set, const char *name, const struct baro
         return error_set(err, -ENOMEM, "out of memory");
     set->run = more;
     struct set_run *run = &set->run[set->n_runs++];
-    *run = (struct set_run){.name = strdup(name)};
+    struct baro_value tape, command; /* when they began; the command's time counts from the tape's */
+    baro_summary_value(s, baro_summary_fact_find("", "start"), 0, &tape);
+    baro_summary_value(s, baro_summary_fact_find("", "start_ns"), 0, &command);
+    *run = (struct set_run){.name = strdup(name), .start_ns = tape.i64 + (int64_t)command.u64};
     if (!run->name || !add_circumstances(run, s) || !add_summary(set, s, set->n_runs - 1) ||
         !add_phases(set, baro_fold_timeline(fold), set->n_runs - 1))
         return error_set(err, -ENOMEM, "out of memory");

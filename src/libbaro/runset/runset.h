@@ -33,6 +33,7 @@ struct set_row {
 
 struct set_run {
     char *name;
+    int64_t start_ns;          /* realtime */
     char *text[CIRCUMSTANCES]; /* of each circumstance; NULL: out of memory */
 };
 
@@ -47,6 +48,8 @@ struct baro_runset {
     struct baro_circumstance circumstance[CIRCUMSTANCES];
     size_t n_circumstances;
 };
+
+void runset_run_done(struct set_run *run);
 
 /* Returns what circumstance @p i of set_run.text is, such as "CPU model". */
 const char *circumstance_name(size_t i);

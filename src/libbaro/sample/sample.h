@@ -249,8 +249,10 @@ struct baro_header {
     int32_t *targets;      /* attach: pids */
     size_t n_targets;
     /* identity among many tapes; empty where the environment says nothing */
-    char job_id[64], step_id[64], rank[32];
-    char name[256]; /* the user's name for the recording; "": none */
+    char job_id[64], step_id[64], rank[32], local_rank[16], node[128];
+    uint32_t ranks, local_ranks; /* 0: not known */
+    uint32_t attempt;            /* how often the job was started before */
+    char name[256];              /* the user's name for the recording; "": none */
     /* rules by which readers give processes to tasks, as the lines of `baro tasks --json` (libbaro/rules/task_lines.h);
      * NULL: none */
     char *task_rules;

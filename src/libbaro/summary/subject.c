@@ -45,6 +45,12 @@ bool summary_subject_init(struct summary_subject *s, const struct baro_header *h
     s->cpus = h->cpus;
     s->numa_nodes = h->numa_nodes;
     summary_copy_text(s->name, sizeof(s->name), h->name);
+    summary_copy_text(s->job_id, sizeof(s->job_id), h->job_id);
+    summary_copy_text(s->step_id, sizeof(s->step_id), h->step_id);
+    summary_copy_text(s->rank, sizeof(s->rank), h->rank);
+    summary_copy_text(s->node, sizeof(s->node), h->node);
+    s->ranks = h->ranks;
+    s->attempt = h->attempt;
     summary_copy_text(s->host, sizeof(s->host), h->host);
     summary_copy_text(s->kernel, sizeof(s->kernel), h->kernel);
     summary_copy_text(s->machine_type, sizeof(s->machine_type), h->machine);

@@ -20,8 +20,8 @@ enum field {
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
     FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP /* not used any more */, FIELD_NAME,
     FIELD_ID, FIELD_CONTAINER, FIELD_IMAGE, FIELD_POD, FIELD_POD_NAMESPACE, FIELD_UNIT, FIELD_TASK_RULES,
-    FIELD_TAG,
-    FIELD_RSS_PEAK = 60, FIELD_RSS_PEAK_AT, FIELD_RSS_PEAK_MEMBERS,
+    FIELD_TAG, FIELD_RANKS, FIELD_LOCAL_RANK, FIELD_LOCAL_RANKS, FIELD_NODE,
+    FIELD_RSS_PEAK = 60, FIELD_RSS_PEAK_AT, FIELD_RSS_PEAK_MEMBERS, FIELD_ATTEMPT,
 };
 /* clang-format on */
 
@@ -129,6 +129,11 @@ void head_write(struct buf *out, const struct baro_header *h)
     write_text(out, FIELD_JOB_ID, h->job_id);
     write_text(out, FIELD_STEP_ID, h->step_id);
     write_text(out, FIELD_RANK, h->rank);
+    write_text(out, FIELD_LOCAL_RANK, h->local_rank);
+    write_text(out, FIELD_NODE, h->node);
+    write_some(out, FIELD_RANKS, h->ranks);
+    write_some(out, FIELD_LOCAL_RANKS, h->local_ranks);
+    write_some(out, FIELD_ATTEMPT, h->attempt);
     if (h->cwd)
         write_bytes(out, FIELD_CWD, h->cwd, strlen(h->cwd));
     if (h->task_rules)
@@ -195,6 +200,9 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_RSS_PEAK: h->peak.rss = n; return true;
     case FIELD_RSS_PEAK_AT: h->peak.t_ns = n; return true;
     case FIELD_RSS_PEAK_MEMBERS: h->peak.members = n; return true;
+    case FIELD_RANKS: h->ranks = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
+    case FIELD_LOCAL_RANKS: h->local_ranks = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
+    case FIELD_ATTEMPT: h->attempt = n <= UINT32_MAX ? (uint32_t)n : 0; return true;
     default: return false;
     }
 }
@@ -221,6 +229,8 @@ static bool take_text(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_CPU_MODEL: text_of(v, h->cpu_model, sizeof h->cpu_model); return true;
     case FIELD_CGROUP_MODE: text_of(v, h->cgroup_mode, sizeof h->cgroup_mode); return true;
     case FIELD_RANK: text_of(v, h->rank, sizeof h->rank); return true;
+    case FIELD_LOCAL_RANK: text_of(v, h->local_rank, sizeof h->local_rank); return true;
+    case FIELD_NODE: text_of(v, h->node, sizeof h->node); return true;
     default: return false;
     }
 }

@@ -121,6 +121,8 @@ void rename_header(struct renamer *r, struct baro_header *ret, const struct baro
     text_in(r, BARO_TEXT_BATCH, "job_id", ret->job_id, sizeof ret->job_id);
     text_in(r, BARO_TEXT_BATCH, "step_id", ret->step_id, sizeof ret->step_id);
     text_in(r, BARO_TEXT_BATCH, "rank", ret->rank, sizeof ret->rank);
+    text_in(r, BARO_TEXT_BATCH, "local_rank", ret->local_rank, sizeof ret->local_rank);
+    text_in(r, BARO_TEXT_HOST, NULL, ret->node, sizeof ret->node);
     text_in(r, BARO_TEXT_RECORDING, "container", ret->place.container, sizeof ret->place.container);
     text_in(r, BARO_TEXT_RECORDING, "image", ret->place.image, sizeof ret->place.image);
     text_in(r, BARO_TEXT_RECORDING, "pod", ret->place.pod, sizeof ret->place.pod);

@@ -5,6 +5,7 @@
 
 #include "baro/text.h"
 #include "base/escape.h"
+#include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 
 const char *report_reason(int absent)
@@ -95,12 +96,22 @@ void report_argument(const char *argument, struct buf *ret)
     buf_str(ret, quoted ? "'" : "");
 }
 
+void report_rank(const char *rank, uint64_t ranks, struct buf *ret)
+{
+    if (!*rank || ranks == 1)
+        return;
+    buf_printf(ret, ", rank %s", rank);
+    if (ranks)
+        buf_printf(ret, " of %llu", (unsigned long long)ranks);
+}
+
 void report_name(const struct baro_header *h, struct buf *ret)
 {
     if (*baro_header_name(h))
         buf_str(ret, baro_header_name(h));
     else
         report_arguments(baro_header_argv(h), ret);
+    report_rank(report_header(h, "rank").text, report_header(h, "ranks").u64, ret);
 }
 
 void report_arguments(const char *const *argv, struct buf *ret)

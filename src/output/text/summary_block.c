@@ -45,6 +45,7 @@ void report_title(const struct baro_summary *s, struct buf *ret)
         put_target(ret, s);
     else if (ret->len == from)
         buf_str(ret, "(no command)");
+    report_rank(report_text(s, "launched", "rank"), report_u64(s, "launched", "ranks"), ret);
 }
 
 /* Was the recording stopped by an observer? Then the tape has no end, because another observer may continue it. */

@@ -60,7 +60,9 @@ const char *report_perf_grant(const char *refused);
  * not empty, and " ...". report_arguments() puts single blanks between several arguments. */
 void report_argument(const char *argument, struct buf *ret);
 void report_arguments(const char *const *argv, struct buf *ret);
-/* The name of a recording (raw bytes), or its command. */
+/* Adds ", rank 3 of 8"; nothing for the only rank, or if rank is "". ranks: 0 if it is not known. */
+void report_rank(const char *rank, uint64_t ranks, struct buf *ret);
+/* The name of a recording (raw bytes), or its command; with its rank. */
 void report_name(const struct baro_header *h, struct buf *ret);
 
 /* Returns why a value is absent, for people. Example: for "gone" (baro_absent_name) "it ended before it was read". */

@@ -16,6 +16,7 @@
 #include "programs/baro-read/export_parquet.h"
 #include "programs/baro-read/export_sqlite.h"
 #include "programs/common/output.h"
+#include "programs/common/rank_tapes.h"
 #include "programs/common/tape_args.h"
 
 #define CHUNK 65536u
@@ -376,11 +377,35 @@ static int list_kinds(struct cli *cli, const char *name)
     return status;
 }
 
+/* What jobstats keeps of a job in Slurm's database, of the ranks in a folder or of one tape. */
+static int export_jobstats(struct cli *cli, char **argv)
+{
+    struct tape_list list = {0};
+    struct rank_tapes tapes = {0};
+    struct ranks r = {0};
+    struct buf text = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    int code = tape_list_read(&list, argv, &err), found = code < 0 ? 0 : rank_tapes_find(&list, true, &tapes, &err);
+    if (code >= 0 && !found)
+        code = error_set(&err, BARO_E_SYNTAX, "--jobstats is for the ranks of one job, or a single tape");
+    code = code < 0 ? code : found < 0 ? found : rank_tapes_read(&tapes, &r, &err);
+    if (code >= 0)
+        ranks_jobstats(&r, &text);
+    int status = code < 0 ? cli_fail(cli, &err) : cli_out(cli, &text);
+    ranks_done(&r);
+    rank_tapes_done(&tapes);
+    tape_list_done(&list);
+    buf_done(&text);
+    return status;
+}
+
 int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
     if (s->list)
         return list_kinds(cli, argv[0]);
+    if (s->jobstats)
+        return export_jobstats(cli, argv);
     const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
     struct exporting x = {.output = output, .cli = cli, .settings = s, .path = path.at};
     int status = reader_open(cli, argv[0], &x.tape, &path);

@@ -8,6 +8,7 @@
 #include "programs/baro-read/summary_phases.h"
 #include "programs/baro-read/summary_steps.h"
 #include "programs/baro-read/summary_tasks.h"
+#include "programs/common/rank_tapes.h"
 #include "programs/common/tape_rows.h"
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
@@ -97,6 +98,39 @@ static int list_several(const struct cli *cli, const struct settings *s, const s
     return status;
 }
 
+/* All ranks of a job as one. */
+static int summarize_ranks(const struct cli *cli, const struct settings *s, const struct rank_tapes *tapes)
+{
+    struct ranks r = {0};
+    struct buf text = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color};
+    int status = rank_tapes_read(tapes, &r, &err) < 0 ? cli_fail(cli, &err) : 0;
+    if (!status && s->json)
+        ranks_json(&r, &text);
+    else if (!status)
+        ranks_text(&r, style, &text);
+    if (!status && !s->json)
+        buf_add(&text, tapes->notes.at, tapes->notes.len);
+    if (!status)
+        status = cli_out(cli, &text);
+    ranks_done(&r);
+    buf_done(&text);
+    return status;
+}
+
+static int summarize_several(const struct cli *cli, const struct settings *s, const struct tape_list *list, char **argv)
+{
+    struct rank_tapes tapes = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    int found = rank_tapes_find(list, false, &tapes, &err);
+    int status = found < 0                                     ? cli_fail(cli, &err)
+                 : found && !s->verbose && s->by == BY_NOTHING ? summarize_ranks(cli, s, &tapes)
+                                                               : list_several(cli, s, list, argv);
+    rank_tapes_done(&tapes);
+    return status;
+}
+
 int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
 {
     struct tape_list list = {0};
@@ -107,7 +141,7 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
     if (tape_list_read(&list, argv, &err) < 0)
         status = cli_fail(cli, &err);
     else if (list.n > 1)
-        status = list_several(cli, s, &list, argv);
+        status = summarize_several(cli, s, &list, argv);
     else if (list.at[0].is_unread)
         status = cli_fail(cli, &list.at[0].reason);
     else

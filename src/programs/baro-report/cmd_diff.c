@@ -8,6 +8,7 @@
 #include "base/span.h"
 #include "programs/baro-report/diff.h"
 #include "programs/common/output.h"
+#include "programs/common/rank_tapes.h"
 #include "programs/common/tape_args.h"
 #include "programs/common/tape_list.h"
 
@@ -43,6 +44,36 @@ static int add_tape(struct diff *d, const char *path, const char *name)
     return status;
 }
 
+/* Adds the ranks of a job, as one run. */
+static int add_ranks(struct diff *d, const struct rank_tapes *ranks, const char *name)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    size_t from = baro_runset_runs(d->set);
+    int status = 0;
+    for (size_t i = 0; i < ranks->n && !status; i++)
+        status = add_tape(d, ranks->at[i].path, ranks->at[i].path);
+    if (!status && baro_runset_merge(d->set, from, name, &err) < 0)
+        status = cli_fail(d->cli, &err);
+    for (size_t i = from + 1; i < from + ranks->n && !status; i++)
+        free(d->path[i]); /* the first stands for all */
+    return status;
+}
+
+static int add_list(struct diff *d, const struct tape_list *list, const char *pattern)
+{
+    struct rank_tapes ranks;
+    struct baro_error err = BARO_ERROR_INIT;
+    int found = rank_tapes_find(list, false, &ranks, &err), status = found < 0 ? cli_fail(d->cli, &err) : 0;
+    if (found > 0)
+        status = add_ranks(d, &ranks, pattern);
+    for (size_t k = 0; k < list->n && !status && !found; k++)
+        status = list->at[k].is_unread
+                     ? cli_fail(d->cli, &list->at[k].reason)
+                     : add_tape(d, list->at[k].path, *pattern == '@' ? pattern : list->at[k].path);
+    rank_tapes_done(&ranks);
+    return status;
+}
+
 /* Adds the tapes of one side. Each pattern has to name some. */
 static int add_side(struct diff *d, const char *const *patterns, size_t n)
 {
@@ -51,12 +82,7 @@ static int add_side(struct diff *d, const char *const *patterns, size_t n)
         struct tape_list list = {0};
         struct baro_error err = BARO_ERROR_INIT;
         char *one[] = {(char *)patterns[i], NULL};
-        if (tape_list_read(&list, one, &err) < 0)
-            status = cli_fail(d->cli, &err);
-        for (size_t k = 0; k < list.n && !status; k++)
-            status = list.at[k].is_unread
-                         ? cli_fail(d->cli, &list.at[k].reason)
-                         : add_tape(d, list.at[k].path, *patterns[i] == '@' ? patterns[i] : list.at[k].path);
+        status = tape_list_read(&list, one, &err) < 0 ? cli_fail(d->cli, &err) : add_list(d, &list, patterns[i]);
         tape_list_done(&list);
     }
     return status;

@@ -209,7 +209,7 @@ static const char *entity_of(struct pseudonyms *p, int kind, const char *text)
 
 static const char *batch_of(struct pseudonyms *p, const char *name, const char *text)
 {
-    if (strcmp(name, "rank") == 0 && text[strspn(text, DIGITS)] == 0)
+    if ((strcmp(name, "rank") == 0 || strcmp(name, "local_rank") == 0) && text[strspn(text, DIGITS)] == 0)
         return text;
     return pseudonym_whole(p, strcmp(name, "job_id") == 0 ? "job" : strcmp(name, "step_id") == 0 ? "step" : name, text);
 }

@@ -46,7 +46,7 @@ static void put_name(const struct recording *r, struct buf *ret)
     if (dir)
         buf_printf(ret, "@%u", newer);
     else
-        buf_str(ret, r->settings->output ? r->settings->output : (const char *)r->path.at);
+        buf_str(ret, (const char *)(r->output.len ? r->output.at : r->path.at));
     buf_byte(ret, 0);
     if (dir)
         closedir(dir);

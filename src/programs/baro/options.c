@@ -177,8 +177,11 @@ void settings_init(struct settings *s)
 /* ---- rows that tables share ---- */
 
 #define RECORDING                                                                                                      \
-    PARSED("output", 'o', "FILE", record.output, take_tape,                                                            \
-           "write the tape to FILE, which must not exist (default: among the kept runs)", .completes = OPT_A_FILE),    \
+    PARSED(                                                                                                            \
+        "output", 'o', "FILE", record.output, take_tape,                                                               \
+        "write the tape to FILE, which must not exist; %j, %r, %N and the like stand for job, rank, node (default: "   \
+        "among the kept runs)",                                                                                        \
+        .completes = OPT_A_FILE),                                                                                      \
         PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of the tape, e.g. 1h or 512MB"),  \
         SETS("force", 0, record.force, "replace FILE if it exists"), TAG_OPTION, NOTE_OPTION,                          \
         SETS("quiet", 'q', record.quiet, "print no summary at the end"),                                               \

@@ -375,6 +375,7 @@ void recording_done(struct recording *r)
     task_fold_free(r->tasks);
     task_file_done(&r->rules);
     r->tasks = NULL;
+    buf_done(&r->output);
     buf_done(&r->path);
     tape_file_done(&r->file);
     segments_writer_done(&r->segments);

@@ -16,7 +16,8 @@
 struct recording {
     const struct cli *cli;
     const struct record_settings *settings;
-    struct buf path; /* absolute, NUL-terminated; of the tape */
+    struct buf output; /* the FILE of -o, NUL-terminated; empty: none was given */
+    struct buf path;   /* absolute, NUL-terminated; of the tape */
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
     bool segment_reported;           /* it was reported that no segment can be made */

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
+#include "programs/baro/output_name.h"
 #include "programs/baro/recording.h"
 #include "recorder/collectors/gpu/gpu_row.h"
 
@@ -133,11 +135,69 @@ static char *announced_name(const char *command)
     return name;
 }
 
+/* Creates the tape that r->output names. Takes the folder's descriptor. */
+static int create_named(struct recording *r, struct baro_error *err)
+{
+    const struct record_settings *s = r->settings;
+    const char *name;
+    buf_clear(&r->path);
+    int code = absolute((const char *)r->output.at, &r->path, err);
+    if (code < 0)
+        return code;
+    int dir_fd = folder_of((const char *)r->path.at, &name, err);
+    if (dir_fd < 0)
+        return dir_fd;
+    return in_segments(s) ? create_segments(r, dir_fd, name, s->force, err)
+                          : tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
+}
+
+/* Makes the folder of a tape whose pattern names it, such as run/%j/%r.baro. */
+static int make_folder(const char *path, struct baro_error *err)
+{
+    char *folder = strndup(path, (size_t)(strrchr(path, '/') - path) + 1);
+    int fd = folder ? folder_open(folder, true, err) : error_set(err, -ENOMEM, "out of memory");
+    free(folder);
+    if (fd >= 0)
+        fd_close(fd);
+    return fd < 0 ? fd : 0;
+}
+
+/* Adds the number of another try to a name: run-r3.baro, run-r3-2.baro. len: of the name without ".baro". */
+static void number_name(struct buf *name, size_t len, unsigned n)
+{
+    bool has_suffix = name->len > len + 1;
+    name->len = len;
+    buf_printf(name, "-%u%s", n, has_suffix ? ".baro" : "");
+    buf_byte(name, 0);
+}
+
+/* One rank of many runs also where an earlier run, or another rank, has the name: its tape gets a number. */
+static int create_of_rank(struct recording *r, struct baro_error *err)
+{
+    const char *text = (const char *)r->output.at, *suffix = strrchr(text, '.');
+    size_t len = suffix && strcmp(suffix, ".baro") == 0 ? (size_t)(suffix - text) : strlen(text);
+    int fd = create_named(r, err);
+    for (unsigned n = 2; (fd == -EEXIST || fd == -EBUSY) && n < 1000; n++) {
+        number_name(&r->output, len, n);
+        fd = r->output.failed ? error_set(err, -ENOMEM, "out of memory") : create_named(r, err);
+    }
+    return fd;
+}
+
+static int open_named(struct recording *r, const char *pattern, struct baro_error *err)
+{
+    struct utsname u;
+    bool is_rank;
+    int code = output_name(pattern, getenv, uname(&u) == 0 ? u.nodename : "local", &r->output, &is_rank, err);
+    if (code == 0 && output_names_folder(pattern))
+        code = make_folder((const char *)r->output.at, err);
+    return code < 0 ? code : is_rank ? create_of_rank(r, err) : create_named(r, err);
+}
+
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err)
 {
     struct baro_error line = BARO_ERROR_INIT;
-    const char *name;
     *r = (struct recording){.cli = cli,
                             .settings = s,
                             .tape_fd = -1,
@@ -149,13 +209,6 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
     if (!s->output)
         return open_kept(r, command, err);
     r->announced = announced_name(command);
-    int code = absolute(s->output, &r->path, err);
-    if (code < 0)
-        return code;
-    int dir_fd = folder_of((const char *)r->path.at, &name, err);
-    if (dir_fd < 0)
-        return dir_fd;
-    r->tape_fd = in_segments(s) ? create_segments(r, dir_fd, name, s->force, err)
-                                : tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
+    r->tape_fd = open_named(r, s->output, err);
     return r->tape_fd < 0 ? r->tape_fd : 0;
 }

@@ -91,6 +91,8 @@ const struct opt options_export[] = {
     TEXT("columns", 'c', "LIST", columns,
          "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)",
          .completes = OPT_A_METRIC),
+    SETS("jobstats", 0, jobstats,
+         "a job as jobstats keeps it in Slurm's AdminComment: of a folder of ranks, or a tape"),
     SETS("list", 0, list, "list formats, dialects and kinds of rows"),
     TEXT("output", 'o', "FILE", output, "write to FILE, which must not exist (default, and -: standard output)",
          .completes = OPT_A_FILE),

@@ -18,6 +18,7 @@
 #include "kernel/sys/sysfs.h"
 #include "libbaro/tape/header_fields.h"
 #include "recorder/collectors/cgroups/names.h"
+#include "recorder/loop/launcher.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/redact/redact.h"
 #include "recorder/select/select.h"
@@ -129,14 +130,17 @@ static void fill_recorder(struct baro_header *h)
     h->pid_namespace = stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
 }
 
-/* Batch schedulers and launchers put the identity of a task into its environment. */
 static void fill_place(struct baro_header *h)
 {
-    static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    redact_name_to(getenv("SLURM_JOB_ID"), h->job_id, sizeof(h->job_id));
-    redact_name_to(getenv("SLURM_STEP_ID"), h->step_id, sizeof(h->step_id));
-    for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks) && !h->rank[0]; i++)
-        redact_name_to(getenv(ranks[i]), h->rank, sizeof(h->rank));
+    struct launched l = launcher_read(getenv);
+    redact_name_to(l.job, h->job_id, sizeof(h->job_id));
+    redact_name_to(l.step, h->step_id, sizeof(h->step_id));
+    redact_name_to(l.rank, h->rank, sizeof(h->rank));
+    redact_name_to(l.local_rank, h->local_rank, sizeof(h->local_rank));
+    redact_name_to(l.node, h->node, sizeof(h->node));
+    h->ranks = l.ranks;
+    h->local_ranks = l.local_ranks;
+    h->attempt = l.attempt;
 }
 
 static char *redacted(struct span program, struct span before, struct span argument, size_t most)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks of a parallel job, each with a tape of its own, as one job. */
+#ifndef OUTPUT_RANKS_H
+#define OUTPUT_RANKS_H
+
+#include <stdbool.h>
+
+#include "baro/header.h"
+#include "baro/runset.h"
+#include "base/buf.h"
+#include "output/text/summary_text.h"
+
+#define RANK_CELLS 64u   /* of the job's time, for curves */
+#define RANK_COURSE 192u /* stretches of a summary at most */
+#define RANK_NODE_SIZE 128u
+
+struct rank {
+    uint32_t number;
+    char *tape; /* as the user may name it */
+    char node[RANK_NODE_SIZE];
+    int64_t start_ns; /* realtime */
+    uint64_t wall_ns;
+    int status;                           /* of wait(2); -1: not known */
+    double cores_allowed, memory_allowed; /* the tightest limits; memory: bytes; NAN: not known */
+    bool is_bound;                        /* the cores are those that it is bound to, not those of a group of ranks */
+    double cpus;                          /* of the machine */
+    struct rank_gpu {                     /* those that the job used */
+        unsigned number;
+        double busy_ratio, memory_peak, memory_total;
+    } * gpu;
+    size_t gpus;
+    double cpu_ns, waited_ns; /* waited: for a core; NAN: not known */
+    /* the course in stretches: cores, and bytes of memory; below 0: not known. Later in cells of the job's time */
+    uint64_t width_ns, origin_ns;
+    float cores[RANK_COURSE], memory[RANK_COURSE];
+    size_t stretches;
+};
+
+/* Which rank the others waited for, as far as it can be told. */
+struct rank_slowest {
+    enum { SLOWEST_NONE, SLOWEST_PHASE, SLOWEST_CPU, SLOWEST_WAIT } by;
+    size_t rank;       /* position */
+    char *phase;       /* by phase: the one that costs most */
+    double took, mean; /* ns: what this rank took, and all on average */
+    double cost;       /* ns: what all others together wait for it, if they wait for each other */
+    size_t phases, of; /* by phase: it is the slowest in so many of so many */
+};
+
+struct ranks {
+    char job[64], step[64];
+    char *title;
+    uint32_t count;  /* how many the job has; 0: not known */
+    struct rank *at; /* in the order of their numbers; a column of the set each */
+    size_t n, room;
+    struct baro_runset *set;
+    /* over the job's time */
+    int64_t start_ns, end_ns;
+    double cores_most, memory_most; /* the largest sums at one moment; memory: NAN: not known */
+    struct rank_slowest slowest;
+};
+
+/* Reads the number of a rank. Returns false for a text that is none. */
+bool ranks_number(const char *text, uint32_t *ret);
+
+int ranks_begin(struct ranks *r, struct baro_error *err);
+/* Adds a rank; in the order of their numbers. fold: with a timeline, finished. Returns 0 or -ENOMEM. */
+int ranks_add(struct ranks *r, const char *tape, const struct baro_header *h, const struct baro_fold *fold,
+              struct baro_error *err);
+/* Call it after the last one. */
+int ranks_finish(struct ranks *r, struct baro_error *err);
+void ranks_done(struct ranks *r);
+
+/* Writes the missing ranks as "3, 5-7 and 12 more". Returns how many are missing. */
+uint64_t ranks_missing(const struct ranks *r, struct buf *ret);
+
+/* The marks of a value of all ranks: where some are missing a sum is a lower bound, and an upper bound is none. */
+unsigned ranks_flags(const struct ranks *r, const struct baro_spread *s);
+
+void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret);
+void ranks_json(const struct ranks *r, struct buf *ret);
+/* Writes what jobstats keeps in Slurm's AdminComment, before gzip and base64. */
+void ranks_jobstats(const struct ranks *r, struct buf *ret);
+
+#endif

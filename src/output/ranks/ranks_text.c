@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/block_chars.h"
+#include "base/escape.h"
+#include "base/fmt.h"
+#include "output/ranks/ranks.h"
+#include "output/rows/escaped.h"
+#include "output/rows/table.h"
+#include "output/rows/wrap.h"
+#include "output/text/lines.h"
+
+#define DRAWN_MOST 16u /* rows of the picture: with more ranks each is the mean of several */
+#define PHASES_MOST 6u /* rows of phases in the table: those that cost most */
+#define NODES_COUNTED 4096u
+#define LABEL_COLUMNS 16u
+
+static const struct {
+    const char *label, *fact;
+} shown[] = {
+    {"wall", "wall_ns"},
+    {"cpu", "cpu_ns"},
+    {"memory", "rss_peak_bytes"},
+    {"read()", "io_rchar_bytes"},
+    {"write()", "io_wchar_bytes"},
+    {"disk read", "io_read_bytes"},
+    {"disk write", "io_write_bytes"},
+    {"processes", "processes_started"},
+};
+
+static void put_number(const struct baro_fact *fact, double v, struct buf *b)
+{
+    if (fact->unit == BARO_UNIT_NS)
+        fmt_duration(b, (uint64_t)v);
+    else if (fact->unit == BARO_UNIT_BYTES)
+        fmt_bytes(b, (uint64_t)v);
+    else
+        fmt_count(b, (uint64_t)v);
+}
+
+static void put_mark(unsigned flags, struct buf *b)
+{
+    buf_str(b, flags & BARO_VALUE_ESTIMATE      ? "≈"
+               : flags & BARO_VALUE_UPPER_BOUND ? "≤"
+               : flags & BARO_VALUE_LOWER_BOUND ? "≥"
+                                                : "");
+}
+
+static void put_of_rank(const struct ranks *r, const struct baro_fact *fact, double v, size_t rank, struct buf *b)
+{
+    put_number(fact, v, b);
+    buf_printf(b, " (%u)", r->at[rank].number);
+}
+
+/* Adds a row; nothing for a fact of which no rank has a value, or all have 0. */
+static void put_row(const struct ranks *r, struct table *t, size_t row, const char *label)
+{
+    const struct baro_fact *fact = baro_runset_row(r->set, row)->fact;
+    struct baro_spread s;
+    struct buf b = {0};
+    if (baro_runset_spread(r->set, row, 0, r->n, &s, NULL) < 0 || !s.n || !(s.most > 0))
+        return;
+    table_text(t, label);
+    if (!s.all.absent) {
+        put_mark(ranks_flags(r, &s), &b);
+        put_number(fact, s.all.real, &b);
+    }
+    table_take(t, &b);
+    put_of_rank(r, fact, s.least, s.least_run, &b);
+    table_take(t, &b);
+    put_number(fact, s.median, &b);
+    table_take(t, &b);
+    put_of_rank(r, fact, s.most, s.most_run, &b);
+    table_take(t, &b);
+    buf_printf(&b, "+%.0f %%", s.mean > 0 ? 100 * (s.most / s.mean - 1) : 0);
+    table_take(t, &b);
+    buf_done(&b);
+}
+
+static size_t job_row(const struct ranks *r, const char *fact)
+{
+    size_t i = 0;
+    for (; i < baro_runset_rows(r->set); i++) {
+        const struct baro_runset_row *is = baro_runset_row(r->set, i);
+        if (!*is->name && strcmp(is->scope, "job") == 0 && strcmp(is->fact->name, fact) == 0)
+            break;
+    }
+    return i;
+}
+
+/* Adds the phases in which ranks differ most. */
+static void put_phases(const struct ranks *r, struct table *t)
+{
+    struct {
+        size_t row;
+        double cost;
+    } best[PHASES_MOST] = {{0, 0}};
+    struct baro_spread s;
+    for (size_t i = 0; i < baro_runset_rows(r->set); i++) {
+        const struct baro_runset_row *is = baro_runset_row(r->set, i);
+        if (strcmp(is->scope, "phase") != 0 || strcmp(is->fact->name, "wall_ns") != 0 ||
+            baro_runset_spread(r->set, i, 0, r->n, &s, NULL) < 0)
+            continue;
+        double cost = (s.most - s.mean) * (double)s.n;
+        for (size_t k = 0; k < PHASES_MOST; k++) {
+            if (cost <= best[k].cost)
+                continue;
+            memmove(&best[k + 1], &best[k], (PHASES_MOST - k - 1) * sizeof(*best));
+            best[k].row = i;
+            best[k].cost = cost;
+            break;
+        }
+    }
+    for (size_t k = 0; k < PHASES_MOST && best[k].cost > 0; k++) {
+        struct buf label = {0};
+        const char *name = baro_runset_row(r->set, best[k].row)->name;
+        buf_str(&label, "phase ");
+        text_escaped(&label, name, strlen(name));
+        buf_byte(&label, 0);
+        put_row(r, t, best[k].row, label.failed ? "phase" : (const char *)label.at);
+        buf_done(&label);
+    }
+}
+
+static void put_table(const struct ranks *r, struct report_style style, struct buf *ret)
+{
+    struct table t = {.columns = 6,
+                      .right = {false, true, true, true, true, true},
+                      .ascii = !style.utf8,
+                      .drop = {3, 2},
+                      .n_drop = 2};
+    static const char *const titles[] = {"", "all ranks", "least (rank)", "median", "most (rank)", "over mean"};
+    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+        table_text(&t, titles[i]);
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        put_row(r, &t, job_row(r, shown[i].fact), shown[i].label);
+    put_phases(r, &t);
+    table_print(&t, style.width, ret);
+    table_done(&t);
+}
+
+/* ---- the head ---- */
+
+static size_t count_nodes(const struct ranks *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n && i < NODES_COUNTED; i++) {
+        size_t k = 0;
+        while (k < i && strcmp(r->at[k].node, r->at[i].node) != 0)
+            k++;
+        n += k == i;
+    }
+    return n;
+}
+
+static void put_result(const struct ranks *r, struct buf *b)
+{
+    size_t failed = 0, first = r->n, unknown = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        unknown += r->at[i].status < 0;
+        failed += r->at[i].status > 0;
+        first = r->at[i].status > 0 && first == r->n ? i : first;
+    }
+    if (failed) {
+        buf_printf(b, "%zu rank%s failed: rank %u ", failed, failed == 1 ? "" : "s", r->at[first].number);
+        report_status(r->at[first].status, b);
+    } else if (unknown) {
+        buf_printf(b, "%zu without an end", unknown);
+    } else {
+        buf_str(b, "exit 0");
+    }
+}
+
+static void put_head(const struct ranks *r, struct lines *l)
+{
+    size_t nodes = count_nodes(r);
+    lines_tone(l, TONE_STRONG);
+    lines_name(l, l->out, r->title, l->style.width / 2);
+    lines_tone(l, TONE_PLAIN);
+    buf_printf(l->out, ", %zu rank%s on %zu node%s", r->n, r->n == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
+    buf_str(l->out, "   ");
+    put_result(r, l->out);
+    buf_printf(l->out, " · %s · %s cores and ", DURATION((uint64_t)(r->end_ns - r->start_ns)), CORES(r->cores_most));
+    if (isnan(r->memory_most))
+        buf_str(l->out, "no known memory at once\n");
+    else
+        buf_printf(l->out, "≈%s at once\n", BYTES((uint64_t)r->memory_most));
+}
+
+static void put_sentence(struct lines *l, const char *label, struct buf *text)
+{
+    struct buf line = {0};
+    buf_printf(&line, " %-9s ", label);
+    wrap_words(&line, text->len ? (const char *)text->at : "", text->len, 11, 11, l->style.width);
+    buf_byte(&line, '\n');
+    buf_add(l->out, line.at, line.len);
+    buf_done(&line);
+    buf_clear(text);
+}
+
+static void put_slowest(const struct ranks *r, struct lines *l)
+{
+    const struct rank_slowest *s = &r->slowest;
+    struct buf b = {0};
+    if (!s->by)
+        return;
+    const struct rank *at = &r->at[s->rank];
+    buf_printf(&b, "rank %u on ", at->number);
+    text_escaped(&b, at->node, strlen(at->node));
+    if (s->by == SLOWEST_PHASE) {
+        buf_str(&b, ": phase ");
+        text_escaped(&b, s->phase ? s->phase : "", s->phase ? strlen(s->phase) : 0);
+        buf_printf(&b, " took it %s, all ranks %s on average", DURATION((uint64_t)s->took),
+                   DURATION((uint64_t)s->mean));
+    } else {
+        buf_printf(&b, " %s %s, all ranks %s on average", s->by == SLOWEST_CPU ? "computed" : "waited for a core for",
+                   DURATION((uint64_t)s->took), DURATION((uint64_t)s->mean));
+    }
+    if (s->by == SLOWEST_PHASE && s->of > 1)
+        buf_printf(&b, " (the slowest in %zu of %zu phases)", s->phases, s->of);
+    buf_printf(&b, "; if all wait for it, that is %s of their time together", DURATION((uint64_t)s->cost));
+    put_sentence(l, "slowest", &b);
+    buf_done(&b);
+}
+
+static void put_missing(const struct ranks *r, struct lines *l)
+{
+    struct buf names = {0}, b = {0};
+    uint64_t n = ranks_missing(r, &names);
+    if (n) {
+        buf_printf(&b, "%llu of %u ranks: ", (unsigned long long)n, r->count);
+        buf_add(&b, names.at, names.len);
+        buf_str(&b, "; all sums lack them");
+        put_sentence(l, "missing", &b);
+    }
+    buf_done(&names);
+    buf_done(&b);
+}
+
+/* ---- ranks over time ---- */
+
+/* Draws the mean of the ranks from..until in as many cells as there is room. */
+static void put_curve(const struct ranks *r, size_t from, size_t until, double full, unsigned cells, bool utf8,
+                      struct buf *ret)
+{
+    for (unsigned c = 0; c < cells; c++) {
+        double sum = 0;
+        size_t n = 0, first = c * RANK_CELLS / cells, last = (c + 1) * RANK_CELLS / cells;
+        for (size_t i = from; i < until; i++) {
+            for (size_t k = first; k < (last > first ? last : first + 1); k++) {
+                if (r->at[i].cores[k] < 0)
+                    continue;
+                sum += (double)r->at[i].cores[k];
+                n++;
+            }
+        }
+        if (n)
+            buf_point(ret, blocks_point(blocks_height(sum / (double)n, full, 1), utf8));
+        else
+            buf_byte(ret, ' ');
+    }
+}
+
+/* Draws a row: the ranks at from..until. */
+static void put_drawn(const struct ranks *r, struct lines *l, size_t from, size_t until, double full)
+{
+    struct buf label = {0};
+    unsigned room = l->style.width - LABEL_COLUMNS - 1;
+    buf_printf(&label, "%u", r->at[from].number);
+    if (until - from > 1)
+        buf_printf(&label, "-%u", r->at[until - 1].number);
+    buf_byte(&label, ' ');
+    text_escaped(&label, r->at[from].node, strlen(r->at[from].node));
+    size_t start = l->out->len;
+    lines_cut(l, l->out, (const char *)label.at, label.len, LABEL_COLUMNS - 1);
+    unsigned columns = (unsigned)utf8_columns((const char *)l->out->at + start, l->out->len - start);
+    buf_spaces(l->out, columns < LABEL_COLUMNS ? LABEL_COLUMNS - columns : 1);
+    put_curve(r, from, until, full, room < RANK_CELLS ? room : RANK_CELLS, l->style.utf8, l->out);
+    buf_byte(l->out, '\n');
+    buf_done(&label);
+}
+
+static void put_picture(const struct ranks *r, struct lines *l)
+{
+    size_t rows = r->n < DRAWN_MOST ? r->n : DRAWN_MOST;
+    double full = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        for (size_t k = 0; k < RANK_CELLS; k++)
+            full = fmax(full, (double)r->at[i].cores[k]);
+    }
+    if (!(full > 0) || l->style.width < 40 || r->n < 2)
+        return;
+    buf_printf(l->out, "cores over %s, a full block is %s\n", DURATION((uint64_t)(r->end_ns - r->start_ns)),
+               CORES(full));
+    for (size_t row = 0; row < rows; row++)
+        put_drawn(r, l, row * r->n / rows, (row + 1) * r->n / rows, full);
+    if (rows < r->n && r->slowest.by)
+        put_drawn(r, l, r->slowest.rank, r->slowest.rank + 1, full);
+}
+
+void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret)
+{
+    struct lines l = {.out = ret, .style = lines_fit(style)};
+    size_t from = ret->len;
+    put_head(r, &l);
+    put_missing(r, &l);
+    put_slowest(r, &l);
+    put_table(r, l.style, ret);
+    put_picture(r, &l);
+    if (!style.utf8)
+        text_ascii(ret, from);
+}

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks: what their launcher says of them is on the tape, in names and in every list; -o gives each its own file."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+import slurm
+
+RANK = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_NAMESPACE": "12/3"}
+
+
+def record(run, environment, *options, command=("true",)):
+    return run("run", "-q", *options, "--", *command, env=environment)
+
+
+def tapes(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*.baro"))
+
+
+def launched(run, tape):
+    return json.loads(run("summary", "--json", tape).stdout)["launched"]
+
+
+def test_a_pattern_names_folder_and_file(run, work):
+    r = record(run, RANK, "-o", f"{work}/%j/%3r-%N%%.baro")
+    assert r.returncode == 0, r.stderr
+    tape = work / "12_3" / f"002-{os.uname().nodename}%.baro"
+    assert tape.exists()
+    assert launched(run, tape) == {"job_id": "12/3", "step_id": None, "rank": "2", "ranks": 4, "node": None,
+                                   "attempt": None}  # fmt: skip
+    assert "rank 2 of 4" in run("summary", tape).stdout
+    assert "rank 2 of 4" in run("ls", tape).stdout
+
+
+def test_one_name_for_all_ranks_is_one_for_each(run, work):
+    for rank in "0123":
+        r = record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank}, "-o", work / "run.baro")
+        assert r.returncode == 0, r.stderr
+    assert tapes(work) == [f"run-r{i}.baro" for i in range(4)]
+
+
+def test_a_name_that_is_taken_keeps_no_rank_from_running(run, work):
+    for _ in range(3):
+        r = record(run, RANK, "-o", f"{work}/%r.baro", command=("sh", "-c", "echo ran"))
+        assert r.returncode == 0 and r.stdout == "ran\n", r.stderr
+    assert tapes(work) == ["2-2.baro", "2-3.baro", "2.baro"]
+
+
+def test_without_ranks_a_name_that_is_taken_is_an_error(run, work):
+    assert record(run, {}, "-o", f"{work}/%j-%r.baro").returncode == 0
+    r = record(run, {}, "-o", f"{work}/%j-%r.baro")
+    assert r.returncode == 125 and "exists" in r.stderr
+    assert tapes(work) == ["local-0.baro"]
+
+
+@pytest.mark.parametrize("pattern", ["%q.baro", "%", "%99r.baro"])
+def test_what_is_no_conversion_is_one_line(run, work, pattern):
+    r = record(run, {}, "-o", f"{work}/{pattern}", command=("touch", work / "ran"))
+    assert r.returncode == 125 and r.stderr.count("\n") == 1 and "-o" in r.stderr
+    assert not (work / "ran").exists()
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="there is no mpirun")
+def test_mpirun_needs_no_option(run, baro, work):
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    subprocess.run(
+        ["mpirun", "--oversubscribe", "-np", "3", baro, "run", "-q", "-o", f"{work}/%j/%r.baro", "--", "true"],
+        check=True, timeout=60, env={**os.environ, **root},
+    )  # fmt: skip
+    (job,) = {name.partition("/")[0] for name in tapes(work)}
+    assert tapes(work) == [f"{job}/{rank}.baro" for rank in range(3)]
+    found = [launched(run, work / name) for name in tapes(work)]
+    assert [(f["rank"], f["ranks"]) for f in found] == [("0", 3), ("1", 3), ("2", 3)]
+    assert len({f["job_id"] for f in found}) == 1
+
+
+# ---- several tapes as one job ----
+
+JOB = """
+work=4000 nap=0
+if test "$SLURM_PROCID" = "$SLOW" || test "$SLURMD_NODENAME" = "$SLOW"; then work=16000 nap=1.5; fi
+"$BARO" phase compute -- sh -c "n=0; while test \\$n -lt $work; do n=\\$((n + 1)); done; sleep $nap"
+"$BARO" phase wait -- sleep 0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def srun(tmp_path_factory):
+    reason = slurm.why_not()
+    if reason:
+        pytest.skip(reason)
+    with slurm.cluster(tmp_path_factory.mktemp("slurm")) as run_of_cluster:
+        yield run_of_cluster
+
+
+def srun_job(srun, baro, work, ranks, slow):
+    done = srun("-N4", f"-n{ranks}", "--ntasks-per-node", ranks // 4, baro, "run", "-q", "-o", f"{work}/%j/%r.baro", "--", "sh", "-c", JOB,
+                env={"BARO": baro, "SLOW": str(slow)})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (job,) = {name.partition("/")[0] for name in tapes(work)}
+    return work / job
+
+
+def test_ranks_of_slurm_are_one_job(run, baro, work, srun):
+    folder = srun_job(srun, baro, work, 8, slow=5)
+    assert tapes(folder) == [f"{i}.baro" for i in range(8)]
+    found = json.loads(run("summary", "--json", folder, status=0).stdout)
+    assert (found["ranks"], found["missing"], found["step_id"]) == (8, 0, "0")
+    assert [e["rank"] for e in found["each"]] == list(range(8))
+    assert sorted(e["node"] for e in found["each"]) == sorted([f"n{i}" for i in range(4)] * 2)
+    facts = {(f["scope"], f["name"], f["fact"]): f for f in found["facts"]}
+    cpu = [run.summary(folder / f"{i}.baro")["job"]["cpu_ns"] for i in range(8)]
+    assert facts["job", None, "cpu_ns"]["all"] == sum(cpu)
+    assert facts["job", None, "cpu_ns"]["most"] == {"value": max(cpu), "rank": 5}
+    assert found["slowest"]["rank"] == 5 and found["slowest"]["phase"] == "compute"
+    assert f"rank 5 on {found['each'][5]['node']}" in run("summary", folder, status=0).stdout
+
+
+def test_a_missing_rank_and_a_double_one_are_named(run, baro, work, srun):
+    folder = srun_job(srun, baro, work, 4, slow=-1)
+    (folder / "2.baro").unlink()
+    shutil.copy(folder / "1.baro", folder / "copy.baro")
+    found = json.loads(run("summary", "--json", folder, status=0).stdout)
+    assert (found["ranks"], found["missing"], found["missing_ranks"]) == (4, 1, "2")
+    (processes,) = [f for f in found["facts"] if f["fact"] == "processes_started" and f["scope"] == "job"]
+    assert processes["mark"] in ("lower_bound", "estimate")
+    text = run("summary", folder, status=0).stdout
+    assert "1 of 4 ranks: 2" in text and "an earlier tape of the same rank" in text
+
+
+def test_two_folders_of_ranks_are_two_runs(run, baro, work, srun):
+    (work / "a").mkdir(), (work / "b").mkdir()
+    before, after = srun_job(srun, baro, work / "a", 4, slow=-1), srun_job(srun, baro, work / "b", 4, slow=1)
+    found = json.loads(run("diff", "--json", before, after, status=0).stdout)
+    (processes,) = [r for r in found["differences"] if r["fact"] == "processes_started" and r["scope"] == "job"]
+    assert (processes["runs_before"], processes["runs_after"]) == (1, 1)
+    each = [run.summary(before / f"{i}.baro")["job"]["processes_started"] for i in range(4)]
+    assert processes["before"] == sum(each)
+
+
+def test_a_job_as_jobstats_keeps_it(run, baro, work, srun):
+    folder = srun_job(srun, baro, work, 8, slow=-1)
+    found = json.loads(run("export", "--jobstats", folder, status=0).stdout)
+    each = json.loads(run("summary", "--json", folder, status=0).stdout)["each"]
+    assert set(found["nodes"]) == {f"n{i}" for i in range(4)} and found["gpus"] == 0
+    for name, node in found["nodes"].items():
+        used = sum(e["cpu_ns"] for e in each if e["node"] == name) / 1e9
+        assert node["total_time"] == pytest.approx(used)
+        assert 1 <= node["cpus"] <= os.cpu_count() and 0 < node["used_memory"] < node["total_memory"]
+    one = json.loads(run("export", "--jobstats", folder / "0.baro", status=0).stdout)
+    assert len(one["nodes"]) == 1
+    assert run("export", "--jobstats", folder / "0.baro", folder).returncode != 0
+
+
+# ---- hostile and foreign tapes ----
+
+
+def test_ranks_of_two_jobs_are_a_list(run, work):
+    record(run, {**RANK, "OMPI_COMM_WORLD_RANK": "0"}, "-o", work / "a.baro")
+    record(run, {**RANK, "OMPI_COMM_WORLD_RANK": "1", "PMIX_NAMESPACE": "13"}, "-o", work / "b.baro")
+    text = run("summary", work, status=0).stdout
+    assert "2 tapes" in text and "all ranks" not in text
+
+
+def test_a_rank_that_cant_be_read_is_named(run, work):
+    for rank in "012":
+        record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank}, "-o", f"{work}/%r.baro")
+    (work / "1.baro").write_bytes(b"no tape")
+    text = run("summary", work, status=0).stdout
+    assert "2 of 4 ranks: 1, 3" in text and "not read" in text
+
+
+def test_a_tape_that_claims_four_billion_ranks(run, work):
+    for rank in ("0", "999999999"):
+        record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": "999999999"}, "-o", f"{work}/%r.baro")
+    found = json.loads(run("summary", "--json", work, status=0, timeout=20).stdout)
+    assert found["missing_ranks"] == "1-999999998"
