@@ -303,7 +303,7 @@ class Companion:
 
     def begin(self, tape: Tape) -> None:
         header = tape.header
-        self.write(f"{tape.path}\n{header.recorder_pid}\n{header.recorder_start_ticks}\n")
+        self.write(f"{tape.path}\n{header.recorder_pid or 0}\n{header.recorder_start_ticks or 0}\n")
 
     def write(self, text: str) -> None:
         _spawn.write(self._to, text.encode())
