@@ -11,7 +11,7 @@
  * |---|---|
  * | `time` | timestamp[ns, UTC], by baro_tape_realtime_ns() |
  * | `t_ns`, `end_ns` and other offsets from the beginning of the tape | int64 |
- * | pids, exit status, signal, depth of a phase | int32 |
+ * | pids, exit status, signal, depth of a phase, occurrence of a step | int32 |
  * | uid, id | uint32 |
  * | counts, bytes, nanoseconds, hertz | uint64: cast them to int64 before subtracting |
  * | metrics that can be below 0, the number of an event | int64 |
@@ -121,7 +121,7 @@ struct baro_arrow_options {
  *
  * The stream decodes only what it needs, as far as the format permits: rows of the job without sums over processes,
  * events, and rows of the machine and of entities are read without the processes of their samples.
- * @param rows a kind, BARO_ROWS_EVENT or BARO_ROWS_PHASE: the result of baro_rows_find()
+ * @param rows a kind, BARO_ROWS_EVENT, BARO_ROWS_PHASE or BARO_ROWS_STEP: the result of baro_rows_find()
  * @param columns a list as for baro_columns_new(); NULL: the default columns of `baro export`.
  * @param options borrowed during the call; NULL: BARO_ARROW_OPTIONS_INIT.
  * @param ret the stream, to be released with ret->release(ret).

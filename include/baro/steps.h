@@ -119,6 +119,13 @@ BARO_API baro_fact_id baro_steps_fact_find(const char *name);
 BARO_API enum baro_absent baro_steps_value(const struct baro_steps *steps, size_t step, baro_fact_id fact,
                                            struct baro_value *ret);
 
+/**
+ * Lists the facts of a step that have a mark: "cpu_ns run_delay_ns"; "" if there are none.
+ * @param flag of enum baro_value_flag.
+ * @return the length of the whole text without the NUL at its end.
+ */
+BARO_API size_t baro_steps_marked(const struct baro_steps *steps, size_t step, unsigned flag, char *ret, size_t size);
+
 /* ---- the chain of last finishers ---- */
 /** What a link waited for before it began. Later versions may add values. */
 enum baro_link_after {

@@ -31,6 +31,7 @@ BARO_POSITION_SIZE = 64
 BARO_NEED_PARTS = 20
 BARO_ROWS_EVENT = 1000000
 BARO_ROWS_PHASE = 1000001
+BARO_ROWS_STEP = 1000002
 BARO_MARK_MAX = 4096
 BARO_CHANGE_POINTS_MOST = 500
 BARO_TEXT_NEXT_SIZE = 5
@@ -276,6 +277,11 @@ BARO_COLUMN_DEPTH = 36
 BARO_COLUMN_FACT = 37
 BARO_COLUMN_FACT_REASON = 38
 BARO_COLUMN_ESTIMATES = 39
+BARO_COLUMN_OCCURRENCE = 40
+BARO_COLUMN_DRIVER = 41
+BARO_COLUMN_DRIVER_START = 42
+BARO_COLUMN_IS_DRIVER = 43
+BARO_COLUMN_IS_IDLE = 44
 
 # enum baro_runs_flags
 BARO_RUNS_EMPTY = 1
@@ -516,6 +522,7 @@ class baro_column(Structure):
         ("kind", c_int),
         ("id", c_int),
         ("metric", POINTER(baro_metric)),
+        ("fact", POINTER(baro_fact)),
     ]
 
 
@@ -996,6 +1003,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_steps_fact": (POINTER(baro_fact), (c_int,)),
     "baro_steps_fact_find": (c_int, (c_char_p,)),
     "baro_steps_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_steps_marked": (c_size_t, (c_void_p, c_size_t, c_uint, c_char_p, c_size_t)),
     "baro_steps_links": (c_size_t, (c_void_p,)),
     "baro_steps_link": (POINTER(baro_step_link), (c_void_p, c_size_t)),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),

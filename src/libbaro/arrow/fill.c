@@ -352,25 +352,21 @@ static void put_given_of_phase(struct column *c, struct filling *f, const struct
         column_null(c);
 }
 
-static void put_status_of_phase(struct column *c, const struct of_phase *p)
+static void put_wait_status(struct column *c, bool is_known, int status)
 {
-    int status;
-    bool is_known = baro_timeline_status(p->timeline, p->item, &status) == BARO_PRESENT;
     if (!is_known || WIFSIGNALED(status) != (c->is->kind == BARO_COLUMN_SIGNAL))
         column_null(c);
     else
         column_i64(c, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-static void put_fact(struct column *c, const struct of_phase *p)
+static void put_fact(struct column *c, struct baro_value v)
 {
-    struct baro_value v;
-    int absent = baro_timeline_value(p->timeline, p->item, c->is->id, &v);
     bool wants_reason = c->is->kind == BARO_COLUMN_FACT_REASON;
-    if (wants_reason != (absent != BARO_PRESENT))
+    if (wants_reason != (v.absent != BARO_PRESENT))
         column_null(c);
     else if (wants_reason)
-        put_str(c, baro_absent_name((enum baro_absent)absent));
+        put_str(c, baro_absent_name(v.absent));
     else if (c->type == TYPE_F64)
         put_real(c, BARO_PRESENT, v.real);
     else
@@ -380,6 +376,9 @@ static void put_fact(struct column *c, const struct of_phase *p)
 static void put_phase(struct column *c, struct filling *f, size_t item)
 {
     const struct baro_timeline_item *v = baro_timeline_get(f->timeline, item);
+    struct baro_value value;
+    int status = 0;
+    bool is_known;
     const struct of_phase p = {f->timeline, item}, parent = {f->timeline, v->parent >= 0 ? (size_t)v->parent : 0};
     switch (c->is->kind) {
     case BARO_COLUMN_END: column_i64(c, (int64_t)v->end_ns); break;
@@ -396,12 +395,73 @@ static void put_phase(struct column *c, struct filling *f, size_t item)
     case BARO_COLUMN_DEPTH: column_i64(c, v->depth); break;
     case BARO_COLUMN_OPEN: column_bool(c, v->is_open); break;
     case BARO_COLUMN_STATUS:
-    case BARO_COLUMN_SIGNAL: put_status_of_phase(c, &p); break;
+    case BARO_COLUMN_SIGNAL:
+        is_known = baro_timeline_status(f->timeline, item, &status) == BARO_PRESENT;
+        put_wait_status(c, is_known, status);
+        break;
     case BARO_COLUMN_GIVEN: put_given_of_phase(c, f, &p); break;
     case BARO_COLUMN_BOUNDS: put_made(c, f, bounds_of_phase, &p); break;
     case BARO_COLUMN_ESTIMATES: put_made(c, f, estimates_of_phase, &p); break;
     case BARO_COLUMN_FACT:
-    case BARO_COLUMN_FACT_REASON: put_fact(c, &p); break;
+    case BARO_COLUMN_FACT_REASON:
+        baro_timeline_value(f->timeline, item, c->is->id, &value);
+        put_fact(c, value);
+        break;
+    default: column_null(c);
+    }
+}
+
+/* ---- steps ---- */
+
+struct of_step {
+    const struct baro_steps *steps;
+    size_t step;
+};
+
+static size_t bounds_of_step(const void *of, char *ret, size_t size)
+{
+    const struct of_step *s = of;
+    return baro_steps_marked(s->steps, s->step, BARO_VALUE_LOWER_BOUND, ret, size);
+}
+
+static size_t estimates_of_step(const void *of, char *ret, size_t size)
+{
+    const struct of_step *s = of;
+    return baro_steps_marked(s->steps, s->step, BARO_VALUE_ESTIMATE, ret, size);
+}
+
+static void put_step(struct column *c, struct filling *f, size_t item)
+{
+    const struct baro_step *v = baro_steps_get(f->steps, item);
+    const struct baro_step *driver = v->driver < 0 ? NULL : baro_steps_get(f->steps, (size_t)v->driver);
+    const struct of_step s = {f->steps, item};
+    struct baro_value value;
+    switch (c->is->kind) {
+    case BARO_COLUMN_END: column_i64(c, (int64_t)v->end_ns); break;
+    case BARO_COLUMN_PID: put_known(c, (uint64_t)v->pid, 0); break;
+    case BARO_COLUMN_START: put_known(c, v->start_ticks, 0); break;
+    case BARO_COLUMN_NAME: put_str(c, v->name); break;
+    case BARO_COLUMN_OCCURRENCE: column_i64(c, v->occurrence); break;
+    case BARO_COLUMN_DRIVER: put_known(c, driver ? (uint64_t)driver->pid : 0, 0); break;
+    case BARO_COLUMN_DRIVER_START: put_known(c, driver ? driver->start_ticks : 0, 0); break;
+    case BARO_COLUMN_IS_DRIVER: column_bool(c, v->is_driver); break;
+    case BARO_COLUMN_IS_IDLE: column_bool(c, v->is_idle); break;
+    case BARO_COLUMN_OPEN: column_bool(c, !v->has_ended); break;
+    case BARO_COLUMN_STATUS:
+    case BARO_COLUMN_SIGNAL: put_wait_status(c, v->has_status, v->status); break;
+    case BARO_COLUMN_BOUNDS: put_made(c, f, bounds_of_step, &s); break;
+    case BARO_COLUMN_ESTIMATES: put_made(c, f, estimates_of_step, &s); break;
+    case BARO_COLUMN_CMDLINE:
+        if (v->cmdline)
+            put_str(c, v->cmdline);
+        else
+            column_null(c);
+        break;
+    case BARO_COLUMN_FACT:
+    case BARO_COLUMN_FACT_REASON:
+        baro_steps_value(f->steps, item, c->is->id, &value);
+        put_fact(c, value);
+        break;
     default: column_null(c);
     }
 }
@@ -417,7 +477,9 @@ static void put_identity(struct column *c, struct filling *f, const struct chunk
     else if (k->event)
         put_event(c, f, k->event);
     else if (k->kind == BARO_ROWS_PHASE)
-        put_phase(c, f, k->phase);
+        put_phase(c, f, k->item);
+    else if (k->kind == BARO_ROWS_STEP)
+        put_step(c, f, k->item);
     else if (c->is->kind == BARO_COLUMN_LOSSY)
         column_bool(c, k->sample->lossy);
     else if (c->is->kind == BARO_COLUMN_BOUNDS)
