@@ -131,6 +131,26 @@ BARO_API int baro_tape_arrow(const struct baro_tape *tape, baro_kind_id rows, co
                              const struct baro_arrow_options *options, struct ArrowArrayStream *ret,
                              struct baro_error *err);
 
+/** A column of a table that a program has made itself. Later versions may add members at the end. */
+struct baro_arrow_column {
+    const char *name; /**< UTF-8 */
+    /** BARO_FACT_UNSIGNED: uint64; _SIGNED: int64; _REAL: float64; _BOOLEAN: bool; _TIME: timestamp[ns, UTC]; _TEXT:
+     * dictionary of utf8, escaped as baro/text.h says */
+    enum baro_fact_type type;
+    /** a value for each row: of reals a double, of texts a const char *, else 64 bits. NaN and NULL become nulls. */
+    const void *values;
+    const uint8_t *absent; /**< not 0 for each row without a value; NULL: all have one */
+};
+
+/**
+ * Makes a stream of a table that the program has in memory, such as values of many recordings, in one array.
+ * @param columns @p n of them, each with @p rows values; nothing of them is borrowed after the call.
+ * @param ret the stream, to be released with ret->release(ret).
+ * @return 0 or -ENOMEM.
+ */
+BARO_API int baro_arrow_table(const struct baro_arrow_column *columns, size_t n, size_t rows,
+                              struct ArrowArrayStream *ret, struct baro_error *err);
+
 /**
  * Destroys a PyCapsule called "arrow_array_stream", for the Arrow PyCapsule interface. It releases the stream, unless a
  * consumer has moved it, and frees the struct, which must be from malloc(3). It does nothing in a program without

@@ -576,6 +576,15 @@ class baro_arrow_options(Structure):
     ]
 
 
+class baro_arrow_column(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_int),
+        ("values", c_void_p),
+        ("absent", POINTER(c_uint8)),
+    ]
+
+
 class baro_interval(Structure):
     _fields_ = [
         ("header", c_void_p),
@@ -925,6 +934,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         c_int,
         (
             c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error),
+        ),
+    ),
+    "baro_arrow_table": (
+        c_int,
+        (
+            POINTER(baro_arrow_column), c_size_t, c_size_t, POINTER(ArrowArrayStream), POINTER(baro_error),
         ),
     ),
     "baro_arrow_capsule_free": (None, (c_void_p,)),
