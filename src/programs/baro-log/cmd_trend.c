@@ -311,6 +311,7 @@ static void put_json(const struct trend *t, struct buf *out)
     struct json j = {.out = out, .pretty = true};
     struct buf name = {0};
     json_begin(&j, '{');
+    json_key_u64(&j, "format", 1);
     figures_name((size_t)t->fact, &name);
     json_key(&j, "fact");
     json_text_n(&j, (const char *)name.at, name.len);
