@@ -993,6 +993,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_difference_get": (POINTER(baro_difference), (c_void_p, c_size_t)),
     "baro_circumstance_count": (c_size_t, (c_void_p,)),
     "baro_circumstance_get": (POINTER(baro_circumstance), (c_void_p, c_size_t)),
+    "baro_runset_circumstance": (c_char_p, (c_void_p, c_size_t, c_char_p)),
     "baro_change_points": (c_int, (POINTER(c_double), c_size_t, POINTER(c_size_t), c_size_t)),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
     "baro_series_free": (None, (c_void_p,)),

@@ -384,18 +384,12 @@ static int put_picture(const struct trend *t, struct buf *ret, struct baro_error
 
 static int write_picture(const struct trend *t, struct baro_error *err)
 {
-    struct output o = {.fd = -1};
     struct buf b = {0};
     if (!span_ends(span_str(t->settings.output), ".svg"))
         return error_set(err, BARO_E_SYNTAX, "-o %.200s: the picture is an SVG: FILE.svg", t->settings.output);
     int code = put_picture(t, &b, err);
     if (code >= 0)
-        code = output_open(&o, t->settings.output, t->settings.force, false, err);
-    if (code >= 0)
-        code = output_write(&o, b.at, b.len, err);
-    if (code >= 0)
-        code = output_commit(&o, err);
-    output_done(&o);
+        code = output_text(t->settings.output, &b, t->settings.force, err);
     buf_done(&b);
     return code;
 }

@@ -82,22 +82,12 @@ static char *line_of(char *const *argv)
 
 static int read_runs(const struct cli *cli, const struct compared_runs *r, unsigned command, struct baro_runset *set)
 {
-    struct baro_error err = BARO_ERROR_INIT;
+    int status = 0;
     for (unsigned i = 0; i < r->n; i++) {
-        struct baro_tape *tape;
-        struct baro_fold *fold = NULL;
-        if (r->run[i].command != command)
-            continue;
-        if (baro_tape_open(&tape, r->run[i].path, &err) < 0)
-            return cli_fail(cli, &err);
-        int code = baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err);
-        code = code < 0 ? code : baro_runset_add(set, r->run[i].path, fold, &err);
-        baro_fold_free(fold);
-        baro_tape_close(tape);
-        if (code < 0)
-            return cli_fail(cli, &err);
+        if (r->run[i].command == command && !status)
+            status = diff_add_tape(cli, set, r->run[i].path, r->run[i].path);
     }
-    return 0;
+    return status;
 }
 
 /* The set has the runs of the first command, and then those of another one. */
@@ -339,7 +329,6 @@ static int write_json(const struct cli *cli, const struct compared_runs *r)
     struct json j = {.out = &text, .pretty = true};
     struct baro_error err = BARO_ERROR_INIT;
     double *room = calloc(r->n + 1, sizeof(*room));
-    struct output o;
     int status = room ? 0 : cli_failf(cli, "out of memory");
     json_begin(&j, '{');
     json_key_begin(&j, "results", '[');
@@ -352,14 +341,8 @@ static int write_json(const struct cli *cli, const struct compared_runs *r)
     }
     json_end(&j, ']');
     json_end(&j, '}');
-    if (!status) {
-        const char *path = strcmp(r->s->export_json, "-") == 0 ? NULL : r->s->export_json;
-        int code = output_open(&o, path, true, false, &err);
-        code = code < 0 ? code : output_write(&o, text.at, text.len, &err);
-        code = code < 0 ? code : output_commit(&o, &err);
-        output_done(&o);
-        status = code < 0 ? cli_fail(cli, &err) : 0;
-    }
+    if (!status && output_text(r->s->export_json, &text, true, &err) < 0)
+        status = cli_fail(cli, &err);
     buf_done(&text);
     free(room);
     return status;

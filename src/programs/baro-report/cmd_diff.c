@@ -8,7 +8,7 @@
 #include "programs/common/tape_list.h"
 #include "programs/common/tape_args.h"
 
-static int add_tape(const struct cli *cli, struct baro_runset *set, const char *path, const char *name)
+int diff_add_tape(const struct cli *cli, struct baro_runset *set, const char *path, const char *name)
 {
     struct baro_tape *tape;
     struct baro_fold *fold = NULL;
@@ -35,9 +35,9 @@ static int add_side(const struct cli *cli, struct baro_runset *set, const char *
         if (tape_list_read(&list, one, &err) < 0)
             status = cli_fail(cli, &err);
         for (size_t k = 0; k < list.n && !status; k++)
-            status = list.at[k].is_unread
-                         ? cli_fail(cli, &list.at[k].reason)
-                         : add_tape(cli, set, list.at[k].path, *patterns[i] == '@' ? patterns[i] : list.at[k].path);
+            status = list.at[k].is_unread ? cli_fail(cli, &list.at[k].reason)
+                                          : diff_add_tape(cli, set, list.at[k].path,
+                                                          *patterns[i] == '@' ? patterns[i] : list.at[k].path);
         tape_list_done(&list);
     }
     return status;

@@ -200,15 +200,7 @@ static int draw_chart(const struct plot_job *p, const struct chart *c, struct bu
 static int write_out(const struct plot_job *p, const struct buf *b)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct output o = {.fd = -1};
-    const char *name = p->s->output && strcmp(p->s->output, "-") != 0 ? p->s->output : NULL;
-    int code = output_open(&o, name, p->s->force, false, &err);
-    if (code >= 0)
-        code = output_write(&o, b->at, b->len, &err);
-    if (code >= 0)
-        code = output_commit(&o, &err);
-    output_done(&o);
-    return code < 0 ? cli_fail(p->cli, &err) : 0;
+    return output_text(p->s->output, b, p->s->force, &err) < 0 ? cli_fail(p->cli, &err) : 0;
 }
 
 static int draw_figure(const struct plot_job *p, size_t figure, struct buf *ret)

@@ -6,6 +6,10 @@
 #include "baro/runset.h"
 #include "base/buf.h"
 #include "output/text/summary_text.h"
+#include "programs/common/cli.h"
+
+/* cmd_diff.c: adds a tape, called `name`. Returns 0 or the exit status of a failure that was reported. */
+int diff_add_tape(const struct cli *cli, struct baro_runset *set, const char *path, const char *name);
 
 /* before: how many runs are those before. */
 void diff_text(const struct baro_runset *set, size_t before, struct report_style style, struct buf *ret);

@@ -133,3 +133,15 @@ void output_done(struct output *o)
         fd_close(o->fd);
     o->fd = -1;
 }
+
+int output_text(const char *path, const struct buf *text, bool force, struct baro_error *err)
+{
+    struct output o = {.fd = -1};
+    if (text->failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    int code = output_open(&o, path && strcmp(path, "-") == 0 ? NULL : path, force, false, err);
+    code = code < 0 ? code : output_write(&o, text->at, text->len, err);
+    code = code < 0 ? code : output_commit(&o, err);
+    output_done(&o);
+    return code;
+}

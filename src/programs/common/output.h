@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 struct output {
@@ -25,5 +26,7 @@ int output_write(struct output *o, const void *at, size_t len, struct baro_error
 int output_commit(struct output *o, struct baro_error *err);
 /* Closes it; what was not committed is lost. */
 void output_done(struct output *o);
+/* Writes a whole file. path: NULL or "-" is standard output. */
+int output_text(const char *path, const struct buf *text, bool force, struct baro_error *err);
 
 #endif
