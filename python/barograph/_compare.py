@@ -113,7 +113,7 @@ def _amount(value: float, unit: str) -> str:
     if scales is None or not value:
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
     scale, name = next(((s, n) for s, n in scales if value >= s), scales[0] if unit == "ns" else scales[-1])
-    return f"{value / scale:.0f} {name}" if value >= 100 * scale else f"{value / scale:#.3g} {name}"
+    return f"{value / scale:.0f} {name}" if value >= 100 * scale or scale == 1 else f"{value / scale:#.3g} {name}"
 
 
 class Comparison:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _abi
-from ._lib import call, instant_ns, lib, raw, text
+from ._lib import call, instant_ns, lib, raw, shown, text
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -90,17 +90,18 @@ class Made(Columns):
         """types: of each column "text", "real", "whole" or "time" (nanoseconds since 1970); rows: their values, None where
         there is none."""
         self._rows, self._types = rows, types
-        self.columns = list(types)
+        self.columns = [shown(name) for name in types]
 
     def _fill(self, stream: Any) -> None:
         n = len(self._rows)
         columns = (_abi.baro_arrow_column * len(self._types))()
         kept = []  # what the columns point to
-        for i, (name, kind) in enumerate(self._types.items()):
+        for i, (name, kind) in enumerate(zip(self.columns, self._types.values())):
             number, of, nothing = self._TYPES[kind]
             given = [row[i] for row in self._rows]
             if kind == "text":
-                given = [None if value is None else raw(value) for value in given]
+                words = {value: None if value is None else raw(value) for value in set(given)}
+                given = [words[value] for value in given]
             values = (of * n)(*[nothing if value is None else value for value in given])
             absent = (ctypes.c_uint8 * n)(*[value is None for value in given])
             kept += [values, absent, given]
