@@ -11,7 +11,7 @@
  * |---|---|
  * | `time` | timestamp[ns, UTC], by baro_tape_realtime_ns() |
  * | `t_ns`, `end_ns` and other offsets from the beginning of the tape | int64 |
- * | pids, exit status, signal, depth of a phase | int32 |
+ * | pids, exit status, signal, depth of a phase, occurrence of a step | int32 |
  * | uid, id | uint32 |
  * | counts, bytes, nanoseconds, hertz | uint64: cast them to int64 before subtracting |
  * | metrics that can be below 0, the number of an event | int64 |
@@ -121,7 +121,7 @@ struct baro_arrow_options {
  *
  * The stream decodes only what it needs, as far as the format permits: rows of the job without sums over processes,
  * events, and rows of the machine and of entities are read without the processes of their samples.
- * @param rows a kind, BARO_ROWS_EVENT or BARO_ROWS_PHASE: the result of baro_rows_find()
+ * @param rows a kind, BARO_ROWS_EVENT, BARO_ROWS_PHASE or BARO_ROWS_STEP: the result of baro_rows_find()
  * @param columns a list as for baro_columns_new(); NULL: the default columns of `baro export`.
  * @param options borrowed during the call; NULL: BARO_ARROW_OPTIONS_INIT.
  * @param ret the stream, to be released with ret->release(ret).
@@ -130,6 +130,26 @@ struct baro_arrow_options {
 BARO_API int baro_tape_arrow(const struct baro_tape *tape, baro_kind_id rows, const char *columns,
                              const struct baro_arrow_options *options, struct ArrowArrayStream *ret,
                              struct baro_error *err);
+
+/** A column of a table that a program has made itself. Later versions may add members at the end. */
+struct baro_arrow_column {
+    const char *name; /**< UTF-8 */
+    /** BARO_FACT_UNSIGNED: uint64; _SIGNED: int64; _REAL: float64; _BOOLEAN: bool; _TIME: timestamp[ns, UTC]; _TEXT:
+     * dictionary of utf8, escaped as baro/text.h says */
+    enum baro_fact_type type;
+    /** a value for each row: of reals a double, of texts a const char *, else 64 bits. NaN and NULL become nulls. */
+    const void *values;
+    const uint8_t *absent; /**< not 0 for each row without a value; NULL: all have one */
+};
+
+/**
+ * Makes a stream of a table that the program has in memory, such as values of many recordings, in one array.
+ * @param columns @p n of them, each with @p rows values; nothing of them is borrowed after the call.
+ * @param ret the stream, to be released with ret->release(ret).
+ * @return 0 or -ENOMEM.
+ */
+BARO_API int baro_arrow_table(const struct baro_arrow_column *columns, size_t n, size_t rows,
+                              struct ArrowArrayStream *ret, struct baro_error *err);
 
 /**
  * Destroys a PyCapsule called "arrow_array_stream", for the Arrow PyCapsule interface. It releases the stream, unless a

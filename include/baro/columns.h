@@ -4,9 +4,9 @@
  * Tables of a tape: the rows and columns that `baro export` writes as CSV and baro/arrow.h as Arrow.
  *
  * Each kind has a table of rows: a process has a row for each sample that it is in, the job one for each sample, the
- * machine and entities one for each time they were read; each exit, event and phase has one row. The recorder has no
- * table, because each sample has its row. A row has columns: some identify the row (`pid`, `t_ns`), some are recorded
- * metrics, and some are computed (`cores`, derived metrics).
+ * machine and entities one for each time they were read; each exit, event, phase and step has one row. The recorder has
+ * no table, because each sample has its row. A row has columns: some identify the row (`pid`, `t_ns`), some are
+ * recorded metrics, and some are computed (`cores`, derived metrics).
  *
  * Lifetimes: the caller owns a selection of columns; columns are borrowed from it. A selection borrows metrics from the
  * tape, so free the selection before you close the tape. A selection and a struct baro_previous belong to one thread at
@@ -21,6 +21,7 @@
 #include "baro/event.h"
 #include "baro/metric.h"
 #include "baro/sample.h"
+#include "baro/summary.h"
 #include "baro/tape.h"
 
 #ifdef __cplusplus
@@ -37,6 +38,11 @@ extern "C" {
  * beginnings, with its facts.
  */
 #define BARO_ROWS_PHASE 1000001
+/**
+ * Asks for rows of steps in the same places: one for each step of the job (baro/steps.h), those that are responsible
+ * for most of the time first, with its facts.
+ */
+#define BARO_ROWS_STEP 1000002
 
 /** What a column is. Later versions may add some. */
 enum baro_column_kind {
@@ -58,29 +64,34 @@ enum baro_column_kind {
     BARO_COLUMN_OWNER,      /**< pid of the process that an entity belongs to */
     BARO_COLUMN_CORES,      /**< CPU time per second since the previous row of the same process, entity, job or host */
     BARO_COLUMN_LOSSY,      /**< events were lost since the previous sample */
-    BARO_COLUMN_STATUS,     /**< of an exit, or the command of a phase: the exit status, if it called exit(3) */
-    BARO_COLUMN_SIGNAL,     /**< of an exit, or the command of a phase: the signal, if one killed it */
+    BARO_COLUMN_STATUS,     /**< of an exit, a step, or the command of a phase: the exit status, if it called exit(3) */
+    BARO_COLUMN_SIGNAL,     /**< of an exit, a step, or the command of a phase: the signal, if one killed it */
     BARO_COLUMN_SOURCE,     /**< of an exit: where its values come from (enum baro_exit_source) */
     BARO_COLUMN_ORIGIN,     /**< how the recorder found the process (enum baro_origin) */
     BARO_COLUMN_SAMPLED,    /**< of an exit: at least one sample has the process */
     BARO_COLUMN_EVENT,      /**< of an event: its kind */
     BARO_COLUMN_NUMBER,     /**< of an event: baro_event_number() */
     BARO_COLUMN_TEXT,       /**< of an event: baro_event_text() */
-    BARO_COLUMN_BOUNDS,     /**< of the job: the names of the sums that lack the value of a process; of a phase: of
-                                 facts that are lower bounds */
+    BARO_COLUMN_BOUNDS,     /**< of the job: the names of the sums that lack the value of a process; of a phase
+                                 or step: of facts that are lower bounds */
     BARO_COLUMN_METRIC,     /**< a metric of the row's kind */
     BARO_COLUMN_SUM,        /**< of the job: the sum of a metric over its processes */
     BARO_COLUMN_DERIVED, /**< a derived metric, from this row and the previous one of the same process, entity, ... */
     BARO_COLUMN_REASON,  /**< why a metric is absent; empty if it is present */
-    BARO_COLUMN_SUM_REASON,  /**< why a sum is absent; empty if it is present */
-    BARO_COLUMN_PATH,        /**< of a phase: baro_timeline_path() */
-    BARO_COLUMN_PARENT,      /**< of a phase: the path of the phase in which it began */
-    BARO_COLUMN_END,         /**< of a phase: its end, in nanoseconds since the tape began */
-    BARO_COLUMN_OPEN,        /**< of a phase: it has not ended */
-    BARO_COLUMN_DEPTH,       /**< of a phase: its lane; 0: the outermost */
-    BARO_COLUMN_FACT,        /**< a fact of phases */
-    BARO_COLUMN_FACT_REASON, /**< why a fact is absent; empty if it is present */
-    BARO_COLUMN_ESTIMATES    /**< of a phase: the names of the facts that may be wrong either way */
+    BARO_COLUMN_SUM_REASON,   /**< why a sum is absent; empty if it is present */
+    BARO_COLUMN_PATH,         /**< of a phase: baro_timeline_path() */
+    BARO_COLUMN_PARENT,       /**< of a phase: the path of the phase in which it began */
+    BARO_COLUMN_END,          /**< of a phase or step: its end, in nanoseconds since the tape began */
+    BARO_COLUMN_OPEN,         /**< of a phase or step: it has not ended */
+    BARO_COLUMN_DEPTH,        /**< of a phase: its lane; 0: the outermost */
+    BARO_COLUMN_FACT,         /**< a fact of phases, or of steps */
+    BARO_COLUMN_FACT_REASON,  /**< why a fact is absent; empty if it is present */
+    BARO_COLUMN_ESTIMATES,    /**< of a phase or step: the names of the facts that may be wrong either way */
+    BARO_COLUMN_OCCURRENCE,   /**< of a step: which of those of its name it is, by their beginning, from 1 on */
+    BARO_COLUMN_DRIVER,       /**< of a step: pid of the driver that started it */
+    BARO_COLUMN_DRIVER_START, /**< of a step: start time of that driver; both are in the driver's own row as well */
+    BARO_COLUMN_IS_DRIVER,    /**< of a step: it is what a driver does on its own */
+    BARO_COLUMN_IS_IDLE       /**< of a step: it idled beside others that worked */
 };
 
 /** A column. Later versions may add members at the end: take it by pointer, as baro_columns_get() gives it. */
@@ -92,23 +103,25 @@ struct baro_column {
      */
     const char *name;
     enum baro_column_kind kind;       /**< where its values come from */
-    int id;                           /**< the id of the metric, derived metric or fact of phases; else -1 */
+    int id;                           /**< the id of the metric, derived metric or fact; else -1 */
     const struct baro_metric *metric; /**< the metric of a value, a sum or a reason; else NULL */
+    const struct baro_fact *fact;     /**< the fact of a value or a reason; else NULL */
 };
 
 struct baro_columns; /**< a selection of columns for the rows of a kind */
 
 /**
  * Finds rows by the name of their kind.
- * @param name "event", "phase", or the name of a kind. A kind that only the tape has is found if the cursor knows it:
- * call baro_tape_read_kinds() before. The same holds for columns of such a kind.
- * @return BARO_ROWS_EVENT, BARO_ROWS_PHASE, or the number of the kind; -1 if there are no rows of that name.
+ * @param name "event", "phase", "step", or the name of a kind. A kind that only the tape has is found if the cursor
+ * knows it: call baro_tape_read_kinds() before. The same holds for columns of such a kind.
+ * @return BARO_ROWS_EVENT, BARO_ROWS_PHASE, BARO_ROWS_STEP, or the number of the kind; -1 if there are no rows of that
+ * name.
  */
 BARO_API baro_kind_id baro_rows_find(const struct baro_tape *tape, const char *name);
 
 /**
  * Selects columns.
- * @param rows a kind, BARO_ROWS_EVENT or BARO_ROWS_PHASE
+ * @param rows a kind, BARO_ROWS_EVENT, BARO_ROWS_PHASE or BARO_ROWS_STEP
  * @param list names separated by commas: names or stems of metrics, derived metrics, any other name that
  * baro_columns_names() lists, and the name of a metric or fact followed by "_absent". NULL: the default columns of
  * `baro export`, which have all metrics that the recorder was asked for.

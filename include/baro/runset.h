@@ -183,6 +183,13 @@ BARO_API size_t baro_circumstance_count(const struct baro_runset *set);
 /** @return circumstance @p i, borrowed until the next comparison; NULL if there is none. */
 BARO_API const struct baro_circumstance *baro_circumstance_get(const struct baro_runset *set, size_t i);
 
+/**
+ * @param what as in struct baro_circumstance: "CPU model", "cores allowed", ...
+ * @return that circumstance of run @p run as text, "not known" if the tape lacks it, borrowed; NULL if there is no such
+ * run or circumstance.
+ */
+BARO_API const char *baro_runset_circumstance(const struct baro_runset *set, size_t run, const char *what);
+
 /* ---- change points ---- */
 /** How many values baro_change_points() takes at most. */
 #define BARO_CHANGE_POINTS_MOST 500

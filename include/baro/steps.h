@@ -148,6 +148,12 @@ BARO_API size_t baro_steps_processes(const struct baro_steps *steps);
 BARO_API const struct baro_steps_process *baro_steps_process(struct baro_steps *steps, size_t process);
 /** @return the position of the process that the tape gives this id (baro_row_id()); -1: there is none. O(1). */
 BARO_API ptrdiff_t baro_steps_process_of_id(const struct baro_steps *steps, uint32_t id);
+/**
+ * Lists the facts of a step that have a mark: "cpu_ns run_delay_ns"; "" if there are none.
+ * @param flag of enum baro_value_flag.
+ * @return the length of the whole text without the NUL at its end.
+ */
+BARO_API size_t baro_steps_marked(const struct baro_steps *steps, size_t step, unsigned flag, char *ret, size_t size);
 
 /* ---- the chain of last finishers ---- */
 /** What a link waited for before it began. Later versions may add values. */

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         RecordingWarning,
         TapeNotFoundError,
     )
+    from ._compare import Comparison, Difference, compare
     from .header import Header
     from .records import Event, Exit
     from ._current import mark, phase, task
@@ -57,7 +58,9 @@ __all__ = [
     "AccessError",
     "ArgumentError",
     "ClosedError",
+    "Comparison",
     "CompletedRun",
+    "Difference",
     "Error",
     "Event",
     "Exit",
@@ -82,6 +85,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "available",
+    "compare",
     "mark",
     "open",
     "phase",
@@ -108,6 +112,7 @@ _PLACES = {
     "recorder": ("Recording", "available", "record"),
     "runner": ("CompletedRun", "run"),
     "_runs": ("Run", "Runs", "runs"),
+    "_compare": ("Comparison", "Difference", "compare"),
     "header": ("Header",),
     "records": ("Event", "Exit"),
     "sample": ("Now", "Process", "Sample"),

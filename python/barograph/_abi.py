@@ -31,6 +31,7 @@ BARO_POSITION_SIZE = 64
 BARO_NEED_PARTS = 20
 BARO_ROWS_EVENT = 1000000
 BARO_ROWS_PHASE = 1000001
+BARO_ROWS_STEP = 1000002
 BARO_MARK_MAX = 4096
 BARO_CHANGE_POINTS_MOST = 500
 BARO_TEXT_NEXT_SIZE = 5
@@ -276,6 +277,11 @@ BARO_COLUMN_DEPTH = 36
 BARO_COLUMN_FACT = 37
 BARO_COLUMN_FACT_REASON = 38
 BARO_COLUMN_ESTIMATES = 39
+BARO_COLUMN_OCCURRENCE = 40
+BARO_COLUMN_DRIVER = 41
+BARO_COLUMN_DRIVER_START = 42
+BARO_COLUMN_IS_DRIVER = 43
+BARO_COLUMN_IS_IDLE = 44
 
 # enum baro_runs_flags
 BARO_RUNS_EMPTY = 1
@@ -516,6 +522,7 @@ class baro_column(Structure):
         ("kind", c_int),
         ("id", c_int),
         ("metric", POINTER(baro_metric)),
+        ("fact", POINTER(baro_fact)),
     ]
 
 
@@ -566,6 +573,15 @@ class baro_arrow_options(Structure):
         ("batch_rows", c_size_t),
         ("user", c_void_p),
         ("user_context", c_void_p),
+    ]
+
+
+class baro_arrow_column(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_int),
+        ("values", c_void_p),
+        ("absent", POINTER(c_uint8)),
     ]
 
 
@@ -953,6 +969,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
             c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error),
         ),
     ),
+    "baro_arrow_table": (
+        c_int,
+        (
+            POINTER(baro_arrow_column), c_size_t, c_size_t, POINTER(ArrowArrayStream), POINTER(baro_error),
+        ),
+    ),
     "baro_arrow_capsule_free": (None, (c_void_p,)),
     "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
     "baro_interval_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
@@ -1006,6 +1028,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_difference_get": (POINTER(baro_difference), (c_void_p, c_size_t)),
     "baro_circumstance_count": (c_size_t, (c_void_p,)),
     "baro_circumstance_get": (POINTER(baro_circumstance), (c_void_p, c_size_t)),
+    "baro_runset_circumstance": (c_char_p, (c_void_p, c_size_t, c_char_p)),
     "baro_change_points": (c_int, (POINTER(c_double), c_size_t, POINTER(c_size_t), c_size_t)),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
     "baro_series_free": (None, (c_void_p,)),
@@ -1034,6 +1057,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_steps_processes": (c_size_t, (c_void_p,)),
     "baro_steps_process": (POINTER(baro_steps_process), (c_void_p, c_size_t)),
     "baro_steps_process_of_id": (c_ssize_t, (c_void_p, c_uint32)),
+    "baro_steps_marked": (c_size_t, (c_void_p, c_size_t, c_uint, c_char_p, c_size_t)),
     "baro_steps_links": (c_size_t, (c_void_p,)),
     "baro_steps_link": (POINTER(baro_step_link), (c_void_p, c_size_t)),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),

@@ -17,6 +17,7 @@ from .errors import Error
 from .values import LOWER_BOUND, Absent, Value, Whole
 
 if TYPE_CHECKING:
+    from ._compare import Comparison
     from ._tables import Table
     from .summary import Row, Summary, Verdict
     from .tape import Tape
@@ -134,6 +135,10 @@ _TABLES: dict[str, tuple[Sequence[tuple[str, str]], Callable[[Any], list[str]]]]
     ),
     "commands": ((("command", "left"), *_USED), _row_of("processes")),
     "tasks": ((("task", "left"), *_USED), _row_of("processes_started")),
+    "differences": (
+        (("", "left"), ("before", "right"), ("after", "right"), ("difference", "right"), ("", "left")),
+        lambda d: [d.label, d.text_of(d.before), d.text_of(d.after), d.difference_text, d.verdict_text],
+    ),
     "verdicts": ((("weight", "left"), ("rule", "left"), ("what", "left"), ("what to do", "left")), _verdict_row),
 }
 
@@ -141,6 +146,14 @@ _TABLES: dict[str, tuple[Sequence[tuple[str, str]], Callable[[Any], list[str]]]]
 def table_html(table: Table[Any]) -> str:
     columns, cells = _TABLES[table.kind]
     return f"<div>{_table(columns, map(cells, list(table)[:_ROWS]), len(table))}</div>"
+
+
+def comparison_html(of: Comparison) -> str:
+    from ._tables import Table
+
+    said = "".join(f"<li>{html.escape(shown(f'{c.what}: {c.after} instead of {c.before}'))}</li>" for c in of.circumstances)
+    head = (f"<ul>{said}</ul>" if said else "") + f"<p>{html.escape(of.sentence)}</p>"
+    return f"<div>{head}{table_html(Table(of._shown(), 'differences'))}</div>"
 
 
 def _used_html(summary: Summary) -> str:

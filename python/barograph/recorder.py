@@ -69,6 +69,7 @@ class Recording:
         self._depth = 0
         self._lock: tuple[int, Any] = (0, None)  # the process whose it is
         self._starts = False
+        self._is_unread = False  # that now can't read the tape was said
         self.variables: tuple[str | None, ...] = ()
         """What the environment of processes has that this one starts: $BARO_EVENTS, $BARO_TAPE, $BARO_PID."""
         self._tape: Tape | None = None
@@ -383,11 +384,16 @@ class Recording:
     @property
     def now(self) -> Now | None:
         """What the job uses at this moment: `rec.now.cores`, `rec.now.rss_bytes`, its newest sample. None where nothing
-        is recorded."""
+        is recorded, or the tape can't be read here: a warning says why, once."""
         try:
             return self.tape.now() if self.path is not None else None
         except (TapeNotFoundError, NotATapeError):
             return None  # the disk is full, or somebody has removed it
+        except (OSError, ImportError) as error:  # no libbaro, no ctypes, no descriptor is left: the job goes on
+            if not self._is_unread:
+                self._is_unread = True
+                warn(f"{self.path} is recorded, and can't be read here: {error}")
+            return None
 
     @property
     def summary(self) -> Summary:

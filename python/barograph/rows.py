@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _abi
-from ._lib import call, instant_ns, lib, raw, text
+from ._lib import call, instant_ns, lib, raw, shown, text
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -34,7 +34,88 @@ class _Arrow(ctypes.Structure):
     ]
 
 
-class Rows:
+class Columns:
+    """A table that all readers of Arrow take; `columns` has its names."""
+
+    columns: list[str]
+
+    def _fill(self, stream: Any) -> None:
+        raise NotImplementedError
+
+    def _stream(self) -> int:
+        """A new stream; its memory is the capsule's from then on."""
+        size = ctypes.sizeof(_abi.ArrowArrayStream)
+        at = _libc().malloc(size)
+        if not at:
+            raise MemoryError
+        ctypes.memset(at, 0, size)
+        try:
+            self._fill(ctypes.cast(at, ctypes.POINTER(_abi.ArrowArrayStream)))
+        except BaseException:
+            _libc().free(at)
+            raise
+        return int(at)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Arrow's PyCapsule interface."""
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        destructor = ctypes.cast(lib.baro_arrow_capsule_free, ctypes.c_void_p)
+        return new(self._stream(), _NAME, destructor)
+
+    # ---- without any Arrow library ----
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists, those that the tape has by now; None where a value is absent. For a few thousand rows; an
+        Arrow library is faster."""
+        return _read(self._stream())
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Rows as dicts."""
+        columns = self.to_dict()
+        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+class Made(Columns):
+    """A table that is in memory."""
+
+    _TYPES: dict[str, tuple[int, Any, Any]] = {
+        "text": (_abi.BARO_FACT_TEXT, ctypes.c_char_p, b""),
+        "real": (_abi.BARO_FACT_REAL, ctypes.c_double, 0.0),
+        "whole": (_abi.BARO_FACT_SIGNED, ctypes.c_int64, 0),
+        "time": (_abi.BARO_FACT_TIME, ctypes.c_int64, 0),
+    }
+
+    def __init__(self, types: dict[str, str], rows: list[tuple[Any, ...]]) -> None:
+        """types: of each column "text", "real", "whole" or "time" (nanoseconds since 1970); rows: their values, None where
+        there is none."""
+        self._rows, self._types = rows, types
+        self.columns = [shown(name) for name in types]
+
+    def _fill(self, stream: Any) -> None:
+        n = len(self._rows)
+        columns = (_abi.baro_arrow_column * len(self._types))()
+        kept = []  # what the columns point to
+        for i, (name, kind) in enumerate(zip(self.columns, self._types.values())):
+            number, of, nothing = self._TYPES[kind]
+            given = [row[i] for row in self._rows]
+            if kind == "text":
+                words = {value: None if value is None else raw(value) for value in set(given)}
+                given = [words[value] for value in given]
+            values = (of * n)(*[nothing if value is None else value for value in given])
+            absent = (ctypes.c_uint8 * n)(*[value is None for value in given])
+            kept += [values, absent, given]
+            columns[i] = _abi.baro_arrow_column(raw(name), number, ctypes.cast(values, ctypes.c_void_p), absent)
+        call(lib.baro_arrow_table, columns, len(self._types), n, stream)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows: {', '.join(self.columns)}>"
+
+
+class Rows(Columns):
     """A table; each use reads the tape anew."""
 
     def __init__(
@@ -86,50 +167,18 @@ class Rows:
         finally:
             lib.baro_columns_free(selection)
 
-    def _stream(self) -> int:
-        """A new stream; its memory is the capsule's from then on."""
-        allocate = _libc().malloc
-        size = ctypes.sizeof(_abi.ArrowArrayStream)
-        at = allocate(size)
-        if not at:
-            raise MemoryError
-        ctypes.memset(at, 0, size)
-        try:
-            with self.tape._cursor() as cursor:
-                pointer = ctypes.cast(at, ctypes.POINTER(_abi.ArrowArrayStream))
-                number = self._number(cursor.handle.pointer)
-                options = ctypes.byref(self._options)
-                call(lib.baro_tape_arrow, cursor.handle.pointer, number, self._columns, options, pointer)
-        except BaseException:
-            _libc().free(at)
-            raise
-        return int(at)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Arrow's PyCapsule interface."""
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-        destructor = ctypes.cast(lib.baro_arrow_capsule_free, ctypes.c_void_p)
-        return new(self._stream(), _NAME, destructor)
-
-    # ---- without any Arrow library ----
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Columns as lists, those that the tape has by now; None where a value is absent. For a few thousand rows; an
-        Arrow library is faster."""
-        return _read(self._stream())
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Rows as dicts."""
-        columns = self.to_dict()
-        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+    def _fill(self, stream: Any) -> None:
+        with self.tape._cursor() as cursor:
+            number = self._number(cursor.handle.pointer)
+            options = ctypes.byref(self._options)
+            call(lib.baro_tape_arrow, cursor.handle.pointer, number, self._columns, options, stream)
 
     def __repr__(self) -> str:
         return f"<Rows of {self.kind} in {self.tape.path}: {', '.join(self.columns)}>"
 
 
 if not hasattr(getattr(ctypes, "pythonapi", None), "PyCapsule_New"):
-    del Rows.__arrow_c_stream__  # an interpreter without capsules: consumers are to see that
+    del Columns.__arrow_c_stream__  # an interpreter without capsules: consumers are to see that
 
 
 def _libc() -> Any:

@@ -21,9 +21,8 @@ from .values import Absent, Real, Text, Value, Whole, instant, plain
 
 
 def fact_value(row: Any, fact: Any) -> Value:
-    name = text(fact.name)
     if row.absent:
-        return absent(row.absent, name)
+        return absent(row.absent, text(fact.name))
     kind, flags = fact.type, int(row.flags)
     if kind == _abi.BARO_FACT_UNSIGNED:
         return Whole(row.u64, flags)
@@ -80,6 +79,26 @@ def fold_of(tape: int, most: int) -> Handle:
     return Handle(make(lib.baro_fold_of_tape, tape, most, NEW), lib.baro_fold_free, "the fold")
 
 
+class _Facts:
+    """The facts of a section, read once for all tapes: number, name and the library's constant; helps: by name."""
+
+    def __init__(self, section: Any) -> None:
+        numbers = range(section.first_fact, section.first_fact + section.fact_count)
+        rows = [(number, lib.baro_summary_fact(number).contents) for number in numbers]
+        self.facts = [(number, text(fact.name), fact) for number, fact in rows]
+        self.helps = {text(fact.name): text(fact.help) for _, fact in rows}
+
+
+_known: dict[int, _Facts] = {}
+
+
+def _facts_of(section: Any) -> _Facts:
+    first = int(section.first_fact)
+    if first not in _known:
+        _known[first] = _Facts(section)
+    return _known[first]
+
+
 class Summary:
     """All facts of a recording. What belongs to the recording as a whole (wall_ns, start, cpus, ...) is an attribute of
     the summary itself, all else of its section."""
@@ -93,7 +112,8 @@ class Summary:
         with handle.lock:
             for i in range(lib.baro_summary_section_count()):
                 section = lib.baro_summary_section(i).contents
-                rows = [self._row(summary, section, r) for r in range(lib.baro_summary_rows(summary, i))]
+                facts = _facts_of(section)
+                rows = [self._row(summary, facts, r) for r in range(lib.baro_summary_rows(summary, i))]
                 self._sections[text(section.name)] = rows if section.is_table else rows[0]
         self._handle = handle
         for part, row in self._sections.items():  # host.pressure is an attribute of host as well
@@ -102,14 +122,13 @@ class Summary:
                 self._sections[parent].__dict__[own] = row
 
     @staticmethod
-    def _row(summary: int, section: Any, row: int) -> Row:
-        value, facts, helps = _abi.baro_value(), {}, {}
-        for f in range(section.first_fact, section.first_fact + section.fact_count):
-            fact = lib.baro_summary_fact(f).contents
-            lib.baro_summary_value(summary, f, row, ctypes.byref(value))
-            facts[text(fact.name)] = fact_value(value, fact)
-            helps[text(fact.name)] = text(fact.help)
-        return Row(facts, helps)
+    def _row(summary: int, of: _Facts, row: int) -> Row:
+        value, facts = _abi.baro_value(), {}
+        at, get = ctypes.byref(value), lib.baro_summary_value
+        for number, name, fact in of.facts:
+            get(summary, number, row, at)
+            facts[name] = fact_value(value, fact)
+        return Row(facts, of.helps)
 
     def __getattr__(self, name: str) -> Any:
         sections = self.__dict__.get("_sections", {})

@@ -312,7 +312,7 @@ class Tape:
     ) -> Rows:
         """The rows that `baro export` writes, as Arrow: for pyarrow.table(), polars.DataFrame(), DuckDB, ...
 
-        kind: "process", "job", "exit", "event", "phase", "host", "cpu", "disk", ... columns: names, or names separated by
+        kind: "process", "job", "exit", "event", "phase", "step", "host", "cpu", "disk", ... columns: names, or names separated by
         commas; without them those of `baro export`. start and end are seconds since the tape began.
         """
         from .rows import Rows
@@ -333,7 +333,7 @@ class Tape:
         """What rows() takes."""
         with self._cursor() as cursor:
             call(lib.baro_tape_read_kinds, cursor.handle.pointer)
-            names = [*cursor.registry.kinds(), "event", "phase"]
+            names = [*cursor.registry.kinds(), "event", "phase", "step"]
             return [name for name in names if lib.baro_rows_find(cursor.handle.pointer, raw(name)) >= 0]
 
     def report(self, path: str | os.PathLike[str], *, force: bool = False) -> str:

@@ -89,12 +89,12 @@ void json_text_n(struct json *j, const char *at, size_t len)
     buf_done(&escaped);
 }
 
-void json_exact(struct json *j, const char *text)
+void json_exact_n(struct json *j, const char *text, size_t len)
 {
     separate(j);
     buf_byte(j->out, '"');
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
         if (c < ' ')
             buf_printf(j->out, "\\u%04x", c);
         else

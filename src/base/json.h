@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
 
@@ -36,7 +37,7 @@ void json_embed(struct json *j, const char *text);
 void json_text(struct json *j, const char *text); /* NULL becomes null */
 void json_text_n(struct json *j, const char *at, size_t len);
 /* Writes text for another program of this project: escapes only what JSON itself requires. The text must be UTF-8. */
-void json_exact(struct json *j, const char *text);
+void json_exact_n(struct json *j, const char *text, size_t len);
 
 /* ---- a member: its name and its value ---- */
 
@@ -58,6 +59,11 @@ static inline void json_key_bool(struct json *j, const char *name, bool v)
     json_bool(j, v);
 }
 
+static inline void json_key_exact(struct json *j, const char *name, const char *text)
+{
+    json_key(j, name);
+    json_exact_n(j, text, strlen(text));
+}
 static inline void json_key_double(struct json *j, const char *name, double v)
 {
     json_key(j, name);

@@ -208,41 +208,87 @@ static bool skip_key(struct span *s)
     return skip_string(s) && json_next_is(s, ':');
 }
 
-/* Checks a value without recursion, so that foreign JSON cannot use up the stack. close: the closing bracket of each
- * level. */
-bool json_value(struct span *s, unsigned *ret_levels)
+/* Checks a value without recursion, so that foreign JSON cannot use up the stack, and advances up to its end or its
+ * fault. close: the closing bracket of each level. */
+static bool scan_value(struct span *rest, unsigned *ret_levels)
 {
     char close[NESTED_MOST];
     unsigned n = 0, most = 0;
-    struct span rest = *s;
     do {
-        json_blanks(&rest);
-        char c = rest.len ? *rest.at : 0;
+        json_blanks(rest);
+        char c = rest->len ? *rest->at : 0;
         if (c == '{' || c == '[') {
             if (n == NESTED_MOST)
                 return false;
             close[n++] = c == '{' ? '}' : ']';
             most = n > most ? n : most;
-            json_next_is(&rest, c);
-            json_blanks(&rest);
-            if (!rest.len)
+            json_next_is(rest, c);
+            json_blanks(rest);
+            if (!rest->len)
                 return false;
-            if (*rest.at != close[n - 1]) {
-                if (c == '{' && !skip_key(&rest))
+            if (*rest->at != close[n - 1]) {
+                if (c == '{' && !skip_key(rest))
                     return false;
                 continue;
             }
-        } else if (!skip_scalar(&rest)) {
+        } else if (!skip_scalar(rest)) {
             return false;
         }
-        while (n && json_next_is(&rest, close[n - 1]))
+        while (n && json_next_is(rest, close[n - 1]))
             n--;
-        if (n && (!json_next_is(&rest, ',') || (close[n - 1] == '}' && !skip_key(&rest))))
+        if (n && (!json_next_is(rest, ',') || (close[n - 1] == '}' && !skip_key(rest))))
             return false;
     } while (n);
-    *s = rest;
     *ret_levels = most;
     return true;
+}
+
+bool json_value(struct span *s, unsigned *ret_levels)
+{
+    struct span rest = *s;
+    if (!scan_value(&rest, ret_levels))
+        return false;
+    *s = rest;
+    return true;
+}
+
+size_t json_fault(struct span text)
+{
+    struct span rest = text;
+    unsigned levels;
+    bool is_value = scan_value(&rest, &levels);
+    json_blanks(&rest);
+    return is_value && !rest.len ? SIZE_MAX : text.len - rest.len;
+}
+
+bool json_member(struct span *s, struct span key)
+{
+    char name[128];
+    size_t len;
+    unsigned levels;
+    if (!json_next_is(s, '{'))
+        return false;
+    do {
+        bool is_it = json_string(s, name, sizeof(name), &len) && len == key.len && memcmp(name, key.at, len) == 0;
+        if (!json_next_is(s, ':'))
+            return false;
+        json_blanks(s);
+        if (is_it)
+            return true;
+        if (!json_value(s, &levels))
+            return false;
+    } while (json_next_is(s, ','));
+    return false;
+}
+
+bool json_element(struct span *s, struct span *ret)
+{
+    unsigned levels;
+    if (!json_next_is(s, '[') && !json_next_is(s, ','))
+        return false;
+    json_blanks(s);
+    *ret = *s;
+    return json_value(s, &levels);
 }
 
 bool json_is_value(struct span text)

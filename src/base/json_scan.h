@@ -20,6 +20,13 @@ bool json_literal(struct span *s, const char *word);
  * are not UTF-8. NaN, Infinity and -Infinity count as numbers: Python writes them, although RFC 8259 does not allow
  * them. */
 bool json_value(struct span *s, unsigned *ret_levels);
+/* Where does the text go wrong? Returns the offset, or SIZE_MAX if it is one value with blanks around it. */
+size_t json_fault(struct span text);
+/* Advances an object to the value of its first member with this key. Returns false if there is none. */
+bool json_member(struct span *s, struct span key);
+/* Takes the next element of a list: s is the list, and then what is left of it. ret begins with the element. Returns
+ * false at the end, or where something else stands. */
+bool json_element(struct span *s, struct span *ret);
 /* Is the whole text one value, in UTF-8 and with JSON_LEVELS_MOST levels at most? */
 bool json_is_value(struct span text);
 /* Copies a value without the blanks between its parts; `to` must have room for as many bytes as the value. Returns the

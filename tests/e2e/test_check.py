@@ -190,6 +190,9 @@ def test_no_base_of_failed_runs(run, work):
     ("", 1), ("[]", 1), ('{"format": 2}', 1), ('{"format": 1}', 1), ('{"format": 1,\n"values":\n[{"scope": "job"}]}', 3),
     ('{"format": 1, "values": [],\n"machine": 3}', 2), ('{"format": 1, "values": []}\nx', 2),
     ('{"format": 1, "values": [{"scope": "job", "name": "", "fact": "cpu_ns", "runs": 1, "median": 3, "least": 4, "most": 5}]}', 1),
+    ('{"format": 1, "values": [\n{"scope": "job", "name": "", "fact": "cpu_ns", "runs": 1, "median": 3.5, "least": 3, "most": 5}]}', 2),
+    ('{"format": 1, "values": [\n{"scope": "job", "name": 7, "fact": "cpu_ns", "runs": 1, "median": 3, "least": 3, "most": 5}]}', 2),
+    ('{"format": 1,\n"values": {}}', 2), ('{"format": 1,\n\n"values": [],}', 3),
 ])
 def test_a_base_with_a_mistake(run, work, job, text, line):
     (work / "base.json").write_text(text)

@@ -147,7 +147,7 @@ def check_objects(rows, objects, more=()):
     for row, each in zip(rows[1:], objects):
         reasons = each.pop("absent", {})
         nulls = {name for name, value in each.items() if value is None}
-        assert list(each) == rows[0] and nulls - {"phase", "attributes", "status", "signal", "parent", *more} <= set(reasons) <= nulls
+        assert list(each) == rows[0] and nulls - {"phase", "attributes", "status", "signal", "parent", "driver_pid", "driver_start_ticks", *more} <= set(reasons) <= nulls
         assert all(map(same, row, each.values())), (row, each)
 
 
@@ -155,7 +155,7 @@ def more_columns(kind):
     """Columns that nobody gets without asking."""
     more = {"process": ["age_ns", "origin", "io_read_bytes_per_second", "cpu_ns_absent", "pss_bytes_absent"],
             "job": ["io_read_bytes_per_second", "cpu_ns_absent", "pss_bytes_absent"], "exit": ["origin", "cpu_ns_absent"],
-            "event": [], "host": [], "disk": ["id", "read_bytes_per_second"]}
+            "event": [], "host": [], "disk": ["id", "read_bytes_per_second"], "step": ["rss_peak_bytes_absent"]}
     return ["cpu_ns_absent"] if kind == "phase" else ["phase", *more.get(kind, ["id"])]
 
 

@@ -165,3 +165,23 @@ def test_several_tapes_and_wrong_words(run, tape):
     other = run.record(tape.with_name("other.baro"), ["true"])
     assert "--by is for one tape" in run("summary", "--by", "step", tape, other, status=2).stderr
     assert "step" in run("summary", "--by", "steps", tape, status=2).stderr
+
+
+def test_rows_of_every_format_are_those_of_the_summary(run, tape):
+    """baro export -e step: the same steps in the same order; tests/e2e/test_formats.py compares the formats."""
+    run("run", "-q", "-o", tape, "--", "sh", "-c", "sleep 0.1; sort /etc/passwd >/dev/null; sh -c 'kill -9 $$'; true", status=0)
+    got, rows = steps(run, tape), run.export(tape, "step", "--columns",
+                                             "t_ns,end_ns,pid,start_ticks,name,occurrence,driver_pid,driver_start_ticks,is_driver,"
+                                             "is_idle,is_open,cmdline,status,signal,responsible_ns,cpu_ns,phase,lower_bounds")
+    assert len(rows) == len(got["steps"]) > 3
+    for row, step in zip(rows, got["steps"]):
+        driver = got["steps"][step["driver"]] if step["driver"] is not None else {"pid": None, "start_ticks": None}
+        assert (row["t_ns"], row["end_ns"], row["is_open"]) == (step["begin_ns"], step["end_ns"], not step["has_ended"])
+        assert (row["driver_pid"], row["driver_start_ticks"]) == (driver["pid"] or None, driver["start_ticks"] or None)
+        assert row["signal"] == {"SIGKILL": 9, None: None}[step["signal"]] and row["phase"] is None
+        assert row["lower_bounds"].split() == [name for name, mark in step["marks"].items() if mark == "lower_bound"]
+        for name in "name", "occurrence", "is_driver", "is_idle", "cmdline", "status", "responsible_ns", "cpu_ns":
+            assert row[name] == step[name], name
+        assert (row["pid"], row["start_ticks"]) == (step["pid"] or None, step["start_ticks"] or None)
+    assert "step" in run("export", "--list", status=0).stdout
+    assert "exclude each other" in run("export", "-f", "-e", "step", tape, status=2).stderr

@@ -49,5 +49,5 @@ def test_all_names_are_documented():
     text = (SOURCE / "docs" / "python.md").read_text(encoding="utf-8")
     types = {"CompletedRun", "Event", "Exit", "Header", "Mark", "Now", "Phase", "Process", "Recording", "Run", "Runs",
              "Sample"}
-    types |= {"Absent", "Series", "Summary", "Tape", "Verdict", "__version__", "available"}
+    types |= {"Comparison", "Difference", "Absent", "Series", "Summary", "Tape", "Verdict", "__version__", "available"}
     assert [name for name in barograph.__all__ if name not in text and name not in types] == []

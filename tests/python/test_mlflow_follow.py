@@ -102,6 +102,16 @@ def test_every_point_arrives_once(store, tape, names):
     check_all_once(store, tape, names)
 
 
+def test_what_may_be_off_both_ways_is_no_lower_bound(tape, monkeypatch):
+    from barograph.mlflow import _summary
+    from barograph.values import ESTIMATE, LOWER_BOUND, UPPER_BOUND, Whole
+
+    flags = {"exact": 0, "low": LOWER_BOUND, "both": LOWER_BOUND | UPPER_BOUND, "guess": ESTIMATE, "most": UPPER_BOUND}
+    monkeypatch.setattr(_summary, "facts_of", lambda *_: [(name, Whole(7, f), 1.0) for name, f in flags.items()])
+    tags = _summary.tags_of(barograph.open(tape))
+    assert tags["baro.lower_bounds"] == "low" and tags["baro.estimates"] == "both guess"
+
+
 @pytest.mark.parametrize("how", ["argument", "command line", "environment"])
 def test_the_user_chooses_what_the_summary_has(store, tape, monkeypatch, how):
     """Names of the dozen or of facts; "all" is every fact of the job in its own unit."""

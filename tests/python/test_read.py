@@ -61,6 +61,15 @@ def test_header(tape):
     assert abs((datetime.datetime.now().astimezone() - header.start).total_seconds()) < 3600
 
 
+def test_a_number_that_the_header_lacks_is_none():
+    folder = os.path.join(os.path.dirname(os.path.dirname(__file__)), "tape")
+    if not os.path.isdir(folder):
+        pytest.skip("needs the tree")
+    old, small = (barograph.open(os.path.join(folder, f"v1-{name}.baro")).header for name in ("limits", "small"))
+    assert [old.cpus, old.memory_bytes, old.recorder_pid, old.recorder_start_ticks, old.clock_ticks] == [None] * 5
+    assert (small.cpus, small.memory_bytes, small.uid, old.segment, old.cpu_model) == (8, 1 << 40, 1000, 0, "")
+
+
 def test_the_summary_is_that_of_baro(tape, path):
     said = json.loads(baro("summary", "--json", path))
     assert tape.summary.to_dict() == {k: v for k, v in said.items() if k not in ("verdicts", "phases")}

@@ -500,3 +500,40 @@ def test_a_program_that_becomes_another_user(script):
         assert not rec.active and "BARO_TAPE" not in os.environ
     """).end()
     assert ended("t.baro").state == "ended"
+
+
+def test_a_block_goes_on_where_libbaro_is_not_installed(script):
+    done = script(
+        """
+        import warnings, barograph
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with barograph.record("job.baro") as rec:
+                with rec.phase("fit"):
+                    print(rec.now, rec.now)
+                rec.mark("epoch", loss=0.1)
+        print(rec.path, [str(w.message).split(":")[0] for w in caught])
+        """,
+        env={**os.environ, "BAROGRAPH_LIBBARO": "/nonexistent/libbaro.so.0"},
+    ).end()
+    assert done.splitlines()[0] == "None None"
+    assert done.count("job.baro is recorded, and can't be read here") == 1
+    assert barograph.open("job.baro").marks[0].name == "epoch"
+
+
+def test_a_monitor_measures_nothing_where_libbaro_is_not_installed(script, tmp_path):
+    done = script(
+        """
+        import pathlib, sys, warnings
+        warnings.simplefilter("ignore")
+        from barograph.compat.pytyche import HWMonitor
+        from barograph.compat.resource_tracker import ProcessTracker
+        monitor = HWMonitor()
+        monitor.start(pathlib.Path(sys.argv[1]), 1)
+        ProcessTracker(interval=0.1)
+        print(monitor.stop(), "the job goes on")
+        """,
+        tmp_path,
+        env={**os.environ, "BAROGRAPH_LIBBARO": "/nonexistent/libbaro.so.0"},
+    ).end()
+    assert done == "(None, None, None) the job goes on\n"

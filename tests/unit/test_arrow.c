@@ -2,6 +2,7 @@
 /* The structs of the Arrow interfaces, walked by hand: types, validity bits, dictionaries, releases, errors. That all
  * values are those of the CSV is the business of tests/e2e/test_formats.py. */
 #include <errno.h>
+#include <math.h>
 
 #include "tapes.h"
 #include "allocations.h"
@@ -399,7 +400,71 @@ TEST(outlives_its_tape)
     baro_fold_free(fold);
 }
 
+static int table_of_all_types(struct ArrowArrayStream *s)
+{
+    const char *const texts[] = {"a\n", NULL, "a\n"};
+    const double reals[] = {1.5, NAN, -2};
+    const int64_t numbers[] = {-1, 7, INT64_MAX};
+    const uint8_t absent[] = {0, 0, 2};
+    const struct baro_arrow_column columns[] = {
+        {"text", BARO_FACT_TEXT, texts, NULL},       {"real", BARO_FACT_REAL, reals, absent},
+        {"signed", BARO_FACT_SIGNED, numbers, NULL}, {"unsigned", BARO_FACT_UNSIGNED, numbers, absent},
+        {"flag", BARO_FACT_BOOLEAN, numbers, NULL},  {"time", BARO_FACT_TIME, numbers, NULL},
+    };
+    return baro_arrow_table(columns, 6, 3, s, NULL);
+}
+
+TEST(table_that_a_program_made)
+{
+    static const char *const formats[] = {"i", "g", "l", "L", "b", "tsn:UTC"};
+    struct ArrowArrayStream s;
+    struct ArrowSchema schema;
+    struct ArrowArray a, end;
+    char room[512];
+    assert_int_equal(table_of_all_types(&s), 0);
+    assert_int_equal(s.get_schema(&s, &schema), 0);
+    assert_int_equal(s.get_next(&s, &a), 0);
+    assert_int_equal(s.get_next(&s, &end), 0);
+    assert_null(end.release);
+    s.release(&s); /* what it delivered is independent of it */
+    for (int i = 0; i < 6; i++)
+        assert_string_equal(schema.children[i]->format, formats[i]);
+    assert_string_equal(schema.children[1]->name, "real");
+    assert_int_equal(a.length, 3);
+    assert_string_equal(text(a.children[0], 0, room), "a\\x0a");
+    assert_null(text(a.children[0], 1, room));
+    assert_int_equal(a.children[0]->dictionary->length, 1);
+    assert_int_equal(a.children[1]->null_count, 2); /* NaN, and the one that is absent */
+    assert_true(((const double *)data(a.children[1]))[0] == 1.5);
+    assert_int_equal(((const int64_t *)data(a.children[2]))[2], INT64_MAX);
+    assert_int_equal(a.children[3]->null_count, 1);
+    assert_int_equal(*(const uint8_t *)data(a.children[4]), 7);
+    a.release(&a);
+    schema.release(&schema);
+}
+
 #if COUNTS_ALLOCATIONS
+TEST(table_without_memory)
+{
+    for (unsigned long n = 1;; n++) {
+        struct ArrowArrayStream s;
+        struct ArrowArray a = {0};
+        allocations_until_failure = n;
+        int code = table_of_all_types(&s);
+        bool is_made = code == 0;
+        code = is_made ? s.get_next(&s, &a) : code;
+        bool none_failed = allocations_until_failure > 0;
+        allocations_until_failure = 0;
+        assert_int_equal(code, none_failed ? 0 : is_made ? ENOMEM : -ENOMEM);
+        if (a.release)
+            a.release(&a);
+        if (is_made)
+            s.release(&s);
+        if (none_failed)
+            break;
+    }
+}
+
 /* Each allocation fails once: a code and a text, and what was there is freed. */
 TEST(without_memory)
 {

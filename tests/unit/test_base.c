@@ -14,6 +14,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/fmt.h"
+#include "base/json_scan.h"
 #include "base/namespace.h"
 #include "base/span.h"
 
@@ -224,4 +225,46 @@ TEST(decimal)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
         assert_true(parse_decimal(wrong[i], &v, NULL) < 0);
     assert_true(v == 500);
+}
+
+static size_t fault_of(const char *text)
+{
+    return json_fault(span_str(text));
+}
+
+TEST(json_faults)
+{
+    static const struct {
+        const char *text;
+        size_t at;
+    } wrong[] = {{"", 0}, {"  ", 2}, {"{\"a\": x}", 6}, {"[1, 2", 5}, {"[1 2]", 3}, {"{} x", 3}, {"\"a", 0}};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        assert_int_equal(fault_of(wrong[i].text), wrong[i].at);
+    assert_true(fault_of(" {\"a\": [1, {}, \"x\"]} \n") == SIZE_MAX);
+}
+
+TEST(json_members)
+{
+    struct span object = span_str(" {\"a\": {\"b\": 1}, \"b\" : [7], \"a\": 2, \"\\u0063\": \"d\"}"), s = object, one;
+    char text[4];
+    size_t len;
+    uint64_t v = 0;
+    assert_true(json_member(&s, span_str("b"))); /* of the object itself */
+    assert_true(json_element(&s, &one) && scan_u64(&one, &v) && v == 7);
+    assert_false(json_element(&s, &one));
+    s = object;
+    assert_true(json_member(&s, span_str("a")) && *s.at == '{'); /* the first of that name */
+    assert_true(json_member(&s, span_str("b")) && *s.at == '1');
+    s = object;
+    assert_true(json_member(&s, span_str("c")) && json_string(&s, text, sizeof(text), &len) && text[0] == 'd');
+    s = object;
+    assert_false(json_member(&s, span_str("d")));
+    s = span_str("[1]");
+    assert_false(json_member(&s, span_str("a")));
+    s = span_str("[]");
+    assert_false(json_element(&s, &one));
+    s = span_str("[ [1, 2], 3]");
+    assert_true(json_element(&s, &one) && *one.at == '[');
+    assert_true(json_element(&s, &one) && *one.at == '3');
+    assert_false(json_element(&s, &one));
 }

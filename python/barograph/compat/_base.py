@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
 from .. import _programs, _spawn, _where
+from .._lib import lib
 from ..errors import Error, RecordingWarning, warn
 from ..recorder import Recording
 from ..recorder import record as _record
@@ -41,13 +42,24 @@ def record(pid: int | Iterable[int], interval: float, **options: Any) -> Recordi
     recorded, a warning says why."""
     options.setdefault("overhead", "off")
     recording: Recording = _record(pid=pid, interval=within_limits(interval), **options)
+    return _started(recording)
+
+
+def _started(recording: Recording) -> Recording:
+    """Monitors read while they record. Where libbaro can't be loaded nothing is recorded, and what they measure goes
+    on."""
+    try:
+        _ = lib.baro_version
+    except (OSError, ImportError) as error:
+        warn(f"nothing is recorded: {error}")
+        return recording
     return recording.start()
 
 
 def record_machine(interval: float, *arguments: str) -> Recording:
     """Begins a recording that has no process, but the machine (--host) or what matches (--task)."""
     options = [*arguments, "--interval", f"{int(within_limits(interval) * 1e9)}ns", "--overhead", "off"]
-    return Recording(options, own=False, strict=False, again=None).start()
+    return _started(Recording(options, own=False, strict=False, again=None))
 
 
 # ---- what samples say ----
@@ -303,7 +315,7 @@ class Companion:
 
     def begin(self, tape: Tape) -> None:
         header = tape.header
-        self.write(f"{tape.path}\n{header.recorder_pid}\n{header.recorder_start_ticks}\n")
+        self.write(f"{tape.path}\n{header.recorder_pid or 0}\n{header.recorder_start_ticks or 0}\n")
 
     def write(self, text: str) -> None:
         _spawn.write(self._to, text.encode())

@@ -143,7 +143,7 @@ class Follower:
             return
         header = self.tape.header
         if status in _ENDED:
-            end_recorder(header.recorder_pid, header.recorder_start_ticks)
+            end_recorder(header.recorder_pid or 0, header.recorder_start_ticks or 0)
 
     def send_metrics(self) -> None:
         if not self.request.get("live", True):

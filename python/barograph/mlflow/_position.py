@@ -102,7 +102,7 @@ def path_of(request: dict[str, Any]) -> str:
 
 
 def identity(tape: Tape) -> str:
-    return f"{tape.header.start_ns}-{tape.header.recorder_pid}"
+    return f"{tape.header.start_ns}-{tape.header.recorder_pid or 0}"
 
 
 def going_on(request: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def metrics_of(tape: Tape, wish: Any = None) -> dict[str, float]:
 def params_of(tape: Tape) -> dict[str, str]:
     header, limits = tape.header, tape.summary["limits"]
     found: dict[str, Any] = {"cpu_model": header.cpu_model}
-    found |= {"cpus": header.cpus or None, "memory_bytes": header.memory_bytes or None}  # 0: the tape does not say
+    found |= {"cpus": header.cpus, "memory_bytes": header.memory_bytes}
     for name in ("memory_bytes", "cores", "pids"):
         found[f"limit_{name}"] = limits.get(name)
     return {f"baro.{k}": utf8(str(v))[:_LONGEST_PARAM] for k, v in found.items() if v not in (None, "")}
@@ -38,7 +38,7 @@ def params_of(tape: Tape) -> dict[str, str]:
 
 def tags_of(tape: Tape, wish: Any = None) -> dict[str, str]:
     header, end = tape.header, tape.summary.exit
-    bounds = [name for name, value, _ in facts_of(tape, wish) if getattr(value, "is_lower_bound", False)]
+    marked = {name: getattr(value, "mark", "") for name, value, _ in facts_of(tape, wish)}
     heavy = [str(v) for v in tape.verdicts if v.weight != "note"]
     found = {
         "version": header.version,
@@ -51,7 +51,8 @@ def tags_of(tape: Tape, wish: Any = None) -> dict[str, str]:
         "exit_status": str(int(end.status)) if isinstance(end.status, int) else "",
         "signal": str(end.signal) if end.signal else "",
         "verdict": " ".join(heavy),
-        "lower_bounds": " ".join(bounds),
+        "lower_bounds": " ".join(name for name, mark in marked.items() if mark == "at least "),
+        "estimates": " ".join(name for name, mark in marked.items() if mark == "about "),
     }
     return {f"baro.{k}": utf8(v)[:_LONGEST_TAG] for k, v in found.items() if v}
 

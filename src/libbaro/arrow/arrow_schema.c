@@ -7,7 +7,6 @@
 #include "baro/header.h"
 #include "baro/interval.h"
 #include "baro/text.h"
-#include "baro/timeline.h"
 #include "baro/version.h"
 #include "libbaro/arrow/build.h"
 
@@ -43,18 +42,23 @@ enum column_type arrow_type(const struct baro_column *c)
     case BARO_COLUMN_PPID:
     case BARO_COLUMN_OWNER:
     case BARO_COLUMN_DEPTH:
+    case BARO_COLUMN_OCCURRENCE:
+    case BARO_COLUMN_DRIVER:
     case BARO_COLUMN_STATUS:
     case BARO_COLUMN_SIGNAL: return TYPE_I32;
     case BARO_COLUMN_UID:
     case BARO_COLUMN_ID: return TYPE_U32;
     case BARO_COLUMN_START:
+    case BARO_COLUMN_DRIVER_START:
     case BARO_COLUMN_AGE: return TYPE_U64;
     case BARO_COLUMN_CORES:
     case BARO_COLUMN_DERIVED: return TYPE_F64;
     case BARO_COLUMN_LOSSY:
     case BARO_COLUMN_OPEN:
+    case BARO_COLUMN_IS_DRIVER:
+    case BARO_COLUMN_IS_IDLE:
     case BARO_COLUMN_SAMPLED: return TYPE_BOOL;
-    case BARO_COLUMN_FACT: return fact_type(baro_timeline_fact(c->id));
+    case BARO_COLUMN_FACT: return fact_type(c->fact);
     case BARO_COLUMN_METRIC:
     case BARO_COLUMN_SUM: return metric_type(c->metric);
     default: return TYPE_TEXT;
@@ -121,8 +125,8 @@ static void describe_column(struct buf *b, const struct baro_column *c, const st
     if (c->kind == BARO_COLUMN_CORES || d)
         put_pair(b, "semantics", baro_semantics_name(BARO_SEM_GAUGE));
     if (c->kind == BARO_COLUMN_FACT) {
-        put_pair(b, "unit", baro_unit_name(baro_timeline_fact(c->id)->unit));
-        put_pair(b, "help", baro_timeline_fact(c->id)->help);
+        put_pair(b, "unit", baro_unit_name(c->fact->unit));
+        put_pair(b, "help", c->fact->help);
     }
     if (d) {
         put_pair(b, "unit", d->unit);

@@ -311,98 +311,144 @@ static void put_entity_row(struct column *c, struct filling *f, const struct bar
     }
 }
 
-/* ---- phases ---- */
+/* ---- phases and steps ---- */
 
-/* What the library writes of a phase, as with snprintf(3). */
-struct of_phase {
+/* What the library writes of a phase or a step, as with snprintf(3). */
+struct of_item {
     const struct baro_timeline *timeline;
+    const struct baro_steps *steps; /* NULL: a phase */
     size_t item;
 };
 
-static size_t path_of_phase(const void *of, char *ret, size_t size)
+static size_t path_of(const void *of, char *ret, size_t size)
 {
-    const struct of_phase *p = of;
+    const struct of_item *p = of;
     return baro_timeline_path(p->timeline, p->item, ret, size);
 }
 
-static size_t bounds_of_phase(const void *of, char *ret, size_t size)
+static size_t marked(const struct of_item *p, unsigned flag, char *ret, size_t size)
 {
-    const struct of_phase *p = of;
-    return baro_timeline_marked(p->timeline, p->item, BARO_VALUE_LOWER_BOUND, ret, size);
+    return p->steps ? baro_steps_marked(p->steps, p->item, flag, ret, size)
+                    : baro_timeline_marked(p->timeline, p->item, flag, ret, size);
 }
 
-static size_t estimates_of_phase(const void *of, char *ret, size_t size)
+static size_t bounds_of(const void *of, char *ret, size_t size)
 {
-    const struct of_phase *p = of;
-    return baro_timeline_marked(p->timeline, p->item, BARO_VALUE_ESTIMATE, ret, size);
+    return marked(of, BARO_VALUE_LOWER_BOUND, ret, size);
 }
 
-static size_t given_of_phase(const void *of, char *ret, size_t size)
+static size_t estimates_of(const void *of, char *ret, size_t size)
 {
-    const struct of_phase *p = of;
+    return marked(of, BARO_VALUE_ESTIMATE, ret, size);
+}
+
+static size_t given_of(const void *of, char *ret, size_t size)
+{
+    const struct of_item *p = of;
     return baro_timeline_given_json(p->timeline, p->item, ret, size);
 }
 
-static void put_given_of_phase(struct column *c, struct filling *f, const struct of_phase *p)
+static void put_given_of(struct column *c, struct filling *f, const struct of_item *p)
 {
-    size_t len = make_text(c, f, given_of_phase, p);
+    size_t len = make_text(c, f, given_of, p);
     if (len)
         column_json(c, (const char *)f->text.at, len);
     else
         column_null(c);
 }
 
-static void put_status_of_phase(struct column *c, const struct of_phase *p)
+static void put_wait_status(struct column *c, bool is_known, int status)
 {
-    int status;
-    bool is_known = baro_timeline_status(p->timeline, p->item, &status) == BARO_PRESENT;
     if (!is_known || WIFSIGNALED(status) != (c->is->kind == BARO_COLUMN_SIGNAL))
         column_null(c);
     else
         column_i64(c, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-static void put_fact(struct column *c, const struct of_phase *p)
+static void put_fact(struct column *c, const struct of_item *p)
 {
     struct baro_value v;
-    int absent = baro_timeline_value(p->timeline, p->item, c->is->id, &v);
     bool wants_reason = c->is->kind == BARO_COLUMN_FACT_REASON;
-    if (wants_reason != (absent != BARO_PRESENT))
+    if (p->steps)
+        baro_steps_value(p->steps, p->item, c->is->id, &v);
+    else
+        baro_timeline_value(p->timeline, p->item, c->is->id, &v);
+    if (wants_reason != (v.absent != BARO_PRESENT))
         column_null(c);
     else if (wants_reason)
-        put_str(c, baro_absent_name((enum baro_absent)absent));
+        put_str(c, baro_absent_name(v.absent));
     else if (c->type == TYPE_F64)
         put_real(c, BARO_PRESENT, v.real);
     else
         column_i64(c, (int64_t)v.u64);
 }
 
-static void put_phase(struct column *c, struct filling *f, size_t item)
+static void put_phase(struct column *c, struct filling *f, const struct of_item *p)
 {
-    const struct baro_timeline_item *v = baro_timeline_get(f->timeline, item);
-    const struct of_phase p = {f->timeline, item}, parent = {f->timeline, v->parent >= 0 ? (size_t)v->parent : 0};
+    const struct baro_timeline_item *v = baro_timeline_get(p->timeline, p->item);
+    const struct of_item parent = {p->timeline, NULL, v->parent >= 0 ? (size_t)v->parent : 0};
+    int status = 0;
+    bool is_known = baro_timeline_status(p->timeline, p->item, &status) == BARO_PRESENT;
     switch (c->is->kind) {
     case BARO_COLUMN_END: column_i64(c, (int64_t)v->end_ns); break;
     case BARO_COLUMN_PID: put_known(c, (uint64_t)v->pid, 0); break;
     case BARO_COLUMN_START: put_known(c, v->start_ticks, 0); break;
     case BARO_COLUMN_NAME: put_str(c, v->name); break;
-    case BARO_COLUMN_PATH: put_made(c, f, path_of_phase, &p); break;
+    case BARO_COLUMN_PATH: put_made(c, f, path_of, p); break;
     case BARO_COLUMN_PARENT:
         if (v->parent >= 0)
-            put_made(c, f, path_of_phase, &parent);
+            put_made(c, f, path_of, &parent);
         else
             column_null(c);
         break;
     case BARO_COLUMN_DEPTH: column_i64(c, v->depth); break;
     case BARO_COLUMN_OPEN: column_bool(c, v->is_open); break;
     case BARO_COLUMN_STATUS:
-    case BARO_COLUMN_SIGNAL: put_status_of_phase(c, &p); break;
-    case BARO_COLUMN_GIVEN: put_given_of_phase(c, f, &p); break;
-    case BARO_COLUMN_BOUNDS: put_made(c, f, bounds_of_phase, &p); break;
-    case BARO_COLUMN_ESTIMATES: put_made(c, f, estimates_of_phase, &p); break;
-    case BARO_COLUMN_FACT:
-    case BARO_COLUMN_FACT_REASON: put_fact(c, &p); break;
+    case BARO_COLUMN_SIGNAL: put_wait_status(c, is_known, status); break;
+    case BARO_COLUMN_GIVEN: put_given_of(c, f, p); break;
     default: column_null(c);
+    }
+}
+
+static void put_step(struct column *c, const struct of_item *p)
+{
+    const struct baro_step *v = baro_steps_get(p->steps, p->item);
+    const struct baro_step *driver = v->driver < 0 ? NULL : baro_steps_get(p->steps, (size_t)v->driver);
+    switch (c->is->kind) {
+    case BARO_COLUMN_END: column_i64(c, (int64_t)v->end_ns); break;
+    case BARO_COLUMN_PID: put_known(c, (uint64_t)v->pid, 0); break;
+    case BARO_COLUMN_START: put_known(c, v->start_ticks, 0); break;
+    case BARO_COLUMN_NAME: put_str(c, v->name); break;
+    case BARO_COLUMN_OCCURRENCE: column_i64(c, v->occurrence); break;
+    case BARO_COLUMN_DRIVER: put_known(c, driver ? (uint64_t)driver->pid : 0, 0); break;
+    case BARO_COLUMN_DRIVER_START: put_known(c, driver ? driver->start_ticks : 0, 0); break;
+    case BARO_COLUMN_IS_DRIVER: column_bool(c, v->is_driver); break;
+    case BARO_COLUMN_IS_IDLE: column_bool(c, v->is_idle); break;
+    case BARO_COLUMN_OPEN: column_bool(c, !v->has_ended); break;
+    case BARO_COLUMN_STATUS:
+    case BARO_COLUMN_SIGNAL: put_wait_status(c, v->has_status, v->status); break;
+    case BARO_COLUMN_CMDLINE:
+        if (v->cmdline)
+            put_str(c, v->cmdline);
+        else
+            column_null(c);
+        break;
+    default: column_null(c);
+    }
+}
+
+static void put_item(struct column *c, struct filling *f, const struct of_item *p)
+{
+    switch (c->is->kind) {
+    case BARO_COLUMN_BOUNDS: put_made(c, f, bounds_of, p); break;
+    case BARO_COLUMN_ESTIMATES: put_made(c, f, estimates_of, p); break;
+    case BARO_COLUMN_FACT:
+    case BARO_COLUMN_FACT_REASON: put_fact(c, p); break;
+    default:
+        if (p->steps)
+            put_step(c, p);
+        else
+            put_phase(c, f, p);
     }
 }
 
@@ -416,8 +462,8 @@ static void put_identity(struct column *c, struct filling *f, const struct chunk
         put_exit(c, f, k->exit);
     else if (k->event)
         put_event(c, f, k->event);
-    else if (k->kind == BARO_ROWS_PHASE)
-        put_phase(c, f, k->phase);
+    else if (k->kind == BARO_ROWS_PHASE || k->kind == BARO_ROWS_STEP)
+        put_item(c, f, &(struct of_item){f->timeline, k->kind == BARO_ROWS_STEP ? f->steps : NULL, k->item});
     else if (c->is->kind == BARO_COLUMN_LOSSY)
         column_bool(c, k->sample->lossy);
     else if (c->is->kind == BARO_COLUMN_BOUNDS)

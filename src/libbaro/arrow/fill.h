@@ -3,6 +3,7 @@
 #ifndef LIBBARO_ARROW_FILL_H
 #define LIBBARO_ARROW_FILL_H
 
+#include "baro/steps.h"
 #include "baro/tape.h"
 #include "baro/timeline.h"
 #include "libbaro/arrow/build.h"
@@ -20,6 +21,7 @@ struct filling {
     bool has_time;
     struct baro_previous *previous;       /* NULL: no column needs the row before */
     const struct baro_timeline *timeline; /* NULL: no row or column is a phase */
+    const struct baro_steps *steps;       /* NULL: no row is a step */
     const char *(*user)(void *context, uint32_t uid);
     void *user_context;
     struct buf text; /* reused for each text */
@@ -42,7 +44,7 @@ struct chunk {
     struct baro_entity *const *entity;
     const struct baro_exit *exit;
     const struct baro_event *event;
-    size_t phase;             /* of BARO_ROWS_PHASE: its position in the timeline */
+    size_t item;              /* of BARO_ROWS_PHASE and _STEP: its position in the timeline or among the steps */
     double cores[CHUNK_ROWS]; /* chunk_compare() sets them */
     uint8_t cores_absent[CHUNK_ROWS];
 };

@@ -13,12 +13,13 @@
 enum { BATCH_ROWS = 65536, TEXT_ROOM = 1024, TEXT_MOST = 16 << 20 };
 
 struct stream {
-    struct baro_fold *fold; /* has the timeline; NULL: no row or column is a phase */
-    size_t next_item;       /* of the timeline: rows of phases */
-    uint64_t damage;        /* bytes that the fold stepped over, for rows of phases */
-    struct baro_tape *tape; /* its own cursor */
+    struct baro_fold *fold;   /* has the timeline; NULL: no row or column is a phase */
+    struct baro_steps *steps; /* NULL: no row is a step */
+    size_t next_item;         /* of the timeline, or of the steps: rows of phases, of steps */
+    uint64_t damage;          /* bytes that the fold stepped over, for rows of phases and steps */
+    struct baro_tape *tape;   /* its own cursor */
     struct baro_columns *chosen;
-    int rows; /* a kind, BARO_ROWS_EVENT or BARO_ROWS_PHASE */
+    int rows; /* a kind, or BARO_ROWS_... */
     uint64_t from_ns, to_ns;
     size_t batch_rows;
     bool begun, ended, derived;
@@ -60,9 +61,15 @@ static void note_tasks(struct filling *f, const struct baro_sample *sample)
     }
 }
 
+/* Are the rows those of a list that is made from the whole tape? */
+static bool is_of_list(int rows)
+{
+    return rows == BARO_ROWS_PHASE || rows == BARO_ROWS_STEP;
+}
+
 static bool is_of_samples(int rows)
 {
-    return rows != BARO_ROWS_EVENT && rows != BARO_ROWS_PHASE && rows != BARO_KIND_EXIT;
+    return rows != BARO_ROWS_EVENT && !is_of_list(rows) && rows != BARO_KIND_EXIT;
 }
 
 static size_t rows_of(struct stream *s, const struct baro_record *r)
@@ -115,6 +122,16 @@ static int next_phase(struct stream *s)
     return s->n > 0;
 }
 
+static int next_step(struct stream *s)
+{
+    const struct baro_step *step = baro_steps_get(s->steps, s->next_item);
+    s->next = 0;
+    s->n = step != NULL;
+    s->t_ns = step ? step->begin_ns : 0;
+    s->next_item += s->n;
+    return step != NULL;
+}
+
 /* Moves to the next record that has rows. Returns 1, 0 at the end, or a negative code. A reading of the machine or
  * of entities may be older than the sample that has it, so the first sample after the range is the last one that may
  * have rows. Exits and events may stand later on the tape than they happened, so they are searched for up to its
@@ -122,8 +139,8 @@ static int next_phase(struct stream *s)
 static int next_record(struct stream *s)
 {
     int r = 1;
-    if (s->rows == BARO_ROWS_PHASE)
-        return next_phase(s);
+    if (is_of_list(s->rows))
+        return s->rows == BARO_ROWS_PHASE ? next_phase(s) : next_step(s);
     s->n = 0;
     while (s->n == 0 && r > 0 && !s->ended) {
         if (keep_record(s) < 0)
@@ -154,8 +171,8 @@ static struct chunk next_chunk(struct stream *s, size_t most)
         k.exit = row_exit(r->u.exit);
     else if (s->rows == BARO_ROWS_EVENT)
         k.event = r->u.event;
-    else if (s->rows == BARO_ROWS_PHASE)
-        k.phase = s->next_item - 1;
+    else if (is_of_list(s->rows))
+        k.item = s->next_item - 1;
     else
         k.sample = r->u.sample;
     if (s->rows == BARO_KIND_PROCESS)
@@ -219,6 +236,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     struct stream *s = stream->private_data;
     const char *kind = s->rows == BARO_ROWS_EVENT   ? "event"
                        : s->rows == BARO_ROWS_PHASE ? "phase"
+                       : s->rows == BARO_ROWS_STEP  ? "step"
                                                     : baro_tape_kind_name(s->tape, s->rows);
     int r = arrow_schema(s->column, s->n_columns, s->filling.header, s->rows, kind, out);
     return r < 0 ? fail_stream(s, r) : 0;
@@ -241,7 +259,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 uint64_t baro_arrow_damage(const struct ArrowArrayStream *stream)
 {
     const struct stream *s = stream->private_data;
-    return s->rows == BARO_ROWS_PHASE ? s->damage : baro_tape_damage(s->tape);
+    return is_of_list(s->rows) ? s->damage : baro_tape_damage(s->tape);
 }
 
 static const char *get_last_error(struct ArrowArrayStream *stream)
@@ -257,6 +275,7 @@ static void stream_free(struct stream *s)
     baro_columns_free(s->chosen);
     baro_previous_free(s->filling.previous);
     baro_fold_free(s->fold);
+    baro_steps_free(s->steps);
     buf_done(&s->filling.text);
     baro_tape_close(s->tape);
     free(s);
@@ -336,14 +355,19 @@ static int prepare_stream(struct stream *s, const struct baro_tape *tape, struct
     s->derived = has_column(s, BARO_COLUMN_DERIVED);
     if ((s->derived || has_column(s, BARO_COLUMN_CORES)) && baro_previous_new(&s->filling.previous) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    if (!has_column(s, BARO_COLUMN_PHASE) && s->rows != BARO_ROWS_PHASE)
+    bool has_phase = has_column(s, BARO_COLUMN_PHASE) || s->rows == BARO_ROWS_PHASE;
+    if (!has_phase && s->rows != BARO_ROWS_STEP)
         return 0;
     int r = tape_open_again(&other, tape, PART_ALL, err);
     if (r < 0)
         return r;
-    r = baro_fold_of_tape(other, BARO_FOLD_TIMELINE, &s->fold, err);
-    if (r >= 0)
+    if (has_phase)
+        r = baro_fold_of_tape(other, BARO_FOLD_TIMELINE, &s->fold, err);
+    if (r >= 0 && has_phase)
         s->filling.timeline = baro_fold_timeline(s->fold);
+    if (r >= 0 && s->rows == BARO_ROWS_STEP)
+        r = baro_steps_of_tape(other, &s->steps, err);
+    s->filling.steps = s->steps;
     s->damage = baro_tape_damage(other);
     baro_tape_close(other);
     return r;
@@ -368,7 +392,7 @@ int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
     struct baro_columns *chosen = NULL;
     struct stream *s = NULL;
     int r = tape_open_again(&own, tape, PART_ALL, err);
-    if (r == 0 && rows != BARO_ROWS_EVENT && rows != BARO_ROWS_PHASE &&
+    if (r == 0 && rows != BARO_ROWS_EVENT && !is_of_list(rows) &&
         rows > BARO_KIND_DIRECTORY) /* its columns are declared on the tape */
         r = baro_tape_read_kinds(own, err);
     if (r == 0)

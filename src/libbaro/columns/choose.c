@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "baro/steps.h"
 #include "baro/timeline.h"
 #include "base/error.h"
 #include "base/span.h"
@@ -23,11 +24,13 @@ enum {
     OF_ENTITY = 32, /* rows of a kind of this library */
     OF_OTHER = 64,  /* rows of a kind that only the tape has */
     OF_PHASE = 128,
-    OF_ALL = 255,
-    CORES = 256 /* rows of a kind for which cores can be derived */
+    OF_STEP = 256,
+    OF_ALL = 511,
+    CORES = 512 /* rows of a kind for which cores can be derived */
 };
 #define WHO (OF_PROCESS | OF_EXIT)
 #define ENTITIES (OF_ENTITY | OF_OTHER)
+#define SPANS (OF_PHASE | OF_STEP) /* their values are facts */
 
 static const struct {
     const char *name, *alias;
@@ -37,26 +40,31 @@ static const struct {
 } identities[] = {
     {"time", NULL, BARO_COLUMN_TIME, OF_ALL, true},
     {"t_ns", "t", BARO_COLUMN_T, OF_ALL, true},
-    {"end_ns", "end", BARO_COLUMN_END, OF_PHASE, true},
+    {"end_ns", "end", BARO_COLUMN_END, SPANS, true},
     {"event", "kind", BARO_COLUMN_EVENT, OF_EVENT, true},
-    {"pid", NULL, BARO_COLUMN_PID, WHO | OF_EVENT | OF_PHASE, true},
-    {"start_ticks", "start", BARO_COLUMN_START, WHO | OF_EVENT | OF_PHASE, true},
+    {"pid", NULL, BARO_COLUMN_PID, WHO | OF_EVENT | SPANS, true},
+    {"start_ticks", "start", BARO_COLUMN_START, WHO | OF_EVENT | SPANS, true},
     {"ppid", "parent", BARO_COLUMN_PPID, WHO, true},
     {"uid", NULL, BARO_COLUMN_UID, WHO, true},
     {"user", NULL, BARO_COLUMN_USER, WHO, false},
     {"id", NULL, BARO_COLUMN_ID, ENTITIES, false},
-    {"name", NULL, BARO_COLUMN_NAME, WHO | ENTITIES | OF_PHASE, true},
+    {"name", NULL, BARO_COLUMN_NAME, WHO | ENTITIES | SPANS, true},
+    {"occurrence", NULL, BARO_COLUMN_OCCURRENCE, OF_STEP, true},
+    {"driver_pid", "driver", BARO_COLUMN_DRIVER, OF_STEP, true},
+    {"driver_start_ticks", NULL, BARO_COLUMN_DRIVER_START, OF_STEP, true},
+    {"is_driver", NULL, BARO_COLUMN_IS_DRIVER, OF_STEP, true},
+    {"is_idle", NULL, BARO_COLUMN_IS_IDLE, OF_STEP, true},
     {"path", NULL, BARO_COLUMN_PATH, OF_PHASE, true},
     {"parent", NULL, BARO_COLUMN_PARENT, OF_PHASE, true},
     {"depth", NULL, BARO_COLUMN_DEPTH, OF_PHASE, true},
-    {"is_open", "open", BARO_COLUMN_OPEN, OF_PHASE, true},
+    {"is_open", "open", BARO_COLUMN_OPEN, SPANS, true},
     {"label", NULL, BARO_COLUMN_LABEL, ENTITIES, true},
     {"attributes", NULL, BARO_COLUMN_ATTRIBUTES, OF_OTHER, true},
     {"owner_pid", NULL, BARO_COLUMN_OWNER, OF_OTHER, false},
-    {"cmdline", "command", BARO_COLUMN_CMDLINE, WHO, true},
+    {"cmdline", "command", BARO_COLUMN_CMDLINE, WHO | OF_STEP, true},
     {"age_ns", "age", BARO_COLUMN_AGE, OF_PROCESS, false},
-    {"status", NULL, BARO_COLUMN_STATUS, OF_EXIT | OF_PHASE, true},
-    {"signal", NULL, BARO_COLUMN_SIGNAL, OF_EXIT | OF_PHASE, true},
+    {"status", NULL, BARO_COLUMN_STATUS, OF_EXIT | SPANS, true},
+    {"signal", NULL, BARO_COLUMN_SIGNAL, OF_EXIT | SPANS, true},
     {"source", NULL, BARO_COLUMN_SOURCE, OF_EXIT, true},
     {"origin", NULL, BARO_COLUMN_ORIGIN, WHO, false},
     {"sampled", NULL, BARO_COLUMN_SAMPLED, OF_EXIT, true},
@@ -65,12 +73,18 @@ static const struct {
     {"attributes", NULL, BARO_COLUMN_GIVEN, OF_EVENT | OF_PHASE, true},
     {"phase", NULL, BARO_COLUMN_PHASE, OF_ALL & ~OF_PHASE, false},
     {"lossy", NULL, BARO_COLUMN_LOSSY, OF_JOB, true},
-    {"lower_bounds", NULL, BARO_COLUMN_BOUNDS, OF_JOB | OF_PHASE, true},
-    {"estimates", NULL, BARO_COLUMN_ESTIMATES, OF_PHASE, true},
+    {"lower_bounds", NULL, BARO_COLUMN_BOUNDS, OF_JOB | SPANS, true},
+    {"estimates", NULL, BARO_COLUMN_ESTIMATES, SPANS, true},
     {"cores", NULL, BARO_COLUMN_CORES, CORES, true},
 };
 #define IDENTITIES (sizeof(identities) / sizeof(*identities))
 #define REASON "_absent"
+
+/* Fact i of rows of facts; NULL if there is none. */
+static const struct baro_fact *fact_of(int rows, int i)
+{
+    return rows == BARO_ROWS_PHASE ? baro_timeline_fact(i) : rows == BARO_ROWS_STEP ? baro_steps_fact(i) : NULL;
+}
 
 static unsigned rows_of(int kind)
 {
@@ -78,6 +92,7 @@ static unsigned rows_of(int kind)
     switch (kind) {
     case BARO_ROWS_EVENT: return OF_EVENT;
     case BARO_ROWS_PHASE: return OF_PHASE;
+    case BARO_ROWS_STEP: return OF_STEP;
     case BARO_KIND_PROCESS: return OF_PROCESS | cores;
     case BARO_KIND_JOB: return OF_JOB | cores;
     case BARO_KIND_EXIT: return OF_EXIT;
@@ -100,7 +115,7 @@ bool columns_identity(int rows, const char *name)
 
 static bool has_rows(const struct baro_tape *tape, int rows)
 {
-    return rows == BARO_ROWS_EVENT || rows == BARO_ROWS_PHASE ||
+    return rows == BARO_ROWS_EVENT || rows == BARO_ROWS_PHASE || rows == BARO_ROWS_STEP ||
            (rows >= 0 && rows < baro_tape_kind_count(tape) && rows_of(rows));
 }
 
@@ -110,6 +125,8 @@ int baro_rows_find(const struct baro_tape *tape, const char *name)
         return BARO_ROWS_EVENT;
     if (strcmp(name, "phase") == 0)
         return BARO_ROWS_PHASE;
+    if (strcmp(name, "step") == 0)
+        return BARO_ROWS_STEP;
     int kind = baro_tape_kind_find(tape, name);
     return kind >= 0 && rows_of(kind) ? kind : -1;
 }
@@ -129,13 +146,13 @@ static int add_column(struct baro_columns *c, struct baro_column column)
 static int add_metric(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-    return add_column(c, (struct baro_column){columns_metric_name(c, m, kind, id), as, id, m});
+    return add_column(c, (struct baro_column){columns_metric_name(c, m, kind, id), as, id, m, NULL});
 }
 
 /* A column of reasons has a name of its own, which the selection owns; it is not a metric's name. */
-static int add_reason_of(struct baro_columns *c, const char *of, int id, const struct baro_metric *m,
-                         enum baro_column_kind as)
+static int add_reason_of(struct baro_columns *c, struct baro_column column)
 {
+    const char *of = column.name;
     size_t len = strlen(of);
     struct column_name *name = malloc(sizeof(*name) + len + sizeof(REASON));
     if (!name)
@@ -144,18 +161,20 @@ static int add_reason_of(struct baro_columns *c, const char *of, int id, const s
     memcpy(name->text + len, REASON, sizeof(REASON));
     name->next = c->names;
     c->names = name;
-    return add_column(c, (struct baro_column){name->text, as, id, m});
+    column.name = name->text;
+    return add_column(c, column);
 }
 
 static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-    return add_reason_of(c, columns_metric_name(c, m, kind, id), id, m, as);
+    return add_reason_of(c, (struct baro_column){columns_metric_name(c, m, kind, id), as, id, m, NULL});
 }
 
 static int add_fact(struct baro_columns *c, int fact)
 {
-    return add_column(c, (struct baro_column){baro_timeline_fact(fact)->name, BARO_COLUMN_FACT, fact, NULL});
+    const struct baro_fact *is = fact_of(c->rows, fact);
+    return add_column(c, (struct baro_column){is->name, BARO_COLUMN_FACT, fact, NULL, is});
 }
 
 /* Was the metric asked for when the tape was recorded? True also of metrics that only the tape's writer knew. */
@@ -171,13 +190,13 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
     for (size_t i = 0; i < IDENTITIES && code == 0; i++) {
         bool shown = identities[i].shown || (identities[i].kind == BARO_COLUMN_OWNER && kind == KIND_gpu_process);
         if (shown && (identities[i].rows & rows_of(kind)))
-            code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
+            code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL, NULL});
     }
     for (int id = 0; code == 0 && id < baro_tape_metric_count(tape, kind); id++) {
         if (asked(tape, kind, id))
             code = add_metric(c, tape, kind, id, BARO_COLUMN_METRIC);
     }
-    for (int fact = 0; kind == BARO_ROWS_PHASE && code == 0 && fact < baro_timeline_fact_count(); fact++)
+    for (int fact = 0; code == 0 && fact_of(kind, fact); fact++)
         code = add_fact(c, fact);
     for (int id = 0; kind == BARO_KIND_JOB && code == 0 && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
         if (baro_metric_adds_up(id) && asked(tape, BARO_KIND_PROCESS, id))
@@ -204,24 +223,26 @@ static int find_metric(const struct baro_columns *c, const struct baro_tape *tap
     return *ret_sum ? id : -1;
 }
 
-static int find_fact(struct span word)
+static int find_fact(int rows, struct span word)
 {
-    for (int fact = 0; fact < baro_timeline_fact_count(); fact++) {
-        if (span_equal(word, baro_timeline_fact(fact)->name))
+    const struct baro_fact *is;
+    for (int fact = 0; (is = fact_of(rows, fact)); fact++) {
+        if (span_equal(word, is->name))
             return fact;
     }
     return -1;
 }
 
 /* 1: added, 0: no such column, negative: error */
-static int add_word_of_phase(struct baro_columns *c, struct span word)
+static int add_word_of_facts(struct baro_columns *c, struct span word)
 {
     const size_t tail = strlen(REASON);
     bool is_reason = word.len > tail && memcmp(word.at + word.len - tail, REASON, tail) == 0;
-    int fact = find_fact(is_reason ? span_of(word.at, word.len - tail) : word);
+    int fact = find_fact(c->rows, is_reason ? span_of(word.at, word.len - tail) : word);
     if (fact < 0)
         return 0;
-    int code = is_reason ? add_reason_of(c, baro_timeline_fact(fact)->name, fact, NULL, BARO_COLUMN_FACT_REASON)
+    const struct baro_fact *is = fact_of(c->rows, fact);
+    int code = is_reason ? add_reason_of(c, (struct baro_column){is->name, BARO_COLUMN_FACT_REASON, fact, NULL, is})
                          : add_fact(c, fact);
     return code < 0 ? code : 1;
 }
@@ -238,7 +259,8 @@ static int add_word(struct baro_columns *c, const struct baro_tape *tape, struct
     }
     id = derive_find(c->rows, word.at, word.len);
     if (id >= 0) {
-        code = add_column(c, (struct baro_column){baro_derived_get(c->rows, id)->name, BARO_COLUMN_DERIVED, id, NULL});
+        code = add_column(
+            c, (struct baro_column){baro_derived_get(c->rows, id)->name, BARO_COLUMN_DERIVED, id, NULL, NULL});
         return code < 0 ? code : 1;
     }
     if (word.len <= tail || memcmp(word.at + word.len - tail, REASON, tail) != 0)
@@ -258,10 +280,10 @@ static int add_named(struct baro_columns *c, const struct baro_tape *tape, struc
             span_equal(word, identities[i].name) || (identities[i].alias && span_equal(word, identities[i].alias));
         if (!named || !(identities[i].rows & rows_of(c->rows)))
             continue;
-        int code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
+        int code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL, NULL});
         return code < 0 ? code : 1;
     }
-    return c->rows == BARO_ROWS_PHASE ? add_word_of_phase(c, word) : add_word(c, tape, word);
+    return fact_of(c->rows, 0) ? add_word_of_facts(c, word) : add_word(c, tape, word);
 }
 
 static int add_list(struct baro_columns *c, const char *list, const struct baro_tape *tape, struct baro_error *err)
@@ -361,8 +383,8 @@ size_t baro_columns_names(const struct baro_tape *tape, int rows, const char **r
         note_metric(&names, baro_tape_metric(tape, rows, id));
     for (int i = 0; i < baro_derived_count(rows); i++)
         note_name(&names, baro_derived_get(rows, i)->name);
-    for (int fact = 0; rows == BARO_ROWS_PHASE && fact < baro_timeline_fact_count(); fact++)
-        note_name(&names, baro_timeline_fact(fact)->name);
+    for (int fact = 0; fact_of(rows, fact); fact++)
+        note_name(&names, fact_of(rows, fact)->name);
     for (int id = 0; rows == BARO_KIND_JOB && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
         if (baro_metric_adds_up(id))
             note_metric(&names, baro_metric_get(BARO_KIND_PROCESS, id));

@@ -12,7 +12,7 @@ struct column_name {
 };
 
 struct baro_columns {
-    int rows; /* a kind, BARO_ROWS_EVENT or BARO_ROWS_PHASE */
+    int rows; /* a kind, or BARO_ROWS_... */
     size_t n;
     struct baro_column *at;
     struct column_name *names; /* names of columns of reasons */

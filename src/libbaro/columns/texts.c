@@ -2,6 +2,7 @@
 /* Texts of columns that are put together from several values. */
 #include <string.h>
 
+#include "baro/steps.h"
 #include "baro/timeline.h"
 #include "base/json.h"
 #include "libbaro/columns/columns.h"
@@ -91,18 +92,34 @@ size_t baro_timeline_given_json(const struct baro_timeline *timeline, size_t ite
     return give_text(&b, b.len ? b.len - 1 : 0, ret, size); /* without the end of the line */
 }
 
+/* Adds the name of a fact whose value has the mark of a flag. */
+static void put_marked(struct buf *b, const struct baro_fact *fact, const struct baro_value *v, unsigned flag)
+{
+    const char *mark = v->absent ? NULL : baro_value_mark(v->flags), *wanted = baro_value_mark(flag);
+    if (!mark || !wanted || strcmp(mark, wanted) != 0)
+        return;
+    buf_str(b, b->len ? " " : "");
+    buf_str(b, fact->name);
+}
+
 size_t baro_timeline_marked(const struct baro_timeline *timeline, size_t item, unsigned flag, char *ret, size_t size)
 {
-    const char *wanted = baro_value_mark(flag);
     struct baro_value v;
     struct buf b = {0};
-    for (int fact = 0; wanted && fact < baro_timeline_fact_count(); fact++) {
-        bool is_there = baro_timeline_value(timeline, item, fact, &v) == BARO_PRESENT;
-        const char *mark = is_there ? baro_value_mark(v.flags) : NULL;
-        if (!mark || strcmp(mark, wanted) != 0)
-            continue;
-        buf_str(&b, b.len ? " " : "");
-        buf_str(&b, baro_timeline_fact(fact)->name);
+    for (int fact = 0; fact < baro_timeline_fact_count(); fact++) {
+        baro_timeline_value(timeline, item, fact, &v);
+        put_marked(&b, baro_timeline_fact(fact), &v, flag);
+    }
+    return give_text(&b, b.len, ret, size);
+}
+
+size_t baro_steps_marked(const struct baro_steps *steps, size_t step, unsigned flag, char *ret, size_t size)
+{
+    struct baro_value v;
+    struct buf b = {0};
+    for (int fact = 0; fact < baro_steps_fact_count(); fact++) {
+        baro_steps_value(steps, step, fact, &v);
+        put_marked(&b, baro_steps_fact(fact), &v, flag);
     }
     return give_text(&b, b.len, ret, size);
 }

@@ -10,13 +10,9 @@
 #include "base/error.h"
 #include "base/json_scan.h"
 
-#define KEY_MOST 16u
-
-/* A line. Its first member is its kind, and the others are its attributes. */
+/* A line: what kind it is, by the member with its text, and its attributes. */
 struct line {
-    char key[KEY_MOST];
-    const char *text; /* NULL: it is number */
-    uint64_t number;
+    const char *key, *text; /* NULL: of no kind that is known */
     const char *on;
     bool children, has_uid;
     uint64_t uid, line, column;
@@ -33,60 +29,37 @@ struct reading_lines {
 
 /* ---- a line ---- */
 
-static bool keep_string(struct reading_lines *r, struct span *s, const char **ret)
+static const char *take_text(struct reading_lines *r, struct span s, const char *key)
 {
     char *at = r->file->text + r->text_len;
     size_t len;
-    if (!json_string(s, at, r->text_cap - r->text_len - 1, &len))
-        return false;
+    if (!json_member(&s, span_str(key)) || !json_string(&s, at, r->text_cap - r->text_len - 1, &len))
+        return NULL;
     at[len] = 0;
     r->text_len += len + 1;
-    *ret = at;
-    return true;
+    return at;
 }
 
-static bool take_member(struct reading_lines *r, struct span *s, const char *key, struct line *l, bool first)
+static bool take_number(struct span s, const char *key, uint64_t *ret)
 {
-    const char *text = NULL;
-    uint64_t number = 0;
-    json_blanks(s);
-    bool is_true = json_literal(s, "true");
-    if (!is_true && !(s->len && *s->at == '"' ? keep_string(r, s, &text) : scan_u64(s, &number)))
-        return false;
-    if (first) {
-        memcpy(l->key, key, KEY_MOST);
-        l->text = text;
-        l->number = number;
-    } else if (strcmp(key, "line") == 0) {
-        l->line = number;
-    } else if (strcmp(key, "column") == 0) {
-        l->column = number;
-    } else if (strcmp(key, "on") == 0) {
-        l->on = text;
-    } else if (strcmp(key, "children") == 0) {
-        l->children = is_true;
-    } else if (strcmp(key, "uid") == 0) {
-        l->has_uid = true;
-        l->uid = number;
-    }
-    return true;
+    return json_member(&s, span_str(key)) && scan_u64(&s, ret);
 }
 
 static bool parse_line(struct reading_lines *r, struct span s, struct line *ret)
 {
-    *ret = (struct line){.key = ""};
-    if (!json_next_is(&s, '{'))
-        return false;
-    for (bool first = true; first || json_next_is(&s, ','); first = false) {
-        char key[KEY_MOST] = "";
-        size_t len;
-        if (!json_string(&s, key, KEY_MOST - 1, &len) || !json_next_is(&s, ':'))
-            return false;
-        key[len] = 0;
-        if (!take_member(r, &s, key, ret, first))
-            return false;
+    static const char *const keys[] = {"error", "job", "task", "match", "exact", "sandbox", "cgroup", "pidfile", "pid"};
+    struct span children = s;
+    *ret = (struct line){0};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !ret->text; i++) {
+        ret->key = keys[i];
+        ret->text = take_text(r, s, keys[i]);
     }
-    return json_next_is(&s, '}');
+    ret->on = take_text(r, s, "on");
+    ret->children = json_member(&children, span_str("children")) && json_literal(&children, "true");
+    ret->has_uid = take_number(s, "uid", &ret->uid);
+    take_number(s, "line", &ret->line);
+    take_number(s, "column", &ret->column);
+    return json_fault(s) == SIZE_MAX;
 }
 
 /* ---- what it says ---- */
@@ -195,9 +168,7 @@ static int take_line(struct reading_lines *r, const struct line *l)
         if (strcmp(l->key, pins[i].key) == 0)
             return take_pin(r, l, pins[i].kind);
     }
-    if (strcmp(l->key, "sandbox") == 0)
-        return take_sandbox(r, l);
-    return error_set(r->err, BARO_E_SYNTAX, "baro-tasks is of another version: install both together");
+    return take_sandbox(r, l);
 }
 
 int task_file_parse(struct task_file *ret, const char *path, struct span lines, struct baro_error *err)

@@ -295,6 +295,15 @@ const char *baro_runset_name(const struct baro_runset *set, size_t run)
     return run < set->n_runs ? set->run[run].name : NULL;
 }
 
+const char *baro_runset_circumstance(const struct baro_runset *set, size_t run, const char *what)
+{
+    for (size_t i = 0; run < set->n_runs && i < CIRCUMSTANCES; i++) {
+        if (strcmp(circumstances[i].what, what) == 0)
+            return set->run[run].text[i];
+    }
+    return NULL;
+}
+
 size_t baro_runset_rows(const struct baro_runset *set)
 {
     return set->n_rows;

@@ -10,13 +10,14 @@
 void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap)
 {
     size_t n = 0;
-    for (int kind = 0; kind < baro_tape_kind_count(tape) && n + 3 < cap; kind++) {
+    for (int kind = 0; kind < baro_tape_kind_count(tape) && n + 4 < cap; kind++) {
         const char *name = baro_tape_kind_name(tape, kind);
         if (baro_rows_find(tape, name) == kind)
             ret[n++] = name;
         if (kind == BARO_KIND_JOB) {
             ret[n++] = "event";
             ret[n++] = "phase";
+            ret[n++] = "step";
         }
     }
     ret[n] = NULL;

@@ -416,8 +416,8 @@ void row_cell(const struct output_row *r, const struct columns *columns, size_t 
     enum baro_origin origin;
     ret->kind = CELL_ABSENT;
     ret->absent = BARO_ABSENT_UNKNOWN;
-    if (r->kind == ROW_PHASE && c->kind != BARO_COLUMN_TIME) {
-        phase_cell(r, c, ret);
+    if (row_is_of_list(r->kind) && c->kind != BARO_COLUMN_TIME && c->kind != BARO_COLUMN_PHASE) {
+        list_cell(r, c, ret);
         return;
     }
     switch (c->kind) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows and columns for programs. A row is a process at a sample, the job at a sample, an entity at a reading, an exit,
- * an event or a phase. A column is part of a row's identity (which process, when), a metric of its kind, or a value
- * that is computed from others (cores). A cell is the value of a column in a row. Encoders walk rows and columns; they
- * know no metric by name, so that kinds and metrics which only the tape defines are written like all others.
+ * an event, a phase or a step. A column is part of a row's identity (which process, when), a metric of its kind, or a
+ * value that is computed from others (cores). A cell is the value of a column in a row. Encoders walk rows and columns;
+ * they know no metric by name, so that kinds and metrics which only the tape defines are written like all others.
  */
 #ifndef OUTPUT_ROWS_ROW_H
 #define OUTPUT_ROWS_ROW_H
@@ -15,10 +15,17 @@
 #include "baro/baro.h"
 #include "base/buf.h"
 
-/* The kind of a row: an enum baro_kind, or a kind that only the tape has; or one of these for events and phases, which
- * have no metrics and so no kind. */
+/* The kind of a row: an enum baro_kind, or a kind that only the tape has; or one of these for events, phases and
+ * steps, which have no metrics and so no kind. */
 #define ROW_EVENT BARO_ROWS_EVENT
 #define ROW_PHASE BARO_ROWS_PHASE
+#define ROW_STEP BARO_ROWS_STEP
+
+/* Is it a row of a list that is made from the whole tape? No record has it. */
+static inline bool row_is_of_list(int kind)
+{
+    return kind == ROW_PHASE || kind == ROW_STEP;
+}
 
 /* The names that baro_rows_find() takes: fills at most cap - 1 and ends with NULL. */
 void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap);
@@ -70,7 +77,8 @@ struct output_row {
     struct row_time *time;         /* NULL: the text of times is not kept */
     struct buf *attributes;        /* room for their text, and for other lists; NULL: these are absent */
     const struct baro_timeline *timeline; /* NULL: phases are absent */
-    size_t phase;                         /* the row is of ROW_PHASE: its position in the timeline */
+    const struct baro_steps *steps;       /* NULL: no row is a step */
+    size_t item; /* the row is of ROW_PHASE or ROW_STEP: its position in the timeline, or among the steps */
 };
 
 /* Returns the wall-clock time of an instant, which takes into account that the clock was set or the machine
@@ -116,7 +124,7 @@ struct cell {
 /* Reads the cells of a row: call row_read() first, then the other function for each cell. */
 void row_read(const struct output_row *r, const struct columns *c);
 void row_cell(const struct output_row *r, const struct columns *c, size_t i, struct cell *ret);
-/* phase_cell.c: the same for a phase, but for its time. */
-void phase_cell(const struct output_row *r, const struct baro_column *c, struct cell *ret);
+/* list_cell.c: the same for a phase or a step, but for its time. */
+void list_cell(const struct output_row *r, const struct baro_column *c, struct cell *ret);
 
 #endif

@@ -33,7 +33,8 @@ static struct output_row row_of(struct row_source *s, uint64_t t_ns)
                                .names = &s->names,
                                .time = &s->time,
                                .attributes = &s->attributes,
-                               .timeline = s->timeline};
+                               .timeline = s->timeline,
+                               .steps = s->steps};
 }
 
 static int pass_on(struct row_source *s, struct output_row *r, row_put *put, void *context)
@@ -47,7 +48,7 @@ int row_source_sample(struct row_source *s, const struct baro_sample *sample, ro
     const int kind = s->columns.kind;
     struct output_row row = row_of(s, baro_sample_t_ns(sample));
     row_names_note(&s->names, sample);
-    if (kind == ROW_EVENT || kind == ROW_PHASE || kind == BARO_KIND_EXIT)
+    if (kind == ROW_EVENT || row_is_of_list(kind) || kind == BARO_KIND_EXIT)
         return 0;
     row.sample = sample;
     bool is_single = kind == BARO_KIND_JOB || kind == BARO_KIND_HOST;
@@ -81,13 +82,19 @@ int row_source_record(struct row_source *s, const struct baro_record *record, ro
     return pass_on(s, &row, put, context);
 }
 
-int row_source_phases(struct row_source *s, row_put *put, void *context)
+int row_source_list(struct row_source *s, row_put *put, void *context)
 {
     int code = 0;
-    for (size_t i = 0; i < baro_timeline_count(s->timeline) && code == 0; i++) {
+    const bool is_step = s->columns.kind == ROW_STEP;
+    for (size_t i = 0; is_step && i < baro_steps_count(s->steps) && code == 0; i++) {
+        struct output_row row = row_of(s, baro_steps_get(s->steps, i)->begin_ns);
+        row.item = i;
+        code = pass_on(s, &row, put, context);
+    }
+    for (size_t i = 0; !is_step && i < baro_timeline_count(s->timeline) && code == 0; i++) {
         const struct baro_timeline_item *item = baro_timeline_get(s->timeline, i);
         struct output_row row = row_of(s, item->begin_ns);
-        row.phase = i;
+        row.item = i;
         if (item->kind == BARO_TIMELINE_PHASE)
             code = pass_on(s, &row, put, context);
     }

@@ -13,6 +13,7 @@ struct row_source {
     struct row_time time;
     struct buf attributes;
     const struct baro_timeline *timeline;             /* NULL: phases are absent */
+    const struct baro_steps *steps;                   /* NULL: there are no rows of steps */
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
     bool of_every_sample; /* the machine and entities have rows also in samples for which they were not read anew */
@@ -31,7 +32,7 @@ typedef int row_put(void *context, const struct columns *c, const struct output_
  * order of the tape. Returns 0, the result of put, or -ENOMEM. */
 int row_source_record(struct row_source *s, const struct baro_record *record, row_put *put, void *context);
 int row_source_sample(struct row_source *s, const struct baro_sample *sample, row_put *put, void *context);
-/* Passes on the rows of ROW_PHASE: those of s->timeline. Returns 0, or the result of put. */
-int row_source_phases(struct row_source *s, row_put *put, void *context);
+/* Passes on the rows of ROW_PHASE or ROW_STEP: those of s->timeline or s->steps. Returns 0, or the result of put. */
+int row_source_list(struct row_source *s, row_put *put, void *context);
 
 #endif

@@ -351,6 +351,7 @@ static void put_json(const struct advising *a, struct buf *out)
     struct json j = {.out = out, .pretty = true};
     struct waste w = waste_of(a);
     json_begin(&j, '{');
+    json_key_u64(&j, "format", 1);
     json_key_u64(&j, "runs", a->advice.runs);
     json_key_begin(&j, "ask", '{');
     json_key_double(&j, "cores", a->advice.cores);

@@ -241,6 +241,7 @@ static void put_json(const struct trend *t, struct buf *out)
 {
     struct json j = {.out = out, .pretty = true};
     json_begin(&j, '{');
+    json_key_u64(&j, "format", 1);
     json_key_text(&j, "fact", t->of.name);
     json_key_text(&j, "method", "e-divisive");
     json_key_begin(&j, "runs", '[');

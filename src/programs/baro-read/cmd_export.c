@@ -41,9 +41,10 @@ struct exporting {
     const char *path;
     int kind; /* kind of the rows */
     struct row_source rows;
-    struct dialect *dialect; /* NULL: barograph's own rows */
-    struct trace *trace;     /* NULL: rows */
-    struct baro_fold *fold;  /* set if a column is the phase */
+    struct dialect *dialect;  /* NULL: barograph's own rows */
+    struct trace *trace;      /* NULL: rows */
+    struct baro_fold *fold;   /* set if a column is the phase */
+    struct baro_steps *steps; /* set if the rows are steps */
     struct users users;
     struct output out;
     struct buf text;
@@ -150,10 +151,11 @@ static int flush_text(struct exporting *x, size_t at_least)
 static int choose_columns(struct exporting *x)
 {
     int status = choose_kind(x);
-    if (!status && x->kind == ROW_PHASE && x->settings->follow)
+    if (!status && row_is_of_list(x->kind) && x->settings->follow)
         return cli_failf(x->cli,
-                         "--follow and --entity phase exclude each other: what a phase used is known when all records "
-                         "are there; --entity event has its begin and end");
+                         "--follow and --entity %s exclude each other: what a %s used is known when all records are "
+                         "there; --entity event has the begin and end of a phase, --entity exit each process",
+                         x->settings->entity, x->settings->entity);
     return status ? status : choose_rows(x);
 }
 
@@ -172,10 +174,10 @@ static int put_row(void *context, const struct columns *c, const struct output_r
     return flush_text(x, CHUNK);
 }
 
-/* The timeline has the rows of phases; no record of the tape has one. */
+/* No record of the tape has a phase or a step. */
 static int end_rows(struct exporting *x)
 {
-    int status = x->kind == ROW_PHASE ? row_source_phases(&x->rows, put_row, x) : 0;
+    int status = row_is_of_list(x->kind) ? row_source_list(&x->rows, put_row, x) : 0;
     return status < 0 ? cli_failf(x->cli, "out of memory") : status;
 }
 
@@ -329,22 +331,34 @@ static int write_records(struct exporting *x)
     return status ? status : flush_text(x, 1);
 }
 
-static int export(struct exporting *x)
+/* Makes what rows are or have that no record of the tape has: steps, and the timeline with phases. */
+static int make_lists(struct exporting *x)
 {
     uint64_t first_ns;
-    if (x->format->begin)
-        x->format->begin(x);
-    if ((x->rows.columns.phase || x->kind == ROW_PHASE) && !x->format->write) {
+    if (x->rows.columns.phase || x->kind == ROW_PHASE) {
         if (baro_fold_of_tape(x->tape, BARO_FOLD_TIMELINE, &x->fold, &x->err) < 0)
             return cli_fail(x->cli, &x->err);
         if (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
             x->known_ns = 0;
-        if (x->kind != ROW_PHASE && baro_tape_rewind(x->tape, &x->err) < 0)
+        if (!row_is_of_list(x->kind) && baro_tape_rewind(x->tape, &x->err) < 0)
             return cli_fail(x->cli, &x->err);
         x->rows.timeline = baro_fold_timeline(x->fold);
     }
+    if (x->kind == ROW_STEP && baro_steps_of_tape(x->tape, &x->steps, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    x->rows.steps = x->steps;
+    return 0;
+}
+
+static int export(struct exporting *x)
+{
+    if (x->format->begin)
+        x->format->begin(x);
+    int status = x->format->write ? 0 : make_lists(x);
+    if (status)
+        return status;
     progress_begin(x);
-    int status = x->format->write ? x->format->write(x) : write_records(x);
+    status = x->format->write ? x->format->write(x) : write_records(x);
     progress_end(x);
     if (status)
         return status;
@@ -431,6 +445,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     dialect_free(x.dialect);
     trace_free(x.trace);
     baro_fold_free(x.fold);
+    baro_steps_free(x.steps);
     row_source_done(&x.rows);
     buf_done(&x.text);
     baro_tape_close(x.tape);

@@ -44,7 +44,7 @@ struct base_value {
 };
 #define MACHINE_FACTS 3
 struct base {
-    char *machine[MACHINE_FACTS]; /* as check_machine() */
+    char *machine[MACHINE_FACTS]; /* circumstances, escaped; NULL: not known */
     struct base_value *at;
     size_t n, cap;
     bool is_there;
@@ -60,14 +60,13 @@ struct check {
     struct base base;
     struct baro_runset *set;
     struct checked_run {
-        bool is_partial;          /* its values are lower bounds */
-        bool is_elsewhere;        /* not of the base's machine */
-        const char *differs;      /* what of the machine: a constant */
-    } * run;                      /* one for each column of the set */
-    size_t cap_runs, unread;      /* unread: tapes that can't be read */
-    struct buf notes;             /* lines about tapes; NUL-terminated */
-    bool is_failed;               /* some command ended with another status than 0 */
-    char *machine[MACHINE_FACTS]; /* of the last run */
+        bool is_partial;     /* its values are lower bounds */
+        bool is_elsewhere;   /* not of the base's machine */
+        const char *differs; /* what of the machine: a constant */
+    } * run;                 /* one for each column of the set */
+    size_t cap_runs, unread; /* unread: tapes that can't be read */
+    struct buf notes;        /* lines about tapes; NUL-terminated */
+    bool is_failed;          /* some command ended with another status than 0 */
 };
 
 /* check_limits.c: each returns 0, or a negative code with one line in err. */
@@ -80,9 +79,10 @@ void base_done(struct base *b);
 const struct base_value *base_find(const struct base *b, const struct baro_runset_row *row);
 /* The values of limits that name the base. Returns 0 or the exit status of a failure that was reported. */
 int base_write(struct check *c);
-/* Reads what a machine is told from others by; no names. ret: to be freed. Returns false if out of memory. */
-bool check_machine(const struct baro_summary *s, char *ret[MACHINE_FACTS]);
+/* What a machine is told from others by; no names: circumstance i of a run set. */
 const char *check_machine_name(size_t i);
+/* Is it the same of the base's machine as of a run's? */
+bool base_is_of(const struct base *b, const struct baro_runset *set, size_t run, size_t i);
 
 /* check_judge.c */
 /* Sorts numbers and returns their median; NAN of none. */

@@ -24,11 +24,11 @@
 /* ---- the machine ---- */
 
 static const struct {
-    const char *key, *what, *section, *fact;
+    const char *key, *what; /* what: the circumstance of a run set */
 } machine_facts[MACHINE_FACTS] = {
-    {"cpu_model", "CPU model", "host", "cpu_model"},
-    {"architecture", "architecture", "host", "machine"},
-    {"cores", "cores allowed", "limits", "cores_at_most"},
+    {"cpu_model", "CPU model"},
+    {"architecture", "architecture"},
+    {"cores", "cores allowed"},
 };
 
 const char *check_machine_name(size_t i)
@@ -36,182 +36,110 @@ const char *check_machine_name(size_t i)
     return machine_facts[i].what;
 }
 
-bool check_machine(const struct baro_summary *s, char *ret[MACHINE_FACTS])
+static bool is_escaped(const char *escaped, const char *text)
 {
-    bool fits = true;
-    for (size_t i = 0; i < MACHINE_FACTS; i++) {
-        struct baro_value v;
-        struct buf b = {0};
-        baro_fact_id id = baro_summary_fact_find(machine_facts[i].section, machine_facts[i].fact);
-        baro_summary_value(s, id, 0, &v);
-        if (v.absent)
-            buf_str(&b, "not known");
-        else if (baro_summary_fact(id)->type == BARO_FACT_TEXT)
-            text_escaped(&b, v.text, strlen(v.text));
-        else
-            fmt_decimal(&b, v.real, 2);
-        buf_byte(&b, 0);
-        free(ret[i]);
-        ret[i] = b.failed ? NULL : strdup((const char *)b.at);
-        fits = fits && ret[i];
-        buf_done(&b);
-    }
-    return fits;
+    struct buf b = {0};
+    text_escaped(&b, text, strlen(text));
+    buf_byte(&b, 0);
+    bool is_same = !b.failed && strcmp(escaped, (const char *)b.at) == 0;
+    buf_done(&b);
+    return is_same;
+}
+
+bool base_is_of(const struct base *b, const struct baro_runset *set, size_t run, size_t i)
+{
+    const char *text = baro_runset_circumstance(set, run, machine_facts[i].what);
+    return b->machine[i] && strcmp(b->machine[i], "not known") != 0 && is_escaped(b->machine[i], text);
 }
 
 /* ---- reading ---- */
 
 struct reading_base {
     struct base *base;
-    struct base_value *value; /* the one that is read */
-    uint64_t format;
-    bool has_values;
-    const char *wrong; /* what; NULL: nothing so far */
-    const char *at;    /* where */
+    const char *path, *text;
+    struct baro_error *err;
 };
 
-typedef bool take_member(struct reading_base *r, const char *key, struct span *s);
-
-static bool refuse(struct reading_base *r, const struct span *s, const char *what)
+static int refuse(const struct reading_base *r, const char *at, const char *what)
 {
-    if (!r->wrong) {
-        r->wrong = what;
-        r->at = s->at;
-    }
-    return false;
+    unsigned line = 1;
+    for (const char *c = r->text; c < at; c++)
+        line += *c == '\n';
+    return error_set(r->err, BARO_E_SYNTAX, "%s:%u: %s (baro check --update writes it anew)", r->path, line, what);
 }
 
-/* Reads an object, or a list, whose elements have no key. */
-static bool read_members(struct reading_base *r, struct span *s, char bracket, take_member *take)
-{
-    char key[64] = "";
-    size_t len = 0;
-    char end = bracket == '{' ? '}' : ']';
-    if (!json_next_is(s, bracket))
-        return refuse(r, s, bracket == '{' ? "an object {...} is expected" : "a list [...] is expected");
-    if (json_next_is(s, end))
-        return true;
-    do {
-        json_blanks(s);
-        if (bracket == '{' && (!json_string(s, key, sizeof(key) - 1, &len) || !json_next_is(s, ':')))
-            return refuse(r, s, "a member \"name\": is expected");
-        key[len] = 0;
-        json_blanks(s);
-        if (!take(r, key, s))
-            return refuse(r, s, "what stands here is no JSON");
-    } while (json_next_is(s, ','));
-    return json_next_is(s, end) || refuse(r, s, "a comma, or the end of what was opened, is expected");
-}
-
-static bool take_text(struct reading_base *r, struct span *s, char **ret)
+static bool take_text(struct span object, const char *key, char **ret)
 {
     char text[TEXT_MOST];
     size_t len;
-    if (*ret || !json_string_exact(s, text, sizeof(text) - 1, &len))
-        return refuse(r, s, "a text, once, is expected");
+    if (!json_member(&object, span_str(key)) || !json_string_exact(&object, text, sizeof(text) - 1, &len))
+        return false;
     text[len] = 0;
     *ret = strdup(text);
-    return *ret || refuse(r, s, "out of memory");
+    return *ret;
 }
 
-static bool take_count(struct reading_base *r, struct span *s, uint64_t *ret)
+static bool take_whole(struct span object, const char *key, double *ret)
 {
-    return scan_u64(s, ret) || refuse(r, s, "a whole number is expected");
+    uint64_t v = 0;
+    bool is_whole = json_member(&object, span_str(key)) && scan_u64(&object, &v) &&
+                    (json_next_is(&object, ',') || json_next_is(&object, '}'));
+    *ret = (double)v;
+    return is_whole;
 }
 
-static bool skip_value(struct span *s)
-{
-    unsigned levels;
-    return json_value(s, &levels);
-}
-
-static bool take_value_member(struct reading_base *r, const char *key, struct span *s)
-{
-    struct base_value *v = r->value;
-    struct {
-        const char *key;
-        char **text;
-        double *number;
-    } members[] = {{"scope", &v->scope, NULL},   {"name", &v->name, NULL},   {"fact", &v->fact, NULL},
-                   {"median", NULL, &v->median}, {"least", NULL, &v->least}, {"most", NULL, &v->most}};
-    uint64_t number = 0;
-    if (strcmp(key, "runs") == 0)
-        return take_count(r, s, &v->n);
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-        if (strcmp(key, members[i].key) != 0)
-            continue;
-        if (members[i].text)
-            return take_text(r, s, members[i].text);
-        bool is_number = take_count(r, s, &number);
-        *members[i].number = (double)number;
-        return is_number;
-    }
-    return skip_value(s);
-}
-
-static bool take_value(struct reading_base *r, const char *key, struct span *s)
+static int take_value(const struct reading_base *r, struct span s)
 {
     struct base *b = r->base;
     struct base_value *more = array_room(b->at, b->n, &b->cap, sizeof(*more));
-    (void)key;
     if (!more)
-        return refuse(r, s, "out of memory");
+        return error_set(r->err, -ENOMEM, "out of memory");
     b->at = more;
-    r->value = &b->at[b->n++];
-    *r->value = (struct base_value){.median = -1, .least = -1, .most = -1};
-    struct span before = *s;
-    if (!read_members(r, s, '{', take_value_member))
-        return false;
-    const struct base_value *v = r->value;
-    if (!v->scope || !v->name || !v->fact || !v->n || v->least < 0 || v->median < v->least || v->most < v->median)
-        return refuse(r, &before, "a value has scope, name, fact, runs (from 1 on), and least <= median <= most");
-    return true;
+    struct base_value *v = &b->at[b->n++];
+    *v = (struct base_value){.n = 0};
+    double runs;
+    bool is_whole = take_text(s, "scope", &v->scope) && take_text(s, "name", &v->name) &&
+                    take_text(s, "fact", &v->fact) && take_whole(s, "runs", &runs) &&
+                    take_whole(s, "median", &v->median) && take_whole(s, "least", &v->least) &&
+                    take_whole(s, "most", &v->most);
+    if (!is_whole || runs < 1 || v->median < v->least || v->most < v->median)
+        return refuse(
+            r, s.at,
+            "a value has the texts scope, name and fact, and the whole numbers runs (from 1 on), and least <= "
+            "median <= most");
+    v->n = (uint64_t)runs;
+    return 0;
 }
 
-static bool take_machine(struct reading_base *r, const char *key, struct span *s)
+static int take_base(const struct reading_base *r, struct span s)
 {
-    for (size_t i = 0; i < MACHINE_FACTS; i++) {
-        if (strcmp(key, machine_facts[i].key) == 0)
-            return take_text(r, s, &r->base->machine[i]);
-    }
-    return skip_value(s);
-}
-
-static bool take_base(struct reading_base *r, const char *key, struct span *s)
-{
-    if (strcmp(key, "format") == 0) {
-        struct span before = *s;
-        return take_count(r, s, &r->format) &&
-               (r->format == BASE_FORMAT || refuse(r, &before, "format 1 is expected: another version has written it"));
-    }
-    if (strcmp(key, "machine") == 0)
-        return read_members(r, s, '{', take_machine);
-    if (strcmp(key, "values") != 0)
-        return skip_value(s);
-    r->has_values = true;
-    return read_members(r, s, '[', take_value);
+    struct span machine = s, values = s, one;
+    double format;
+    size_t fault = json_fault(s);
+    if (fault != SIZE_MAX)
+        return refuse(r, s.at + fault, "what stands here is no JSON");
+    if (!take_whole(s, "format", &format) || (unsigned)format != BASE_FORMAT)
+        return refuse(r, s.at, "an object with \"format\": 1 is expected: another version has written it");
+    bool has_machine = json_member(&machine, span_str("machine"));
+    for (size_t i = 0; has_machine && i < MACHINE_FACTS; i++)
+        take_text(machine, machine_facts[i].key, &r->base->machine[i]);
+    if (has_machine && *machine.at != '{')
+        return refuse(r, machine.at, "machine is an object: \"machine\": {}");
+    if (!json_member(&values, span_str("values")) || *values.at != '[')
+        return refuse(r, values.at, "\"values\": [] is expected");
+    int code = 0;
+    while (code >= 0 && json_element(&values, &one))
+        code = take_value(r, one);
+    return code;
 }
 
 int base_read(struct base *b, const char *path, struct baro_error *err)
 {
-    struct reading_base r = {.base = b};
     char *text = malloc(FILE_MOST + 1);
     ssize_t n = text ? fd_read_file(AT_FDCWD, path, text, FILE_MOST + 1) : -ENOMEM;
-    int code = 0;
-    struct span s = span_of(text, n < 0 || n > (ssize_t)FILE_MOST ? 0 : (size_t)n);
-    if (n < 0) {
-        code = error_set(err, (int)n, "can't read the base %s: %s", path, strerror((int)-n));
-    } else if (read_members(&r, &s, '{', take_base)) {
-        json_blanks(&s);
-        if (s.len || r.format != BASE_FORMAT || !r.has_values)
-            refuse(&r, &s, s.len ? "there is more after the end" : "\"format\": 1 and \"values\": [] are expected");
-    }
-    if (r.wrong) {
-        unsigned line = 1;
-        for (const char *at = text; at < r.at; at++)
-            line += *at == '\n';
-        code = error_set(err, BARO_E_SYNTAX, "%s:%u: %s (baro check --update writes it anew)", path, line, r.wrong);
-    }
+    struct reading_base r = {b, path, text, err};
+    int code = n < 0 ? error_set(err, (int)n, "can't read the base %s: %s", path, strerror((int)-n))
+                     : take_base(&r, span_of(text, n > (ssize_t)FILE_MOST ? 0 : (size_t)n));
     b->is_there = code >= 0;
     free(text);
     return code;
@@ -231,18 +159,13 @@ void base_done(struct base *b)
 
 const struct base_value *base_find(const struct base *b, const struct baro_runset_row *row)
 {
-    struct buf name = {0};
-    const struct base_value *found = NULL;
-    text_escaped(&name, row->name, strlen(row->name));
-    buf_byte(&name, 0);
-    for (size_t i = 0; i < b->n && !name.failed && !found; i++) {
+    for (size_t i = 0; i < b->n; i++) {
         const struct base_value *v = &b->at[i];
         if (strcmp(v->fact, row->fact->name) == 0 && strcmp(v->scope, row->scope) == 0 &&
-            strcmp(v->name, (const char *)name.at) == 0)
-            found = v;
+            is_escaped(v->name, row->name))
+            return v;
     }
-    buf_done(&name);
-    return found;
+    return NULL;
 }
 
 /* ---- writing ---- */
@@ -316,16 +239,15 @@ int base_write(struct check *c)
     json_key_text(&j, "why", c->s->why);
     json_key_text(&j, "barograph", baro_version());
     json_key_begin(&j, "machine", '{');
-    for (size_t i = 0; i < MACHINE_FACTS; i++) {
-        json_key(&j, machine_facts[i].key);
-        json_exact(&j, c->machine[i]);
-    }
+    for (size_t i = 0; i < MACHINE_FACTS; i++)
+        json_key_text(&j, machine_facts[i].key,
+                      baro_runset_circumstance(c->set, baro_runset_runs(c->set) - 1, machine_facts[i].what));
     json_end(&j, '}');
     json_key_begin(&j, "values", '[');
     size_t n = room ? put_values(c, room, &j) : 0;
     json_end(&j, ']');
     json_end(&j, '}');
-    if (!room || text.failed)
+    if (!room)
         status = cli_failf(c->cli, "out of memory");
     else if (!n)
         status = cli_failf(c->cli, "%s is as it was: no limit with base has a value", c->base_path);

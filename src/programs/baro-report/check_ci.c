@@ -212,8 +212,7 @@ void check_gitlab_quality(const struct check *c, struct buf *ret)
         check_put_evidence(c, l, &text);
         buf_byte(&text, 0);
         json_begin(&j, '{');
-        json_key(&j, "description");
-        json_exact(&j, text.failed ? "" : (const char *)text.at);
+        json_key_exact(&j, "description", text.failed ? "" : (const char *)text.at);
         json_key_text(&j, "check_name", "baro check");
         put_fingerprint(&j, l);
         json_key_text(&j, "severity", l->outcome == OUTCOME_UNKNOWN ? "info" : l->is_warning ? "minor" : "major");

@@ -131,33 +131,24 @@ void check_markdown(const struct check *c, struct buf *ret)
 
 /* ---- JSON ---- */
 
-static void put_number(struct json *j, const char *key, double v)
-{
-    json_key(j, key);
-    json_double(j, v); /* null where it is not known */
-}
-
 static void put_limit(struct json *j, const struct limit *l)
 {
     static const char *const answers[] = {"kept", "unknown", "broken"};
     json_begin(j, '{');
-    json_key(j, "limit");
-    json_exact(j, l->text);
+    json_key_exact(j, "limit", l->text);
     json_key_text(j, "answer", answers[l->outcome]);
     json_key_bool(j, "is_warning", l->is_warning);
     json_key_text(j, "scope", l->is.scope);
     json_key_text(j, "name", l->row ? l->row->name : NULL);
     json_key_text(j, "fact", l->is.fact->name);
     json_key_text(j, "unit", baro_unit_name(l->is.fact->unit));
-    put_number(j, "allowed", l->allowed);
-    put_number(j, "value", l->middle);
-    put_number(j, "low", l->low);
-    put_number(j, "high", l->high);
+    json_key_double(j, "allowed", l->allowed);
+    json_key_double(j, "value", l->middle);
+    json_key_double(j, "low", l->low);
+    json_key_double(j, "high", l->high);
     json_key_text(j, "mark", baro_value_mark(l->flags));
-    json_key(j, "why");
-    json_exact(j, text_of(&l->why));
-    json_key(j, "cause");
-    json_exact(j, text_of(&l->cause));
+    json_key_exact(j, "why", text_of(&l->why));
+    json_key_exact(j, "cause", text_of(&l->cause));
     json_key_text(j, "file", l->file);
     json_key_u64(j, "line", l->line);
     json_end(j, '}');

@@ -100,25 +100,22 @@ static const char *lack_of(const struct baro_tape *tape, const struct baro_summa
 static int note_run(struct check *c, const char *name, const struct baro_tape *tape, const struct baro_fold *fold)
 {
     const struct baro_summary *s = baro_fold_summary(fold);
-    struct checked_run *more = array_room(c->run, baro_runset_runs(c->set) - 1, &c->cap_runs, sizeof(*more));
-    char *before[MACHINE_FACTS];
-    if (!more || !memcpy(before, c->machine, sizeof(before)))
+    size_t last = baro_runset_runs(c->set) - 1;
+    struct checked_run *more = array_room(c->run, last, &c->cap_runs, sizeof(*more));
+    bool is_same = true;
+    if (!more)
         return cli_failf(c->cli, "out of memory");
     c->run = more;
-    struct checked_run *run = &c->run[baro_runset_runs(c->set) - 1];
+    struct checked_run *run = &c->run[last];
     *run = (struct checked_run){0};
-    memset(c->machine, 0, sizeof(c->machine));
-    bool fits = check_machine(s, c->machine), is_same = true;
-    for (size_t i = MACHINE_FACTS; i-- > 0 && fits;) {
-        const char *of_base = c->base.is_there && c->base.machine[i] ? c->base.machine[i] : "";
-        is_same = is_same && (!before[i] || strcmp(before[i], c->machine[i]) == 0);
-        if (!c->base.is_there || (strcmp(of_base, c->machine[i]) == 0 && strcmp(of_base, "not known") != 0))
-            continue;
-        run->is_elsewhere = true;
-        run->differs = check_machine_name(i);
+    for (size_t i = MACHINE_FACTS; i-- > 0;) {
+        const char *what = check_machine_name(i);
+        is_same = is_same && strcmp(baro_runset_circumstance(c->set, last ? last - 1 : 0, what),
+                                    baro_runset_circumstance(c->set, last, what)) == 0;
+        if (c->base.is_there && !base_is_of(&c->base, c->set, last, i))
+            run->differs = what;
     }
-    for (size_t i = 0; i < MACHINE_FACTS; i++)
-        free(before[i]);
+    run->is_elsewhere = run->differs;
     const char *lack = lack_of(tape, s);
     uint64_t status = report_u64(s, "exit", "status");
     run->is_partial = lack;
@@ -131,7 +128,7 @@ static int note_run(struct check *c, const char *name, const struct baro_tape *t
         note_tape(c, name, "another machine than that of the runs before it");
     if (!is_same && c->s->update)
         return cli_failf(c->cli, "runs of several machines are no base; %s is of another one", name);
-    return fits ? 0 : cli_failf(c->cli, "out of memory");
+    return 0;
 }
 
 /* A tape that can't be read counts as a run of which nothing is known; one that is not there is a wrong call. */
@@ -243,8 +240,6 @@ int cmd_check(struct cli *cli, const struct settings *s, char **argv)
     limits_done(&c);
     base_done(&c.base);
     baro_runset_free(c.set);
-    for (size_t i = 0; i < MACHINE_FACTS; i++)
-        free(c.machine[i]);
     free(c.run);
     free(c.base_path);
     buf_done(&c.notes);

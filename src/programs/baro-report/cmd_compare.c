@@ -82,22 +82,12 @@ static char *line_of(char *const *argv)
 
 static int read_runs(const struct cli *cli, const struct compared_runs *r, unsigned command, struct baro_runset *set)
 {
-    struct baro_error err = BARO_ERROR_INIT;
+    int status = 0;
     for (unsigned i = 0; i < r->n; i++) {
-        struct baro_tape *tape;
-        struct baro_fold *fold = NULL;
-        if (r->run[i].command != command)
-            continue;
-        if (baro_tape_open(&tape, r->run[i].path, &err) < 0)
-            return cli_fail(cli, &err);
-        int code = baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err);
-        code = code < 0 ? code : baro_runset_add(set, r->run[i].path, fold, &err);
-        baro_fold_free(fold);
-        baro_tape_close(tape);
-        if (code < 0)
-            return cli_fail(cli, &err);
+        if (r->run[i].command == command && !status)
+            status = diff_add_tape(cli, set, r->run[i].path, r->run[i].path);
     }
-    return 0;
+    return status;
 }
 
 /* The set has the runs of the first command, and then those of another one. */

@@ -20,27 +20,32 @@ struct diff {
     size_t room, before;
 };
 
-static int add_tape(struct diff *d, const char *path, const char *name)
+int diff_add_tape(const struct cli *cli, struct baro_runset *set, const char *path, const char *name)
 {
     struct baro_tape *tape;
     struct baro_fold *fold = NULL;
     struct baro_error err = BARO_ERROR_INIT;
     struct reader_path found;
-    size_t n = baro_runset_runs(d->set);
-    int status = reader_open(d->cli, path, &tape, &found);
+    int status = reader_open(cli, path, &tape, &found);
     if (status)
         return status;
-    char **at = array_room(d->path, n, &d->room, sizeof(*at));
-    d->path = at ? at : d->path;
-    if (!at || !(at[n] = strdup(found.at)))
-        status = cli_failf(d->cli, "out of memory");
-    if (!status && (baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err) < 0 ||
-                    baro_runset_add(d->set, name, fold, &err) < 0)) {
-        status = cli_fail(d->cli, &err);
-        free(at[n]);
-    }
+    if (baro_fold_of_tape(tape, BARO_FOLD_TIMELINE, &fold, &err) < 0 || baro_runset_add(set, name, fold, &err) < 0)
+        status = cli_fail(cli, &err);
     baro_fold_free(fold);
     baro_tape_close(tape);
+    return status;
+}
+
+static int add_tape(struct diff *d, const char *path, const char *name)
+{
+    size_t n = baro_runset_runs(d->set);
+    char **at = array_room(d->path, n, &d->room, sizeof(*at)), *copy = strdup(path);
+    d->path = at ? at : d->path;
+    int status = at && copy ? diff_add_tape(d->cli, d->set, path, name) : cli_failf(d->cli, "out of memory");
+    if (status)
+        free(copy);
+    else
+        at[n] = copy;
     return status;
 }
 

@@ -13,6 +13,8 @@ void diff_each_row(const struct baro_runset *set, void (*visit)(void *context, c
                    void *context);
 /* What to do to be told more; "" if that is not needed. */
 const char *diff_advice(const struct baro_runset *set, size_t before);
+/* cmd_diff.c: adds a tape, called `name`. Returns 0 or the exit status of a failure that was reported. */
+int diff_add_tape(const struct cli *cli, struct baro_runset *set, const char *path, const char *name);
 
 /* before: how many runs are those before. */
 void diff_text(const struct baro_runset *set, size_t before, struct report_style style, struct buf *ret);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison for people: a sentence, the job, then what differs most of commands, phases and tasks. */
-#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -211,15 +210,6 @@ static void put_names(struct json *j, const struct baro_runset *set, const char 
     json_end(j, ']');
 }
 
-static void put_number(struct json *j, const char *key, double v)
-{
-    json_key(j, key);
-    if (isnan(v))
-        json_null(j);
-    else
-        json_double(j, v);
-}
-
 static void put_difference(struct json *j, const struct baro_difference *d)
 {
     json_begin(j, '{');
@@ -230,12 +220,12 @@ static void put_difference(struct json *j, const struct baro_difference *d)
     json_key_text(j, "answer", baro_answer_name(d->answer));
     json_key_u64(j, "runs_before", d->n_before);
     json_key_u64(j, "runs_after", d->n_after);
-    put_number(j, "before", d->before);
-    put_number(j, "after", d->after);
-    put_number(j, "shift", d->shift);
-    put_number(j, "low", d->low);
-    put_number(j, "high", d->high);
-    put_number(j, "floor", d->floor);
+    json_key_double(j, "before", d->before);
+    json_key_double(j, "after", d->after);
+    json_key_double(j, "shift", d->shift);
+    json_key_double(j, "low", d->low);
+    json_key_double(j, "high", d->high);
+    json_key_double(j, "floor", d->floor);
     json_key_text(j, "mark", baro_value_mark(d->flags));
     json_key_u64(j, "runs_to_decide", d->more_runs);
     json_end(j, '}');

@@ -152,7 +152,7 @@ static bool choose(struct listing *l, struct baro_tape *tape, bool *ret_is_range
         return false;
     }
     int kind = baro_rows_find(tape, q->route->rows ? q->route->rows : q->part[1]);
-    if (kind < 0 || kind == ROW_PHASE) { /* phases are in the summary */
+    if (kind < 0 || row_is_of_list(kind)) { /* the summary has them */
         request_fail(q, 404, "no_kind", "the tape has no rows of this kind");
         return false;
     }

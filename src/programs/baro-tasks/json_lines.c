@@ -9,19 +9,13 @@ static void put_place(struct json *j, const yaml_node_t *at)
     json_key_u64(j, "column", document_column(at));
 }
 
-static void put_member(struct json *j, const char *key, const char *text)
-{
-    json_key(j, key);
-    json_exact(j, text);
-}
-
 static void put_task(struct json *j, const struct task *t)
 {
     json_begin(j, '{');
-    put_member(j, "task", t->name);
+    json_key_exact(j, "task", t->name);
     put_place(j, t->at);
     if (t->on)
-        put_member(j, "on", t->on);
+        json_key_exact(j, "on", t->on);
     if (t->children)
         json_key_bool(j, "children", true);
     if (t->has_uid) {
@@ -35,7 +29,7 @@ void job_lines(const struct job *job, struct buf *out)
     if (job->name) {
         struct json j = {.out = out};
         json_begin(&j, '{');
-        put_member(&j, "job", job->name);
+        json_key_exact(&j, "job", job->name);
         json_end(&j, '}');
     }
     for (size_t i = 0; i < job->n_tasks; i++) {
@@ -47,7 +41,7 @@ void job_lines(const struct job *job, struct buf *out)
             if (item->task != i)
                 continue;
             json_begin(&one, '{');
-            put_member(&one, item_names[item->kind], item->text);
+            json_key_exact(&one, item_names[item->kind], item->text);
             put_place(&one, item->at);
             json_end(&one, '}');
         }
@@ -58,6 +52,6 @@ void job_error_line(const char *text, struct buf *out)
 {
     struct json j = {.out = out};
     json_begin(&j, '{');
-    put_member(&j, "error", text);
+    json_key_exact(&j, "error", text);
     json_end(&j, '}');
 }

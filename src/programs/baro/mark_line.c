@@ -9,21 +9,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/json_scan.h"
 #include "libbaro/mark/lock.h"
 
-/* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
+/* The recorder gets the bytes as they were given. */
 static void put_json_text(struct buf *b, const char *text, size_t len)
 {
-    buf_byte(b, '"');
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c < ' ')
-            buf_printf(b, "\\u%04x", c);
-        else
-            buf_printf(b, c == '"' || c == '\\' ? "\\%c" : "%c", c);
-    }
-    buf_byte(b, '"');
+    struct json j = {.out = b};
+    json_exact_n(&j, text, len);
 }
 
 static void put_json_key(struct buf *b, const char *key, size_t len)

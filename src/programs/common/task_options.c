@@ -15,25 +15,19 @@
 
 #define LINES_MOST (16u << 20)
 
-static void put_text(struct json *j, const char *key, const char *text)
-{
-    json_key(j, key);
-    json_exact(j, text);
-}
-
 void task_lines_add(struct buf *lines, const struct task_line *line)
 {
     struct json j = {.out = lines}, rule = {.out = lines};
     json_begin(&j, '{');
-    put_text(&j, "task", line->name);
-    put_text(&j, "on", line->on);
+    json_key_exact(&j, "task", line->name);
+    json_key_exact(&j, "on", line->on);
     if (line->children)
         json_key_bool(&j, "children", true);
     if (line->has_uid)
         json_key_u64(&j, "uid", line->uid);
     json_end(&j, '}'); /* and of the line */
     json_begin(&rule, '{');
-    put_text(&rule, line->is_name ? "exact" : "match", line->text);
+    json_key_exact(&rule, line->is_name ? "exact" : "match", line->text);
     json_end(&rule, '}');
 }
 

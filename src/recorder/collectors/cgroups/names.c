@@ -46,33 +46,13 @@ static const struct engine engines[] = {
 
 /* ---- JSON ---- */
 
-/* Advances an object to the value of the member with this key. */
-static bool find_member(struct span *s, const char *key, size_t key_len)
-{
-    char name[128];
-    size_t len;
-    unsigned levels;
-    if (!json_next_is(s, '{'))
-        return false;
-    do {
-        bool is_it = json_string(s, name, sizeof(name), &len) && len == key_len && memcmp(name, key, len) == 0;
-        if (!json_next_is(s, ':'))
-            return false;
-        if (is_it)
-            return true;
-        if (!json_value(s, &levels))
-            return false;
-    } while (json_next_is(s, ','));
-    return false;
-}
-
 static void take_value(struct span s, const char *keys, char *ret, size_t cap)
 {
     char inner[VALUE_MOST], text[512];
     size_t len;
     for (size_t n; keys; keys = keys[n] ? keys + n + 1 : NULL) {
         n = strcspn(keys, "|>");
-        if (!find_member(&s, keys, n))
+        if (!json_member(&s, span_of(keys, n)))
             return;
         if (keys[n] == '>' && !json_string(&s, inner, sizeof(inner), &len))
             return;
@@ -89,19 +69,14 @@ static bool find_in_list(struct span *s, const char *id)
 {
     char other[ID_LENGTH];
     size_t len;
-    unsigned levels;
-    if (!json_next_is(s, '['))
-        return false;
-    do {
-        struct span one = *s, member = *s;
-        if (!json_value(s, &levels))
-            return false;
-        if (find_member(&member, "id", 2) && json_string(&member, other, sizeof(other), &len) && len == ID_LENGTH &&
-            memcmp(other, id, len) == 0) {
+    for (struct span one; json_element(s, &one);) {
+        struct span member = one;
+        if (json_member(&member, span_str("id")) && json_string(&member, other, sizeof(other), &len) &&
+            len == ID_LENGTH && memcmp(other, id, len) == 0) {
             *s = one;
             return true;
         }
-    } while (json_next_is(s, ','));
+    }
     return false;
 }
 
