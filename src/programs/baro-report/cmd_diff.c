@@ -72,9 +72,8 @@ static int add_list(struct diff *d, const struct tape_list *list, const char *pa
     if (found > 0)
         status = add_ranks(d, &ranks, pattern);
     for (size_t k = 0; k < list->n && !status && !found; k++)
-        status = list->at[k].is_unread
-                     ? cli_fail(d->cli, &list->at[k].reason)
-                     : add_tape(d, list->at[k].path, *pattern == '@' ? pattern : list->at[k].path);
+        status = list->at[k].is_unread ? cli_fail(d->cli, &list->at[k].reason)
+                                       : add_tape(d, list->at[k].path, *pattern == '@' ? pattern : list->at[k].path);
     rank_tapes_done(&ranks);
     return status;
 }
