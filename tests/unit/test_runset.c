@@ -4,7 +4,9 @@
 
 #include "unit.h"
 #include "baro/runset.h"
+#include "base/sorted.h"
 #include "libbaro/runset/ranks.h"
+#include "shifts_of_others.h"
 
 static void near(double a, double b, double within)
 {
@@ -48,25 +50,51 @@ TEST(shift_of_pairs)
     near(s.estimate, 5.5, 1e-12);
     near(s.low, 3, 1e-12);
     near(s.high, 8, 1e-12);
-    s = ranks_shift_pairs(before, after, 10, 1e-4); /* too few: t of the differences, 9 degrees of freedom: 3.2498 */
+    s = ranks_shift_pairs(before, after, 10, 1e-4); /* too few: t of the differences, 9 degrees of freedom: 6.5937 */
     near(s.estimate, 5.5, 1e-12);
-    near(s.high - 5.5, 3.2498 * 3.02765 / 3.16228, 0.02);
+    near(s.high - 5.5, 6.5937 * 3.02765 / 3.16228, 0.02);
     s = ranks_shift_pairs(before, after, 2, 0.05);
     near(s.estimate, 1.5, 1e-12);
-    near(s.low, 1.5 - 63.657 * 0.5, 1e-3);
+    near(s.low, 1.5 - 6366.2 * 0.5, 0.1);
+}
+
+/* scipy's exact tests, benchstat's interval of a median and pyperf's t test of the same numbers. */
+TEST(as_others_say)
+{
+    for (size_t i = 0; i < sizeof(of_others) / sizeof(*of_others); i++) {
+        size_t n = of_others[i].n;
+        const double *a = of_others[i].a, *b = of_others[i].b;
+        struct shift s = ranks_shift(a, n, b, n, 0.05);
+        near(s.low, of_others[i].groups[0], 1e-9);
+        near(s.high, of_others[i].groups[1], 1e-9);
+        s = ranks_shift_pairs(a, b, n, 0.05);
+        near(s.low, of_others[i].pairs[0], 1e-9);
+        near(s.high, of_others[i].pairs[1], 1e-9);
+        s = ranks_shift_t(a, n, b, n, 0.05);
+        near(s.low, of_others[i].t[0], 1e-4);
+        near(s.high, of_others[i].t[1], 1e-4);
+        assert_int_equal(s.low > 0 || s.high < 0, of_others[i].pyperf_is_significant);
+        double sorted[20], median[2];
+        memcpy(sorted, a, n * sizeof(*a));
+        sort_numbers(sorted, n);
+        assert_true(sorted_median_interval(sorted, n, median));
+        near(median[0], of_others[i].median[0], 0);
+        near(median[1], of_others[i].median[1], 0);
+        assert_false(sorted_median_interval(sorted, 5, median));
+    }
 }
 
 /* Two groups of three with means 2 and 12 and variances of 1: 10 +- 4.604 * sqrt(2 / 3). */
 TEST(shift_by_t)
 {
     const double a[] = {1, 2, 3}, b[] = {11, 12, 13};
-    struct shift s = ranks_shift_t(a, 3, b, 3);
+    struct shift s = ranks_shift_t(a, 3, b, 3, 0.01);
     near(s.estimate, 10, 1e-9);
     near(s.high - s.estimate, 4.604 * sqrt(2.0 / 3), 1e-3);
     double many[30];
     for (int i = 0; i < 30; i++)
         many[i] = i % 2;
-    s = ranks_shift_t(many, 30, many, 30); /* 58 degrees of freedom: 2.6633 */
+    s = ranks_shift_t(many, 30, many, 30, 0.01); /* 58 degrees of freedom: 2.6633 */
     near(s.high, 2.6633 * sqrt(15.0 / 58 * 2 / 30), 2e-3);
 }
 
