@@ -23,8 +23,8 @@ double sorted_median(const double *at, size_t n)
     return n % 2 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
 }
 
-/* The median is below the k-th number if fewer than k numbers are below it, which is as likely as fewer than k heads of n
- * coins. */
+/* The median is below the k-th number if fewer than k numbers are below it, which is as likely as fewer than k heads of
+ * n coins. */
 bool sorted_median_interval(const double *at, size_t n, double ret[2])
 {
     double likely = 1, below = 0;

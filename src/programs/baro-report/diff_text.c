@@ -93,10 +93,9 @@ static void put_advice(const struct baro_runset *set, size_t before, unsigned wi
     size_t from = ret->len, after = baro_runset_runs(set) - before;
     if (before > 1 && after > 1)
         return;
-    buf_str(
-        ret,
-        "\nOf one run only a large change can be told (10 % of CPU time, twice the wall time). Several runs on each "
-        "side tell more: --before, --after.\n");
+    buf_str(ret, "\nOf one run only a large change can be told (a fifth of the CPU time, twice the wall time). Several "
+                 "runs on each "
+                 "side tell more: --before, --after.\n");
     wrap_lines(ret, from, width);
 }
 

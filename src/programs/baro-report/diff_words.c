@@ -139,8 +139,8 @@ static const struct baro_difference *largest(const struct baro_runset *set, cons
         const struct baro_difference *d = baro_difference_get(set, i);
         if (strcmp(d->scope, scope) != 0 || strcmp(d->fact->name, fact) != 0 || way * size_of(d) < 0)
             continue;
-        if (!most || (is_certain(d) == is_certain(most) ? absolute(size_of(d)) > absolute(size_of(most))
-                                                        : is_certain(d)))
+        if (!most ||
+            (is_certain(d) == is_certain(most) ? absolute(size_of(d)) > absolute(size_of(most)) : is_certain(d)))
             most = d;
     }
     return most;
