@@ -26,4 +26,10 @@ void diff_answer(struct buf *b, const struct baro_difference *d);
 /* Is the row worth showing? Of the job what was used; of others what differs by more than next to nothing. */
 bool diff_is_shown(const struct baro_difference *d);
 
+/* noise.c: why runs of the same thing differ, as far as their own tapes tell */
+/* Of one run against runs from `from` to `to`: "other processes used 1.8 cores". Returns whether there is a reason. */
+bool noise_of_run(const struct baro_runset *set, size_t run, size_t from, size_t to, struct buf *ret);
+/* Of both sides: "other processes used 0.1 to 1.8 cores before, 0.2 after". Returns how many there are. */
+size_t noise_of_sides(const struct baro_runset *set, size_t before, struct buf *ret);
+
 #endif

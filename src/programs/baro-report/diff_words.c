@@ -72,15 +72,23 @@ void diff_shift(struct buf *b, const struct baro_difference *d)
     put_amount(b, d, size);
 }
 
+/* "5.1 %", "93 %"; of much more "41 times" */
+static void put_share(struct buf *b, double percent)
+{
+    percent = percent < 0 ? -percent : percent;
+    fmt_decimal(b, percent < 1000 ? percent : percent / 100, percent < 9.95 ? 1 : 0);
+    buf_str(b, percent < 1000 ? " %" : " times");
+}
+
 void diff_percent(struct buf *b, const struct baro_difference *d)
 {
     double percent = d->before > 0 ? 100 * size_of(d) / d->before : 0;
     if (isnan(d->before) || isnan(d->after) || !(d->before > 0) || strcmp(d->fact->name, "wait_status") == 0)
         return;
+    if (percent > -0.05 && percent < 0.05) /* not "-0.0 %" */
+        return;
     buf_str(b, percent < 0 ? "-" : "+");
-    percent = percent < 0 ? -percent : percent;
-    fmt_decimal(b, percent, percent < 9.95 ? 1 : 0);
-    buf_str(b, " %");
+    put_share(b, percent);
 }
 
 void diff_answer(struct buf *b, const struct baro_difference *d)
@@ -176,10 +184,9 @@ static void put_change(struct buf *b, const struct baro_runset *set, const struc
     double size = size_of(d);
     put_amount(b, d, size);
     if (d->before > 0) {
-        double percent = 100 * (size < 0 ? -size : size) / d->before;
         buf_str(b, " (");
-        fmt_decimal(b, percent, percent < 9.95 ? 1 : 0);
-        buf_str(b, " %)");
+        put_share(b, 100 * size / d->before);
+        buf_byte(b, ')');
     }
     buf_str(b, size > 0 ? " more" : d->fact->unit == BARO_UNIT_NONE ? " fewer" : " less");
     const char *used = labels[label_of(d)].used + sizeof("more") - 1;
