@@ -125,9 +125,9 @@ struct baro_difference {
  *
  * Counts that do not vary (bytes of write(), processes, the status) have no floor with four runs or more on each side.
  * With one run on a side a shift is called a change beyond a larger floor (of the wall time with the time that the run
- * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Lower and
- * upper bounds are never compared as values. Rows of the job come first, then those of phases, tasks and commands; of
- * these each fact's rows together, those with the largest difference first.
+ * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Bounds
+ * are never compared as values. Rows of the job come first, then those of phases, tasks and commands; of these each
+ * fact's rows together, those with the largest difference first.
  * @param before from 1 to the number of runs - 1.
  * @return 0; -EINVAL; -ENOMEM.
  */
