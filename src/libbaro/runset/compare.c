@@ -81,15 +81,6 @@ static unsigned runs_to_decide(const struct baro_difference *d, size_t n)
     return runs > (double)n && runs <= MORE_MOST ? (unsigned)runs + 1 : 0;
 }
 
-/* A bound can tell of a change in one direction alone. Example: at least 7 is more than 5; but 7 may not be more than
- * at least 5. */
-static bool bounds_allow(const struct side *a, const struct side *b, double shift)
-{
-    if (shift > 0)
-        return !(a->flags & BARO_VALUE_LOWER_BOUND) && !(b->flags & BARO_VALUE_UPPER_BOUND);
-    return !(a->flags & BARO_VALUE_UPPER_BOUND) && !(b->flags & BARO_VALUE_LOWER_BOUND);
-}
-
 /* Of pairs the narrower of two intervals, each with half of alpha: that of the pairs, which what changes with time does
  * not widen, or that of two groups, which takes fewer runs where nothing changes with time. Example: six runs of 100 to
  * 108 ms and six of 122 to 155 ms are apart as groups; six pairs are too few for the signed-rank test. */
@@ -190,19 +181,19 @@ static struct shift interval_of(const struct comparison *c, const struct set_row
     return agrees && own.high - own.low < s.high - s.low ? own : s;
 }
 
-/* How long the job or phase waited for a core, at most in one run; NAN: not known. */
-static double most_waited(const struct comparison *c, const struct set_row *row)
+/* Returns the largest value that another fact has for the same job or phase in runs `from` to `to`; NAN: it is not
+ * known of all of them. */
+static double most_of(const struct comparison *c, const struct set_row *row, const char *fact, size_t from, size_t to)
 {
     const struct set_row *found = NULL;
     struct side all = {.at = c->room + c->set->n_runs};
     for (size_t i = 0; i < compared_count && !found; i++) {
-        if (strcmp(compared_facts[i].scope, row->how->scope) == 0 &&
-            strcmp(compared_facts[i].fact, "run_delay_ns") == 0)
+        if (strcmp(compared_facts[i].scope, row->how->scope) == 0 && strcmp(compared_facts[i].fact, fact) == 0)
             found = runset_find(c->set, &compared_facts[i], row->is.name);
     }
     if (found)
-        take_side(found, 0, c->set->n_runs, NULL, &all);
-    return all.n == c->set->n_runs ? all.most : NAN;
+        take_side(found, from, to, NULL, &all);
+    return all.n == to - from ? all.most : NAN;
 }
 
 /* Beyond which difference it is called a change. Of one run each the wall time differs by what the job waited for
@@ -213,7 +204,29 @@ static double floor_here(const struct comparison *c, const struct set_row *row, 
     double floor = floor_of(row->how, before, is_one);
     if (is_steady(row->how, a, b))
         return 0;
-    return is_one && strcmp(row->how->fact, "wall_ns") == 0 ? floor + most_waited(c, row) : floor;
+    return is_one && strcmp(row->how->fact, "wall_ns") == 0 ? floor + most_of(c, row, "run_delay_ns", 0, c->set->n_runs)
+                                                            : floor;
+}
+
+/* A bound can tell of a change in one direction alone. Example: at least 7 is more than 5; but 7 may not be more than
+ * at least 5, unless that is at most 6. */
+static bool bounds_allow(const struct comparison *c, const struct set_row *row, const struct side *a,
+                         const struct side *b, const struct baro_difference *d)
+{
+    static const char *const at_most[][2] = {{"rss_peak_bytes", "rss_peak_at_most_bytes"},
+                                             {"processes_started", "processes_started_at_most"}};
+    bool grew = d->shift > 0;
+    const struct side *less = grew ? a : b, *more = grew ? b : a;
+    if (more->flags & BARO_VALUE_UPPER_BOUND)
+        return false;
+    if (!(less->flags & BARO_VALUE_LOWER_BOUND))
+        return true;
+    for (size_t i = 0; i < sizeof(at_most) / sizeof(*at_most); i++) {
+        if (strcmp(row->how->fact, at_most[i][0]) == 0)
+            return most_of(c, row, at_most[i][1], grew ? 0 : c->before, grew ? c->before : c->set->n_runs) + d->floor <
+                   more->least;
+    }
+    return false;
 }
 
 static void judge(const struct comparison *c, const struct set_row *row, struct side *a, struct side *b,
@@ -237,7 +250,7 @@ static void judge(const struct comparison *c, const struct set_row *row, struct 
     else
         d->more_runs = runs_to_decide(d, least);
     bool is_same = d->answer == BARO_ANSWER_SAME;
-    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(a, b, d->shift))) {
+    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(c, row, a, b, d))) {
         d->answer = BARO_ANSWER_UNKNOWN;
         d->more_runs = 0;
     }

@@ -118,8 +118,8 @@ void diff_text(const struct baro_runset *set, size_t before, struct report_style
     struct table t = {.columns = 7,
                       .right = {false, false, true, true, true, true, false},
                       .ascii = !style.utf8,
-                      .drop = {5},
-                      .n_drop = 1};
+                      .drop = {5, 4},
+                      .n_drop = 2};
     struct buf sentence = {0};
     put_runs(set, 0, before, "before", ret);
     put_runs(set, before, baro_runset_runs(set), "after", ret);
