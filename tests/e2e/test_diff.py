@@ -3,6 +3,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -88,3 +89,39 @@ def test_the_last_two_runs(run):
 def test_bad_input_is_one_line(run, work, args, words):
     done = run("diff", *args, cwd=work)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and words in done.stderr, done.stderr
+
+
+def test_steps(run, work):
+    """Steps that grew, are new or gone; the one that differs most first. In other folders, they are the same steps."""
+    lines = {"a": ["echo x >f1; gzip -1 -k f1", "seq 300000 >f2; sort -n f2 >f3", "sleep 0.01"],
+             "b": ["echo x >f1; gzip -1 -k f1", "seq 900000 >f2; sort -n f2 >f3", "cksum f3"]}
+    for side, recipe in lines.items():
+        (work / side).mkdir()
+        (work / side / "job.sh").write_text("".join(f"{line}\n" for line in recipe))
+        run("run", "-q", "-o", work / f"{side}.baro", "--", "sh", "job.sh", cwd=work / side, status=0)
+    told = json.loads(run("diff", "--by", "step", "--json", work / "a.baro", work / "b.baro", status=0).stdout)["steps"]
+    found = {s["step"].split()[0]: s for s in told}  # the arguments of one that is short are not known
+    grown, same = found["sort"], found["gzip"]
+    assert grown["answer"] == "more" and grown["cpu_after_ns"] > grown["cpu_before_ns"] > 0 and same["answer"] == ""
+    assert [s["answer"] for s in told if s["step"].startswith("cksum")] == ["new"]
+    assert [s["answer"] for s in told if s["step"].startswith("sleep")] == ["gone"]
+    sizes = [abs((s["cpu_after_ns"] or 0) - (s["cpu_before_ns"] or 0)) for s in told]
+    assert sizes == sorted(sizes, reverse=True)
+    text = run("diff", "--by", "step", work / "a.baro", work / "b.baro", status=0).stdout
+    assert re.search(r"^sort.* +[\d.]+ \w+ +[\d.]+ \w+ +\+[\d.]+ \w+ +more$", text, re.M), text
+    assert "one tape before" in run("diff", "--by", "step", "--before", work / "a.baro", "--before", work / "a.baro",
+                                    "--after", work / "b.baro", status=2).stderr
+
+
+def test_noise_is_named(run, work):
+    """Beside a process that burns a core, and alone: the tapes tell the difference."""
+    burn = subprocess.Popen([PYTHON, "-S", "-c", "while True: pass"])
+    try:
+        run("run", "-q", "-i", "50ms", "-o", work / "a.baro", "--", "sleep", "2", status=0)
+    finally:
+        burn.kill()
+        burn.wait()
+    run("run", "-q", "-i", "50ms", "-o", work / "b.baro", "--", "sleep", "2", status=0)
+    cores = [run.summary(work / f"{side}.baro")["host"]["cpu_others_mean_cores"] for side in "ab"]
+    noise = json.loads(run("diff", "--json", work / "a.baro", work / "b.baro", status=0).stdout)["noise"]
+    assert ("other processes used" in noise) == (abs(cores[0] - cores[1]) >= 0.3), (cores, noise)

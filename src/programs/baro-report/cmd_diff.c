@@ -43,6 +43,11 @@ static int add_side(const struct cli *cli, struct baro_runset *set, const char *
     return status;
 }
 
+static struct report_style style_of(const struct cli *cli)
+{
+    return (struct report_style){.width = cli->tty ? cli->width : 100, .utf8 = cli->utf8, .color = cli->color};
+}
+
 static int print_diff(const struct cli *cli, const struct settings *s, const struct baro_runset *set, size_t before)
 {
     struct buf text = {0};
@@ -51,11 +56,44 @@ static int print_diff(const struct cli *cli, const struct settings *s, const str
     else if (s->markdown)
         diff_markdown(set, before, &text);
     else
-        diff_text(set, before,
-                  (struct report_style){.width = cli->tty ? cli->width : 100, .utf8 = cli->utf8, .color = cli->color},
-                  &text);
+        diff_text(set, before, style_of(cli), &text);
     int status = cli_out(cli, &text);
     buf_done(&text);
+    return status;
+}
+
+/* Reads the steps of the one tape of a side. */
+static int read_steps(const struct cli *cli, const char *const *patterns, size_t n, struct baro_steps **ret)
+{
+    struct baro_tape *tape;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct reader_path found;
+    if (n != 1)
+        return cli_failf(cli, "--by step compares one tape before with one after");
+    int status = reader_open(cli, patterns[0], &tape, &found);
+    if (status)
+        return status;
+    if (baro_steps_of_tape(tape, ret, &err) < 0)
+        status = cli_fail(cli, &err);
+    baro_tape_close(tape);
+    return status;
+}
+
+static int print_steps(const struct cli *cli, const struct settings *s, const char *const *before, size_t n_before,
+                       const char *const *after, size_t n_after)
+{
+    struct baro_steps *a = NULL, *b = NULL;
+    struct buf text = {0};
+    int status = s->markdown ? cli_failf(cli, "--by step and --markdown: one of them") : 0;
+    status = status ? status : read_steps(cli, before, n_before, &a);
+    status = status ? status : read_steps(cli, after, n_after, &b);
+    if (!status && !diff_steps(a, b, s->json, style_of(cli), &text))
+        status = cli_failf(cli, "out of memory");
+    if (!status)
+        status = cli_out(cli, &text);
+    buf_done(&text);
+    baro_steps_free(a);
+    baro_steps_free(b);
     return status;
 }
 
@@ -74,6 +112,8 @@ int cmd_diff(struct cli *cli, const struct settings *s, char **argv)
     } else if (argv[0] || !n_before || !n_after) {
         return cli_failf(cli, "name two tapes, or some with --before and some with --after");
     }
+    if (s->by >= 0)
+        return print_steps(cli, s, before, n_before, after, n_after);
     if (baro_runset_new(&set, &err) < 0)
         return cli_fail(cli, &err);
     int status = add_side(cli, set, before, n_before);

@@ -4,6 +4,7 @@
 #define PROGRAMS_BARO_REPORT_DIFF_H
 
 #include "baro/runset.h"
+#include "baro/steps.h"
 #include "base/buf.h"
 #include "output/text/summary_text.h"
 
@@ -25,6 +26,11 @@ void diff_percent(struct buf *b, const struct baro_difference *d);
 void diff_answer(struct buf *b, const struct baro_difference *d);
 /* Is the row worth showing? Of the job what was used; of others what differs by more than next to nothing. */
 bool diff_is_shown(const struct baro_difference *d);
+
+/* diff_steps.c: the steps of one run each that are new, gone or used more CPU time. Returns whether there was memory.
+ */
+bool diff_steps(const struct baro_steps *before, const struct baro_steps *after, bool is_json,
+                struct report_style style, struct buf *ret);
 
 /* noise.c: why runs of the same thing differ, as far as their own tapes tell */
 /* Of one run against runs from `from` to `to`: "other processes used 1.8 cores". Returns whether there is a reason. */
