@@ -34,7 +34,7 @@ struct pair {
 
 static bool is_temporary(const char *from, const char *at)
 {
-    if (at > from && !strchr(" =:,'\"", at[-1])) /* /home/me/tmp/ is none */
+    if (at > from && !strchr(" =:,'\"", at[-1])) /* ~/tmp/ is none */
         return false;
     return strncmp(at, "/tmp/", 5) == 0 || strncmp(at, "/var/tmp/", 9) == 0 || strncmp(at, "/dev/shm/", 9) == 0;
 }
@@ -57,16 +57,19 @@ static void put_normalized(const char *from, struct buf *ret)
     }
 }
 
-/* is_whole: by all arguments, else by what the step is called ("cc1 a.c"): so `gcc -O1 a.c` is found as `gcc -O2 a.c`.
- * Of the drivers above it the names count alone: `make -j4` is `make -j2`. */
-static uint64_t key_of(const struct baro_steps *steps, const struct baro_step *step, bool is_whole)
+/* How steps are matched, one way after the other: by all arguments; by what the step is called ("cc1 a.c"), so that
+ * `gcc -O1 a.c` is found as `gcc -O2 a.c`; by the name of the program, if the arguments of one of them are not known,
+ * as those of a short process. Of the drivers above it the names count alone: `make -j4` is `make -j2`. */
+enum way { BY_ARGUMENTS, BY_LABEL, BY_PROGRAM, WAYS };
+
+static uint64_t key_of(const struct baro_steps *steps, const struct baro_step *step, enum way way)
 {
     struct buf b = {0};
     struct command_line c;
     buf_printf(&b, "%s %d ", step->name, step->is_driver);
-    if (step->cmdline && is_whole) {
+    if (step->cmdline && way == BY_ARGUMENTS) {
         put_normalized(step->cmdline, &b);
-    } else if (step->cmdline && !step->is_driver) {
+    } else if (step->cmdline && way == BY_LABEL && !step->is_driver) {
         command_line_read(step->cmdline, strlen(step->cmdline), &c);
         struct span label = command_line_label(&c, NAME_MOST);
         buf_add(&b, label.at, label.len);
@@ -101,21 +104,25 @@ static struct item *items_of(const struct baro_steps *steps)
     return items;
 }
 
-static void sort_by_key(const struct baro_steps *steps, struct item *items, bool is_whole)
+static void sort_by_key(const struct baro_steps *steps, struct item *items, enum way way)
 {
     for (size_t i = 0; i < baro_steps_count(steps); i++)
-        items[i].key = key_of(steps, items[i].step, is_whole);
+        items[i].key = key_of(steps, items[i].step, way);
     qsort(items, baro_steps_count(steps), sizeof(*items), compare_items);
 }
 
 /* Pairs what both sides have: the first of a key with the first, and so on. What was matched before stands at the end.
  */
-static size_t match(struct item *a, size_t n_a, struct item *b, size_t n_b, struct pair *ret)
+static size_t match(struct item *a, size_t n_a, struct item *b, size_t n_b, enum way way, struct pair *ret)
 {
     size_t n = 0;
     for (size_t i = 0, k = 0; i < n_a && k < n_b && !a[i].is_matched && !b[k].is_matched;) {
         if (a[i].key != b[k].key) {
             a[i].key < b[k].key ? i++ : k++;
+            continue;
+        }
+        if (way == BY_PROGRAM && a[i].step->cmdline && b[k].step->cmdline) { /* of which both are known to differ */
+            i++;
             continue;
         }
         a[i].is_matched = b[k].is_matched = true;
@@ -143,10 +150,10 @@ static struct pair *pairs_of(const struct baro_steps *before, const struct baro_
     size_t n_a = baro_steps_count(before), n_b = baro_steps_count(after), n = 0;
     struct item *a = items_of(before), *b = items_of(after);
     struct pair *pairs = calloc(n_a + n_b + 1, sizeof(*pairs));
-    for (int way = 0; a && b && pairs && way < 2; way++) {
-        sort_by_key(before, a, way == 0);
-        sort_by_key(after, b, way == 0);
-        n += match(a, n_a, b, n_b, pairs + n);
+    for (enum way way = 0; a && b && pairs && way < WAYS; way++) {
+        sort_by_key(before, a, way);
+        sort_by_key(after, b, way);
+        n += match(a, n_a, b, n_b, way, pairs + n);
     }
     for (size_t i = 0; a && b && pairs && i < n_a; i++) {
         if (!a[i].is_matched)
