@@ -92,6 +92,35 @@ static void put_range(struct buf *b, const struct baro_fact *fact, const double 
     buf_done(&most);
 }
 
+#define COMMANDS_LEAST 8u
+#define SLOWER_LEAST 0.02
+
+/* Writes "most commands used 4.1 % more CPU: the machine may have been slower": a program that changed seldom changes
+ * in most of its commands alike. Returns whether it is so. */
+static bool put_slowness(const struct baro_runset *set, bool is_first, struct buf *ret)
+{
+    size_t all = baro_difference_count(set), n = 0;
+    double *ratio = calloc(all + 1, sizeof(*ratio));
+    for (size_t i = 0; ratio && i < all; i++) {
+        const struct baro_difference *d = baro_difference_get(set, i);
+        bool is_known = d->before > 0 && d->after > 0 && !d->flags; /* not NAN */
+        if (is_known && strcmp(d->scope, "command") == 0 && strcmp(d->fact->name, "cpu_ns") == 0)
+            ratio[n++] = d->after / d->before;
+    }
+    if (n)
+        sort_numbers(ratio, n);
+    double more = n >= COMMANDS_LEAST ? sorted_median(ratio, n) - 1 : 0, size = more < 0 ? -more : more;
+    free(ratio);
+    if (size < SLOWER_LEAST)
+        return false;
+    buf_str(ret, is_first ? "" : "; ");
+    buf_str(ret, "most commands used ");
+    fmt_decimal(ret, size * 100, size < 0.0995 ? 1 : 0);
+    buf_printf(ret, " %% %s CPU: the machine may have been %s", more > 0 ? "more" : "less",
+               more > 0 ? "slower" : "faster");
+    return true;
+}
+
 /* Writes "other processes used 0.1 to 1.8 cores before, 0.2 after". */
 size_t noise_of_sides(const struct baro_runset *set, size_t before, struct buf *ret)
 {
@@ -113,5 +142,5 @@ size_t noise_of_sides(const struct baro_runset *set, size_t before, struct buf *
         buf_str(ret, " after");
     }
     free(a);
-    return n;
+    return n + put_slowness(set, n == 0, ret);
 }
