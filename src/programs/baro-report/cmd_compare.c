@@ -120,26 +120,10 @@ static int compare_with(const struct cli *cli, const struct compared_runs *r, un
     return status;
 }
 
-static size_t row_of(const struct baro_runset *set, const char *fact)
-{
-    size_t i = 0;
-    while (i < baro_runset_rows(set) && (strcmp(baro_runset_row(set, i)->scope, "job") != 0 ||
-                                         strcmp(baro_runset_row(set, i)->fact->name, fact) != 0))
-        i++;
-    return i;
-}
-
-/* The values of a fact from run `from` on, sorted. Returns how many are known. */
+/* The values of a fact of the job from run `from` on, sorted. Returns how many are known. */
 static size_t values_of(const struct baro_runset *set, const char *fact, size_t from, double *ret)
 {
-    size_t n = 0, row = row_of(set, fact);
-    for (size_t i = from; i < baro_runset_runs(set); i++) {
-        struct baro_value v;
-        if (baro_runset_value(set, row, i, &v) == BARO_PRESENT)
-            ret[n++] = v.real;
-    }
-    sort_numbers(ret, n);
-    return n;
+    return diff_values(set, diff_job_row(set, fact), from, baro_runset_runs(set), SIZE_MAX, ret);
 }
 
 /* "1.20 s (1.18 to 1.31)" */
@@ -199,7 +183,7 @@ static int put_command(const struct cli *cli, const struct compared_runs *r, uns
             continue;
         table_text(t, r->n_commands > 1 && !k ? letter : "");
         table_text(t, shown[k][1]);
-        put_spread(t, baro_runset_row(set, row_of(set, shown[k][0]))->fact, room, n);
+        put_spread(t, baro_runset_row(set, diff_job_row(set, shown[k][0]))->fact, room, n);
         put_ratio(t, command ? difference_of(set, shown[k][0]) : NULL);
         if (!k && n)
             wall_times_of(room, n, ret_wall);
@@ -325,14 +309,14 @@ static void put_result(struct json *j, const struct compared_runs *r, unsigned c
     json_key_begin(j, "times", '[');
     for (size_t i = 0; i < baro_runset_runs(set); i++) { /* in the order of the runs */
         struct baro_value v;
-        if (baro_runset_value(set, row_of(set, "wall_ns"), i, &v) == BARO_PRESENT)
+        if (baro_runset_value(set, diff_job_row(set, "wall_ns"), i, &v) == BARO_PRESENT)
             json_double(j, v.real / 1e9);
     }
     json_end(j, ']');
     json_key_begin(j, "memory_usage_byte", '[');
     for (size_t i = 0; i < baro_runset_runs(set); i++) {
         struct baro_value v;
-        if (baro_runset_value(set, row_of(set, "rss_peak_bytes"), i, &v) == BARO_PRESENT)
+        if (baro_runset_value(set, diff_job_row(set, "rss_peak_bytes"), i, &v) == BARO_PRESENT)
             json_u64(j, whole_of(v.real));
     }
     json_end(j, ']');

@@ -65,20 +65,6 @@ void compare_bars(const struct wall_times *commands, unsigned n, unsigned width,
                utf8 ? "─" : "-");
 }
 
-static bool wall_of(const struct baro_runset *set, size_t run, double *ret)
-{
-    for (size_t i = 0; i < baro_runset_rows(set); i++) {
-        const struct baro_runset_row *row = baro_runset_row(set, i);
-        struct baro_value v;
-        if (*row->scope == 'j' && row->fact == baro_summary_fact(baro_summary_fact_find("", "wall_ns"))) {
-            bool is_known = baro_runset_value(set, i, run, &v) == BARO_PRESENT;
-            *ret = v.real;
-            return is_known;
-        }
-    }
-    return false;
-}
-
 /* Is it beyond three times the distance from the median to the farther quartile, and by a tenth of the median? Example:
  * nine of ten runs took 1.40 to 1.50 s, the median is 1.45: a run of 2.1 s is far, and one of 1.58 is not. */
 static bool is_far(double wall, const double *sorted, size_t n)
@@ -90,17 +76,16 @@ static bool is_far(double wall, const double *sorted, size_t n)
 
 void compare_outliers(const struct baro_runset *set, size_t from, char command, struct buf *ret)
 {
-    size_t to = baro_runset_runs(set), n = 0, far = 0;
-    double *all = calloc(to, sizeof(*all)), wall;
-    for (size_t i = from; all && i < to; i++)
-        n += wall_of(set, i, &all[n]);
-    sort_numbers(all, n);
+    size_t to = baro_runset_runs(set), row = diff_job_row(set, "wall_ns"), far = 0;
+    double *all = calloc(to, sizeof(*all));
+    size_t n = all ? diff_values(set, row, from, to, to, all) : 0;
     for (size_t i = from; n >= 4 && i < to; i++) {
-        if (!wall_of(set, i, &wall) || !is_far(wall, all, n) || ++far > OUTLIERS_MOST)
+        struct baro_value v;
+        if (baro_runset_value(set, row, i, &v) != BARO_PRESENT || !is_far(v.real, all, n) || ++far > OUTLIERS_MOST)
             continue;
-        bool is_least = wall <= all[0], is_most = wall >= all[n - 1];
+        bool is_least = v.real <= all[0], is_most = v.real >= all[n - 1];
         buf_printf(ret, "run %zu%s%.1s took ", i - from + 1, command ? " of " : "", command ? &command : "");
-        fmt_duration(ret, whole_of(wall + 0.5));
+        fmt_duration(ret, whole_of(v.real + 0.5));
         buf_str(ret, ", the others ");
         fmt_duration(ret, whole_of(all[is_least] + 0.5));
         buf_str(ret, " to ");

@@ -25,7 +25,7 @@ static const struct {
 };
 #define REASONS (sizeof(reasons) / sizeof(*reasons))
 
-static size_t row_of(const struct baro_runset *set, const char *fact)
+size_t diff_job_row(const struct baro_runset *set, const char *fact)
 {
     size_t i = 0;
     while (i < baro_runset_rows(set) && (strcmp(baro_runset_row(set, i)->scope, "job") != 0 ||
@@ -34,8 +34,7 @@ static size_t row_of(const struct baro_runset *set, const char *fact)
     return i;
 }
 
-/* Collects the known values of runs, sorted; one of them may be left out. Returns how many there are. */
-static size_t values_of(const struct baro_runset *set, size_t row, size_t from, size_t to, size_t without, double *ret)
+size_t diff_values(const struct baro_runset *set, size_t row, size_t from, size_t to, size_t without, double *ret)
 {
     size_t n = 0;
     for (size_t i = from; i < to; i++) {
@@ -62,11 +61,11 @@ bool noise_of_run(const struct baro_runset *set, size_t run, size_t from, size_t
     double *others = calloc(to - from, sizeof(*others));
     unsigned n = 0;
     for (size_t i = 0; others && i < REASONS && n < REASONS_MOST; i++) {
-        size_t row = row_of(set, reasons[i].fact);
+        size_t row = diff_job_row(set, reasons[i].fact);
         struct baro_value v;
         if (baro_runset_value(set, row, run, &v) != BARO_PRESENT)
             continue;
-        size_t known = values_of(set, row, from, to, run, others);
+        size_t known = diff_values(set, row, from, to, run, others);
         if (!known || v.real - sorted_median(others, known) < reasons[i].least)
             continue;
         buf_printf(ret, "%s%s", n++ ? ", and " : "", reasons[i].before);
@@ -127,8 +126,8 @@ size_t noise_of_sides(const struct baro_runset *set, size_t before, struct buf *
     size_t runs = baro_runset_runs(set), n = 0;
     double *a = calloc(2 * runs, sizeof(*a)), *b = a + runs;
     for (size_t i = 0; a && i < REASONS; i++) {
-        size_t row = row_of(set, reasons[i].fact), n_a = values_of(set, row, 0, before, runs, a);
-        size_t n_b = values_of(set, row, before, runs, runs, b);
+        size_t row = diff_job_row(set, reasons[i].fact), n_a = diff_values(set, row, 0, before, runs, a);
+        size_t n_b = diff_values(set, row, before, runs, runs, b);
         if (!n_a || !n_b)
             continue;
         double least = a[0] < b[0] ? a[0] : b[0], most = a[n_a - 1] > b[n_b - 1] ? a[n_a - 1] : b[n_b - 1];
