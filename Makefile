@@ -47,6 +47,9 @@ crash: all ## kill -9 at 1,000 random moments and at every call of the writer; e
 soak: all ## record a busy job for TIME=60 seconds: memory and descriptors must not grow
 	@/usr/bin/python3 tools/soak.py $(BUILD)/baro $(TIME)
 
+truth: all ## how often `baro diff` is right: changes that are found, and comparisons of equal runs that claim one; about 40 minutes
+	@/usr/bin/python3 tools/compare-truth $(BUILD)
+
 bench: all ## the table: what baro costs, compared with other tools (tools/deps.sh bench installs them)
 	@tools/bench.sh $(BUILD)
 
@@ -76,4 +79,4 @@ check-release: ## checks dist: lintian, an empty root, a minimal Debian, made ag
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs api-docs install release check-release clean
+.PHONY: all help deps demo check check-full asan fuzz mutants crash soak truth bench lint fmt docs api-docs install release check-release clean

@@ -149,11 +149,16 @@ struct baro_difference {
  * Compares the first @p before runs with the others.
  *
  * With four or more runs on both sides the interval is that of the exact Mann-Whitney test, with three or two, or too
- * few for so many rows, that of Student's t. The whole interval beyond the floor: changed; within it: same; else
- * unknown. With one run on a side a shift is called a change beyond a larger floor, and beyond all values of the other
- * side; counts that do not vary (processes, the status) are the same where they are equal. Lower and upper bounds are
- * never compared as values. Rows of the job come first, then those of phases, tasks and commands; of these each fact's
- * rows together, those with the largest difference first.
+ * few for so many rows, that of Student's t. All intervals together are wrong in at most 5 % of comparisons: rows that
+ * may change share that. A shift beyond the floor, with an interval on one side of zero: changed; the whole interval
+ * within the floor: same; else unknown. The CPU time of commands is compared in two ways with half of that each: as it
+ * is, and divided by how slow its run was, which is the median over all commands (8 or more).
+ *
+ * Counts that do not vary (bytes of write(), processes, the status) have no floor with four runs or more on each side.
+ * With one run on a side a shift is called a change beyond a larger floor (of the wall time with the time that the run
+ * waited for cores on top), and beyond all values of the other side; counts are the same where they are equal. Bounds
+ * are never compared as values. Rows of the job come first, then those of phases, tasks and commands; of these each
+ * fact's rows together, those with the largest difference first.
  * @param before from 1 to the number of runs - 1.
  * @return 0; -EINVAL; -ENOMEM.
  */

@@ -4,6 +4,8 @@
 import json
 import re
 import signal
+import statistics
+import subprocess
 
 from jobs import PYTHON
 
@@ -22,7 +24,9 @@ def test_two_commands(run, work):
     assert [r["command"].replace("\\x0a", "\n") for r in results] == [burn(0.05), burn(0.2)]
     for r in results:
         assert len(r["times"]) == 5 and min(r["times"]) == r["min"] <= r["median"] <= r["max"] == max(r["times"])
-        assert abs(sum(r["times"]) / 5 - r["mean"]) < 1e-9 and r["stddev"] >= 0 and r["exit_codes"] == [0] * 5
+        assert abs(statistics.mean(r["times"]) - r["mean"]) < 1e-9 and r["exit_codes"] == [0] * 5
+        assert abs(statistics.stdev(r["times"]) - r["stddev"]) < 1e-9, "as hyperfine: of a sample"
+        assert r["median"] == statistics.median(r["times"])
         assert r["user"] + r["system"] > 0.04 and min(r["memory_usage_byte"]) > 2 << 20
     assert results[1]["user"] + results[1]["system"] > 0.15
 
@@ -56,8 +60,31 @@ def test_interrupted(run, work, wait_until):
     wait_until(lambda: (work / "log").exists() and (work / "log").read_text().count("x") >= 5, "five runs")
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=60)
-    n = int(re.search(r"interrupted: the figures are of (\d+) runs", err)[1])
-    assert p.returncode == 0 and n >= 4 and f"median of {n} (range)" in out
+    n = int(re.search(r"interrupted: the figures are of (\d+) runs, of 100 that were asked for", err)[1])
+    assert p.returncode == 130 and n >= 4 and f"median of {n} (range)" in out
+
+
+def test_a_file_that_cannot_be_written_ends_it_before_the_runs(run, work):
+    for path in (work, work / "none" / "h.json"):
+        done = run("compare", "-n", "1", "--export-json", path, f"touch {work}/ran", status=2)
+        assert str(path) in done.stderr and done.stderr.count("\n") == 1 and not (work / "ran").exists()
+
+
+def test_outliers_are_named_and_not_dropped(run, work):
+    """One of eight runs sleeps: it has a line, and the range has it."""
+    job = f"echo x >>{work}/log; [ $(wc -l <{work}/log) = 5 ] && sleep 3; true"
+    done = run("compare", "-n", "8", "--export-json", work / "h.json", job, status=0)
+    assert re.search(r"^run 5 took 3\.\d+ s, the others [\d.]+ \S+ to [\d.]+ \S+: ", done.stdout, re.M), done.stdout
+    assert max(json.loads((work / "h.json").read_text())["results"][0]["times"]) >= 3
+
+
+def test_bars_fit_a_terminal(run, work):
+    """A bar for each command, in a terminal alone."""
+    shell = f"stty cols 80 rows 24; {run.binary} compare -n 6 'sleep 0.01' 'sleep 0.1'"
+    done = subprocess.run(["script", "-qc", shell, "/dev/null"], capture_output=True, text=True, check=True)
+    bars = re.findall(r"^[ab]  [█▒─#=-]+ *[\d.]+ \w+ \(.*\)$", done.stdout.replace("\r", ""), re.M)
+    assert len(bars) == 2 and max(map(len, bars)) <= 80, done.stdout
+    assert "▒" not in run("compare", "-n", "1", "true", "true", status=0).stdout
 
 
 def test_run_several_times(run, work):

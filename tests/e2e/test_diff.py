@@ -3,6 +3,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -88,3 +89,38 @@ def test_the_last_two_runs(run):
 def test_bad_input_is_one_line(run, work, args, words):
     done = run("diff", *args, cwd=work)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and words in done.stderr, done.stderr
+
+
+def test_steps(run, work):
+    """Steps that grew, are new or gone; the one that differs most first."""
+    last = {"a": "sleep 0.3", "b": "timeout 0.3 tail -f burn.py"}  # arguments and names of short ones may be unknown
+    for side, seconds in (("a", 0.1), ("b", 0.5)):
+        (work / side).mkdir()
+        (work / side / "burn.py").write_text(BURN.format(seconds))
+        (work / side / "job.sh").write_text(f"{PYTHON} -S burn.py\n{last[side]}\n:\n")
+        run("run", "-q", "-o", work / f"{side}.baro", "--", "sh", "job.sh", cwd=work / side, status=0)
+    told = json.loads(run("diff", "--by", "step", "--json", work / "a.baro", work / "b.baro", status=0).stdout)["steps"]
+    grown = next(s for s in told if "burn.py" in s["step"])
+    assert grown["answer"] == "more" and grown["cpu_after_ns"] > grown["cpu_before_ns"] > 0
+    assert {s["step"].split()[0] for s in told if s["answer"] == "new"} & {"timeout", "tail"}
+    assert "sleep" in {s["step"].split()[0] for s in told if s["answer"] == "gone"}
+    sizes = [abs((s["cpu_after_ns"] or 0) - (s["cpu_before_ns"] or 0)) for s in told]
+    assert sizes == sorted(sizes, reverse=True)
+    text = run("diff", "--by", "step", work / "a.baro", work / "b.baro", status=0).stdout
+    assert re.search(r"^python.*burn.py +[\d.]+ \w+ +[\d.]+ \w+ +\+[\d.]+ \w+ +more$", text, re.M), text
+    assert "one tape before" in run("diff", "--by", "step", "--before", work / "a.baro", "--before", work / "a.baro",
+                                    "--after", work / "b.baro", status=2).stderr
+
+
+def test_noise_is_named(run, work):
+    """Beside a process that burns a core, and alone: the tapes tell the difference."""
+    burn = subprocess.Popen([PYTHON, "-S", "-c", "while True: pass"])
+    try:
+        run("run", "-q", "-i", "50ms", "-o", work / "a.baro", "--", "sleep", "2", status=0)
+    finally:
+        burn.kill()
+        burn.wait()
+    run("run", "-q", "-i", "50ms", "-o", work / "b.baro", "--", "sleep", "2", status=0)
+    cores = [run.summary(work / f"{side}.baro")["host"]["cpu_others_mean_cores"] for side in "ab"]
+    noise = json.loads(run("diff", "--json", work / "a.baro", work / "b.baro", status=0).stdout)["noise"]
+    assert ("other processes used" in noise) == (abs(cores[0] - cores[1]) >= 0.3), (cores, noise)

@@ -11,6 +11,7 @@
 
 #define ALPHA 0.05
 #define RANKS_LEAST 4u
+#define STEADY_LEAST 4u
 #define MORE_MOST 100.0
 #define BOUNDS (BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND)
 
@@ -28,7 +29,8 @@ struct side {
     double least, most;
 };
 
-static void take_side(const struct set_row *row, size_t from, size_t to, struct side *ret)
+/* slowness: of each run, by which its values are divided; NULL: by nothing */
+static void take_side(const struct set_row *row, size_t from, size_t to, const double *slowness, struct side *ret)
 {
     for (size_t i = from; i < to; i++) {
         const struct cell *c = i < row->n ? &row->cell[i] : NULL;
@@ -37,9 +39,10 @@ static void take_side(const struct set_row *row, size_t from, size_t to, struct 
         } else if (c->absent) {
             ret->absent++;
         } else {
-            ret->least = ret->n && ret->least < c->value ? ret->least : c->value;
-            ret->most = ret->n && ret->most > c->value ? ret->most : c->value;
-            ret->at[ret->n++] = c->value;
+            double v = c->value / (slowness ? slowness[i] : 1);
+            ret->least = ret->n && ret->least < v ? ret->least : v;
+            ret->most = ret->n && ret->most > v ? ret->most : v;
+            ret->at[ret->n++] = v;
             ret->flags |= c->flags;
         }
     }
@@ -48,6 +51,11 @@ static void take_side(const struct set_row *row, size_t from, size_t to, struct 
 static double larger(double a, double b)
 {
     return a > b ? a : b;
+}
+
+static double floor_of(const struct compared *how, double value, bool is_one)
+{
+    return larger((is_one ? how->relative_one : how->relative) * value, is_one ? how->absolute_one : how->absolute);
 }
 
 /* With one run on a side: a change is beyond the floor, and beyond all values of the other side. */
@@ -63,23 +71,14 @@ static enum baro_answer answer_of_one(const struct side *a, const struct side *b
 }
 
 /* The interval shrinks with the square root of the number of runs. Example: with 4 runs it is 6 to each side of a shift
- * of 5, and the floor is 2: it has to shrink to 3, which takes 4 times as many. */
+ * of 3, and the floor is 2: it has to shrink to 3, which takes 4 times as many. */
 static unsigned runs_to_decide(const struct baro_difference *d, size_t n)
 {
     double half = (d->high - d->low) / 2, size = d->shift < 0 ? -d->shift : d->shift;
-    double wanted = size > d->floor ? size - d->floor : d->floor - size;
+    double wanted = size > d->floor ? size : d->floor - size;
     double times = wanted > 0 ? half / wanted : MORE_MOST;
     double runs = (double)n * times * times;
     return runs > (double)n && runs <= MORE_MOST ? (unsigned)runs + 1 : 0;
-}
-
-/* A bound can tell of a change in one direction alone. Example: at least 7 is more than 5; but 7 may not be more than
- * at least 5. */
-static bool bounds_allow(const struct side *a, const struct side *b, double shift)
-{
-    if (shift > 0)
-        return !(a->flags & BARO_VALUE_LOWER_BOUND) && !(b->flags & BARO_VALUE_UPPER_BOUND);
-    return !(a->flags & BARO_VALUE_UPPER_BOUND) && !(b->flags & BARO_VALUE_LOWER_BOUND);
 }
 
 /* Of pairs the narrower of two intervals, each with half of alpha: that of the pairs, which what changes with time does
@@ -93,59 +92,207 @@ static struct shift shift_of(const struct side *a, const struct side *b, double 
     if (least >= RANKS_LEAST)
         s = ranks_shift(a->at, a->n, b->at, b->n, alpha);
     if (least >= 2 && isnan(s.low)) /* too few, or too few for so many rows */
-        s = ranks_shift_t(a->at, a->n, b->at, b->n);
+        s = ranks_shift_t(a->at, a->n, b->at, b->n, alpha);
     struct shift of_pairs = is_paired && least >= 2 ? ranks_shift_pairs(a->at, b->at, least, alpha) : s;
     return of_pairs.high - of_pairs.low < s.high - s.low ? of_pairs : s;
 }
 
-/* is_paired: value i of both sides is of one pair. */
-static void judge(const struct set_row *row, struct side *a, struct side *b, size_t rows, bool is_paired,
+/* Did an exact fact not vary at all, in runs enough? Then each difference is one. Example: five runs wrote 76,400 bytes
+ * each, five others 87,300. */
+static bool is_steady(const struct compared *how, const struct side *a, const struct side *b)
+{
+    return how->is_exact && a->n >= STEADY_LEAST && b->n >= STEADY_LEAST && a->least == a->most && b->least == b->most;
+}
+
+/* What a row is compared with besides its own values. */
+struct comparison {
+    const struct baro_runset *set;
+    size_t before, rows; /* before: runs before; rows: those that share alpha */
+    bool is_paired;      /* run i of both sides is of one pair */
+    double *slowness;    /* of each run: see find_slowness(); NULL: not known */
+    double *room;        /* for two values of each run: those of a row, and others */
+};
+
+/* ---- a run that was slow as a whole ---- */
+
+#define COMMANDS_LEAST 8u /* that have CPU time in every run */
+#define COMMANDS_MOST 256u
+
+static bool is_cpu_of_command(const struct set_row *row)
+{
+    return strcmp(row->how->fact, "cpu_ns") == 0 && strcmp(row->how->scope, "command") == 0;
+}
+
+/*
+ * How slow each run was: of all commands the median of their CPU time, divided by their own median over all runs. The
+ * clock, a busy neighbour on the same core or in the same cache make all commands of a run slower together, and what is
+ * left is the command's own. Example: c17 used 50.2, 53.9 and 55.0 ms in three runs in which most commands used 1.00,
+ * 1.07 and 1.09 times their median: divided by that it used 50.2, 50.4 and 50.5 ms. Half of the commands have to change
+ * before it is taken for slowness that they did. Returns whether it is known.
+ */
+static bool find_slowness(const struct baro_runset *set, double *room, double *ret)
+{
+    size_t commands = 0;
+    double *ratios = calloc(COMMANDS_MOST, set->n_runs * sizeof(*ratios));
+    for (size_t i = 0; ratios && i < set->n_rows && commands < COMMANDS_MOST; i++) {
+        const struct set_row *row = &set->row[i];
+        struct side all = {.at = room};
+        if (!is_cpu_of_command(row))
+            continue;
+        take_side(row, 0, set->n_runs, NULL, &all);
+        if (all.n < set->n_runs || !(all.least > 0))
+            continue;
+        double median = ranks_median(all.at, all.n);
+        for (size_t k = 0; k < set->n_runs; k++)
+            ratios[k * COMMANDS_MOST + commands] = row->cell[k].value / median;
+        commands++;
+    }
+    for (size_t k = 0; commands >= COMMANDS_LEAST && k < set->n_runs; k++)
+        ret[k] = ranks_median(&ratios[k * COMMANDS_MOST], commands);
+    free(ratios);
+    return commands >= COMMANDS_LEAST;
+}
+
+/* ---- one row ---- */
+
+/* 1, -1: beyond the floor; 0: not */
+static int way_of(double shift, double floor)
+{
+    return shift > floor ? 1 : shift < -floor ? -1 : 0;
+}
+
+/* The interval of the shift; of the CPU time of a command the narrower one of two, with half of alpha each: as it is,
+ * or divided by how slow its run was, if both shifts say the same. Example: all commands use 50 % more after, so that
+ * none does by the slowness of its run: the CPU times as they are count. */
+static struct shift interval_of(const struct comparison *c, const struct set_row *row, const struct side *a,
+                                const struct side *b, double floor)
+{
+    bool is_slowness_used = c->slowness && is_cpu_of_command(row),
+         is_paired = c->is_paired && a->n == c->before && b->n == c->before;
+    double alpha = ALPHA / (double)c->rows / (is_slowness_used ? 2 : 1);
+    struct shift s = shift_of(a, b, alpha, is_paired);
+    if (!is_slowness_used || isnan(s.low))
+        return s;
+    struct side own_a = {.at = a->at}, own_b = {.at = b->at};
+    take_side(row, 0, c->before, c->slowness, &own_a);
+    take_side(row, c->before, c->set->n_runs, c->slowness, &own_b);
+    struct shift own = shift_of(&own_a, &own_b, alpha, is_paired);
+    bool agrees = way_of(own.estimate, floor) == way_of(s.estimate, floor);
+    return agrees && own.high - own.low < s.high - s.low ? own : s;
+}
+
+/* Returns the largest value that another fact has for the same job or phase in runs `from` to `to`; NAN: it is not
+ * known of all of them. */
+static double most_of(const struct comparison *c, const struct set_row *row, const char *fact, size_t from, size_t to)
+{
+    const struct set_row *found = NULL;
+    struct side all = {.at = c->room + c->set->n_runs};
+    for (size_t i = 0; i < compared_count && !found; i++) {
+        if (strcmp(compared_facts[i].scope, row->how->scope) == 0 && strcmp(compared_facts[i].fact, fact) == 0)
+            found = runset_find(c->set, &compared_facts[i], row->is.name);
+    }
+    if (found)
+        take_side(found, from, to, NULL, &all);
+    return all.n == to - from ? all.most : NAN;
+}
+
+/* Beyond which difference it is called a change. Of one run each the wall time differs by what the job waited for
+ * cores, too, which other processes used. */
+static double floor_here(const struct comparison *c, const struct set_row *row, const struct side *a,
+                         const struct side *b, double before, bool is_one)
+{
+    double floor = floor_of(row->how, before, is_one);
+    if (is_steady(row->how, a, b))
+        return 0;
+    return is_one && strcmp(row->how->fact, "wall_ns") == 0 ? floor + most_of(c, row, "run_delay_ns", 0, c->set->n_runs)
+                                                            : floor;
+}
+
+/* A bound can tell of a change in one direction alone. Example: at least 7 is more than 5; but 7 may not be more than
+ * at least 5, unless that is at most 6. */
+static bool bounds_allow(const struct comparison *c, const struct set_row *row, const struct side *a,
+                         const struct side *b, const struct baro_difference *d)
+{
+    static const char *const at_most[][2] = {{"rss_peak_bytes", "rss_peak_at_most_bytes"},
+                                             {"processes_started", "processes_started_at_most"}};
+    bool grew = d->shift > 0;
+    const struct side *less = grew ? a : b, *more = grew ? b : a;
+    if (more->flags & BARO_VALUE_UPPER_BOUND)
+        return false;
+    if (!(less->flags & BARO_VALUE_LOWER_BOUND))
+        return true;
+    for (size_t i = 0; i < sizeof(at_most) / sizeof(*at_most); i++) {
+        if (strcmp(row->how->fact, at_most[i][0]) == 0)
+            return most_of(c, row, at_most[i][1], grew ? 0 : c->before, grew ? c->before : c->set->n_runs) + d->floor <
+                   more->least;
+    }
+    return false;
+}
+
+static void judge(const struct comparison *c, const struct set_row *row, struct side *a, struct side *b,
                   struct baro_difference *d)
 {
-    const struct compared *how = row->how;
     size_t least = a->n < b->n ? a->n : b->n;
     bool is_one = least < 2;
-    struct shift s = shift_of(a, b, ALPHA / (double)rows, is_paired); /* before the medians, which sort */
-    d->before = ranks_median(a->at, a->n);
-    d->after = ranks_median(b->at, b->n);
+    struct shift s = {NAN, NAN, NAN};
+    d->floor = floor_here(c, row, a, b, d->before, is_one);
+    if (!is_one)
+        s = interval_of(c, row, a, b, d->floor);
     d->shift = isnan(s.estimate) ? d->after - d->before : s.estimate;
     d->low = s.low;
     d->high = s.high;
-    d->floor =
-        larger((is_one ? how->relative_one : how->relative) * d->before, is_one ? how->absolute_one : how->absolute);
     if (isnan(s.low))
-        d->answer = answer_of_one(a, b, d, how->is_exact);
-    else if (s.low > d->floor || s.high < -d->floor)
+        d->answer = answer_of_one(a, b, d, row->how->is_exact);
+    else if (way_of(d->shift, d->floor) && (s.low > 0 || s.high < 0))
         d->answer = BARO_ANSWER_CHANGED;
     else if (s.low >= -d->floor && s.high <= d->floor)
         d->answer = BARO_ANSWER_SAME;
     else
         d->more_runs = runs_to_decide(d, least);
     bool is_same = d->answer == BARO_ANSWER_SAME;
-    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(a, b, d->shift))) {
+    if ((is_same && d->flags & BOUNDS) || (d->answer == BARO_ANSWER_CHANGED && !bounds_allow(c, row, a, b, d))) {
         d->answer = BARO_ANSWER_UNKNOWN;
         d->more_runs = 0;
     }
 }
 
-static void compare_row(const struct set_row *row, size_t before, size_t runs, size_t rows, bool is_paired,
-                        double *room, struct baro_difference *d)
+/* May the row say "changed" at all, whichever of its runs are those before? Only such rows share alpha (Tarone 1990).
+ * Example: the peaks of forty commands spread by 100 kB each, and the floor is 1 MB: no order of the runs makes a
+ * change of them, so that the forty CPU times beside them need not be told with half of alpha. */
+static bool may_change(const struct set_row *row, size_t runs, double *room)
 {
-    struct side a = {.at = room}, b = {.at = room + before};
-    take_side(row, 0, before, &a);
-    take_side(row, before, runs, &b);
+    struct side all = {.at = room};
+    if (row->how->is_kept_only)
+        return false;
+    take_side(row, 0, runs, NULL, &all);
+    return all.n > 1 && all.most - all.least > floor_of(row->how, all.least, false);
+}
+
+static double median_of(const struct side *side, double *room)
+{
+    memcpy(room, side->at, side->n * sizeof(*room));
+    return side->n ? ranks_median(room, side->n) : NAN;
+}
+
+static void compare_row(const struct comparison *c, const struct set_row *row, struct baro_difference *d)
+{
+    size_t runs = c->set->n_runs;
+    double *sorted = c->room + runs;
+    struct side a = {.at = c->room}, b = {.at = c->room + c->before};
+    take_side(row, 0, c->before, NULL, &a);
+    take_side(row, c->before, runs, NULL, &b);
     d->n_before = a.n;
     d->n_after = b.n;
     d->flags = a.flags | b.flags;
-    d->before = d->after = d->low = d->high = d->shift = NAN;
-    if (a.lacking == before && b.n)
+    d->low = d->high = d->shift = NAN;
+    d->before = median_of(&a, sorted);
+    d->after = median_of(&b, sorted);
+    if (a.lacking == c->before && b.n)
         d->answer = BARO_ANSWER_NEW;
-    else if (b.lacking == runs - before && a.n)
+    else if (b.lacking == runs - c->before && a.n)
         d->answer = BARO_ANSWER_GONE;
     else if (a.n && b.n)
-        judge(row, &a, &b, rows, is_paired && a.n == before && b.n == before, d);
-    d->before = a.n ? ranks_median(a.at, a.n) : NAN;
-    d->after = b.n ? ranks_median(b.at, b.n) : NAN;
+        judge(c, row, &a, &b, d);
 }
 
 /* ---- order ---- */
@@ -204,21 +351,24 @@ static int compare_all(struct baro_runset *set, size_t before, bool is_paired, s
     if (before < 1 || before >= set->n_runs)
         return error_set(err, -EINVAL, "there is nothing to compare: it takes a run on both sides");
     struct baro_difference *all = calloc(set->n_rows + 1, sizeof(*all));
-    double *room = calloc(set->n_runs, sizeof(*room));
+    double *room = calloc(3 * set->n_runs, sizeof(*room)), *slowness = room + 2 * set->n_runs;
     if (!all || !room) {
         free(all);
         free(room);
         return error_set(err, -ENOMEM, "out of memory");
     }
-    size_t n = 0, compared = 0;
+    struct comparison c = {.set = set, .before = before, .is_paired = is_paired, .room = room};
+    size_t n = 0;
     for (size_t i = 0; i < set->n_rows; i++)
-        compared += !set->row[i].how->is_kept_only;
+        c.rows += may_change(&set->row[i], set->n_runs, room);
+    c.rows = c.rows ? c.rows : 1;
+    c.slowness = find_slowness(set, room, slowness) ? slowness : NULL;
     for (size_t i = 0; i < set->n_rows; i++) {
         const struct set_row *row = &set->row[i];
         if (row->how->is_kept_only)
             continue;
         struct baro_difference d = {.scope = row->is.scope, .name = row->is.name, .fact = row->is.fact, .row = i};
-        compare_row(row, before, set->n_runs, compared, is_paired, room, &d);
+        compare_row(&c, row, &d);
         if (d.n_before || d.n_after)
             all[n++] = d;
     }

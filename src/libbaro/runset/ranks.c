@@ -67,15 +67,46 @@ struct shift ranks_shift(const double *a, size_t na, const double *b, size_t nb,
     return ret;
 }
 
-/* The quantile of Student's t for 0.995. Beyond 4 degrees of freedom by the expansion of Cornish and Fisher around the
- * normal quantile, to better than 0.5 %. */
-static double t_quantile(size_t freedom)
+/* By Newton's method, so that the library needs no libm. */
+static double square_root(double v)
 {
-    static const double few[] = {63.657, 9.925, 5.841, 4.604};
-    double z = 2.5758, z3 = z * z * z, z5 = z3 * z * z, n = (double)freedom;
-    if (freedom <= 4)
-        return few[freedom - 1];
-    return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n);
+    double root = v > 1 ? v : 1;
+    for (int i = 0; i < 600 && root * root > v * (1 + 1e-14); i++)
+        root = (root + v / root) / 2;
+    return v > 0 ? root : 0;
+}
+
+static double power(double base, size_t exponent)
+{
+    double ret = 1;
+    for (; exponent; exponent /= 2, base *= base)
+        ret *= exponent % 2 ? base : 1;
+    return ret;
+}
+
+/*
+ * Returns the t beyond which, to both sides, Student's distribution has the share alpha. With t = sqrt(freedom) cot(x)
+ * that share is the integral of sin^(freedom - 1) from 0 to x, divided by that from 0 to pi / 2, which is Wallis's. It
+ * is summed up in steps, in each of which the angle is turned by as much; the library has no libm.
+ */
+static double t_quantile(size_t freedom, double alpha)
+{
+    const double quarter = 1.57079632679489662, step = quarter / 4096;
+    const double sin_step = step * (1 - step * step / 6), cos_step = 1 - step * step / 2 * (1 - step * step / 12);
+    double all = freedom % 2 ? quarter : 1, below = 0, part, sine = step / 2, cosine = 1 - step * step / 8;
+    for (size_t k = freedom % 2 ? 2 : 3; k < freedom; k += 2)
+        all *= (double)(k - 1) / (double)k;
+    for (;;) { /* sine and cosine are those of the middle of the step */
+        part = power(sine, freedom - 1) * step / all;
+        if (below + part >= alpha || cosine <= 0)
+            break;
+        below += part;
+        double turned = sine * cos_step + cosine * sin_step;
+        cosine = cosine * cos_step - sine * sin_step;
+        sine = turned;
+    }
+    double rest = ((alpha - below) / part - 0.5) * step; /* from the middle of the step */
+    return square_root((double)freedom) * (cosine - sine * rest) / (sine + cosine * rest);
 }
 
 static double mean(const double *at, size_t n)
@@ -94,21 +125,12 @@ static double squares(const double *at, size_t n, double center)
     return sum;
 }
 
-/* By Newton's method, so that the library needs no libm. */
-static double square_root(double v)
-{
-    double root = v > 1 ? v : 1;
-    for (int i = 0; i < 600 && root * root > v * (1 + 1e-14); i++)
-        root = (root + v / root) / 2;
-    return v > 0 ? root : 0;
-}
-
-struct shift ranks_shift_t(const double *a, size_t na, const double *b, size_t nb)
+struct shift ranks_shift_t(const double *a, size_t na, const double *b, size_t nb, double alpha)
 {
     double ma = mean(a, na), mb = mean(b, nb);
     size_t freedom = na + nb - 2;
     double variance = (squares(a, na, ma) + squares(b, nb, mb)) / (double)freedom;
-    double half = t_quantile(freedom) * square_root(variance * (1 / (double)na + 1 / (double)nb));
+    double half = t_quantile(freedom, alpha) * square_root(variance * (1 / (double)na + 1 / (double)nb));
     return (struct shift){mb - ma, mb - ma - half, mb - ma + half};
 }
 
@@ -147,7 +169,7 @@ struct shift ranks_shift_pairs(const double *before, const double *after, size_t
     ret.estimate = ranks_median(means, n_means);
     size_t k = critical_of_pairs(n, alpha);
     double center = mean(difference, n);
-    double half = t_quantile(n - 1) * square_root(squares(difference, n, center) / (double)(n - 1) / (double)n);
+    double half = t_quantile(n - 1, alpha) * square_root(squares(difference, n, center) / (double)(n - 1) / (double)n);
     ret.low = k ? means[k - 1] : center - half;
     ret.high = k ? means[n_means - k] : center + half;
     if (!k)

@@ -20,9 +20,9 @@ double ranks_median(double *at, size_t n);
  * With too few numbers for alpha there is no interval. */
 struct shift ranks_shift(const double *a, size_t na, const double *b, size_t nb, double alpha);
 
-/* The same by Student's t with a common spread, for groups too small for ranks, with alpha 0.01. There are at least
- * three numbers in both together, and one in each. */
-struct shift ranks_shift_t(const double *a, size_t na, const double *b, size_t nb);
+/* The same by Student's t with a common spread, for groups too small for ranks. There are at least three numbers in
+ * both together, and one in each. */
+struct shift ranks_shift_t(const double *a, size_t na, const double *b, size_t nb, double alpha);
 
 /* The same of runs in pairs (before, after) that were made in turn: the estimate is the median of the means of all two
  * differences, with the interval of the exact signed-rank test; with too few pairs for alpha by Student's t of the

@@ -73,26 +73,44 @@ static bool is_row(const struct set_row *row, const struct compared *how, const 
     return row->how == how && strcmp(row->is.name, name) == 0;
 }
 
-/* Returns the row of a fact and a name, a new one if there is none yet; NULL if out of memory. */
-static struct set_row *row_of(struct baro_runset *set, const struct compared *how, const struct baro_fact *fact,
-                              const char *name)
+static uint64_t key_of(const struct compared *how, const char *name)
 {
     uint64_t key = map_hash(name, strlen(name)) ^ (uint64_t)(uintptr_t)how;
-    key = key ? key : 1;
+    return key ? key : 1;
+}
+
+bool runset_index(struct baro_runset *set, size_t row)
+{
+    return map_add(&set->by_name, key_of(set->row[row].how, set->row[row].is.name), row);
+}
+
+struct set_row *runset_find(const struct baro_runset *set, const struct compared *how, const char *name)
+{
+    uint64_t key = key_of(how, name);
     for (uint64_t *i = map_find(&set->by_name, key); i; i = map_next(&set->by_name, key, i)) {
         if (is_row(&set->row[*i], how, name))
             return &set->row[*i];
     }
+    return NULL;
+}
+
+/* Returns the row of a fact and a name, a new one if there is none yet; NULL if out of memory. */
+static struct set_row *row_of(struct baro_runset *set, const struct compared *how, const struct baro_fact *fact,
+                              const char *name)
+{
+    struct set_row *found = runset_find(set, how, name);
+    if (found)
+        return found;
     struct set_row *more = array_room(set->row, set->n_rows, &set->room_rows, sizeof(*more));
     char *copy = strdup(name);
     set->row = more ? more : set->row;
-    if (!more || !copy || !map_add(&set->by_name, key, set->n_rows)) {
+    if (more && copy)
+        more[set->n_rows] = (struct set_row){.is = {how->scope, copy, fact}, .how = how};
+    if (!more || !copy || !runset_index(set, set->n_rows)) {
         free(copy);
         return NULL;
     }
-    struct set_row *row = &set->row[set->n_rows++];
-    *row = (struct set_row){.is = {how->scope, copy, fact}, .how = how};
-    return row;
+    return &set->row[set->n_rows++];
 }
 
 /* Puts a value into the column of a run. Several of one name are added up (phases that repeat), or the largest

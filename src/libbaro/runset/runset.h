@@ -50,6 +50,10 @@ struct baro_runset {
 };
 
 void runset_run_done(struct set_run *run);
+/* Makes a row known by its fact and its name. Returns whether there was memory. */
+bool runset_index(struct baro_runset *set, size_t row);
+/* Returns the row of a fact and a name, such as a command; NULL: there is none. */
+struct set_row *runset_find(const struct baro_runset *set, const struct compared *how, const char *name);
 
 /* Returns what circumstance @p i of set_run.text is, such as "CPU model". */
 const char *circumstance_name(size_t i);

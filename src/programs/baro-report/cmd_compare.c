@@ -17,6 +17,7 @@
 #include "output/rows/wrap.h"
 #include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
+#include "programs/baro-report/compare_bars.h"
 #include "programs/baro-report/compare_runs.h"
 #include "programs/baro-report/diff.h"
 #include "programs/common/output.h"
@@ -109,26 +110,10 @@ static int compare_with(const struct cli *cli, const struct compared_runs *r, un
     return status;
 }
 
-static size_t row_of(const struct baro_runset *set, const char *fact)
-{
-    size_t i = 0;
-    while (i < baro_runset_rows(set) && (strcmp(baro_runset_row(set, i)->scope, "job") != 0 ||
-                                         strcmp(baro_runset_row(set, i)->fact->name, fact) != 0))
-        i++;
-    return i;
-}
-
-/* The values of a fact from run `from` on, sorted. Returns how many are known. */
+/* The values of a fact of the job from run `from` on, sorted. Returns how many are known. */
 static size_t values_of(const struct baro_runset *set, const char *fact, size_t from, double *ret)
 {
-    size_t n = 0, row = row_of(set, fact);
-    for (size_t i = from; i < baro_runset_runs(set); i++) {
-        struct baro_value v;
-        if (baro_runset_value(set, row, i, &v) == BARO_PRESENT)
-            ret[n++] = v.real;
-    }
-    sort_numbers(ret, n);
-    return n;
+    return diff_values(set, diff_job_row(set, fact), from, baro_runset_runs(set), SIZE_MAX, ret);
 }
 
 /* "1.20 s (1.18 to 1.31)" */
@@ -163,7 +148,7 @@ static void put_ratio(struct table *t, const struct baro_difference *d)
 {
     struct buf b = {0};
     if (d && d->before > 0 && d->n_after) {
-        fmt_decimal(&b, d->after / d->before, 2);
+        fmt_decimal(&b, d->after / d->before, d->after < 100 * d->before ? 2 : 0);
         buf_str(&b, "×, ");
     }
     if (d && d->n_after)
@@ -172,8 +157,9 @@ static void put_ratio(struct table *t, const struct baro_difference *d)
     buf_done(&b);
 }
 
+/* Adds the rows of a command to the table; ret_wall gets its wall times, outliers lines on runs that stand out. */
 static int put_command(const struct cli *cli, const struct compared_runs *r, unsigned command, double *room,
-                       struct table *t)
+                       struct table *t, struct wall_times *ret_wall, struct buf *outliers)
 {
     struct baro_runset *set = NULL;
     int status = compare_with(cli, r, command, &set);
@@ -187,9 +173,13 @@ static int put_command(const struct cli *cli, const struct compared_runs *r, uns
             continue;
         table_text(t, r->n_commands > 1 && !k ? letter : "");
         table_text(t, shown[k][1]);
-        put_spread(t, baro_runset_row(set, row_of(set, shown[k][0]))->fact, room, n);
+        put_spread(t, baro_runset_row(set, diff_job_row(set, shown[k][0]))->fact, room, n);
         put_ratio(t, command ? difference_of(set, shown[k][0]) : NULL);
+        if (!k && n)
+            wall_times_of(room, n, ret_wall);
     }
+    if (!status)
+        compare_outliers(set, from, r->n_commands > 1 ? (char)('a' + command) : 0, outliers);
     baro_runset_free(set);
     return status;
 }
@@ -214,19 +204,26 @@ static void put_commands(const struct cli *cli, const struct compared_runs *r, s
 static int print_table(const struct cli *cli, const struct compared_runs *r)
 {
     struct table t = {.columns = 4, .ascii = !cli->utf8};
-    struct buf text = {0};
+    struct buf text = {0}, outliers = {0};
+    struct wall_times wall[COMPARED_MOST] = {0};
     double *room = calloc(r->n + 1, sizeof(*room));
     int status = room ? 0 : cli_failf(cli, "out of memory");
     table_text(&t, "");
     table_text(&t, "");
-    buf_printf(&text, "median of %u (range)", r->n / r->n_commands);
+    buf_printf(&text, "median of %u%s (range)", r->n / r->n_commands, r->n % r->n_commands ? " or more" : "");
     table_take(&t, &text);
     table_text(&t, r->n_commands > 1 ? "against a" : "");
     for (unsigned i = 0; i < r->n_commands && !status; i++)
-        status = put_command(cli, r, i, room, &t);
+        status = put_command(cli, r, i, room, &t, &wall[i], &outliers);
     if (!status) {
         put_commands(cli, r, &text);
         table_print(&t, cli->tty ? cli->width : 0, &text);
+        if (cli->tty && r->n_commands > 1)
+            compare_bars(wall, r->n_commands, cli->width, cli->utf8, &text);
+        if (cli->tty)
+            wrap_lines(&outliers, 0, cli->width);
+        buf_add(&text, outliers.at, outliers.len);
+        text.failed = text.failed || outliers.failed;
         if (r->s->export_json && strcmp(r->s->export_json, "-") == 0) /* standard output is for the JSON */
             fprintf(stderr, "%.*s", (int)text.len, text.failed ? "" : (const char *)text.at);
         else
@@ -234,6 +231,7 @@ static int print_table(const struct cli *cli, const struct compared_runs *r)
     }
     table_done(&t);
     buf_done(&text);
+    buf_done(&outliers);
     free(room);
     return status;
 }
@@ -301,14 +299,14 @@ static void put_result(struct json *j, const struct compared_runs *r, unsigned c
     json_key_begin(j, "times", '[');
     for (size_t i = 0; i < baro_runset_runs(set); i++) { /* in the order of the runs */
         struct baro_value v;
-        if (baro_runset_value(set, row_of(set, "wall_ns"), i, &v) == BARO_PRESENT)
+        if (baro_runset_value(set, diff_job_row(set, "wall_ns"), i, &v) == BARO_PRESENT)
             json_double(j, v.real / 1e9);
     }
     json_end(j, ']');
     json_key_begin(j, "memory_usage_byte", '[');
     for (size_t i = 0; i < baro_runset_runs(set); i++) {
         struct baro_value v;
-        if (baro_runset_value(set, row_of(set, "rss_peak_bytes"), i, &v) == BARO_PRESENT)
+        if (baro_runset_value(set, diff_job_row(set, "rss_peak_bytes"), i, &v) == BARO_PRESENT)
             json_u64(j, whole_of(v.real));
     }
     json_end(j, ']');
@@ -323,7 +321,7 @@ static void put_result(struct json *j, const struct compared_runs *r, unsigned c
     json_end(j, '}');
 }
 
-static int write_json(const struct cli *cli, const struct compared_runs *r)
+static int write_json(const struct cli *cli, const struct compared_runs *r, struct output *o)
 {
     struct buf text = {0};
     struct json j = {.out = &text, .pretty = true};
@@ -341,8 +339,8 @@ static int write_json(const struct cli *cli, const struct compared_runs *r)
     }
     json_end(&j, ']');
     json_end(&j, '}');
-    if (!status)
-        status = output_whole(cli, r->s->export_json, true, &text);
+    if (!status && (output_write(o, text.at, text.len, &err) < 0 || output_commit(o, &err) < 0))
+        status = cli_fail(cli, &err);
     buf_done(&text);
     free(room);
     return status;
@@ -359,12 +357,38 @@ static void say_failures(const struct cli *cli, const struct compared_runs *r, u
         cli_note(cli, "%u of %u runs of '%s' failed", failed, n, r->commands[command]);
 }
 
+/* Prints what the runs say. Returns the exit status: of a command that failed 1, of an interruption 128 and the signal,
+ * as shells do. */
+static int print_results(const struct cli *cli, const struct compared_runs *r, struct output *json)
+{
+    int status = r->has_failed ? 1 : r->interrupted_by ? 128 + r->interrupted_by : 0;
+    if (r->n < r->n_commands) {
+        if (r->interrupted_by)
+            cli_note(cli, "interrupted before each command had run once");
+        return status;
+    }
+    if (r->interrupted_by)
+        cli_note(cli, "interrupted: the figures are of %u runs, of %u that were asked for", r->n,
+                 r->s->runs * r->n_commands);
+    int failed = print_table(cli, r);
+    for (unsigned i = 0; !failed && r->s->ignore_failure && i < r->n_commands; i++)
+        say_failures(cli, r, i);
+    if (!failed && r->s->export_json)
+        failed = write_json(cli, r, json);
+    return failed ? failed : status;
+}
+
 int cmd_compare(struct cli *cli, const struct settings *s, char **argv)
 {
     char *commands[COMPARED_MOST] = {0};
     struct compared_runs r = {.cli = cli, .s = &s->compare, .commands = (const char *const *)commands};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct output json = {.fd = -1};
+    const char *path = s->compare.export_json;
     if (s->compare.no_shell && s->compare.list)
         return cli_failf(cli, "--no-shell and --parameter-list: one of them");
+    if (path && output_open(&json, strcmp(path, "-") == 0 ? NULL : path, true, false, &err) < 0)
+        return cli_fail(cli, &err); /* before the runs, which may take hours */
     if (s->compare.no_shell) {
         r.argv = argv;
         commands[0] = line_of(argv);
@@ -373,23 +397,11 @@ int cmd_compare(struct cli *cli, const struct settings *s, char **argv)
         r.n_commands = expand(argv, s->compare.list, commands);
     }
     int status = r.n_commands ? compare_runs(&r) : cli_failf(cli, "at most %u commands can be compared", COMPARED_MOST);
-    if (!status && r.has_failed && r.n < r.n_commands)
-        status = 1;
-    else if (!status && r.n < r.n_commands)
-        status = cli_failf(cli, r.is_interrupted ? "interrupted before each command had run once"
-                                                 : "there is nothing to compare");
-    if (!status && r.is_interrupted)
-        cli_note(cli, "interrupted: the figures are of %u runs", r.n);
-    bool is_whole = !status;
-    if (is_whole)
-        status = print_table(cli, &r);
-    for (unsigned i = 0; is_whole && r.s->ignore_failure && i < r.n_commands; i++)
-        say_failures(cli, &r, i);
-    if (!status && s->compare.export_json)
-        status = write_json(cli, &r);
-    if (!status && r.has_failed)
-        status = 1;
+    if (!status)
+        status = print_results(cli, &r, &json);
     compare_runs_done(&r);
+    if (path)
+        output_done(&json);
     for (unsigned i = 0; i < COMPARED_MOST; i++)
         free(commands[i]);
     return status;

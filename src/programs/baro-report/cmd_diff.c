@@ -117,13 +117,17 @@ static int choose_form(const struct diff *d, enum diff_form *ret)
                      s->output);
 }
 
+static struct report_style style_of(const struct cli *cli, bool is_file)
+{
+    return (struct report_style){
+        .width = cli->tty && !is_file ? cli->width : 100, .utf8 = cli->utf8, .color = cli->color && !is_file};
+}
+
 static int write_diff(const struct diff *d, enum diff_form form)
 {
     struct buf text = {0};
     const struct cli *cli = d->cli;
     bool is_file = d->settings->output && strcmp(d->settings->output, "-") != 0;
-    const struct report_style style = {
-        .width = cli->tty && !is_file ? cli->width : 100, .utf8 = cli->utf8, .color = cli->color && !is_file};
     int status = 0;
     if (form == DIFF_PAGE)
         status = diff_page(cli, d->set, (const char *const *)d->path, d->before, &text);
@@ -132,10 +136,45 @@ static int write_diff(const struct diff *d, enum diff_form form)
     else if (form == DIFF_MARKDOWN)
         diff_markdown(d->set, d->before, &text);
     else
-        diff_text(d->set, d->before, style, &text);
+        diff_text(d->set, d->before, style_of(cli, is_file), &text);
     if (!status)
         status = is_file ? output_whole(cli, d->settings->output, d->settings->force, &text) : cli_out(cli, &text);
     buf_done(&text);
+    return status;
+}
+
+/* Reads the steps of the one tape of a side. */
+static int read_steps(const struct cli *cli, const char *const *patterns, size_t n, struct baro_steps **ret)
+{
+    struct baro_tape *tape;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct reader_path found;
+    if (n != 1)
+        return cli_failf(cli, "--by step compares one tape before with one after");
+    int status = reader_open(cli, patterns[0], &tape, &found);
+    if (status)
+        return status;
+    if (baro_steps_of_tape(tape, ret, &err) < 0)
+        status = cli_fail(cli, &err);
+    baro_tape_close(tape);
+    return status;
+}
+
+static int print_steps(const struct cli *cli, const struct settings *s, const char *const *before, size_t n_before,
+                       const char *const *after, size_t n_after)
+{
+    struct baro_steps *a = NULL, *b = NULL;
+    struct buf text = {0};
+    int status = s->markdown ? cli_failf(cli, "--by step and --markdown: one of them") : 0;
+    status = status ? status : read_steps(cli, before, n_before, &a);
+    status = status ? status : read_steps(cli, after, n_after, &b);
+    if (!status && !diff_steps(a, b, s->json, style_of(cli, false), &text))
+        status = cli_failf(cli, "out of memory");
+    if (!status)
+        status = cli_out(cli, &text);
+    buf_done(&text);
+    baro_steps_free(a);
+    baro_steps_free(b);
     return status;
 }
 
@@ -153,6 +192,8 @@ int cmd_diff(struct cli *cli, const struct settings *s, char **argv)
     } else if (argv[0] || !n_before || !n_after) {
         return cli_failf(cli, "name two tapes, or some with --before and some with --after");
     }
+    if (s->by >= 0)
+        return print_steps(cli, s, before, n_before, after, n_after);
     struct diff all = {.cli = cli, .settings = s};
     enum diff_form form;
     int status = choose_form(&all, &form);

@@ -17,11 +17,12 @@
 
 #define SHELL "/bin/sh"
 
-static volatile sig_atomic_t interrupted; /* set by the handler of SIGINT and SIGTERM */
+static volatile sig_atomic_t interrupted; /* how often, up to 2; set by the handler of SIGINT and SIGTERM */
+static volatile sig_atomic_t interrupted_by;
 
 static void on_signal(int signal)
 {
-    (void)signal;
+    interrupted_by = signal;
     interrupted = interrupted < 2 ? interrupted + 1 : 2;
 }
 
@@ -86,8 +87,11 @@ static int record(struct compared_runs *r, const char *baro, unsigned command, u
     if (snprintf(run->path, sizeof(run->path), "%s/%c-%03u.baro", r->folder, 'a' + (int)command, round + 1) >=
         (int)sizeof(run->path))
         return cli_failf(r->cli, "%s: the name is too long", r->folder);
-    const char *head[] = {"baro", "run", "-q", "-o", run->path, "--name", r->commands[command], "--"},
-               *const shell[] = {"sh", "-c", r->commands[command], NULL};
+    const char *named = r->commands[command];
+    const char *head[] = {"baro", "run", "-q", "-o", run->path, "--name", named, "--"}, *const shell[] = {"sh", "-c",
+                                                                                                          named, NULL};
+    if (strchr(named, '=')) /* --name NAME=REGEX was --task once: such a command is the title without a name */
+        head[5] = head[6] = "-q";
     const char *const *tail = r->argv ? (const char *const *)r->argv : shell;
     size_t n = 0;
     while (tail[n])
@@ -151,7 +155,7 @@ static int run_rounds(struct compared_runs *r, const char *baro)
     }
     if (r->cli->tty_err)
         fprintf(stderr, "\r\033[K");
-    r->is_interrupted = interrupted;
+    r->interrupted_by = interrupted ? interrupted_by : 0;
     return status;
 }
 

@@ -25,8 +25,8 @@ struct compared_runs {
     char folder[PATH_MAX]; /* of the tapes */
     struct compared_run *run;
     unsigned n;
-    bool is_interrupted; /* by ^C: what was measured counts */
-    bool has_failed;     /* a command failed, and was not allowed to: the set ended there */
+    int interrupted_by; /* a signal such as that of ^C: what was measured counts; 0: by none */
+    bool has_failed;    /* a command failed, and was not allowed to: the set ended there */
 };
 
 /* Returns 0, or the exit status of a failure of our own, which was reported. To be freed in both cases. */

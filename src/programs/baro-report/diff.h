@@ -4,6 +4,7 @@
 #define PROGRAMS_BARO_REPORT_DIFF_H
 
 #include "baro/runset.h"
+#include "baro/steps.h"
 #include "base/buf.h"
 #include "output/text/summary_text.h"
 #include "programs/common/cli.h"
@@ -39,5 +40,20 @@ void diff_percent(struct buf *b, const struct baro_difference *d);
 void diff_answer(struct buf *b, const struct baro_difference *d);
 /* Is the row worth showing? Of the job what was used; of others what differs by more than next to nothing. */
 bool diff_is_shown(const struct baro_difference *d);
+
+/* diff_steps.c: the steps of one run each that are new, gone or used more CPU time. Returns whether there was memory.
+ */
+bool diff_steps(const struct baro_steps *before, const struct baro_steps *after, bool is_json,
+                struct report_style style, struct buf *ret);
+
+/* noise.c: why runs of the same thing differ, as far as their own tapes tell */
+/* Returns the row of a fact of the job; as many as there are rows if there is none. */
+size_t diff_job_row(const struct baro_runset *set, const char *fact);
+/* Collects the known values of runs, sorted; `without` is left out. Returns how many there are. */
+size_t diff_values(const struct baro_runset *set, size_t row, size_t from, size_t to, size_t without, double *ret);
+/* Of one run against runs from `from` to `to`: "other processes used 1.8 cores". Returns whether there is a reason. */
+bool noise_of_run(const struct baro_runset *set, size_t run, size_t from, size_t to, struct buf *ret);
+/* Of both sides: "other processes used 0.1 to 1.8 cores before, 0.2 after". Returns how many there are. */
+size_t noise_of_sides(const struct baro_runset *set, size_t before, struct buf *ret);
 
 #endif

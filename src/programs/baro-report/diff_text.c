@@ -35,6 +35,19 @@ static void put_circumstances(const struct baro_runset *set, struct buf *ret)
     buf_str(ret, baro_circumstance_count(set) ? "\n" : "");
 }
 
+/* A line on what the tapes say of why runs differ. */
+static void put_noise(const struct baro_runset *set, size_t before, unsigned width, struct buf *ret)
+{
+    size_t from = ret->len;
+    buf_str(ret, "! ");
+    if (!noise_of_sides(set, before, ret)) {
+        ret->len = from;
+        return;
+    }
+    buf_byte(ret, '\n');
+    wrap_lines(ret, from, width);
+}
+
 static void put_cell(struct table *t, void (*put)(struct buf *b, const struct baro_difference *d),
                      const struct baro_difference *d)
 {
@@ -89,10 +102,9 @@ static void visit_table(void *context, const struct baro_difference *d)
 const char *diff_advice(const struct baro_runset *set, size_t before)
 {
     bool is_enough = before > 1 && baro_runset_runs(set) - before > 1;
-    return is_enough
-               ? ""
-               : "Of one run only a large change can be told (10 % of CPU time, twice the wall time). Several runs "
-                 "on each side tell more: --before, --after.";
+    return is_enough ? ""
+                     : "Of one run only a large change can be told (a fifth of the CPU time, twice the wall time). "
+                       "Several runs on each side tell more: --before, --after.";
 }
 
 static void put_advice(const struct baro_runset *set, size_t before, unsigned width, struct buf *ret)
@@ -111,12 +123,13 @@ void diff_text(const struct baro_runset *set, size_t before, struct report_style
     struct table t = {.columns = 7,
                       .right = {false, false, true, true, true, true, false},
                       .ascii = !style.utf8,
-                      .drop = {5},
-                      .n_drop = 1};
+                      .drop = {5, 4},
+                      .n_drop = 2};
     struct buf sentence = {0};
     put_runs(set, 0, before, "before", ret);
     put_runs(set, before, baro_runset_runs(set), "after", ret);
     put_circumstances(set, ret);
+    put_noise(set, before, style.width, ret);
     buf_byte(ret, '\n');
     diff_sentence(set, &sentence);
     buf_byte(&sentence, '\n');
@@ -188,6 +201,12 @@ void diff_markdown(const struct baro_runset *set, size_t before, struct buf *ret
         buf_str(ret, " instead of ");
         markdown_code(ret, c->before, strlen(c->before), false);
     }
+    size_t at = ret->len;
+    buf_str(ret, " Of the machine: ");
+    if (!noise_of_sides(set, before, ret))
+        ret->len = at;
+    else
+        buf_byte(ret, '.');
     buf_printf(ret, "\n\n%s", head);
     diff_each_row(set, visit_job, ret);
     diff_each_row(set, count_row, &others);
@@ -234,7 +253,7 @@ static void put_difference(struct json *j, const struct baro_difference *d)
 void diff_json(const struct baro_runset *set, size_t before, struct buf *ret)
 {
     struct json j = {.out = ret, .pretty = true};
-    struct buf sentence = {0};
+    struct buf sentence = {0}, noise = {0};
     diff_sentence(set, &sentence);
     buf_byte(&sentence, 0);
     json_begin(&j, '{');
@@ -252,10 +271,14 @@ void diff_json(const struct baro_runset *set, size_t before, struct buf *ret)
         json_end(&j, '}');
     }
     json_end(&j, ']');
+    noise_of_sides(set, before, &noise);
+    buf_byte(&noise, 0);
+    json_key_text(&j, "noise", noise.failed ? "" : (const char *)noise.at);
     json_key_begin(&j, "differences", '[');
     for (size_t i = 0; i < baro_difference_count(set); i++)
         put_difference(&j, baro_difference_get(set, i));
     json_end(&j, ']');
     json_end(&j, '}');
     buf_done(&sentence);
+    buf_done(&noise);
 }

@@ -20,7 +20,7 @@ static const struct {
     {"io_read_bytes", "disk read", NULL},
     {"io_write_bytes", "disk written", NULL},
     {"processes_started", "processes", "more processes"},
-    {"processes", "processes", NULL},
+    {"processes", "processes", "more processes"},
     {"wait_status", "status", NULL},
     {"busy_job_ns", "gpu busy", "more GPU time"},
     {"memory_job_peak_bytes", "gpu memory", "more GPU memory"},
@@ -72,15 +72,23 @@ void diff_shift(struct buf *b, const struct baro_difference *d)
     put_amount(b, d, size);
 }
 
+/* "5.1 %", "93 %"; of much more "41 times" */
+static void put_share(struct buf *b, double percent)
+{
+    percent = percent < 0 ? -percent : percent;
+    fmt_decimal(b, percent < 1000 ? percent : percent / 100, percent < 9.95 ? 1 : 0);
+    buf_str(b, percent < 1000 ? " %" : " times");
+}
+
 void diff_percent(struct buf *b, const struct baro_difference *d)
 {
     double percent = d->before > 0 ? 100 * size_of(d) / d->before : 0;
     if (isnan(d->before) || isnan(d->after) || !(d->before > 0) || strcmp(d->fact->name, "wait_status") == 0)
         return;
+    if (percent > -0.05 && percent < 0.05) /* not "-0.0 %" */
+        return;
     buf_str(b, percent < 0 ? "-" : "+");
-    percent = percent < 0 ? -percent : percent;
-    fmt_decimal(b, percent, percent < 9.95 ? 1 : 0);
-    buf_str(b, " %");
+    put_share(b, percent);
 }
 
 void diff_answer(struct buf *b, const struct baro_difference *d)
@@ -119,19 +127,40 @@ static const struct baro_difference *find_row(const struct baro_runset *set, con
     return NULL;
 }
 
-/* The command that differs most in the same direction: ": cc1 +2.9 s in 12 more processes". */
-static void put_cause(struct buf *b, const struct baro_runset *set, const struct baro_difference *of)
+static double absolute(double v)
+{
+    return v < 0 ? -v : v;
+}
+
+static bool is_certain(const struct baro_difference *d)
+{
+    return d->answer == BARO_ANSWER_CHANGED || d->answer == BARO_ANSWER_NEW || d->answer == BARO_ANSWER_GONE;
+}
+
+/* Returns the row of a scope and a fact that differs most, of those that are certain if there are any; NULL: none. way:
+ * 1, -1: only those that grew, or shrank; 0: both. */
+static const struct baro_difference *largest(const struct baro_runset *set, const char *scope, const char *fact,
+                                             int way)
 {
     const struct baro_difference *most = NULL;
     for (size_t i = 0; i < baro_difference_count(set); i++) {
         const struct baro_difference *d = baro_difference_get(set, i);
-        if (strcmp(d->scope, "command") != 0 || strcmp(d->fact->name, of->fact->name) != 0 ||
-            (size_of(d) < 0) != (size_of(of) < 0))
+        if (strcmp(d->scope, scope) != 0 || strcmp(d->fact->name, fact) != 0 || way * size_of(d) < 0)
             continue;
-        double size = size_of(d), largest = most ? size_of(most) : 0;
-        most = (size < 0 ? -size : size) > (largest < 0 ? -largest : largest) ? d : most;
+        if (!most ||
+            (is_certain(d) == is_certain(most) ? absolute(size_of(d)) > absolute(size_of(most)) : is_certain(d)))
+            most = d;
     }
-    if (!most || !diff_is_shown(most))
+    return most;
+}
+
+/* The command that differs most in the same direction: ": cc1 +2.9 s in 12 more processes". */
+static void put_cause(struct buf *b, const struct baro_runset *set, const struct baro_difference *of)
+{
+    bool is_count = of->fact->unit == BARO_UNIT_NONE;
+    const struct baro_difference *most =
+        largest(set, "command", is_count ? "processes" : of->fact->name, size_of(of) < 0 ? -1 : 1);
+    if (!most || most->answer == BARO_ANSWER_SAME || !(diff_is_shown(most) || is_certain(most)))
         return;
     buf_str(b, ": ");
     text_escaped(b, *most->name ? most->name : "(not known)", strlen(*most->name ? most->name : "(not known)"));
@@ -141,11 +170,11 @@ static void put_cause(struct buf *b, const struct baro_runset *set, const struct
     if (share < 0.995)
         buf_printf(b, " (%.0f %% of it)", share * 100);
     const struct baro_difference *n = find_row(set, "command", most->name, "processes");
-    double more = n && !n->flags ? size_of(n) : 0;
+    double more = n && !n->flags && !is_count ? size_of(n) : 0;
     if (more >= 1 || more <= -1) {
         buf_str(b, " in ");
-        fmt_count(b, whole_of(more < 0 ? -more : more));
-        buf_printf(b, " %s processes", more < 0 ? "fewer" : "more");
+        fmt_count(b, whole_of(absolute(more)));
+        buf_printf(b, " %s process%s", more < 0 ? "fewer" : "more", absolute(more) < 1.5 ? "" : "es");
     }
 }
 
@@ -155,14 +184,15 @@ static void put_change(struct buf *b, const struct baro_runset *set, const struc
     double size = size_of(d);
     put_amount(b, d, size);
     if (d->before > 0) {
-        double percent = 100 * (size < 0 ? -size : size) / d->before;
         buf_str(b, " (");
-        fmt_decimal(b, percent, percent < 9.95 ? 1 : 0);
-        buf_str(b, " %)");
+        put_share(b, 100 * size / d->before);
+        buf_byte(b, ')');
     }
     buf_str(b, size > 0 ? " more" : d->fact->unit == BARO_UNIT_NONE ? " fewer" : " less");
-    buf_str(b, labels[label_of(d)].used + sizeof("more") - 1);
-    if (strcmp(d->fact->name, "cpu_ns") == 0 || strcmp(d->fact->name, "rss_peak_bytes") == 0)
+    const char *used = labels[label_of(d)].used + sizeof("more") - 1;
+    bool is_one = d->fact->unit == BARO_UNIT_NONE && absolute(size) < 1.5; /* "1 more process" */
+    buf_printf(b, "%.*s", (int)(strlen(used) - (is_one ? strlen("es") : 0)), used);
+    if (strcmp(d->scope, "command") != 0 && strcmp(d->fact->name, "wall_ns") != 0)
         put_cause(b, set, d);
 }
 
@@ -187,24 +217,29 @@ static size_t put_names(struct buf *b, const struct baro_runset *set, enum baro_
     return n;
 }
 
-/* Names the phase with the largest change of CPU time, where the job's change can't be told. */
-static bool put_part(struct buf *b, const struct baro_runset *set)
+/* Names the phase, or the command, that changed most where no change of the job is certain: 5 % more CPU time of one
+ * command of forty is 0.1 % of the job's. Returns whether there is one. */
+static bool put_parts(struct buf *b, const struct baro_runset *set)
 {
-    const struct baro_difference *job = find_row(set, "job", "", "cpu_ns"), *most = NULL;
-    for (size_t i = 0; i < baro_difference_count(set); i++) {
-        const struct baro_difference *d = baro_difference_get(set, i);
-        if (strcmp(d->scope, "phase") == 0 && d->answer == BARO_ANSWER_CHANGED &&
-            strcmp(d->fact->name, "cpu_ns") == 0 && (!most || size_of(d) * size_of(d) > size_of(most) * size_of(most)))
-            most = d;
+    static const char *const facts[][2] = {
+        {"cpu_ns", "cpu_ns"}, {"rss_peak_bytes", "rss_peak_bytes"}, {"processes_started", "processes"}};
+    static const char *const scopes[][2] = {{"phase", "Phase "}, {"command", "Command "}};
+    bool is_any = false;
+    for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
+        const struct baro_difference *job = find_row(set, "job", "", facts[k][0]), *most = NULL;
+        size_t i = 0;
+        for (; i < 2 && !(most && most->answer == BARO_ANSWER_CHANGED); i++)
+            most = largest(set, scopes[i][0], facts[k][1], 0);
+        if ((job && job->answer == BARO_ANSWER_CHANGED) || !most || most->answer != BARO_ANSWER_CHANGED)
+            continue;
+        buf_str(b, scopes[i - 1][1]);
+        text_escaped(b, *most->name ? most->name : "(not known)", strlen(*most->name ? most->name : "(not known)"));
+        buf_str(b, " used ");
+        put_change(b, set, most);
+        buf_str(b, ". ");
+        is_any = true;
     }
-    if (!most || !job || job->answer == BARO_ANSWER_CHANGED)
-        return false;
-    buf_str(b, "Phase ");
-    text_escaped(b, most->name, strlen(most->name));
-    buf_str(b, " used ");
-    put_amount(b, most, size_of(most));
-    buf_str(b, size_of(most) < 0 ? " less CPU. " : " more CPU. ");
-    return true;
+    return is_any;
 }
 
 void diff_sentence(const struct baro_runset *set, struct buf *ret)
@@ -227,7 +262,7 @@ void diff_sentence(const struct baro_runset *set, struct buf *ret)
         changes++;
     }
     buf_str(ret, changes ? ". " : "");
-    if (!put_part(ret, set) && !changes)
+    if (!put_parts(ret, set) && !changes)
         buf_str(ret, "No change is certain. ");
     struct buf same = {0}, unknown = {0};
     if (put_names(&same, set, BARO_ANSWER_SAME)) {

@@ -28,6 +28,7 @@ void settings_init_reading(struct settings *s)
 }
 
 const char *const export_formats[] = {"csv", "jsonl", "trace", "arrow", "parquet", "sqlite", NULL};
+static const char *const diff_bys[] = {"step", NULL};
 static const char *const bys[] = {"phase", "task", "step", NULL};
 #define ROW_KIND(name, what) name,
 static const char *const kinds[] = {
@@ -144,6 +145,9 @@ const struct opt options_diff[] = {
         "more than once",
         .completes = OPT_A_FILE),
     PARSED("after", 0, "TAPES", diff, take_after, "the same of the runs after", .completes = OPT_A_FILE),
+    CHOICE(
+        "by", 0, "WHAT", by, diff_bys,
+        "step: the steps, such as compiles, of one run before and one after that are new, gone or used more CPU time"),
     SETS("markdown", 0, markdown, "write Markdown, as for a pull request"),
     TEXT("output", 'o', "FILE", output,
          "write to FILE.html, a page with the curves of both over each other, FILE.md, FILE.json or FILE.txt, which "
