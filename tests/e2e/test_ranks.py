@@ -178,3 +178,17 @@ def test_a_tape_that_claims_four_billion_ranks(run, work):
         record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": "999999999"}, "-o", f"{work}/%r.baro")
     found = json.loads(run("summary", "--json", work, status=0, timeout=20).stdout)
     assert found["missing_ranks"] == "1-999999998"
+
+
+def test_ranks_as_a_page(run, work):
+    hostile = "<script>alert(1)</script>"
+    for rank in "013":
+        record(run, {**RANK, "OMPI_COMM_WORLD_RANK": rank, "SLURMD_NODENAME": hostile}, "-o", f"{work}/ranks/%r.baro",
+               command=("sh", "-c", "exit $OMPI_COMM_WORLD_RANK"))  # fmt: skip
+    run("report", "-o", work / "ranks.html", work / "ranks", status=0)
+    page = (work / "ranks.html").read_text()
+    assert hostile not in page and "&lt;script>" in page.replace("&gt;", ">")
+    assert "2 ranks failed: rank 1 exit 1" in page.replace("\u00a0", " ")
+    assert "1 of 4 ranks: 2" in page.replace("\u00a0", " ")
+    assert page.count("<g><title>rank ") == 3
+    assert run("report", "-o", work / "ranks.html", work / "ranks").returncode != 0  # it exists

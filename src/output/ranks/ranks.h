@@ -76,6 +76,19 @@ uint64_t ranks_missing(const struct ranks *r, struct buf *ret);
 /* The marks of a value of all ranks: where some are missing a sum is a lower bound, and an upper bound is none. */
 unsigned ranks_flags(const struct ranks *r, const struct baro_spread *s);
 
+/* ---- words, for ranks_text() and pages ---- */
+void ranks_put_number(const struct baro_fact *fact, double v, struct buf *b);
+/* What all ranks used together, with its mark; nothing if that is not known. */
+void ranks_put_all(const struct ranks *r, const struct baro_fact *fact, const struct baro_spread *s, struct buf *b);
+void ranks_put_result(const struct ranks *r, struct buf *b); /* "exit 0", "2 ranks failed: rank 5 exit 1" */
+/* A sentence each. Return false if there is nothing to say. */
+bool ranks_put_slowest(const struct ranks *r, struct buf *b);
+bool ranks_put_missing(const struct ranks *r, struct buf *b);
+size_t ranks_nodes(const struct ranks *r);
+/* Visits the rows of the table: facts of the job, and the phases in which ranks differ most. label: raw bytes. */
+typedef void ranks_visit(void *context, const char *label, const struct baro_fact *fact, const struct baro_spread *s);
+void ranks_each_row(const struct ranks *r, ranks_visit *visit, void *context);
+
 void ranks_text(const struct ranks *r, struct report_style style, struct buf *ret);
 void ranks_json(const struct ranks *r, struct buf *ret);
 /* Writes what jobstats keeps in Slurm's AdminComment, before gzip and base64. */

@@ -32,7 +32,7 @@ static const struct {
     {"processes", "processes_started"},
 };
 
-static void put_number(const struct baro_fact *fact, double v, struct buf *b)
+void ranks_put_number(const struct baro_fact *fact, double v, struct buf *b)
 {
     if (fact->unit == BARO_UNIT_NS)
         fmt_duration(b, (uint64_t)v);
@@ -42,6 +42,7 @@ static void put_number(const struct baro_fact *fact, double v, struct buf *b)
         fmt_count(b, (uint64_t)v);
 }
 
+/* The sign before a value. */
 static void put_mark(unsigned flags, struct buf *b)
 {
     buf_str(b, flags & BARO_VALUE_ESTIMATE      ? "≈"
@@ -50,35 +51,12 @@ static void put_mark(unsigned flags, struct buf *b)
                                                 : "");
 }
 
-static void put_of_rank(const struct ranks *r, const struct baro_fact *fact, double v, size_t rank, struct buf *b)
+void ranks_put_all(const struct ranks *r, const struct baro_fact *fact, const struct baro_spread *s, struct buf *b)
 {
-    put_number(fact, v, b);
-    buf_printf(b, " (%u)", r->at[rank].number);
-}
-
-/* Adds a row; nothing for a fact of which no rank has a value, or all have 0. */
-static void put_row(const struct ranks *r, struct table *t, size_t row, const char *label)
-{
-    const struct baro_fact *fact = baro_runset_row(r->set, row)->fact;
-    struct baro_spread s;
-    struct buf b = {0};
-    if (baro_runset_spread(r->set, row, 0, r->n, &s, NULL) < 0 || !s.n || !(s.most > 0))
+    if (s->all.absent)
         return;
-    table_text(t, label);
-    if (!s.all.absent) {
-        put_mark(ranks_flags(r, &s), &b);
-        put_number(fact, s.all.real, &b);
-    }
-    table_take(t, &b);
-    put_of_rank(r, fact, s.least, s.least_run, &b);
-    table_take(t, &b);
-    put_number(fact, s.median, &b);
-    table_take(t, &b);
-    put_of_rank(r, fact, s.most, s.most_run, &b);
-    table_take(t, &b);
-    buf_printf(&b, "+%.0f %%", s.mean > 0 ? 100 * (s.most / s.mean - 1) : 0);
-    table_take(t, &b);
-    buf_done(&b);
+    put_mark(ranks_flags(r, s), b);
+    ranks_put_number(fact, s->all.real, b);
 }
 
 static size_t job_row(const struct ranks *r, const char *fact)
@@ -92,8 +70,16 @@ static size_t job_row(const struct ranks *r, const char *fact)
     return i;
 }
 
-/* Adds the phases in which ranks differ most. */
-static void put_phases(const struct ranks *r, struct table *t)
+/* Nothing for a fact of which no rank has a value, or all have 0. */
+static void visit_row(const struct ranks *r, size_t row, const char *label, ranks_visit *visit, void *context)
+{
+    struct baro_spread s;
+    if (baro_runset_spread(r->set, row, 0, r->n, &s, NULL) == 0 && s.n && s.most > 0)
+        visit(context, label, baro_runset_row(r->set, row)->fact, &s);
+}
+
+/* The phases in which ranks differ most. */
+static void visit_phases(const struct ranks *r, ranks_visit *visit, void *context)
 {
     struct {
         size_t row;
@@ -117,35 +103,71 @@ static void put_phases(const struct ranks *r, struct table *t)
     }
     for (size_t k = 0; k < PHASES_MOST && best[k].cost > 0; k++) {
         struct buf label = {0};
-        const char *name = baro_runset_row(r->set, best[k].row)->name;
-        buf_str(&label, "phase ");
-        text_escaped(&label, name, strlen(name));
+        buf_printf(&label, "phase %s", baro_runset_row(r->set, best[k].row)->name);
         buf_byte(&label, 0);
-        put_row(r, t, best[k].row, label.failed ? "phase" : (const char *)label.at);
+        visit_row(r, best[k].row, label.failed ? "phase" : (const char *)label.at, visit, context);
         buf_done(&label);
     }
 }
 
+void ranks_each_row(const struct ranks *r, ranks_visit *visit, void *context)
+{
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        visit_row(r, job_row(r, shown[i].fact), shown[i].label, visit, context);
+    visit_phases(r, visit, context);
+}
+
+/* ---- the table ---- */
+
+struct text_table {
+    const struct ranks *r;
+    struct table t;
+};
+
+static void put_of_rank(const struct ranks *r, const struct baro_fact *fact, double v, size_t rank, struct buf *b)
+{
+    ranks_put_number(fact, v, b);
+    buf_printf(b, " (%u)", r->at[rank].number);
+}
+
+static void put_row(void *context, const char *label, const struct baro_fact *fact, const struct baro_spread *s)
+{
+    struct text_table *to = context;
+    struct buf b = {0};
+    text_escaped(&b, label, strlen(label));
+    table_take(&to->t, &b);
+    ranks_put_all(to->r, fact, s, &b);
+    table_take(&to->t, &b);
+    put_of_rank(to->r, fact, s->least, s->least_run, &b);
+    table_take(&to->t, &b);
+    ranks_put_number(fact, s->median, &b);
+    table_take(&to->t, &b);
+    put_of_rank(to->r, fact, s->most, s->most_run, &b);
+    table_take(&to->t, &b);
+    buf_printf(&b, "+%.0f %%", s->mean > 0 ? 100 * (s->most / s->mean - 1) : 0);
+    table_take(&to->t, &b);
+    buf_done(&b);
+}
+
 static void put_table(const struct ranks *r, struct report_style style, struct buf *ret)
 {
-    struct table t = {.columns = 6,
-                      .right = {false, true, true, true, true, true},
-                      .ascii = !style.utf8,
-                      .drop = {3, 2},
-                      .n_drop = 2};
     static const char *const titles[] = {"", "all ranks", "least (rank)", "median", "most (rank)", "over mean"};
+    struct text_table to = {.r = r,
+                            .t = {.columns = 6,
+                                  .right = {false, true, true, true, true, true},
+                                  .ascii = !style.utf8,
+                                  .drop = {3, 2},
+                                  .n_drop = 2}};
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
-        table_text(&t, titles[i]);
-    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
-        put_row(r, &t, job_row(r, shown[i].fact), shown[i].label);
-    put_phases(r, &t);
-    table_print(&t, style.width, ret);
-    table_done(&t);
+        table_text(&to.t, titles[i]);
+    ranks_each_row(r, put_row, &to);
+    table_print(&to.t, style.width, ret);
+    table_done(&to.t);
 }
 
 /* ---- the head ---- */
 
-static size_t count_nodes(const struct ranks *r)
+size_t ranks_nodes(const struct ranks *r)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->n && i < NODES_COUNTED; i++) {
@@ -157,7 +179,7 @@ static size_t count_nodes(const struct ranks *r)
     return n;
 }
 
-static void put_result(const struct ranks *r, struct buf *b)
+void ranks_put_result(const struct ranks *r, struct buf *b)
 {
     size_t failed = 0, first = r->n, unknown = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -177,13 +199,13 @@ static void put_result(const struct ranks *r, struct buf *b)
 
 static void put_head(const struct ranks *r, struct lines *l)
 {
-    size_t nodes = count_nodes(r);
+    size_t nodes = ranks_nodes(r);
     lines_tone(l, TONE_STRONG);
     lines_name(l, l->out, r->title, l->style.width / 2);
     lines_tone(l, TONE_PLAIN);
     buf_printf(l->out, ", %zu rank%s on %zu node%s", r->n, r->n == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
     buf_str(l->out, "   ");
-    put_result(r, l->out);
+    ranks_put_result(r, l->out);
     buf_printf(l->out, " · %s · %s cores and ", DURATION((uint64_t)(r->end_ns - r->start_ns)), CORES(r->cores_most));
     if (isnan(r->memory_most))
         buf_str(l->out, "no known memory at once\n");
@@ -202,43 +224,39 @@ static void put_sentence(struct lines *l, const char *label, struct buf *text)
     buf_clear(text);
 }
 
-static void put_slowest(const struct ranks *r, struct lines *l)
+bool ranks_put_slowest(const struct ranks *r, struct buf *b)
 {
     const struct rank_slowest *s = &r->slowest;
-    struct buf b = {0};
     if (!s->by)
-        return;
+        return false;
     const struct rank *at = &r->at[s->rank];
-    buf_printf(&b, "rank %u on ", at->number);
-    text_escaped(&b, at->node, strlen(at->node));
+    buf_printf(b, "rank %u on ", at->number);
+    text_escaped(b, at->node, strlen(at->node));
     if (s->by == SLOWEST_PHASE) {
-        buf_str(&b, ": phase ");
-        text_escaped(&b, s->phase ? s->phase : "", s->phase ? strlen(s->phase) : 0);
-        buf_printf(&b, " took it %s, all ranks %s on average", DURATION((uint64_t)s->took),
-                   DURATION((uint64_t)s->mean));
+        buf_str(b, ": phase ");
+        text_escaped(b, s->phase ? s->phase : "", s->phase ? strlen(s->phase) : 0);
+        buf_printf(b, " took it %s, all ranks %s on average", DURATION((uint64_t)s->took), DURATION((uint64_t)s->mean));
     } else {
-        buf_printf(&b, " %s %s, all ranks %s on average", s->by == SLOWEST_CPU ? "computed" : "waited for a core for",
+        buf_printf(b, " %s %s, all ranks %s on average", s->by == SLOWEST_CPU ? "computed" : "waited for a core for",
                    DURATION((uint64_t)s->took), DURATION((uint64_t)s->mean));
     }
     if (s->by == SLOWEST_PHASE && s->of > 1)
-        buf_printf(&b, " (the slowest in %zu of %zu phases)", s->phases, s->of);
-    buf_printf(&b, "; if all wait for it, that is %s of their time together", DURATION((uint64_t)s->cost));
-    put_sentence(l, "slowest", &b);
-    buf_done(&b);
+        buf_printf(b, " (the slowest in %zu of %zu phases)", s->phases, s->of);
+    buf_printf(b, "; if all wait for it, that is %s of their time together", DURATION((uint64_t)s->cost));
+    return true;
 }
 
-static void put_missing(const struct ranks *r, struct lines *l)
+bool ranks_put_missing(const struct ranks *r, struct buf *b)
 {
-    struct buf names = {0}, b = {0};
+    struct buf names = {0};
     uint64_t n = ranks_missing(r, &names);
     if (n) {
-        buf_printf(&b, "%llu of %u ranks: ", (unsigned long long)n, r->count);
-        buf_add(&b, names.at, names.len);
-        buf_str(&b, "; all sums lack them");
-        put_sentence(l, "missing", &b);
+        buf_printf(b, "%llu of %u ranks: ", (unsigned long long)n, r->count);
+        buf_add(b, names.at, names.len);
+        buf_str(b, "; all sums lack them");
     }
     buf_done(&names);
-    buf_done(&b);
+    return n;
 }
 
 /* ---- ranks over time ---- */
@@ -307,8 +325,12 @@ void ranks_text(const struct ranks *r, struct report_style style, struct buf *re
     struct lines l = {.out = ret, .style = lines_fit(style)};
     size_t from = ret->len;
     put_head(r, &l);
-    put_missing(r, &l);
-    put_slowest(r, &l);
+    struct buf sentence = {0};
+    if (ranks_put_missing(r, &sentence))
+        put_sentence(&l, "missing", &sentence);
+    if (ranks_put_slowest(r, &sentence))
+        put_sentence(&l, "slowest", &sentence);
+    buf_done(&sentence);
     put_table(r, l.style, ret);
     put_picture(r, &l);
     if (!style.utf8)

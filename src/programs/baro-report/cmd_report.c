@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "output/page/page.h"
 #include "programs/baro-report/formats.h"
 #include "programs/baro-report/github.h"
 #include "programs/baro-report/machine_tape.h"
+#include "programs/baro-report/ranks_page.h"
 #include "programs/baro-report/report_folder.h"
 #include "programs/common/output.h"
+#include "programs/common/rank_tapes.h"
 #include "programs/common/tape_args.h"
 
 /* Finds the format by --format, else by the file's ending. NULL: neither tells. */
@@ -98,6 +102,27 @@ static bool is_folder(const struct settings *s)
            (span_ends(span_str(s->output), "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
+/* The ranks of a job are one page, although they have a tape each. Returns -1 if the tapes are no ranks. */
+static int write_ranks(struct report_job *j)
+{
+    struct rank_tapes tapes = {0};
+    struct ranks r = {0};
+    struct buf text = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    int code = rank_tapes_find(&j->several.list, false, &tapes, &err), found = code;
+    if (code > 0)
+        code = rank_tapes_read(&tapes, &r, &err);
+    if (found > 0 && code >= 0 && ranks_page(&r, &tapes.notes, &text) < 0)
+        code = error_set(&err, -ENOMEM, "out of memory");
+    int status = code < 0 ? cli_fail(j->cli, &err)
+                 : found  ? output_whole(j->cli, j->s->output, j->s->force, &text)
+                          : -1;
+    ranks_done(&r);
+    rank_tapes_done(&tapes);
+    buf_done(&text);
+    return status;
+}
+
 static int write_report(struct report_job *j)
 {
     const struct settings *s = j->s;
@@ -113,13 +138,16 @@ static int write_report(struct report_job *j)
                          "what %s should be is not clear from its name: it ends with .html, .md, .json or / (a "
                          "folder), or --format says it",
                          s->output);
+    int status = j->several.list.is_several && s->output && !format->around ? write_ranks(j) : -1;
+    if (status >= 0)
+        return status;
     if (j->several.list.is_several && (!s->output || !format->around))
         return cli_failf(j->cli, "several tapes are one report as Markdown or JSON: -o FILE.md, -o FILE.json or -o "
-                                 "DIR/; a page has one tape");
+                                 "DIR/; a page has one tape, or the ranks of one job");
     if (s->output)
         return write_file(j, format, strcmp(s->output, "-") == 0 ? NULL : s->output);
     default_name(j->several.list.at[0].path, format->ending, name);
-    int status = write_file(j, format, name);
+    status = write_file(j, format, name);
     if (status == 0)
         cli_note(j->cli, "wrote %s", name);
     return status;

@@ -90,8 +90,7 @@ int output_name(const char *pattern, char *(*get)(const char *), const char *hos
     return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-bool output_names_folder(const char *pattern)
+bool output_makes_folder(const char *pattern)
 {
-    const char *slash = strrchr(pattern, '/'), *percent = strchr(pattern, '%');
-    return slash && percent && percent < slash;
+    return strchr(pattern, '/') && strchr(pattern, '%');
 }

@@ -16,7 +16,7 @@
 int output_name(const char *pattern, char *(*get)(const char *name), const char *host, struct buf *ret,
                 bool *ret_is_rank, struct baro_error *err);
 
-/* Is a conversion in the folder part, so that the folder has to be made? */
-bool output_names_folder(const char *pattern);
+/* Is the folder made that a pattern names? It is if there is a conversion. */
+bool output_makes_folder(const char *pattern);
 
 #endif

@@ -189,7 +189,7 @@ static int open_named(struct recording *r, const char *pattern, struct baro_erro
     struct utsname u;
     bool is_rank;
     int code = output_name(pattern, getenv, uname(&u) == 0 ? u.nodename : "local", &r->output, &is_rank, err);
-    if (code == 0 && output_names_folder(pattern))
+    if (code == 0 && output_makes_folder(pattern))
         code = make_folder((const char *)r->output.at, err);
     return code < 0 ? code : is_rank ? create_of_rank(r, err) : create_named(r, err);
 }
