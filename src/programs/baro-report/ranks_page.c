@@ -237,7 +237,7 @@ static void put_picture(const struct ranks *r, struct page *page)
     page_begin_section(page, "over-time", "Ranks over time");
     buf_printf(
         html,
-        "<p class=\"hint\">A row is %s, from the first at the top; the darker, the more cores it used: %.2f at most.",
+        "<p class=\"hint\">A row is %s, from the first at the top; the stronger its colour, the more cores it used: %.2f at most.",
         rows == r->n ? "a rank" : "the mean of several ranks", full);
     buf_printf(html,
                "</p>\n<svg class=\"ranks\" viewBox=\"0 0 %u %zu\" width=\"100%%\" height=\"%zu\" "
