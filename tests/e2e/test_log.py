@@ -367,6 +367,19 @@ def test_partial_runs_are_named(run, work):
     assert "no run to advise after" in run("advise", work / "b.baro", status=2).stderr
 
 
+def test_failed_runs_are_left_out(run, work):
+    """A run that fails early needs less. If all failed, they are better than nothing, and it is said."""
+    good, bad = (work / f"{name}.baro" for name in ("good", "bad"))
+    run("run", "-q", "-o", good, "--", "sleep", "0.3", status=0)
+    run("run", "-q", "-o", bad, "--", *script("x = bytearray(90000000); raise SystemExit(3)"), status=3)
+    found = json.loads(run("advise", "--json", good, bad, status=0).stdout)
+    assert found["runs"] == 1 and found["failed"] == 1 and found["needed"]["memory_bytes"]["most"] < 60e6
+    assert "1 of 2 runs: failed, and left out" in run("advise", good, bad, status=0).stdout
+    found = json.loads(run("advise", "--json", bad, status=0).stdout)
+    assert found["runs"] == 1 and found["needed"]["memory_bytes"]["most"] > 90e6
+    assert "failed: one that succeeds may need more" in run("advise", bad, status=0).stdout
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
 def test_out_of_memory_is_a_bound(run, v1):
     """What was killed at 60 MB needed more than that: half more is asked for, and it counts as killed at 60 MB."""

@@ -374,6 +374,30 @@ TEST(cores_to_ask_for)
     }
 }
 
+/* What waited for cores that neighbours used may have had nothing to do without them. */
+TEST(cores_beside_neighbours)
+{
+    static const struct {
+        double used, delayed, others, asked;
+    } cases[] = {
+        {0.5, 1.2, 1.5, NAN}, /* a pipeline: 0.5 to 1.7 */
+        {0.2, 0.8, 1.8, 1},   /* one thread, whoever waits */
+        {0.5, 1.2, 0.24, 2},  /* too few to matter */
+        {1.4, 0.5, 0.6, 2},   /* it used two */
+        {0.9, 1.6, 0.3, 2},   /* it would have waited without them: 2.2 */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        world_init(&w);
+        demand(&w, 0, 100, cases[i].used, cases[i].delayed);
+        w.e.memory_peak_bytes = w.e.memory_at_most_bytes = 213 * MB;
+        w.e.cores = w.e.host_cores = 2;
+        w.e.host_others_cores = cases[i].others;
+        double asked = cores_asked();
+        if (isnan(cases[i].asked) ? !isnan(asked) : asked != cases[i].asked)
+            fail_msg("case %zu: asks for %g", i, asked);
+    }
+}
+
 /* 3.9 of 4 cores, and 4.1 threads that waited: the advice is to allow the machine's cores that it may not use yet. */
 TEST(few_cores_of_the_machine)
 {
