@@ -296,7 +296,7 @@ static void assert_says(const struct buf *b, const char *text)
 
 TEST(tail)
 {
-    static const char first[] = "Start the longest steps first, or divide the last one.", none[] = "";
+    static const char first[] = "Start the longest steps first, or divide the last one.";
     static const struct {
         unsigned from;
         double before, cores, delayed;
@@ -305,7 +305,7 @@ TEST(tail)
         {88, 3.8, 1, 0, NULL},      /* an eighth of the time: too short */
         {70, 1.4, 1, 0, NULL},      /* the part before had little more */
         {70, 3.8, 0.2, 0.8, first}, /* one thread that waits for a core is not idle */
-        {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, none}, {70, 3.8, 0, 0, none}, /* it slept */
+        {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, NULL}, {70, 3.8, 0, 0, NULL}, /* it slept */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct finding f = {.end_ns = 100 * SECOND};
