@@ -60,7 +60,8 @@ def test_git(run, repository):
     expected = {"git.branch": "topic/a", "git.commit": COMMIT}
     assert tags_of(run, repository) == expected
     assert tags_of(run, repository / "sub") == expected
-    (git / "packed-refs").write_text(f"# pack-refs with: peeled\n{OTHER} refs/heads/topic/b\n{OTHER} refs/heads/topic/a\n")
+    (git / "packed-refs").write_text(f"# pack-refs with: peeled\n{OTHER} refs/heads/topic/b\n" +
+                                     f"{COMMIT} refs/tags/many/of/them\n" * 20000 + f"{OTHER} refs/heads/topic/a\n")
     own(run, repository)
     assert tags_of(run, repository) == expected, "a loose ref has precedence"
     (git / "refs" / "heads" / "topic" / "a").unlink()
@@ -314,6 +315,20 @@ def test_trend_of_nothing(run, work):
     assert "1 run" in text and "no change can be told" in text
     assert "no run" in run("trend", "nothing like that", status=2).stderr
     assert "neither a fact nor a tape" in run("trend", "cpu", "a", "b", status=2).stderr
+
+
+def test_wrong_options(run, work):
+    run("run", "-q", "--", "true", status=0)
+    for call, says in (
+        (("ls", "--since", "0s"), "'0s' is no time"),
+        (("ls", "-c", "tag."), "there is no column tag."),
+        (("trend", "--last", "501"), "501 runs are more than 500"),
+        (("trend", "--last", "0"), "invalid number '0'"),
+        (("advise", "--last", "0"), "invalid number '0'"),
+        (("summary", "@1", work / "none"), ""),
+        (("ls", "--tag", "a\tb"), "'a\\x09b' is not KEY=VALUE"),
+    ):
+        assert says in run(*call, status=2).stderr, call
 
 
 # ---- advise ----

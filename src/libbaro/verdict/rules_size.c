@@ -118,8 +118,7 @@ static void title_memory(const struct evidence *e, struct finding *f)
         find_title(f, "needed %s of memory (how much more is not known)",
                    words_bytes(e->memory_peak_bytes, BARO_VALUE_LOWER_BOUND).at);
     else
-        find_title(f, "needed %s of memory",
-                   words_bytes(e->memory_peak_bytes, e->flags.memory_peak_bytes & ~BARO_VALUE_LOWER_BOUND).at);
+        find_title(f, "needed %s of memory", words_bytes(FACT(e, memory_peak_bytes)).at);
     if (e->memory_shared_bytes >= SIZE_MENTION * e->memory_peak_bytes)
         find_title(f, ", %s of it shared memory and files in tmpfs", words_bytes(e->memory_shared_bytes, 0).at);
     if (e->page_cache_bytes >= SIZE_MENTION * e->memory_peak_bytes)
