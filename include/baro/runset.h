@@ -201,7 +201,7 @@ BARO_API const char *baro_runset_circumstance(const struct baro_runset *set, siz
 
 /**
  * Finds where a row of values changes its level or its spread, by E-divisive (Matteson and James 2014): it splits where
- * the energy distance of both sides is largest, as long as at most 1 % of 199 permutations split better, and then both
+ * the energy distance of both sides is largest, as long as at most 2 of 199 permutations split better, and then both
  * sides in turn. A side has three values at least: one value is no level. The same values give the same result.
  * @param values in the order of time, finite, at most BARO_CHANGE_POINTS_MOST.
  * @param ret gets the first index of each new level, ascending.

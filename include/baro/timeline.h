@@ -6,7 +6,9 @@
  * each phase.
  *
  * Phases nest and overlap. Example: "epoch 1" from 2 to 5 s is within "train" from 1 to 9 s; "prefetch" from 4 to 11 s
- * overlaps both. A phase that did not end is open: it lasts until the end of the job, or the end of the tape so far.
+ * overlaps both. A phase is within phases of the process that reported it, and of ancestors of that process; if its
+ * process is not known, within any. A phase that did not end is open: it lasts until the end of the job, or the end of
+ * the tape so far.
  *
  *     for (size_t i = 0; i < baro_timeline_count(timeline); i++) {
  *         const struct baro_timeline_item *item = baro_timeline_get(timeline, i);
@@ -63,7 +65,8 @@ struct baro_timeline_item {
                             missing */
     uint64_t error_ns; /**< begin_ns may be too late by up to this, because the line in $BARO_EVENTS has no time */
     int depth;         /**< the lane of a phase in a chart. 0: the outermost; phases in one lane do not overlap */
-    ptrdiff_t parent;  /**< position of the innermost phase in which a phase or mark began; -1: none */
+    ptrdiff_t parent;  /**< position of the innermost phase in which a phase or mark began, of its own process or of an
+                            ancestor; -1: none */
     int32_t pid;       /**< the process that the item concerns, or that reported it; 0: none, or not known */
     uint64_t start_ticks;                   /**< start time of that process in clock ticks since boot; 0: not known */
     size_t attribute_count;                 /**< how many attributes it has */

@@ -235,6 +235,8 @@ BARO_NEED_MEMORY_BOUND = 1
 BARO_NEED_TIME_BOUND = 2
 BARO_NEED_PARTIAL = 4
 BARO_NEED_SHORT = 8
+BARO_NEED_FAILED = 16
+BARO_NEED_NEIGHBOURS = 32
 
 # enum baro_column_kind
 BARO_COLUMN_TIME = 0
@@ -500,6 +502,8 @@ class baro_need(Structure):
         ("gpus", c_double),
         ("gpu_memory_bytes", c_double),
         ("demand", c_double * BARO_NEED_PARTS),
+        ("neighbours_cores", c_double),
+        ("machine_cores", c_double),
     ]
 
 
@@ -513,6 +517,8 @@ class baro_advice(Structure):
         ("memory_bytes", c_double),
         ("time_ns", c_double),
         ("gpu_memory_bytes", c_double),
+        ("left_out", c_uint),
+        ("failed", c_size_t),
     ]
 
 

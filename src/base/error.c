@@ -36,3 +36,18 @@ int error_set(struct baro_error *err, int code, const char *format, ...)
     va_end(args);
     return code;
 }
+
+int error_wrap(struct baro_error *err, int code, const struct baro_error *of, const char *format, ...)
+{
+    va_list args;
+    if (!err)
+        return code;
+    const struct baro_error behind = *of; /* may be *err */
+    err->code = code;
+    va_start(args, format);
+    set_text(err, format, args);
+    va_end(args);
+    size_t n = strlen(err->text);
+    snprintf(err->text + n, sizeof(err->text) - n, "%s", behind.text);
+    return code;
+}

@@ -8,5 +8,8 @@
  * `return error_set(err, -errno, "can't open %s: %s", path, strerror(errno))`. Control bytes in the text are escaped.
  */
 __attribute__((format(printf, 3, 4))) int error_set(struct baro_error *err, int code, const char *format, ...);
+/* The same, with the text of another error behind it, which is escaped already. */
+__attribute__((format(printf, 4, 5))) int error_wrap(struct baro_error *err, int code, const struct baro_error *of,
+                                                     const char *format, ...);
 
 #endif

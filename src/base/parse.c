@@ -103,7 +103,11 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct baro_error *err)
         scan_blanks(&s);
         if (!scan_decimal(&s, &d))
             return error_set(err, BARO_E_SYNTAX, "invalid duration '%s': write 100ms, 1s, 5min or 1h30m", text);
-        const struct unit *u = unit_find(unit_word(&s), durations, sizeof(durations) / sizeof(*durations));
+        struct span word = unit_word(&s);
+        const struct unit *u = unit_find(word, durations, sizeof(durations) / sizeof(*durations));
+        if (!u && word.len)
+            return error_set(err, BARO_E_SYNTAX, "'%s': '%.*s' is no unit of time: write 100ms, 1s, 5min or 1h30m",
+                             text, (int)word.len, word.at);
         if (!u)
             return error_set(err, BARO_E_SYNTAX, "'%s' has no unit of time: write 100ms, 1s, 5min or 1h30m", text);
         if (!times(&d, u->factor, &part) || __builtin_add_overflow(sum, part, &sum))

@@ -62,7 +62,8 @@ def test_git(run, repository):
     expected = {"git.branch": "topic/a", "git.commit": COMMIT}
     assert tags_of(run, repository) == expected
     assert tags_of(run, repository / "sub") == expected
-    (git / "packed-refs").write_text(f"# pack-refs with: peeled\n{OTHER} refs/heads/topic/b\n{OTHER} refs/heads/topic/a\n")
+    (git / "packed-refs").write_text(f"# pack-refs with: peeled\n{OTHER} refs/heads/topic/b\n" +
+                                     f"{COMMIT} refs/tags/many/of/them\n" * 20000 + f"{OTHER} refs/heads/topic/a\n")
     own(run, repository)
     assert tags_of(run, repository) == expected, "a loose ref has precedence"
     (git / "refs" / "heads" / "topic" / "a").unlink()
@@ -368,6 +369,20 @@ def test_trend_of_nothing(run, work):
     assert "neither a fact nor a tape" in run("trend", "cpu", "a", "b", status=2).stderr
 
 
+def test_wrong_options(run, work):
+    run("run", "-q", "--", "true", status=0)
+    for call, says in (
+        (("ls", "--since", "0s"), "'0s' is no time"),
+        (("ls", "-c", "tag."), "there is no column tag."),
+        (("trend", "--last", "501"), "501 runs are more than 500"),
+        (("trend", "--last", "0"), "invalid number '0'"),
+        (("advise", "--last", "0"), "invalid number '0'"),
+        (("summary", "@1", work / "none"), ""),
+        (("ls", "--tag", "a\tb"), "'a\\x09b' is not KEY=VALUE"),
+    ):
+        assert says in run(*call, status=2).stderr, call
+
+
 # ---- advise ----
 
 def test_advise(run, work):
@@ -417,6 +432,19 @@ def test_partial_runs_are_named(run, work):
     assert "1 of 3 runs: left out, as they can't be read" in text
     assert "1 of 3 runs: left out, as they run still or their tapes are cut off" in text and "it was seen once" in text
     assert "no run to advise after" in run("advise", work / "b.baro", status=2).stderr
+
+
+def test_failed_runs_are_left_out(run, work):
+    """A run that fails early needs less. If all failed, they are better than nothing, and it is said."""
+    good, bad = (work / f"{name}.baro" for name in ("good", "bad"))
+    run("run", "-q", "-o", good, "--", "sleep", "0.3", status=0)
+    run("run", "-q", "-o", bad, "--", *script("x = bytearray(90000000); raise SystemExit(3)"), status=3)
+    found = json.loads(run("advise", "--json", good, bad, status=0).stdout)
+    assert found["runs"] == 1 and found["failed"] == 1 and found["needed"]["memory_bytes"]["most"] < 60e6
+    assert "1 of 2 runs: failed, and left out" in run("advise", good, bad, status=0).stdout
+    found = json.loads(run("advise", "--json", bad, status=0).stdout)
+    assert found["runs"] == 1 and found["needed"]["memory_bytes"]["most"] > 90e6
+    assert "failed: one that succeeds may need more" in run("advise", bad, status=0).stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")

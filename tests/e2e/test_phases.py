@@ -150,6 +150,44 @@ def test_phases_as_data(run, baro, tape):
     assert re.search(r"✗ 137 +test a=b+…$", table, re.M) and re.search(r"✗ 7 +fla,ky$", table, re.M), table
 
 
+def test_a_phase_is_within_phases_of_ancestors_alone(run, tape):
+    """The main process loads while its worker trains; the worker's epochs are in its training, and all are in the
+    command's phase. Lines without a process nest by time."""
+    run.record(tape, script("""
+        import json, os
+        def event(kind, name, known=True):
+            stat = open("/proc/self/stat").read()
+            who = {"pid": os.getpid(), "start_ticks": int(stat.rpartition(")")[2].split()[19])} if known else {}
+            with open(os.environ["BARO_EVENTS"], "a") as f:
+                f.write(json.dumps({kind: name, **who}) + "\\n")
+        def meet(fds, mine):  # the two processes take turns
+            os.write(fds[mine][1], b"x")
+            os.read(fds[1 - mine][0], 1)
+        fds = os.pipe(), os.pipe()
+        event("begin", "job")
+        worker = os.fork() == 0
+        if worker:
+            event("begin", "train")
+        meet(fds, worker)
+        event("begin", "epoch" if worker else "load")
+        meet(fds, worker)
+        if not worker:
+            event("begin", "shell", known=False)
+            event("end", "shell")
+        meet(fds, worker)
+        event("end", "epoch" if worker else "load")
+        meet(fds, worker)
+        if worker:
+            event("end", "train")
+            os._exit(0)
+        os.wait()
+        event("end", "job")
+    """))
+    paths = {p["name"]: p["path"] for p in phases(run, tape)["phases"]}
+    assert paths.pop("shell") in ("job/load/shell", "job/train/epoch/shell")
+    assert paths == {"job": "job", "train": "job/train", "load": "job/load", "epoch": "job/train/epoch"}
+
+
 def test_without_a_recording(run, work):
     env = {"BARO_EVENTS": None}
     done = run("mark", "epoch", env=env, status=0)

@@ -200,6 +200,18 @@ def test_a_job_that_had_ended_is_not_ended(run, tape):
         assert row["action"] == "mark" and summary["exit"]["ended_by"] is None and summary["exit"]["status"] == 0
 
 
+def test_a_limit_that_races_with_the_end(run, tape):
+    """Whatever wins: 124, and a signal was sent while it was alive; or its own status, and no word of a signal."""
+    for milliseconds in range(96, 104):
+        done = run("run", "-q", "--force", "-o", tape, "--limit", "wall=100ms", "--", "sleep", f"0.{milliseconds:03}")
+        ended = run.summary(tape)["exit"]
+        if done.returncode == LIMIT:
+            assert ended["ended_by"] == "wall" and "SIGTERM" in done.stderr, ended
+        else:
+            assert done.returncode == 0 and ended["status"] == 0 and ended["ended_by"] is None, ended
+            assert "SIGTERM" not in done.stderr
+
+
 def test_the_first_limit_acts(run, tape):
     """Others are noted."""
     _, summary = limited(run, tape, ["sh", "-c", "trap '' TERM; for i in 1 2 3 4 5; do sleep 600 & done; wait; wait"],
@@ -321,6 +333,7 @@ def test_memory_without_a_group(run_ordinary, tape, work):
     (["--limit", "rss=4x"], "invalid size '4x'"),
     (["--limit", "rss=0"], "a limit is more than 0"),
     (["--limit", "cpu=30"], "has no unit of time"),
+    (["--limit", "wall=1e99s"], "'1e99s': 'e' is no unit of time"),
     (["--limit", "processes=5.5"], "invalid number '5.5'"),
     (["--limit", "wall=1h", "--limit", "wall=2h"], "wall is given twice"),
     (["--limit", "wall=1h", "--on-limit", "stop"], "is not term, kill, mark or the name of a signal"),

@@ -71,6 +71,24 @@ TEST(bounds)
     assert_true(isnan(advice_of(n + 1, 1, 0).time_ns));
 }
 
+/* What failed says less than what succeeded; but it counts if nothing succeeded. */
+TEST(failed_runs_are_left_out)
+{
+    struct baro_need n[3] = {need_of(1000 * MIB, MINUTE, 1), need_of(9000 * MIB, MINUTE, 9),
+                             need_of(2000 * MIB, MINUTE, 1)};
+    n[1].flags = BARO_NEED_FAILED;
+    n[2].flags = BARO_NEED_MEMORY_BOUND | BARO_NEED_TIME_BOUND;
+    struct baro_advice a = advice_of(n, 3, 0);
+    assert_int_equal(a.runs, 2);
+    assert_int_equal(a.failed, 1);
+    assert_int_equal(a.memory_bounds, 1);
+    assert_true(a.memory_bytes == 3008 * MIB); /* 3,000 */
+    a = advice_of(n + 1, 1, 0);
+    assert_int_equal(a.runs, 1);
+    assert_int_equal(a.failed, 1);
+    assert_true(a.cores == 9);
+}
+
 TEST(partial_runs_are_left_out)
 {
     struct baro_need n[2] = {need_of(1000 * MIB, MINUTE, 1), need_of(9000 * MIB, MINUTE, 9)};

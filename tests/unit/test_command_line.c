@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
-#include "output/text/command_line.h"
+#include "base/command_line.h"
 
 static void check(const char *line, const char *program, const char *label)
 {

@@ -103,6 +103,22 @@ static void another_process_has_the_pid(void **state)
     assert_int_equal(started_after_fork_at(*state, 1290 * MS), 3);
 }
 
+/* Pids wrapped: what forks is no member any more, but another process that has the pid of one that ended. */
+static void another_process_has_the_pid_of_the_parent(void **state)
+{
+    struct recording *g = *state;
+    struct member *known = tree_find(&g->r.job.tree, KNOWN);
+    struct exits_event e = {.kind = EVENT_EXIT, .pid = KNOWN, .t_ns = 1400 * MS};
+    event_apply(&g->r, &e);
+    e = (struct exits_event){.kind = EVENT_FORK, .pid = 6000, .ppid = KNOWN, .t_ns = 1390 * MS};
+    event_apply(&g->r, &e); /* read late, and its own */
+    assert_non_null(tree_find(&g->r.job.tree, 6000));
+    e = (struct exits_event){.kind = EVENT_FORK, .pid = 6001, .ppid = KNOWN, .t_ns = 1900 * MS};
+    event_apply(&g->r, &e);
+    assert_null(tree_find(&g->r.job.tree, 6001));
+    assert_true(known == tree_find(&g->r.job.tree, KNOWN));
+}
+
 /* Then the end of the first one may not have been reported. */
 static void events_were_lost(void **state)
 {
@@ -205,6 +221,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fork_is_reported_late, begin, end),
         cmocka_unit_test_setup_teardown(fork_is_reported_late_and_the_process_has_gone, begin, end),
         cmocka_unit_test_setup_teardown(another_process_has_the_pid, begin, end),
+        cmocka_unit_test_setup_teardown(another_process_has_the_pid_of_the_parent, begin, end),
         cmocka_unit_test_setup_teardown(events_were_lost, begin, end),
         cmocka_unit_test_setup_teardown(fork_is_read_after_the_process_has_gone, begin, end),
         cmocka_unit_test_setup_teardown(another_process_gets_the_pid_of_one_that_ended, begin, end),

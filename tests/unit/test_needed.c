@@ -82,6 +82,35 @@ TEST(forks_and_growth)
     assert_int_equal(w.n.mark, 0);                                    /* no page faults */
 }
 
+/* 7 MB of a parent and 250 MB of shared memory; two workers have 5 MB more each. Page faults of shared memory are no
+ * reason to count the 7 MB again: one that reads has a fault for 16 pages, and one that writes a fault for each. */
+TEST(young_workers_with_shared_memory)
+{
+    for (int writes = 0; writes < 2; writes++) {
+        const uint64_t pages = 61000, shared = pages * 4096, own = 1220 * 4096;
+        begin(3);
+        fill(&w.p[0], 7 * MB + shared, shared, 7 * MB);
+        w.s.n = 1;
+        w.p[0].value[PROCESS_rss_shmem] = w.p[0].value[PROCESS_pss_shmem] = shared;
+        w.p[0].value[PROCESS_rss_file] = 0;
+        w.p[0].value[PROCESS_faults_minor] = pages + 7 * MB / 4096;
+        add();
+        for (size_t i = 1; i < 3; i++) {
+            fill(&w.p[i], 7 * MB + own + shared, shared, 0);
+            w.p[i].value[PROCESS_rss_shmem] = shared;
+            w.p[i].value[PROCESS_rss_file] = 0;
+            w.p[i].value[PROCESS_faults_minor] = (writes ? pages : pages / 16) + own / 4096;
+            w.p[i].parent = w.p[0].key;
+            not_read(&w.p[i], BARO_ABSENT_NOT_YET);
+        }
+        w.s.n = 3;
+        add();
+        uint64_t least = shared + 7 * MB + 2 * own + 3 * EACH;
+        assert_int_equal(needed_sum(&w.n.peak), least);
+        assert_in_range(w.n.most, least, writes ? least + 14 * MB : least + MB);
+    }
+}
+
 /* A child that was not read yet has as much of its own as it had page faults; one that can't be read may share. */
 TEST(young_and_unreadable)
 {

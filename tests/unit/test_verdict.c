@@ -296,7 +296,7 @@ static void assert_says(const struct buf *b, const char *text)
 
 TEST(tail)
 {
-    static const char first[] = "Start the longest steps first, or divide the last one.", none[] = "";
+    static const char first[] = "Start the longest steps first, or divide the last one.";
     static const struct {
         unsigned from;
         double before, cores, delayed;
@@ -305,7 +305,7 @@ TEST(tail)
         {88, 3.8, 1, 0, NULL},      /* an eighth of the time: too short */
         {70, 1.4, 1, 0, NULL},      /* the part before had little more */
         {70, 3.8, 0.2, 0.8, first}, /* one thread that waits for a core is not idle */
-        {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, none}, {70, 3.8, 0, 0, none}, /* it slept */
+        {70, 3.8, 1, 0, first},     {70, 3.8, 0.4, 0, NULL}, {70, 3.8, 0, 0, NULL}, /* it slept */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct finding f = {.end_ns = 100 * SECOND};
@@ -371,6 +371,30 @@ TEST(cores_to_ask_for)
         w.e.cores_peak = cases[i].peak;
         if (cores_asked() != cases[i].asked)
             fail_msg("case %zu: asks for %g", i, cores_asked());
+    }
+}
+
+/* What waited for cores that neighbours used may have had nothing to do without them. */
+TEST(cores_beside_neighbours)
+{
+    static const struct {
+        double used, delayed, others, asked;
+    } cases[] = {
+        {0.5, 1.2, 1.5, NAN}, /* a pipeline: 0.5 to 1.7 */
+        {0.2, 0.8, 1.8, 1},   /* one thread, whoever waits */
+        {0.5, 1.2, 0.24, 2},  /* too few to matter */
+        {1.4, 0.5, 0.6, 2},   /* it used two */
+        {0.9, 1.6, 0.3, 2},   /* it would have waited without them: 2.2 */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        world_init(&w);
+        demand(&w, 0, 100, cases[i].used, cases[i].delayed);
+        w.e.memory_peak_bytes = w.e.memory_at_most_bytes = 213 * MB;
+        w.e.cores = w.e.host_cores = 2;
+        w.e.host_others_cores = cases[i].others;
+        double asked = cores_asked();
+        if (isnan(cases[i].asked) ? !isnan(asked) : asked != cases[i].asked)
+            fail_msg("case %zu: asks for %g", i, asked);
     }
 }
 

@@ -85,7 +85,7 @@ int baro_fold_finish(struct baro_fold *fold, enum baro_fold_part most, struct ba
     summary_finish(fold->summary);
     int code = fold->timeline && most >= BARO_FOLD_TIMELINE ? timeline_finish(fold->timeline) : 0;
     if (code >= 0 && fold->verdicts && most >= BARO_FOLD_VERDICTS)
-        code = verdicts_finish(fold->verdicts, fold->summary, fold->timeline);
+        code = verdicts_finish(fold->verdicts, fold->summary, fold->timeline, NULL);
     return code < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
@@ -111,6 +111,18 @@ static int measure_phases(struct baro_fold *f, struct baro_tape *tape, struct ba
     return code;
 }
 
+/* Judges once more, now with the steps of the job. */
+static int judge_with_steps(struct baro_fold *f, struct baro_tape *tape, struct baro_error *err)
+{
+    struct baro_steps *steps;
+    int code = baro_steps_of_tape(tape, &steps, err);
+    if (code < 0)
+        return code;
+    code = verdicts_finish(f->verdicts, f->summary, f->timeline, steps);
+    baro_steps_free(steps);
+    return code < 0 ? error_set(err, code, "out of memory") : 0;
+}
+
 int baro_fold_of_tape(struct baro_tape *tape, enum baro_fold_part most, struct baro_fold **ret, struct baro_error *err)
 {
     struct baro_fold *f = NULL;
@@ -129,6 +141,8 @@ int baro_fold_of_tape(struct baro_tape *tape, enum baro_fold_part most, struct b
         f->timeline->is_measured_later = false;
     if (code >= 0 && f->timeline && baro_timeline_lanes(f->timeline))
         code = measure_phases(f, tape, err);
+    if (code >= 0 && f->verdicts && verdicts_want_steps(f->verdicts))
+        code = judge_with_steps(f, tape, err);
     if (code < 0) {
         baro_fold_free(f);
         return code;

@@ -79,15 +79,14 @@ void limit_put_limit(enum limit_kind kind, uint64_t most, struct buf *ret)
 
 void limit_put_use(const struct limit_reached *l, size_t holders, struct buf *ret)
 {
-    bool is_wall = l->kind == LIMIT_WALL;
-    if (!is_wall) {
-        buf_str(ret, ": ");
-        limit_put_value(l->kind, l->value, ret);
-    }
+    if (l->kind == LIMIT_WALL) /* it was reached after that time, and nobody holds it */
+        return;
+    buf_str(ret, ": ");
+    limit_put_value(l->kind, l->value, ret);
+    buf_str(ret, l->kind == LIMIT_CPU ? " of CPU time" : "");
     for (size_t i = 0; i < l->n_holders && i < holders; i++) {
-        buf_str(ret, i ? ", " : is_wall ? "; most CPU: " : "; largest: ");
-        buf_printf(ret, "%s ", *l->holder[i].name ? l->holder[i].name : "(not known)");
-        limit_put_value(is_wall ? LIMIT_CPU : l->kind, l->holder[i].value, ret);
+        buf_printf(ret, "%s%s ", i ? ", " : "; largest: ", *l->holder[i].name ? l->holder[i].name : "(not known)");
+        limit_put_value(l->kind, l->holder[i].value, ret);
     }
 }
 

@@ -55,6 +55,35 @@ static uint64_t faulted(const struct needed *n, uint64_t faults, uint64_t bytes)
     return faults < bytes / n->page_bytes ? faults * n->page_bytes : bytes;
 }
 
+/* A page fault of shared memory maps up to 16 pages that others have made (fault_around_bytes of Linux). Returns how
+ * many faults it took at least. Example: a worker reads 250 MB that its parent wrote: 3,800 faults. */
+static uint64_t shared_faults(const struct needed *n, const struct baro_process *p)
+{
+    return get(p, PROCESS_rss_shmem) / n->page_bytes / 16;
+}
+
+static uint64_t anon_faults(const struct needed *n, const struct baro_process *p)
+{
+    return excess(get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major), shared_faults(n, p));
+}
+
+/*
+ * Returns at least how much of its anonymous memory a process has not got from its parent. That is what it had page
+ * faults for; if it has shared memory, what is more than its parent ever had: which faults were of shared memory is not
+ * known, and that may be read less often than faults. Example: a worker of 12 MB wrote 250 MB of shared memory, with
+ * 62,000 faults, and its parent has 7 MB: 5 MB.
+ */
+static uint64_t least_own(const struct needed *n, const struct baro_process *p, uint64_t anon)
+{
+    uint64_t pages = get(p, PROCESS_rss_shmem) / n->page_bytes,
+             faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
+    for (size_t i = 0; pages && i < n->n; i++) {
+        if (baro_key_equal(n->row[i].key, p->parent))
+            return excess(anon, n->row[i].anon_most);
+    }
+    return faulted(n, excess(faults, pages), anon);
+}
+
 /* The sums over the processes of one sample. */
 struct sums {
     struct needed_parts parts;
@@ -76,7 +105,7 @@ static uint64_t anon_of(const struct needed *n, const struct baro_process *p, st
 {
     bool is_split = p->absent[PROCESS_rss_anon] == BARO_PRESENT, has_pss = p->absent[PROCESS_pss] == BARO_PRESENT;
     uint64_t anon = is_split ? p->value[PROCESS_rss_anon] : get(p, PROCESS_rss);
-    uint64_t faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
+    uint64_t faults = anon_faults(n, p);
     if (p->absent[PROCESS_pss_anon] == BARO_PRESENT) {
         if (row->smaps_at_ns != p->value[PROCESS_smaps_at]) {
             row->smaps_at_ns = p->value[PROCESS_smaps_at];
@@ -89,10 +118,10 @@ static uint64_t anon_of(const struct needed *n, const struct baro_process *p, st
     }
     if (has_pss) /* before Linux 5.4 */
         return min_u64(anon, p->value[PROCESS_pss]);
-    if (p->absent[PROCESS_pss] == BARO_ABSENT_NOT_YET) /* a child that has just begun has its parent's pages */
-        return faulted(n, faults, anon);
-    sums->unsure += anon - faulted(n, faults, anon);
-    return anon;
+    /* A child that was not read yet has its parent's pages. */
+    uint64_t most = p->absent[PROCESS_pss] == BARO_ABSENT_NOT_YET ? faulted(n, faults, anon) : anon;
+    sums->unsure += excess(most, least_own(n, p, anon));
+    return most;
 }
 
 static uint64_t mapped_of(const struct baro_process *p)
@@ -110,7 +139,9 @@ static void fill_row(const struct needed *n, const struct baro_process *p, struc
     row->is_zombie = get(p, PROCESS_state) == 'Z' && get(p, PROCESS_threads) <= 1;
     row->anon = 0;
     row->rss = get(p, PROCESS_rss);
-    row->faults = get(p, PROCESS_faults_minor) + get(p, PROCESS_faults_major);
+    row->faults = anon_faults(n, p);
+    row->faults_shared = shared_faults(n, p);
+    row->anon_most = max_u64(row->anon_most, get(p, PROCESS_rss_anon));
     row->files_most = max_u64(row->files_most, get(p, PROCESS_rss_file) + get(p, PROCESS_rss_shmem));
     row->has_huge_pages |= own > faulted(n, row->faults + row->faults / 8, UINT64_MAX / 2) + HUGE_PAGE;
 }
@@ -213,7 +244,8 @@ void needed_add_exit(struct needed *n, const struct baro_exit *e)
 {
     struct needed_row *row = find_row(n, e->id);
     bool has_faults = e->absent[EXIT_faults_minor] == BARO_PRESENT, has_mark = e->absent[EXIT_rss_peak] == BARO_PRESENT;
-    uint64_t faults = has_faults ? e->value[EXIT_faults_minor] + e->value[EXIT_faults_major] : row ? row->faults : 0;
+    uint64_t all = e->value[EXIT_faults_minor] + e->value[EXIT_faults_major], shared = row ? row->faults_shared : 0;
+    uint64_t faults = has_faults ? excess(all, shared) : row ? row->faults : 0;
     uint64_t mark = has_mark ? excess(e->value[EXIT_rss_peak], row ? row->files_most : 0) : UINT64_MAX;
     uint64_t begin_ns = row ? 0 : n->between.sampled_ns;
     if (row && row->is_zombie)

@@ -42,11 +42,12 @@ struct needed_row {
     uint32_t id;
     struct baro_key key;
     bool is_zombie;
-    bool has_huge_pages;             /* it has more memory of its own than pages of usual size can be */
-    uint64_t smaps_at_ns, anon_then; /* rss_anon when pss_anon was read */
-    uint64_t faults_then;            /* page faults by then */
-    uint64_t files_most;             /* the most of rss that was of files and shared memory */
-    uint64_t anon, rss, faults;      /* anon: what counts for the process */
+    bool has_huge_pages;               /* it has more memory of its own than pages of usual size can be */
+    uint64_t smaps_at_ns, anon_then;   /* rss_anon when pss_anon was read */
+    uint64_t faults_then;              /* page faults by then */
+    uint64_t files_most;               /* the most of rss that was of files and shared memory */
+    uint64_t anon, rss, faults;        /* anon: what counts for the process; faults: those not of shared memory */
+    uint64_t anon_most, faults_shared; /* anon_most: the most of rss_anon, whoever shares it */
 };
 
 /* Shared memory and huge pages of the machine, which others may have as well. */

@@ -216,6 +216,7 @@ void timeline_free(struct baro_timeline *t)
     for (int i = 0; i < CHAINS; i++)
         chains_done(&t->open[i]);
     windows_done(&t->windows);
+    reporters_done(&t->reporters);
     free(t->all);
     free(t->sorted);
     free(t->turn);
@@ -235,7 +236,10 @@ void timeline_add(struct baro_timeline *t, const struct baro_record *r)
     if (r->t_ns > t->last_ns && r->kind != BARO_RECORD_NONE)
         t->last_ns = r->t_ns;
     switch (r->kind) {
-    case BARO_RECORD_SAMPLE: timeline_add_sample(t); break;
+    case BARO_RECORD_SAMPLE:
+        timeline_add_sample(t);
+        reporters_add_sample(&t->reporters, r->u.sample);
+        break;
     case BARO_RECORD_EXIT: timeline_add_exit(t, row_exit(r->u.exit)); break;
     case BARO_RECORD_EVENT: timeline_add_event(t, r->u.event); break;
     case BARO_RECORD_DAMAGE: timeline_add_damage(t, t->last_ns); break;

@@ -5,6 +5,8 @@
 
 #include "baro/timeline.h"
 #include "base/buf.h"
+#include "base/map.h"
+#include "base/parents.h"
 #include "libbaro/summary/summary.h"
 #include "libbaro/fold/window.h"
 
@@ -17,6 +19,8 @@ struct timeline_item {
     const char *id;  /* tells a phase from others of its name; "" */
     uint64_t amount; /* for an interval that grows: the sum of nanoseconds or of times so far */
     bool is_hidden;
+    uint32_t reporter;         /* the process that reported it: a position in timeline_reporters */
+    ptrdiff_t below;           /* the phase of its reporter that had begun before and not ended; -1: none */
     struct fold_window *usage; /* for a phase; NULL: out of memory */
     struct timeline_item *next[CHAINS];
     uint32_t hash[CHAINS];
@@ -43,8 +47,19 @@ struct timeline_killed {
 /* The last processes that ended: a line that one of them wrote may be read after its exit was reported. */
 #define TIMELINE_ENDED 256u
 struct timeline_ended {
-    struct baro_key key;
+    struct baro_key key, parent;
     uint64_t t_ns;
+};
+
+/* Processes that reported phases or marks, and their ancestors as far as they are on the tape. Reporter 0 is for lines
+ * without a process. A process whose parent is not on the tape counts as 0, too. */
+#define REPORTER_NONE 0u
+struct timeline_reporters {
+    struct parents_process *at;
+    ptrdiff_t *top;           /* timeline_arrange(): the innermost phase of each; -1: none */
+    uint32_t *parent;         /* the same: the parent of each, REPORTER_NONE: none */
+    size_t n, cap, n_unknown; /* n_unknown: parents that are not known yet */
+    struct map by_pid;
 };
 
 /* A moment at which the innermost phase changes, and that phase. */
@@ -64,6 +79,7 @@ struct baro_timeline {
     int lanes;
     struct timeline_chains open[CHAINS];
     const struct baro_summary *summary; /* of the same records: what identifies OOM kills */
+    struct timeline_reporters reporters;
     struct timeline_held held[HELD_MAX];
     uint64_t held_ns; /* the last reading of the groups */
     struct timeline_killed killed;
@@ -114,6 +130,16 @@ void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e);
 void timeline_add_end(struct baro_timeline *t, const struct baro_event *e);
 void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e);
 int timeline_arrange(struct baro_timeline *t); /* order, lanes, parents; 0 or -ENOMEM */
+
+/* timeline_reporter.c */
+uint32_t reporters_add(struct timeline_reporters *r, struct baro_key key); /* a new one, or the one that is there */
+void reporters_add_sample(struct timeline_reporters *r, const struct baro_sample *s);
+/* Sets the parent of a reporter, unless it is known: the first one counts, because a process can be adopted. */
+void reporters_set_parent(struct timeline_reporters *r, struct baro_key key, struct baro_key parent);
+int reporters_arrange(struct timeline_reporters *r); /* finds the parents; no phase has begun. 0 or -ENOMEM */
+/* Returns REPORTER_NONE for a reporter whose parent is not known, else the reporter itself. */
+uint32_t reporters_of(const struct timeline_reporters *r, uint32_t reporter);
+void reporters_done(struct timeline_reporters *r);
 
 /* timeline_event.c */
 void timeline_add_event(struct baro_timeline *t, const struct baro_event *e);

@@ -6,7 +6,8 @@
 
 #include "libbaro/timeline/timeline.h"
 
-#define LANES_MAX 64 /* deeper phases share the last lane */
+#define LANES_MAX 64      /* deeper phases share the last lane */
+#define ANCESTORS_MAX 256 /* ancestors that are searched for a phase: a tape can have any number of them */
 
 static uint64_t given_ns(const struct baro_event *e, const char *name)
 {
@@ -29,6 +30,7 @@ static struct timeline_item *append_item(struct baro_timeline *t, enum baro_time
     i->view.pid = e->key.pid;
     i->view.start_ticks = e->key.start;
     i->view.error_ns = given_ns(e, ATTRIBUTE_TIME_ERROR);
+    i->reporter = e->key.start ? reporters_add(&t->reporters, e->key) : REPORTER_NONE;
     timeline_describe(t, i, e);
     return i;
 }
@@ -134,8 +136,10 @@ void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e)
     open_phase(t, i);
     measure(t, i, WINDOW_OPEN);
     const struct timeline_ended *gone = ends_with_process(i) ? find_ended(t, i) : NULL;
-    if (gone)
+    if (gone) {
+        reporters_set_parent(&t->reporters, e->key, gone->parent);
         close_phase(t, i, gone->t_ns);
+    }
 }
 
 static void add_whole(struct baro_timeline *t, const struct baro_event *e, uint64_t duration_ns)
@@ -178,7 +182,8 @@ void timeline_add_end(struct baro_timeline *t, const struct baro_event *e)
  * event is faster than a line that is read at the next tick. */
 void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e)
 {
-    t->ended[t->n_ended++ % TIMELINE_ENDED] = (struct timeline_ended){e->key, e->t_ns};
+    t->ended[t->n_ended++ % TIMELINE_ENDED] = (struct timeline_ended){e->key, e->parent, e->t_ns};
+    reporters_set_parent(&t->reporters, e->key, e->parent);
     for (struct timeline_item *i; (i = find_process(t, e->key, e->t_ns)) != NULL;)
         close_phase(t, i, e->t_ns);
 }
@@ -276,6 +281,33 @@ static int lane_of(struct baro_timeline *t, uint64_t free_at[LANES_MAX], ptrdiff
     return lane;
 }
 
+static ptrdiff_t innermost_of(const struct baro_timeline *t, uint32_t reporter, uint64_t now_ns)
+{
+    ptrdiff_t *top = &t->reporters.top[reporter];
+    while (*top >= 0 && end_of(t, *top) <= now_ns)
+        *top = t->sorted[*top]->below;
+    return *top;
+}
+
+/*
+ * Returns the phase in which one begins: the youngest of its process, or else of the nearest ancestor that is in one;
+ * or what was reported without a known process, if it is younger. Example: process 100 loads from 3 to 5 s, and its
+ * child 101 trains from 2 to 10 s. The load is not within the training, because 101 is no ancestor of 100. If 100 had
+ * reported the training, it would be "train/load". What was reported without a process, or by one whose parent is not
+ * on the tape, is within the youngest phase of all.
+ */
+static ptrdiff_t parent_of(const struct baro_timeline *t, const struct stack *s, uint32_t reporter, uint64_t now_ns)
+{
+    if (!reporter)
+        return s->n ? s->at[s->n - 1] : -1;
+    ptrdiff_t own = -1, unknown = innermost_of(t, REPORTER_NONE, now_ns);
+    for (int level = 0; own < 0 && reporter && level < ANCESTORS_MAX; level++) {
+        own = innermost_of(t, reporter, now_ns);
+        reporter = t->reporters.parent[reporter];
+    }
+    return own > unknown ? own : unknown;
+}
+
 static void assign_lane(struct baro_timeline *t, struct stack *s)
 {
     uint64_t free_at[LANES_MAX] = {0};
@@ -283,14 +315,17 @@ static void assign_lane(struct baro_timeline *t, struct stack *s)
         struct baro_timeline_item *v = &t->sorted[i]->view;
         if (v->kind == BARO_TIMELINE_EVENT)
             continue;
+        uint32_t reporter = reporters_of(&t->reporters, t->sorted[i]->reporter);
         reveal_until(t, s, v->begin_ns);
-        v->parent = s->n ? s->at[s->n - 1] : -1;
+        v->parent = parent_of(t, s, reporter, v->begin_ns);
         if (v->kind != BARO_TIMELINE_PHASE)
             continue;
         v->depth = lane_of(t, free_at, i);
         if (v->end_ns <= v->begin_ns && !v->is_open)
             continue;
         s->at[s->n++] = i;
+        t->sorted[i]->below = t->reporters.top[reporter];
+        t->reporters.top[reporter] = i;
         add_turn(t, v->begin_ns, i);
     }
     reveal_until(t, s, UINT64_MAX - 1);
@@ -299,7 +334,7 @@ static void assign_lane(struct baro_timeline *t, struct stack *s)
 int timeline_arrange(struct baro_timeline *t)
 {
     end_open(t);
-    if (sort(t) < 0)
+    if (sort(t) < 0 || reporters_arrange(&t->reporters) < 0)
         return -ENOMEM;
     struct stack s = {.at = malloc((t->n_sorted + 1) * sizeof(*s.at))};
     struct timeline_turn *turns = malloc((2 * t->n_sorted + 1) * sizeof(*turns));

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baro/steps.h"
 #include "baro/summary.h"
 #include "libbaro/verdict/failure.h"
 #include "libbaro/fold/points.h"
@@ -165,6 +166,7 @@ struct evidence {
                                      * tape */
     const struct points *history;   /* NULL: none */
     const struct fold *fold;        /* names of its runners; NULL: none */
+    const struct baro_steps *steps; /* NULL: not made; then no step is named */
     struct stretch job;
 };
 

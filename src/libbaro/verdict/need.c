@@ -10,7 +10,7 @@
 #include "libbaro/verdict/need.h"
 #include "libbaro/verdict/verdict_rule.h"
 
-#define CORES_OTHERS 0.25 /* if neighbours are this busy, the peak of cores proves nothing */
+#define CORES_OTHERS 0.25 /* while neighbours use fewer cores, they are no reason to wait */
 #define CORES_WINDOWS ((int)BARO_NEED_PARTS)
 #define CORES_WINDOWS_LEAST 5
 #define CORES_WINDOW_NS 0.25e9 /* minimum: a thread may have waited that long at once (carry_back()) */
@@ -27,23 +27,12 @@ static unsigned find_demand(const struct evidence *e, const struct stretch *s, d
     return e->history && stretch_demands(e, s, n, ret) ? (unsigned)n : 0;
 }
 
-/* whole_up() returns 0 for NAN and for numbers below 0. */
-static double at_most(double cores, double most)
-{
-    double whole = whole_up(most);
-    return whole >= 1 && cores > whole ? whole : cores;
-}
-
-/* Returns for how many cores there was work in all but a tenth of the time: a short peak is no reason to ask for a
- * core. */
-static double cores_needed(const struct evidence *e, const struct stretch *s, const struct baro_need *need)
+/* Returns the demand in all but a tenth of the time: a short peak is no reason to ask for a core. */
+static double usual_demand(const double *part, unsigned n)
 {
     double most[3] = {0, 0, 0};
-    bool is_short = is_short_of_cores(e, s);
-    if (e->history && !need->parts && !is_short)
-        return NAN;
-    for (unsigned i = 0; i < need->parts; i++) {
-        double next = need->demand[i];
+    for (unsigned i = 0; i < n; i++) {
+        double next = part[i];
         for (int j = 0; j < 3; j++) {
             if (next > most[j]) {
                 double lower = most[j];
@@ -52,14 +41,62 @@ static double cores_needed(const struct evidence *e, const struct stretch *s, co
             }
         }
     }
-    double demanded = e->history && !is_short ? most[need->parts > BARO_NEED_PARTS / 2 ? 2 : 1] : stretch_demand(s),
-           needed = whole_up(demanded - ADVISE_CORES);
+    return most[n > BARO_NEED_PARTS / 2 ? 2 : 1];
+}
+
+/*
+ * Returns the least demand that the job would have had without neighbours. Threads that wait for a core because
+ * neighbours use it may have had nothing to do later: in a pipeline both sides are runnable for longer. Neighbours cost
+ * it at most as much as they used. Example: a pipeline uses 0.5 of 2 cores and waits for 1.2, and neighbours use 1.5:
+ * its demand is between 0.5 and 1.7.
+ */
+static double least_demand(const struct evidence *e, const struct stretch *s, const struct baro_need *need)
+{
+    double part[BARO_NEED_PARTS], length = s->wall_ns / need->parts;
+    for (unsigned i = 0; i < need->parts; i++) {
+        uint64_t from = whole_of(length * i), to = whole_of(length * (i + 1));
+        double used = stretch_growth(s, e->history, FOLD_CPU, from, to) / length,
+               others = stretch_growth(s, e->history, FOLD_HOST_BUSY, from, to) /
+                            stretch_growth(s, e->history, FOLD_HOST_TIME, from, to) -
+                        used,
+               without = need->demand[i] - (isnan(others) ? e->host_others_cores : others);
+        part[i] = without < need->demand[i] ? without : need->demand[i];
+        part[i] = part[i] > used ? part[i] : used;
+    }
+    return usual_demand(part, need->parts);
+}
+
+/* whole_up() returns 0 for NAN and for numbers below 0. */
+static double at_most(double cores, double most)
+{
+    double whole = whole_up(most);
+    return whole >= 1 && cores > whole ? whole : cores;
+}
+
+static double cores_for(const struct evidence *e, double demand)
+{
+    double needed = at_most(whole_up(demand - ADVISE_CORES), e->host_cores);
+    return needed >= 1 ? needed : 1;
+}
+
+/* Sets for how many cores there was work in all but a tenth of the time. It is at most what the job might use, and the
+ * most that it used at once, unless something else kept it from using more. If neighbours did, and without them it may
+ * have been another number, it is not known. */
+static void need_cores(const struct evidence *e, const struct stretch *s, struct baro_need *need)
+{
+    bool is_short = is_short_of_cores(e, s), has_neighbours = !is_short && e->host_others_cores >= CORES_OTHERS;
+    double needed =
+        cores_for(e, need->parts && !is_short ? usual_demand(need->demand, need->parts) : stretch_demand(s));
+    if (e->history && !need->parts && !is_short)
+        return;
     if (!is_short)
         needed = at_most(needed, e->cores);
-    if (!is_short && !is_contended(e, s) && !is_throttled(e, s) && !(e->host_others_cores >= CORES_OTHERS))
+    if (!is_short && !has_neighbours && !is_contended(e, s) && !is_throttled(e, s))
         needed = at_most(needed, e->cores_peak - ADVISE_CORES);
-    needed = at_most(needed, e->host_cores);
-    return needed >= 1 ? needed : 1;
+    if (has_neighbours && need->parts && cores_for(e, least_demand(e, s, need)) < needed)
+        need->flags |= BARO_NEED_NEIGHBOURS;
+    else
+        need->cores = needed;
 }
 
 static void need_memory(const struct evidence *e, const struct stretch *s, struct baro_need *n)
@@ -101,13 +138,21 @@ void need_of_evidence(const struct evidence *e, struct baro_need *ret)
     ret->wall_ns = e->wall_ns;
     ret->cpu_ns = e->cpu_ns;
     ret->parts = is_short ? 0 : find_demand(e, s, ret->demand);
-    ret->cores = is_short ? NAN : cores_needed(e, s, ret);
+    ret->neighbours_cores = e->host_others_cores;
+    ret->machine_cores = e->host_cores;
+    ret->cores = NAN;
+    if (!is_short)
+        need_cores(e, s, ret);
     ret->memory_shared_bytes = e->memory_shared_bytes;
     ret->page_cache_bytes = e->page_cache_bytes;
     ret->memory_limit_bytes = e->memory_limit_bytes;
     ret->cores_limit = e->cores;
     need_memory(e, s, ret);
     need_gpus(e, ret);
+    if (e->exit_status > 0 && ret->flags & BARO_NEED_MEMORY_BOUND)
+        ret->flags |= BARO_NEED_TIME_BOUND;
+    else if (e->exit_status > 0 && !(ret->flags & BARO_NEED_TIME_BOUND))
+        ret->flags |= BARO_NEED_FAILED;
 }
 
 /* ---- several runs ---- */
@@ -158,17 +203,35 @@ static double asked(const struct baro_need *n, size_t runs, enum ask what)
     }
 }
 
-static double ask_for(const struct baro_need *const *needs, size_t n, size_t runs, enum ask what, double risk,
-                      double *values)
+static double ask_for(const struct baro_need *const *needs, size_t n, const struct baro_advice *a, enum ask what,
+                      double risk, double *values)
 {
     size_t known = 0, ended = 0;
     for (size_t i = 0; i < n; i++) {
-        double value = needs[i]->flags & BARO_NEED_PARTIAL ? NAN : asked(needs[i], runs, what);
+        double value = needs[i]->flags & a->left_out ? NAN : asked(needs[i], a->runs, what);
         if (value > 0)
             values[known++] = value;
         ended += value > 0 && !(needs[i]->flags & BARO_NEED_TIME_BOUND);
     }
     return what == ASK_TIME && !ended ? NAN : all_but(values, known, risk);
+}
+
+/* A run that fails early needs less than one that succeeds; but what always fails is better than nothing. */
+static void count_runs(const struct baro_need *const *needs, size_t n, struct baro_advice *a)
+{
+    size_t whole = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_whole = !(needs[i]->flags & BARO_NEED_PARTIAL);
+        whole += is_whole;
+        a->failed += is_whole && needs[i]->flags & BARO_NEED_FAILED;
+    }
+    a->left_out = BARO_NEED_PARTIAL | (a->failed < whole ? BARO_NEED_FAILED : 0);
+    for (size_t i = 0; i < n; i++) {
+        bool counts = !(needs[i]->flags & a->left_out);
+        a->runs += counts;
+        a->memory_bounds += counts && needs[i]->flags & BARO_NEED_MEMORY_BOUND;
+        a->time_bounds += counts && needs[i]->flags & BARO_NEED_TIME_BOUND;
+    }
 }
 
 int baro_advise(const struct baro_need *const *needs, size_t n, double risk, struct baro_advice *ret)
@@ -177,15 +240,11 @@ int baro_advise(const struct baro_need *const *needs, size_t n, double risk, str
     double *values = calloc(n + 1, sizeof(*values));
     if (!values)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        a.runs += !(needs[i]->flags & BARO_NEED_PARTIAL);
-        a.memory_bounds += !(needs[i]->flags & BARO_NEED_PARTIAL) && (needs[i]->flags & BARO_NEED_MEMORY_BOUND);
-        a.time_bounds += !(needs[i]->flags & BARO_NEED_PARTIAL) && (needs[i]->flags & BARO_NEED_TIME_BOUND);
-    }
-    a.cores = ask_for(needs, n, a.runs, ASK_CORES, CORES_RUNS, values);
-    a.memory_bytes = ask_for(needs, n, a.runs, ASK_MEMORY, risk, values);
-    a.time_ns = ask_for(needs, n, a.runs, ASK_TIME, risk, values);
-    a.gpu_memory_bytes = ask_for(needs, n, a.runs, ASK_GPU, risk, values);
+    count_runs(needs, n, &a);
+    a.cores = ask_for(needs, n, &a, ASK_CORES, CORES_RUNS, values);
+    a.memory_bytes = ask_for(needs, n, &a, ASK_MEMORY, risk, values);
+    a.time_ns = ask_for(needs, n, &a, ASK_TIME, risk, values);
+    a.gpu_memory_bytes = ask_for(needs, n, &a, ASK_GPU, risk, values);
     free(values);
     if (ret->size != sizeof(a) || !a.runs)
         return BARO_E_RANGE;

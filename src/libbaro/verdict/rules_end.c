@@ -126,7 +126,8 @@ bool find_memory_kind(const struct evidence *e, double used, const struct group 
     unsigned flags = anon + shmem + kernel >= EXACT * used ? 0 : BARO_VALUE_LOWER_BOUND;
     if (!(most >= least))
         return false;
-    find_title(f, ", and %s of it was %s", words_bytes(most, flags).at,
+    /* The group was read at another time. Example: 94.3 MB in its reading, and 94.1 MB in the samples of processes. */
+    find_title(f, ", and %s of it was %s", words_bytes(most > used ? used : most, flags).at,
                most == anon    ? "anonymous memory"
                : most == shmem ? "shared memory or tmpfs (/dev/shm)"
                                : "memory of the kernel (pipes, sockets)");

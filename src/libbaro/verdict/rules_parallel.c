@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/command_line.h"
 #include "libbaro/verdict/verdict_rule.h"
 
 #define WINDOWS 50
@@ -86,7 +87,9 @@ const struct verdict_rule rule_one_core = {
 #define EDGE_TIME_NS (1 * SECOND_NS)
 #define EDGE_POINTS 5
 #define EDGE_BLOCKED 0.3 /* named in the sentence only; decides nothing */
-#define EDGE_WORK 0.5    /* of the advice only: a tail with more computed, and did not wait */
+#define EDGE_WORK 0.5    /* a tail with less slept; of a slow start it decides the advice only */
+#define EDGE_STEP 0.5    /* a step that took this share of the tail is named */
+#define NAME_MOST 48u    /* bytes of a name */
 #define EDGE_SERIAL 1.3
 #define EDGE_PARALLEL 1.6
 #define EDGE_IDLE 0.3
@@ -122,6 +125,59 @@ static bool is_batch(const struct evidence *e)
     return strcmp(e->mode, "attach") != 0 && !e->is_running;
 }
 
+static void put_step(const struct baro_step *step, struct buf *ret)
+{
+    struct command_line c;
+    struct span label = span_str("");
+    if (step->cmdline) {
+        command_line_read(step->cmdline, strlen(step->cmdline), &c);
+        label = command_line_label(&c, NAME_MOST);
+    }
+    buf_add(ret, step->name, strnlen(step->name, NAME_MOST));
+    buf_str(ret, label.len ? " " : "");
+    buf_add(ret, label.at, label.len);
+    if (!label.len && step->occurrences > 1)
+        buf_printf(ret, " #%u", step->occurrence);
+}
+
+/*
+ * Names the step that the job waited for in its tail: the link of the chain (baro/steps.h) that took most of it.
+ * Returns false if the chain is not known there. Example: the tail is from 20 to 33 s, and the chain has cc1
+ * amalgamation.c from 18.6 to 31 s and ld from 31 to 33 s: cc1 amalgamation.c, for which ld waited 12.4 s.
+ */
+static bool name_step(const struct evidence *e, struct finding *f)
+{
+    const struct baro_step_link *link, *most = NULL;
+    double most_ns = EDGE_STEP * (double)(f->end_ns - f->begin_ns);
+    for (size_t i = 0; e->steps && (link = baro_steps_link(e->steps, i)); i++) {
+        double within = (double)(link->end_ns < f->end_ns ? link->end_ns : f->end_ns) -
+                        (double)(link->begin_ns > f->begin_ns ? link->begin_ns : f->begin_ns);
+        if (link->step < 0 || baro_steps_get(e->steps, (size_t)link->step)->is_driver || within < most_ns)
+            continue;
+        most = link;
+        most_ns = within;
+    }
+    if (!most)
+        return false;
+    struct buf name = {0};
+    put_step(baro_steps_get(e->steps, (size_t)most->step), &name);
+    buf_byte(&name, 0);
+    const char *text = name.failed ? "" : (const char *)name.at;
+    double took = (double)(most->end_ns - most->begin_ns), saving = (double)most->saving_most_ns;
+    find_title(f, "; it waited for %s, %s", text, words_duration(took, 0).at);
+    find_brief(f, ", %s", text);
+    if (saving > 0) {
+        find_advice(f, "Starting %s first saves up to %s, unless it needs what others make.", text,
+                    words_duration(saving, 0).at);
+        find_hint(f, "start it first: saves ≤%s", words_duration(saving, 0).at);
+    }
+    find_text(f, "step", text);
+    find_number(f, "step_ns", took, 0, BARO_UNIT_NS);
+    find_number(f, "saving_ns", saving > 0 ? saving : NAN, BARO_VALUE_UPPER_BOUND, BARO_UNIT_NS);
+    buf_done(&name);
+    return true;
+}
+
 static bool find_edge(const struct evidence *e, const struct stretch *s, bool at_end, struct finding *f)
 {
     struct windows w;
@@ -139,25 +195,28 @@ static bool find_edge(const struct evidence *e, const struct stretch *s, bool at
         return false;
     double rest = at_end ? mean(&w, 0, WINDOWS - n) : mean(&w, n, WINDOWS), length = n * w.length_ns;
     double blocked = points_growth(e->history, FOLD_BLOCKED, f->begin_ns, f->end_ns) / length;
+    bool worked = (at_end ? mean(&w, WINDOWS - n, WINDOWS) : mean(&w, 0, n)) >= EDGE_WORK;
+    if (at_end && !worked && !(blocked >= EDGE_BLOCKED))
+        return false; /* the job slept: nothing can begin earlier */
     const char *runner = e->history && e->fold ? points_runner(e->history, e->fold, f->begin_ns, f->end_ns) : "";
     find_title(f, "In about its %s %s (%s of the time) it %s, and %s %s cores %s", at_end ? "last" : "first",
                words_duration(length, 0).at, words_percent(length / s->wall_ns, BARO_VALUE_ESTIMATE).at,
                serial ? "had work for one core at most" : "did next to nothing", serial ? "for" : "had work for",
                words_cores(rest, BARO_VALUE_ESTIMATE).at, at_end ? "before that" : "after that");
-    if (blocked >= EDGE_BLOCKED)
-        find_title(f, "; a process waited for storage %s of that time", words_percent(blocked, BARO_VALUE_ESTIMATE).at);
-    else if (*runner && serial)
-        find_title(f, "; what ran then was mostly %s", runner);
-    find_title(f, ".");
-    bool worked = at_end ? mean(&w, WINDOWS - n, WINDOWS) >= EDGE_WORK : mean(&w, 0, n) >= EDGE_WORK;
-    if (worked)
-        find_advice(f, at_end ? "Start the longest steps first, or divide the last one."
-                              : "Begin with what can run in parallel.");
     find_brief(f, "%s %s (%s) %s", at_end ? "last" : "first", words_duration(length, BARO_VALUE_ESTIMATE | SIGNS).at,
                words_percent(length / s->wall_ns, 0).at, serial ? "on one core" : "idle");
-    if (*runner && serial)
+    bool is_named = at_end && name_step(e, f);
+    if (blocked >= EDGE_BLOCKED)
+        find_title(f, "; a process waited for storage %s of that time", words_percent(blocked, BARO_VALUE_ESTIMATE).at);
+    else if (*runner && serial && !is_named)
+        find_title(f, "; what ran then was mostly %s", runner);
+    find_title(f, ".");
+    if (*runner && serial && !is_named)
         find_brief(f, ", %s", runner);
-    if (worked)
+    if (worked && !f->advice.len)
+        find_advice(f, at_end ? "Start the longest steps first, or divide the last one."
+                              : "Begin with what can run in parallel.");
+    if (worked && !f->hint.len)
         find_hint(f,
                   at_end ? "start the longest steps first, or divide the last" : "begin with what can run in parallel");
     find_number(f, at_end ? "tail_ns" : "start_ns", length, BARO_VALUE_ESTIMATE, BARO_UNIT_NS);
@@ -185,11 +244,14 @@ static const struct baro_threshold edge_thresholds[] = {
     {"and in the rest, at least", EDGE_PARALLEL, BARO_UNIT_REAL},
     {"idle: threads that ran or could have run in it, at most", EDGE_IDLE, BARO_UNIT_REAL},
     {"and in the rest, at least", EDGE_BUSY, BARO_UNIT_REAL},
+    {"a tail: threads that ran or could have run in it, at least, unless it waited for storage", EDGE_WORK,
+     BARO_UNIT_REAL},
 };
 const struct verdict_rule rule_serial_tail = {
     {"serial-tail", BARO_VERDICT_ADVICE,
-     "The last part of the job had work for one core at most, or for none, and what was before it for more. Not of a "
-     "job that runs still, nor of processes that ran before the recording, such as a service.",
+     "The last part of the job had work for one core at most, or only waited for storage, and what was before it had "
+     "work for more. It names the step that the job waited for, where that is known. Not of a job that slept at its "
+     "end or runs still, nor of processes that ran before the recording, such as a service.",
      THRESHOLDS(edge_thresholds)},
     serial_tail,
     RULE_NEEDS_HISTORY};

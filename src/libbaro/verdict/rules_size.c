@@ -118,8 +118,7 @@ static void title_memory(const struct evidence *e, struct finding *f)
         find_title(f, "needed %s of memory (how much more is not known)",
                    words_bytes(e->memory_peak_bytes, BARO_VALUE_LOWER_BOUND).at);
     else
-        find_title(f, "needed %s of memory",
-                   words_bytes(e->memory_peak_bytes, e->flags.memory_peak_bytes & ~BARO_VALUE_LOWER_BOUND).at);
+        find_title(f, "needed %s of memory", words_bytes(FACT(e, memory_peak_bytes)).at);
     if (e->memory_shared_bytes >= SIZE_MENTION * e->memory_peak_bytes)
         find_title(f, ", %s of it shared memory and files in tmpfs", words_bytes(e->memory_shared_bytes, 0).at);
     if (e->page_cache_bytes >= SIZE_MENTION * e->memory_peak_bytes)
@@ -162,14 +161,19 @@ static void advise_size(const struct evidence *e, struct finding *f, double core
     find_advice(f, "memory: %.0fMi.", mib);
 }
 
-static void title_size(const struct evidence *e, struct finding *f, double cores)
+static void title_size(const struct evidence *e, struct finding *f, const struct baro_need *need, double cores)
 {
     if (cores >= 1)
         find_title(f, "It had work for %s core%s, ", words_cores(cores, BARO_VALUE_ESTIMATE).at, cores >= 2 ? "s" : "");
     else
         find_title(f, "It ");
     title_memory(e, f);
-    find_title(f, cores >= 1 ? "." : "; for how many cores it had work is not known.");
+    if (!(cores >= 1))
+        find_title(f, "; for how many cores it had work is not known");
+    if (need->flags & BARO_NEED_NEIGHBOURS)
+        find_title(f, ", because others used %s of the machine's %s cores", words_cores(FACT(e, host_others_cores)).at,
+                   words_cores(FACT(e, host_cores)).at);
+    find_title(f, ".");
 }
 
 static bool right_size(const struct evidence *e, const struct stretch *s, struct finding *f)
@@ -185,7 +189,7 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
     if (baro_advise(needs, 1, 0, &ask) < 0 || !(ask.memory_bytes > 0 && e->wall_ns > 0))
         return false;
     double mib = ask.memory_bytes / 1048576, minutes = whole_up(ask.time_ns / (60 * SECOND_NS));
-    title_size(e, f, ask.cores);
+    title_size(e, f, &need, ask.cores);
     advise_size(e, f, ask.cores, mib, minutes);
     find_brief(f, "needed %s", words_bytes(FACT(e, memory_peak_bytes) | SIGNS).at);
     if (ask.cores >= 1)
@@ -210,7 +214,8 @@ static const struct baro_threshold size_thresholds[] = {
      BARO_UNIT_REAL},
     {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it might use, the "
      "most that it used at once unless others used them too, and those of the machine (where few-cores says so, those "
-     "of the machine alone); rounded up from this fraction of one on",
+     "of the machine alone); not known if others kept it waiting, and it may have had work for fewer without them; "
+     "rounded up from this fraction of one on",
      ADVISE_CORES, BARO_UNIT_REAL},
 };
 const struct verdict_rule rule_right_size = {

@@ -224,13 +224,24 @@ void verdicts_add(struct baro_verdicts *v, const struct baro_record *record)
     gather_add(&v->gather, record);
 }
 
-int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary, const struct baro_timeline *timeline)
+bool verdicts_want_steps(const struct baro_verdicts *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        if (strcmp(v->verdict[i].rule, "serial-tail") == 0)
+            return true;
+    }
+    return false;
+}
+
+int verdicts_finish(struct baro_verdicts *v, const struct baro_summary *summary, const struct baro_timeline *timeline,
+                    const struct baro_steps *steps)
 {
     struct evidence e;
     struct phases phases = {0};
     struct buf path = {0};
     evidence_init(&e);
     evidence_of_summary(&e, summary);
+    e.steps = steps;
     gather_finish(&v->gather, &e);
     evidence_agree(&e);
     ptrdiff_t phase = e.failure ? baro_timeline_phase_at(timeline, e.failure->first.t_ns) : -1;

@@ -5,7 +5,7 @@
 #include "base/fmt.h"
 #include "output/page/parts.h"
 #include "output/rows/escaped.h"
-#include "output/text/command_line.h"
+#include "base/command_line.h"
 #include "output/text/read_fact.h"
 #include "output/text/summary_text.h"
 

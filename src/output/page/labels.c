@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "output/page/parts.h"
-#include "output/text/command_line.h"
+#include "base/command_line.h"
 
 #define LABEL_MOST 60u /* bytes */
 

@@ -10,7 +10,7 @@
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"
 #include "output/rows/wrap.h"
-#include "output/text/command_line.h"
+#include "base/command_line.h"
 #include "output/text/lines.h"
 #include "output/text/read_fact.h"
 

@@ -86,7 +86,10 @@ static void put_memory(const struct walk *w)
     } else {
         report_marked(&b, rss, fmt_bytes);
         uint64_t apart = needed.u64 > rss.u64 ? needed.u64 - rss.u64 : rss.u64 - needed.u64;
-        bool is_little = needed.flags & BARO_VALUE_LOWER_BOUND && needed.u64 < rss.u64; /* says nothing */
+        struct baro_value most = report_fact(w->s, "limits", "memory_peak_at_most_bytes");
+        /* A bound that is less than rss says nothing, unless what may be needed is less, too. */
+        bool is_little = needed.flags & BARO_VALUE_LOWER_BOUND && needed.u64 < rss.u64 &&
+                         (most.absent || most.u64 > rss.u64 - rss.u64 / 4);
         if (!needed.absent && !is_little && apart > rss.u64 / 4 && apart >= APART_BYTES)
             buf_printf(&b, " rss, %s %s", report_needed(w->s), MARKED(needed, fmt_bytes));
     }

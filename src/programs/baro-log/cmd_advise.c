@@ -22,7 +22,7 @@
 struct advising {
     struct log log;
     const struct baro_need **need;
-    size_t n, unread, partial, is_short, open;
+    size_t n, unread, partial, is_short, open, neighbours;
     struct baro_advice advice;
     bool is_mixed;
 };
@@ -45,6 +45,7 @@ static int read_needs(struct advising *a, struct baro_error *err)
             continue;
         a->partial += (f->need.flags & BARO_NEED_PARTIAL) != 0;
         a->is_short += (f->need.flags & BARO_NEED_SHORT) != 0;
+        a->neighbours += (f->need.flags & BARO_NEED_NEIGHBOURS) != 0;
         a->open += !(f->need.flags & BARO_NEED_PARTIAL) && isnan(f->need.memory_at_most_bytes);
         a->is_mixed = a->is_mixed || (line && strcmp(line, rows->at[i].head->line) != 0);
         line = rows->at[i].head->line;
@@ -60,9 +61,9 @@ static int read_needs(struct advising *a, struct baro_error *err)
 
 /* ---- numbers ---- */
 
-static bool counts(const struct baro_need *n)
+static bool counts(const struct advising *a, const struct baro_need *n)
 {
-    return !(n->flags & BARO_NEED_PARTIAL);
+    return !(n->flags & a->advice.left_out);
 }
 
 /* member: its offset in struct baro_need. */
@@ -72,7 +73,7 @@ static struct range range_of_member(const struct advising *a, size_t member)
     size_t n = 0;
     for (size_t i = 0; v && i < a->n; i++) {
         memcpy(&v[n], (const char *)a->need[i] + member, sizeof(*v));
-        n += counts(a->need[i]) && isfinite(v[n]);
+        n += counts(a, a->need[i]) && isfinite(v[n]);
     }
     struct range r = range_of(v, n);
     free(v);
@@ -87,7 +88,7 @@ static double slower_with(const struct advising *a, double cores)
     double before = 0, after = 0;
     for (size_t i = 0; i < a->n; i++) {
         const struct baro_need *n = a->need[i];
-        for (unsigned k = 0; counts(n) && k < n->parts; k++) {
+        for (unsigned k = 0; counts(a, n) && n->cores >= 1 && k < n->parts; k++) {
             before += n->wall_ns / n->parts;
             after += n->wall_ns / n->parts * fmax(1, n->demand[k] / cores);
         }
@@ -103,9 +104,9 @@ static size_t killed_at(const struct advising *a, double limit, size_t *ret_unkn
     for (size_t i = 0; i < a->n; i++) {
         const struct baro_need *n = a->need[i];
         bool is_bound = n->flags & BARO_NEED_MEMORY_BOUND;
-        bool is_killed = counts(n) && (is_bound ? n->memory_bytes >= limit : n->memory_bytes > limit);
+        bool is_killed = counts(a, n) && (is_bound ? n->memory_bytes >= limit : n->memory_bytes > limit);
         killed += is_killed;
-        *ret_unknown += counts(n) && !is_killed && (is_bound || !(n->memory_at_most_bytes <= limit));
+        *ret_unknown += counts(a, n) && !is_killed && (is_bound || !(n->memory_at_most_bytes <= limit));
     }
     return killed;
 }
@@ -131,10 +132,10 @@ static struct waste waste_of(const struct advising *a)
         const struct baro_need *n = a->need[i];
         double cores = n->cores_limit * n->wall_ns - n->cpu_ns,
                bytes = (n->memory_limit_bytes - n->memory_bytes) * n->wall_ns;
-        w.cores_runs += counts(n) && n->cores_limit > 0;
-        w.memory_runs += counts(n) && n->memory_limit_bytes > 0;
-        w.core_ns += counts(n) && n->cores_limit > 0 && cores > 0 ? cores : 0;
-        w.byte_ns += counts(n) && n->memory_limit_bytes > 0 && bytes > 0 ? bytes : 0;
+        w.cores_runs += counts(a, n) && n->cores_limit > 0;
+        w.memory_runs += counts(a, n) && n->memory_limit_bytes > 0;
+        w.core_ns += counts(a, n) && n->cores_limit > 0 && cores > 0 ? cores : 0;
+        w.byte_ns += counts(a, n) && n->memory_limit_bytes > 0 && bytes > 0 ? bytes : 0;
     }
     return w;
 }
@@ -162,11 +163,26 @@ static void put_range(struct buf *b, struct range r, size_t runs, void (*put)(st
     }
 }
 
+static void put_why_no_cores(const struct advising *a, struct buf *b)
+{
+    const struct baro_need *most = NULL;
+    for (size_t i = 0; i < a->n; i++) {
+        const struct baro_need *n = a->need[i];
+        if (counts(a, n) && n->flags & BARO_NEED_NEIGHBOURS && !(most && most->neighbours_cores >= n->neighbours_cores))
+            most = n;
+    }
+    if (most)
+        buf_printf(b, "not known: neighbours used %s%.1f of %.0f cores, and the job waited for them",
+                   a->advice.runs > 1 ? "up to " : "", most->neighbours_cores, most->machine_cores);
+    else
+        buf_str(b, "not known: the runs are too short, or it was not read how long threads waited");
+}
+
 static void put_cores(const struct advising *a, struct buf *b)
 {
     struct range r = RANGE(a, cores);
     if (!(a->advice.cores >= 1)) {
-        buf_str(b, "not known: the runs are too short, or the machine was too busy to tell");
+        put_why_no_cores(a, b);
         return;
     }
     buf_printf(b, "%.0f: there was work for %.0f", a->advice.cores, r.least);
@@ -295,6 +311,9 @@ static void put_doubts(const struct advising *a, struct buf *b)
         {a->advice.time_bounds, "ended by a limit or a signal, so that their time is a lower bound"},
         {a->open, "with memory that may have been more than is known"},
         {a->is_short, "shorter than a second, so that they say nothing about cores"},
+        {a->advice.cores >= 1 ? a->neighbours : 0, "kept waiting by neighbours, so that they say nothing about cores"},
+        {a->advice.failed,
+         a->advice.left_out & BARO_NEED_FAILED ? "failed, and left out" : "failed: one that succeeds may need more"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         char text[160];
@@ -383,6 +402,8 @@ static void put_json(const struct advising *a, struct buf *out)
     json_key_double(&j, "unused_gb_hours", w.memory_runs ? w.byte_ns / HOUR_NS / 1e9 : NAN);
     json_key_u64(&j, "partial", a->partial);
     json_key_u64(&j, "unreadable", a->unread);
+    json_key_u64(&j, "failed", a->advice.failed);
+    json_key_u64(&j, "beside_neighbours", a->neighbours);
     json_key_u64(&j, "memory_bounds", a->advice.memory_bounds);
     json_key_u64(&j, "time_bounds", a->advice.time_bounds);
     json_end(&j, '}');

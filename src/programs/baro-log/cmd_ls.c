@@ -43,7 +43,7 @@ static int find_cell(const char *name)
         if (strcmp(cell_names[i], name) == 0)
             return i;
     }
-    if (strcmp(name, "note") == 0 || strncmp(name, "tag.", 4) == 0)
+    if (strcmp(name, "note") == 0 || (strncmp(name, "tag.", 4) == 0 && name[4]))
         return CELL_TAG;
     if (strcmp(name, "commit") == 0 || strcmp(name, "branch") == 0)
         return CELL_TAG;

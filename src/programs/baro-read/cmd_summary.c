@@ -71,6 +71,19 @@ static int summarize_one(struct cli *cli, const struct settings *s, const char *
     return status;
 }
 
+/* Was a tape that can't be read named itself, and not the folder that it is in? */
+static bool has_unread_operand(const struct tape_rows *rows, char **argv)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct tape_row *row = &rows->at[i];
+        for (size_t k = 0; row->head && row->head->error && argv[k]; k++) {
+            if (strcmp(argv[k], row->path) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* A line for each of several tapes. What a summary has besides is in a report of them. */
 static int list_several(const struct cli *cli, const struct settings *s, const struct tape_list *list, char **argv)
 {
@@ -93,6 +106,8 @@ static int list_several(const struct cli *cli, const struct settings *s, const s
         buf_byte(&text, '\n');
     }
     int status = code < 0 ? cli_fail(cli, &err) : cli_out_text(cli, &text);
+    if (!status && has_unread_operand(&rows, argv))
+        status = 2; /* the table has the reason */
     tape_rows_done(&rows);
     buf_done(&text);
     return status;

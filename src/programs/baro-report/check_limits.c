@@ -103,7 +103,7 @@ int limits_read_options(struct check *c, struct baro_error *err)
     for (size_t i = 0; i < c->s->n_max; i++) {
         int code = add_limit(c, c->s->max[i], NULL, 0, &why);
         if (code < 0)
-            return error_set(err, code, "--max '%.80s': %s", c->s->max[i], why.text);
+            return error_wrap(err, code, &why, "--max '%.80s': ", c->s->max[i]);
     }
     return 0;
 }
@@ -150,7 +150,7 @@ int limits_read_file(struct check *c, const char *path, struct baro_error *err)
         at[len] = 0; /* where the end of the line was */
         code = take_line(c, at, path, ++number, &why);
         if (code < 0)
-            error_set(err, code, "%s:%u: %s", path, number, why.text);
+            error_wrap(err, code, &why, "%s:%u: ", path, number);
     }
     if (code >= 0 && !c->n)
         code = error_set(err, BARO_E_SYNTAX, "%s has no limit: write one on each line, as in rss_peak<2GB", path);

@@ -235,10 +235,10 @@ static void put_picture(const struct ranks *r, struct page *page)
             full = fmax(full, (double)r->at[i].cores[k]);
     }
     page_begin_section(page, "over-time", "Ranks over time");
-    buf_printf(
-        html,
-        "<p class=\"hint\">A row is %s, from the first at the top; the stronger its colour, the more cores it used: %.2f at most.",
-        rows == r->n ? "a rank" : "the mean of several ranks", full);
+    buf_printf(html,
+               "<p class=\"hint\">A row is %s, from the first at the top; the stronger its colour, the more cores it "
+               "used: %.2f at most.",
+               rows == r->n ? "a rank" : "the mean of several ranks", full);
     buf_printf(html,
                "</p>\n<svg class=\"ranks\" viewBox=\"0 0 %u %zu\" width=\"100%%\" height=\"%zu\" "
                "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"cores of each rank over time\">\n",

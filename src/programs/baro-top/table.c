@@ -2,7 +2,7 @@
 /* The table of processes. */
 
 #include "base/fmt.h"
-#include "output/text/command_line.h"
+#include "base/command_line.h"
 #include "programs/baro-top/view.h"
 
 #define BRANCH_MOST 12u /* levels that are drawn */

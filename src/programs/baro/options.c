@@ -89,7 +89,7 @@ int take_metrics(void *at, const char *text, struct baro_error *err)
     const char *near = near_metric(text);
     if (near)
         return error_set(err, code, "%s; did you mean %s?", inner.text, near);
-    return error_set(err, code, "%s", inner.text);
+    return error_wrap(err, code, &inner, "%s", "");
 }
 
 static int take_pid(void *at, const char *text, struct baro_error *err)

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/span.h"
 
-#define FOLDERS_MOST 32 /* that are searched upwards for a repository */
-#define SMALL_MOST 4096 /* bytes of HEAD, a ref, .git of a worktree */
-#define PACKED_MOST (1 << 20)
+#define FOLDERS_MOST 32          /* that are searched upwards for a repository */
+#define SMALL_MOST 4096          /* bytes of HEAD, a ref, .git of a worktree */
+#define PACKED_PIECE (64u << 10) /* bytes of packed-refs that are read at once */
 #define HASH_LEAST 40u
 #define HASH_MOST 64u
 #define BRANCH_MOST 250u
@@ -102,24 +103,31 @@ static bool is_ref(const char *name)
     return true;
 }
 
-/* Finds a ref in packed-refs: lines "HASH NAME". */
+/* Is a line "HASH NAME" that of the ref? Returns the length of the hash, or 0. */
+static size_t hash_of(const char *at, size_t len, const char *name)
+{
+    const char *blank = memchr(at, ' ', len);
+    size_t hash = blank ? (size_t)(blank - at) : 0;
+    bool is = hash <= HASH_MOST && hash && len - hash - 1 == strlen(name) && memcmp(blank + 1, name, strlen(name)) == 0;
+    return is ? hash : 0;
+}
+
+/* Finds a ref in packed-refs, which can be large: 100,000 branches are 7 MB. A line that is cut at the end of the
+ * buffer is read again. */
 static size_t read_packed(int dir, const char *name, char ret[SMALL_MOST + 1])
 {
     int fd = open_own(dir, "packed-refs", false);
-    char *text = fd < 0 ? NULL : malloc(PACKED_MOST);
-    ssize_t n = text ? fd_pread_all(fd, text, PACKED_MOST) : 0;
-    size_t found = 0;
-    for (const char *at = text, *end = text + (n > 0 ? n : 0); at && at < end && !found;) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at)), *blank;
-        stop = stop ? stop : end;
-        blank = memchr(at, ' ', (size_t)(stop - at));
-        if (blank && (size_t)(blank - at) <= HASH_MOST && (size_t)(stop - blank - 1) == strlen(name) &&
-            memcmp(blank + 1, name, strlen(name)) == 0) {
-            found = (size_t)(blank - at);
-            memcpy(ret, at, found);
+    char *text = fd < 0 ? NULL : malloc(PACKED_PIECE);
+    size_t found = 0, used = 1;
+    for (off_t from = 0; text && used && !found; from += (off_t)used) {
+        ssize_t n = pread(fd, text, PACKED_PIECE, from);
+        used = 0;
+        for (const char *stop; n > 0 && !found && (stop = memchr(text + used, '\n', (size_t)n - used));) {
+            found = hash_of(text + used, (size_t)(stop - text) - used, name);
+            memcpy(ret, text + used, found);
             ret[found] = 0;
+            used = (size_t)(stop - text) + 1;
         }
-        at = stop + 1;
     }
     free(text);
     fd_close(fd);

@@ -172,7 +172,7 @@ static int from_an_end(const char *text, uint64_t end_ns, struct moment *ret, st
     uint64_t ns;
     struct baro_error inner = BARO_ERROR_INIT;
     if (parse_duration(text + 1, &ns, &inner) < 0)
-        return error_set(err, BARO_E_SYNTAX, "%s: %s", text, inner.text);
+        return error_wrap(err, BARO_E_SYNTAX, &inner, "%s: ", text);
     if (ns > INT64_MAX / 2 || end_ns > INT64_MAX / 2)
         return error_set(err, BARO_E_RANGE, "%s: too far", text);
     ret->ns = text[0] == '+' ? (int64_t)ns : (int64_t)end_ns - (int64_t)ns;

@@ -119,7 +119,7 @@ static int take_argument(const struct opt *o, const char *argument, void *settin
     case OPT_CHOICE: return choose_value(o, at, argument, err);
     case OPT_PARSED: {
         int code = o->parse(at, argument, &inner);
-        return code < 0 ? error_set(err, code, "--%s: %s", o->name, inner.text) : 0;
+        return code < 0 ? error_wrap(err, code, &inner, "--%s: ", o->name) : 0;
     }
     case OPT_HELP: *ret_help = true; return 0;
     }

@@ -2,6 +2,7 @@
 /* Options of the commands that read tapes. */
 #include <string.h>
 
+#include "baro/runset.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fmt.h"
@@ -16,7 +17,7 @@ static int take_count(void *at, const char *text, struct baro_error *err)
     struct span s = span_str(text);
     uint64_t v = UINT32_MAX;
     if (strcmp(text, "all") != 0 && (!scan_u64(&s, &v) || s.len || v == 0 || v > UINT32_MAX))
-        return error_set(err, BARO_E_SYNTAX, "invalid number of lines '%s': write 10, or all", text);
+        return error_set(err, BARO_E_SYNTAX, "invalid number '%s': write 10, or all", text);
     *(uint32_t *)at = (uint32_t)v;
     return 0;
 }
@@ -282,6 +283,15 @@ const struct opt options_plot[] = {
     END,
 };
 
+/* As many as change points are looked for in. */
+static int take_last(void *at, const char *text, struct baro_error *err)
+{
+    int code = take_count(at, text, err);
+    if (code < 0 || strcmp(text, "all") == 0 || *(uint32_t *)at <= BARO_CHANGE_POINTS_MOST)
+        return code;
+    return error_set(err, BARO_E_RANGE, "%s runs are more than %u", text, (unsigned)BARO_CHANGE_POINTS_MOST);
+}
+
 static int take_since(void *at, const char *text, struct baro_error *err)
 {
     struct span s = span_str(text);
@@ -291,7 +301,8 @@ static int take_since(void *at, const char *text, struct baro_error *err)
         return 0;
     }
     int code = parse_duration(text, at, NULL);
-    return code < 0 ? error_set(err, BARO_E_SYNTAX, "'%.40s' is no time: write 12h, 7d or 4w", text) : 0;
+    bool is_time = code >= 0 && *(uint64_t *)at;
+    return is_time ? 0 : error_set(err, BARO_E_SYNTAX, "'%.40s' is no time: write 12h, 7d or 4w", text);
 }
 
 static int take_risk(void *at, const char *text, struct baro_error *err)
@@ -329,7 +340,7 @@ static const char *const trend_format_names[] = {"html", "svg", NULL};
 
 const struct opt options_trend[] = {
     LOG_OPTIONS,
-    PARSED("last", 0, "N", log.last, take_count, "the newest N runs (default: 500, the most)"),
+    PARSED("last", 0, "N", log.last, take_last, "the newest N runs (default: 500, the most)"),
     TEXT("output", 'o', "FILE", output,
          "write to FILE.html, a page, or FILE.svg, a picture, which must not exist (-: standard output)",
          .completes = OPT_A_FILE),

@@ -96,6 +96,9 @@ static int begin_job(struct recorder *r, const struct record_options *o, struct 
     r->job.tree.member_index = r->all->only ? NULL : &r->all->members;
     r->job.tree.owner = r;
     r->job.wrapper.pid = r->wrapper.pid;
+    for (size_t i = 0; i < r->wrapper.n_others && r->proc_fd >= 0; i++)
+        r->wrapper.earlier[i] =
+            (struct baro_key){r->wrapper.other[i], proc_read_start(r->proc_fd, r->wrapper.other[i])};
     r->job.adopts = r->wrapper.pid && o->run.adopts;
     r->job.alone = !o->scope.children && !r->wrapper.pid;
     return 0;
@@ -114,6 +117,8 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
         .start_monotonic_ns = start_ns,
         .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper.pid},
+        .earlier = r->wrapper.earlier,
+        .n_earlier = r->wrapper.n_others,
         .before = o->before,
         .starter = o->attach.starter,
         .wake_fd = r->wrapper.link_fd,

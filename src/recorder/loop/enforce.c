@@ -221,8 +221,9 @@ static void reach(struct recorder *r, enum limit_kind kind, uint64_t t_ns, uint6
 {
     /* The kernel has killed already, so there is no grace. */
     int signal = limits_of(r)->signal && kind == LIMIT_MEMORY ? SIGKILL : limits_of(r)->signal;
-    /* The job had ended by itself when this was noticed. */
-    if (r->end.finishing && kind != LIMIT_MEMORY)
+    /* The job had ended by itself when this was noticed, perhaps before its end was read. Example: a timer of 100 ms
+     * and a command that ends after 99.9 ms. */
+    if (kind != LIMIT_MEMORY && (r->end.finishing || (signal && !end_job_lives(r))))
         signal = 0;
     struct limit_reached l = {.kind = kind, .t_ns = t_ns, .value = value, .most = limits_of(r)->most[kind], .by = by};
     l.action = signal_words(r->enforce.step == ENFORCE_WATCHES ? signal : 0);

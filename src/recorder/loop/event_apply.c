@@ -85,10 +85,19 @@ static void make_orphan(struct recorder *r, struct member *m, struct member *par
     job_inherit(&r->job, m, parent);
 }
 
+/* Had the member ended before t? Then what has its pid at t is another process. Example: the member 500 ended at 1.2 s;
+ * pids wrapped, and a process 500 that is not of the job forks at 1.9 s. */
+static bool had_ended_by(const struct member *m, uint64_t t)
+{
+    return ended_before(m, t) || (member_is_gone(m) && m->life.gone_ns < t);
+}
+
 static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
     struct member *parent = member_of(r, e->ppid), *gone = NULL;
+    if (parent && had_ended_by(parent, t))
+        parent = NULL;
     if (parent && member_is_gone(parent)) { /* it ended before this event was read: the child is an orphan */
         gone = parent;
         parent = NULL;

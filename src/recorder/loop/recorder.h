@@ -80,6 +80,7 @@ struct wrapper_side {
     volatile uint64_t *limit_word; /* these of struct link_end; NULL: no wrapper */
     const int32_t *other;
     size_t n_others;
+    struct baro_key earlier[REAP_OTHERS]; /* the same processes with their start times */
     bool started, is_lost, link_closed;
 };
 

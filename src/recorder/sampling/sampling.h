@@ -32,6 +32,9 @@ struct sampler_options {
     uint64_t start_monotonic_ns;
     uint64_t page_size;
     int32_t self[2]; /* pids of barograph's own processes, which are never members: this one first; 0: none */
+    /* children of the wrapper that were there before the command; start 0: not known */
+    const struct baro_key *earlier;
+    size_t n_earlier;
     struct clock_before before;
     struct stat own_exe;     /* the file that this process executes; st_ino 0: not known */
     struct baro_key starter; /* the process that started this one and is about to end: it is no member, although its
@@ -91,7 +94,18 @@ static inline bool sampling_is_starter(const struct sampling *g, int32_t pid, st
     return pid && pid == k->pid && proc_read_stat(g->options.proc_fd, pid, ret) == 0 && ret->starttime == k->start;
 }
 
-/* Is it one of barograph's own processes, which are not members? */
+/* Is it a child of the wrapper from before the command? Example: sleep 7 & exec baro run -- true */
+static inline bool sampling_is_earlier(const struct sampling *g, int32_t pid)
+{
+    for (size_t i = 0; i < g->options.n_earlier; i++) {
+        const struct baro_key *k = &g->options.earlier[i];
+        if (k->pid == pid && proc_read_start(g->options.proc_fd, pid) == k->start)
+            return true;
+    }
+    return false;
+}
+
+/* Is it one of barograph's own processes, or was it there before the job? These are not members. */
 static inline bool sampling_is_own(const struct sampling *g, int32_t pid)
 {
     const int32_t *self = g->options.self;
@@ -101,7 +115,8 @@ static inline bool sampling_is_own(const struct sampling *g, int32_t pid)
         is_helper |= worker_pid(collectors_worker(&g->collectors, i)) == pid;
     for (size_t i = 0; i < g->account->n_workers; i++)
         is_helper |= worker_pid(g->account->worker[i]) == pid;
-    return pid == self[0] || pid == self[1] || is_helper || sampling_is_starter(g, pid, &st);
+    return pid == self[0] || pid == self[1] || is_helper || sampling_is_starter(g, pid, &st) ||
+           sampling_is_earlier(g, pid);
 }
 
 #endif

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define REAP_OTHERS 32u /* children of the wrapper that were there before the command, and are known */
+
 enum link_kind {
     /* The command was executed: pid, t_ns. number has a bit for each directory of its own control group it is in. */
     LINK_STARTED = 1,

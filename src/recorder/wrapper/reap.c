@@ -227,6 +227,18 @@ static void totals_add(struct link_message *totals, const struct link_message *m
         totals->total_maxrss_bytes = m->maxrss_bytes;
 }
 
+/* Was it a child that was there before the command? It has been reaped: its pid may be one of the job's from now on. */
+static bool forget_other(struct wrapper *w, pid_t pid)
+{
+    for (size_t i = 0; i < w->n_others; i++) {
+        if (w->other[i] == pid) {
+            w->other[i] = w->other[--w->n_others];
+            return true;
+        }
+    }
+    return false;
+}
+
 static void reap_one(struct wrapper *w, pid_t pid)
 {
     struct link_message m = w->totals;
@@ -244,8 +256,8 @@ static void reap_one(struct wrapper *w, pid_t pid)
         w->command_ended = true;
         w->result->wait_status = status;
         w->result->ended_ns = m.t_ns;
-    } else if (w->recorder && zombie_session(&m) == w->recorder) {
-        return; /* a helper that the recorder left behind; not of the job */
+    } else if (forget_other(w, pid) || (w->recorder && zombie_session(&m) == w->recorder)) {
+        return; /* a helper that the recorder left behind, or a child from before the command; not of the job */
     }
     m.kind = LINK_REAPED;
     m.pid = pid;

@@ -477,8 +477,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     }
     w.wait_all = options->wait_all;
     w.is_limited = options->is_limited;
-    if (w.wait_all || w.is_limited)
-        reap_note_others(&w);
+    reap_note_others(&w);
     if (w.is_limited && w.n_others == REAP_OTHERS)
         return error_set(err, -E2BIG,
                          "--limit: this process has %u children or more, which can't be told from the job's",

@@ -15,8 +15,6 @@
 #include "recorder/wrapper/messages.h"
 #include "recorder/wrapper/run.h"
 
-#define REAP_OTHERS 32u
-
 struct wrapper {
     int link, stderr_fd, folder_fd, beside_fd, marks_fd;
     volatile uint64_t *write_hangs_at, *limit_word; /* of struct link_end */

@@ -214,7 +214,7 @@ static void add_process(struct processes *p, int32_t pid, uint64_t clock_ns)
         j->source.unseen++;
         return;
     }
-    struct member *parent = tree_find(&j->tree, st.ppid);
+    struct member *parent = scan_parent(p->sampling, st.ppid);
     bool adopted = !parent && j->wrapper.pid && st.ppid == j->wrapper.pid;
     if (!parent && !adopted) {
         /* Without a wrapper an orphan of the job has another parent. */

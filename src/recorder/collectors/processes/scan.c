@@ -19,6 +19,13 @@ struct adding {
     enum baro_origin origin;
 };
 
+struct member *scan_parent(const struct sampling *g, int32_t ppid)
+{
+    struct member *m = tree_find(&g->job->tree, ppid);
+    uint64_t start = m && m->row.key.start ? proc_read_start(g->options.proc_fd, ppid) : 0;
+    return start && start != m->row.key.start ? NULL : m;
+}
+
 static bool add_child(void *context, int32_t pid)
 {
     struct adding *a = context;
@@ -200,7 +207,7 @@ static void scan_everything(struct sampling *g)
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < all.n; i++) {
-            struct member *parent = tree_find(&g->job->tree, all.at[i].ppid);
+            struct member *parent = scan_parent(g, all.at[i].ppid);
             bool adopted = !parent && g->job->wrapper.pid && all.at[i].ppid == g->job->wrapper.pid;
             if (!all.at[i].pid || (!parent && !adopted))
                 continue;

@@ -26,6 +26,8 @@ struct scan {
     uint64_t scanned_ns;  /* the last tick that listed the children of all members */
 };
 
+/* Returns the member that is the parent of a process which was read now; NULL: another process has its pid by now. */
+struct member *scan_parent(const struct sampling *g, int32_t ppid);
 void scan_init(struct scan *n, struct sampling *sampling);
 void scan_done(struct scan *n);
 

@@ -9,8 +9,8 @@
  *     python3 train.py --lr 0.1                                                       python3, "train.py --lr 0.1"
  *     'postgres: checkpointer '                                                       postgres:, rest " checkpointer"
  */
-#ifndef OUTPUT_TEXT_COMMAND_LINE_H
-#define OUTPUT_TEXT_COMMAND_LINE_H
+#ifndef BASE_COMMAND_LINE_H
+#define BASE_COMMAND_LINE_H
 
 #include "base/buf.h"
 #include "base/span.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/text/command_line.h"
+#include "base/command_line.h"
 
 /* The endings of files that a compiler reads, and of scripts that an interpreter executes. */
 static const char *const sources[] = {".c", ".cc",   ".cpp", ".cxx",   ".C",   ".c++", ".m",  ".mm", ".i",   ".ii",
