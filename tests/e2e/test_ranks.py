@@ -188,7 +188,19 @@ def test_ranks_as_a_page(run, work):
     run("report", "-o", work / "ranks.html", work / "ranks", status=0)
     page = (work / "ranks.html").read_text()
     assert hostile not in page and "&lt;script>" in page.replace("&gt;", ">")
-    assert "2 ranks failed: rank 1 exit 1" in page.replace("\u00a0", " ")
+    assert "2 ranks failed: first rank 1 exit 1" in page.replace("\u00a0", " ")
     assert "1 of 4 ranks: 2" in page.replace("\u00a0", " ")
     assert page.count("<g><title>rank ") == 3
     assert run("report", "-o", work / "ranks.html", work / "ranks").returncode != 0  # it exists
+
+
+def test_limits_are_those_of_all_ranks(run, baro, work, srun):
+    """Ranks are one run, not several of which each keeps the limit."""
+    folder = srun_job(srun, baro, work, 4, slow=-1)
+    each = [run.summary(folder / f"{i}.baro")["job"]["processes_started"] for i in range(4)]
+    assert run("check", "--max", f"processes<={sum(each)}", folder).returncode == 0
+    assert run("check", "--max", f"processes<={sum(each) - 1}", folder).returncode == 1
+    (folder / "1.baro").unlink()
+    assert "1 of 4 ranks are missing" in run("check", "--max", f"processes<={sum(each)}", folder).stdout
+    assert "ranks of one job" in run("advise", folder, status=2).stderr
+    assert "in its folders" in run("ls", work, status=0).stderr

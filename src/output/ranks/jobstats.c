@@ -26,7 +26,7 @@ static bool is_of(const struct ranks *r, size_t rank, const struct node *n)
 static struct node sum_of(const struct ranks *r, size_t first)
 {
     struct node n = {.name = r->at[first].node, .first = first};
-    double memory[RANK_CELLS] = {0}, cpus = 0;
+    double cpus = 0;
     for (size_t i = first; i < r->n; i++) {
         const struct rank *at = &r->at[i];
         if (!is_of(r, i, &n))
@@ -37,11 +37,8 @@ static struct node sum_of(const struct ranks *r, size_t first)
                                            : fmax(n.cores, at->cores_allowed);
         n.memory_allowed = isnan(at->memory_allowed) ? n.memory_allowed : fmax(n.memory_allowed, at->memory_allowed);
         cpus = fmax(cpus, at->cpus);
-        for (size_t k = 0; k < RANK_CELLS; k++)
-            memory[k] += fmax(0, (double)at->memory[k]);
     }
-    for (size_t k = 0; k < RANK_CELLS; k++)
-        n.memory_used = fmax(n.memory_used, memory[k]);
+    n.memory_used = ranks_node_memory(r, first);
     n.cores = n.cores > 0 && n.cores < cpus ? n.cores : cpus;
     return n;
 }

@@ -259,7 +259,13 @@ static void slowest_by_work(struct ranks *r)
     if (n < 2 || most < SLOW_LEAST * mean)
         return;
     const struct rank *at = &r->at[which];
-    bool is_wait = !isnan(at->waited_ns) && at->waited_ns - waited / (double)n > at->cpu_ns - cpu / (double)n;
+    double over_cpu = at->cpu_ns - cpu / (double)n,
+           over_wait = isnan(at->waited_ns) ? 0 : at->waited_ns - waited / (double)n;
+    bool is_wait = over_wait > over_cpu;
+    for (size_t i = 0; i < r->n; i++) { /* it has most of what it is named for */
+        if (is_wait ? r->at[i].waited_ns > at->waited_ns : r->at[i].cpu_ns > at->cpu_ns)
+            return;
+    }
     r->slowest = (struct rank_slowest){.by = is_wait ? SLOWEST_WAIT : SLOWEST_CPU,
                                        .rank = which,
                                        .took = is_wait ? at->waited_ns : at->cpu_ns,
@@ -273,7 +279,10 @@ int ranks_finish(struct ranks *r, struct baro_error *err)
         return error_set(err, -EINVAL, "there are no ranks");
     align(r);
     slowest_by_phase(r);
-    if (!r->slowest.by)
+    bool is_whole = true; /* what one did until another failed says nothing */
+    for (size_t i = 0; i < r->n; i++)
+        is_whole = is_whole && r->at[i].status == 0;
+    if (!r->slowest.by && is_whole)
         slowest_by_work(r);
     double had = (double)(r->end_ns - r->start_ns) * (double)r->n;
     if (r->slowest.cost < COST_LEAST * had) {
@@ -312,4 +321,16 @@ unsigned ranks_flags(const struct ranks *r, const struct baro_spread *s)
         return flags;
     return flags & BARO_VALUE_UPPER_BOUND ? (flags & ~(unsigned)BARO_VALUE_UPPER_BOUND) | BARO_VALUE_ESTIMATE
                                           : flags | BARO_VALUE_LOWER_BOUND;
+}
+
+double ranks_node_memory(const struct ranks *r, size_t first)
+{
+    double sum[RANK_CELLS] = {0}, most = 0;
+    for (size_t i = first; i < r->n; i++) {
+        for (size_t k = 0; k < RANK_CELLS && strcmp(r->at[i].node, r->at[first].node) == 0; k++)
+            sum[k] += fmax(0, (double)r->at[i].memory[k]);
+    }
+    for (size_t k = 0; k < RANK_CELLS; k++)
+        most = fmax(most, sum[k]);
+    return most;
 }

@@ -85,6 +85,8 @@ void ranks_put_result(const struct ranks *r, struct buf *b); /* "exit 0", "2 ran
 bool ranks_put_slowest(const struct ranks *r, struct buf *b);
 bool ranks_put_missing(const struct ranks *r, struct buf *b);
 size_t ranks_nodes(const struct ranks *r);
+/* The most memory that the ranks on the node of this one held at one moment, counted from this one on. */
+double ranks_node_memory(const struct ranks *r, size_t first);
 /* Visits the rows of the table: facts of the job, and the phases in which ranks differ most. label: raw bytes. */
 typedef void ranks_visit(void *context, const char *label, const struct baro_fact *fact, const struct baro_spread *s);
 void ranks_each_row(const struct ranks *r, ranks_visit *visit, void *context);

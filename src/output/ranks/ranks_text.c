@@ -181,36 +181,27 @@ size_t ranks_nodes(const struct ranks *r)
 
 void ranks_put_result(const struct ranks *r, struct buf *b)
 {
-    size_t failed = 0, first = r->n, unknown = 0;
+    size_t failed = 0, first = 0, unknown = 0;
+    int64_t first_ns = INT64_MAX;
     for (size_t i = 0; i < r->n; i++) {
-        unknown += r->at[i].status < 0;
-        failed += r->at[i].status > 0;
-        first = r->at[i].status > 0 && first == r->n ? i : first;
+        const struct rank *at = &r->at[i];
+        int64_t end_ns = at->start_ns + (int64_t)at->wall_ns;
+        unknown += at->status < 0;
+        failed += at->status > 0;
+        if (at->status > 0 && end_ns < first_ns) { /* the launcher ends the others after it */
+            first_ns = end_ns;
+            first = i;
+        }
     }
     if (failed) {
-        buf_printf(b, "%zu rank%s failed: rank %u ", failed, failed == 1 ? "" : "s", r->at[first].number);
+        buf_printf(b, "%zu rank%s failed: %srank %u ", failed, failed == 1 ? "" : "s", failed == 1 ? "" : "first ",
+                   r->at[first].number);
         report_status(r->at[first].status, b);
     } else if (unknown) {
         buf_printf(b, "%zu without an end", unknown);
     } else {
         buf_str(b, "exit 0");
     }
-}
-
-static void put_head(const struct ranks *r, struct lines *l)
-{
-    size_t nodes = ranks_nodes(r);
-    lines_tone(l, TONE_STRONG);
-    lines_name(l, l->out, r->title, l->style.width / 2);
-    lines_tone(l, TONE_PLAIN);
-    buf_printf(l->out, ", %zu rank%s on %zu node%s", r->n, r->n == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
-    buf_str(l->out, "   ");
-    ranks_put_result(r, l->out);
-    buf_printf(l->out, " · %s · %s cores and ", DURATION((uint64_t)(r->end_ns - r->start_ns)), CORES(r->cores_most));
-    if (isnan(r->memory_most))
-        buf_str(l->out, "no known memory at once\n");
-    else
-        buf_printf(l->out, "≈%s at once\n", BYTES((uint64_t)r->memory_most));
 }
 
 static void put_sentence(struct lines *l, const char *label, struct buf *text)
@@ -222,6 +213,45 @@ static void put_sentence(struct lines *l, const char *label, struct buf *text)
     buf_add(l->out, line.at, line.len);
     buf_done(&line);
     buf_clear(text);
+}
+
+/* The node whose ranks held most memory at one moment. */
+static void put_fullest(const struct ranks *r, struct buf *b)
+{
+    double most = 0;
+    size_t fullest = 0;
+    for (size_t i = 0; i < r->n && i < NODES_COUNTED; i++) {
+        size_t k = 0;
+        while (k < i && strcmp(r->at[k].node, r->at[i].node) != 0)
+            k++;
+        double held = k == i ? ranks_node_memory(r, i) : 0;
+        fullest = held > most ? i : fullest;
+        most = held > most ? held : most;
+    }
+    buf_printf(b, ", ≈%s of it on ", BYTES((uint64_t)most));
+    text_escaped(b, r->at[fullest].node, strlen(r->at[fullest].node));
+}
+
+static void put_head(const struct ranks *r, struct lines *l)
+{
+    size_t nodes = ranks_nodes(r);
+    struct buf end = {0}, at_once = {0};
+    lines_tone(l, TONE_STRONG);
+    lines_name(l, l->out, r->title, l->style.width / 2);
+    lines_tone(l, TONE_PLAIN);
+    buf_printf(l->out, ", %zu rank%s on %zu node%s\n", r->n, r->n == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
+    ranks_put_result(r, &end);
+    buf_printf(&end, " after %s", DURATION((uint64_t)(r->end_ns - r->start_ns)));
+    put_sentence(l, "end", &end);
+    buf_printf(&at_once, "%s cores", CORES(r->cores_most));
+    if (!isnan(r->memory_most)) {
+        buf_printf(&at_once, " and ≈%s", BYTES((uint64_t)r->memory_most));
+        if (nodes > 1)
+            put_fullest(r, &at_once);
+    }
+    put_sentence(l, "at once", &at_once);
+    buf_done(&end);
+    buf_done(&at_once);
 }
 
 bool ranks_put_slowest(const struct ranks *r, struct buf *b)

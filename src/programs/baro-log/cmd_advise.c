@@ -11,6 +11,7 @@
 #include "output/rows/wrap.h"
 #include "programs/baro-log/advise.h"
 #include "programs/baro-log/log.h"
+#include "programs/common/rank_tapes.h"
 
 #define LIMITS_MOST 4
 #define LABEL_WIDTH 8
@@ -409,6 +410,21 @@ static void put_json(const struct advising *a, struct buf *out)
     json_end(&j, '}');
 }
 
+/* Ranks are parts of one run, and no runs to learn from. */
+static int refuse_ranks(const struct advising *a, struct baro_error *err)
+{
+    struct rank_tapes ranks;
+    int found = rank_tapes_find(&a->log.named, false, &ranks, err);
+    if (found > 0)
+        error_set(
+            err, BARO_E_SYNTAX,
+            "these are %zu ranks of one job, not runs: `baro summary` of them has what each and what a node needed, "
+            "and advice for one rank is that of its tape",
+            ranks.n);
+    rank_tapes_done(&ranks);
+    return found > 0 ? BARO_E_SYNTAX : found;
+}
+
 int cmd_advise(struct cli *cli, const struct settings *s, char **argv)
 {
     struct advising a = {0};
@@ -417,7 +433,8 @@ int cmd_advise(struct cli *cli, const struct settings *s, char **argv)
     int status, code = log_list(&a.log, cli, s, argv, &err);
     if (code >= 0) {
         log_choose(&a.log, argv[0] != NULL);
-        code = read_needs(&a, &err);
+        code = refuse_ranks(&a, &err);
+        code = code < 0 ? code : read_needs(&a, &err);
     }
     if (code < 0) {
         status = cli_fail(cli, &err);

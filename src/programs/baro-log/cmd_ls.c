@@ -204,6 +204,8 @@ static void note_empty(const struct list *l, char **argv)
         cli_note(l->log.cli, "no tape in %s has %s", where, s->tags.at[0]);
     else if (log_has_filter(&l->log))
         cli_note(l->log.cli, "no tape in %s is like that", where);
+    else if (argv[0] && tape_list_is_below(where))
+        cli_note(l->log.cli, "no tapes in %s, but in its folders: baro ls %s/*", where, where);
     else if (argv[0])
         cli_note(l->log.cli, "no tapes in %s", where);
     else

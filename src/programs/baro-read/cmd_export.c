@@ -405,6 +405,8 @@ static int export_jobstats(struct cli *cli, char **argv)
     code = code < 0 ? code : found < 0 ? found : rank_tapes_read(&tapes, &r, &err);
     if (code >= 0)
         ranks_jobstats(&r, &text);
+    if (code >= 0 && tapes.n < tapes.ranks)
+        cli_note(cli, "%u of %u ranks are missing", tapes.ranks - (unsigned)tapes.n, tapes.ranks);
     int status = code < 0 ? cli_fail(cli, &err) : cli_out(cli, &text);
     ranks_done(&r);
     rank_tapes_done(&tapes);

@@ -12,6 +12,7 @@
 #include "programs/baro-report/github.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
+#include "programs/common/rank_tapes.h"
 #include "programs/common/tape_list.h"
 
 /* ---- the budget and its base, before any tape is read ---- */
@@ -165,15 +166,58 @@ static int add_tape(struct check *c, const struct listed_tape *t)
     return status;
 }
 
+/* The ranks of a job are one run. What is known in part of one of them is known in part of all. */
+static int merge_ranks(struct check *c, const struct rank_tapes *ranks, size_t from, const char *name)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    size_t n = baro_runset_runs(c->set);
+    if (n <= from)
+        return 0;
+    for (size_t i = from + 1; i < n; i++) {
+        const struct checked_run *run = &c->run[i];
+        c->run[from].is_partial = c->run[from].is_partial ? c->run[from].is_partial : run->is_partial;
+        c->run[from].differs = c->run[from].differs ? c->run[from].differs : run->differs;
+        c->run[from].is_elsewhere = c->run[from].differs;
+    }
+    if (ranks->n < ranks->ranks) {
+        c->run[from].is_partial = "ranks are missing";
+        c->is_failed = true;
+        note_tape(c, name, "%u of %u ranks are missing: what is known of it are lower bounds",
+                  ranks->ranks - (unsigned)ranks->n, ranks->ranks);
+    }
+    return baro_runset_merge(c->set, from, name, &err) < 0 ? cli_fail(c->cli, &err) : 0;
+}
+
+/* Adds the tapes of an operand: each is a run, but the ranks of one job are one. */
+static int add_list(struct check *c, const struct tape_list *list, const char *operand)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct rank_tapes ranks;
+    size_t from = baro_runset_runs(c->set);
+    int found = rank_tapes_find(list, false, &ranks, &err), status = found < 0 ? cli_fail(c->cli, &err) : 0;
+    for (size_t i = 0; i < ranks.n && found > 0 && !status; i++)
+        status = add_tape(c, &(struct listed_tape){.path = (char *)ranks.at[i].path, .name = ranks.at[i].path});
+    for (size_t i = 0; i < list->n && !found && !status; i++)
+        status = add_tape(c, &list->at[i]);
+    if (found > 0 && !status)
+        status = merge_ranks(c, &ranks, from, operand);
+    rank_tapes_done(&ranks);
+    return status;
+}
+
 static int read_tapes(struct check *c, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct tape_list list = {0};
-    int status =
-        baro_runset_new(&c->set, &err) < 0 || tape_list_read(&list, argv, &err) < 0 ? cli_fail(c->cli, &err) : 0;
-    for (size_t i = 0; i < list.n && !status; i++)
-        status = add_tape(c, &list.at[i]);
-    tape_list_done(&list);
+    int status = baro_runset_new(&c->set, &err) < 0 ? cli_fail(c->cli, &err) : 0;
+    char *none[] = {NULL}, **at = argv;
+    do {
+        struct tape_list list = {0};
+        char *one[] = {at[0], NULL};
+        if (!status)
+            status = tape_list_read(&list, at[0] ? one : none, &err) < 0 ? cli_fail(c->cli, &err)
+                                                                         : add_list(c, &list, at[0] ? at[0] : "@1");
+        tape_list_done(&list);
+    } while (at[0] && *++at);
     buf_byte(&c->notes, 0);
     return status;
 }

@@ -44,12 +44,14 @@ static int take(struct rank_tapes *t, const char *path, char key[KEY_SIZE])
     struct rank_tape one = {.path = path,
                             .attempt = (uint32_t)report_header(h, "attempt").u64,
                             .start_ns = baro_header_start_realtime_ns(h)};
-    bool is_rank = ranks_number(report_header(h, "rank").text, &one.rank) && report_header(h, "ranks").u64 != 1;
+    uint32_t ranks = (uint32_t)report_header(h, "ranks").u64;
+    bool is_rank = ranks_number(report_header(h, "rank").text, &one.rank) && ranks != 1;
     put_key(h, own);
     baro_tape_close(tape);
     if (!is_rank || (*key && strcmp(key, own) != 0))
         return 0;
     memcpy(key, own, KEY_SIZE);
+    t->ranks = ranks;
     t->at[t->n++] = one;
     return 1;
 }

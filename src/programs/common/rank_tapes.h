@@ -13,6 +13,7 @@ struct rank_tapes {
         int64_t start_ns;
     } * at; /* in the order of their ranks; of several tapes of a rank the newest attempt, the latest of these */
     size_t n;
+    uint32_t ranks;   /* how many the job has; 0: not known */
     struct buf notes; /* lines about the other tapes of a rank, and those that can't be read, escaped */
 };
 

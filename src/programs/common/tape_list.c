@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,6 +87,16 @@ static int add_unread(struct tape_list *l, const char *path, const struct baro_e
     return code;
 }
 
+bool tape_list_is_below(const char *folder)
+{
+    char pattern[PATH_MAX];
+    glob_t found = {0};
+    bool is_there = snprintf(pattern, sizeof(pattern), "%s/*/*.baro", folder) < (int)sizeof(pattern) &&
+                    glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    return is_there;
+}
+
 /* A folder with only segments is a tape. A folder that cannot be listed will fail to open, with a message that says
  * why. */
 static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
@@ -105,7 +116,10 @@ static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
         qsort(l->at + from, l->n - from, sizeof(*l->at), by_path);
     l->is_several = l->is_several || is_folder;
     if (!baro_runs_count(runs)) {
-        error_set(&reason, -ENOENT, "no tapes in %s", path);
+        if (tape_list_is_below(path))
+            error_set(&reason, -ENOENT, "no tapes in %.200s, but in its folders: name %.200s/*", path, path);
+        else
+            error_set(&reason, -ENOENT, "no tapes in %s", path);
         code = add_unread(l, path, &reason, err);
         if (code >= 0)
             l->at[l->n - 1].is_empty_folder = true;

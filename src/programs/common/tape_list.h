@@ -42,6 +42,8 @@ struct tape_list {
  * before task-10), which for kept runs is that of time. A tape that is named twice counts once. Returns 0, or a
  * negative code with its text in err; to be freed in both cases. */
 int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *err);
+/* Are there tapes in the folders of this folder, as of run/%j/%r.baro? */
+bool tape_list_is_below(const char *folder);
 void tape_list_done(struct tape_list *l);
 void tape_list_drop(struct listed_tape *t); /* frees one */
 
