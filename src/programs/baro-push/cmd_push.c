@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -45,6 +47,9 @@ struct run {
     size_t n, cap;
     struct map known; /* hash of a path to when it had changed last, once all of it was sent; 0: it is open */
     bool is_beside, has_failed;
+    int maker_fd;    /* the process that makes the tapes, as a pidfd: while it lives there may be more; -1: none */
+    bool is_lasting; /* new tapes are looked for until a signal comes, or the maker has ended */
+    size_t n_empty;  /* tapes that have no header yet */
     uint64_t listed_ns;
     char said[300]; /* the failure that was reported last */
     uint64_t sent, refused, tapes;
@@ -111,7 +116,7 @@ static void offer(struct run *r, const char *path, bool is_named)
     struct baro_error err = BARO_ERROR_INIT;
     uint64_t key = map_hash(path, strlen(path));
     uint64_t *known = map_find(&r->known, key);
-    if ((known && (!*known || *known >= changed_at(path))) || count_ended(r) >= ENDED_MOST)
+    if ((known && (!r->s->follow || !*known || *known >= changed_at(path))) || count_ended(r) >= ENDED_MOST)
         return;
     struct tape *room = array_room(r->at, r->n, &r->cap, sizeof(*r->at));
     if (!room)
@@ -121,9 +126,10 @@ static void offer(struct run *r, const char *path, bool is_named)
     int code = t.path ? pusher_new(&t.pusher, &r->with, path, &err) : -ENOMEM;
     if (code < 0) {
         free(t.path);
-        if (is_named || (code != -EBUSY && code != BARO_E_EMPTY && code != -ENOENT))
+        r->n_empty += code == BARO_E_EMPTY;
+        if ((is_named && code != BARO_E_EMPTY) || (code != -EBUSY && code != BARO_E_EMPTY && code != -ENOENT))
             cli_note(r->cli, "%s", err.text);
-        r->has_failed = r->has_failed || is_named;
+        r->has_failed = r->has_failed || (is_named && code != BARO_E_EMPTY);
         if (code != BARO_E_EMPTY && code != -EBUSY)
             map_set(&r->known, key, changed_at(path));
         return;
@@ -146,6 +152,7 @@ static int look_for_tapes(struct run *r, char **operands, struct baro_error *err
 {
     struct baro_runs *runs;
     r->listed_ns = clock_monotonic_ns();
+    r->n_empty = 0;
     if (r->s->all) {
         int code = baro_runs_list(&runs, BARO_RUNS_ANY_NAME, err);
         if (code < 0)
@@ -162,7 +169,7 @@ static int look_for_tapes(struct run *r, char **operands, struct baro_error *err
         struct listed_tape *t = &l.at[i];
         if (!t->is_unread)
             offer(r, t->path, true);
-        else if (!(r->s->follow && t->is_empty_folder))
+        else if (!(r->is_lasting && t->is_empty_folder))
             code = error_set(err, t->reason.code, "%s", t->reason.text);
     }
     tape_list_done(&l);
@@ -216,7 +223,7 @@ static bool gives_up(const struct run *r)
 {
     uint64_t since_ns = sender_failing_since(r->with.sender);
     uint64_t most_ns = r->is_beside ? BESIDE_TRIES_NS : TRIES_NS;
-    if (!since_ns || (r->s->follow && !r->is_beside))
+    if (!since_ns || (r->s->follow && !r->is_beside) || r->is_lasting)
         return false;
     for (size_t i = 0; r->is_beside && i < r->n; i++) {
         if (!pusher_is_ended(r->at[i].pusher))
@@ -241,30 +248,45 @@ static void push_rest(struct run *r)
     }
 }
 
+/* Are there, or will there be, more tapes? Looks for them if all that are open were sent. */
+static bool has_more(struct run *r, char **operands, int *code, struct baro_error *err)
+{
+    struct pollfd maker = {.fd = r->maker_fd, .events = POLLIN};
+    if (r->maker_fd >= 0 && poll(&maker, 1, 0) > 0)
+        r->is_lasting = false;
+    uint64_t every_ns = r->n_empty ? NS_PER_SEC / 2 : LIST_NS;
+    bool is_due = clock_monotonic_ns() - r->listed_ns > every_ns;
+    if (r->is_lasting || r->n_empty ? is_due : !r->n) {
+        uint64_t before = r->tapes;
+        *code = look_for_tapes(r, operands, err);
+        return r->n || r->is_lasting || r->n_empty || r->tapes > before;
+    }
+    return r->n || r->is_lasting || r->n_empty;
+}
+
 static int push_all(struct run *r, char **operands, struct baro_error *err)
 {
     int code = look_for_tapes(r, operands, err);
-    while (code >= 0 && !stop) {
+    while (code >= 0 && !stop && has_more(r, operands, &code, err)) {
         enum round round = push_round(r, !r->s->follow);
-        if (round == ROUND_WRONG && !r->s->follow)
+        if ((round == ROUND_WRONG && !r->s->follow) || gives_up(r))
             return -EIO;
-        if (gives_up(r))
-            return -EIO;
-        if (!r->n && (r->is_beside || !r->s->follow)) {
-            size_t before = r->tapes;
-            if (r->s->all || !r->s->follow)
-                code = look_for_tapes(r, operands, err); /* not all could be open at once */
-            if (r->tapes == before)
-                break;
-        }
-        if (r->s->follow && !r->is_beside && clock_monotonic_ns() - r->listed_ns > LIST_NS)
-            code = look_for_tapes(r, operands, err);
         if (round != ROUND_BUSY)
             wait_a_while(sender_paused_until(r->with.sender));
     }
     if (stop)
         push_rest(r);
     return code;
+}
+
+/* With -f, are the operands what new tapes appear in? Then it does not end with those that are there. */
+static bool is_lasting(const struct settings *s, char **operands)
+{
+    struct tape_list l = {0};
+    bool is_several = s->all || (operands[0] && tape_list_read(&l, operands, NULL) >= 0 &&
+                                 (l.is_several || (l.n == 1 && l.at[0].is_empty_folder)));
+    tape_list_done(&l);
+    return s->follow && is_several;
 }
 
 /* ---- the command ---- */
@@ -317,7 +339,7 @@ static int push(struct run *r, char **operands)
 int cmd_push(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct run r = {.cli = cli, .s = s};
+    struct run r = {.cli = cli, .s = s, .maker_fd = -1};
     const char *beside = getenv("BARO_PUSH_BESIDE"), *to = s->push.to ? s->push.to : getenv("BARO_PUSH");
     if (s->push.status)
         return status_print(cli, s);
@@ -326,6 +348,10 @@ int cmd_push(struct cli *cli, const struct settings *s, char **argv)
                               "otlp+http://127.0.0.1:4318 (or set BARO_PUSH)");
     curl_global_init(CURL_GLOBAL_DEFAULT);
     r.is_beside = beside && *beside;
+    int32_t maker = 0;
+    if (r.is_beside && parse_pid(beside, &maker, NULL) == 0 && maker > 1)
+        r.maker_fd = (int)syscall(SYS_pidfd_open, maker, 0);
+    r.is_lasting = r.is_beside ? r.maker_fd >= 0 : is_lasting(s, argv);
     if (destination_init(&r.to, to, s->push.token_file, s->push.ca_file, &err) < 0) {
         destination_done(&r.to);
         return cli_fail(cli, &err);
@@ -339,6 +365,7 @@ int cmd_push(struct cli *cli, const struct settings *s, char **argv)
     sender_free(r.with.sender);
     positions_close(&r.with.positions);
     destination_done(&r.to);
+    fd_close(r.maker_fd);
     free(r.at);
     map_done(&r.known);
     return status;

@@ -13,6 +13,7 @@
 #include "programs/baro/check_run.h"
 #include "programs/baro/inside.h"
 #include "programs/baro/mark_line.h"
+#include "programs/baro/follower.h"
 #include "programs/baro/mlflow.h"
 #include "programs/baro/options_select.h"
 #include "programs/baro/recording.h"
@@ -302,6 +303,8 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
+    if (!cli->filter->there && run.recording.path.len)
+        follower_push(cli, s->record.push, (const char *)run.recording.path.at, 0);
     if (make_group(&run, &s->record, &err) < 0) {
         beside_end(beside_fd);
         own_remove(&run.own);
