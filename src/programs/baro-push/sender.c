@@ -34,6 +34,7 @@ struct sender {
     char error[CURL_ERROR_SIZE];
     struct sent *now; /* what is being answered */
     bool is_html;
+    bool was_answered; /* once, by anything */
 };
 
 /* ---- the answer, while it comes ---- */
@@ -129,10 +130,13 @@ static void explain(const struct sender *s, struct sent *ret)
         snprintf(ret->why, sizeof(ret->why), "HTTP %ld", ret->status);
 }
 
-/* Of a transfer that failed: is it this machine's or the user's fault? */
-static enum answer judge_failure(CURLcode code)
+/* Of a transfer that failed: is it this machine's or the user's fault? An address at which nothing has ever answered is
+ * likely to be mistyped. */
+static enum answer judge_failure(const struct sender *s, CURLcode code)
 {
     switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT: return s->was_answered ? ANSWER_LATER : ANSWER_WRONG;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
@@ -183,6 +187,7 @@ static void perform(struct sender *s, struct sent *ret)
     CURLcode code = curl_easy_perform(s->curl);
     curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &ret->status);
     curl_easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &asked_s);
+    s->was_answered = s->was_answered || ret->status;
     if (code == CURLE_OK) {
         say(ret, (char *)ret->body.at, ret->body.len);
         ret->is_there = says_it_is_there(ret->why);
@@ -191,7 +196,7 @@ static void perform(struct sender *s, struct sent *ret)
     } else {
         const char *text = s->error[0] ? s->error : curl_easy_strerror(code);
         ret->status = 0;
-        ret->answer = judge_failure(code);
+        ret->answer = judge_failure(s, code);
         say(ret, text, strlen(text));
     }
     if (ret->answer == ANSWER_LATER || ret->answer == ANSWER_WRONG) {

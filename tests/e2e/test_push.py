@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro push: each point of a tape is once in the store, or counted. The stores are our own that lie (lying.py), a real
+Prometheus and a real VictoriaMetrics."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+from conftest import SOURCE, poll
+from lying import Store
+
+WORK = "for i in 1 2 3; do seq 30000 | sort -R >/dev/null; done"
+
+
+@pytest.fixture(autouse=True)
+def built(baro):
+    if not pathlib.Path(baro).with_name("baro-push").exists():
+        pytest.skip("built without libcurl, protobuf-c or snappy")
+
+
+@pytest.fixture
+def store():
+    made = []
+
+    def make(*args, **kw):
+        made.append(Store(*args, **kw))
+        return made[-1]
+
+    yield make
+    for s in made:
+        s.close()
+
+
+@pytest.fixture
+def recorded(run, tape):
+    return run.record(tape, f"{run.binary} phase sort -- sh -c '{WORK}'; sleep 0.3; {WORK}", "-i", "20ms")
+
+
+def status(run, **kw):
+    found = json.loads(run("push", "--status", "--json", status=0, **kw).stdout)
+    return found[0] if len(found) == 1 else found
+
+
+def counted(s):
+    return s["sent"] + s["refused"] + s["set_aside"]
+
+
+def reference(run, store, tape, work, protocol="prometheus"):
+    """All points of a tape, as a store that never lies gets them from a pusher that is never killed."""
+    s = store()
+    run("push", tape, "--to", s.url(protocol), status=0, env={"XDG_STATE_HOME": work / "reference"})
+    return s.points
+
+
+def rows(run, tape, kind):
+    return [json.loads(line) for line in run("export", tape, "--entity", kind, "--format", "jsonl",
+                                             status=0).stdout.splitlines()]
+
+
+# ---- what is sent ---------------------------------------------------------------------------------------------------
+
+
+def test_the_points_are_those_of_the_tape(run, store, recorded):
+    s = store()
+    run("push", recorded, "--to", s.url(), status=0)
+    now = status(run)
+    assert now["state"] == "sent" and now["sent"] == len(s.points) and counted(now) == len(s.points)
+    cpu = [(t, v) for (labels, t), v in s.points.items() if labels[0] == ("__name__", "baro_job_cpu_seconds_total")]
+    read = [row["cpu_ns"] / 1e9 for row in rows(run, recorded, "job")]
+    assert [v for _, v in sorted(cpu)] == [*read, "end"]
+    phase = [v for (labels, _), v in s.points.items()
+             if ("__name__", "baro_phase_cpu_seconds_total") in labels and ("phase", "sort") in labels]
+    assert phase and phase[-1] == "end"
+    assert s.headers[0]["X-Prometheus-Remote-Write-Version"] in ("0.1.0", "2.0.0")
+    assert not any(k in ("pid", "command") for labels, _ in s.points for k, _ in labels
+                   if labels[0][1] != "baro_job_info")
+    ends = {labels for (labels, _), v in s.points.items() if v == "end"}
+    assert ends == {labels for labels, _ in s.points}, "each series ends"
+
+
+def test_again_sends_nothing(run, store, recorded):
+    s = store()
+    for _ in range(3):
+        run("push", recorded, "--to", s.url(), status=0)
+    assert s.twice == 0 and status(run)["sent"] == len(s.points)
+
+
+def test_otlp(run, store, recorded):
+    s = store()
+    run("push", recorded, "--to", s.url("otlp"), "--all", status=0)
+    assert len(s.points) == status(run)["sent"]
+    cpu = {}
+    for (labels, t), (start, v) in s.points.items():
+        of = dict(labels)
+        assert of["host.name"] and of["service.instance.id"] and of["service.name"] == "sh"
+        if of["__name__"] == "process.cpu.time" and v != "end":
+            assert 0 < start <= t
+            cpu.setdefault(t, {})[of["cpu.mode"]] = v
+        if of["__name__"] == "barograph.job.cpu" and v != "end":
+            assert isinstance(v, int)
+    read = [(row["cpu_user_ns"] / 1e9, row["cpu_system_ns"] / 1e9) for row in rows(run, recorded, "job")]
+    assert [(v["user"], v["system"]) for _, v in sorted(cpu.items())] == read
+    whole = [v for (labels, _), (_, v) in sorted(s.points.items(), key=lambda p: p[0][1])
+             if labels[0][1] == "barograph.job.cpu" and v != "end"]
+    assert whole == [row["cpu_ns"] for row in rows(run, recorded, "job")]
+
+
+# ---- servers that lie -----------------------------------------------------------------------------------------------
+
+LIES = ["cut", "lost", "500", "503", "429 1", "garbage", "stored 503", "404"]
+
+
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+@pytest.mark.long
+def test_lies_cost_no_point(run, store, recorded, work, protocol):
+    """Retries of what was stored, with an answer that was lost, are the same points."""
+    lies = [lie for lie in LIES if protocol == "prometheus" or lie != "500"]
+    plan = iter(["ok", *lies])
+    s = store(lambda n: next(plan, "ok"))
+    said = ""
+    for _ in range(len(lies)):  # each error that is the user's, as 404, ends it: the next one goes on
+        done = run("push", recorded, "--to", s.url(protocol))
+        said += done.stderr
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stderr
+    assert "404: nothing takes points at this path" in said
+    assert s.points == reference(run, store, recorded, work, protocol)
+    now = status(run)
+    assert counted(now) == now["sent"] == len(s.points)
+
+
+def test_what_a_store_refuses_is_counted(run, store, recorded, work):
+    """As by Prometheus, which stores nothing of a message with a point that is too old."""
+    all_points = reference(run, store, recorded, work)
+    times = sorted(t for _, t in all_points)
+    oldest = times[len(times) // 2]
+    s = store(oldest=oldest)
+    run("push", recorded, "--to", s.url(), status=1)
+    now = status(run)
+    assert now["set_aside"] and counted(now) == len(all_points) and now["sent"] == len(s.points)
+    refused, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.refused")
+    lines = [json.loads(line) for line in refused.read_text().splitlines()]
+    assert sum(line["points"] for line in lines) == now["set_aside"]
+    assert all(line["status"] == 400 and line["answer"] == "out of bounds" for line in lines)
+
+
+def test_partial_success(run, store, recorded, work):
+    all_points = reference(run, store, recorded, work, "otlp")
+    s = store(lambda n: "partial 7")
+    done = run("push", recorded, "--to", s.url("otlp"), status=1)
+    now = status(run)
+    assert now["refused"] == 7 * s.requests and counted(now) == len(all_points) and now["sent"] == len(s.points)
+    assert done.stderr.count("some are bad\\x1b[2J") == 1, "said once, and escaped"
+
+
+@pytest.mark.parametrize("lie, says", [
+    ("401", "the token or password is wrong"), ("404", "nothing takes points at this path"),
+    ("302", "it is elsewhere"), ("html", "that is no receiver")])
+def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
+    s = store(lambda n: lie)
+    done = run("push", recorded, "--to", s.url(), status=2)
+    assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert s.requests == 1
+    s.say = lambda n: "ok"
+    run("push", recorded, "--to", s.url(), status=0)
+    assert status(run)["sent"] == len(s.points)
+
+
+@pytest.mark.parametrize("to, says", [
+    ("ftp://x/", "its protocol is not known"), ("http://127.0.0.1:1/", "does not say what is there"),
+    ("prometheus+http://", "can't be parsed"), ("prometheus+http://127.0.0.1:1", "connect"),
+    ("otlp", "set OTEL_EXPORTER_OTLP_ENDPOINT")])
+def test_wrong_urls_are_one_line(run, recorded, to, says):
+    done = run("push", recorded, "--to", to, status=2)
+    assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_secrets_are_nowhere(run, store, recorded, work):
+    s = store(lambda n: "401" if n == 0 else "ok")
+    secret = "hunter2hunter2"
+    url = s.url().replace("127.0.0.1", f"ada:{secret}@127.0.0.1")
+    first = run("push", recorded, "--to", url)
+    second = run("push", recorded, "--to", url, status=0)
+    assert s.headers[1]["Authorization"].startswith("Basic ")
+    (work / "token").write_text(f"{secret}\n")
+    third = run("push", recorded, "--to", s.url() + "/other/write", "--token-file", work / "token", status=0)
+    assert s.headers[-1]["Authorization"] == f"Bearer {secret}"
+    said = first.stderr + first.stdout + second.stdout + second.stderr + third.stdout + third.stderr
+    said += run("push", "--status").stdout
+    folder = pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push"
+    said += "".join(p.read_text() for p in folder.iterdir())
+    assert secret not in said and "ada" not in said
+    run("push", recorded, "--to", s.url(), env={"BARO_PUSH_TOKEN": "a b"}, status=2)
+
+
+# ---- pushers that are killed ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_killed_at_any_moment(run, store, recorded, work, protocol):
+    s = store(lambda n: f"sleep {random.random() / 30}", strict=protocol == "prometheus")
+    expected = reference(run, store, recorded, work, protocol)
+    kills = 0
+    for _ in range(60):
+        pusher = run.popen("push", recorded, "--to", s.url(protocol), stdout=subprocess.DEVNULL)
+        time.sleep(random.random() / 4)
+        if pusher.poll() is not None:
+            break
+        pusher.kill()
+        pusher.wait()
+        kills += 1
+    run("push", recorded, "--to", s.url(protocol), status=0)
+    assert kills and s.points == expected
+    now = status(run)
+    assert now["sent"] == counted(now) == len(expected)
+
+
+# ---- tapes that grow ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_run_push(run, store, work, tape):
+    """The store is down at first. The job does not notice, and has what it has without."""
+    s = store(lambda n: "503" if n < 2 else "ok")
+    done = run("run", "-q", "-o", tape, "-i", "50ms", "--push", s.url(), "--", "sh", "-c", f"{WORK}; exit 7", status=7,
+               env={"BARO_PUSH_LOG": work / "log"})
+    assert done.stderr == ""
+    poll(lambda: (now := status(run)) and now["state"] == "sent")
+    assert s.points == reference(run, store, tape, work)
+
+
+@pytest.mark.long
+def test_all_and_follow(run, store, work):
+    s = store()
+    follower = run.popen("push", "--all", "-f", "--every", "100ms", "--to", s.url())
+    try:
+        for i in range(3):
+            run("run", "-q", "--", "sh", "-c", "sleep 0.2", status=0)
+        poll(lambda: isinstance(now := status(run), list) and len(now) == 3 and all(n["state"] == "sent" for n in now))
+    finally:
+        follower.send_signal(signal.SIGTERM)
+        assert follower.wait() == 0
+    assert sum(n["sent"] for n in status(run)) == len(s.points)
+    assert len({dict(labels)["baro_job"] for labels, _ in s.points}) == 3
+
+
+def test_two_pushers_of_one_tape(run, store, recorded):
+    s = store(lambda n: "sleep 1" if n == 0 else "ok")
+    first = run.popen("push", recorded, "--to", s.url(), stdout=subprocess.DEVNULL)
+    poll(lambda: s.requests)
+    assert "another baro push sends" in run("push", recorded, "--to", s.url(), status=2).stderr
+    assert first.wait() == 0 and s.twice == 0
+
+
+@pytest.mark.long
+def test_removed_before_it_was_sent(run, store, work):
+    """Of a tape with --keep. Samples that are not there any more are counted."""
+    s = store()
+    folder = work / "kept.baro"
+    recording = run.popen("run", "-q", "-o", folder, "-i", "20ms", "--keep", "10s", "--", "sleep", "26")
+    try:
+        poll(lambda: folder.exists() and "recorder" in (run("export", folder, "--entity", "recorder").stdout or ""))
+        run("push", folder, "--to", s.url(), status=0)
+    finally:
+        recording.wait()
+    run("push", folder, "--to", s.url(), status=0)
+    now = status(run)
+    times = {t for (labels, t), v in s.points.items() if labels[0][1] == "baro_recorder_cpu_seconds_total" and v != "end"}
+    samples = rows(run, folder, "recorder")[-1]["samples"]
+    assert now["missed_samples"] > 0 and now["missed_samples"] + len(times) == samples
+    assert now["sent"] == len(s.points)
+
+
+# ---- real stores ----------------------------------------------------------------------------------------------------
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def ask(url, path, **query):
+    with urllib.request.urlopen(f"{url}{path}?{urllib.parse.urlencode(query)}", timeout=60) as answer:
+        return json.load(answer)["data"]
+
+
+def is_ready(url, path):
+    try:
+        with urllib.request.urlopen(url + path, timeout=10) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def server(work):
+    running = []
+
+    def start(program, *args, ready):
+        if not shutil.which(program):
+            pytest.skip(f"there is no {program}")
+        port = free_port()
+        folder = work / program
+        folder.mkdir()
+        argv = [program, *(a.format(port=port, folder=folder) for a in args)]
+        running.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
+        url = f"http://127.0.0.1:{port}"
+        poll(lambda: is_ready(url, ready))
+        return url
+
+    yield start
+    for process in running:
+        process.terminate()
+        process.wait()
+
+
+def prometheus(server, work):
+    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
+    return server("prometheus", f"--config.file={work}/prometheus.yml", "--storage.tsdb.path={folder}",
+                  "--web.listen-address=127.0.0.1:{port}", "--web.enable-remote-write-receiver", ready="/-/ready")
+
+
+@pytest.mark.long
+def test_prometheus_has_all_points(run, server, store, recorded, work):
+    url = prometheus(server, work)
+    run("push", recorded, "--to", f"prometheus+{url}", status=0)
+    now = status(run)
+    found = {}
+    for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
+        labels = tuple(sorted(series["metric"].items()))
+        for t, v in series["values"]:
+            found[labels, round(t * 1000)] = float(v)
+    expected = {p: v for p, v in reference(run, store, recorded, work).items() if v != "end"}
+    assert found == expected, "as float64"
+    assert now["set_aside"] == 0 and now["sent"] == len(found) + len({labels for labels, _ in found})
+    assert ask(url, "/api/v1/query", query='{job="barograph"}')["result"] == [], "ended: no value lingers"
+
+
+@pytest.mark.long
+def test_prometheus_refuses_what_it_has(run, server, recorded, work):
+    """Its position is lost: all is sent again. What Prometheus refuses is counted, and nothing is stored twice."""
+    url = prometheus(server, work)
+    run("push", recorded, "--to", f"prometheus+{url}", status=0)
+    first = status(run)
+    again = {"XDG_STATE_HOME": work / "other"}
+    run("push", recorded, "--to", f"prometheus+{url}", env=again)
+    second = status(run, env=again)
+    assert counted(second) == first["sent"]
+    assert ask(url, "/api/v1/query", query='count_over_time(baro_job_cpu_seconds_total[1h])')["result"][0]["value"][
+        1] == str(len(rows(run, recorded, "job")))
+
+
+@pytest.mark.long
+def test_victoria_metrics_has_all_points(run, server, store, recorded, work):
+    """To its 12 digits."""
+    url = server("victoria-metrics", "-storageDataPath={folder}", "-httpListenAddr=127.0.0.1:{port}",
+                 "-search.latencyOffset=0", ready="/health")
+    run("push", recorded, "--to", f"prometheus+{url}", status=0)
+    urllib.request.urlopen(f"{url}/internal/force_flush", timeout=60).read()
+    found = {}
+    query = urllib.parse.urlencode({"match[]": '{job="barograph"}', "reduce_mem_usage": "1"})
+    with urllib.request.urlopen(f"{url}/api/v1/export?{query}", timeout=60) as answer:
+        for line in answer:
+            series = json.loads(line)
+            labels = tuple(sorted(series["metric"].items()))
+            for t, v in zip(series["timestamps"], series["values"]):
+                found[labels, t] = v
+    expected = reference(run, store, recorded, work)
+    assert found.keys() == expected.keys() and status(run)["sent"] == len(found)
+    for p, v in expected.items():
+        assert v == "end" or found[p] == pytest.approx(v, rel=1e-11), p
+
+
+def test_the_messages_are_those_of_opentelemetry(run, store, recorded, monkeypatch):
+    """As its own package reads them."""
+    sys.path.insert(0, str(SOURCE / "tests/python"))
+    import environments
+
+    folder = environments.kept("opentelemetry", "opentelemetry-proto", "opentelemetry-semantic-conventions")
+    bodies = []
+    s = store()
+    read = s.read
+    s.read = lambda request, body: bodies.append(body) or read(request, body)
+    run("push", recorded, "--to", s.url("otlp"), status=0)
+    (pathlib.Path(recorded).parent / "bodies").write_bytes(b"".join(len(b).to_bytes(4, "big") + b for b in bodies))
+    done = subprocess.run([f"{folder}/bin/python", SOURCE / "tests/e2e/read_otlp.py",
+                           pathlib.Path(recorded).parent / "bodies"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["points"] == len(s.points)
