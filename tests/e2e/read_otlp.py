@@ -7,8 +7,9 @@ import json
 import pkgutil
 import sys
 
+from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.semconv import _incubating, schemas
+from opentelemetry.semconv import attributes as stable
 from opentelemetry.semconv._incubating import attributes, metrics
 
 
@@ -29,12 +30,12 @@ def names_of(package):
 def main():
     data = open(sys.argv[1], "rb").read()
     n_points, at = 0, 0
-    of_metrics, of_attributes = names_of(metrics), names_of(attributes)
+    of_metrics, of_attributes = names_of(metrics), names_of(attributes) | names_of(stable)
     while at < len(data):
         n = int.from_bytes(data[at:at + 4], "big")
         request = ExportMetricsServiceRequest.FromString(data[at + 4:at + 4 + n])
         at += 4 + n
-        assert not request.UnknownFields() if hasattr(request, "UnknownFields") else True
+        assert not len(UnknownFieldSet(request))
         for resource in request.resource_metrics:
             assert resource.schema_url.rsplit("/", 1)[0] == "https://opentelemetry.io/schemas"
             names = {a.key for a in resource.resource.attributes}

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baro/text.h"
 #include "baro/version.h"
 #include "otlp.pb-c.h"
 #include "programs/baro-push/encode.h"
@@ -212,7 +211,10 @@ bool otlp_answer(const void *at, size_t len, uint64_t *ret_refused, char *ret_wh
     const Otlp__PartialSuccess *partial = a->partial_success;
     if (partial) {
         *ret_refused = partial->rejected > 0 ? (uint64_t)partial->rejected : 0;
-        baro_text_escape(partial->message, strlen(partial->message), ret_why, size);
+        size_t n = 0;
+        for (const char *c = partial->message; *c && n + 1 < size; c++)
+            ret_why[n++] = *c >= ' ' && *c <= '~' ? *c : '?';
+        ret_why[n] = 0;
     }
     otlp__answer__free_unpacked(a, NULL);
     return true;

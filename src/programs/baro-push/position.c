@@ -176,7 +176,7 @@ int position_write(const struct positions *p, struct position *pos, struct baro_
         const char *at = (const char *)pos + members[i].offset;
         json_key(&j, members[i].name);
         if (members[i].size)
-            json_text(&j, at);
+            json_exact(&j, at);
         else
             json_u64(&j, *(const uint64_t *)(const void *)at);
     }

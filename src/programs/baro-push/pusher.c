@@ -196,7 +196,7 @@ static void advance(struct pusher *p, size_t n)
     p->pos.done = p->done;
     p->again_n = p->again_n > n ? p->again_n - n : 0;
     p->splits = p->again_n ? p->splits : 0;
-    p->is_again = p->again_n > 0;
+    p->is_again = p->is_again && p->again_n;
 }
 
 static void count_stored(struct pusher *p, size_t n, const struct sent *sent)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "baro/text.h"
 #include "baro/version.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -75,12 +74,13 @@ static int check_stop(void *context, curl_off_t a, curl_off_t b, curl_off_t c, c
 
 /* ---- what it means ---- */
 
+/* Takes the first line of a text, without what could control a terminal. */
 static void say(struct sent *ret, const char *text, size_t len)
 {
-    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
-        len--;
-    const char *line = memchr(text, '\n', len);
-    baro_text_escape(text, line ? (size_t)(line - text) : len, ret->why, sizeof(ret->why));
+    size_t n = 0;
+    for (size_t i = 0; i < len && text[i] != '\n' && n + 1 < sizeof(ret->why); i++)
+        ret->why[n++] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    ret->why[n] = 0;
 }
 
 /* What Prometheus and those that are like it answer to points that are not newer than those that they have. */
