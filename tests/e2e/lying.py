@@ -152,10 +152,11 @@ def otlp(data):
 class Store:
     """say: called with the number of the request from 0 on, and returns what to answer: "ok", or one of the actions
     below. strict: as Prometheus, it stores nothing of a message with a point that is not newer than those it has, unless
-    it is the last one again."""
+    it is the last one again. version: of remote write; 1 takes a message of 2.0 as one without points, and "415" as one
+    that it does not know; 2 stores the good points of a message, and says how many."""
 
-    def __init__(self, say=lambda n: "ok", strict=True, oldest=-math.inf):
-        self.say, self.strict, self.oldest = say, strict, oldest
+    def __init__(self, say=lambda n: "ok", strict=True, oldest=-math.inf, version=1):
+        self.say, self.strict, self.oldest, self.version = say, strict, oldest, version
         self.points, self.last, self.requests, self.headers = {}, {}, 0, []
         self.twice = 0
         self.lock = threading.Lock()
@@ -186,6 +187,8 @@ class Store:
         if request.path.endswith("/v1/metrics"):
             return list(otlp(body))
         is_2 = "proto=io.prometheus.write.v2.Request" in request.headers["Content-Type"]
+        if is_2 and self.version != 2:
+            return None
         return list((remote_write_2 if is_2 else remote_write_1)(unsnappy(body)))
 
     def keep(self, points):
@@ -214,7 +217,11 @@ class Store:
             action = self.say(n)
             stores = action in ("ok", "old ok", "lost", "garbage", "stored 503") or action.startswith("sleep")
             points = self.read(request, body)
-            why = self.keep(points) if stores else ""
+            if points is None and action in ("ok", "partial"):
+                return self.reply(request, 415 if self.version == "415" else 204)
+            if self.version == 2 and action == "ok":
+                return self.answer_2(request, points)
+            why = self.keep(points or []) if stores else ""
         request.close_connection = True
         if action in ("lost", "cut"):
             request.connection.close()
@@ -243,10 +250,15 @@ class Store:
         else:
             self.reply(request, 400 if why else 204, why.encode())
 
+    def answer_2(self, request, points):
+        refused = [why for point in points if (why := self.keep([point]))]
+        self.reply(request, 400 if refused else 204, refused[0].encode() if refused else b"",
+                   {"X-Prometheus-Remote-Write-Samples-Written": str(len(points) - len(refused))})
+
     def partial(self, request, points, refused):
         """OTLP: stores all but some, and says so."""
         with self.lock:
-            self.keep(points[refused:])
+            self.keep((points or [])[refused:])
         why = b"some are bad\x1b[2J"
         inner = bytes([8, refused, 18, len(why)]) + why
         self.reply(request, 200, bytes([10, len(inner)]) + inner, {"Content-Type": "application/x-protobuf"})

@@ -164,6 +164,26 @@ def test_partial_success(run, store, recorded, work):
     assert done.stderr.count("some are bad?[2J") == 1, "said once, without what controls a terminal"
 
 
+@pytest.mark.parametrize("version", [1, 2, "415"])
+def test_versions_of_remote_write(run, store, recorded, work, version):
+    """A receiver of 1.0 may say that all is well, and store nothing of 2.0."""
+    s = store(version=version)
+    run("push", recorded, "--to", s.url(), status=0)
+    assert s.points == reference(run, store, recorded, work) and status(run)["sent"] == len(s.points)
+    versions = [h["X-Prometheus-Remote-Write-Version"] for h in s.headers]
+    assert versions == ["2.0.0"] * len(versions) if version == 2 else versions[1:] == ["0.1.0"] * (len(versions) - 1)
+
+
+def test_a_receiver_of_2_0_says_what_it_wrote(run, store, recorded, work):
+    all_points = reference(run, store, recorded, work)
+    times = sorted(t for _, t in all_points)
+    s = store(oldest=times[len(times) // 2], version=2)
+    run("push", recorded, "--to", s.url(), status=1)
+    now = status(run)
+    assert now["sent"] == len(s.points) == sum(t >= s.oldest for t in times)
+    assert counted(now) == len(all_points)
+
+
 @pytest.mark.parametrize("lie, says", [
     ("401", "the token or password is wrong"), ("404", "nothing takes points at this path"),
     ("302", "it is elsewhere"), ("html", "that is no receiver")])
@@ -362,22 +382,27 @@ def test_prometheus_refuses_what_it_has(run, server, recorded, work):
         1] == str(len(rows(run, recorded, "job")))
 
 
+def exported(url):
+    """All points that it has. It takes a while until new series are found."""
+    urllib.request.urlopen(f"{url}/internal/force_flush", timeout=60).read()
+    query = urllib.parse.urlencode({"match[]": '{job="barograph"}', "reduce_mem_usage": "1"})
+    found = {}
+    with urllib.request.urlopen(f"{url}/api/v1/export?{query}", timeout=60) as answer:
+        for line in answer:
+            series = json.loads(line)
+            labels = tuple(sorted(series["metric"].items()))
+            found.update({(labels, t): v for t, v in zip(series["timestamps"], series["values"])})
+    return found
+
+
 @pytest.mark.long
 def test_victoria_metrics_has_all_points(run, server, store, recorded, work):
     """To its 12 digits."""
     url = server("victoria-metrics", "-storageDataPath={folder}", "-httpListenAddr=127.0.0.1:{port}",
                  "-search.latencyOffset=0", ready="/health")
     run("push", recorded, "--to", f"prometheus+{url}", status=0)
-    urllib.request.urlopen(f"{url}/internal/force_flush", timeout=60).read()
-    found = {}
-    query = urllib.parse.urlencode({"match[]": '{job="barograph"}', "reduce_mem_usage": "1"})
-    with urllib.request.urlopen(f"{url}/api/v1/export?{query}", timeout=60) as answer:
-        for line in answer:
-            series = json.loads(line)
-            labels = tuple(sorted(series["metric"].items()))
-            for t, v in zip(series["timestamps"], series["values"]):
-                found[labels, t] = v
     expected = reference(run, store, recorded, work)
+    found = poll(lambda: len(found := exported(url)) == len(expected) and found, least=0.5)
     assert found.keys() == expected.keys() and status(run)["sent"] == len(found)
     for p, v in expected.items():
         assert v == "end" or found[p] == pytest.approx(v, rel=1e-11), p

@@ -203,10 +203,12 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
 {
     uint64_t refused = 0;
     char why[300] = "";
-    if (p->with->to->is_otlp)
+    if (p->with->to->is_otlp) {
         otlp_answer(sent->body.at, sent->body.len, &refused, why, sizeof(why));
-    else if (sent->knows_written && sent->written < n)
+    } else if (sent->knows_written && sent->written < n) {
         refused = n - sent->written;
+        snprintf(why, sizeof(why), "%s", sent->why);
+    }
     refused = refused < n ? refused : n;
     p->all_refused = 0;
     p->pos.refused += refused;
@@ -227,6 +229,10 @@ static void count_stored(struct pusher *p, size_t n, const struct sent *sent)
  * Returns how many points are answered by this. */
 static size_t count_refused(struct pusher *p, size_t n, const struct sent *sent)
 {
+    if (sent->knows_written) {
+        count_stored(p, n, sent);
+        return n;
+    }
     if (sent->is_there && p->is_again) { /* what was sent before, and is there: it was stored then */
         p->pos.sent += n;
         return n;
@@ -252,10 +258,31 @@ static void note_failure(struct pusher *p, const char *why)
 
 /* ---- sending ---- */
 
+/* Of remote write: 2.0, unless it is known that the receiver takes no more than 1.0. */
+static bool is_version_2(const struct pusher *p)
+{
+    return !p->with->to->is_otlp && p->with->version != 1;
+}
+
+/* Did a receiver of version 1.0 get a message of 2.0? It has no word for that: it may answer that all is well, and
+ * store nothing. Then the points are sent as 1.0, and so are all that follow. */
+static bool falls_back(struct pusher *p, const struct sent *sent)
+{
+    if (!is_version_2(p) || sent->knows_written) {
+        p->with->version = is_version_2(p) ? 2 : p->with->version;
+        return false;
+    }
+    bool is_clear = sent->answer == ANSWER_WRONG || sent->answer == ANSWER_TOO_LARGE || !sent->status;
+    if (p->with->version == 2 || is_clear || sent->status == 429)
+        return false;
+    p->with->version = 1;
+    return true;
+}
+
 static int encode(struct pusher *p, size_t n, struct buf *ret)
 {
     const struct batch batch = {&p->points, &p->identity, p->list.at + p->done, n};
-    return p->with->to->is_otlp ? otlp_encode(&batch, ret) : remote_write_encode(&batch, p->with->version != 1, ret);
+    return p->with->to->is_otlp ? otlp_encode(&batch, ret) : remote_write_encode(&batch, is_version_2(p), ret);
 }
 
 /* All points of the block were answered. */
@@ -298,13 +325,14 @@ static enum pusher_state send_next(struct pusher *p, struct baro_error *err)
     p->pos.seen_realtime_ns = realtime_of(p, p->read_ns);
     p->pos.done = p->done;
     p->pos.sending = n;
+    p->pos.version = p->with->version;
     if (position_write(&p->with->positions, &p->pos, err) < 0)
         return PUSHER_FAILED;
     if (encode(p, n, &message) < 0) {
         error_set(err, -ENOMEM, "out of memory");
     } else {
-        sender_send(p->with->sender, &message, false, &sent);
-        state = take_answer(p, n, &sent, err);
+        sender_send(p->with->sender, &message, is_version_2(p), &sent);
+        state = falls_back(p, &sent) ? PUSHER_GOES_ON : take_answer(p, n, &sent, err);
         sent_done(&sent);
     }
     buf_done(&message);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "programs/baro-push/encode.h"
 #include "remote_write.pb-c.h"
 
@@ -133,27 +134,107 @@ static size_t count_series(const struct batch *b, const size_t *order)
     return n;
 }
 
-static int encode_1(const struct batch *b, const size_t *order, struct buf *ret)
+static int encode_1(struct series_1 *series, size_t n, struct buf *ret)
 {
-    size_t n = count_series(b, order);
-    struct series_1 *series = calloc(n + 1, sizeof(*series));
-    Rw__Series **series_at = calloc(n + 1, sizeof(void *));
-    Rw__Sample *sample = calloc(b->n + 1, sizeof(*sample)), **sample_at = calloc(b->n + 1, sizeof(void *));
+    Rw__Write write = RW__WRITE__INIT;
+    write.timeseries = calloc(n + 1, sizeof(void *));
+    for (size_t i = 0; write.timeseries && i < n; i++)
+        write.timeseries[i] = &series[i].series;
+    write.n_timeseries = n;
+    int code = write.timeseries ? pack(&write.base, ret) : -ENOMEM;
+    free(write.timeseries);
+    return code;
+}
+
+/* ---- version 2.0: texts are numbers of symbols, and each series has its unit and help ---- */
+
+struct symbols {
+    struct map by_hash;
+    char **at;
+    size_t n, cap;
+    bool failed;
+};
+
+static uint32_t symbol_of(struct symbols *s, const char *text)
+{
+    uint64_t key = map_hash(text, strlen(text));
+    for (uint64_t *i = map_find(&s->by_hash, key); i; i = map_next(&s->by_hash, key, i)) {
+        if (strcmp(s->at[*i], text) == 0)
+            return (uint32_t)*i;
+    }
+    char **room = array_room(s->at, s->n, &s->cap, sizeof(*s->at));
+    if (!room || !map_add(&s->by_hash, key, s->n)) {
+        s->failed = true;
+        return 0;
+    }
+    s->at = room;
+    s->at[s->n] = (char *)text; /* borrowed from the series */
+    return (uint32_t)s->n++;
+}
+
+struct series_2 {
+    Rw__Series2 series;
+    Rw__Metadata2 metadata;
+};
+
+static bool fill_series_2(const struct batch *b, const struct series_1 *from, const size_t *order,
+                          struct symbols *symbols, Rw__Sample2 *sample, Rw__Sample2 **sample_at, struct series_2 *to)
+{
+    const struct series *s = &b->points->at[b->at[order[0]].series];
+    const struct measure *m = measure_get(s->group, s->id);
+    to->series = (Rw__Series2)RW__SERIES2__INIT;
+    to->metadata = (Rw__Metadata2)RW__METADATA2__INIT;
+    to->metadata.type = m->family.is_counter ? 1 : 2;
+    to->metadata.help_ref = symbol_of(symbols, m->family.help);
+    to->metadata.unit_ref = symbol_of(symbols, m->family.unit);
+    to->series.metadata = &to->metadata;
+    to->series.labels_refs = calloc(2 * from->series.n_labels, sizeof(uint32_t));
+    for (size_t i = 0; to->series.labels_refs && i < from->series.n_labels; i++) {
+        to->series.labels_refs[to->series.n_labels_refs++] = symbol_of(symbols, from->label[i].name);
+        to->series.labels_refs[to->series.n_labels_refs++] = symbol_of(symbols, from->label[i].value);
+    }
+    for (size_t i = 0; i < from->series.n_samples; i++) {
+        const struct point *point = &b->at[order[i]];
+        sample[i] = (Rw__Sample2)RW__SAMPLE2__INIT;
+        sample[i].value = from->series.samples[i]->value;
+        sample[i].timestamp = from->series.samples[i]->timestamp;
+        sample[i].start_timestamp = m->family.is_counter && point->start_ns > 0 ? point->start_ns / 1000000 : 0;
+        sample_at[i] = &sample[i];
+    }
+    to->series.n_samples = from->series.n_samples;
+    to->series.samples = sample_at;
+    return to->series.labels_refs && !symbols->failed;
+}
+
+/* Makes the message of version 2.0 from the series of one of version 1.0. */
+static int encode_2(const struct batch *b, const size_t *order, const struct series_1 *series, size_t n,
+                    struct buf *ret)
+{
+    struct symbols symbols = {0};
+    struct series_2 *all = calloc(n + 1, sizeof(*all));
+    Rw__Series2 **at = calloc(n + 1, sizeof(void *));
+    Rw__Sample2 *sample = calloc(b->n + 1, sizeof(*sample)), **sample_at = calloc(b->n + 1, sizeof(void *));
+    bool is_done = all && at && sample && sample_at;
+    symbol_of(&symbols, "");
+    for (size_t i = 0, k = 0; is_done && i < n; k += series[i++].series.n_samples) {
+        is_done = fill_series_2(b, &series[i], order + k, &symbols, sample + k, sample_at + k, &all[i]);
+        at[i] = &all[i].series;
+    }
     int code = -ENOMEM;
-    if (series && sample && sample_at && series_at && fill_series(b, order, series, sample, sample_at) == n) {
-        Rw__Write write = RW__WRITE__INIT;
-        for (size_t i = 0; i < n; i++)
-            series_at[i] = &series[i].series;
+    if (is_done) {
+        Rw__Write2 write = RW__WRITE2__INIT;
+        write.n_symbols = symbols.n;
+        write.symbols = symbols.at;
         write.n_timeseries = n;
-        write.timeseries = series_at;
+        write.timeseries = at;
         code = pack(&write.base, ret);
     }
-    for (size_t i = 0; series && i < n; i++) {
-        free(series[i].label);
-        free(series[i].series.labels);
-    }
-    free(series);
-    free(series_at);
+    for (size_t i = 0; all && i < n; i++)
+        free(all[i].series.labels_refs);
+    map_done(&symbols.by_hash);
+    free(symbols.at);
+    free(all);
+    free(at);
     free(sample);
     free(sample_at);
     return code;
@@ -161,11 +242,21 @@ static int encode_1(const struct batch *b, const size_t *order, struct buf *ret)
 
 /* ---- both ---- */
 
-int remote_write_encode(const struct batch *batch, bool is_version_2, struct buf *ret)
+int remote_write_encode(const struct batch *b, bool is_version_2, struct buf *ret)
 {
-    size_t *order = batch_by_series(batch);
-    (void)is_version_2;
-    int code = order ? encode_1(batch, order, ret) : -ENOMEM;
+    size_t *order = batch_by_series(b), n = order ? count_series(b, order) : 0;
+    struct series_1 *series = calloc(n + 1, sizeof(*series));
+    Rw__Sample *sample = calloc(b->n + 1, sizeof(*sample)), **sample_at = calloc(b->n + 1, sizeof(void *));
+    int code = -ENOMEM;
+    if (order && series && sample && sample_at && fill_series(b, order, series, sample, sample_at) == n)
+        code = is_version_2 ? encode_2(b, order, series, n, ret) : encode_1(series, n, ret);
+    for (size_t i = 0; series && i < n; i++) {
+        free(series[i].label);
+        free(series[i].series.labels);
+    }
+    free(series);
+    free(sample);
+    free(sample_at);
     free(order);
     return code;
 }
