@@ -39,8 +39,8 @@ static const struct convention {
     enum measure_shape shape;
 } conventions[] = {
 #define CPU(group, stem, name, mode) {group, stem, name, "s", "cpu.mode", mode, SHAPE_COUNTER}
-#define SWITCHES(stem, type) \
-    {GROUP_JOB, stem, "process.context_switches", "{context_switch}", "process.context_switch.type", type, SHAPE_COUNTER}
+#define SWITCHES(stem, type) {GROUP_JOB, stem, "process.context_switches", "{context_switch}", \
+    "process.context_switch.type", type, SHAPE_COUNTER}
 #define FAULTS(group, stem, name, type) {group, stem, name, "{fault}", "system.paging.fault.type", type, SHAPE_COUNTER}
 #define IO(group, stem, name, unit, key, way) {group, stem, name, unit, key, way, SHAPE_COUNTER}
 #define LEVEL(group, stem, name, unit) {group, stem, name, unit, NULL, NULL, SHAPE_UPDOWN}

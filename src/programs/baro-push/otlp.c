@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OTLP: metrics of OpenTelemetry, as protobuf. Counters are cumulative sums since their start. */
 #include <errno.h>
+#include <otlp.pb-c.h> /* made from otlp.proto */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "baro/version.h"
-#include "otlp.pb-c.h"
 #include "programs/baro-push/encode.h"
 
 #define NO_RECORDED_VALUE 1u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Remote write of Prometheus: version 1.0 with labels as text, 2.0 with a table of symbols. */
 #include <errno.h>
+#include <remote_write.pb-c.h> /* made from remote_write.proto */
 #include <snappy-c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 
 #include "base/array.h"
 #include "programs/baro-push/encode.h"
-#include "remote_write.pb-c.h"
 
 #define LABELS_MOST (IDENTITY_MOST + 2)
 #define STALE 0x7ff0000000000002u /* the NaN that ends a series; all others are another one */

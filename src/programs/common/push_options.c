@@ -18,7 +18,7 @@ static int take_collecting(void *at, const char *text, struct baro_error *err)
 
 const struct opt options_push[] = {
     PARSED("to", 0, "URL", push.to, take_push,
-         "where to: prometheus+http[s]://HOST:PORT, otlp+http[s]://HOST:PORT, or otlp (default: $BARO_PUSH)"),
+           "where to: prometheus+http[s]://HOST:PORT, otlp+http[s]://HOST:PORT, or otlp (default: $BARO_PUSH)"),
     SETS("all", 0, all, "all kept runs, and those of this machine whose tapes are elsewhere"),
     SETS("follow", 'f', follow, "go on while tapes grow; with --all or a folder, until a signal ends it"),
     PARSED("every", 0, "TIME", push.every_ns, take_collecting,
