@@ -136,7 +136,8 @@ static enum answer judge_failure(const struct sender *s, CURLcode code)
 {
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT: return s->was_answered ? ANSWER_LATER : ANSWER_WRONG;
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR: return s->was_answered ? ANSWER_LATER : ANSWER_WRONG;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
