@@ -164,6 +164,54 @@ def test_partial_success(run, store, recorded, work):
     assert done.stderr.count("some are bad?[2J") == 1, "said once, without what controls a terminal"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_an_endless_answer_is_no_answer(run, store, recorded, work, protocol):
+    s = store(lambda n: "endless" if n == 0 else "ok")
+    run("push", recorded, "--to", s.url(protocol), status=0)
+    assert s.points == reference(run, store, recorded, work, protocol)
+
+
+def pusher_of(tape):
+    """The folder in /proc of the process that pushes a tape; None if there is none."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "exe").readlink().name == "baro-push" and str(tape).encode() in (
+                    folder / "cmdline").read_bytes().split(b"\0"):
+                return folder
+        except OSError:
+            pass
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_an_outage(run, store, work, tape, protocol):
+    """Of a minute and a half, in real time, longer than a message may take (30 s), with servers that do not answer. No
+    memory grows meanwhile."""
+    down_until = time.monotonic() + 90
+    s = store(lambda n: "ok" if time.monotonic() > down_until else "sleep 40" if n == 3 else "503 2")
+    job = run.popen("run", "-q", "-o", tape, "-i", "50ms", "--push", s.url(protocol), "--", "sleep", "95")
+    pid = poll(lambda: pusher_of(tape))
+    resident = []
+    while job.poll() is None:
+        time.sleep(1)
+        resident.append(int((pid / "statm").read_text().split()[1]))
+    poll(lambda: status(run)["state"] == "sent")
+    assert s.points == reference(run, store, tape, work, protocol)
+    assert max(resident[:80]) - resident[5] < 1000, "pages"
+
+
+@pytest.mark.slow
+def test_a_hundred_jobs_at_once(run, store, work):
+    s = store()
+    jobs = [run.popen("run", "-q", "-o", work / f"{i}.baro", "--push", s.url(), "--", "sleep", "8") for i in range(100)]
+    assert all(job.wait() == 0 for job in jobs)
+    poll(lambda: len(found := status(run)) == 100 and all(n["state"] == "sent" for n in found), least=1)
+    assert sum(n["sent"] for n in status(run)) == len(s.points) and s.twice == 0
+    assert len({dict(labels)["baro_job"] for labels, _ in s.points}) == 100
+
+
 @pytest.mark.parametrize("version", [1, 2, "415"])
 def test_versions_of_remote_write(run, store, recorded, work, version):
     """A receiver of 1.0 may say that all is well, and store nothing of 2.0."""
