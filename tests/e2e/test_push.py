@@ -222,6 +222,14 @@ def test_versions_of_remote_write(run, store, recorded, work, version):
     assert versions == ["2.0.0"] * len(versions) if version == 2 else versions[1:] == ["0.1.0"] * (len(versions) - 1)
 
 
+@pytest.mark.parametrize("older", [1, "415"])
+def test_a_receiver_that_is_older_than_before(run, store, recorded, work, older):
+    s = store(version=2)
+    s.say = lambda n: setattr(s, "version", older if n > 1 else 2) or "ok"
+    run("push", recorded, "--to", s.url(), status=0)
+    assert s.points == reference(run, store, recorded, work) and status(run)["sent"] == len(s.points)
+
+
 def test_a_receiver_of_2_0_says_what_it_wrote(run, store, recorded, work):
     all_points = reference(run, store, recorded, work)
     times = sorted(t for _, t in all_points)
@@ -307,6 +315,23 @@ def test_run_push(run, store, work, tape):
     assert done.stderr == ""
     poll(lambda: (now := status(run)) and now["state"] == "sent")
     assert s.points == reference(run, store, tape, work)
+
+
+def test_a_recorder_that_is_killed(run, store, work, tape):
+    """The series end with what is on the tape."""
+    s = store()
+    job = run.popen("record", "-q", "-o", tape, "-i", "20ms", "--push", s.url(), "--host")
+    poll(lambda: s.points)
+    job.kill()
+    job.wait()
+    poll(lambda: status(run)["state"] == "sent")
+    assert s.points == reference(run, store, tape, work)
+    assert {labels for (labels, _), v in s.points.items() if v == "end"} == {labels for labels, _ in s.points}
+
+
+def test_a_wrong_variable_costs_no_job(run, tape):
+    done = run("run", "-q", "-o", tape, "--", "sh", "-c", "exit 3", status=3, env={"BARO_PUSH": "ftp://x"})
+    assert "BARO_PUSH: its protocol is not known" in done.stderr
 
 
 @pytest.mark.long
@@ -414,6 +439,42 @@ def test_prometheus_has_all_points(run, server, store, recorded, work):
     assert found == {p: v for p, v in expected.items() if v != "end"}, "as float64"
     assert now["set_aside"] == 0 and now["sent"] == len(expected)
     assert ask(url, "/api/v1/query", query='{job="barograph"}')["result"] == [], "ended: no value lingers"
+
+
+@pytest.mark.slow
+def test_prometheus_is_killed(run, store, work, tape):
+    """It keeps what it has acknowledged, and what it had when it was killed before it answered is not counted as
+    refused."""
+    run.record(tape, "sleep 20", "-i", "10ms", "--overhead", "off")
+    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
+    url, kills = f"http://127.0.0.1:{free_port()}", 0
+    if not shutil.which("prometheus"):
+        pytest.skip("there is no prometheus")
+    argv = ["prometheus", f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/tsdb",
+            f"--web.listen-address={url[7:]}", "--web.enable-remote-write-receiver"]
+    pusher = None
+    while True:
+        server = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        poll(lambda: is_ready(url, "/-/ready"))
+        pusher = pusher or run.popen("push", tape, "--to", f"prometheus+{url}", stdout=subprocess.DEVNULL)
+        if kills == 8:
+            break
+        time.sleep(random.random() / 2)
+        server.kill()
+        server.wait()
+        kills += 1
+    try:
+        assert pusher.wait() == 0
+        found = {}
+        for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
+            labels = tuple(sorted(series["metric"].items()))
+            found.update({(labels, round(t * 1000)): float(v) for t, v in series["values"]})
+        expected = reference(run, store, tape, work)
+        assert found == {p: v for p, v in expected.items() if v != "end"}
+        assert status(run)["sent"] == len(expected)
+    finally:
+        server.kill()
+        server.wait()
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,8 +28,9 @@
 #define TICK_MS 500
 #define TRIES_NS (60 * NS_PER_SEC)         /* without -f: how long an unreachable server is tried */
 #define BESIDE_TRIES_NS (600 * NS_PER_SEC) /* of `baro run --push`, once the job has ended */
-#define END_NS (5 * NS_PER_SEC)            /* for what is left, after a signal */
-#define ENDED_MOST 8u                      /* tapes that have ended and are open at once */
+#define BESIDE_NICE 10
+#define END_NS (5 * NS_PER_SEC) /* for what is left, after a signal */
+#define ENDED_MOST 8u           /* tapes that have ended and are open at once */
 
 struct tape {
     struct pusher *pusher;
@@ -348,6 +350,8 @@ int cmd_push(struct cli *cli, const struct settings *s, char **argv)
                               "otlp+http://127.0.0.1:4318 (or set BARO_PUSH)");
     curl_global_init(CURL_GLOBAL_DEFAULT);
     r.is_beside = beside && *beside;
+    if (r.is_beside)
+        setpriority(PRIO_PROCESS, 0, BESIDE_NICE); /* the CPUs are the job's */
     int32_t maker = 0;
     if (r.is_beside && parse_pid(beside, &maker, NULL) == 0 && maker > 1)
         r.maker_fd = (int)syscall(SYS_pidfd_open, maker, 0);

@@ -272,8 +272,9 @@ static bool falls_back(struct pusher *p, const struct sent *sent)
         p->with->version = is_version_2(p) ? 2 : p->with->version;
         return false;
     }
-    bool is_clear = sent->answer == ANSWER_WRONG || sent->answer == ANSWER_TOO_LARGE || !sent->status;
-    if (p->with->version == 2 || is_clear || sent->status == 429)
+    bool is_old = sent->answer == ANSWER_STORED || sent->answer == ANSWER_OLD;
+    bool is_clear = sent->answer == ANSWER_WRONG || sent->answer == ANSWER_TOO_LARGE || sent->status == 429;
+    if (!is_old && (p->with->version == 2 || is_clear || !sent->status))
         return false;
     p->with->version = 1;
     return true;

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/program.h"
 #include "programs/baro/programs.h"
+#include "programs/common/options.h"
 #include "recorder/wrapper/fds.h"
 
 void follower_execute(char **argv)
@@ -79,8 +80,13 @@ void follower_push(const struct cli *cli, const char *url, const char *tape, int
     static char to[4096], beside[40]; /* a child's environment has them */
     char program[PATH_MAX];
     const char *given = url ? url : getenv("BARO_PUSH");
+    struct baro_error err = BARO_ERROR_INIT;
     if (!given || !*given)
         return;
+    if (!url && take_push(&given, given, &err) < 0) {
+        cli_note(cli, "BARO_PUSH: %s", err.text);
+        return;
+    }
     if (!programs_path("baro-push", program)) {
         cli_note(cli, "--push: the program baro-push, which sends tapes, is not installed");
         return;
