@@ -115,6 +115,28 @@ def test_otlp(run, store, recorded):
     assert whole == [row["cpu_ns"] for row in rows(run, recorded, "job")]
 
 
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_hostile_names(run, store, hostile_tape, protocol):
+    """Labels are valid, whatever a job calls itself."""
+    s = store()
+    run("push", hostile_tape, "--to", s.url(protocol), status=0)
+    assert status(run)["sent"] == len(s.points) > 0
+    assert not any(c < " " or c == "\x7f" for labels, _ in s.points for _, v in labels for c in v)
+
+
+def test_positions_that_cannot_be_used(run, store, recorded, work):
+    s = store()
+    (work / "file").write_text("")
+    done = run("push", recorded, "--to", s.url(), status=2, env={"XDG_STATE_HOME": work / "file"})
+    assert "where positions are kept" in done.stderr and done.stderr.count("\n") == 1 and not s.requests
+    run("push", recorded, "--to", s.url(), status=0)
+    position, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.json")
+    position.write_text(position.read_text()[:40])
+    done = run("push", recorded, "--to", s.url(), status=2)
+    assert "is damaged; remove it" in done.stderr and done.stderr.count("\n") == 1
+    assert run("push", "--status").returncode == 0
+
+
 # ---- servers that lie -----------------------------------------------------------------------------------------------
 
 LIES = ["cut", "lost", "500", "503", "429 1", "garbage", "stored 503", "404"]
