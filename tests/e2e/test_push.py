@@ -371,6 +371,23 @@ def test_all_and_follow(run, store, work):
     assert len({dict(labels)["baro_job"] for labels, _ in s.points}) == 3
 
 
+def test_many_tapes(run, store, recorded, work):
+    """More than are open at once, once and with -f; the second time none is read."""
+    s = store()
+    (work / "many").mkdir()
+    for i in range(20):
+        run.record(work / "many" / f"{i}.baro", "true")
+    run("push", work / "many", "--to", s.url(), status=0)
+    assert sum(n["sent"] for n in status(run)) == len(s.points) and len(status(run)) == 20
+    state = {"XDG_STATE_HOME": work / "following"}
+    other = store()
+    follower = run.popen("push", work / "many", "-f", "--every", "100ms", "--to", other.url(), env=state)
+    poll(lambda: len(found := status(run, env=state)) == 20 and all(n["state"] == "sent" for n in found))
+    follower.terminate()
+    assert follower.wait() == 0 and other.points == s.points
+    assert run("push", work / "many", "--to", s.url(), status=0).stdout.startswith("0 points of 20 tapes")
+
+
 def test_two_pushers_of_one_tape(run, store, recorded):
     s = store(lambda n: "sleep 1" if n == 0 else "ok")
     first = run.popen("push", recorded, "--to", s.url(), stdout=subprocess.DEVNULL)

@@ -51,6 +51,7 @@ struct run {
     bool is_beside, has_failed;
     int maker_fd;    /* the process that makes the tapes, as a pidfd: while it lives there may be more; -1: none */
     bool is_lasting; /* new tapes are looked for until a signal comes, or the maker has ended */
+    bool is_cut;     /* some were not opened, because many are open */
     size_t n_empty;  /* tapes that have no header yet */
     uint64_t listed_ns;
     char said[300]; /* the failure that was reported last */
@@ -118,8 +119,12 @@ static void offer(struct run *r, const char *path, bool is_named)
     struct baro_error err = BARO_ERROR_INIT;
     uint64_t key = map_hash(path, strlen(path));
     uint64_t *known = map_find(&r->known, key);
-    if ((known && (!r->s->follow || !*known || *known >= changed_at(path))) || count_ended(r) >= ENDED_MOST)
+    if (known && (!r->s->follow || !*known || *known >= changed_at(path)))
         return;
+    if (count_ended(r) >= ENDED_MOST) {
+        r->is_cut = true;
+        return;
+    }
     struct tape *room = array_room(r->at, r->n, &r->cap, sizeof(*r->at));
     if (!room)
         return;
@@ -155,6 +160,7 @@ static int look_for_tapes(struct run *r, char **operands, struct baro_error *err
     struct baro_runs *runs;
     r->listed_ns = clock_monotonic_ns();
     r->n_empty = 0;
+    r->is_cut = false;
     if (r->s->all) {
         int code = baro_runs_list(&runs, BARO_RUNS_ANY_NAME, err);
         if (code < 0)
@@ -257,7 +263,7 @@ static bool has_more(struct run *r, char **operands, int *code, struct baro_erro
     if (r->maker_fd >= 0 && poll(&maker, 1, 0) > 0)
         r->is_lasting = false;
     uint64_t every_ns = r->n_empty ? NS_PER_SEC / 2 : LIST_NS;
-    bool is_due = clock_monotonic_ns() - r->listed_ns > every_ns;
+    bool is_due = clock_monotonic_ns() - r->listed_ns > every_ns || (r->is_cut && !count_ended(r));
     if (r->is_lasting || r->n_empty ? is_due : !r->n) {
         uint64_t before = r->tapes;
         *code = look_for_tapes(r, operands, err);

@@ -23,6 +23,7 @@ struct pusher {
     struct points points;
     struct identity identity;
     struct position pos;
+    bool is_done;              /* all of it was sent before: it need not be read */
     bool is_locked, is_behind; /* is_behind: samples that were sent are read again */
     struct point_list list;    /* points that were read and not answered, from `done` on */
     size_t done;
@@ -42,6 +43,13 @@ static void describe(struct pusher *p)
     snprintf(p->pos.tape, sizeof(p->pos.tape), "%s", p->path);
     snprintf(p->pos.destination, sizeof(p->pos.destination), "%s", p->with->to->shown);
     snprintf(p->pos.name, sizeof(p->pos.name), "%s", *name ? name : first ? path_base_name(first) : "");
+}
+
+static bool is_sent_whole(struct pusher *p)
+{
+    uint64_t first_ns, last_ns = 0;
+    return p->pos.is_over && !p->pos.until_ns && baro_tape_state(p->tape) != BARO_TAPE_RUNNING &&
+           baro_tape_range(p->tape, &first_ns, &last_ns, NULL) >= 0 && last_ns <= p->pos.acked_ns;
 }
 
 int pusher_new(struct pusher **ret, struct pushing *with, const char *path, struct baro_error *err)
@@ -67,6 +75,7 @@ int pusher_new(struct pusher **ret, struct pushing *with, const char *path, stru
         describe(p);
         identity_init(&p->identity, p->tape);
         p->is_behind = p->pos.begun || p->pos.until_ns;
+        p->is_done = is_sent_whole(p);
         if (p->pos.version)
             with->version = p->pos.version;
         code = p->identity.failed ? error_set(err, -ENOMEM, "out of memory")
@@ -380,6 +389,8 @@ enum pusher_state pusher_step(struct pusher *p, bool at_once, struct baro_error 
 {
     enum pusher_state state = PUSHER_GOES_ON;
     int more = 1;
+    if (p->is_done)
+        return PUSHER_OVER;
     bool is_sending = !p->is_behind && (p->done || p->pos.sending || p->pos.is_end);
     if (!is_sending && (more = read_more(p, err)) < 0)
         return PUSHER_FAILED;
