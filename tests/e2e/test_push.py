@@ -361,7 +361,7 @@ def test_all_and_follow(run, store, work):
     s = store()
     follower = run.popen("push", "--all", "-f", "--every", "100ms", "--to", s.url())
     try:
-        for i in range(3):
+        for _ in range(3):
             run("run", "-q", "--", "sh", "-c", "sleep 0.2", status=0)
         poll(lambda: isinstance(now := status(run), list) and len(now) == 3 and all(n["state"] == "sent" for n in now))
     finally:
