@@ -210,7 +210,11 @@ class Store:
         return ""
 
     def answer(self, request):
-        body = request.rfile.read(int(request.headers["Content-Length"]))
+        length = int(request.headers["Content-Length"])
+        body = request.rfile.read(length)
+        if len(body) < length:  # the pusher was killed
+            request.close_connection = True
+            return
         with self.lock:
             n, self.requests = self.requests, self.requests + 1
             self.headers.append(dict(request.headers))
