@@ -12,14 +12,15 @@ set -eu
 # Perl
 build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
     pc/libzstd:libzstd-dev pc/cairo:libcairo2-dev pc/ncursesw:libncurses-dev pc/yaml-0.1:libyaml-dev pc/libmicrohttpd:libmicrohttpd-dev
-    pc/sqlite3:libsqlite3-dev cmd/scdoc:scdoc'
+    pc/sqlite3:libsqlite3-dev cmd/scdoc:scdoc pc/libcurl:libcurl4-openssl-dev pc/libprotobuf-c:libprotobuf-c-dev
+    cmd/protoc-c:protobuf-c-compiler file//usr/include/snappy-c.h:libsnappy-dev'
 demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/xdist:python3-pytest-xdist py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc cmd/ip:iproute2 cmd/ss:iproute2
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/tmux:tmux cmd/bash:bash
     pl/Time::HiRes:perl cmd/df:coreutils cmd/cmark-gfm:cmark-gfm
     cmd/mpirun:openmpi-bin cmd/srun:slurm-client cmd/slurmctld:slurmctld cmd/slurmd:slurmd
-    cmd/curl:curl cmd/promtool:prometheus py/jsonschema:python3-jsonschema cmd/clang-format-14:clang-format-14 cmd/abidiff:abigail-tools'
+    cmd/curl:curl cmd/promtool:prometheus cmd/victoria-metrics:victoria-metrics py/jsonschema:python3-jsonschema cmd/clang-format-14:clang-format-14 cmd/abidiff:abigail-tools'
 full='cmd/clang:clang cmd/clang-tidy-14:clang-tidy-14 cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aarch64:qemu-system-arm cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
     cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/podman:podman cmd/runc:runc cmd/chromium:chromium'
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools
@@ -29,7 +30,7 @@ release='cmd/dpkg-buildpackage:dpkg-dev cmd/dh:debhelper cmd/dh_python3:dh-pytho
     cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu cmd/git:git'
 pictures='cmd/chromium:chromium cmd/tmux:tmux cmd/pngquant:pngquant'
 # Packages that would run as a service: bench starts the programs that it measures by itself.
-services='atop atopacct munge prometheus prometheus-node-exporter slurmctld slurmd'
+services='atop atopacct munge prometheus prometheus-node-exporter slurmctld slurmd victoria-metrics vmagent vmalert vmauth'
 # clang's run time libraries carry its version in their package's name.
 fuzz() {
     echo "rt/fuzzer:libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"

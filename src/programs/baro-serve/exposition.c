@@ -15,12 +15,10 @@
 #include "base/clock.h"
 #include "base/growth.h"
 #include "output/rows/escaped.h"
+#include "output/rows/family.h"
 #include "output/text/read_fact.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
-
-/* The label of a job: Prometheus gives each series a `job` of its own. */
-#define JOB "baro_job"
 
 #define JOBS 2000u    /* most jobs: the newest */
 #define TASKS 256u    /* most tasks of each job */
@@ -100,11 +98,9 @@ struct families {
     struct scrape *s;
     const char *name;
     int kind, n;
-    struct family {
-        char name[160];
-        const char *unit; /* base unit; "": none */
-        bool is_counter, is_there;
-        double divisor;
+    struct family_values {
+        struct family family;
+        bool is_there;
         struct buf values;
     } * at;
 };
@@ -114,15 +110,8 @@ static void families_begin(struct families *k, struct scrape *s, const char *nam
     *k = (struct families){.s = s, .name = name, .kind = kind, .n = baro_metric_count(kind)};
     k->at = calloc((size_t)k->n + 1, sizeof(*k->at));
     s->out->failed = s->out->failed || !k->at;
-    for (int id = 0; k->at && id < k->n; id++) {
-        const struct baro_metric *m = baro_metric_get(kind, id);
-        struct family *f = &k->at[id];
-        *f = (struct family){.is_counter = m->semantics == BARO_SEM_COUNTER,
-                             .unit = baro_unit_base(m->unit),
-                             .divisor = baro_unit_divisor(m->unit),
-                             .is_there = m->unit != BARO_UNIT_CHAR && m->unit != BARO_UNIT_ENTITY};
-        snprintf(f->name, sizeof(f->name), "baro_%s_%s%s%s", name, m->stem, *f->unit ? "_" : "", f->unit);
-    }
+    for (int id = 0; k->at && id < k->n; id++)
+        k->at[id].is_there = family_of_metric(&k->at[id].family, name, kind, id);
 }
 
 /* Writes the families that have a value. */
@@ -130,9 +119,9 @@ static void families_end(struct families *k)
 {
     struct buf *out = k->s->out;
     for (int id = 0; k->at && id < k->n; id++) {
-        struct family *f = &k->at[id];
+        struct family_values *f = &k->at[id];
         if (f->values.len) {
-            begin(k->s, f->name, f->unit, f->is_counter, baro_metric_get(k->kind, id)->help);
+            begin(k->s, f->family.name, f->family.unit, f->family.is_counter, f->family.help);
             buf_add(out, f->values.at, f->values.len);
         }
         out->failed = out->failed || f->values.failed;
@@ -145,15 +134,15 @@ static void families_end(struct families *k)
 static void add_row(struct families *k, const struct baro_row *row, const struct baro_sample *sample)
 {
     for (int id = 0; k->at && id < k->n; id++) {
-        struct family *f = &k->at[id];
+        struct family_values *f = &k->at[id];
         uint64_t v = 0;
         int absent = !f->is_there              ? BARO_ABSENT_UNSUPPORTED
                      : row                     ? baro_row_value(row, id, &v)
                      : baro_metric_adds_up(id) ? baro_sample_sum(sample, id, &v, NULL)
                                                : BARO_ABSENT_UNSUPPORTED;
         if (absent == BARO_PRESENT)
-            put_value(&f->values, k->s, f->name, f->is_counter,
-                      baro_metric_real(baro_metric_get(k->kind, id), v) / f->divisor);
+            put_value(&f->values, k->s, f->family.name, f->family.is_counter,
+                      baro_metric_real(baro_metric_get(k->kind, id), v) / f->family.divisor);
     }
 }
 
@@ -198,7 +187,7 @@ static void add_entities(struct families *k, const struct baro_sample *sample, c
     size_t distinct = names ? first_of_each_name(names, n) : 0;
     for (size_t i = 0; i < distinct; i++) {
         if (job)
-            set_labels(k->s, JOB, job, k->name, names[i].name, NULL);
+            set_labels(k->s, FAMILY_JOB, job, k->name, names[i].name, NULL);
         else
             set_labels(k->s, k->name, names[i].name, NULL);
         add_row(k, baro_sample_row(sample, k->kind, names[i].i), NULL);
@@ -258,7 +247,7 @@ static void add_busiest(struct families *k, const struct job *job, size_t most)
     for (size_t i = 0; now && i < n && i < most; i++) {
         char pid[16];
         snprintf(pid, sizeof(pid), "%d", baro_row_pid(now[i].process));
-        set_labels(k->s, JOB, job->id, "pid", pid, "name", baro_row_name(now[i].process), NULL);
+        set_labels(k->s, FAMILY_JOB, job->id, "pid", pid, "name", baro_row_name(now[i].process), NULL);
         add_row(k, now[i].process, NULL);
     }
     free(now);
@@ -279,11 +268,9 @@ static void label_names(struct scrape *s, const struct job *job)
     }
 }
 
-/* Is the first control group of a tape the job itself? */
-static bool is_group(const struct job *job)
+static bool has_group(const struct job *job)
 {
-    const char *mode = job->tape ? report_header(baro_tape_header(job->tape), "cgroup_mode").text : "";
-    return (strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 || strcmp(mode, "own") == 0) &&
+    return job->tape && family_group_is_job(baro_tape_header(job->tape)) &&
            baro_sample_rows(job->now, BARO_KIND_CGROUP);
 }
 
@@ -300,8 +287,8 @@ static void add_kind(struct scrape *s, const char *name, int kind)
             add_entities(&k, job->now, job->id, TASKS);
         } else if (job->now && strcmp(name, "process") == 0) {
             add_busiest(&k, job, busiest);
-        } else if (job->now && (kind != BARO_KIND_CGROUP || is_group(job))) {
-            set_labels(s, JOB, job->id, NULL);
+        } else if (job->now && (kind != BARO_KIND_CGROUP || has_group(job))) {
+            set_labels(s, FAMILY_JOB, job->id, NULL);
             if (kind == BARO_KIND_CGROUP)
                 label_names(s, job);
             add_row(&k, kind == BARO_KIND_PROCESS ? NULL : baro_sample_row(job->now, kind, 0), job->now);
@@ -343,7 +330,7 @@ static void add_missing(struct scrape *s)
             size_t lacking = 0;
             if (!baro_metric_adds_up(id) || baro_sample_sum(job->now, id, &sum, &lacking) != BARO_PRESENT || !lacking)
                 continue;
-            set_labels(s, JOB, job->id, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name, NULL);
+            set_labels(s, FAMILY_JOB, job->id, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name, NULL);
             put_value(s->out, s, name, false, (double)lacking);
         }
         pthread_mutex_unlock(&job->lock);
@@ -357,7 +344,7 @@ static void add_job_info(struct scrape *s)
     for (size_t i = 0; i < s->jobs.n; i++) {
         int64_t start_ns;
         char *title = job_title(c, s->jobs.at[i], &start_ns);
-        set_labels(s, JOB, s->jobs.at[i]->id, "command", title ? title : "", NULL);
+        set_labels(s, FAMILY_JOB, s->jobs.at[i]->id, "command", title ? title : "", NULL);
         pthread_mutex_lock(&s->jobs.at[i]->lock);
         label_names(s, s->jobs.at[i]);
         pthread_mutex_unlock(&s->jobs.at[i]->lock);
@@ -367,7 +354,7 @@ static void add_job_info(struct scrape *s)
     begin(s, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
     for (size_t i = 0; i < s->jobs.n; i++) {
         uint64_t bytes;
-        set_labels(s, JOB, s->jobs.at[i]->id, NULL);
+        set_labels(s, FAMILY_JOB, s->jobs.at[i]->id, NULL);
         put_value(s->out, s, "baro_job_running", false, job_version(c, s->jobs.at[i], &bytes) == JOB_RUNNING);
     }
     begin(s, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
@@ -376,7 +363,7 @@ static void add_job_info(struct scrape *s)
         pthread_mutex_lock(&job->lock);
         int64_t at_ns = job->now_ns;
         pthread_mutex_unlock(&job->lock);
-        set_labels(s, JOB, job->id, NULL);
+        set_labels(s, FAMILY_JOB, job->id, NULL);
         if (at_ns)
             put_value(s->out, s, "baro_job_sample_timestamp_seconds", false, (double)at_ns / 1e9);
     }
@@ -392,7 +379,7 @@ static void add_exit_status(struct scrape *s)
         pthread_mutex_lock(&job->lock);
         const struct baro_tape_end end = job->end;
         pthread_mutex_unlock(&job->lock);
-        set_labels(s, JOB, job->id, NULL);
+        set_labels(s, FAMILY_JOB, job->id, NULL);
         if (end.ended && end.status_known)
             put_value(s->out, s, "baro_job_exit_status", false,
                       WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "libbaro/tape/runs.h"
+#include "programs/baro/follower.h"
 #include "programs/baro/programs.h"
 #include "programs/baro/run_baro_tasks.h"
 #include "programs/common/cli.h"
@@ -150,6 +151,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .context = cli,
     };
     o.record.attach.names = (enum record_names)s->observe.names;
+    follower_push(cli, r->push, (const char *)path.at, getpid());
     int code = jobs_run(&o, &err);
     fd_close(dir_fd);
     hanging_end(&hanging);

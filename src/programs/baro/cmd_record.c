@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
+#include "programs/baro/follower.h"
 #include "programs/baro/background.h"
 #include "programs/baro/options_select.h"
 #include "programs/baro/recording.h"
@@ -180,6 +181,8 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
         marks_file_remove(&marks);
         return cli_fail(cli, &err);
     }
+    if (recording.path.len)
+        follower_push(cli, s->push, (const char *)recording.path.at, 0);
     const struct begun begun = {&recording, &marks, background};
     recording.first_sample = s->background ? report_begun : NULL;
     recording.first_sample_context = (void *)&begun;

@@ -13,6 +13,7 @@
 #include "programs/baro/check_run.h"
 #include "programs/baro/inside.h"
 #include "programs/baro/mark_line.h"
+#include "programs/baro/follower.h"
 #include "programs/baro/mlflow.h"
 #include "programs/baro/options_select.h"
 #include "programs/baro/recording.h"
@@ -262,6 +263,18 @@ static void remove_made(struct running *run)
     marks_file_remove(&run->marks);
 }
 
+/* Starts what sends the tape elsewhere. Under a filter of system calls nothing may be started. */
+static void start_followers(const struct running *run, const struct cli *cli, const struct record_settings *s,
+                            const char *command)
+{
+    const char *tape = run->recording.path.len ? (const char *)run->recording.path.at : NULL;
+    if (!tape || cli->filter->there)
+        return;
+    if (s->mlflow)
+        mlflow_start(cli, tape, command);
+    follower_push(cli, s->push, tape, 0);
+}
+
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* static, because it is large: initializing it would delay a short command */
@@ -300,8 +313,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     int beside_fd = -1;
     if (s->record.top && start_view(&run, cli, s->record.quiet, &beside_fd, &err) < 0)
         return cli_fail(cli, &err);
-    if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
-        mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
+    start_followers(&run, cli, &s->record, argv[0]);
     if (make_group(&run, &s->record, &err) < 0) {
         beside_end(beside_fd);
         own_remove(&run.own);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `baro run --mlflow`: the recording in MLflow, by the Python package beside the job (python/barograph/mlflow).
- *
- * The follower is a process that is nobody's child, so what it uses is not the job's, and holds none of the job's
- * descriptors. It waits for nobody, and nobody waits for it.
  */
 #ifndef PROGRAMS_BARO_MLFLOW_H
 #define PROGRAMS_BARO_MLFLOW_H

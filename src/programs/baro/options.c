@@ -191,6 +191,8 @@ void settings_init(struct settings *s)
         PARSED("metrics", 'm', "LIST", record.wanted, take_metrics,                                                    \
                "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                  \
                .completes = OPT_A_METRIC),                                                                             \
+        PARSED("push", 0, "URL", record.push, take_push,                                                               \
+               "send what is recorded to URL while it is recorded, as baro push does (default: $BARO_PUSH)"),          \
         PARSED("du", 0, "DIR", record, take_directory,                                                                 \
                "record what DIR and all below it take on the disk; can be given more than once",                       \
                .completes = OPT_A_FILE),                                                                               \

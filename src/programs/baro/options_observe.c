@@ -44,6 +44,8 @@ const struct opt options_observe[] = {
     PARSED("keep", 0, "TIME|SIZE", record, take_keep, "keep only the newest part of each tape, e.g. 1d or 64MB"),
     PARSED("total", 0, "SIZE", observe.total_bytes, take_total,
            "keep all tapes together within SIZE, e.g. 2GB (default: no limit)"),
+    PARSED("push", 0, "URL", record.push, take_push,
+           "send what is recorded to URL while it is recorded, as baro push does (default: $BARO_PUSH)"),
     PARSED("interval", 'i', "TIME", record.interval_ns, take_interval,
            "time between two samples of a job: auto (the default), or 10ms to 1h"),
     PARSED("du-every", 0, "TIME", record.directories_every_ns, take_every,

@@ -11,10 +11,22 @@
 #include "base/program.h"
 #include "programs/common/find_program.h"
 
+static const char *const folders[] = {BARO_LIBEXEC "/", ""};
+
+bool programs_path(const char *program, char ret[PATH_MAX])
+{
+    char name[PATH_MAX];
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        if (snprintf(name, sizeof(name), "%s%s", folders[i], program) < (int)sizeof(name) &&
+            program_beside(name, ret) && access(ret, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the error of the last attempt that found a file, ENOENT if none did. */
 static int execute(const char *program, char **argv)
 {
-    static const char *const folders[] = {BARO_LIBEXEC "/", ""};
     char name[PATH_MAX], path[PATH_MAX];
     int error = ENOENT;
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {

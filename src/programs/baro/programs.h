@@ -8,10 +8,15 @@
 #ifndef PROGRAMS_BARO_PROGRAMS_H
 #define PROGRAMS_BARO_PROGRAMS_H
 
+#include <limits.h>
+
 #include "programs/common/cli.h"
 
 /* Executes the program that has cli->command. argv is that of main(). Returns only on failure, with the exit status. */
 int programs_execute(struct cli *cli, char **argv);
+
+/* Finds a program of libexec. Returns false if it is not installed. */
+bool programs_path(const char *program, char ret[PATH_MAX]);
 
 /* Becomes a program of libexec; argv[0] is set to its name. Returns only if that failed, with errno set. */
 void programs_become(char *program, char **argv);

@@ -34,6 +34,7 @@ static const char *option_too_many(const struct settings *s)
         {"--no-host", !r->host},
         {"--top", r->top},
         {"--mlflow", r->mlflow},
+        {"--push", r->push != NULL},
     };
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         if (others[i].is_given)

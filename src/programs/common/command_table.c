@@ -174,6 +174,17 @@ const struct cli_command cli_commands[] = {
      .operands_max = 1,
      .kept = true,
      .program = "baro-serve"},
+    {.name = "push",
+     .operands = "[TAPE|DIR...]",
+     .summary = "send what is on tapes to Prometheus, VictoriaMetrics or OpenTelemetry",
+     .examples = "baro push --to prometheus+http://127.0.0.1:9090\tthe last run, by remote write\n"
+                 "baro push --all -f --to otlp+http://127.0.0.1:4318\tall kept runs, and new ones while they run\n"
+                 "baro push --status\thow far each tape was sent, and what was refused",
+     .options = options_push,
+     .function = cmd_push,
+     .operands_max = -1,
+     .kept = true,
+     .program = "baro-push"},
     {.name = "ls",
      .operands = "[TAPE|DIR...]",
      .summary = "list the kept runs, newest last, or the tapes of a folder",

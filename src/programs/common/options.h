@@ -12,7 +12,7 @@
 
 extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_trend[],
     options_advise[], options_rm[], options_metrics[], options_report[], options_diff[], options_compare[],
-    options_check[], options_plot[], options_top[], options_tasks[], options_serve[], options_trim[],
+    options_check[], options_plot[], options_top[], options_tasks[], options_serve[], options_push[], options_trim[],
     options_anonymize[], options_none[];
 extern __attribute__((weak)) const struct opt options_run[], options_record[], options_observe[], options_doctor[],
     options_mark[], options_phase[];
@@ -24,6 +24,7 @@ int take_interval(void *at, const char *text, struct baro_error *err); /* at: na
 int take_tag(void *at, const char *text, struct baro_error *err);      /* at: struct tag_settings */
 int take_note(void *at, const char *text, struct baro_error *err);     /* at: const char * */
 int take_every(void *at, const char *text, struct baro_error *err);    /* at: ns, 1s to 24h */
+int take_push(void *at, const char *text, struct baro_error *err);     /* at: const char * */
 int take_runs(void *at, const char *text, struct baro_error *err);     /* at: uint32_t, from 1 */
 int take_warmup(void *at, const char *text, struct baro_error *err);   /* the same from 0 */
 int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */

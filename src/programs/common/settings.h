@@ -79,6 +79,7 @@ struct record_settings {
     bool background;              /* record: the recorder is a process that nobody waits for */
     bool top;                     /* run: the live view beside the command */
     bool mlflow;                  /* run: sent to MLflow by the Python package */
+    const char *push;             /* sent to this URL by baro push; NULL: not */
     uint64_t interval_ns;         /* 0: auto */
     uint64_t wanted;              /* mask of process metrics */
     bool cmdline;                 /* keep command lines */
@@ -139,6 +140,13 @@ struct serve_settings {
     bool observes;  /* a control group or a folder of task files is among them */
 };
 
+/* push */
+struct push_settings {
+    const char *to, *token_file, *ca_file; /* NULL: not given */
+    uint64_t every_ns;                     /* 0: the default */
+    bool status;
+};
+
 /* --task and --tasks of commands that read: lines for baro_tape_set_tasks(); empty: none was given. */
 struct task_settings {
     struct buf lines;
@@ -162,6 +170,7 @@ struct settings {
     struct tag_settings tags; /* --tag: of the recording; ls: which are listed */
     struct observe_settings observe;
     struct serve_settings serve;
+    struct push_settings push;
     struct task_settings tasks;
     struct diff_settings diff;
     struct compare_settings compare;

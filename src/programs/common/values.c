@@ -62,6 +62,22 @@ int take_note(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+/* The rest of it is checked by baro push. No message has the URL, which may have a password. */
+int take_push(void *at, const char *text, struct baro_error *err)
+{
+    static const char *const beginnings[] = {"otlp+http://",        "otlp+https://", "prometheus+http://",
+                                             "prometheus+https://", "http://",       "https://"};
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++) {
+        if (strcmp(text, "otlp") == 0 || strncmp(text, beginnings[i], strlen(beginnings[i])) == 0) {
+            *(const char **)at = text;
+            return 0;
+        }
+    }
+    return error_set(err, BARO_E_SYNTAX,
+                     "its protocol is not known: write prometheus+http://HOST:PORT, "
+                     "otlp+http://HOST:4318, the same with https, or otlp");
+}
+
 int take_every(void *at, const char *text, struct baro_error *err)
 {
     uint64_t ns;

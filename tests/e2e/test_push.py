@@ -1,0 +1,574 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro push: each point of a tape is once in the store, or counted. The stores are our own that lie (lying.py), a real
+Prometheus and a real VictoriaMetrics."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+from conftest import SOURCE, poll
+from lying import Store
+
+WORK = "for i in 1 2 3; do seq 30000 | sort -R >/dev/null; done"
+
+
+@pytest.fixture(autouse=True)
+def built(baro):
+    if not pathlib.Path(baro).with_name("baro-push").exists():
+        pytest.skip("built without libcurl, protobuf-c or snappy")
+
+
+@pytest.fixture
+def store():
+    made = []
+
+    def make(*args, **kw):
+        made.append(Store(*args, **kw))
+        return made[-1]
+
+    yield make
+    for s in made:
+        s.close()
+
+
+@pytest.fixture
+def recorded(run, tape):
+    return run.record(tape, f"{run.binary} phase sort -- sh -c '{WORK}'; sleep 0.3; {WORK}", "-i", "20ms")
+
+
+def status(run, **kw):
+    found = json.loads(run("push", "--status", "--json", status=0, **kw).stdout)
+    return found[0] if len(found) == 1 else found
+
+
+def counted(s):
+    return s["sent"] + s["refused"] + s["set_aside"]
+
+
+def reference(run, store, tape, work, protocol="prometheus"):
+    """All points of a tape, as a store that never lies gets them from a pusher that is never killed."""
+    s = store()
+    run("push", tape, "--to", s.url(protocol), status=0, env={"XDG_STATE_HOME": work / "reference"})
+    return s.points
+
+
+def rows(run, tape, kind):
+    return [json.loads(line) for line in run("export", tape, "--entity", kind, "--format", "jsonl",
+                                             status=0).stdout.splitlines()]
+
+
+# ---- what is sent ---------------------------------------------------------------------------------------------------
+
+
+def test_the_points_are_those_of_the_tape(run, store, recorded):
+    s = store()
+    run("push", recorded, "--to", s.url(), status=0)
+    now = status(run)
+    assert now["state"] == "sent" and now["sent"] == len(s.points) and counted(now) == len(s.points)
+    cpu = [(t, v) for (labels, t), v in s.points.items() if labels[0] == ("__name__", "baro_job_cpu_seconds_total")]
+    read = [row["cpu_ns"] / 1e9 for row in rows(run, recorded, "job")]
+    assert [v for _, v in sorted(cpu)] == [*read, "end"]
+    phase = [v for (labels, _), v in s.points.items()
+             if ("__name__", "baro_phase_cpu_seconds_total") in labels and ("phase", "sort") in labels]
+    assert phase and phase[-1] == "end"
+    assert s.headers[0]["X-Prometheus-Remote-Write-Version"] in ("0.1.0", "2.0.0")
+    assert not any(k in ("pid", "command") for labels, _ in s.points for k, _ in labels
+                   if labels[0][1] != "baro_job_info")
+    ends = {labels for (labels, _), v in s.points.items() if v == "end"}
+    assert ends == {labels for labels, _ in s.points}, "each series ends"
+
+
+def test_again_sends_nothing(run, store, recorded):
+    s = store()
+    for _ in range(3):
+        run("push", recorded, "--to", s.url(), status=0)
+    assert s.twice == 0 and status(run)["sent"] == len(s.points)
+
+
+def test_otlp(run, store, recorded):
+    s = store()
+    run("push", recorded, "--to", s.url("otlp"), "--all", status=0)
+    assert len(s.points) == status(run)["sent"]
+    cpu = {}
+    for (labels, t), (start, v) in s.points.items():
+        of = dict(labels)
+        assert of["host.name"] and of["service.instance.id"] and of["service.name"] == "sh"
+        if of["__name__"] == "process.cpu.time" and v != "end":
+            assert 0 < start <= t
+            cpu.setdefault(t, {})[of["cpu.mode"]] = v
+        if of["__name__"] == "barograph.job.cpu" and v != "end":
+            assert isinstance(v, int)
+    read = [(row["cpu_user_ns"] / 1e9, row["cpu_system_ns"] / 1e9) for row in rows(run, recorded, "job")]
+    assert [(v["user"], v["system"]) for _, v in sorted(cpu.items())] == read
+    whole = [v for (labels, _), (_, v) in sorted(s.points.items(), key=lambda p: p[0][1])
+             if labels[0][1] == "barograph.job.cpu" and v != "end"]
+    assert whole == [row["cpu_ns"] for row in rows(run, recorded, "job")]
+
+
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_hostile_names(run, store, hostile_tape, protocol):
+    """Labels are valid, whatever a job calls itself."""
+    s = store()
+    run("push", hostile_tape, "--to", s.url(protocol), status=0)
+    assert status(run)["sent"] == len(s.points) > 0
+    assert not any(c < " " or c == "\x7f" for labels, _ in s.points for _, v in labels for c in v)
+
+
+def test_positions_that_cannot_be_used(run, store, recorded, work):
+    s = store()
+    (work / "file").write_text("")
+    done = run("push", recorded, "--to", s.url(), status=2, env={"XDG_STATE_HOME": work / "file"})
+    assert "where positions are kept" in done.stderr and done.stderr.count("\n") == 1 and not s.requests
+    run("push", recorded, "--to", s.url(), status=0)
+    position, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.json")
+    position.write_text(position.read_text()[:40])
+    done = run("push", recorded, "--to", s.url(), status=2)
+    assert "is damaged; remove it" in done.stderr and done.stderr.count("\n") == 1
+    assert run("push", "--status").returncode == 0
+
+
+# ---- servers that lie -----------------------------------------------------------------------------------------------
+
+LIES = ["cut", "lost", "500", "503", "429 1", "garbage", "stored 503", "404"]
+
+
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+@pytest.mark.long
+def test_lies_cost_no_point(run, store, recorded, work, protocol):
+    """Retries of what was stored, with an answer that was lost, are the same points."""
+    lies = [lie for lie in LIES if protocol == "prometheus" or lie != "500"]
+    plan = iter(["ok", *lies])
+    s = store(lambda n: next(plan, "ok"))
+    said = ""
+    for _ in range(len(lies)):  # each error that is the user's, as 404, ends it: the next one goes on
+        done = run("push", recorded, "--to", s.url(protocol))
+        said += done.stderr
+        if done.returncode == 0:
+            break
+    assert done.returncode == 0, done.stderr
+    assert "404: nothing takes points at this path" in said
+    assert s.points == reference(run, store, recorded, work, protocol)
+    now = status(run)
+    assert counted(now) == now["sent"] == len(s.points)
+
+
+def test_what_a_store_refuses_is_counted(run, store, recorded, work):
+    """As by Prometheus, which stores nothing of a message with a point that is too old."""
+    all_points = reference(run, store, recorded, work)
+    times = sorted(t for _, t in all_points)
+    oldest = times[len(times) // 2]
+    s = store(oldest=oldest)
+    run("push", recorded, "--to", s.url(), status=1)
+    now = status(run)
+    assert now["set_aside"] and counted(now) == len(all_points) and now["sent"] == len(s.points)
+    refused, = (pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push").glob("*.refused")
+    lines = [json.loads(line) for line in refused.read_text().splitlines()]
+    assert sum(line["points"] for line in lines) == now["set_aside"]
+    assert all(line["status"] == 400 and line["answer"] == "out of bounds" for line in lines)
+
+
+def test_partial_success(run, store, recorded, work):
+    all_points = reference(run, store, recorded, work, "otlp")
+    s = store(lambda n: "partial 7")
+    done = run("push", recorded, "--to", s.url("otlp"), status=1)
+    now = status(run)
+    assert now["refused"] == 7 * s.requests and counted(now) == len(all_points) and now["sent"] == len(s.points)
+    assert done.stderr.count("some are bad?[2J") == 1, "said once, without what controls a terminal"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_an_endless_answer_is_no_answer(run, store, recorded, work, protocol):
+    s = store(lambda n: "endless" if n == 0 else "ok")
+    run("push", recorded, "--to", s.url(protocol), status=0)
+    assert s.points == reference(run, store, recorded, work, protocol)
+
+
+def pusher_of(tape):
+    """The folder in /proc of the process that pushes a tape; None if there is none."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "exe").readlink().name == "baro-push" and str(tape).encode() in (
+                    folder / "cmdline").read_bytes().split(b"\0"):
+                return folder
+        except OSError:
+            pass
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_an_outage(run, store, work, tape, protocol):
+    """Of a minute and a half, in real time, longer than a message may take (30 s), with servers that do not answer. No
+    memory grows meanwhile."""
+    down_until = time.monotonic() + 90
+    s = store(lambda n: "ok" if time.monotonic() > down_until else "sleep 40" if n == 3 else "503 2")
+    job = run.popen("run", "-q", "-o", tape, "-i", "50ms", "--push", s.url(protocol), "--", "sleep", "95")
+    pid = poll(lambda: pusher_of(tape))
+    resident = []
+    while job.poll() is None:
+        time.sleep(1)
+        resident.append(int((pid / "statm").read_text().split()[1]))
+    poll(lambda: status(run)["state"] == "sent")
+    assert s.points == reference(run, store, tape, work, protocol)
+    assert max(resident[:80]) - resident[5] < 1000, "pages"
+
+
+@pytest.mark.slow
+def test_a_hundred_jobs_at_once(run, store, work):
+    s = store()
+    jobs = [run.popen("run", "-q", "-o", work / f"{i}.baro", "--push", s.url(), "--", "sleep", "8") for i in range(100)]
+    assert all(job.wait() == 0 for job in jobs)
+    poll(lambda: len(found := status(run)) == 100 and all(n["state"] == "sent" for n in found), least=1)
+    assert sum(n["sent"] for n in status(run)) == len(s.points) and s.twice == 0
+    assert len({dict(labels)["baro_job"] for labels, _ in s.points}) == 100
+
+
+@pytest.mark.parametrize("version", [1, 2, "415"])
+def test_versions_of_remote_write(run, store, recorded, work, version):
+    """A receiver of 1.0 may say that all is well, and store nothing of 2.0."""
+    s = store(version=version)
+    run("push", recorded, "--to", s.url(), status=0)
+    assert s.points == reference(run, store, recorded, work) and status(run)["sent"] == len(s.points)
+    versions = [h["X-Prometheus-Remote-Write-Version"] for h in s.headers]
+    assert versions == ["2.0.0"] * len(versions) if version == 2 else versions[1:] == ["0.1.0"] * (len(versions) - 1)
+
+
+@pytest.mark.parametrize("older", [1, "415"])
+def test_a_receiver_that_is_older_than_before(run, store, recorded, work, older):
+    s = store(version=2)
+    s.say = lambda n: setattr(s, "version", older if n > 1 else 2) or "ok"
+    run("push", recorded, "--to", s.url(), status=0)
+    assert s.points == reference(run, store, recorded, work) and status(run)["sent"] == len(s.points)
+
+
+def test_a_receiver_of_2_0_says_what_it_wrote(run, store, recorded, work):
+    all_points = reference(run, store, recorded, work)
+    times = sorted(t for _, t in all_points)
+    s = store(oldest=times[len(times) // 2], version=2)
+    run("push", recorded, "--to", s.url(), status=1)
+    now = status(run)
+    assert now["sent"] == len(s.points) == sum(t >= s.oldest for t in times)
+    assert counted(now) == len(all_points)
+
+
+@pytest.mark.parametrize("lie, says", [
+    ("401", "the token or password is wrong"), ("404", "nothing takes points at this path"),
+    ("302", "it is elsewhere"), ("html", "that is no receiver")])
+def test_wrong_servers_are_one_line(run, store, recorded, lie, says):
+    s = store(lambda n: lie)
+    done = run("push", recorded, "--to", s.url(), status=2)
+    assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert s.requests == 1
+    s.say = lambda n: "ok"
+    run("push", recorded, "--to", s.url(), status=0)
+    assert status(run)["sent"] == len(s.points)
+
+
+@pytest.mark.parametrize("to, says", [
+    ("ftp://x/", "its protocol is not known"), ("http://127.0.0.1:1/", "does not say what is there"),
+    ("prometheus+http://", "can't be parsed"), ("prometheus+http://127.0.0.1:1", "connect"),
+    ("otlp", "set OTEL_EXPORTER_OTLP_ENDPOINT")])
+def test_wrong_urls_are_one_line(run, recorded, to, says):
+    done = run("push", recorded, "--to", to, status=2)
+    assert says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_secrets_are_nowhere(run, store, recorded, work):
+    s = store(lambda n: "401" if n == 0 else "ok", strict=False)
+    secret = "hunter2hunter2"
+    url = s.url().replace("127.0.0.1", f"ada:{secret}@127.0.0.1")
+    first = run("push", recorded, "--to", url)
+    second = run("push", recorded, "--to", url, status=0)
+    assert s.headers[1]["Authorization"].startswith("Basic ")
+    (work / "token").write_text(f"{secret}\n")
+    third = run("push", recorded, "--to", s.url() + "/other/write", "--token-file", work / "token", status=0)
+    assert s.headers[-1]["Authorization"] == f"Bearer {secret}"
+    said = first.stderr + first.stdout + second.stdout + second.stderr + third.stdout + third.stderr
+    said += run("push", "--status").stdout
+    folder = pathlib.Path(os.environ["HOME"]) / ".local/state/barograph/push"
+    said += "".join(p.read_text() for p in folder.iterdir())
+    assert secret not in said and "ada" not in said
+    run("push", recorded, "--to", s.url(), env={"BARO_PUSH_TOKEN": "a b"}, status=2)
+
+
+# ---- pushers that are killed ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["prometheus", "otlp"])
+def test_killed_at_any_moment(run, store, recorded, work, protocol):
+    s = store(lambda n: f"sleep {0.05 + random.random() / 10}", strict=protocol == "prometheus")
+    expected = reference(run, store, recorded, work, protocol)
+    for _ in range(20):
+        before = s.requests
+        pusher = run.popen("push", recorded, "--to", s.url(protocol), stdout=subprocess.DEVNULL)
+        poll(lambda: s.requests > before or pusher.poll() is not None, least=0.001)
+        time.sleep(random.random() / 4)
+        pusher.kill()
+        pusher.wait()
+        if s.requests == before:
+            break
+    run("push", recorded, "--to", s.url(protocol), status=0)
+    assert s.points == expected
+    now = status(run)
+    assert now["sent"] == counted(now) == len(expected)
+
+
+# ---- tapes that grow ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_run_push(run, store, work, tape):
+    """The store is down at first. The job does not notice, and has what it has without."""
+    s = store(lambda n: "503" if n < 2 else "ok")
+    done = run("run", "-q", "-o", tape, "-i", "50ms", "--push", s.url(), "--", "sh", "-c", f"{WORK}; exit 7", status=7,
+               env={"BARO_PUSH_LOG": work / "log"})
+    assert done.stderr == ""
+    poll(lambda: (now := status(run)) and now["state"] == "sent")
+    assert s.points == reference(run, store, tape, work)
+
+
+def test_a_recorder_that_is_killed(run, store, work, tape):
+    """The series end with what is on the tape."""
+    s = store()
+    job = run.popen("record", "-q", "-o", tape, "-i", "20ms", "--push", s.url(), "--host")
+    poll(lambda: s.points)
+    job.kill()
+    job.wait()
+    poll(lambda: status(run)["state"] == "sent")
+    assert s.points == reference(run, store, tape, work)
+    assert {labels for (labels, _), v in s.points.items() if v == "end"} == {labels for labels, _ in s.points}
+
+
+def test_a_wrong_variable_costs_no_job(run, tape):
+    done = run("run", "-q", "-o", tape, "--", "sh", "-c", "exit 3", status=3, env={"BARO_PUSH": "ftp://x"})
+    assert "BARO_PUSH: its protocol is not known" in done.stderr
+
+
+@pytest.mark.long
+def test_all_and_follow(run, store, work):
+    s = store()
+    follower = run.popen("push", "--all", "-f", "--every", "100ms", "--to", s.url())
+    try:
+        for _ in range(3):
+            run("run", "-q", "--", "sh", "-c", "sleep 0.2", status=0)
+        poll(lambda: isinstance(now := status(run), list) and len(now) == 3 and all(n["state"] == "sent" for n in now))
+    finally:
+        follower.send_signal(signal.SIGTERM)
+        assert follower.wait() == 0
+    assert sum(n["sent"] for n in status(run)) == len(s.points)
+    assert len({dict(labels)["baro_job"] for labels, _ in s.points}) == 3
+
+
+def test_many_tapes(run, store, recorded, work):
+    """More than are open at once, once and with -f; the second time none is read."""
+    s = store()
+    (work / "many").mkdir()
+    for i in range(20):
+        run.record(work / "many" / f"{i}.baro", "true")
+    run("push", work / "many", "--to", s.url(), status=0)
+    assert sum(n["sent"] for n in status(run)) == len(s.points) and len(status(run)) == 20
+    state = {"XDG_STATE_HOME": work / "following"}
+    other = store()
+    follower = run.popen("push", work / "many", "-f", "--every", "100ms", "--to", other.url(), env=state)
+    poll(lambda: len(found := status(run, env=state)) == 20 and all(n["state"] == "sent" for n in found))
+    follower.terminate()
+    assert follower.wait() == 0 and other.points == s.points
+    assert run("push", work / "many", "--to", s.url(), status=0).stdout.startswith("0 points of 20 tapes")
+
+
+def test_two_pushers_of_one_tape(run, store, recorded):
+    s = store(lambda n: "sleep 1" if n == 0 else "ok")
+    first = run.popen("push", recorded, "--to", s.url(), stdout=subprocess.DEVNULL)
+    poll(lambda: s.requests)
+    assert "another baro push sends" in run("push", recorded, "--to", s.url(), status=2).stderr
+    assert first.wait() == 0 and s.twice == 0
+
+
+@pytest.mark.long
+def test_removed_before_it_was_sent(run, store, work):
+    """Of a tape with --keep. Samples that are not there any more are counted."""
+    s = store()
+    folder = work / "kept.baro"
+    recording = run.popen("run", "-q", "-o", folder, "-i", "20ms", "--keep", "10s", "--", "sleep", "26")
+    try:
+        poll(lambda: run("export", folder, "--entity", "job").stdout.count("\n") > 2)
+        run("push", folder, "--to", s.url(), status=0)
+    finally:
+        recording.wait()
+    run("push", folder, "--to", s.url(), status=0)
+    now = status(run)
+    times = {t for (labels, t), v in s.points.items() if labels[0][1] == "baro_recorder_cpu_seconds_total" and v != "end"}
+    samples = json.loads(run("summary", folder, "--json", status=0).stdout)["recorder"]["samples"]
+    assert now["missed_samples"] > 0 and now["missed_samples"] + len(times) == samples
+    assert now["sent"] == len(s.points)
+
+
+# ---- real stores ----------------------------------------------------------------------------------------------------
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def ask(url, path, **query):
+    with urllib.request.urlopen(f"{url}{path}?{urllib.parse.urlencode(query)}", timeout=60) as answer:
+        return json.load(answer)["data"]
+
+
+def is_ready(url, path):
+    try:
+        with urllib.request.urlopen(url + path, timeout=10) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def server(work):
+    running = []
+
+    def start(program, *args, ready):
+        if not shutil.which(program):
+            pytest.skip(f"there is no {program}")
+        port = free_port()
+        folder = work / program
+        folder.mkdir()
+        argv = [program, *(a.format(port=port, folder=folder) for a in args)]
+        running.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
+        url = f"http://127.0.0.1:{port}"
+        poll(lambda: is_ready(url, ready))
+        return url
+
+    yield start
+    for process in running:
+        process.terminate()
+        process.wait()
+
+
+def prometheus(server, work):
+    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
+    return server("prometheus", f"--config.file={work}/prometheus.yml", "--storage.tsdb.path={folder}",
+                  "--web.listen-address=127.0.0.1:{port}", "--web.enable-remote-write-receiver", ready="/-/ready")
+
+
+@pytest.mark.long
+def test_prometheus_has_all_points(run, server, store, recorded, work):
+    url = prometheus(server, work)
+    run("push", recorded, "--to", f"prometheus+{url}", status=0)
+    now = status(run)
+    found = {}
+    for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
+        labels = tuple(sorted(series["metric"].items()))
+        for t, v in series["values"]:
+            found[labels, round(t * 1000)] = float(v)
+    expected = reference(run, store, recorded, work)
+    assert found == {p: v for p, v in expected.items() if v != "end"}, "as float64"
+    assert now["set_aside"] == 0 and now["sent"] == len(expected)
+    assert ask(url, "/api/v1/query", query='{job="barograph"}')["result"] == [], "ended: no value lingers"
+
+
+@pytest.mark.slow
+def test_prometheus_is_killed(run, store, work, tape):
+    """It keeps what it has acknowledged, and what it had when it was killed before it answered is not counted as
+    refused."""
+    run.record(tape, "sleep 20", "-i", "10ms", "--overhead", "off")
+    (work / "prometheus.yml").write_text("global: {scrape_interval: 1h}\n")
+    url, kills = f"http://127.0.0.1:{free_port()}", 0
+    if not shutil.which("prometheus"):
+        pytest.skip("there is no prometheus")
+    argv = ["prometheus", f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/tsdb",
+            f"--web.listen-address={url[7:]}", "--web.enable-remote-write-receiver"]
+    pusher = None
+    while True:
+        server = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        poll(lambda: is_ready(url, "/-/ready"))
+        pusher = pusher or run.popen("push", tape, "--to", f"prometheus+{url}", stdout=subprocess.DEVNULL)
+        if kills == 8:
+            break
+        time.sleep(random.random() / 2)
+        server.kill()
+        server.wait()
+        kills += 1
+    try:
+        assert pusher.wait() == 0
+        found = {}
+        for series in ask(url, "/api/v1/query", query='{job="barograph"}[1h]')["result"]:
+            labels = tuple(sorted(series["metric"].items()))
+            found.update({(labels, round(t * 1000)): float(v) for t, v in series["values"]})
+        expected = reference(run, store, tape, work)
+        assert found == {p: v for p, v in expected.items() if v != "end"}
+        assert status(run)["sent"] == len(expected)
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.long
+def test_prometheus_refuses_what_it_has(run, server, recorded, work):
+    """Its position is lost: all is sent again. What Prometheus refuses is counted, and nothing is stored twice."""
+    url = prometheus(server, work)
+    run("push", recorded, "--to", f"prometheus+{url}", status=0)
+    first = status(run)
+    again = {"XDG_STATE_HOME": work / "other"}
+    run("push", recorded, "--to", f"prometheus+{url}", env=again)
+    second = status(run, env=again)
+    assert counted(second) == first["sent"]
+    assert ask(url, "/api/v1/query", query='count_over_time(baro_job_cpu_seconds_total[1h])')["result"][0]["value"][
+        1] == str(len(rows(run, recorded, "job")))
+
+
+def exported(url):
+    """All points that it has. It takes a while until new series are found."""
+    urllib.request.urlopen(f"{url}/internal/force_flush", timeout=60).read()
+    query = urllib.parse.urlencode({"match[]": '{job="barograph"}', "reduce_mem_usage": "1"})
+    found = {}
+    with urllib.request.urlopen(f"{url}/api/v1/export?{query}", timeout=60) as answer:
+        for line in answer:
+            series = json.loads(line)
+            labels = tuple(sorted(series["metric"].items()))
+            found.update({(labels, t): v for t, v in zip(series["timestamps"], series["values"])})
+    return found
+
+
+@pytest.mark.long
+def test_victoria_metrics_has_all_points(run, server, store, recorded, work):
+    """To its 12 digits."""
+    url = server("victoria-metrics", "-storageDataPath={folder}", "-httpListenAddr=127.0.0.1:{port}",
+                 "-search.latencyOffset=0", ready="/health")
+    run("push", recorded, "--to", f"prometheus+{url}", status=0)
+    expected = reference(run, store, recorded, work)
+    found = poll(lambda: len(found := exported(url)) == len(expected) and found, least=0.5)
+    assert found.keys() == expected.keys() and status(run)["sent"] == len(found)
+    for p, v in expected.items():
+        assert v == "end" or found[p] == pytest.approx(v, rel=1e-11), p
+
+
+def test_the_messages_are_those_of_opentelemetry(run, store, recorded, monkeypatch):
+    """As its own package reads them."""
+    sys.path.insert(0, str(SOURCE / "tests/python"))
+    import environments
+
+    folder = environments.kept("opentelemetry", "opentelemetry-proto", "opentelemetry-semantic-conventions")
+    bodies = []
+    s = store()
+    read = s.read
+    s.read = lambda request, body: bodies.append(body) or read(request, body)
+    run("push", recorded, "--to", s.url("otlp"), status=0)
+    (pathlib.Path(recorded).parent / "bodies").write_bytes(b"".join(len(b).to_bytes(4, "big") + b for b in bodies))
+    done = subprocess.run([f"{folder}/bin/python", SOURCE / "tests/e2e/read_otlp.py",
+                           pathlib.Path(recorded).parent / "bodies"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["points"] == len(s.points)
