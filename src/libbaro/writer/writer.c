@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "base/random.h"
 #include "libbaro/tape/create.h"
@@ -57,9 +58,8 @@ static int set_up(struct tape_writer *w, const struct baro_header *header)
     for (int kind = 0; kind < KIND_COUNT; kind++)
         columns_of_kind((enum baro_kind)kind, &w->columns[kind]);
     w->block = calloc(1, sizeof *w->block);
-    w->index = malloc(INDEX_MAX * sizeof *w->index);
     w->zstd = ZSTD_createCCtx();
-    if (!w->block || !w->index || !w->zstd || !zstd_setup(w->zstd))
+    if (!w->block || !w->zstd || !zstd_setup(w->zstd))
         return -ENOMEM;
     return encode_preface(&w->preface, header, nonce);
 }
@@ -107,12 +107,12 @@ void tape_writer_free(struct tape_writer *w)
     free(w);
 }
 
-/* Grows by a little: doubling would take megabytes for 10,000 processes. */
+/* Grows by a little: doubling would take megabytes for 10,000 processes, and an observer has a thousand of these. */
 bool base_reserve(struct tape_writer *w, size_t n)
 {
     if (n <= w->cap_base)
         return true;
-    size_t cap = n + n / 32 + 16;
+    size_t cap = n + n / 32 + 4;
     struct baseline *grown = realloc(w->base, cap * sizeof *grown);
     if (!grown)
         return false;
@@ -178,6 +178,10 @@ static void index_block(struct tape_writer *w, uint64_t offset)
         w->n_index = INDEX_MAX / 2;
         w->index_step *= 2;
     }
+    struct index_entry *grown = array_room(w->index, w->n_index, &w->cap_index, sizeof *grown);
+    if (!grown)
+        return; /* a reader finds the block by the entry before it */
+    w->index = grown;
     w->index[w->n_index++] = (struct index_entry){w->block_t_ns, offset};
 }
 

@@ -73,7 +73,7 @@ struct tape_writer {
     uint64_t n_samples, n_exits, n_events;
 
     struct index_entry *index;
-    size_t n_index;
+    size_t n_index, cap_index;
     unsigned index_step, index_skipped; /* every index_step-th block has an entry */
 };
 

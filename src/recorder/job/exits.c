@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the exit record of a process from the values that were read last and from what was reported when it ended. */
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
@@ -220,6 +221,13 @@ static const struct job_reported *last_reported(const struct job *j, int32_t pid
     return r;
 }
 
+static bool make_report_room(struct job_reports *r)
+{
+    struct job_reported *grown = r->n < JOB_REPORTED ? array_room(r->at, r->n, &r->cap, sizeof(*grown)) : r->at;
+    r->at = grown ? grown : r->at;
+    return grown;
+}
+
 /* Was the exit of this process reported before? A process whose exit was reported can be found again, for example by a
  * late event; it counts once. It is another process if it was forked after that end. Example: pid 200 ended at 966 us
  * and was used again at 1,020 us; both processes started within the same clock tick of 10 ms, so their keys are equal.
@@ -230,6 +238,8 @@ static bool was_reported(struct job *j, const struct member *m)
     uint64_t end_ns = m->life.end_reported ? m->life.end_ns : max_u64(m->life.gone_ns, m->life.end_ns);
     bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->life.begin_ns <= last->end_ns;
     uint64_t *of = &j->reports.of[(uint32_t)m->row.key.pid % JOB_REPORTED_HASH];
+    if (!make_report_room(&j->reports))
+        return same; /* out of memory: if it is found again, it counts twice */
     j->reports.at[j->reports.n++ % JOB_REPORTED] =
         (struct job_reported){m->row.key, m->life.begin_ns, end_ns, *of, is_unreaped(m), member_is_final(m)};
     *of = j->reports.n;

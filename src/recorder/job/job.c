@@ -21,7 +21,9 @@ void job_done(struct job *j)
     }
     late_done(j);
     tree_done(&j->tree);
+    free(j->reports.at);
     free(j->tasks);
+    j->reports.at = NULL;
     j->tasks = NULL;
 }
 
