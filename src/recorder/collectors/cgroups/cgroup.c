@@ -241,7 +241,10 @@ static void make_label(const struct level *l, const struct cgroup_hierarchies *p
 static bool add_group(struct cgroups *g, const struct level *l, const struct cgroup_hierarchies *places)
 {
     char label[64];
-    struct cgroup_state *group = &g->at[g->n];
+    struct cgroup_state *at = array_room(g->at, g->n, &g->cap, sizeof(*at)), *group = at ? &at[g->n] : NULL;
+    if (!at)
+        return false;
+    g->at = at;
     make_label(l, places, label, sizeof(label));
     *group = (struct cgroup_state){.entity = entity_add(&g->table, g->options.ids, l->path, label)};
     if (!group->entity)
@@ -291,6 +294,7 @@ void cgroups_free(struct cgroups *g)
         free(g->at[i].left.path);
     }
     entity_table_done(&g->table);
+    free(g->at);
     free(g->device);
     free(g);
 }

@@ -47,8 +47,8 @@ struct cgroup_device {
 struct cgroups {
     struct cgroups_options options;
     struct entity_table table;
-    struct cgroup_state at[GROUPS_MAX];
-    size_t n;
+    struct cgroup_state *at;
+    size_t n, cap;
     bool v2[CGROUP_AT_MAX];       /* is this controller in the v2 hierarchy? */
     struct cgroup_device *device; /* devices that have been in I/O files so far */
     size_t n_devices, cap_devices, next_device;
