@@ -116,7 +116,7 @@ void recorder_first_tick(struct recorder *r)
     sampler_charge(&r->sampler, false); /* the cost of starting is not that of a sample */
     uint64_t now = sampler_tick_ns(&r->sampler), interval = schedule_interval(r->options->pace.interval_ns, now);
     r->pace.tick_due_ns = on_grid(r, now, now + interval, interval / GRID_PART);
-    r->pace.sampled_ns = r->pace.quiet_ns = now;
+    r->pace.sampled_ns = r->pace.quiet_ns = now; /* the next one is a sample */
     thin_out(r);
 }
 
@@ -146,8 +146,9 @@ static uint64_t next_check(const struct recorder *r, uint64_t now_ns, uint64_t s
  * jobs of an observer alone. Returns true if the check was all there is to do. */
 static bool only_check(struct recorder *r)
 {
-    if (r->options->pace.interval_ns && (r->all->only || r->options->scope.host))
-        return false;
+    bool is_fixed = r->options->pace.interval_ns, was_busy = r->pace.sampled_ns == r->pace.quiet_ns;
+    if (is_fixed && (r->all->only || r->options->scope.host || was_busy))
+        return false; /* the check of a job that was busy just now would find that it still is */
     if (!sampler_is_quiet(&r->sampler) || r->marks.edge) {
         end_rest(r);
         return false;
