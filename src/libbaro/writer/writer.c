@@ -43,10 +43,10 @@ const struct tape_io tape_io_real = {real_write, real_truncate, real_sync, NULL,
 
 /* Level 3 with tables that fit what a tick writes, some hundred bytes: larger ones find hardly more and take longer
  * (docs/decisions/0038-plain-coder.md). */
-static bool zstd_setup(ZSTD_CCtx *z)
+static bool zstd_setup(ZSTD_CCtx *z, int window_log)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 3)) &&
-           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, TAPE_WINDOW_LOG)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, window_log)) &&
            !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_hashLog, 9)) &&
            !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_chainLog, 11)) &&
            !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_minMatch, 4));
@@ -56,7 +56,29 @@ static bool zstd_setup(ZSTD_CCtx *z)
  * KB for the compressor, and 0.4 % more bytes on the tape. */
 void tape_writer_small(struct tape_writer *w)
 {
-    ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_windowLog, SMALL_WINDOW_LOG);
+    w->window_log = SMALL_WINDOW_LOG;
+}
+
+bool writer_make_zstd(struct tape_writer *w)
+{
+    if (!w->zstd && (w->zstd = ZSTD_createCCtx()) && !zstd_setup(w->zstd, w->window_log)) {
+        ZSTD_freeCCtx(w->zstd);
+        w->zstd = NULL;
+    }
+    return w->zstd;
+}
+
+void tape_writer_rest(struct tape_writer *w)
+{
+    if (!w->block_open)
+        return;
+    ZSTD_freeCCtx(w->zstd);
+    w->zstd = NULL;
+}
+
+void tape_writer_wake(struct tape_writer *w)
+{
+    w->block_open &= w->zstd != NULL;
 }
 
 static int set_up(struct tape_writer *w, const struct baro_header *header)
@@ -67,8 +89,8 @@ static int set_up(struct tape_writer *w, const struct baro_header *header)
     for (int kind = 0; kind < KIND_COUNT; kind++)
         columns_of_kind((enum baro_kind)kind, &w->columns[kind]);
     w->block = calloc(1, sizeof *w->block);
-    w->zstd = ZSTD_createCCtx();
-    if (!w->block || !w->zstd || !zstd_setup(w->zstd))
+    w->window_log = TAPE_WINDOW_LOG;
+    if (!w->block)
         return -ENOMEM;
     return encode_preface(&w->preface, header, nonce);
 }

@@ -41,7 +41,8 @@ struct tape_writer {
     struct frame_seed seed; /* seed of the CRCs */
     uint64_t end;           /* end of the last whole frame, or of bytes after it that could not be truncated */
 
-    ZSTD_CCtx *zstd;
+    ZSTD_CCtx *zstd; /* NULL: tape_writer_rest() */
+    int window_log;
     struct buf preface; /* until it is written */
     struct buf record, frame;
     struct buf declaration; /* declaration of one kind, while it is written */
@@ -76,6 +77,8 @@ struct tape_writer {
     size_t n_index, cap_index;
     unsigned index_step, index_skipped; /* every index_step-th block has an entry */
 };
+
+bool writer_make_zstd(struct tape_writer *w); /* false: no memory */
 
 /* encode.c: makes w->frame, with head. s may be NULL. Returns 0 or -errno. */
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);

@@ -15,6 +15,7 @@
 #define CHECK_GRID (250 * NS_PER_MS)
 #define GRID_PART 8u /* of the interval: so much earlier may a sample be to come together with those of other jobs */
 #define CHECKS_OF_A_CHARGE 16u
+#define WITHOUT_ZSTD (60 * NS_PER_SEC) /* when a block would end anyway: the next one begins with all rows */
 #define FILL_STEP (4 * NS_PER_MS)
 #define BEGUN_NS (2 * NS_PER_SEC) /* the recording has reached its steady state */
 
@@ -127,10 +128,11 @@ static void end_rest(struct recorder *r)
 {
     const struct baro_sample *s = r->pace.is_resting ? sampler_repeat(&r->sampler, r->pace.checked_ns) : NULL;
     r->pace.is_resting = false;
-    if (!s)
-        return;
-    writes_commit(r, s);
-    writes_observe(r, s);
+    if (s) {
+        writes_commit(r, s);
+        writes_observe(r, s);
+    }
+    tape_writer_wake(r->writer);
 }
 
 /* When an idle job is checked next. With a fixed interval that is when its next sample would be. */
@@ -157,6 +159,8 @@ static bool only_check(struct recorder *r)
     uint64_t now = sampler_tick_ns(&r->sampler),
              sample_ns = r->pace.sampled_ns + schedule_quiet(r->pace.quiet_ns, now, alone),
              next_ns = next_check(r, now, sample_ns);
+    if (now >= sample_ns && alone && now >= r->pace.quiet_ns + WITHOUT_ZSTD)
+        tape_writer_rest(r->writer);
     if (now >= sample_ns)
         return false;
     if (r->all->only || ++r->all->checks % CHECKS_OF_A_CHARGE == 0)

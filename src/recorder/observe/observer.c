@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,6 +17,7 @@
 
 #define TICKS_MOST 32u /* ticks in a row before events are read */
 #define SELECT_EVERY (500 * NS_PER_MS)
+#define TRIM_EVERY (60 * NS_PER_SEC) /* what idle jobs have freed lies between what others still have */
 
 struct observer {
     struct recorders all;
@@ -23,6 +25,7 @@ struct observer {
     uint64_t turn_due_ns;   /* CLOCK_MONOTONIC */
     uint64_t held_until_ns; /* the budget allows no tick before this time */
     uint64_t selected_ns;   /* when the process that selects was last checked */
+    uint64_t trimmed_ns;    /* when free memory was last given back to the kernel */
     bool stopping;
 };
 
@@ -222,6 +225,10 @@ static void run_loop(struct observer *o)
         if (now >= a->empty_due_ns)
             end_empty(o);
         tick_due(o);
+        if (now >= o->trimmed_ns + TRIM_EVERY) {
+            malloc_trim(0);
+            o->trimmed_ns = now;
+        }
     }
 }
 
