@@ -89,7 +89,7 @@ static int encode_pending(struct tape_writer *w)
         }
         const struct baseline *b = base_find(w, item.exit.id);
         bool known = b && b->texts && b->texts == texts_hash(item.exit.name, item.exit.cmdline);
-        exit_write(&w->record, w->block, &w->columns[BARO_KIND_EXIT], &item.exit, known);
+        exit_write(&w->record, w->block, w->columns[BARO_KIND_EXIT], &item.exit, known);
         r = encode_record(w, RECORD_EXIT);
     }
     return r;
@@ -124,7 +124,7 @@ static int encode_limits(struct tape_writer *w, bool opens)
 static void write_state(struct tape_writer *w, enum baro_kind kind, uint64_t *old_value, uint8_t *old_absent,
                         const uint64_t *value, const uint8_t *absent)
 {
-    const struct tape_columns *c = &w->columns[kind];
+    const struct tape_columns *c = w->columns[kind];
     row_write(&w->record, c, old_value, old_absent, value, absent, 0);
     memcpy(old_value, value, c->n * sizeof *value);
     memcpy(old_absent, absent, c->n);

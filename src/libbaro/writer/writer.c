@@ -68,6 +68,13 @@ bool writer_make_zstd(struct tape_writer *w)
     return w->zstd;
 }
 
+bool writer_make_columns(struct tape_writer *w, enum baro_kind kind)
+{
+    if (!w->columns[kind] && (w->columns[kind] = malloc(sizeof *w->columns[kind])))
+        columns_of_kind(kind, w->columns[kind]);
+    return w->columns[kind];
+}
+
 void tape_writer_rest(struct tape_writer *w)
 {
     if (!w->block_open)
@@ -86,11 +93,13 @@ static int set_up(struct tape_writer *w, const struct baro_header *header)
     uint8_t nonce[8];
     random_fill(nonce, sizeof nonce);
     w->seed = frame_seed(nonce);
-    for (int kind = 0; kind < KIND_COUNT; kind++)
-        columns_of_kind((enum baro_kind)kind, &w->columns[kind]);
+    static const enum baro_kind always[] = {BARO_KIND_PROCESS, BARO_KIND_JOB, BARO_KIND_RECORDER, BARO_KIND_EXIT};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        ok &= writer_make_columns(w, always[i]);
     w->block = calloc(1, sizeof *w->block);
     w->window_log = TAPE_WINDOW_LOG;
-    if (!w->block)
+    if (!w->block || !ok)
         return -ENOMEM;
     return encode_preface(&w->preface, header, nonce);
 }
@@ -132,6 +141,8 @@ void tape_writer_free(struct tape_writer *w)
     buf_done(&w->frame);
     buf_done(&w->pending.at);
     entities_free(w->entities);
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        free(w->columns[kind]);
     free(w->base);
     free(w->block);
     free(w->index);

@@ -46,7 +46,7 @@ struct tape_writer {
     struct buf preface; /* until it is written */
     struct buf record, frame;
     struct buf declaration; /* declaration of one kind, while it is written */
-    struct tape_columns columns[KIND_COUNT];
+    struct tape_columns *columns[KIND_COUNT]; /* NULL: no sample has had the kind so far */
 
     struct baseline *base; /* in the order of the last sample */
     size_t n_base, cap_base;
@@ -78,7 +78,9 @@ struct tape_writer {
     unsigned index_step, index_skipped; /* every index_step-th block has an entry */
 };
 
-bool writer_make_zstd(struct tape_writer *w); /* false: no memory */
+/* Both return false if out of memory. */
+bool writer_make_zstd(struct tape_writer *w);
+bool writer_make_columns(struct tape_writer *w, enum baro_kind kind);
 
 /* encode.c: makes w->frame, with head. s may be NULL. Returns 0 or -errno. */
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);

@@ -301,9 +301,8 @@ static bool tick_processes(void *state, const struct collector_tick *t)
     return true;
 }
 
-/* If the kernel counts the job's CPU time, that count shows whether any process has run, even one that is not known yet
- * (job_collector compares it), so no clock is read, and reads that are due by time alone (of a process that has not run)
- * wait for the next sample. */
+/* Reads that are due by time alone (of a process that has not run) wait for the next sample if the kernel counts the
+ * job's CPU time, because that count shows whether any process has run, even one that is not known yet. */
 static bool processes_are_quiet(void *state, uint64_t now_ns)
 {
     const struct processes *p = state;
@@ -314,10 +313,8 @@ static bool processes_are_quiet(void *state, uint64_t now_ns)
     for (size_t i = 0; i < tree->n; i++) {
         const struct gate *g = &tree->gates[i];
         uint64_t clock_ns = 0;
-        if (!g->pid || !g->due_ns)
-            return false;
-        if (!counted && (now_ns >= g->due_ns || clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL ||
-                         clock_ns != g->clock_ns))
+        if (!g->pid || !g->due_ns || (!counted && now_ns >= g->due_ns) ||
+            clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns)
             return false;
     }
     return true;
