@@ -6,7 +6,6 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -243,20 +242,9 @@ static void route(void *context, const struct helper_reply *reply)
         memory_take_reply(&((struct recorder *)about[i])->sampler.memory, reply);
 }
 
-/* A thousand jobs need some 15,000 descriptors; most systems set a soft limit of 1,024, and a high hard one. */
-static void allow_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int open_all(struct observer *o, struct baro_error *err)
 {
     struct recorders *a = &o->all;
-    allow_descriptors();
     recorders_init(a, NULL);
     a->say = o->options->say;
     a->say_context = o->options->context;
