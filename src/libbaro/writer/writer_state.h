@@ -45,7 +45,7 @@ struct tape_writer {
     int window_log;
     struct buf preface; /* until it is written */
     struct buf record, frame;
-    struct buf declaration; /* declaration of one kind, while it is written */
+    struct buf declaration;                   /* declaration of one kind, while it is written */
     struct tape_columns *columns[KIND_COUNT]; /* NULL: no sample has had the kind so far */
 
     struct baseline *base; /* in the order of the last sample */

@@ -350,8 +350,8 @@ void limits_turn(struct recorder *r)
 
 /* ---- the beginning and the end ---- */
 
-/* An observer has a thousand jobs, each of which is in one hierarchy of eight where version 2 has all controllers: 2.7 kB
- * instead of 23. */
+/* An observer has a thousand jobs, each of which is in one hierarchy of eight where version 2 has all controllers: 2.7
+ * kB instead of 23. */
 static void trim_places(struct recorder *r)
 {
     size_t size = offsetof(struct limits_watch, places.at) + r->places->n * sizeof(*r->places->at);

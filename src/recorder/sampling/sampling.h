@@ -61,8 +61,8 @@ struct sampling {
     uint32_t entity_ids; /* the last id that was given to a CPU, disk, control group ... */
     uint64_t now_ns;     /* time of the tick */
     uint64_t ticks;
-    uint64_t thinned;         /* reads that were left out for the budget */
-    char *text;               /* that of the account, SAMPLING_TEXT bytes */
+    uint64_t thinned; /* reads that were left out for the budget */
+    char *text;       /* that of the account, SAMPLING_TEXT bytes */
 };
 
 /* Returns the present time, since the tape began. (now_ns is when the tick began, or the last sampler_advance().) */
