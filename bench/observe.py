@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one observer of many jobs costs, beside a monitor with a thread for each job.
 
-    observe.py [-j 10,100,1000] [-t off,budget,threads,tasks,record] [-s SECONDS] [-i INTERVAL] [-n PROCESSES] [-- OPTION...]
+    observe.py [-j 10,100,1000] [-t off,base,budget,threads,tasks,record] [-s SECONDS] [-i INTERVAL] [-n PROCESSES]
+               [-w WAKING] [-b BUSY] [-- OPTION...]
 
-A job is a control group of PROCESSES processes (default 10), of which one wakes up once a second. For each number of
-jobs, the tools watch the same groups one after the other:
+A job is a control group of PROCESSES processes (default 10). In a share of the jobs (BUSY, default 1), WAKING of them
+(default 1) wake up once a second; all others sleep. For each number of jobs, the tools watch the same groups one after
+the other:
 
     off      baro observe --overhead off, with a sample each INTERVAL (default 1 s)
+    base     the same with the program that the environment names in BARO_BASE, to compare two versions
     budget   the same within the default budget
     threads  a thread for each job that reads its processes with psutil once in each INTERVAL
     tasks    as off, with a task file for each job instead, which has one rule: a regular expression for its commands
@@ -38,7 +41,8 @@ import measure
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BARO", HERE.parent / "build/baro")).resolve().parent
-TOOLS = {"off": "baro observe --overhead off", "budget": "baro observe", "threads": "a thread for each job",
+BASE = os.environ.get("BARO_BASE")
+TOOLS = {"off": "baro observe --overhead off", "base": "that of BARO_BASE", "budget": "baro observe", "threads": "a thread for each job",
          "tasks": "baro observe --tasks --overhead off", "record": "baro record --task, one job"}
 WARM_S, WINDOW_LEAST_S, WINDOW_MOST_S = 4, 4, 20
 TAPES_MOST = 20  # whose samples are counted
@@ -120,7 +124,7 @@ def remove(groups):
 
 
 @contextlib.contextmanager
-def jobs(n, processes):
+def jobs(n, a):
     """n control groups with processes; yields the group that they are in, and their first pids."""
     top = new_group()
     procs, groups = [], []
@@ -129,7 +133,8 @@ def jobs(n, processes):
             group = measure.Cgroup(top / f"job-{i:04}")
             group.path.mkdir()
             groups.append(group)
-            command = [f"population-{i:04}", str(processes - 1), "1", "1000000", "64"]
+            waking = a.waking if (i + 1) * a.busy // 1 > i * a.busy // 1 else 0
+            command = [f"population-{i:04}", str(a.processes - 1), str(waking), "1000000", "64"]
             procs.append(
                 subprocess.Popen(
                     command,
@@ -181,7 +186,7 @@ def command_of(tool, top, pids, folder, a):
                ["-q", "--tasks", files / "job-0000.yaml", "-o", folder / "job-0000.baro"]
     else:
         what = ["--dir", folder, "--cgroup", f"{top}/job-*"]
-    command = [BUILD / "baro", "record" if tool == "record" else "observe", *what, "-i", f"{a.interval:g}s"]
+    command = [BASE if tool == "base" else BUILD / "baro", "record" if tool == "record" else "observe", *what, "-i", f"{a.interval:g}s"]
     return [*command, *(["--overhead", "off"] if tool != "budget" else []), *a.options]
 
 
@@ -226,11 +231,12 @@ def measured(tool, top, pids, until, a):
 def print_table(rows, a):
     print(f"\n{os.cpu_count()} CPUs, Linux {platform.release()}, {a.processes} processes in a job, an interval of "
           f"{a.interval:g} s; CPU in % of a core\n")
-    print("| jobs | tool | jobs watched | CPU | memory | samples of a job in a second |")
-    print("|--:|---|--:|--:|--:|--:|")
+    print("| jobs | tool | jobs watched | CPU | CPU for a process and second | memory | for a job | samples of a job in a second |")
+    print("|--:|---|--:|--:|--:|--:|--:|--:|")
     for n, tool, r in rows:
-        words = f"{r['watched']:,} | {r['cpu']:.2f} % | {r['memory']:.1f} MiB | {r['rate']:.3f}" if "cpu" in r else \
-                f"| | | {r['error']}"
+        words = f"{r['watched']:,} | {r['cpu']:.2f} % | {r['cpu'] * 1e4 / n / a.processes:.2f} µs | " \
+                f"{r['memory']:.1f} MiB | {r['memory'] * 1024 / n:.0f} KiB | {r['rate']:.3f}" if "cpu" in r else \
+                f"| | | | | {r['error']}"
         print(f"| {n:,} | {TOOLS[tool]} | {words} |")
 
 
@@ -238,11 +244,13 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-j", default="10,100,1000", dest="jobs", help="how many jobs, such as 10,100")
     parser.add_argument(
-        "-t", default="off,budget,threads", dest="tools", help="some of off,budget,threads,tasks,record"
+        "-t", default="off,budget,threads", dest="tools", help="some of off,base,budget,threads,tasks,record"
     )
     parser.add_argument("-s", type=float, default=140, dest="seconds", help="for all of it")
     parser.add_argument("-i", type=float, default=1, dest="interval", help="in seconds")
     parser.add_argument("-n", type=int, default=10, dest="processes", help="in each job, at least 2")
+    parser.add_argument("-w", type=int, default=1, dest="waking", help="processes of a job that wake up")
+    parser.add_argument("-b", type=float, default=1, dest="busy", help="the share of jobs in which they do")
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
     a = parser.parse_args(words[:split])
@@ -268,7 +276,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a pipe for each job
     end, left, rows = time.monotonic() + a.seconds, len(a.jobs) * len(a.tools), []
     for n in a.jobs:
-        with jobs(n, a.processes) as (top, pids):
+        with jobs(n, a) as (top, pids):
             for tool in a.tools:
                 share = (end - time.monotonic() - sum(a.jobs) / 150) / left  # the rest: to end, and to count samples
                 r = measured(tool, top, pids, time.monotonic() + share, a)

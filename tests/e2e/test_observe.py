@@ -425,8 +425,9 @@ def test_tcp_goes_on(run, work, jobs, observer, wait_until):
 
 
 @needs_root
+@pytest.mark.parametrize("interval", ["auto", "100ms"])
 @pytest.mark.parametrize("wakes", ["computes", "forks", "joined"])
-def test_idle_groups_rest(run, work, jobs, observer, started, wait_until, wakes):
+def test_idle_groups_rest(run, work, jobs, observer, started, wait_until, wakes, interval):
     """An idle group has few samples. One that wakes up has them again, and all that it used is counted."""
     fifo = work / "fifo"
     os.mkfifo(fifo)
@@ -434,7 +435,7 @@ def test_idle_groups_rest(run, work, jobs, observer, started, wait_until, wakes)
     group = jobs("idle", ["sleep", "1000"] if wakes == "joined" else sleeper)
     if wakes == "joined":
         group.process, before = started(sleeper), group.process
-    observer.start()
+    observer.start("-i", interval)
     tape = observer.tape(group)
     wait_until(lambda: rests(run, tape), "a pause of a second")
     pid = group.process.pid

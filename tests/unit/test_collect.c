@@ -367,6 +367,7 @@ TEST(own_memory)
     files_put(dir, "8/status", STATUS(8, "50", "1200"));
     s = (struct sampling){
         .account = &account,
+        .text = account.text,
         .job = &job,
         .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8}}};
     const struct worker_options w = {.shared_bytes = sizeof(struct worker_shared), .live = rest};

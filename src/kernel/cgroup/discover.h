@@ -39,9 +39,9 @@ struct cgroup_location {
 
 struct cgroup_hierarchies {
     size_t n;
-    struct cgroup_location at[CGROUP_AT_MAX];
     int8_t of[CGROUP_AT_MAX]; /* index into at[]; -1: no visible hierarchy has this controller */
     uint32_t hidden;          /* bit per controller: the process is in a group whose directory is not visible */
+    struct cgroup_location at[CGROUP_AT_MAX];
 };
 
 /* Fills *ret (some 16 KB) with what is found, which may be nothing. pid 0: this process. root_fd is a descriptor of

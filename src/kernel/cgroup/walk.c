@@ -224,7 +224,11 @@ int cgroup_walk_groups(struct cgroup_walk *w)
     return 0;
 }
 
-/* A list may be larger than any buffer: it is read in pieces that are cut at a newline. */
+#define WHOLE 2048u
+
+/* A list may be larger than any buffer: it is read in pieces that are cut at a newline. The kernel makes it in a buffer
+ * of a page at least, and a read ends early only where that buffer is full or the list ends (fs/seq_file.c), so a first
+ * piece of less than WHOLE bytes is all of it. */
 static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context, int32_t pid), void *context)
 {
     size_t kept = 0;
@@ -236,6 +240,7 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
             return errno == ENODEV ? -ENODEV : count;
         if (n == 0)
             return count;
+        bool is_whole = at == 0 && (size_t)n < cap && n < (ssize_t)WHOLE;
         at += n;
         struct span rest = span_of(text, kept + (size_t)n), line;
         while (rest.len && memchr(rest.at, '\n', rest.len)) {
@@ -246,6 +251,8 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
             fn(context, (int32_t)pid);
             count++;
         }
+        if (is_whole)
+            return count;
         kept = rest.len < cap / 2 ? rest.len : 0;
         memmove(text, rest.at, kept);
     }

@@ -9,9 +9,26 @@
 #include "libbaro/tape/schema.h"
 #include "libbaro/writer/writer_state.h"
 
+/* Adds bytes to the zstd stream as raw blocks (RFC 8878, 3.1.1.2), which any decoder continues with. A block has a head
+ * of three bytes, little-endian: bit 0 is "last", bits 1 and 2 the type, 0 for raw, the others its size. The size is at
+ * most the window's. Example: 28 bytes have the head e0 00 00. */
+static int pack_raw(struct tape_writer *w, const uint8_t *at, size_t len)
+{
+    enum { RAW_MOST = 1024 };
+    for (size_t n; len > 0; at += n, len -= n) {
+        n = len < RAW_MOST ? len : RAW_MOST;
+        const uint8_t head[3] = {(uint8_t)(n << 3), (uint8_t)(n >> 5), 0};
+        buf_add(&w->frame, head, sizeof head);
+        buf_add(&w->frame, at, n);
+    }
+    return w->frame.failed ? -ENOMEM : w->frame.len - FRAME_HEAD_SIZE > FRAME_PAYLOAD_MAX ? -EFBIG : 0;
+}
+
 static int pack(struct tape_writer *w, const void *at, size_t len, ZSTD_EndDirective how)
 {
     ZSTD_inBuffer in = {at, len, 0};
+    if (!w->zstd)
+        return pack_raw(w, at, len);
     for (;;) {
         if (!buf_reserve(&w->frame, 512 + (len - in.pos) / 4))
             return -ENOMEM;
@@ -72,7 +89,7 @@ static int encode_pending(struct tape_writer *w)
         }
         const struct baseline *b = base_find(w, item.exit.id);
         bool known = b && b->texts && b->texts == texts_hash(item.exit.name, item.exit.cmdline);
-        exit_write(&w->record, w->block, &w->columns[BARO_KIND_EXIT], &item.exit, known);
+        exit_write(&w->record, w->block, w->columns[BARO_KIND_EXIT], &item.exit, known);
         r = encode_record(w, RECORD_EXIT);
     }
     return r;
@@ -107,7 +124,7 @@ static int encode_limits(struct tape_writer *w, bool opens)
 static void write_state(struct tape_writer *w, enum baro_kind kind, uint64_t *old_value, uint8_t *old_absent,
                         const uint64_t *value, const uint8_t *absent)
 {
-    const struct tape_columns *c = &w->columns[kind];
+    const struct tape_columns *c = w->columns[kind];
     row_write(&w->record, c, old_value, old_absent, value, absent, 0);
     memcpy(old_value, value, c->n * sizeof *value);
     memcpy(old_absent, absent, c->n);
@@ -176,8 +193,10 @@ static bool block_is_full(const struct tape_writer *w, uint64_t t_ns)
     return (w->delta_bytes >= FULL || t_ns - w->block_t_ns >= minute) && w->delta_bytes >= KEYS * w->key_bytes;
 }
 
-static void open_block(struct tape_writer *w, uint64_t t_ns)
+static bool open_block(struct tape_writer *w, uint64_t t_ns)
 {
+    if (!writer_make_zstd(w))
+        return false;
     ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
     memset(w->block, 0, sizeof *w->block);
     entities_new_block(w->entities);
@@ -186,6 +205,7 @@ static void open_block(struct tape_writer *w, uint64_t t_ns)
     w->block_t_ns = t_ns;
     w->key_bytes = w->delta_bytes = 0;
     w->raw = 0;
+    return true;
 }
 
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns)
@@ -197,7 +217,8 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
     buf_clear(&w->record);
     buf_add(&w->frame, head, sizeof head);
     if (opens) {
-        open_block(w, t_ns);
+        if (!open_block(w, t_ns))
+            return -ENOMEM;
         put_le64(t, t_ns);
         buf_add(&w->frame, t, sizeof t);
     }

@@ -95,8 +95,8 @@ static struct entity_writer *writer_of(struct tape_writer *w)
 static struct kind_rows *rows_of(struct tape_writer *w, int kind)
 {
     struct kind_rows **k = &w->entities->kind[kind];
-    if (!*k && (*k = calloc(1, sizeof **k)))
-        (*k)->c = &w->columns[kind];
+    if (!*k && writer_make_columns(w, (enum baro_kind)kind) && (*k = calloc(1, sizeof **k)))
+        (*k)->c = w->columns[kind];
     return *k;
 }
 

@@ -50,7 +50,7 @@ static void encode_known(struct walk *k, size_t i, struct baseline *b, const str
     if (!(flags & ROW_INFO) && p->read_ns == b->read_ns && same_values(b, p))
         return;
     write_gap(k, i);
-    row_write(&w->record, &w->columns[BARO_KIND_PROCESS], b->value, b->absent, p->value, p->absent, flags);
+    row_write(&w->record, w->columns[BARO_KIND_PROCESS], b->value, b->absent, p->value, p->absent, flags);
     if (flags & ROW_READ)
         buf_zigzag(&w->record, (int64_t)(p->read_ns - b->read_ns));
     if (flags & ROW_INFO)
@@ -65,7 +65,7 @@ static void encode_new(struct walk *k, size_t i, struct baseline *b, const struc
     struct row *last = &w->block->fresh;
     unsigned flags = ROW_INFO | (p->read_ns != k->t_ns ? ROW_READ : 0);
     write_gap(k, i);
-    row_write(&w->record, &w->columns[BARO_KIND_PROCESS], last->value, last->absent, p->value, p->absent, flags);
+    row_write(&w->record, w->columns[BARO_KIND_PROCESS], last->value, last->absent, p->value, p->absent, flags);
     if (flags & ROW_READ)
         buf_zigzag(&w->record, (int64_t)(p->read_ns - k->t_ns));
     write_info(k, b, p, cut);

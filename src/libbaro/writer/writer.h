@@ -37,6 +37,14 @@ int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *
                     struct baro_error *err);
 int tape_writer_start(struct tape_writer *w, struct baro_error *err);
 
+/* Takes less memory, for one of many tapes that a process writes at the same time. Only before the first commit. */
+void tape_writer_small(struct tape_writer *w);
+
+/* The job is idle. Frees the compressor: until the next block, frames of a few bytes go into the same zstd stream as
+ * they are. Call tape_writer_wake() before the first sample of the job that is idle no longer: it begins a block. */
+void tape_writer_rest(struct tape_writer *w);
+void tape_writer_wake(struct tape_writer *w);
+
 /* Copies an exit or an event for the next commit. At most 256 KB wait; at half of that they are committed at once.
  * While writes fail, what does not fit is counted, and the event of the gap has the counts. */
 void tape_writer_exit(struct tape_writer *w, const struct baro_exit *e);

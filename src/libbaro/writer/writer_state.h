@@ -41,11 +41,12 @@ struct tape_writer {
     struct frame_seed seed; /* seed of the CRCs */
     uint64_t end;           /* end of the last whole frame, or of bytes after it that could not be truncated */
 
-    ZSTD_CCtx *zstd;
+    ZSTD_CCtx *zstd; /* NULL: tape_writer_rest() */
+    int window_log;
     struct buf preface; /* until it is written */
     struct buf record, frame;
-    struct buf declaration; /* declaration of one kind, while it is written */
-    struct tape_columns columns[KIND_COUNT];
+    struct buf declaration;                   /* declaration of one kind, while it is written */
+    struct tape_columns *columns[KIND_COUNT]; /* NULL: no sample has had the kind so far */
 
     struct baseline *base; /* in the order of the last sample */
     size_t n_base, cap_base;
@@ -73,9 +74,13 @@ struct tape_writer {
     uint64_t n_samples, n_exits, n_events;
 
     struct index_entry *index;
-    size_t n_index;
+    size_t n_index, cap_index;
     unsigned index_step, index_skipped; /* every index_step-th block has an entry */
 };
+
+/* Both return false if out of memory. */
+bool writer_make_zstd(struct tape_writer *w);
+bool writer_make_columns(struct tape_writer *w, enum baro_kind kind);
 
 /* encode.c: makes w->frame, with head. s may be NULL. Returns 0 or -errno. */
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/collectors/sampler.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "kernel/cgroup/meter.h"
 
@@ -45,8 +48,13 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     if (g->options.wanted & 1ull << PROCESS_run_delay)
         g->options.wanted |= 1ull << PROCESS_run_delay_lag;
     g->need = metric_need(g->options.wanted);
-    account_init(&s->account, options->overhead_ppm, options->start_monotonic_ns);
-    g->account = options->account ? options->account : &s->account;
+    s->account = options->account ? NULL : malloc(sizeof(*s->account));
+    g->account = options->account ? options->account : s->account;
+    if (!g->account)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (s->account)
+        account_init(s->account, options->overhead_ppm, options->start_monotonic_ns);
+    g->text = g->account->text;
     g->level_reported = g->account->budget.level;
     own_cost_init(&s->own, g);
     group_job_init(&s->group, g);
@@ -88,6 +96,8 @@ int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns
 void sampler_done(struct sampler *s)
 {
     collectors_close(&s->sampling.collectors, false);
+    free(s->account);
+    s->account = NULL;
 }
 
 void sampler_end_helpers(struct sampler *s)

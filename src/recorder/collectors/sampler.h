@@ -32,7 +32,7 @@ struct sampler {
     struct directory_row directories;
     struct gpu_row gpu;
     struct own_cost own;
-    struct account account; /* unless it is shared */
+    struct account *account; /* NULL: it is shared */
 };
 
 /* The sampler may not be moved in memory afterwards. */

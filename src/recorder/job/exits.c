@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the exit record of a process from the values that were read last and from what was reported when it ended. */
 
+#include <stdlib.h>
+
+#include "base/array.h"
 #include "base/clock.h"
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
@@ -211,13 +214,26 @@ static const struct job_reported *reported_at(const struct job *j, uint64_t n)
     return n && n + JOB_REPORTED > j->reports.n ? &j->reports.at[(n - 1) % JOB_REPORTED] : NULL;
 }
 
+static uint64_t last_with_hash(const struct job *j, int32_t pid)
+{
+    return j->reports.of ? j->reports.of[(uint32_t)pid % JOB_REPORTED_HASH] : 0;
+}
+
 /* Returns the last one with this pid. */
 static const struct job_reported *last_reported(const struct job *j, int32_t pid)
 {
-    const struct job_reported *r = reported_at(j, j->reports.of[(uint32_t)pid % JOB_REPORTED_HASH]);
+    const struct job_reported *r = reported_at(j, last_with_hash(j, pid));
     while (r && r->key.pid != pid)
         r = reported_at(j, r->before);
     return r;
+}
+
+static bool make_report_room(struct job_reports *r)
+{
+    struct job_reported *grown = r->n < JOB_REPORTED ? array_room(r->at, r->n, &r->cap, sizeof(*grown)) : r->at;
+    r->at = grown ? grown : r->at;
+    r->of = r->of ? r->of : calloc(JOB_REPORTED_HASH, sizeof(*r->of));
+    return grown && r->of;
 }
 
 /* Was the exit of this process reported before? A process whose exit was reported can be found again, for example by a
@@ -229,6 +245,8 @@ static bool was_reported(struct job *j, const struct member *m)
     const struct job_reported *last = last_reported(j, m->row.key.pid);
     uint64_t end_ns = m->life.end_reported ? m->life.end_ns : max_u64(m->life.gone_ns, m->life.end_ns);
     bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->life.begin_ns <= last->end_ns;
+    if (!make_report_room(&j->reports))
+        return same; /* out of memory: if it is found again, it counts twice */
     uint64_t *of = &j->reports.of[(uint32_t)m->row.key.pid % JOB_REPORTED_HASH];
     j->reports.at[j->reports.n++ % JOB_REPORTED] =
         (struct job_reported){m->row.key, m->life.begin_ns, end_ns, *of, is_unreaped(m), member_is_final(m)};
@@ -273,7 +291,7 @@ struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_
         if (m->row.key.pid == pid && is_same_process(j, m, start, t_ns))
             return m;
     }
-    uint64_t n = j->reports.of[(uint32_t)pid % JOB_REPORTED_HASH];
+    uint64_t n = last_with_hash(j, pid);
     for (const struct job_reported *r; (r = reported_at(j, n)) != NULL; n = r->before) {
         bool same = !start || (r->key.start ? r->key.start == start : fits(j, start, r->begin_ns, r->end_ns));
         if (r->key.pid != pid || r->is_claimed || !same)

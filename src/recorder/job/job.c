@@ -21,7 +21,11 @@ void job_done(struct job *j)
     }
     late_done(j);
     tree_done(&j->tree);
+    free(j->reports.at);
+    free(j->reports.of);
     free(j->tasks);
+    j->reports.at = NULL;
+    j->reports.of = NULL;
     j->tasks = NULL;
 }
 

@@ -110,8 +110,9 @@ struct job_shortfall {
 /* The last exits that were reported, by pid: none is reported twice, and none is added again when the wrapper reports
  * it after that. */
 struct job_reports {
-    struct job_reported at[JOB_REPORTED]; /* a ring: number n is at (n - 1) % JOB_REPORTED */
-    uint64_t n, of[JOB_REPORTED_HASH];    /* by the hash of a pid: the number of the last one; 0: none */
+    struct job_reported *at; /* a ring that grows to JOB_REPORTED: number n is at (n - 1) % JOB_REPORTED */
+    size_t cap;
+    uint64_t n, *of; /* by the hash of a pid, JOB_REPORTED_HASH of them: the number of the last one; 0: none */
 };
 
 struct job_counts {

@@ -31,7 +31,7 @@ static void on_forks(void *context, const struct exits_event *e)
     for (size_t i = 0; i < n; i++)
         event_apply(prepared(a, about[i]), e);
     for (size_t i = 0; e->kind == EVENT_LOST && i < a->n; i++)
-        event_apply(prepared(a, a->due[i]), e);
+        event_apply(prepared(a, a->due[i].recorder), e);
 }
 
 static void on_usage(void *context, const struct exits_event *e)
@@ -48,7 +48,7 @@ static void on_usage(void *context, const struct exits_event *e)
     else if (e->kind != EVENT_LOST && (a->select.first || !n))
         event_stash(a, e); /* a process that is selected may join a job after its end */
     for (size_t i = 0; !a->only && e->kind == EVENT_LOST && i < a->n; i++)
-        event_lost_usage(prepared(a, a->due[i]), e->count);
+        event_lost_usage(prepared(a, a->due[i].recorder), e->count);
 }
 
 int event_read(struct recorders *a)

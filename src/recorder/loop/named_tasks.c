@@ -72,10 +72,17 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool i
     if (!task)
         return;
     struct task_root found = {.key = key, .task = task, .itself = itself, .since_ns = sampler_now(&r->sampler)};
-    if (root)
+    if (root) {
         label_root(r, root, &found);
-    else if (r->tasks.n_roots < TASK_ROOTS_MOST)
-        r->tasks.roots[r->tasks.n_roots++] = found;
+        return;
+    }
+    bool is_full = r->tasks.n_roots >= TASK_ROOTS_MOST;
+    struct task_root *grown =
+        is_full ? NULL : array_room(r->tasks.roots, r->tasks.n_roots, &r->tasks.cap_roots, sizeof(*grown));
+    if (!grown)
+        return;
+    r->tasks.roots = grown;
+    r->tasks.roots[r->tasks.n_roots++] = found;
 }
 
 void tasks_ended(struct recorder *r, const char *name, int wait_status)
@@ -149,5 +156,8 @@ void tasks_close(struct recorder *r)
     while (r->tasks.n_held)
         baro_row_free(r->tasks.held[--r->tasks.n_held]);
     free(r->tasks.held);
+    free(r->tasks.roots);
     r->tasks.held = NULL;
+    r->tasks.roots = NULL;
+    r->tasks.n_roots = 0;
 }

@@ -13,7 +13,9 @@
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
 #define CHECK_GRID (250 * NS_PER_MS)
+#define GRID_PART 8u /* of the interval: so much earlier may a sample be to come together with those of other jobs */
 #define CHECKS_OF_A_CHARGE 16u
+#define WITHOUT_ZSTD (60 * NS_PER_SEC) /* when a block would end anyway: the next one begins with all rows */
 #define FILL_STEP (4 * NS_PER_MS)
 #define BEGUN_NS (2 * NS_PER_SEC) /* the recording has reached its steady state */
 
@@ -91,6 +93,15 @@ void recorder_last_tick(struct recorder *r)
     recorder_flush(r);
 }
 
+/* Jobs of an observer are sampled together, as waking up costs more than a check of an idle job: a time is moved to
+ * the last one before it that all jobs share, if that is still to come. Example: with a grid of 125 ms, due at 7.700 s
+ * becomes 7.625 s. */
+static uint64_t on_grid(const struct recorder *r, uint64_t now_ns, uint64_t due_ns, uint64_t grid_ns)
+{
+    uint64_t start = r->header.start_monotonic_ns, grid = (due_ns + start) / grid_ns * grid_ns;
+    return !r->all->only && grid > now_ns + start ? grid - start : due_ns;
+}
+
 /* Without processes there is nothing that needs the dense samples at the beginning of a recording. */
 static void thin_out(struct recorder *r)
 {
@@ -104,9 +115,9 @@ void recorder_first_tick(struct recorder *r)
     r->pace.is_first_due = false;
     take_sample(r);
     sampler_charge(&r->sampler, false); /* the cost of starting is not that of a sample */
-    r->pace.tick_due_ns =
-        sampler_tick_ns(&r->sampler) + schedule_interval(r->options->pace.interval_ns, sampler_tick_ns(&r->sampler));
-    r->pace.sampled_ns = r->pace.quiet_ns = sampler_tick_ns(&r->sampler);
+    uint64_t now = sampler_tick_ns(&r->sampler), interval = schedule_interval(r->options->pace.interval_ns, now);
+    r->pace.tick_due_ns = on_grid(r, now, now + interval, interval / GRID_PART);
+    r->pace.sampled_ns = r->pace.quiet_ns = now; /* the next one is a sample */
     thin_out(r);
 }
 
@@ -117,25 +128,29 @@ static void end_rest(struct recorder *r)
 {
     const struct baro_sample *s = r->pace.is_resting ? sampler_repeat(&r->sampler, r->pace.checked_ns) : NULL;
     r->pace.is_resting = false;
-    if (!s)
-        return;
-    writes_commit(r, s);
-    writes_observe(r, s);
+    if (s) {
+        writes_commit(r, s);
+        writes_observe(r, s);
+    }
+    tape_writer_wake(r->writer);
 }
 
-/* Idle jobs of an observer are checked together, as waking up costs more than a check. */
-static uint64_t on_grid(const struct recorder *r, uint64_t now_ns, uint64_t due_ns)
+/* When an idle job is checked next. With a fixed interval that is when its next sample would be. */
+static uint64_t next_check(const struct recorder *r, uint64_t now_ns, uint64_t sample_ns)
 {
-    uint64_t start = r->header.start_monotonic_ns, grid = (due_ns + start) / CHECK_GRID * CHECK_GRID;
-    return grid > now_ns + start ? grid - start : due_ns;
+    uint64_t missed, fixed = r->options->pace.interval_ns, check_ns = schedule_check(r->pace.quiet_ns, now_ns);
+    if (fixed)
+        return schedule_next(fixed, r->pace.tick_due_ns, now_ns, &missed);
+    return on_grid(r, now_ns, min_u64(check_ns, sample_ns), CHECK_GRID);
 }
 
-/* With interval auto, an idle job is only checked, and sampled rarely, for the machine around it. Returns true if the
- * check was all there is to do. */
+/* An idle job is only checked, and sampled rarely, for the machine around it. With a fixed interval this holds for the
+ * jobs of an observer alone. Returns true if the check was all there is to do. */
 static bool only_check(struct recorder *r)
 {
-    if (r->options->pace.interval_ns)
-        return false;
+    bool is_fixed = r->options->pace.interval_ns, was_busy = r->pace.sampled_ns == r->pace.quiet_ns;
+    if (is_fixed && (r->all->only || r->options->scope.host || was_busy))
+        return false; /* the check of a job that was busy just now would find that it still is */
     if (!sampler_is_quiet(&r->sampler) || r->marks.edge) {
         end_rest(r);
         return false;
@@ -143,7 +158,9 @@ static bool only_check(struct recorder *r)
     bool alone = !r->all->only && !r->options->scope.host;
     uint64_t now = sampler_tick_ns(&r->sampler),
              sample_ns = r->pace.sampled_ns + schedule_quiet(r->pace.quiet_ns, now, alone),
-             check_ns = schedule_check(r->pace.quiet_ns, now), next_ns = check_ns < sample_ns ? check_ns : sample_ns;
+             next_ns = next_check(r, now, sample_ns);
+    if (now >= sample_ns && alone && now >= r->pace.quiet_ns + WITHOUT_ZSTD)
+        tape_writer_rest(r->writer);
     if (now >= sample_ns)
         return false;
     if (r->all->only || ++r->all->checks % CHECKS_OF_A_CHARGE == 0)
@@ -151,7 +168,7 @@ static bool only_check(struct recorder *r)
     r->pace.is_resting = true;
     r->pace.is_held = false;
     r->pace.checked_ns = now;
-    r->pace.tick_due_ns = r->all->only ? sampler_wait(&r->sampler, now, next_ns, NS_PER_SEC) : on_grid(r, now, next_ns);
+    r->pace.tick_due_ns = r->all->only ? sampler_wait(&r->sampler, now, next_ns, NS_PER_SEC) : next_ns;
     return true;
 }
 
@@ -163,7 +180,7 @@ void recorder_place(struct recorder *r)
 
 void recorder_wake(struct recorder *r)
 {
-    if (r->all->only || !r->pace.is_resting || !sampler_is_stirred(&r->sampler))
+    if (r->all->only || !r->pace.is_resting || r->options->pace.interval_ns || !sampler_is_stirred(&r->sampler))
         return;
     r->pace.tick_due_ns = sampler_now(&r->sampler);
     recorder_place(r);
@@ -205,8 +222,10 @@ static void plan(struct recorder *r, uint64_t due_ns)
     uint64_t next = schedule_next(fixed, due_ns, now, &missed);
     uint64_t interval = schedule_interval(fixed, due_ns);
     /* An observer asks the budget when the sample is due (recorder/observe). */
-    uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval) : next;
-    uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
+    uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval)
+                    : fixed      ? next
+                                 : on_grid(r, now, next, interval / GRID_PART);
+    uint64_t late = paid < next ? 0 : (paid - next + (fixed ? interval - 1 : 0)) / interval;
     own_cost_left_out(&r->sampler.own, late + (r->pace.is_held ? missed : 0));
     r->pace.tick_due_ns = before_full(r, now, fixed ? next + late * interval : paid);
     thin_out(r);
@@ -234,5 +253,5 @@ void recorder_scheduled_tick(struct recorder *r)
         r->pace.trimmed = true;
     }
     sampler_charge(&r->sampler, true);
-    plan(r, rested ? r->pace.sampled_ns : due);
+    plan(r, rested && !r->options->pace.interval_ns ? r->pace.sampled_ns : due);
 }

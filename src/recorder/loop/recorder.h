@@ -49,7 +49,6 @@ struct pace {
     bool is_held;        /* the budget did not allow its tick when it was due */
     bool is_resting;     /* the job is idle: only its CPU clocks are checked */
     bool trimmed;        /* memory was given back after the first samples */
-    size_t due_at;       /* its place among the recorders of an observer: recorders.c */
 };
 
 /* Writes of the tape, which may hang: recorder.c. */

@@ -36,43 +36,51 @@ uint64_t recorders_due_ns(const struct recorder *r)
     return r->pace.tick_due_ns + r->header.start_monotonic_ns;
 }
 
+/* Puts the recorder into the free place i, and moves it from there to where it belongs. */
 static void place_in_heap(struct recorders *a, size_t i, struct recorder *r)
 {
-    a->due[i] = r;
-    r->pace.due_at = i;
+    const struct recorder_due now = {recorders_due_ns(r), r};
+    for (; i && a->due[(i - 1) / 2].ns > now.ns; i = (i - 1) / 2)
+        a->due[i] = a->due[(i - 1) / 2];
+    for (size_t child; (child = 2 * i + 1) < a->n; i = child) {
+        child += child + 1 < a->n && a->due[child + 1].ns < a->due[child].ns;
+        if (a->due[child].ns >= now.ns)
+            break;
+        a->due[i] = a->due[child];
+    }
+    a->due[i] = now;
+}
+
+/* Mostly it is the first one, whose tick was just taken. */
+static size_t place_of(const struct recorders *a, const struct recorder *r)
+{
+    size_t i = 0;
+    while (i < a->n && a->due[i].recorder != r)
+        i++;
+    return i;
 }
 
 void recorders_place(struct recorders *a, struct recorder *r)
 {
-    uint64_t due = recorders_due_ns(r);
-    size_t i = r->pace.due_at;
-    for (; i && recorders_due_ns(a->due[(i - 1) / 2]) > due; i = (i - 1) / 2)
-        place_in_heap(a, i, a->due[(i - 1) / 2]);
-    for (size_t child; (child = 2 * i + 1) < a->n; i = child) {
-        child += child + 1 < a->n && recorders_due_ns(a->due[child + 1]) < recorders_due_ns(a->due[child]);
-        if (recorders_due_ns(a->due[child]) >= due)
-            break;
-        place_in_heap(a, i, a->due[child]);
-    }
-    place_in_heap(a, i, r);
+    size_t i = place_of(a, r);
+    if (i < a->n)
+        place_in_heap(a, i, r);
 }
 
 int recorders_add(struct recorders *a, struct recorder *r)
 {
-    struct recorder **grown = array_room(a->due, a->n, &a->cap, sizeof(*grown));
+    struct recorder_due *grown = array_room(a->due, a->n, &a->cap, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
     a->due = grown;
     place_in_heap(a, a->n++, r);
-    recorders_place(a, r);
     return 0;
 }
 
 void recorders_remove(struct recorders *a, struct recorder *r)
 {
-    struct recorder *last = a->due[--a->n];
-    if (last == r)
-        return;
-    place_in_heap(a, r->pace.due_at, last);
-    recorders_place(a, last);
+    size_t i = place_of(a, r);
+    struct recorder *last = a->due[--a->n].recorder;
+    if (i < a->n)
+        place_in_heap(a, i, last);
 }

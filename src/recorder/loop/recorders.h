@@ -26,8 +26,12 @@ struct recorders {
     struct event_filter filter;
     bool reads_sockets; /* a reading of sockets depends on which forks are known */
 
-    /* An observer's recorders as a heap; the one whose tick is due first comes first. */
-    struct recorder **due;
+    /* An observer's recorders as a heap; the one whose tick is due first comes first. ns: recorders_due_ns() when it
+     * was placed, so that no recorder is touched to move another one. */
+    struct recorder_due {
+        uint64_t ns;
+        struct recorder *recorder;
+    } * due;
     size_t n, cap;
     struct member_index members;
     struct account account;

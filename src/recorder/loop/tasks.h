@@ -41,8 +41,8 @@ struct named_tasks {
         unsigned task;
         bool itself; /* the process itself belongs to the task, not only its descendants */
         uint64_t since_ns;
-    } roots[TASK_ROOTS_MOST]; /* they start a task, and are no members yet */
-    size_t n_roots;
+    } * roots; /* they start a task, and are no members yet; TASK_ROOTS_MOST at most */
+    size_t n_roots, cap_roots;
     size_t on_tape;         /* tasks that a sample on the tape has */
     struct baro_row **held; /* copies of exits */
     size_t n_held, cap_held;

@@ -146,6 +146,8 @@ int writes_begin(struct recorder *r, struct baro_error *err)
     recorder_writes(r, true);
     int code = tape_writer_new(&r->writer, r->options->tape_fd, &r->header, NULL, err);
     r->writes.is_local = code == 0 && !tape_writer_network(r->writer);
+    if (code == 0 && !r->all->only)
+        tape_writer_small(r->writer);
     if (code == 0)
         code = tape_writer_start(r->writer, &write_err);
     recorder_writes(r, false);

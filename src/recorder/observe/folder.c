@@ -31,7 +31,7 @@ static void end_all(struct jobs *j, struct observer *o)
     task_files_again(&j->task_files);
     groups_again(&j->groups);
     while (j->n)
-        observe_end(o, j->at[j->n - 1]->recorder);
+        observe_end(o, j->at[j->n - 1].entry->recorder);
     left_done(&j->left);
     left_list(&j->left, j->options->dir_fd);
 }

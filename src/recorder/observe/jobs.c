@@ -30,19 +30,13 @@ struct search {
 
 /* ---- the list ---- */
 
-static int compare(const struct job_entry *e, const char *name, uint64_t id)
-{
-    int order = strcmp(e->name, name);
-    return order ? order : e->id < id ? -1 : e->id > id;
-}
-
-/* Returns the position of an entry, or the one at which to insert it. */
-static size_t place_of(const struct jobs *j, const char *name, uint64_t id)
+/* Returns the position of the first entry whose name has this hash, or the one at which to insert it. */
+static size_t place_of(const struct jobs *j, uint64_t hash)
 {
     size_t from = 0, to = j->n;
     while (from < to) {
         size_t mid = from + (to - from) / 2;
-        if (compare(j->at[mid], name, id) < 0)
+        if (j->at[mid].hash < hash)
             from = mid + 1;
         else
             to = mid;
@@ -50,15 +44,25 @@ static size_t place_of(const struct jobs *j, const char *name, uint64_t id)
     return from;
 }
 
-static bool is_known(const struct jobs *j, const char *name, uint64_t id)
+static uint64_t hash_of(const char *name)
 {
-    size_t i = place_of(j, name, id);
-    return i < j->n && compare(j->at[i], name, id) == 0;
+    return map_hash(name, strlen(name));
+}
+
+/* id: NULL for any. */
+static bool is_known(const struct jobs *j, const char *name, const uint64_t *id)
+{
+    uint64_t hash = hash_of(name);
+    for (size_t i = place_of(j, hash); i < j->n && j->at[i].hash == hash; i++) {
+        if (strcmp(j->at[i].entry->name, name) == 0 && (!id || j->at[i].entry->id == *id))
+            return true;
+    }
+    return false;
 }
 
 static bool reserve(struct jobs *j)
 {
-    struct job_entry **grown = array_room(j->at, j->n, &j->cap, sizeof(*grown));
+    struct job_slot *grown = array_room(j->at, j->n, &j->cap, sizeof(*grown));
     if (!grown)
         return false;
     j->at = grown;
@@ -67,9 +71,10 @@ static bool reserve(struct jobs *j)
 
 static void insert(struct jobs *j, struct job_entry *e)
 {
-    size_t i = place_of(j, e->name, e->id);
-    memmove(j->at + i + 1, j->at + i, (j->n++ - i) * sizeof(struct job_entry *));
-    j->at[i] = e;
+    const struct job_slot slot = {hash_of(e->name), e};
+    size_t i = place_of(j, slot.hash);
+    memmove(j->at + i + 1, j->at + i, (j->n++ - i) * sizeof(slot));
+    j->at[i] = slot;
 }
 
 static void entry_free(struct job_entry *e)
@@ -86,11 +91,13 @@ static void on_ended(void *context, void *job)
 {
     struct jobs *j = context;
     struct job_entry *e = job;
-    size_t i = place_of(j, e->name, e->id);
+    size_t i = place_of(j, hash_of(e->name));
+    while (j->at[i].entry != e)
+        i++;
     if (!e->begun)
         job_tape_discard(e);
     task_files_ended(j, e);
-    memmove(j->at + i, j->at + i + 1, (--j->n - i) * sizeof(struct job_entry *));
+    memmove(j->at + i, j->at + i + 1, (--j->n - i) * sizeof(*j->at));
     entry_free(e);
 }
 
@@ -236,9 +243,7 @@ static int begin_tasks(void *context, const struct job_request *q, struct job_en
  * again is found when the job of the first one has ended. */
 static bool is_known_group(void *context, const char *path)
 {
-    const struct jobs *j = ((const struct search *)context)->jobs;
-    size_t i = place_of(j, path, 0);
-    return i < j->n && strcmp(j->at[i]->name, path) == 0;
+    return is_known(((const struct search *)context)->jobs, path, NULL);
 }
 
 static bool on_group(void *context, const char *path, uint64_t inode)
@@ -303,7 +308,7 @@ static uint64_t search_groups(struct search *s)
     struct jobs *j = s->jobs;
     const struct job_request host = {.name = "host"};
     const struct groups_search groups = groups_search_of(s);
-    if (j->options->host && !is_known(j, host.name, host.id))
+    if (j->options->host && !is_known(j, host.name, &host.id))
         begin_found(s, &host);
     missed_say(&j->missed, j->options, false);
     bool at_end = groups_turn(&j->groups, &groups, s->until_ns);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 
 #define TICKS_MOST 32u /* ticks in a row before events are read */
 #define SELECT_EVERY (500 * NS_PER_MS)
+#define TRIM_EVERY (60 * NS_PER_SEC) /* what idle jobs have freed lies between what others still have */
 
 struct observer {
     struct recorders all;
@@ -22,6 +24,7 @@ struct observer {
     uint64_t turn_due_ns;   /* CLOCK_MONOTONIC */
     uint64_t held_until_ns; /* the budget allows no tick before this time */
     uint64_t selected_ns;   /* when the process that selects was last checked */
+    uint64_t trimmed_ns;    /* when free memory was last given back to the kernel */
     bool stopping;
 };
 
@@ -103,7 +106,7 @@ static uint64_t select_due(const struct observer *o)
 static uint64_t next_due(const struct observer *o)
 {
     const struct recorders *a = &o->all;
-    uint64_t due = a->n ? recorders_due_ns(a->due[0]) : UINT64_MAX;
+    uint64_t due = a->n ? a->due[0].ns : UINT64_MAX;
     if (due < o->held_until_ns)
         due = o->held_until_ns;
     if (a->events.drain_due_ns && a->events.drain_due_ns < due)
@@ -138,14 +141,14 @@ static void tick(struct observer *o, struct recorder *r)
 static void tick_due(struct observer *o)
 {
     struct recorders *a = &o->all;
-    if (!event_is_silent(a) && a->n && recorders_due_ns(a->due[0]) <= clock_monotonic_ns())
+    if (!event_is_silent(a) && a->n && a->due[0].ns <= clock_monotonic_ns())
         event_drain(a);
-    if (a->n && recorders_due_ns(a->due[0]) <= clock_monotonic_ns())
+    if (a->n && a->due[0].ns <= clock_monotonic_ns())
         record_select_ready(a);
     for (unsigned i = 0; i < TICKS_MOST && a->n; i++) {
-        struct recorder *r = a->due[0];
+        struct recorder *r = a->due[0].recorder;
         uint64_t now = clock_monotonic_ns(), paid = now;
-        if (recorders_due_ns(r) > now)
+        if (a->due[0].ns > now)
             return;
         paid = paid_ns(r, now);
         if (paid > now) {
@@ -163,7 +166,7 @@ static void end_empty(struct observer *o)
     struct recorders *a = &o->all;
     a->empty_due_ns = UINT64_MAX;
     for (size_t i = a->n; i-- > 0;) {
-        struct recorder *r = i < a->n ? a->due[i] : NULL;
+        struct recorder *r = i < a->n ? a->due[i].recorder : NULL;
         if (!r || !r->targets.empty_ns)
             continue;
         targets_check(r);
@@ -221,6 +224,10 @@ static void run_loop(struct observer *o)
         if (now >= a->empty_due_ns)
             end_empty(o);
         tick_due(o);
+        if (now >= o->trimmed_ns + TRIM_EVERY) {
+            malloc_trim(0);
+            o->trimmed_ns = now;
+        }
     }
 }
 
@@ -271,7 +278,7 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
     if (code == 0)
         run_loop(&o);
     while (o.all.n) {
-        struct recorder *r = o.all.due[o.all.n - 1];
+        struct recorder *r = o.all.due[o.all.n - 1].recorder;
         r->end.leaves = !r->options->attach.host_alone;
         observe_end(&o, r);
     }

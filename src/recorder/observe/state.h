@@ -155,7 +155,10 @@ struct total {
 
 struct jobs {
     const struct jobs_options *options;
-    struct job_entry **at; /* by name */
+    struct job_slot { /* in the order of the hashes of their names */
+        uint64_t hash;
+        struct job_entry *entry;
+    } * at;
     size_t n, cap;
     struct left_tapes left;
     struct task_files task_files;

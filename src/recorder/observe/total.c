@@ -58,9 +58,9 @@ static uint64_t remove_segments(const struct jobs *j, uint64_t bytes, uint64_t m
     while (bytes > most) {
         struct job_entry *largest = NULL;
         for (size_t i = 0; i < j->n; i++) {
-            struct segments_writer *w = &j->at[i]->segments;
+            struct segments_writer *w = &j->at[i].entry->segments;
             if (w->list.n > 1 && (!largest || w->bytes > largest->segments.bytes))
-                largest = j->at[i];
+                largest = j->at[i].entry;
         }
         uint64_t its = largest ? segments_drop_first(&largest->segments) : 0;
         if (!its)

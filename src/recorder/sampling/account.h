@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all recordings of a process share: the account of CPU time, and the helper processes that read files that can
- * block. `run` and `record` have one recording, whose sampler has an account of its own.
+ * What all recordings of a process share: the account of CPU time, the buffer for files, and the helper processes that
+ * read files that can block. `run` and `record` have one recording, whose sampler has an account of its own.
  */
 #ifndef RECORDER_SAMPLING_ACCOUNT_H
 #define RECORDER_SAMPLING_ACCOUNT_H
@@ -17,12 +17,15 @@ struct helper_reply;
 struct worker;
 
 #define ACCOUNT_WORKERS 8u
+#define SAMPLING_TEXT 16384u
 
 struct account {
     struct budget budget;
     struct read_budget read_budget; /* for reads that block the process that is read */
     uint64_t start_ns;              /* CLOCK_MONOTONIC: times of both budgets are relative to this */
     uint64_t charged_own_ns;        /* CPU time of this process that was charged to the budget so far */
+
+    char text[SAMPLING_TEXT]; /* buffer for reading a file; its content is used before the next read */
 
     /* If one process has several recordings (an observer), each reports the cost of its own samples, and an equal share
      * of all other costs. */

@@ -132,7 +132,7 @@ struct memory_sum {
 static void add_memory(struct sampling *g, int32_t pid, struct memory_sum *sum)
 {
     struct pid_status st;
-    ssize_t n = pid ? proc_read(g->options.proc_fd, pid, "status", g->text, sizeof(g->text)) : -ESRCH;
+    ssize_t n = pid ? proc_read(g->options.proc_fd, pid, "status", g->text, SAMPLING_TEXT) : -ESRCH;
     if (n >= 0 && pid_status_parse(span_of(g->text, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_TGID)) {
         bool split = st.valid & 1u << STATUS_RSS_ANON; /* before Linux 4.5 there is only VmRSS; a zombie has neither */
         uint64_t files = split ? st.value[STATUS_RSS_FILE] + st.value[STATUS_RSS_SHMEM] : 0;

@@ -12,7 +12,6 @@
 #include "recorder/sampling/account.h"
 #include "recorder/sampling/collector.h"
 
-#define SAMPLING_TEXT 16384
 #define SAMPLING_HELPER_AFTER (100 * NS_PER_MS) /* when helpers for the machine and control groups are started */
 
 struct cgroup_hierarchies;
@@ -65,8 +64,8 @@ struct sampling {
     uint32_t entity_ids; /* the last id that was given to a CPU, disk, control group ... */
     uint64_t now_ns;     /* time of the tick */
     uint64_t ticks;
-    uint64_t thinned;         /* reads that were left out for the budget */
-    char text[SAMPLING_TEXT]; /* buffer for reading a file; its content is used before the next read */
+    uint64_t thinned; /* reads that were left out for the budget */
+    char *text;       /* that of the account, SAMPLING_TEXT bytes */
 };
 
 /* Returns the present time, since the tape began. (now_ns is when the tick began, or the last sampler_advance().) */

@@ -90,9 +90,10 @@ bool cgroups_need_helper(const struct cgroups *g)
 /* A job that is so short that it has no helper. The kernel sums up its groups in microseconds, nearly always. */
 static void read_here(struct cgroups *g, struct cgroup_state *group)
 {
-    ssize_t n = fd_read_file(AT_FDCWD, group->left.path, g->text, sizeof(g->text));
-    if (n > 0 && (size_t)n < sizeof(g->text))
-        group_take(g, group, group->left.file, span_of(g->text, (size_t)n));
+    char text[TEXT];
+    ssize_t n = fd_read_file(AT_FDCWD, group->left.path, text, sizeof(text));
+    if (n > 0 && (size_t)n < sizeof(text))
+        group_take(g, group, group->left.file, span_of(text, (size_t)n));
     group->left.due_ns = g->now_ns + EXPENSIVE;
 }
 

@@ -241,7 +241,10 @@ static void make_label(const struct level *l, const struct cgroup_hierarchies *p
 static bool add_group(struct cgroups *g, const struct level *l, const struct cgroup_hierarchies *places)
 {
     char label[64];
-    struct cgroup_state *group = &g->at[g->n];
+    struct cgroup_state *at = array_room(g->at, g->n, &g->cap, sizeof(*at)), *group = at ? &at[g->n] : NULL;
+    if (!at)
+        return false;
+    g->at = at;
     make_label(l, places, label, sizeof(label));
     *group = (struct cgroup_state){.entity = entity_add(&g->table, g->options.ids, l->path, label)};
     if (!group->entity)
@@ -291,6 +294,7 @@ void cgroups_free(struct cgroups *g)
         free(g->at[i].left.path);
     }
     entity_table_done(&g->table);
+    free(g->at);
     free(g->device);
     free(g);
 }
@@ -340,12 +344,13 @@ bool group_take(struct cgroups *g, struct cgroup_state *group, size_t i, struct 
 static void read_group_file(struct cgroups *g, struct cgroup_state *group, size_t i)
 {
     const struct group_file *f = &group_files[i];
-    ssize_t n = fd_pread_all(group->fd[i], g->text, sizeof(g->text));
+    char text[TEXT]; /* not in a struct, because an observer has a thousand of them */
+    ssize_t n = fd_pread_all(group->fd[i], text, sizeof(text));
     if (n == -ENODEV || n == -ENOENT) {
         vanish(g, group);
         return;
     }
-    if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
+    if (n >= 0 && (size_t)n < sizeof(text) && group_take(g, group, i, span_of(text, (size_t)n)))
         return;
     group_lack(group, f, n < 0 ? group_absent((int)-n) : BARO_ABSENT_UNKNOWN);
     if (n == -EOPNOTSUPP)
@@ -397,12 +402,13 @@ uint64_t cgroups_oom_kills(const struct cgroups *g)
 void cgroups_read_end(struct cgroups *g)
 {
     static const int order[] = {COUNTS, FAST};
+    char text[TEXT];
     for (size_t k = 0; g && k < 2 * g->n; k++) {
         struct cgroup_state *group = &g->at[k % g->n];
         for (size_t i = 0; i < group_files_n && !group->gone; i++) {
             bool due = group->fd[i] >= 0 && (int)group_files[i].pace == order[k / g->n];
-            ssize_t n = due ? fd_pread_all(group->fd[i], g->text, sizeof(g->text)) : -1;
-            if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
+            ssize_t n = due ? fd_pread_all(group->fd[i], text, sizeof(text)) : -1;
+            if (n >= 0 && (size_t)n < sizeof(text) && group_take(g, group, i, span_of(text, (size_t)n)))
                 group->closing_tick = g->ticks;
         }
         note_kills(g, group);

@@ -8,7 +8,7 @@
 #include "recorder/helper/helper.h"
 
 #define GROUPS_MAX 16u           /* the job's own groups and ancestors with a limit: a deep tree has about five */
-#define TEXT 65536u              /* io.stat has a line of about 100 bytes per device */
+#define TEXT 65536u              /* of a file: io.stat has a line of about 100 bytes per device */
 #define SLOW_NS (4 * NS_PER_SEC) /* for limits, which change rarely */
 #define OF_ITS_TIME 500u         /* reading a file may take 1/500 of the time */
 
@@ -47,8 +47,8 @@ struct cgroup_device {
 struct cgroups {
     struct cgroups_options options;
     struct entity_table table;
-    struct cgroup_state at[GROUPS_MAX];
-    size_t n;
+    struct cgroup_state *at;
+    size_t n, cap;
     bool v2[CGROUP_AT_MAX];       /* is this controller in the v2 hierarchy? */
     struct cgroup_device *device; /* devices that have been in I/O files so far */
     size_t n_devices, cap_devices, next_device;
@@ -58,7 +58,6 @@ struct cgroups {
     uint64_t oom_first, oom_last; /* the first group's count of kills: as read first, and last */
     bool oom_seen;
     bool is_urgent; /* a group came near its limit, or a process was OOM-killed: memory.stat says what holds it */
-    char text[TEXT];
 };
 
 /* cgroup.c: parses the text of file i of the group into its entity. Returns false if it has no value. */

@@ -12,6 +12,7 @@
 #define DESCRIPTORS 315u /* 63 processes with five files each, 157 with two */
 #define JOBS_MANY 1024u  /* jobs of an observer for which descriptors are to be enough */
 #define OTHER_FILES 14u  /* of one of them: its tape, its control groups */
+#define JOB_MOST 20u     /* of one of them: an open file takes 4 KB of the kernel's memory */
 #define WORTH_IT 2u      /* ticks in a row in which a process must have run before its files stay open */
 
 static unsigned files_wanted(unsigned need)
@@ -30,6 +31,7 @@ int fd_cache_init(struct fd_cache *c, struct sampling *sampling)
         fds = limit.rlim_cur / 4;
     if (limited && sampling_is_shared(sampling)) {
         uint64_t share = limit.rlim_cur / JOBS_MANY, most = share > OTHER_FILES ? share - OTHER_FILES : 0;
+        most = most < JOB_MOST ? most : JOB_MOST;
         fds = most < fds ? most : fds;
     }
     c->n = fds / files_wanted(sampling->need);

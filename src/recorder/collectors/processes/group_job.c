@@ -126,7 +126,7 @@ static bool found_if_in(void *context, int32_t pid)
 {
     struct group_job *w = context;
     struct sampling *g = w->sampling;
-    ssize_t n = proc_read(g->options.proc_fd, pid, "cgroup", g->text, sizeof(g->text));
+    ssize_t n = proc_read(g->options.proc_fd, pid, "cgroup", g->text, SAMPLING_TEXT);
     if (n > 0 && cgroup_holds(g->options.groups, place_of(w), span_of(g->text, (size_t)n)))
         found(w, pid);
     return true;
@@ -137,7 +137,7 @@ static int list_processes(struct group_job *w)
     struct sampling *g = w->sampling;
     if (w->is_large)
         return proc_each_process(g->options.proc_fd, found_if_in, w);
-    return cgroup_walk_processes(&w->walk, g->text, sizeof(g->text), found, w);
+    return cgroup_walk_processes(&w->walk, g->text, SAMPLING_TEXT, found, w);
 }
 
 /* The groups are listed one by one, so a process that moves between two of them may be missing once. */

@@ -68,7 +68,7 @@ void library_watch_find(struct library_watch *w, struct sampling *g, int32_t pid
     if (w->fd >= 0 || w->tries >= TRIES)
         return;
     w->tries++;
-    n = proc_read(g->options.proc_fd, pid, "maps", g->text, sizeof(g->text) - 1);
+    n = proc_read(g->options.proc_fd, pid, "maps", g->text, SAMPLING_TEXT - 1);
     g->text[n > 0 ? n : 0] = 0;
     for (char *at = g->text; *at;) {
         const char *line = next_line(&at), *file = line ? strchr(line, '/') : NULL;

@@ -102,7 +102,7 @@ static void put_switches(struct member *m, uint64_t voluntary, uint64_t involunt
 static void read_status(struct processes *p, struct member *m)
 {
     struct pid_status st;
-    ssize_t n = fd_cache_read(&p->cache, m, FD_CACHE_STATUS, "status", sizeof(p->sampling->text));
+    ssize_t n = fd_cache_read(&p->cache, m, FD_CACHE_STATUS, "status", SAMPLING_TEXT);
     int reason = n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED;
     bool ok = n > 0 && pid_status_parse(span_of(p->sampling->text, (size_t)n), &st) == 0;
     /* A process that is exiting and has released its mm has no Vm lines. */
@@ -223,7 +223,7 @@ static void read_cpu_limit(struct processes *p, struct member *m)
     struct sampling *g = p->sampling;
     struct pid_limits limits;
     if (cpu_ns >= LIMIT_FROM && cpu_ns >= 2 * m->limit.limit_at_ns) {
-        ssize_t n = proc_read(g->options.proc_fd, m->row.key.pid, "limits", g->text, sizeof(g->text));
+        ssize_t n = proc_read(g->options.proc_fd, m->row.key.pid, "limits", g->text, SAMPLING_TEXT);
         bool ok = n > 0 && pid_limits_parse(span_of(g->text, (size_t)n), &limits) == 0;
         uint64_t s = ok && (limits.valid & 1u << PID_LIMIT_CPU) ? limits.value[PID_LIMIT_CPU] : UINT64_MAX;
         m->limit.cpu_limit_ns = s < UINT64_MAX / NS_PER_SEC ? s * NS_PER_SEC : 0;

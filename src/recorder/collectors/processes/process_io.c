@@ -20,7 +20,7 @@ static const struct {
 void process_read_io(struct processes *p, struct member *m)
 {
     struct pid_io io;
-    ssize_t n = fd_cache_read(&p->cache, m, FD_CACHE_IO, "io", sizeof(p->sampling->text));
+    ssize_t n = fd_cache_read(&p->cache, m, FD_CACHE_IO, "io", SAMPLING_TEXT);
     bool ok = n > 0 && pid_io_parse(span_of(p->sampling->text, (size_t)n), &io) == 0;
     for (size_t i = 0; i < IO_METRICS; i++) {
         enum process_metric id = io_metrics[i].metric;

@@ -45,7 +45,7 @@ static int children_of_thread(struct sampling *g, int32_t pid, int32_t tid, stru
         return fd;
     size_t kept = 0;
     for (;;) {
-        ssize_t n = read(fd, g->text + kept, sizeof(g->text) - kept);
+        ssize_t n = read(fd, g->text + kept, SAMPLING_TEXT - kept);
         if (n <= 0)
             break;
         size_t len = kept + (size_t)n, whole = len;

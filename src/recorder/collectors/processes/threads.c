@@ -64,7 +64,7 @@ static bool add_thread(void *context, int32_t tid)
     if (at->switches) {
         struct pid_status st;
         memcpy(name + len, "/status", 8);
-        ssize_t got = proc_read_record(g->options.proc_fd, at->pid, name, g->text, sizeof(g->text));
+        ssize_t got = proc_read_record(g->options.proc_fd, at->pid, name, g->text, SAMPLING_TEXT);
         if (got > 0 && pid_status_parse(span_of(g->text, (size_t)got), &st) == 0 &&
             (st.valid & 1u << STATUS_SWITCHES_VOLUNTARY)) {
             sums->voluntary += st.value[STATUS_SWITCHES_VOLUNTARY];
