@@ -125,6 +125,23 @@ static void walk(struct chain *c)
     }
 }
 
+/* Did it begin when its driver had nothing else to do? Then it waited for what had ended, not for a slot. Example: the
+ * link after the last compile. */
+static bool began_alone(const struct baro_steps *s, const struct life *driver, const struct life *top)
+{
+    uint32_t low = 0, high = driver->n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (s->life[s->by_end[driver->first + mid]].to_ns <= top->from_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low && s->life[s->by_end[driver->first + low - 1]].is_idle)
+        low--;
+    return low && s->life[s->by_end[driver->first + low - 1]].at_once <= 1;
+}
+
 /* What it saves at most if a step that computes is begun as the first of its driver. */
 static uint64_t saving(const struct baro_steps *s, const struct step_row *r)
 {
@@ -132,6 +149,8 @@ static uint64_t saving(const struct baro_steps *s, const struct step_row *r)
     if (r->is.is_driver || top->parent == STEPS_NONE || s->life[top->parent].most < 2)
         return 0;
     const struct life *driver = &s->life[top->parent];
+    if (began_alone(s, driver, top))
+        return 0;
     uint32_t k = 0;
     while (k + 1 < driver->n && s->life[s->by_begin[driver->first + k]].is_idle)
         k++;
