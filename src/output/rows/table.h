@@ -21,6 +21,7 @@ struct table {
                                           narrower than TABLE_LAST_LEAST */
     unsigned n_drop;
     bool ascii; /* signs and characters beyond ASCII are replaced (text_ascii) */
+    bool shrink; /* the widest columns of text are truncated, not the last one alone; none of drop is left out */
     bool wrap;  /* the last column is broken at blanks instead of truncated */
 };
 
