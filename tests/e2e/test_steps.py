@@ -182,6 +182,22 @@ def test_pytest(run, tape, work):
     assert named(got, "sleep 0.2")["processes"] == 3
 
 
+@pytest.mark.skipif(not shutil.which("snakemake"), reason="no snakemake")
+def test_snakemake_as_documented(run, tape, work):
+    """docs/workflows.md: steps, and rules as phases."""
+    (work / "Snakefile").write_text(
+        'rule all:\n    input: "a.sorted"\n'
+        'rule numbers:\n    output: "{s}.txt"\n'
+        f'    shell: "{run.binary} phase {{rule}} sample={{wildcards.s}} -- seq 1 300000 > {{output}}"\n'
+        'rule order:\n    input: "{s}.txt"\n    output: "{s}.sorted"\n'
+        f"    shell: r\"{run.binary} phase {{rule}} -- bash -euo pipefail -c 'sort -R {{input}} | uniq > {{output}}'\"\n")
+    run.record(tape, ["snakemake", "-q", "-c2", "-d", str(work), "-s", str(work / "Snakefile")])
+    text = run("summary", "--by", "step", tape, status=0).stdout
+    assert "snakemake itself" in text
+    text = run("summary", "--by", "phase", tape, status=0).stdout
+    assert "numbers sample=a" in text and "order" in text
+
+
 def test_by_scanning_alone(run, tape):
     """No event reports ends: which of two was last is not known where one scan found both gone."""
     run.record(tape, ["sh", "-c", "sleep 0.5 & sleep 0.5 & wait; sleep 0.4; exit 3"], status=3,

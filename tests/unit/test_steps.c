@@ -203,10 +203,10 @@ TEST(nested_and_wrapped)
 /* A recipe of several commands is named by the one that takes its time, and is one step. */
 TEST(a_shell_with_short_ones)
 {
-    static const struct lived at[] = {
-        {11, 10, "mkdir", 1, 3, 1, 0, 0},         {20, 12, "cc1", 6, 900, 800, 0, 0}, {12, 10, "cc", 5, 990, 1, 0, 0},
-        {13, 10, "touch", 992, 995, 1, 0, 0},     {10, 1, "sh", 0, 1000, 2, 0, 0},    {14, 1, "cc", 1001, 2000, 900, 0, 0},
-        {1, 0, "make", 0, 2000, 20, 0, 0}};
+    static const struct lived at[] = {{11, 10, "mkdir", 1, 3, 1, 0, 0}, {20, 12, "cc1", 6, 900, 800, 0, 0},
+                                      {12, 10, "cc", 5, 990, 1, 0, 0},  {13, 10, "touch", 992, 995, 1, 0, 0},
+                                      {10, 1, "sh", 0, 1000, 2, 0, 0},  {14, 1, "cc", 1001, 2000, 900, 0, 0},
+                                      {1, 0, "make", 0, 2000, 20, 0, 0}};
     MAKE(at, 2000);
     expect_whole();
     expect("cc", 1000000, 5);

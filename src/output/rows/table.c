@@ -64,8 +64,8 @@ static unsigned choose_columns(const struct table *t, unsigned width, bool shown
     return before;
 }
 
-/* Makes the widest columns of text narrower, down to COLUMN_LEAST, until a line fits. Numbers are never truncated: where
- * they do not fit, the last columns are left out. Returns whether any is. */
+/* Makes the widest columns of text narrower, down to COLUMN_LEAST, until a line fits. Numbers are never truncated:
+ * where they do not fit, the last columns are left out. Returns whether any is. */
 static bool shrink_columns(const struct table *t, unsigned width, unsigned size[TABLE_COLUMNS],
                            bool shown[TABLE_COLUMNS])
 {

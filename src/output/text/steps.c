@@ -16,7 +16,7 @@
 
 #define LINKS_MOST 12u
 #define DRIVER_LEAST 200u /* a driver that took less of the time itself is not listed */
-#define SAVING_LEAST 100u  /* less of the wall time is not worth a sentence */
+#define SAVING_LEAST 100u /* less of the wall time is not worth a sentence */
 #define NAME_MOST 200u    /* bytes of a name in a table, which truncates it to the columns that there are */
 #define SENTENCE_MOST 48u /* bytes of a name in a sentence */
 

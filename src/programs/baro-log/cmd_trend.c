@@ -20,7 +20,7 @@
 #define RUNS_MOST ((size_t)BARO_CHANGE_POINTS_MOST)
 #define EXACT_LEAST 10u /* runs with an exact value: of fewer, too many orders split as well */
 #define PLOT_ROWS 10u
-#define NAME_LEAST 12u  /* less of a command says nothing: the title does without */
+#define NAME_LEAST 12u /* less of a command says nothing: the title does without */
 
 /* ---- which runs ---- */
 
