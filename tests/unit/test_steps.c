@@ -167,6 +167,19 @@ TEST(a_long_tail)
     expect_link(2, "d", 9000, 10000, BARO_LINK_NEXT, 0);
 }
 
+/* Both slots become free at nearly the same time: c and d wait for slots, though a ended a moment after b. */
+TEST(two_slots_at_once)
+{
+    static const struct lived at[] = {{11, 1, "b", 0, 2999, 2900, 0, 0},
+                                      {10, 1, "a", 0, 3000, 2900, 0, 0},
+                                      {13, 1, "d", 3002, 4000, 900, 0, 0},
+                                      {12, 1, "c", 3001, 9000, 5900, 0, 0},
+                                      {1, 0, "make", 0, 9000, 20, 0, 0}};
+    MAKE(at, 9000);
+    expect_whole();
+    expect_link(1, "c", 3000, 9000, BARO_LINK_NEXT, 3001);
+}
+
 /* A step that sleeps is never one to be started first. */
 TEST(a_sleep_saves_nothing)
 {
