@@ -18,10 +18,13 @@ static bool ends_with_any(struct span word, const char *const *endings, size_t n
 }
 #define IS_ONE_OF(word, list) ends_with_any(word, list, sizeof(list) / sizeof(*(list)))
 
-/* Is it a temporary file that a compiler passes to the next tool, such as /tmp/ccQ1w2e3.s? It tells nothing. */
+/* Is it a temporary file that a compiler passes to the next tool, such as /tmp/ccQ1w2e3.s or /tmp/rustcX1y2/list? It
+ * tells nothing. A project may be in a folder of /tmp. */
 static bool is_temporary(struct span word)
 {
-    return span_starts(word, "/tmp/") || span_starts(word, "/var/tmp/");
+    size_t skip = span_starts(word, "/tmp/") ? 5 : span_starts(word, "/var/tmp/") ? 9 : 0;
+    struct span name = span_of(word.at + skip, word.len - skip);
+    return skip && (!memchr(name.at, '/', name.len) || span_starts(name, "rustc"));
 }
 
 static struct span base_name(struct span path)
@@ -30,17 +33,24 @@ static struct span base_name(struct span path)
     return name.len ? name : path;
 }
 
+/* Does the word behind it name a list of what the file depends on, such as -MF a.o.d? */
+static bool is_before_dependencies(struct span word)
+{
+    return span_equal(word, "-MF") || span_equal(word, "-MT") || span_equal(word, "-MQ");
+}
+
 /* Words that may be the subject of the command. */
 struct found {
     struct span crate, source, script, output, folder;
     unsigned sources;
     bool has_folder; /* "-C FOLDER" is where the program works */
+    bool has_module; /* "-m MODULE" is what it executes */
 };
 
 static void take_subject(struct found *f, struct span before, struct span word)
 {
     bool is_name = !memchr(word.at, '=', word.len) && !memchr(word.at, ',', word.len) && *word.at != '-';
-    if (!is_name)
+    if (!is_name || is_before_dependencies(before))
         return;
     if (span_equal(before, "--crate-name")) {
         f->crate = word;
@@ -48,6 +58,8 @@ static void take_subject(struct found *f, struct span before, struct span word)
         f->output = word;
     } else if (f->has_folder && span_equal(before, "-C")) {
         f->folder = word;
+    } else if (f->has_module && !f->script.at && span_equal(before, "-m")) {
+        f->script = word;
     } else if (IS_ONE_OF(word, sources) && !is_temporary(word)) {
         f->source = f->source.at ? f->source : word;
         f->sources++;
@@ -91,6 +103,15 @@ static struct span split_quoted(struct span line, struct command_line *ret)
     return word;
 }
 
+/* All packages of a Rust program call the crate of their build.rs build_script_build; its folder tells them apart. */
+static struct span with_folder(struct span path)
+{
+    size_t at = (size_t)(base_name(path).at - path.at);
+    for (at = at ? at - 1 : 0; at && path.at[at - 1] != '/'; at--)
+        ;
+    return span_of(path.at + at, path.len - at);
+}
+
 void command_line_read(const char *text, size_t len, struct command_line *ret)
 {
     struct span left, word, before = {NULL, 0}, line = span_of(text, strnlen(text, len));
@@ -105,9 +126,12 @@ void command_line_read(const char *text, size_t len, struct command_line *ret)
     left = ret->rest;
     f.has_folder =
         span_equal(ret->program, "make") || span_equal(ret->program, "gmake") || span_equal(ret->program, "ninja");
+    f.has_module = span_starts(ret->program, "python");
     for (scan_blanks(&left); scan_word(&left, &word); scan_blanks(&left), before = word)
         take_subject(&f, before.at ? before : span_of("", 0), word);
-    if (f.crate.at) {
+    if (f.crate.at && f.source.at && span_equal(f.crate, "build_script_build")) {
+        ret->subject = with_folder(f.source);
+    } else if (f.crate.at) {
         ret->subject = f.crate;
     } else if (f.source.at && (f.sources == 1 || !f.output.at)) {
         ret->subject = f.source;

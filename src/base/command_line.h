@@ -7,6 +7,7 @@
  *     /usr/bin/gcc -O2 -Iinclude -c src/page/plot.c -o plot.o                         gcc, "src/page/plot.c"
  *     /usr/libexec/gcc/collect2 -plugin ... -o prog main.o                            collect2, "prog"
  *     python3 train.py --lr 0.1                                                       python3, "train.py --lr 0.1"
+ *     python3 -m pytest -q                                                            python3, "pytest -q"
  *     'postgres: checkpointer '                                                       postgres:, rest " checkpointer"
  */
 #ifndef BASE_COMMAND_LINE_H

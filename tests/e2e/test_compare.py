@@ -37,6 +37,12 @@ def test_turns_go_forth_and_back(run, work):
     assert (work / "log").read_text() == "papb" + "papb" + "pbpa" + "papb"
 
 
+def test_a_name_may_have_an_equals_sign(run, work):
+    """It was a rule of tasks once."""
+    run("run", "-q", "--name", "A=1 true", "-o", work / "t.baro", "--", "true", status=0)
+    assert "A=1 true" in run("summary", work / "t.baro", status=0).stdout
+
+
 def test_values_of_a_parameter(run, work):
     done = run("compare", "-n", "1", "-L", "n 1,2", "--keep", work / "t", f"echo x{{n}} >>{work}/log", status=0)
     assert (work / "log").read_text() == "x1\nx2\n" and "echo x2" in done.stdout

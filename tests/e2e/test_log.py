@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -358,6 +359,51 @@ def test_trend_has_the_width_of_the_terminal(run):
     lines = run("trend", "process_rss_peak", "job", status=0).stdout.split("\n")
     dots = [line.rindex("\u2022") for line in lines if "\u2022" in line and "\u2524" in line or "\u2502" in line and "\u2022" in line]
     assert lines[0] == "memory of the largest process, job: 5 runs" and max(dots) > 65 and max(map(len, lines)) <= 80
+
+
+def on_terminal(run, columns, *words):
+    """The lines of a command on a terminal of so many columns."""
+    command = shlex.join([str(run.binary), *map(str, words)])
+    done = subprocess.run(["script", "-qec", f"stty cols {columns} rows 24; {command}", "/dev/null"], capture_output=True,
+                          text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "TERM": "xterm"})
+    return done.stdout.replace("\r", "").rstrip("\n").split("\n")
+
+
+@pytest.mark.skipif(not shutil.which("script"), reason="no script(1)")
+@pytest.mark.parametrize("columns", [60, 40])
+def test_narrow_terminals(run, ptys, columns):
+    """What is to be read wraps; the lines of `advise` that are to be copied stay whole."""
+    for i in range(12):
+        run("run", "-q", "--name", "nightly build of everything that there is", "--tag", f"git.commit={COMMIT}", "--",
+            *script(f"x = bytearray({10 if i < 6 else 90}000000)"), status=0)
+    for words in (["process_rss_peak"], ["cpu"]):
+        lines = on_terminal(run, columns, "trend", *words, "nightly")
+        assert max(map(len, lines)) <= columns, lines
+    lines = on_terminal(run, columns, "advise", "--command", "nightly")
+    text = lines[:lines.index("")]
+    assert max(map(len, text)) <= columns, text
+    assert "".join(lines).count("MemorySwapMax=0 -p RuntimeMaxSec") == 1, lines
+
+
+@pytest.mark.skipif(not shutil.which("script"), reason="no script(1)")
+def test_chosen_columns_fit_the_terminal(run, ptys):
+    tags = [word for i in range(4) for word in ("--tag", f"key-{i}=platform-engineering-{i}")]
+    run("run", "-q", "--name", "nightly build of everything that there is, in \u5927\u962a", *tags, "--", "true", status=0)
+    for columns in (80, 40):
+        for names in ("name,tags", "name,tags,command", "command,tags,cpu", "tags,cpu,memory,wall,bytes,start,read,written"):
+            lines = on_terminal(run, columns, "ls", "-c", names)
+            assert max(len(line) for line in lines) <= columns, lines
+            assert "\u2026" in lines[-1] and len(lines) == 2, lines
+    assert "key-3=platform-engineering-3" in run("ls", "-c", "name,tags,command", status=0).stdout  # whole in a pipe
+
+
+def test_facts_have_the_names_that_check_knows(run):
+    run("run", "-q", "--", *script("import sys; sys.stdout.write('x' * 300000)"), status=0, stdout=subprocess.DEVNULL)
+    for short, fact in (("wchar", "job.io_wchar_bytes"), ("rchar", "job.io_rchar_bytes"), ("written", "job.io_write_bytes"),
+                        ("read", "job.io_read_bytes"), ("processes", "job.processes_started")):
+        assert json.loads(run("trend", short, "--json", status=0).stdout)["fact"] == fact
+        run("check", "@last", "--max", f"{short}<=100GB" if "bytes" in fact else f"{short}<=100", status=0)
 
 
 def test_trend_of_nothing(run, work):

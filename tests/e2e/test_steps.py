@@ -4,6 +4,8 @@ by hand, with their values."""
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -86,7 +88,7 @@ def project(work):
     """A make with a make below it. Each object takes a while; big.o is begun last, and takes longest."""
     (work / "sub").mkdir()
     (work / "Makefile").write_text(
-        "all: a b sub big\n\tsleep 0.1 # link\n"
+        "all: a b sub big\n\tsleep 0.3 # link\n"
         "a b:\n\tsleep 0.$(words 1 2 3) # $@\n"
         "sub:\n\t$(MAKE) -C sub\n"
         f"big:\n\t{BURN.format(1.5)}; true big\n"
@@ -104,7 +106,7 @@ def test_make(run_both, tape, project):
     big = got["steps"][0]
     assert "true big" in words(big) or "while" in words(big)
     assert big["cpu_ns"] > 0 and big["responsible_ns"] > got["wall_ns"] // 3
-    assert "link" in chain(got)[-1] or chain(got)[-1].startswith("sleep 0.1")
+    assert "link" in chain(got)[-1] or chain(got)[-1].startswith("sleep 0.3")
     best = max(got["chain"], key=lambda link: link["saving_most_ns"])
     assert got["steps"][best["step"]] is big and 0 < best["saving_most_ns"] <= big["alone_ns"]
     text = run_both("summary", "--by", "step", tape, status=0).stdout
@@ -122,6 +124,73 @@ def test_a_compile_is_one_step(run, tape, work):
     assert len(compiles) == 4 and sorted(s["occurrence"] for s in compiles) == [1, 2, 3, 4]
     assert sum(s["processes"] for s in compiles) >= 8  # each with its cc1, and as
     assert {got["steps"][s["driver"]]["name"] for s in compiles} == {"make"}
+
+
+def c_files(work, n=4):
+    (work / "src").mkdir()
+    for i in range(n):
+        functions = "\n".join(f"int f{i}_{k}(int a) {{ return a * {k} + f{i}_{k - 1}(a); }}" for k in range(1, 400))
+        (work / "src" / f"u{i}.c").write_text(f"int f{i}_0(int a) {{ return a; }}\n{functions}\n")
+    (work / "src" / "main.c").write_text("int main(void) { return 0; }\n")
+
+
+def compiled(got):
+    return sorted(words(s).rsplit("/", 1)[-1] for s in got["steps"] if s["cmdline"] and ".c" in s["cmdline"]
+                  and not s["is_driver"])
+
+
+@pytest.mark.skipif(not shutil.which("gcc") or not shutil.which("make"), reason="no compiler")
+def test_a_recipe_of_several_commands_is_named_by_its_compiler(run, tape, work):
+    c_files(work)
+    (work / "Makefile").write_text("all: $(patsubst src/%.c,obj/%.o,$(wildcard src/u*.c))\n"
+                                   "obj/%.o: src/%.c\n\t@mkdir -p obj; gcc -O2 -c -o $@ $<\n")
+    run.record(tape, ["make", "-C", str(work), "-j2"])
+    got = steps(run, tape)
+    assert compiled(got) == [f"u{i}.c" for i in range(4)], [words(s) for s in got["steps"]]
+    assert {s["name"] for s in got["steps"] if s["cmdline"] and "u1.c" in s["cmdline"]} == {"gcc"}
+
+
+@pytest.mark.skipif(not shutil.which("meson") or not shutil.which("ninja") or not shutil.which("gcc"),
+                    reason="no meson, ninja or compiler")
+def test_ninja(run, tape, work):
+    c_files(work)
+    (work / "meson.build").write_text("project('p', 'c')\nexecutable('prog', 'src/main.c', "
+                                      + ", ".join(f"'src/u{i}.c'" for i in range(4)) + ")\n")
+    subprocess.run(["meson", "setup", work / "b", work], check=True, capture_output=True)
+    run.record(tape, ["ninja", "-C", str(work / "b"), "-j2"])
+    got = steps(run, tape)
+    assert {f"u{i}.c" for i in range(4)} <= set(compiled(got))
+    text = run("summary", "--by", "step", tape, status=0).stdout
+    assert " u1.c\n" in text and "ninja " in text and ".c.o" not in text  # the source, not what it depends on
+
+
+def test_pytest(run, tape, work):
+    (work / "test_a.py").write_text(
+        "import subprocess\n"
+        "def test_one(): subprocess.run(['sleep', '0.3'])\n"
+        "def test_two(): subprocess.run(['sh', '-c', 'sleep 0.2; sleep 0.1'])\n")
+    run.record(tape, [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(work / "test_a.py")])
+    text = run("summary", "--by", "step", tape, status=0).stdout
+    assert " pytest itself" in text and "sleep 0.3" in text
+    got = steps(run, tape)
+    assert any("pytest" in words(s) for s in got["steps"] if s["is_driver"])
+    assert named(got, "sleep 0.2")["processes"] == 3
+
+
+@pytest.mark.skipif(not shutil.which("snakemake"), reason="no snakemake")
+def test_snakemake_as_documented(run, tape, work):
+    """docs/workflows.md: steps, and rules as phases."""
+    (work / "Snakefile").write_text(
+        'rule all:\n    input: "a.sorted"\n'
+        'rule numbers:\n    output: "{s}.txt"\n'
+        f'    shell: "{run.binary} phase {{rule}} sample={{wildcards.s}} -- seq 1 300000 > {{output}}"\n'
+        'rule order:\n    input: "{s}.txt"\n    output: "{s}.sorted"\n'
+        f"    shell: r\"{run.binary} phase {{rule}} -- bash -euo pipefail -c 'sort -R {{input}} | uniq > {{output}}'\"\n")
+    run.record(tape, ["snakemake", "-q", "-c2", "-d", str(work), "-s", str(work / "Snakefile")])
+    text = run("summary", "--by", "step", tape, status=0).stdout
+    assert "snakemake itself" in text
+    text = run("summary", "--by", "phase", tape, status=0).stdout
+    assert "numbers sample=a" in text and "order" in text
 
 
 def test_by_scanning_alone(run, tape):

@@ -365,6 +365,26 @@ def test_beside_a_job_that_stops(screen, run, work):
     check_restored(screen, stty)
 
 
+@pytest.mark.skipif(not shutil.which("script"), reason="no script(1)")
+def test_without_a_keyboard_it_prints_once(run, tape, ptys):
+    """Standard output is a terminal, standard input is not: nobody could end the view."""
+    run.record(tape, ["sleep", "0.1"])
+    command = f"stty cols 80 rows 24; {shlex.quote(str(run.binary))} top {shlex.quote(str(tape))} </dev/null"
+    done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, check=True, env={**os.environ, "TERM": "xterm"})
+    assert "sleep" in done.stdout and "\x1b[?1049h" not in done.stdout
+
+
+def test_several_tapes_are_one_clear_line(run, work):
+    folder = work / "job"
+    folder.mkdir()
+    for i in range(2):
+        run.record(folder / f"{i}.baro", ["true"])
+    for words in ([folder], sorted(folder.iterdir())):
+        error = run("top", *words, status=2).stderr
+        assert error.count("\n") == 1 and "top shows one" in error and "baro summary" in error
+
+
 def test_beside_needs_the_terminal(run, work, ptys):
     """If standard output is no terminal, or there is none, it prints one line and the command does not run."""
     main, end = os.openpty()

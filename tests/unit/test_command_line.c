@@ -24,6 +24,15 @@ TEST(subjects)
     check("python3 -u /opt/a/train.py", "python3", "train.py");
     check("make -j2 -C src all", "make", "src");
     check("sh -c make -C src", "sh", "-c make -C src");
+    check("cc -O2 -MD -MT d/u1.c.o -MF d/u1.c.o.d -o d/u1.c.o -c /s/u1.c", "cc", "u1.c"); /* as cmake writes it */
+    check("cc -MD -MQ p/u1.c.o -MF p/u1.c.o.d -o p/u1.c.o -c ../u1.c", "cc", "u1.c");     /* as meson does */
+    check("cc -o /tmp/build/a.o -c /tmp/build/a.c", "cc", "a.c");
+    check("as -o a.o /var/tmp/ccQ1.s", "as", "a.o");
+    check("dmd -c a.d", "dmd", "a.d");
+    check("python3 -m pytest -q", "python3", "pytest -q");
+    check("rustc --crate-name build_script_build --edition=2021 /r/quote-1.0.3/build.rs -L x", "rustc",
+          "quote-1.0.3/build.rs");
+    check("rustc --crate-name build_script_build build.rs", "rustc", "build.rs");
     check("cargo build --offline", "cargo", "build --offline");
     check("ssh -o StrictHostKeyChecking=no host", "ssh", "-o StrictHostKeyChecking=no host");
     check("sleep", "sleep", "");

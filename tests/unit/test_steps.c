@@ -145,7 +145,7 @@ TEST(one_after_the_other)
 }
 
 /* make -j2: c takes the slot of b, and runs alone from 3 to 9 s. Started first, it would save the 1 s that it began
- * later, at most. d began only when c had ended. */
+ * later, at most. d began only when c had ended and nothing else ran: it waited for c, so nothing starts it earlier. */
 TEST(a_long_tail)
 {
     static const struct lived at[] = {{11, 1, "b", 0, 1000, 1000, 0, 0},       {10, 1, "a", 0, 3000, 3000, 0, 0},
@@ -164,7 +164,20 @@ TEST(a_long_tail)
     assert_int_equal(baro_steps_links(steps), 3);
     expect_link(0, "b", 0, 1000, BARO_LINK_FIRST, 0);
     expect_link(1, "c", 1000, 9000, BARO_LINK_SLOT, 1001);
-    expect_link(2, "d", 9000, 10000, BARO_LINK_NEXT, 999);
+    expect_link(2, "d", 9000, 10000, BARO_LINK_NEXT, 0);
+}
+
+/* Both slots become free at nearly the same time: c and d wait for slots, though a ended a moment after b. */
+TEST(two_slots_at_once)
+{
+    static const struct lived at[] = {{11, 1, "b", 0, 2999, 2900, 0, 0},
+                                      {10, 1, "a", 0, 3000, 2900, 0, 0},
+                                      {13, 1, "d", 3002, 4000, 900, 0, 0},
+                                      {12, 1, "c", 3001, 9000, 5900, 0, 0},
+                                      {1, 0, "make", 0, 9000, 20, 0, 0}};
+    MAKE(at, 9000);
+    expect_whole();
+    expect_link(1, "c", 3000, 9000, BARO_LINK_NEXT, 3001);
 }
 
 /* A step that sleeps is never one to be started first. */
@@ -198,6 +211,19 @@ TEST(nested_and_wrapped)
     assert_int_equal(value(step_named("clang", 1), "processes"), 2);
     expect_link(0, "slow", 0, 4001, BARO_LINK_FIRST, 0);
     assert_int_equal(baro_steps_links(steps), 1);
+}
+
+/* A recipe of several commands is named by the one that takes its time, and is one step. */
+TEST(a_shell_with_short_ones)
+{
+    static const struct lived at[] = {{11, 10, "mkdir", 1, 3, 1, 0, 0}, {20, 12, "cc1", 6, 900, 800, 0, 0},
+                                      {12, 10, "cc", 5, 990, 1, 0, 0},  {13, 10, "touch", 992, 995, 1, 0, 0},
+                                      {10, 1, "sh", 0, 1000, 2, 0, 0},  {14, 1, "cc", 1001, 2000, 900, 0, 0},
+                                      {1, 0, "make", 0, 2000, 20, 0, 0}};
+    MAKE(at, 2000);
+    expect_whole();
+    expect("cc", 1000000, 5);
+    expect_link(0, "cc", 0, 1000, BARO_LINK_FIRST, 0);
 }
 
 /* A server that a script starts and kills, and one that outlives its parent; a program that computes itself while its

@@ -16,7 +16,8 @@
 
 /* Siblings that are compared with the one that ended last; if there are more, it is not known. */
 #define OTHERS_MOST 256
-#define WORKING 0.1 /* a step that used less of its time for computing slept */
+#define FREE_LEAST_NS (10ull * STEPS_GRAIN_NS) /* a slot that is free for less may be between two steps */
+#define WORKING 0.1                            /* a step that used less of its time for computing slept */
 
 struct part {
     uint64_t from_ns, to_ns;
@@ -125,6 +126,29 @@ static void walk(struct chain *c)
     }
 }
 
+/* Did it begin when its driver had run one other process alone for a while? Then it waited for that one, not for a
+ * slot. Examples: the link after the last compile. But where two end 1 ms apart, and the driver then starts two, no
+ * slot was left free on purpose. */
+static bool began_after_one(const struct baro_steps *s, const struct life *driver, const struct life *top)
+{
+    const uint32_t *by_end = &s->by_end[driver->first];
+    uint32_t low = 0, high = driver->n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (s->life[by_end[mid]].to_ns <= top->from_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low && s->life[by_end[low - 1]].is_idle)
+        low--;
+    if (!low || s->life[by_end[low - 1]].at_once > 1)
+        return false;
+    for (low--; low && s->life[by_end[low - 1]].is_idle; low--)
+        ;
+    return !low || s->life[by_end[low - 1]].to_ns + FREE_LEAST_NS < top->from_ns;
+}
+
 /* What it saves at most if a step that computes is begun as the first of its driver. */
 static uint64_t saving(const struct baro_steps *s, const struct step_row *r)
 {
@@ -132,6 +156,8 @@ static uint64_t saving(const struct baro_steps *s, const struct step_row *r)
     if (r->is.is_driver || top->parent == STEPS_NONE || s->life[top->parent].most < 2)
         return 0;
     const struct life *driver = &s->life[top->parent];
+    if (began_after_one(s, driver, top))
+        return 0;
     uint32_t k = 0;
     while (k + 1 < driver->n && s->life[s->by_begin[driver->first + k]].is_idle)
         k++;

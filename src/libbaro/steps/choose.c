@@ -58,10 +58,18 @@ static bool waits_for(const struct life *l, const struct life *child)
     return !outlives(child, l) && (double)life_length(child) >= MOST_OF_IT * (double)life_length(l);
 }
 
-/* A process with one child that does nothing but wait for it. */
-static bool is_wrapper(const struct baro_steps *s, const struct life *l)
+/* Returns the child that a process does nothing but wait for, or STEPS_NONE. It may have others that are short.
+ * Example: sh -c 'mkdir -p obj; cc -c a.c' lives for 1 s, cc for 0.99 s of it. */
+static uint32_t waits_for_which(const struct baro_steps *s, const struct life *l)
 {
-    return l->n == 1 && life_used_less(l, DRIVER_CORES) && waits_for(l, &s->life[s->by_begin[l->first]]);
+    uint32_t longest = STEPS_NONE;
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t i = s->by_begin[l->first + k];
+        if (longest == STEPS_NONE || life_length(&s->life[i]) > life_length(&s->life[longest]))
+            longest = i;
+    }
+    bool waits = longest != STEPS_NONE && life_used_less(l, DRIVER_CORES) && waits_for(l, &s->life[longest]);
+    return waits ? longest : STEPS_NONE;
 }
 
 static bool is_driver_by_what_it_does(const struct baro_steps *s, const struct life *l, bool is_top)
@@ -70,11 +78,7 @@ static bool is_driver_by_what_it_does(const struct baro_steps *s, const struct l
         return false;
     if (is_top)
         return true;
-    for (uint32_t k = 0; k < l->n; k++) {
-        if (waits_for(l, &s->life[s->by_begin[l->first + k]]))
-            return false;
-    }
-    return life_length(l) >= (s->to_ns - s->from_ns) / DRIVER_SHARE;
+    return l->waits_for == STEPS_NONE && life_length(l) >= (s->to_ns - s->from_ns) / DRIVER_SHARE;
 }
 
 /* top[i]: life i is the first process of the job, or the only child of one that is. What is above a driver is one,
@@ -83,6 +87,7 @@ static void find_drivers(struct baro_steps *s, bool *top)
 {
     for (uint32_t k = 0; k < s->n; k++) {
         struct life *l = &s->life[s->order[k]];
+        l->waits_for = waits_for_which(s, l);
         top[s->order[k]] = !l->parent || l->parent == STEPS_NONE || (top[l->parent] && s->life[l->parent].n == 1);
         l->is_driver = l->parent == STEPS_NONE || (l->n && is_named_driver(s, l)) ||
                        is_driver_by_what_it_does(s, l, top[s->order[k]]);
@@ -106,7 +111,8 @@ static uint32_t step_of(struct baro_steps *s, uint32_t i)
 {
     const struct life *l = &s->life[i], *parent = &s->life[l->parent];
     struct step_row *of = &s->row[parent->step];
-    bool is_waited_for = l->parent && of->lead == l->parent && is_wrapper(s, parent);
+    bool is_waited_for =
+        l->parent && of->lead == l->parent && parent->waits_for == i && (parent->n == 1 || !parent->is_driver);
     if (!is_waited_for)
         return parent->is_driver || outlives(l, parent) ? new_step(s, i) : parent->step;
     if (parent->is_driver && !l->is_driver)

@@ -37,9 +37,10 @@ struct life {
     double share_ns;        /* while it had no living descendant */
     uint32_t name, cmdline; /* in steps.names */
     uint32_t parent, step;
-    uint32_t first, n; /* its children, in steps.by_begin and steps.by_end */
-    uint32_t at_once;  /* siblings that lived just before its end, and itself */
-    uint32_t most;     /* of its children at once */
+    uint32_t first, n;  /* its children, in steps.by_begin and steps.by_end */
+    uint32_t at_once;   /* siblings that lived just before its end, and itself */
+    uint32_t most;      /* of its children at once */
+    uint32_t waits_for; /* the child that it does nothing but wait for, or STEPS_NONE */
     int status;
     bool has_cpu, has_wait, has_rss, has_status, has_ended;
     bool cpu_is_bound, rss_is_bound, io_is_bound;

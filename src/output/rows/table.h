@@ -20,8 +20,9 @@ struct table {
     unsigned char drop[TABLE_COLUMNS]; /* the columns to leave out, in this order, while the last column would be
                                           narrower than TABLE_LAST_LEAST */
     unsigned n_drop;
-    bool ascii; /* signs and characters beyond ASCII are replaced (text_ascii) */
-    bool wrap;  /* the last column is broken at blanks instead of truncated */
+    bool ascii;  /* signs and characters beyond ASCII are replaced (text_ascii) */
+    bool shrink; /* the widest columns of text are truncated, not the last one alone; none of drop is left out */
+    bool wrap;   /* the last column is broken at blanks instead of truncated */
 };
 
 void table_text(struct table *t, const char *text);

@@ -202,8 +202,9 @@ static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigne
     while (from < len && all > columns) {
         char c[32];
         size_t n;
-        from += next_character(l, at + from, len - from, c, &n);
-        all = (unsigned)utf8_columns(at + from, len - from);
+        size_t step = next_character(l, at + from, len - from, c, &n);
+        all -= (unsigned)utf8_columns(at + from, step);
+        from += step;
     }
     return len - from;
 }
@@ -221,10 +222,12 @@ static void put_both_ends(const struct lines *l, struct buf *b, const char *name
     } else {
         unsigned last = (columns - dots) * tail / 3;
         size_t end = tail_of(l, at, whole.len, last), head = 0;
+        unsigned used = 0;
         while (head < whole.len) {
             char c[32];
             size_t n, step = next_character(l, at + head, whole.len - head, c, &n);
-            if ((unsigned)utf8_columns(at, head + step) > columns - dots - last)
+            used += (unsigned)utf8_columns(at + head, step);
+            if (used > columns - dots - last)
                 break;
             head += step;
         }

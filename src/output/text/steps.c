@@ -16,31 +16,53 @@
 
 #define LINKS_MOST 12u
 #define DRIVER_LEAST 200u /* a driver that took less of the time itself is not listed */
+#define SAVING_LEAST 100u /* less of the wall time is not worth a sentence */
 #define NAME_MOST 200u    /* bytes of a name in a table, which truncates it to the columns that there are */
 #define SENTENCE_MOST 48u /* bytes of a name in a sentence */
 
-void report_step_name(const struct baro_step *step, size_t most, struct buf *ret)
+/* The words that tell a step from others of its name. Of a driver the first word of its subject: "python3 pytest
+ * itself", "make sub itself". Programs without arguments, such as build scripts of cargo, differ by their folders. */
+static struct span label_of(const struct baro_step *step, size_t most, bool *ret_is_cut)
 {
     struct command_line c;
-    struct span label = span_str("");
+    struct span word, label = span_str("");
+    *ret_is_cut = false;
+    if (!step->cmdline)
+        return label;
+    command_line_read(step->cmdline, strlen(step->cmdline), &c);
+    struct span all = command_line_label(&c, SIZE_MAX);
+    label = command_line_label(&c, most);
+    *ret_is_cut = label.len < all.len;
+    if (step->is_driver) {
+        *ret_is_cut = false;
+        return c.subject.at && scan_word(&label, &word) ? word : span_str("");
+    }
+    const char *slash = !all.len && step->occurrences > 1 ? strrchr(step->cmdline, '/') : NULL;
+    if (slash && slash > step->cmdline && !strchr(step->cmdline, ' ')) {
+        label = span_base_name(span_of(step->cmdline, (size_t)(slash - step->cmdline)));
+        label.len = label.len < most ? label.len : most;
+    }
+    return label;
+}
+
+void report_step_name(const struct baro_step *step, size_t most, struct buf *ret)
+{
+    bool is_cut;
     if (!step->pid) {
         buf_str(ret, "no process");
         return;
     }
-    size_t from = ret->len, name = strnlen(step->name, most);
+    size_t name = strnlen(step->name, most);
     buf_add(ret, step->name, name);
-    if (step->is_driver) {
-        buf_str(ret, " itself");
-        return;
-    }
-    if (step->cmdline) {
-        command_line_read(step->cmdline, strlen(step->cmdline), &c);
-        label = command_line_label(&c, most > ret->len - from + 1 ? most - (ret->len - from) - 1 : 0);
-    }
+    struct span label = label_of(step, most > name + 1 ? most - name - 1 : 0, &is_cut);
     if (label.len)
         buf_byte(ret, ' ');
     buf_add(ret, label.at, label.len);
-    if (!label.len && step->occurrences > 1)
+    if (is_cut)
+        buf_str(ret, "…");
+    if (step->is_driver)
+        buf_str(ret, " itself");
+    else if (!label.len && step->occurrences > 1)
         buf_printf(ret, " #%u", step->occurrence);
 }
 
@@ -77,7 +99,7 @@ void report_chain_saving(const struct baro_steps *s, struct buf *ret)
             (l->saving_most_ns == most->saving_most_ns && took(l) > took(most)))
             best = i;
     }
-    if (!n || !baro_steps_link(s, best)->saving_most_ns)
+    if (!n || baro_steps_link(s, best)->saving_most_ns * SAVING_LEAST <= baro_steps_end_ns(s) - baro_steps_begin_ns(s))
         return;
     const struct baro_step_link *l = baro_steps_link(s, best);
     const struct baro_step_link *next = baro_steps_link(s, best + 1);

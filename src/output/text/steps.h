@@ -10,7 +10,7 @@
  * its arguments are not known, "make itself", "no process". */
 void report_step_name(const struct baro_step *step, size_t most, struct buf *ret);
 /* Writes "ld waited for gcc amalgamation.c, 12.4 s; starting it first saves up to 9.0 s", raw bytes, of the link that
- * could save most. Writes nothing if none could. */
+ * could save most. Writes nothing if none could save a hundredth of the wall time. */
 void report_chain_saving(const struct baro_steps *steps, struct buf *ret);
 /* What a link waited for, in a few words: "a slot"; "" if that is not known. */
 const char *report_link_after(const struct baro_step_link *link);

@@ -332,11 +332,14 @@ static void put_doubts(const struct advising *a, struct buf *b)
 
 static void put_text(const struct advising *a, struct buf *b)
 {
+    size_t from = b->len;
     buf_printf(b, "After %zu run%s", a->advice.runs, a->advice.runs == 1 ? "" : "s");
     buf_str(b, a->is_mixed ? "" : " of ");
     if (!a->is_mixed)
         log_title(&a->log.rows.at[a->log.rows.n - 1], 50, b);
     buf_str(b, " ask for\n");
+    if (a->log.cli->tty && a->log.cli->width)
+        wrap_lines(b, from, a->log.cli->width);
     static const struct {
         const char *label;
         void (*put)(const struct advising *a, struct buf *b);

@@ -225,7 +225,7 @@ static void write_table(struct list *l, size_t from, struct buf *out)
     find_before(&curves, &l->log.rows, cli->tty || l->is_chosen ? search : from);
     if (!l->is_chosen)
         usual_columns(l, from, cli->tty && cli->utf8 && has_curves(&curves, n, from));
-    struct table t = {.columns = l->n_columns, .ascii = !cli->utf8};
+    struct table t = {.columns = l->n_columns, .ascii = !cli->utf8, .shrink = l->is_chosen};
     for (unsigned k = 0; k < l->n_columns; k++) {
         int cell = l->column[k].cell;
         t.right[k] = cell == CELL_WALL || cell == CELL_BYTES || cell >= CELL_FIGURE;

@@ -11,6 +11,7 @@
 #include "base/fmt.h"
 #include "base/span.h"
 #include "output/rows/escaped.h"
+#include "output/rows/wrap.h"
 #include "programs/baro-log/trend.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
@@ -19,6 +20,7 @@
 #define RUNS_MOST ((size_t)BARO_CHANGE_POINTS_MOST)
 #define EXACT_LEAST 10u /* runs with an exact value: of fewer, too many orders split as well */
 #define PLOT_ROWS 10u
+#define NAME_LEAST 12u /* less of a command says nothing: the title does without */
 
 /* ---- which runs ---- */
 
@@ -160,14 +162,15 @@ void trend_when(const struct trend *t, size_t change, struct buf *ret)
 
 void trend_title(const struct trend *t, size_t most, struct buf *ret)
 {
-    size_t used = ret->len;
+    size_t from = ret->len;
     subject_words(&t->of, ret);
-    buf_str(ret, ", ");
-    used = ret->len - used;
-    if (t->is_mixed)
-        buf_str(ret, "several commands");
-    else
-        log_title(t->at[0].row, most > used + 30 ? most - used : 30, ret);
+    size_t used = ret->len - from + strlen(", ");
+    if (t->is_mixed) {
+        buf_str(ret, ", several commands");
+    } else if (most >= used + NAME_LEAST) {
+        buf_str(ret, ", ");
+        log_title(t->at[0].row, most - used, ret);
+    }
     buf_printf(ret, ": %zu run%s", t->n, t->n == 1 ? "" : "s");
 }
 
@@ -306,8 +309,11 @@ static int show(const struct cli *cli, const struct trend *t)
         status = cli_out(cli, &out);
     } else {
         put_plot(t, &out);
+        size_t from = out.len;
         put_changes(t, &out);
         trend_notes(t, &out);
+        if (t->log.cli->tty && t->log.cli->width)
+            wrap_lines(&out, from, t->log.cli->width);
         status = cli_out_text(cli, &out);
     }
     buf_done(&out);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/fmt.h"
 #include "output/text/read_fact.h"
+#include "programs/common/scoped_fact.h"
 
 static bool is_figure(const struct baro_fact *f)
 {
@@ -73,8 +74,7 @@ static int find_in(const char *section, const char *word)
 int tape_figures_find(const char *name)
 {
     static const char *const sections[] = {"", "job", "limits", "exit", "gpu", "host", "recorder"};
-    static const char *const words[][2] = {
-        {"memory", "rss_peak"}, {"processes", "processes_started"}, {"read", "io_read"}, {"write", "io_write"}};
+    static const char *const words[][2] = {{"memory", "rss_peak"}, {"write", "io_write"}};
     char section[64];
     const char *dot = strrchr(name, '.');
     if (dot && (size_t)(dot - name) < sizeof(section)) {
@@ -84,6 +84,8 @@ int tape_figures_find(const char *name)
     }
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         name = strcmp(name, words[i][0]) == 0 ? words[i][1] : name;
+    const char *other = scoped_fact_of_short_name(name);
+    name = other ? other : name;
     int found = -1;
     for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && found < 0; i++)
         found = find_in(sections[i], name);

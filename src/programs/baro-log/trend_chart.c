@@ -77,7 +77,7 @@ int trend_chart(const struct trend *t, bool has_marks, struct chart_ticks *ticks
     const struct baro_fact *fact = t->of.fact;
     const double scale = fact->unit == BARO_UNIT_NS ? 1e-9 : 1;
     struct buf title = {0};
-    trend_title(t, t->log.cli->tty && t->log.cli->width > 40 ? t->log.cli->width - 12 : 68, &title);
+    trend_title(t, t->log.cli->tty && t->log.cli->width > 30 ? t->log.cli->width - 12 : 68, &title);
     buf_byte(&title, 0);
     *ret = (struct chart){.id = strdup("trend"),
                           .title = title.failed ? NULL : strdup((const char *)title.at),

@@ -90,8 +90,6 @@ static int record(struct compared_runs *r, const char *baro, unsigned command, u
     const char *named = r->commands[command];
     const char *head[] = {"baro", "run", "-q", "-o", run->path, "--name", named, "--"}, *const shell[] = {"sh", "-c",
                                                                                                           named, NULL};
-    if (strchr(named, '=')) /* --name NAME=REGEX was --task once: such a command is the title without a name */
-        head[5] = head[6] = "-q";
     const char *const *tail = r->argv ? (const char *const *)r->argv : shell;
     size_t n = 0;
     while (tail[n])

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro top: the live view. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -176,13 +175,24 @@ static int choose_tape(struct top *t)
     return 0;
 }
 
+/* A folder of several tapes: says what shows all of them. */
+static int find_tape(struct top *t, const char *name, struct reader_path *ret)
+{
+    int code = reader_find(name, ret, &t->err);
+    return code == BARO_E_RANGE ? error_set(&t->err, code,
+                                            "%s has several tapes, and top shows one: name it (`baro ls %s` lists "
+                                            "them); `baro summary %s` and `baro report %s` show all",
+                                            name, name, name, name)
+                                : code;
+}
+
 static int open_tape(struct top *t, const char *name)
 {
     struct reader_path path;
     int status = 0;
     if (!name)
         status = choose_tape(t);
-    else if (reader_find(name, &path, &t->err) < 0)
+    else if (find_tape(t, name, &path) < 0)
         status = cli_fail(t->cli, &t->err);
     else
         memcpy(t->feed.path, path.at, sizeof(t->feed.path));
@@ -190,12 +200,6 @@ static int open_tape(struct top *t, const char *name)
         return status;
     t->feed.task_rules = reader_task_rules(t->cli->settings);
     return feed_open(&t->feed, &t->err) < 0 ? cli_fail(t->cli, &t->err) : 0;
-}
-
-/* Keys come from standard input, or from the terminal where that is something else. */
-static int keys_fd(void)
-{
-    return isatty(STDIN_FILENO) ? dup(STDIN_FILENO) : open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
 static void done(struct top *t)
@@ -223,10 +227,15 @@ int cmd_top(struct cli *cli, const struct settings *s, char **argv)
     ui_init(&top.ui);
     top.feed.is_judged = true;
     int in_fd = -1, status;
+    if (argv[0] && argv[1])
+        return cli_failf(cli, "top shows one tape; `baro summary` and `baro report` show several, or the ranks of a "
+                              "job");
     if (beside_begin(&top.is_quiet)) {
         status = show_beside(&top);
     } else if ((status = open_tape(&top, argv[0])) == 0) {
-        in_fd = s->once || !cli->tty || !terminal_is_built() ? -1 : keys_fd();
+        /* Without a keyboard nobody could end the view: `baro top </dev/null` of cron or a script prints it. */
+        bool is_once = s->once || !cli->tty || !isatty(STDIN_FILENO) || !terminal_is_built();
+        in_fd = is_once ? -1 : dup(STDIN_FILENO);
         status = in_fd < 0 ? once(&top) : top_loop(&top, in_fd, -1);
     }
     fd_close(in_fd);

@@ -30,20 +30,14 @@ int select_take_exact(void *at, const char *text, struct baro_error *err)
     return take_rule(at, &(struct rule_setting){.text = text, .is_name = true}, err);
 }
 
-static int take_task(struct select_settings *s, const char *text, const char *regex, bool is_task,
-                     struct baro_error *err)
-{
-    return take_rule(
-        s, &(struct rule_setting){.name = text, .name_len = (int)(regex - 1 - text), .text = regex, .is_task = is_task},
-        err);
-}
-
 int select_take_task(void *at, const char *text, struct baro_error *err)
 {
     struct record_settings *s = at;
     const char *regex = task_rule_text(text);
+    const struct rule_setting rule = {
+        .name = text, .name_len = regex ? (int)(regex - 1 - text) : 0, .text = regex, .is_task = true};
     if (regex)
-        return take_task(&s->select, text, regex, true, err);
+        return take_rule(&s->select, &rule, err);
     s->select.old = "--task FILE is --tasks FILE now, and --task is NAME=REGEX";
     return select_take_file(&s->select, text, err);
 }
@@ -51,11 +45,7 @@ int select_take_task(void *at, const char *text, struct baro_error *err)
 int select_take_name(void *at, const char *text, struct baro_error *err)
 {
     struct record_settings *s = at;
-    const char *regex = task_rule_text(text);
-    if (regex) {
-        s->select.old = "--name NAME=REGEX is --task NAME=REGEX now, and --name is the name of the recording";
-        return take_task(&s->select, text, regex, false, err);
-    }
+    (void)err;
     s->name = text;
     return 0;
 }

@@ -93,7 +93,7 @@ const struct cli_command cli_commands[] = {
                  "baro top --at peak @last\tthe last run, when it used most memory",
      .options = options_top,
      .function = cmd_top,
-     .operands_max = 1,
+     .operands_max = -1, /* cmd_top() says what shows several */
      .kept = true,
      .program = "baro-top"},
     {.name = "export",

@@ -26,6 +26,15 @@ static const struct {
     {"gpu_busy", "busy_job_ns"},
 };
 
+const char *scoped_fact_of_short_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++) {
+        if (strcmp(short_names[i].name, name) == 0)
+            return short_names[i].fact;
+    }
+    return NULL;
+}
+
 static size_t unit_length(const struct baro_fact *f)
 {
     return f->unit == BARO_UNIT_NS ? strlen("_ns") : f->unit == BARO_UNIT_BYTES ? strlen("_bytes") : 0;

@@ -17,6 +17,8 @@ struct scoped_fact {
 int scoped_fact_parse(char *text, struct scoped_fact *ret, struct baro_error *err);
 /* Is the row one of these? */
 bool scoped_fact_names(const struct scoped_fact *f, const struct baro_runset_row *row);
+/* "io_write_bytes" of "written"; NULL if it is no short name. The same names stand for the job's facts everywhere. */
+const char *scoped_fact_of_short_name(const char *name);
 /* Removes blanks from both ends. */
 char *scoped_fact_trimmed(char *text);
 
