@@ -109,43 +109,57 @@ static void tag_of(struct fleet_row *row, const struct fleet_source *s, int fact
     set_text(ret, *tag ? *tag + len + 1 : NULL);
 }
 
-static double real_of(const struct fleet_row *row, const char *section, const char *name)
+static double real_of(const struct fleet_row *row, const char *section, const char *name, unsigned *ret_flags)
 {
     struct baro_value v;
     int id = baro_summary_fact_find(section, name);
     baro_summary_value(row->summary, id, 0, &v);
+    *ret_flags = v.flags;
     return baro_fact_real(baro_summary_fact(id), &v);
 }
 
-/* Was nothing set aside for the job? Then it can waste nothing: no limit is below what the machine has. */
-static bool is_machine(const struct fleet_row *row, const char *source)
+/* Returns the limit; NAN where there is none below what the machine has: nothing was set aside for the job, and so it
+ * could not waste any of it. */
+static double limit_of(const struct fleet_row *row, const char *name, const char *source)
 {
     struct baro_value v;
+    unsigned flags;
     baro_summary_value(row->summary, baro_summary_fact_find("limits", source), 0, &v);
-    return v.absent || strcmp(v.text, "machine") == 0;
+    return v.absent || strcmp(v.text, "machine") == 0 ? NAN : real_of(row, "limits", name, &flags);
 }
 
-/* What was set aside for the whole time, less what was used. What goes beyond (a quota is kept on average) is no debt:
- * 0. Example: 4 cores for 100 s, of which 150 core-seconds were used, leave 250. */
-static void set_unused(struct baro_value *ret, double allowed, double used)
+/*
+ * What was set aside for the whole time, less what was used; 0 if that was more (a quota is kept on average). Example: 4
+ * cores for 100 s, of which 150 core-seconds were used, leave 250. If "at least 150" were used, "at most 250" were
+ * left.
+ */
+static void set_unused(struct baro_value *ret, double allowed, double used, unsigned used_flags)
 {
     double v = allowed - used;
-    *ret = (struct baro_value){.real = v > 0 ? v : 0, .absent = isnan(v) ? BARO_ABSENT_UNKNOWN : BARO_PRESENT};
+    *ret = (struct baro_value){.absent = isnan(v) ? BARO_ABSENT_UNKNOWN : BARO_PRESENT};
+    if (ret->absent)
+        return;
+    ret->real = v > 0 ? v : 0;
+    ret->flags = (used_flags & BARO_VALUE_ESTIMATE) |
+                 (used_flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : 0u) |
+                 (used_flags & BARO_VALUE_UPPER_BOUND ? BARO_VALUE_LOWER_BOUND : 0u);
 }
 
 static void cpu_unused_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
 {
     (void)s, (void)fact;
-    double cores = is_machine(row, "cores_at_most_source") ? NAN : real_of(row, "limits", "cores_at_most");
-    set_unused(ret, cores * real_of(row, "", "wall_ns") / 1e9, real_of(row, "job", "cpu_ns") / 1e9);
+    unsigned flags, none;
+    double wall_s = real_of(row, "", "wall_ns", &none) / 1e9, used_s = real_of(row, "job", "cpu_ns", &flags) / 1e9;
+    set_unused(ret, limit_of(row, "cores_at_most", "cores_at_most_source") * wall_s, used_s, flags);
 }
 
 static void memory_unused_of(struct fleet_row *row, const struct fleet_source *s, int fact, struct baro_value *ret)
 {
     (void)s, (void)fact;
-    double limit = is_machine(row, "memory_at_most_source") ? NAN : real_of(row, "limits", "memory_at_most_bytes");
-    double wall_s = real_of(row, "", "wall_ns") / 1e9;
-    set_unused(ret, limit * wall_s, real_of(row, "limits", "memory_peak_bytes") * wall_s);
+    unsigned flags, none;
+    double wall_s = real_of(row, "", "wall_ns", &none) / 1e9;
+    double used = real_of(row, "limits", "memory_peak_bytes", &flags);
+    set_unused(ret, limit_of(row, "memory_at_most_bytes", "memory_at_most_source") * wall_s, used * wall_s, flags);
 }
 
 /* The columns read so far of this row that have a mark, in a list. */
